@@ -30,7 +30,7 @@ class Rounds {
         disk_(folder_.path()),
         journal_(disk_, durability),
         background_(background_thread()),
-        durable_(journal_, *background_, codec_context(*run_context_, {}), *server_, ledger_, ""),
+        durable_(journal_, *background_, codec_context(*run_context_, {}), *server_, progress_, ""),
         durability_(durability) {
     for (std::uint32_t j = 0; j < d; j += 100) indices_.push_back(j);
     values_.assign(indices_.size(), 0.5F);
@@ -51,7 +51,7 @@ class Rounds {
     }
     durable_.begin();
     RoundRecords<float> records(context);
-    for (const auto piece : records.encode({ledger_, replies_, true, frames_}, *server_, d * 8))
+    for (const auto piece : records.encode({progress_, replies_, true, frames_}, *server_, d * 8))
       as_many_bytes_ += piece;
   }
 
@@ -60,12 +60,12 @@ class Rounds {
   };
   // Takes as long as sending the model to one client at 10 Gbit/s: a disk has time between rounds, too.
   Seconds round() {
-    ledger_.round += 1;
+    progress_.round += 1;
     Seconds seconds;
     std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(run_context_->d) *
                                                               sizeof(float) / kNetworkBytesPerSecond));
     seconds.before_apply = seconds_of([this] { durable_.before_apply(); });
-    seconds.commit = seconds_of([this] { durable_.commit({ledger_, replies_, true, frames_}); });
+    seconds.commit = seconds_of([this] { durable_.commit({progress_, replies_, true, frames_}); });
     const std::string_view bytes = as_many_bytes_;
     seconds.plain = seconds_of([&] {
       const bool written = disk_.append("plain", std::span(&bytes, 1)) &&
@@ -86,7 +86,7 @@ class Rounds {
 
   const std::shared_ptr<const RunContext<float>> run_context_;
   const std::unique_ptr<ServerAlgorithm<float>> server_;
-  Ledger ledger_;
+  RunProgress progress_;
   ScratchFolder folder_;
   FolderDisk disk_;
   Journal journal_;
@@ -136,7 +136,7 @@ class Arrived {
       replies_.push_back(links_.back()->up(codec.encode(up), c));
       frames_.push_back(links_.back()->frame());
     }
-    ledger_.committed.resize(clients);
+    progress_.committed.resize(clients);
     if (!journal_.snapshot({})) throw std::logic_error("a disk that keeps nothing fails");
   }
 
@@ -144,7 +144,8 @@ class Arrived {
     const std::span<const Frame> frames =
         as_they_came ? std::span<const Frame>(frames_) : std::span<const Frame>();
     return seconds_of([&] {
-      const auto record = records_.encode({ledger_, replies_, true, frames}, *server_, std::size_t{1} << 40);
+      const auto record =
+          records_.encode({progress_, replies_, true, frames}, *server_, std::size_t{1} << 40);
       if (!journal_.append(record)) throw std::logic_error("a disk that keeps nothing fails");
     });
   }
@@ -161,7 +162,7 @@ class Arrived {
   const std::shared_ptr<const RunContext<double>> run_context_;
   const CodecContext context_;
   const std::unique_ptr<ServerAlgorithm<double>> server_;
-  Ledger ledger_;
+  RunProgress progress_;
   RoundRecords<double> records_;
   NoDisk disk_;
   Journal journal_;

@@ -45,11 +45,11 @@ class EventRun {
         clients_(run_context_, std::vector<Oracle<double>*>(kEventClients, &oracle_), options(speeds)) {}
   void run(std::uint32_t events) {
     RoundLimits limits;
-    limits.rounds = ledger_.round + events;
+    limits.rounds = progress_.round + events;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
     limits.deadline_seconds = 1e300;
-    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, clients_, ledger_, limits, {});
+    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, clients_, progress_, limits, {});
   }
   View<double> model() const { return server_->model(); }
 
@@ -66,7 +66,7 @@ class EventRun {
   std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
   VirtualTime<double> clients_;
-  Ledger ledger_;
+  RunProgress progress_;
 };
 
 // ASGD over a queue of events as one writes it in an afternoon.

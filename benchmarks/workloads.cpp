@@ -138,11 +138,12 @@ Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context
 template <class Real>
 void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   RoundLimits limits;
-  ledger_.round = 0;
+  progress_.round = 0;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate_every;
   const AlgorithmTraits& traits = find_algorithm(run_context_->algorithm.name).traits;
-  if (run_rounds(*server_, traits, *run_context_, *transport_, ledger_, limits, hooks_) != Outcome::kFinished)
+  if (run_rounds(*server_, traits, *run_context_, *transport_, progress_, limits, hooks_) !=
+      Outcome::kFinished)
     throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
 }
 

@@ -65,7 +65,7 @@ class Simulation {
   LoopHooks<Real> hooks_;
   std::function<double()> shared_seconds_;
   std::unique_ptr<Transport<Real>> transport_;  // as simulate() chooses it
-  Ledger ledger_;
+  RunProgress progress_;
   RoundRecord record_;
 };
 

@@ -156,29 +156,29 @@ class RealRun final : public ServerRun {
         run_context_(make_run_context<Real>(plan, Role::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
         server_(make_server<Real>(run_context_)),
-        durable_(journal, background, context_, *server_, ledger_, std::move(about), {}, options.log) {
+        durable_(journal, background, context_, *server_, progress_, std::move(about), {}, options.log) {
     Vec<Real>().swap(run_context_->x0);  // the algorithm has begun there
   }
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
   bool replay(std::string_view record) override {
-    const std::vector<std::uint64_t> before = ledger_.committed;
+    const std::vector<std::uint64_t> before = progress_.committed;
     if (!durable_.replay(record)) return false;
     if (peek_end(record)) return true;
     used_.clear();
     for (ClientId client = 0; client < before.size(); ++client)
-      if (ledger_.committed[client] != before[client]) used_.push_back(client);
-    if (registry_ != nullptr) registry_->round_done(ledger_, used_);
+      if (progress_.committed[client] != before[client]) used_.push_back(client);
+    if (registry_ != nullptr) registry_->round_done(progress_, used_);
     return true;
   }
-  std::uint32_t round() const override { return ledger_.round; }
+  std::uint32_t round() const override { return progress_.round; }
   RunEnd stage() const override { return durable_.stage(); }
   void ask_about(std::function<std::string()> about) override { durable_.ask_about(std::move(about)); }
 
   Outcome go(Hub& hub, const std::string& start) override {
     const Durability durability = durability_of(plan_.experiment);
     const auto metrics =
-        std::make_shared<MetricsFile>(options_.state / "metrics.csv", ledger_.round, durability);
+        std::make_shared<MetricsFile>(options_.state / "metrics.csv", progress_.round, durability);
     if (!metrics->set_aside().empty() && options_.log)
       options_.log(LogLine::warning(
           "metrics.csv has the columns of another version: its lines are taken over, and it is kept as " +
@@ -207,7 +207,7 @@ class RealRun final : public ServerRun {
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
-    ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), ledger_.round,
+    ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
                         plan_.client_samples);
     clients.name([&hub](std::uint32_t client) { return hub.table().info(client).name; });
     hooks.on_clients = clients.writer();
@@ -234,7 +234,7 @@ class RealRun final : public ServerRun {
     round_began_ = std::chrono::steady_clock::now();
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
-      summary.rounds = ledger_.round;
+      summary.rounds = progress_.round;
       summary.loss_at_start = metrics->loss_at_start();
       summary.last = metrics->last();
       const std::string trouble = outcome == Outcome::kDiverged
@@ -243,9 +243,9 @@ class RealRun final : public ServerRun {
       if (!trouble.empty() && options_.log) options_.log(LogLine::warning(trouble));
       const std::string reason = end_reason(plan_.experiment, outcome, summary.last);
       if (!reason.empty() && options_.log)
-        options_.log("ended after round " + std::to_string(ledger_.round) + ": " + reason);
+        options_.log("ended after round " + std::to_string(progress_.round) + ": " + reason);
       summary.seconds = hooks.seconds();
-      summary.evaluation_seconds = ledger_.totals.evaluation_seconds;
+      summary.evaluation_seconds = progress_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
       if (!share.empty() && options_.log) options_.log(share);
       summary.kernels = kernels(hub.table());
@@ -259,10 +259,10 @@ class RealRun final : public ServerRun {
       });
     };
     hooks.on_over = write_results;
-    hooks.seconds = RunClock(ledger_.totals.seconds);
+    hooks.seconds = RunClock(progress_.totals.seconds);
     hooks.wall_seconds = hooks.seconds;
     const Outcome outcome =
-        run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
+        run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits, hooks);
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
@@ -274,18 +274,18 @@ class RealRun final : public ServerRun {
   void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) override {
     TcpTransport<Real> transport(hub, context_, start, takes_sums(*run_context_));
     RoundLimits limits;
-    limits.rounds = ledger_.round;
+    limits.rounds = progress_.round;
     limits.evaluate_every = 0;
-    run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits,
+    run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
                LoopHooks<Real>{});
     if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
   }
 
  private:
   void tally_progress() {
-    tally_.round.set(ledger_.round);
-    tally_.bytes_up.set(ledger_.totals.bytes_up);
-    tally_.bytes_down.set(ledger_.totals.bytes_down);
+    tally_.round.set(progress_.round);
+    tally_.bytes_up.set(progress_.totals.bytes_up);
+    tally_.bytes_down.set(progress_.totals.bytes_down);
   }
 
   void tally_round(const RoundCommit<Real>& commit) {
@@ -311,7 +311,7 @@ class RealRun final : public ServerRun {
         registry_->reply_unused(up.client);
       }
     }
-    registry_->round_done(commit.ledger, used_);
+    registry_->round_done(commit.progress, used_);
   }
 
   const ServeOptions& options_;
@@ -324,7 +324,7 @@ class RealRun final : public ServerRun {
   const std::shared_ptr<RunContext<Real>> run_context_;
   const CodecContext context_;
   const std::unique_ptr<ServerAlgorithm<Real>> server_;
-  Ledger ledger_;
+  RunProgress progress_;
   RunStore<Real> durable_;
 };
 

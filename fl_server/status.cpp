@@ -54,7 +54,7 @@ struct Seen {
   RunAbout about;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run that is over
-  Ledger ledger;
+  RunProgress progress;
 };
 
 // Nothing: there is no run, or an error says why it cannot be read.
@@ -71,7 +71,7 @@ Result<std::optional<Seen>> look(const fs::path& state) {
                                                     seen.about = std::move(*about);
                                                     seen.stage = said->stage;
                                                     seen.outcome = said->outcome;
-                                                    seen.ledger = said->ledger;
+                                                    seen.progress = said->progress;
                                                     return true;
                                                   },
                                               .record =
@@ -82,9 +82,9 @@ Result<std::optional<Seen>> look(const fs::path& state) {
                                                       return true;
                                                     }
                                                     seen.stage = RunStage::kRounds;
-                                                    const auto ledger = peek_record(record);
-                                                    if (ledger) seen.ledger = *ledger;
-                                                    return ledger.has_value();
+                                                    const auto progress = peek_record(record);
+                                                    if (progress) seen.progress = *progress;
+                                                    return progress.has_value();
                                                   }});
   if (!found) return found.error();
   return *found ? std::optional(std::move(seen)) : std::nullopt;
@@ -269,12 +269,12 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json
 
 void add_run(Json& json, const Found& found) {
   const Experiment& e = found.run->about.resolved;
-  const Totals& totals = found.run->ledger.totals;
+  const Totals& totals = found.run->progress.totals;
   json["run"] = registry_id(run_of(found.run->about.start));
   json["name"] = e.name;
   json["algorithm"] = e.algorithm.name;
   json["clients_wanted"] = e.clients.count;
-  json["round"] = found.run->ledger.round;
+  json["round"] = found.run->progress.round;
   json["rounds"] = e.run.rounds;
   json["outcome"] = found.run->stage == RunStage::kRounds ? Json() : Json(outcome_name(found.run->outcome));
   const std::optional<RoundRecord> last = last_evaluation(found.state);
@@ -324,13 +324,13 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
     return text;
   }
   const Experiment& e = found.run->about.resolved;
-  const Totals& totals = found.run->ledger.totals;
+  const Totals& totals = found.run->progress.totals;
   row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"
                 : found.holder                      ? server
                                : server + "; started with the same arguments it goes on");
   row("round",
-      std::to_string(found.run->ledger.round) + " of " + std::to_string(e.run.rounds) + " committed");
+      std::to_string(found.run->progress.round) + " of " + std::to_string(e.run.rounds) + " committed");
   const auto last = last_evaluation(state);
   row("evaluation",
       last ? "loss " + number_text(last->loss) + " at round " + std::to_string(last->round) : "none yet");

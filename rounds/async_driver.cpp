@@ -74,7 +74,7 @@ class AsyncDriver final : public Driver<Real> {
     cut_at_[client] = kNever;
     this->see_delay(client, body_.round - up.round);
     this->commit(std::span(&up, 1), frames);
-    if (run_.ledger.round == run_.limits.rounds) return;
+    if (run_.progress.round == run_.limits.rounds) return;
     const std::uint32_t before = std::exchange(body_, run_.server.broadcast()).round;
     woken_.assign(1, client);
     if (body_.round != before) {

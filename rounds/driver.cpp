@@ -37,10 +37,10 @@ std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const Ro
 template <class Real>
 Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
-      totals_(run.ledger.totals),
-      tracker_(run.server, run.run_context, run.transport, run.ledger, run.hooks.on_note, run.limits.norm),
+      totals_(run.progress.totals),
+      tracker_(run.server, run.run_context, run.transport, run.progress, run.hooks.on_note, run.limits.norm),
       lull_(run.limits.lull) {
-  run_.ledger.committed.resize(run_.run_context.n, 0);
+  run_.progress.committed.resize(run_.run_context.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
     sample_cohort(run_.run_context.seed, 0, run_.run_context.n, share, evaluated_, Purpose::kEvaluation);
 }
@@ -66,7 +66,7 @@ Outcome Driver<Real>::run() {
 template <class Real>
 Outcome Driver<Real>::rounds() {
   const RoundLimits& limits = run_.limits;
-  for (std::uint32_t k = run_.ledger.round;; k = run_.ledger.round) {
+  for (std::uint32_t k = run_.progress.round;; k = run_.progress.round) {
     committed_totals_ = totals_;
     const bool last = k >= limits.rounds || stopped();
     if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0))
@@ -107,12 +107,12 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
   if (run_.hooks.before_apply) run_.hooks.before_apply();
   const bool used = run_.server.apply(replies);
   if (used)
-    for (const auto& up : replies) run_.ledger.committed[up.client] = up.request_id;
+    for (const auto& up : replies) run_.progress.committed[up.client] = up.request_id;
   totals_.replies = static_cast<std::uint32_t>(replies.size());
   if (run_.hooks.seconds) totals_.seconds = run_.hooks.seconds();
-  run_.ledger.round += 1;
-  if (run_.hooks.on_commit) run_.hooks.on_commit({run_.ledger, replies, used, frames});
-  if (run_.hooks.on_round) run_.hooks.on_round(run_.ledger.round);
+  run_.progress.round += 1;
+  if (run_.hooks.on_commit) run_.hooks.on_commit({run_.progress, replies, used, frames});
+  if (run_.hooks.on_round) run_.hooks.on_round(run_.progress.round);
 }
 
 template <class Real>

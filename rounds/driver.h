@@ -25,7 +25,7 @@ struct RunOf {
   const AlgorithmTraits& traits;
   const RunContext<Real>& run_context;
   Transport<Real>& transport;
-  Ledger& ledger;
+  RunProgress& progress;
   const RoundLimits& limits;
   const LoopHooks<Real>& hooks;
 };
@@ -81,7 +81,7 @@ class Driver {
   bool is_stopping() const { return stop_seen_; }
   void stop() { stop_seen_ = true; }
   void note(LogLine line) const {
-    if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.ledger.round));
+    if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.progress.round));
   }
 
   // The operator asked to stop, and clients that are needed to finish the round do not answer.

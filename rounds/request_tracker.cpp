@@ -21,12 +21,12 @@ LogLine about(ClientId client, const char* what, int line = __builtin_LINE()) {
 
 template <class Real>
 RequestTracker<Real>::RequestTracker(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
-                                     Transport<Real>& transport, Ledger& ledger, const Log& on_note,
+                                     Transport<Real>& transport, RunProgress& progress, const Log& on_note,
                                      const NormLimit& limit)
     : server_(server),
       run_context_(run_context),
       transport_(transport),
-      ledger_(ledger),
+      progress_(progress),
       on_note_(on_note),
       limit_(limit) {
   static_assert(sizeof(PendingRequest) == 16);
@@ -42,7 +42,7 @@ void RequestTracker<Real>::ask(ClientId client, RequestKind kind, std::uint64_t 
   pending.round = body.round;
   pending.kind = kind;
   pending.state = PendingRequest::kOwes;
-  ledger_.totals.bytes_down += send(client, body);
+  progress_.totals.bytes_down += send(client, body);
 }
 
 template <class Real>
@@ -53,9 +53,9 @@ std::optional<typename RequestTracker<Real>::BatchReplies> RequestTracker<Real>:
   Request<Real> request;
   request.request_id = request_id;
   request.body = &body;
-  const BatchReplies answers = batch_transport->ask({asked, request, ledger_.committed, server_});
-  ledger_.totals.bytes_down += answers.bytes_down;
-  ledger_.totals.bytes_up += answers.bytes_up;
+  const BatchReplies answers = batch_transport->ask({asked, request, progress_.committed, server_});
+  progress_.totals.bytes_down += answers.bytes_down;
+  progress_.totals.bytes_up += answers.bytes_up;
   return answers;
 }
 
@@ -72,7 +72,7 @@ std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& 
   Request<Real> request;
   request.kind = pending.kind;
   request.request_id = pending.request_id;
-  request.committed = ledger_.committed[client];
+  request.committed = progress_.committed[client];
   request.body = &body;
   const ReplyStatus lacks = std::exchange(pending.lacks, ReplyStatus::kReply);
   pending.helped = lacks != ReplyStatus::kReply;
@@ -174,7 +174,7 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
     return take_unusable(event, too_large(up));
   }
   pending.state = PendingRequest::kAnswered;
-  ledger_.totals.bytes_up += event.bytes;
+  progress_.totals.bytes_up += event.bytes;
   if (is_round) acknowledge(event, Ack::kAccepted);
   return true;
 }
@@ -239,7 +239,7 @@ bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
     return false;
   }
   for (const ClientId client : event.covers) pending(client).state = PendingRequest::kAnswered;
-  ledger_.totals.bytes_up += event.bytes;
+  progress_.totals.bytes_up += event.bytes;
   return true;
 }
 
@@ -255,8 +255,8 @@ void RequestTracker<Real>::goodbye() {
   for (ClientId c = 0; c < run_context_.n; ++c) {
     Request<Real> request;
     request.kind = RequestKind::kGoodbye;
-    request.request_id = ledger_.request_id;
-    request.committed = ledger_.committed[c];
+    request.request_id = progress_.request_id;
+    request.committed = progress_.committed[c];
     transport_.send(c, request);
   }
   transport_.next(transport_.now());  // lets the transport take them up

@@ -13,8 +13,8 @@
 #include "algorithms/core/client_server.h"
 #include "base/log.h"
 #include "base/state.h"
-#include "rounds/ledger.h"
 #include "rounds/norm_limit.h"
+#include "rounds/run_progress.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -23,7 +23,8 @@ template <class Real>
 class RequestTracker {
  public:
   RequestTracker(const ServerAlgorithm<Real>& server, const RunContext<Real>& run_context,
-                 Transport<Real>& transport, Ledger& ledger, const Log& on_note, const NormLimit& limit = {});
+                 Transport<Real>& transport, RunProgress& progress, const Log& on_note,
+                 const NormLimit& limit = {});
 
   // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
   // sums that overlap, who came and went.
@@ -40,7 +41,7 @@ class RequestTracker {
   };
 
   // Names a new request: to one client, or to all that are asked the same.
-  std::uint64_t new_request_id() { return ++ledger_.request_id; }
+  std::uint64_t new_request_id() { return ++progress_.request_id; }
   // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
   // until next() has returned something other than kDeadline.
   void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
@@ -53,7 +54,7 @@ class RequestTracker {
   // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
   // Whatever was asked until now is over: answers to it are late.
-  void close() { first_open_ = ledger_.request_id + 1; }
+  void close() { first_open_ = progress_.request_id + 1; }
   // What this client was asked is over: an answer to it is of no use.
   void close(ClientId client) { pending(client).state = PendingRequest::kAnswered; }
 
@@ -112,17 +113,17 @@ class RequestTracker {
   bool take_sum(const Event<Real>& event);
   void acknowledge(const Event<Real>& event, Ack ack);
   void note(LogLine line) const {
-    if (on_note_) on_note_(std::move(line).in_round(ledger_.round));
+    if (on_note_) on_note_(std::move(line).in_round(progress_.round));
   }
 
   void warn(ClientId client, const std::string& what) const {
-    note(LogLine::warning("round " + std::to_string(ledger_.round) + ": " + what).of_client(client));
+    note(LogLine::warning("round " + std::to_string(progress_.round) + ": " + what).of_client(client));
   }
 
   const ServerAlgorithm<Real>& server_;
   const RunContext<Real>& run_context_;
   Transport<Real>& transport_;
-  Ledger& ledger_;
+  RunProgress& progress_;
   const Log& on_note_;
   const NormLimit limit_;
   std::uint64_t first_open_ = 1;         // request id

@@ -14,8 +14,8 @@
 
 #include "algorithms/algorithms.h"
 #include "base/log.h"
-#include "rounds/ledger.h"
 #include "rounds/norm_limit.h"
+#include "rounds/run_progress.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -79,7 +79,7 @@ enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverg
 // A round that the server algorithm has taken in and that no client knows of yet.
 template <class Real>
 struct RoundCommit {
-  const Ledger& ledger;                // as it is after the round
+  const RunProgress& progress;         // as it is after the round
   Replies<Real> replies;               // that the algorithm was given, ascending clients
   bool used = false;                   // what its apply() said
   std::span<const Frame> frames = {};  // of the replies, where the transport has them
@@ -133,11 +133,11 @@ struct LoopHooks {
   std::string work;
 };
 
-// Runs rounds from ledger.round until the limits are reached. Throws std::runtime_error (one line) when a
+// Runs rounds from progress.round until the limits are reached. Throws std::runtime_error (one line) when a
 // round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
 template <class Real>
 Outcome run_rounds(ServerAlgorithm<Real>& server, const AlgorithmTraits& traits,
-                   const RunContext<Real>& run_context, Transport<Real>& transport, Ledger& ledger,
+                   const RunContext<Real>& run_context, Transport<Real>& transport, RunProgress& progress,
                    const RoundLimits& limits, const LoopHooks<Real>& hooks);
 
 }  // namespace gradwire

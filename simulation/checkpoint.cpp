@@ -90,7 +90,7 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
                                                      const auto said = snapshot_about(sections);
                                                      if (!said) return false;
                                                      trouble = difference(said->about, about_);
-                                                     saved.round = said->ledger.round;
+                                                     saved.round = said->progress.round;
                                                      saved.sections.clear();
                                                      for (const Section& s : sections)
                                                        saved.sections.emplace_back(s.tag, s.bytes);

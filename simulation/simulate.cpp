@@ -67,19 +67,19 @@ struct Work {
 constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
 
 template <class Real, class Clients>
-SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const Ledger& ledger, Clients& clients) {
+SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const RunProgress& progress, Clients& clients) {
   return {.seconds = checkpoints.seconds > 0 ? checkpoints.seconds : std::numeric_limits<double>::infinity(),
-          .save_clients = [&] { return clients.save_clients(ledger.committed); },
+          .save_clients = [&] { return clients.save_clients(progress.committed); },
           .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
 }
 
 // Of a run that was continued, too; what was saved is given back. Null: the run saves nothing.
 template <class Real>
 std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorithm<Real>& server,
-                                         Ledger& ledger, SnapshotsAlone snapshots, const Log& note) {
+                                         RunProgress& progress, SnapshotsAlone snapshots, const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
-  auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, ledger,
+  auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, progress,
                                                 checkpoint.about(), note);
   store->before_snapshots([&] { return checkpoint.prepare(); });
   const std::vector<Section> sections = sections_of(checkpoints.saved);
@@ -88,15 +88,15 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorit
   return store;
 }
 
-// The run of `ledger` and `server`, which `store` may have continued.
+// The run of `progress` and `server`, which `store` may have continued.
 template <class Real, class Clients>
 RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
-                 Ledger& ledger, const RoundLimits& limits, LoopHooks<Real> hooks,
+                 RunProgress& progress, const RoundLimits& limits, LoopHooks<Real> hooks,
                  const RunObserver& observer, const std::atomic<bool>& stop, RunStore<Real>* store,
                  Monitor<Real>* monitor = nullptr, Work* work = nullptr) {
   RunResult result;
   result.kernels = kernels_name();
-  result.rounds = ledger.round;
+  result.rounds = progress.round;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;
   hooks.on_clients = observer.on_clients;
@@ -113,10 +113,10 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     if (monitor != nullptr) monitor->fill(result.last, server);
     if (observer.on_record) observer.on_record(result.last);
   };
-  const RunClock wall(is_virtual ? 0 : ledger.totals.seconds);
+  const RunClock wall(is_virtual ? 0 : progress.totals.seconds);
   if (!is_virtual) hooks.seconds = wall;
   hooks.wall_seconds = wall;
-  const double evaluated_before = is_virtual ? ledger.totals.evaluation_seconds : 0;
+  const double evaluated_before = is_virtual ? progress.totals.evaluation_seconds : 0;
   if (store != nullptr) {
     hooks.between_rounds = [store, work](const std::function<std::string()>& save_work, bool stopped) {
       if (work != nullptr) work->save = save_work;
@@ -124,9 +124,9 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     };
   }
   if (work != nullptr) hooks.work = std::move(work->saved);
-  result.outcome = run_rounds(server, traits_of(run_context), run_context, clients, ledger, limits, hooks);
+  result.outcome = run_rounds(server, traits_of(run_context), run_context, clients, progress, limits, hooks);
   result.seconds = wall();
-  result.evaluation_seconds = ledger.totals.evaluation_seconds - evaluated_before;
+  result.evaluation_seconds = progress.totals.evaluation_seconds - evaluated_before;
   if (monitor != nullptr) {
     result.monitor = monitor->verdict();
     result.crossed = monitor->crossed();
@@ -139,14 +139,14 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
 RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
-                       const RunContext<Real>& run_context, ServerAlgorithm<Real>& server, Ledger& ledger,
-                       const RoundLimits& limits, LoopHooks<Real> hooks, const RunObserver& observer,
-                       const std::atomic<bool>& stop, Checkpoints& checkpoints) {
-  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
+                       const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
+                       RunProgress& progress, const RoundLimits& limits, LoopHooks<Real> hooks,
+                       const RunObserver& observer, const std::atomic<bool>& stop, Checkpoints& checkpoints) {
+  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   // The store goes on without a snapshot where one fails, but the others would wait for this rank.
   snapshots.save_clients = [&] {
     try {
-      return join_at_first(group.ranks(), clients.save_clients(ledger.committed));
+      return join_at_first(group.ranks(), clients.save_clients(progress.committed));
     } catch (const std::exception& error) {
       throw LostStep{std::string("the states of clients cannot be saved: ") + error.what()};
     }
@@ -157,19 +157,19 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, Ra
   snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
   signals.stop = &stop;
   if (group.ranks().rank() == 0) {
-    const auto store = store_of<Real>(checkpoints, server, ledger, snapshots, observer.on_note);
+    const auto store = store_of<Real>(checkpoints, server, progress, snapshots, observer.on_note);
     if (store != nullptr) signals.is_snapshot_due = [raw = store.get()] { return raw->is_due(); };
-    return run_on<Real>(clients, run_context, server, ledger, limits, hooks, observer, signals.all_stop,
+    return run_on<Real>(clients, run_context, server, progress, limits, hooks, observer, signals.all_stop,
                         store.get());
   }
   const std::vector<Section> sections = sections_of(checkpoints.saved);
-  if (!sections.empty() && !load_snapshot<Real>(sections, server, ledger, snapshots.load_clients))
+  if (!sections.empty() && !load_snapshot<Real>(sections, server, progress, snapshots.load_clients))
     throw std::runtime_error(kDoesNotFit);
   hooks.on_commit = [&](const RoundCommit<Real>&) {
     if (snapshots.is_due()) snapshots.save_clients();
   };
-  const RunResult result =
-      run_on<Real>(clients, run_context, server, ledger, limits, hooks, observer, signals.all_stop, nullptr);
+  const RunResult result = run_on<Real>(clients, run_context, server, progress, limits, hooks, observer,
+                                        signals.all_stop, nullptr);
   if (result.outcome == Outcome::kStopped && checkpoints.seconds > 0) snapshots.save_clients();
   return result;
 }
@@ -194,8 +194,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
       p.functions.of<Real>() != nullptr ? p.functions.of<Real>()
                                         : make_population<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(run_context);
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   limits.lull = checkpoints.saved.lull;
@@ -216,21 +216,21 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     VirtualClients<Real> clients(run_context, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     if (rank.group != nullptr)
-      return run_on_ranks<Real>(clients, *rank.group, signals, *run_context, *server, ledger, limits, hooks,
+      return run_on_ranks<Real>(clients, *rank.group, signals, *run_context, *server, progress, limits, hooks,
                                 observer, stop, checkpoints);
-    const auto store = store_of<Real>(checkpoints, *server, ledger,
-                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
-    return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
+    const auto store = store_of<Real>(checkpoints, *server, progress,
+                                      snapshots_of<Real>(checkpoints, progress, clients), observer.on_note);
+    return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),
                         monitor);
   }
   if (ranks != nullptr) throw std::logic_error("simulate: ranks cannot share this run");
   if (!is_timed) {
     InProcess<Real> clients(run_context, functions, options);
-    const auto store = store_of<Real>(checkpoints, *server, ledger,
-                                      snapshots_of<Real>(checkpoints, ledger, clients), observer.on_note);
+    const auto store = store_of<Real>(checkpoints, *server, progress,
+                                      snapshots_of<Real>(checkpoints, progress, clients), observer.on_note);
     if (!encoded && !options.faults.any())  // else evaluations are messages like all others
       hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-    return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
+    return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),
                         monitor);
   }
   VirtualTimeOptions virtual_options;
@@ -242,9 +242,9 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.seconds = seconds_of(std::move(p.seconds), run_context->seed, requests);
   VirtualTime<Real> clients(run_context, functions, virtual_options);
   Work work;
-  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, ledger, clients);
+  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   snapshots.save_clients = [&] {
-    const std::string of_clients = clients.save_clients(ledger.committed), of_driver = work.save();
+    const std::string of_clients = clients.save_clients(progress.committed), of_driver = work.save();
     Saver saver;
     saver(std::vector(of_clients.begin(), of_clients.end())), saver(requests);
     saver(std::vector(of_driver.begin(), of_driver.end()));
@@ -259,11 +259,11 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     return loader.done() && requests.size() == traces &&
            clients.load_clients({of_clients.data(), of_clients.size()});
   };
-  const auto store = store_of<Real>(checkpoints, *server, ledger, snapshots, observer.on_note);
+  const auto store = store_of<Real>(checkpoints, *server, progress, snapshots, observer.on_note);
   wait_for_whoever_is_slow(limits, options.faults);
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-  return run_on<Real>(clients, *run_context, *server, ledger, limits, hooks, observer, stop, store.get(),
+  return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),
                       monitor, &work);
 }
 

@@ -12,10 +12,10 @@ namespace {
 
 enum Kind : char { kReplies = 1, kState = 2 };
 
-// What every record begins with: the ledger without its list of clients.
-void scalars(auto& ledger, auto&& visit) {
-  visit(ledger.request_id), visit(ledger.round);
-  Totals::fields(ledger.totals, visit);
+// What every record begins with: the progress without its list of clients.
+void scalars(auto& progress, auto&& visit) {
+  visit(progress.request_id), visit(progress.round);
+  Totals::fields(progress.totals, visit);
 }
 
 // False: there are not so many bytes.
@@ -64,34 +64,34 @@ bool is_of(const UplinkView<Real>& up, std::span<const std::byte> section) {
 
 }  // namespace
 
-std::string save_ledger(const Ledger& ledger) {
+std::string save_progress(const RunProgress& progress) {
   Saver saver;
-  scalars(ledger, saver);
-  saver(ledger.committed);
+  scalars(progress, saver);
+  saver(progress.committed);
   return saver.take();
 }
 
-bool load_ledger(std::string_view bytes, Ledger& ledger) {
-  const std::size_t clients = ledger.committed.size();
+bool load_progress(std::string_view bytes, RunProgress& progress) {
+  const std::size_t clients = progress.committed.size();
   Loader loader(bytes);
-  scalars(ledger, loader);
-  loader(ledger.committed);
-  return loader.done() && ledger.committed.size() == clients;
+  scalars(progress, loader);
+  loader(progress.committed);
+  return loader.done() && progress.committed.size() == clients;
 }
 
-std::optional<Ledger> peek_ledger(std::string_view bytes) {
-  Ledger ledger;
+std::optional<RunProgress> peek_progress(std::string_view bytes) {
+  RunProgress progress;
   bool good = true;
-  scalars(ledger, [&](auto& value) { good = good && take(bytes, value); });
-  return good ? std::optional(ledger) : std::nullopt;
+  scalars(progress, [&](auto& value) { good = good && take(bytes, value); });
+  return good ? std::optional(progress) : std::nullopt;
 }
 
-std::optional<Ledger> peek_record(std::string_view record) {
+std::optional<RunProgress> peek_record(std::string_view record) {
   char kind = 0, used = 0;
   std::uint64_t size = 0;
   if (!take(record, kind) || (kind != kState && kind != kReplies)) return std::nullopt;
   const bool led = kind == kState ? take(record, size) : take(record, used);
-  return led ? peek_ledger(record) : std::nullopt;
+  return led ? peek_progress(record) : std::nullopt;
 }
 
 template <class Real>
@@ -107,13 +107,13 @@ std::span<const std::string_view> RoundRecords<Real>::encode(const RoundCommit<R
                                                              std::size_t state_bytes) {
   const std::uint64_t reply_bytes = bytes_of_replies(commit);
   record_.clear();
-  if (reply_bytes <= state_bytes + commit.ledger.committed.size() * sizeof(std::uint64_t)) {
+  if (reply_bytes <= state_bytes + commit.progress.committed.size() * sizeof(std::uint64_t)) {
     encode_replies(commit);
   } else {
     record_.put(static_cast<char>(kState));
-    const std::string ledger = save_ledger(commit.ledger);
-    record_.put(static_cast<std::uint64_t>(ledger.size()));
-    record_.copy(ledger);
+    const std::string progress = save_progress(commit.progress);
+    record_.put(static_cast<std::uint64_t>(progress.size()));
+    record_.copy(progress);
     server.save_in_place(record_);
   }
   return record_.views();
@@ -133,7 +133,7 @@ template <class Real>
 void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
   record_.put(static_cast<char>(kReplies));
   record_.put(static_cast<char>(commit.used));
-  scalars(commit.ledger, [this](const auto& value) { record_.put(value); });
+  scalars(commit.progress, [this](const auto& value) { record_.put(value); });
   record_.put(static_cast<std::uint32_t>(commit.replies.size()));
   for (std::size_t k = 0; k < commit.replies.size(); ++k) {
     record_.put(commit.replies[k].client);
@@ -160,26 +160,27 @@ void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
 // ---- reading ----
 
 template <class Real>
-bool RoundRecords<Real>::replay(std::string_view record, ServerAlgorithm<Real>& server, Ledger& ledger) {
+bool RoundRecords<Real>::replay(std::string_view record, ServerAlgorithm<Real>& server,
+                                RunProgress& progress) {
   if (record.empty()) return false;
   const char kind = record[0];
   record.remove_prefix(1);
-  if (kind == kReplies) return replay_replies(record, server, ledger);
+  if (kind == kReplies) return replay_replies(record, server, progress);
   std::uint64_t size = 0;
   std::string_view saved;
-  return kind == kState && take(record, size) && take(record, size, saved) && load_ledger(saved, ledger) &&
-         server.load(record);
+  return kind == kState && take(record, size) && take(record, size, saved) &&
+         load_progress(saved, progress) && server.load(record);
 }
 
 template <class Real>
 bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<Real>& server,
-                                        Ledger& ledger) {
+                                        RunProgress& progress) {
   char used = 0;
-  Ledger after;
+  RunProgress after;
   bool good = take(bytes, used);
   scalars(after, [&](auto& value) { good = good && take(bytes, value); });
   std::uint32_t count = 0;
-  if (!good || after.round != ledger.round + 1 || !take(bytes, count) || count > ledger.committed.size())
+  if (!good || after.round != progress.round + 1 || !take(bytes, count) || count > progress.committed.size())
     return false;
   std::vector<UplinkView<Real>> replies;
   BlockMemo draws;
@@ -188,7 +189,7 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<
     std::uint64_t size = 0;
     std::string_view message, prefix, header;
     if (!take(bytes, client) || !take(bytes, size) || !take(bytes, size, message) ||
-        client >= ledger.committed.size() || !take(message, kPrefixBytes, prefix))
+        client >= progress.committed.size() || !take(message, kPrefixBytes, prefix))
       return false;
     const auto read = read_prefix(bytes_of(prefix).template first<kPrefixBytes>(), message.size());
     if (!read || !take(message, read->header_len, header)) return false;
@@ -205,10 +206,10 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<
     replies.push_back(*uplink);
   }
   if (server.apply(replies) != (used != 0)) return false;
-  after.committed = std::move(ledger.committed);
+  after.committed = std::move(progress.committed);
   if (used != 0)
     for (const auto& up : replies) after.committed[up.client] = up.request_id;
-  ledger = std::move(after);
+  progress = std::move(after);
   return true;
 }
 

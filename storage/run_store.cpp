@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kLedger = 2, kServer = 3, kStage = 4;
+constexpr std::uint32_t kAbout = 1, kProgress = 2, kServer = 3, kStage = 4;
 constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has those of rounds
 constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all request ids ever issued
 
@@ -61,11 +61,11 @@ std::unique_ptr<Background> background_thread() { return std::make_unique<Backgr
 
 std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections) {
   const std::string_view stage = section(sections, kStage);
-  if (section(sections, kLedger).empty() || stage.size() != 2) return std::nullopt;
-  const auto ledger = peek_ledger(section(sections, kLedger));
-  if (!ledger) return std::nullopt;
+  if (section(sections, kProgress).empty() || stage.size() != 2) return std::nullopt;
+  const auto progress = peek_progress(section(sections, kProgress));
+  if (!progress) return std::nullopt;
   return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0]),
-                       static_cast<Outcome>(stage[1]), *ledger};
+                       static_cast<Outcome>(stage[1]), *progress};
 }
 
 std::optional<RunEnd> peek_end(std::string_view record) {
@@ -74,24 +74,24 @@ std::optional<RunEnd> peek_end(std::string_view record) {
 }
 
 template <class Real>
-bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, Ledger& ledger,
+bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, RunProgress& progress,
                    const std::function<bool(std::string_view)>& load_clients) {
-  return load_ledger(section(sections, kLedger), ledger) && server.load(section(sections, kServer)) &&
+  return load_progress(section(sections, kProgress), progress) && server.load(section(sections, kServer)) &&
          (!load_clients || load_clients(section(sections, kClientsSection)));
 }
-template bool load_snapshot(std::span<const Section>, ServerAlgorithm<float>&, Ledger&,
+template bool load_snapshot(std::span<const Section>, ServerAlgorithm<float>&, RunProgress&,
                             const std::function<bool(std::string_view)>&);
-template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, Ledger&,
+template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, RunProgress&,
                             const std::function<bool(std::string_view)>&);
 
 template <class Real>
 struct RunStore<Real>::Snapshot {
-  std::string about, ledger, server, stage;
+  std::string about, progress, server, stage;
   std::optional<std::string> clients;  // of a simulation
   LateCopy late;                       // the algorithm, where `server` is empty
 
   std::vector<Section> sections() const {
-    std::vector<Section> all = {{kAbout, about}, {kLedger, ledger}};
+    std::vector<Section> all = {{kAbout, about}, {kProgress, progress}};
     if (!server.empty()) all.push_back({kServer, server});
     all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});
@@ -101,28 +101,28 @@ struct RunStore<Real>::Snapshot {
 
 template <class Real>
 RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecContext& context,
-                         ServerAlgorithm<Real>& server, Ledger& ledger, std::string about,
+                         ServerAlgorithm<Real>& server, RunProgress& progress, std::string about,
                          SnapshotPolicy policy, Log note)
     : journal_(journal),
       background_(&background),
       server_(server),
-      ledger_(ledger),
+      progress_(progress),
       about_(std::move(about)),
       policy_(policy),
       note_(std::move(note)),
       records_(context),
       beside_(std::make_shared<Beside>()) {
-  ledger_.committed.resize(context.clients, 0);
+  progress_.committed.resize(context.clients, 0);
 }
 
 template <class Real>
 RunStore<Real>::RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server,
-                         Ledger& ledger, std::string about, Log note)
+                         RunProgress& progress, std::string about, Log note)
     : journal_(journal),
       background_(nullptr),
       alone_(std::move(snapshots)),
       server_(server),
-      ledger_(ledger),
+      progress_(progress),
       about_(std::move(about)),
       note_(std::move(note)) {}
 
@@ -138,14 +138,14 @@ bool RunStore<Real>::load(std::span<const Section> sections) {
   stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
   state_bytes_ = server.size();
   recovered_ = true;
-  return load_snapshot(sections, server_, ledger_, alone_.load_clients);
+  return load_snapshot(sections, server_, progress_, alone_.load_clients);
 }
 
 template <class Real>
 bool RunStore<Real>::replay(std::string_view record) {
   const auto end = peek_end(record);
   stage_ = end.value_or(RunEnd{});
-  return end || records_->replay(record, server_, ledger_);
+  return end || records_->replay(record, server_, progress_);
 }
 
 template <class Real>
@@ -153,7 +153,7 @@ std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(
                                                                                 Outcome outcome) const {
   const auto snapshot = std::make_shared<Snapshot>();
   snapshot->about = about_;
-  snapshot->ledger = save_ledger(ledger_);
+  snapshot->progress = save_progress(progress_);
   snapshot->stage = {static_cast<char>(stage), static_cast<char>(outcome)};
   return snapshot;
 }
@@ -174,8 +174,8 @@ template <class Real>
 void RunStore<Real>::begin(std::uint32_t jump) {
   // 2, as the last process may have issued a few more request ids than its last record names.
   if (recovered_)
-    ledger_.request_id = ((ledger_.request_id >> kRequestIdsOfOneProcess) + 2 + jump % kMostRequestIdJump)
-                         << kRequestIdsOfOneProcess;
+    progress_.request_id = ((progress_.request_id >> kRequestIdsOfOneProcess) + 2 + jump % kMostRequestIdJump)
+                           << kRequestIdsOfOneProcess;
   state_bytes_ = snapshot_now(RunStage::kRounds);
 }
 
@@ -219,8 +219,9 @@ void RunStore<Real>::snapshot_alone(RunStage stage, Outcome outcome) {
     throw_if_failed(journal_.append({}));  // so that the next snapshot has another number
   } catch (const std::exception& error) {
     if (note_)
-      note_(LogLine::warning("no checkpoint of round " + std::to_string(ledger_.round) + ": " + error.what())
-                .in_round(ledger_.round));
+      note_(
+          LogLine::warning("no checkpoint of round " + std::to_string(progress_.round) + ": " + error.what())
+              .in_round(progress_.round));
   }
   last_snapshot_ = Clock::now();
 }

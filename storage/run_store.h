@@ -70,11 +70,11 @@ class RunStore {
   // Of a server. `about`: whatever else a restart must know. What is passed by
   // reference must outlive this.
   RunStore(Journal& journal, Background& background, const CodecContext& context,
-           ServerAlgorithm<Real>& server, Ledger& ledger, std::string about, SnapshotPolicy policy = {},
-           Log note = {});
+           ServerAlgorithm<Real>& server, RunProgress& progress, std::string about,
+           SnapshotPolicy policy = {}, Log note = {});
   // Of a simulation: what is committed after the last snapshot is done again. The run goes on where a
   // snapshot cannot be written, and `note` gets a warning.
-  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server, Ledger& ledger,
+  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server, RunProgress& progress,
            std::string about, Log note = {});
   ~RunStore();
 
@@ -130,7 +130,7 @@ class RunStore {
   Background* const background_;  // null: of a simulation
   const SnapshotsAlone alone_;
   ServerAlgorithm<Real>& server_;
-  Ledger& ledger_;
+  RunProgress& progress_;
   std::string about_;
   std::function<std::string()> ask_about_;  // may be empty
   const SnapshotPolicy policy_;
@@ -157,10 +157,10 @@ class RunStore {
 // The section of a snapshot with what save_clients() gave.
 inline constexpr std::uint32_t kClientsSection = 5;
 
-// Takes the state of the algorithm, the ledger and, where load_clients is not empty, the clients from a
+// Takes the state of the algorithm, the progress and, where load_clients is not empty, the clients from a
 // snapshot. False: it is not one of this run.
 template <class Real>
-bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, Ledger& ledger,
+bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& server, RunProgress& progress,
                    const std::function<bool(std::string_view)>& load_clients);
 
 // What a snapshot says about its run.
@@ -168,7 +168,7 @@ struct SnapshotAbout {
   std::string about;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run that has no rounds left
-  Ledger ledger;                        // without its list of clients
+  RunProgress progress;                 // without its list of clients
 };
 std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections);
 

@@ -84,19 +84,19 @@ void Registry::add_round(RegistryRound round) {
   rounds_.push_back(round);
 }
 
-void Registry::round_done(const Ledger& ledger, std::span<const ClientId> used) {
+void Registry::round_done(const RunProgress& progress, std::span<const ClientId> used) {
   tell_trouble();
   const double n = run_.clients;
   const std::lock_guard lock(mutex_);
-  run_changes_.round = ledger.round;
-  add_round({.round = ledger.round,
-             .seconds = ledger.totals.seconds,
-             .replies = ledger.totals.replies,
-             .bits_up = ledger.totals.bits_up / n,
-             .bits_down = ledger.totals.bits_down / n,
-             .bytes_up = ledger.totals.bytes_up,
-             .bytes_down = ledger.totals.bytes_down});
-  if (ledger.round <= counted_) return;
+  run_changes_.round = progress.round;
+  add_round({.round = progress.round,
+             .seconds = progress.totals.seconds,
+             .replies = progress.totals.replies,
+             .bits_up = progress.totals.bits_up / n,
+             .bits_down = progress.totals.bits_down / n,
+             .bytes_up = progress.totals.bytes_up,
+             .bytes_down = progress.totals.bytes_down});
+  if (progress.round <= counted_) return;
   for (const ClientId client : used) ++changed(client).replies_used;
 }
 

@@ -38,7 +38,7 @@ class Registry final : public HubWatcher {
   void settle(std::chrono::milliseconds most);
   // A committed round. `used`: whose replies it used. A round that is in the file already is written again,
   // but its replies are not counted again.
-  void round_done(const Ledger& ledger, std::span<const ClientId> used);
+  void round_done(const RunProgress& progress, std::span<const ClientId> used);
   void evaluated(const RoundRecord& record);
   void reply_unused(ClientId client);
   void ended(const std::string& outcome);

@@ -162,22 +162,22 @@ inline AlgorithmSpec spec_of(std::string name, std::string compressor = "identit
 }
 
 template <class Real>
-Trace<Real> run(
-    const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
-    std::uint32_t rounds, const InProcessOptions& options = {}, RoundLimits limits = {},
-    const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, InProcess<Real>&, Ledger&)>& after = {}) {
+Trace<Real> run(const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
+                std::uint32_t rounds, const InProcessOptions& options = {}, RoundLimits limits = {},
+                const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, InProcess<Real>&,
+                                         RunProgress&)>& after = {}) {
   limits.rounds = rounds;
   if (options.faults.any()) limits.attempts = 1000;
   Trace<Real> trace;
   InProcess<Real> transport(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<Real>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   LoopHooks<Real> hooks;
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.on_note = [&](const std::string& line) { trace.notes.push_back(line); };
-  if (after) hooks.on_round = [&](std::uint32_t k) { after(k, *server, transport, ledger); };
+  if (after) hooks.on_round = [&](std::uint32_t k) { after(k, *server, transport, progress); };
   const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
-  trace.outcome = run_rounds<Real>(*server, traits, *run_context, transport, ledger, limits, hooks);
+  trace.outcome = run_rounds<Real>(*server, traits, *run_context, transport, progress, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
   for (ClientId c = 0; c < run_context->n; ++c)

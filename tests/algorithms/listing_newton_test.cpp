@@ -238,12 +238,12 @@ struct Newton {
     for (auto& f : oracles) pointers.push_back(&f);
     InProcess<double> transport(run_context, pointers, {});
     const auto server = make_server<double>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     RoundLimits limits;
     limits.rounds = rounds;
     LoopHooks<double> hooks;
     hooks.on_record = [&](const RoundRecord& record) { records.push_back(record); };
-    run_rounds<double>(*server, find_algorithm("fednl").traits, *run_context, transport, ledger, limits,
+    run_rounds<double>(*server, find_algorithm("fednl").traits, *run_context, transport, progress, limits,
                        hooks);
     model.assign(server->model().begin(), server->model().end());
   }

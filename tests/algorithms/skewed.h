@@ -108,15 +108,15 @@ struct Skewed {
     for (auto& oracle : oracles) pointers.push_back(&oracle);
     InProcess<double> transport(run_context, pointers, {});
     const auto server = make_server<double>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     Trace<double> trace;
     LoopHooks<double> hooks;
     hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = evaluate_every;
-    trace.outcome =
-        run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
+    trace.outcome = run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress,
+                                       limits, hooks);
     trace.model.assign(server->model().begin(), server->model().end());
     for (ClientId i = 0; i < kClients; ++i)
       trace.client_states.push_back(transport.runtime(i).algorithm().save());

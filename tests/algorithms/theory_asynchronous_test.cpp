@@ -62,8 +62,8 @@ Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   RoundLimits limits;
   limits.rounds = replies;
   limits.evaluate_every = 0;
-  Ledger ledger;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  RunProgress progress;
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   return run;
 }
 
@@ -255,7 +255,7 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
                                 {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}}, "1e-9"));
       VirtualTime<double> clients(run_context, f.oracle_pointers(), with(roots));
       const auto server = make_server<double>(run_context);
-      Ledger ledger;
+      RunProgress progress;
       RoundLimits limits;
       limits.rounds = 1'000'000;
       limits.evaluate_every = 0;
@@ -263,7 +263,7 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
       LoopHooks<double> hooks;
       hooks.on_round = [&](std::uint32_t) { stop = server->broadcast().round == R * kBlocks; };
       hooks.stop = &stop;
-      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
       EXPECT_EQ(server->broadcast().round, R * kBlocks);
       return clients.now() / kBlocks;
     };

@@ -55,9 +55,8 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
         const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
         const auto trace =
             run<double>(f, run_context, kRounds, {}, {},
-                        [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
-                          noise += sample_noise(f, server.model()) / kRounds / kSeeds;
-                        });
+                        [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&,
+                            RunProgress&) { noise += sample_noise(f, server.model()) / kRounds / kSeeds; });
         mean += average_grad_norm_sq(trace) / kSeeds;
       }
       const double bound =
@@ -246,7 +245,7 @@ TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
   std::vector<double> asked(6);
   constexpr std::uint32_t kRounds = 2000;
   run<double>(f, run_context, kRounds, {}, {},
-              [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
+              [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
                 std::vector<ClientId> cohort;
                 server.cohort(cohort);
                 for (const ClientId i : cohort) asked[i] += 1.0 / kRounds;

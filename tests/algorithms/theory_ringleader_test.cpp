@@ -61,8 +61,8 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   RoundLimits limits;
   limits.rounds = replies;
   limits.evaluate_every = 0;
-  Ledger ledger;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  RunProgress progress;
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   run.mean /= run.steps;
   return run;
 }
@@ -126,8 +126,8 @@ TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoo
     RoundLimits limits;
     limits.rounds = 100'000'000;
     limits.evaluate_every = 0;
-    Ledger ledger;
-    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    RunProgress progress;
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
     return clients.now() / steps;
   };
   for (const std::uint32_t n : {16u, 256u}) {

@@ -22,14 +22,14 @@ namespace fs = std::filesystem;
 
 const RegistryRun kRun{"00000000000000aa", "silo", "ef21", 2, "/runs/silo"};
 
-Ledger ledger_after(std::uint32_t round) {
-  Ledger ledger;
-  ledger.round = round;
-  ledger.totals.replies = 2;
-  ledger.totals.seconds = round;
-  ledger.totals.bits_up = 100.0 * round;
-  ledger.totals.bytes_up = 20 * round;
-  return ledger;
+RunProgress progress_after(std::uint32_t round) {
+  RunProgress progress;
+  progress.round = round;
+  progress.totals.replies = 2;
+  progress.totals.seconds = round;
+  progress.totals.bits_up = 100.0 * round;
+  progress.totals.bytes_up = 20 * round;
+  return progress;
 }
 
 ClientInfo info(const std::string& name) {
@@ -50,7 +50,7 @@ class RegistryTest : public ::testing::Test {
   // A run of two clients, from its first round to `last`.
   void run_rounds(Registry& registry, std::uint32_t first, std::uint32_t last) {
     const std::vector<ClientId> used = {0, 1};
-    for (std::uint32_t k = first; k <= last; ++k) registry.round_done(ledger_after(k), used);
+    for (std::uint32_t k = first; k <= last; ++k) registry.round_done(progress_after(k), used);
   }
   void join_both(Registry& registry) {
     registry.client_joined(0, info("a"), "10.0.0.1:5");

@@ -142,11 +142,11 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), hub.table()};
     const auto run_context = make_run_context<double>(plan, Role::kServer);
     const auto half = make_server<double>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     AtTheLast beside;
     Journal journal(disk, Durability::kProcess);
-    RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, ledger, save_about(about),
-                           SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
+    RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, progress,
+                           save_about(about), SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
     store.begin();
     TcpTransport<double> transport(hub, codec_context(*run_context, {}), about.start,
                                    takes_sums(*run_context));
@@ -163,7 +163,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
       served.states.push_back(half->save());
     };
     const Outcome outcome =
-        run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
+        run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
     if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the goodbye";
   } catch (const std::logic_error&) {

@@ -76,21 +76,21 @@ bool run_snapshot(Input input) {
   (void)unpack_snapshot(3, text_of(input));
 
   const auto server = make_server<double>(left().run_context);
-  Ledger ledger;
-  ledger.committed.resize(kHonest);
-  const bool taken = load_snapshot<double>(sections, *server, ledger, {});
+  RunProgress progress;
+  progress.committed.resize(kHonest);
+  const bool taken = load_snapshot<double>(sections, *server, progress, {});
   if (taken) check(server->model().size() == 8, "a model of another length was loaded");
   if (const auto said = snapshot_about(sections)) (void)load_about(said->about);
   for (const Section& section : sections) {
-    (void)peek_ledger(section.bytes);
+    (void)peek_progress(section.bytes);
     (void)load_about(section.bytes);
   }
   (void)peek_end(text_of(record));
   (void)peek_record(text_of(record));
   RoundRecords<double> records(codec_context(*left().run_context, {}));
-  const std::uint32_t round = ledger.round;
-  if (records.replay(text_of(record), *server, ledger))
-    check(ledger.round == round + 1, "a record that is not of the next round was used");
+  const std::uint32_t round = progress.round;
+  if (records.replay(text_of(record), *server, progress))
+    check(progress.round == round + 1, "a record that is not of the next round was used");
   return taken;
 }
 std::vector<Bytes> snapshot_seeds() {
@@ -155,16 +155,16 @@ bool run_journal(Input input) {
   AtTheLast beside;
   const auto server = make_server<double>(left().run_context);
   const std::string fresh = server->save();
-  Ledger ledger;
+  RunProgress progress;
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*left().run_context, {}), *server, ledger, "about");
+  RunStore<double> store(journal, beside, codec_context(*left().run_context, {}), *server, progress, "about");
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});
   const auto is_there = journal.is_there();
   check(is_there.has_value(), "a disk that reads cannot be looked at");
   if (found && *found) {
-    check_recovered(server->save(), fresh, ledger.round);
+    check_recovered(server->save(), fresh, progress.round);
     check(*is_there, "what was recovered is not there");
   }
   if (journal.remove()) {

@@ -19,7 +19,7 @@ constexpr std::uint32_t kRoundsHere = 8;
 
 template <class Real>
 struct RunTrace : Trace<Real> {
-  Ledger ledger;
+  RunProgress progress;
 };
 
 // Of one rank, or of the only process.
@@ -38,14 +38,14 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
   const auto server = make_server<Real>(shared);
   const auto functions = std::make_shared<OracleList<Real>>(federation.oracle_pointers());
   VirtualClients<Real> clients(shared, functions, {.threads = threads}, binding);
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   if (from != nullptr) {
     EXPECT_TRUE(server->load(from->server_state));
     const std::string& saved = from->client_states.at(0);
     EXPECT_TRUE(
         clients.load_clients(ranks == nullptr ? saved : hand_out_clients(*ranks, run_context->n, saved)));
-    ledger = from->ledger;
+    progress = from->progress;
   }
   RunTrace<Real> trace;
   LoopHooks<Real> hooks;
@@ -53,13 +53,13 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
   hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
   hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
   trace.outcome =
-      run_rounds<Real>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.server_state = server->save();
-  std::string saved = clients.save_clients(ledger.committed);
+  std::string saved = clients.save_clients(progress.committed);
   if (ranks != nullptr) saved = join_at_first(*ranks, saved);
   trace.client_states.push_back(saved);
-  trace.ledger = ledger;
+  trace.progress = progress;
   return trace;
 }
 

@@ -110,10 +110,10 @@ int main() {
 
   const auto server = make_server<double>(run_context);
   InProcess<double> transport(run_context, oracles, {});
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 200;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, {});
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, {});
   std::printf("x = %.4f (the mean is 3)\n", server->model()[0]);
   return std::fabs(server->model()[0] - 3) < 2e-3 ? 0 : 1;
 }

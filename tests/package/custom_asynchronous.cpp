@@ -94,14 +94,14 @@ int main() {
   options.seconds = [](ClientId i, std::uint64_t) { return i + 1.0; };
   VirtualTime<double> transport(run_context, oracles, options);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 400;
   LoopHooks<double> hooks;
   hooks.seconds = [&] { return transport.now(); };
   hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { transport.evaluate(x, to); };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
   std::printf("x = %.6f after %.0f virtual seconds (the minimum is at 3)\n", server->model()[0],
-              ledger.totals.seconds);
+              progress.totals.seconds);
   return std::fabs(server->model()[0] - 3) < 1e-6 ? 0 : 1;
 }

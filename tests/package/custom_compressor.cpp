@@ -86,10 +86,10 @@ double distance_after(const char* algorithm) {
 
   const auto server = make_server<double>(run_context);
   InProcess<double> transport(run_context, oracles, {.encoded = true});
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 600;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, {});
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, {});
   const auto x = server->model();
   const double distance = std::hypot(std::hypot(x[0] - 1, x[1] - 2), std::hypot(x[2] - 1, x[3]));
   std::printf("%s with %s and step %s: at a distance of %g\n", algorithm,

@@ -173,13 +173,13 @@ class Pipes final : public Transport<double> {
 Vec<double> run_over(Transport<double>& transport,
                      const std::shared_ptr<const RunContext<double>>& run_context) {
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 60;
   limits.evaluate_every = 20;
   LoopHooks<double> hooks;
   hooks.on_record = [](const RoundRecord& r) { std::printf("round %u: loss %.6f\n", r.round, r.loss); };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
   const auto model = server->model();
   return {model.begin(), model.end()};
 }

@@ -53,9 +53,9 @@ int main() {
 
   const auto server = gradwire::make_server<double>(run_context);
   gradwire::InProcess<double> transport(run_context, oracles, {});
-  gradwire::Ledger ledger{.committed = std::vector<std::uint64_t>(run_context->n)};
+  gradwire::RunProgress progress{.committed = std::vector<std::uint64_t>(run_context->n)};
   gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").traits, *run_context, transport,
-                               ledger, {.rounds = 300}, {});
+                               progress, {.rounds = 300}, {});
 
   const auto x = server->model();
   std::printf("x = %.6f %.6f %.6f (the mean is 1 2 1)\n", x[0], x[1], x[2]);

@@ -81,13 +81,13 @@ End run_in_sites(const Federation<double>& federation, const std::shared_ptr<Run
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, sites);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = rounds;
   End end;
   LoopHooks<double> hooks;
   hooks.on_record = [&](const RoundRecord& record) { end.records.push_back(record); };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
   end.model.assign(server->model().begin(), server->model().end());
   end.sums = transport.sums;
   return end;
@@ -161,14 +161,14 @@ TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, 1);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 1;
   limits.attempts = 1;
   EXPECT_THROW(
-      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, {}),
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, {}),
       std::runtime_error);
-  EXPECT_EQ(ledger.totals.bytes_up, 0u);
+  EXPECT_EQ(progress.totals.bytes_up, 0u);
 }
 
 }  // namespace

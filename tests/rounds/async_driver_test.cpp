@@ -63,7 +63,7 @@ int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<Round
   VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
   Watched watched(clients);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 300;
   limits.deadline_seconds = options.faults.any() ? 3 : 1e9;
@@ -78,8 +78,8 @@ int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<Round
     EXPECT_NEAR(row.loss, losses[row.round], 1e-12) << "row " << row.round << " is of another point";
     rows.push_back(row);
   };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, watched, ledger, limits, hooks);
-  EXPECT_EQ(ledger.round, 300u);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, watched, progress, limits, hooks);
+  EXPECT_EQ(progress.round, 300u);
   EXPECT_GE(watched.evaluations, static_cast<int>(4 * rows.size()));
   return watched.stopped_for_evaluations;
 }
@@ -100,18 +100,18 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
       spec_of("ringmaster", "identity", {{"delay_threshold", "2"}, {"outdated", "ignore"}}, "0.05"));
   VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 200;
   LoopHooks<double> hooks;
   int used = 0, unused = 0;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     const UplinkView<double>& up = commit.replies[0];
-    EXPECT_EQ(commit.ledger.committed[up.client] == up.request_id, commit.used)
-        << "step " << commit.ledger.round;
+    EXPECT_EQ(commit.progress.committed[up.client] == up.request_id, commit.used)
+        << "step " << commit.progress.round;
     ++(commit.used ? used : unused);
   };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   EXPECT_GT(used, 10);
   EXPECT_GT(unused, 10);
 }
@@ -152,7 +152,7 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "20"}}, "0.05"));
   VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(linear));
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 60;
   limits.quorum = 0.75;
@@ -161,10 +161,10 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     used.push_back(commit.replies[0].client);
-    if (commit.ledger.round == 8) b = good;
+    if (commit.progress.round == 8) b = good;
   };
   EXPECT_EQ(
-      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks),
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks),
       Outcome::kFinished);
   EXPECT_GT(std::count(used.begin(), used.end(), 2u), 5);
 }

@@ -22,7 +22,7 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
     const auto run_context = federation.run_context(spec);
     VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
     const auto server = make_server<double>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     RoundLimits limits;
     limits.rounds = 30'000;
     limits.evaluate_every = 0;
@@ -33,7 +33,7 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
     };
     std::size_t count = 1;
     hooks.before_apply = [&] { count = allocations::count; };  // of the last event
-    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
     EXPECT_EQ(count, 0u);
   }
 }

@@ -75,7 +75,7 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
     run_context->keep_mirrors = true;
-    const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
+    const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
       const std::string state = server.save();
       ASSERT_TRUE(server.load(state));
       EXPECT_EQ(server.save(), state);
@@ -141,23 +141,23 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   RoundLimits limits;
   limits.quorum = 0.6;
   int short_rounds = 0;
-  const auto trace =
-      run<double>(federation, run_context, 300, options, limits,
-                  [&](std::uint32_t round, ServerAlgorithm<double>& server, InProcess<double>&, Ledger&) {
-                    // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
-                    const std::string state = server.save();
-                    Loader loader(state);
-                    Vec<double> x, g;
-                    std::uint32_t t = 0;
-                    std::vector<Vec<double>> g_of;
-                    loader(x), loader(t), loader(g), loader(g_of);
-                    ASSERT_TRUE(loader.done());
-                    for (std::size_t j = 0; j < g.size(); ++j) {
-                      double mean = 0;
-                      for (const auto& row : g_of) mean += row.empty() ? 0 : row[j] / 10;
-                      EXPECT_NEAR(g[j], mean, 1e-12) << "round " << round;
-                    }
-                  });
+  const auto trace = run<double>(
+      federation, run_context, 300, options, limits,
+      [&](std::uint32_t round, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
+        // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
+        const std::string state = server.save();
+        Loader loader(state);
+        Vec<double> x, g;
+        std::uint32_t t = 0;
+        std::vector<Vec<double>> g_of;
+        loader(x), loader(t), loader(g), loader(g_of);
+        ASSERT_TRUE(loader.done());
+        for (std::size_t j = 0; j < g.size(); ++j) {
+          double mean = 0;
+          for (const auto& row : g_of) mean += row.empty() ? 0 : row[j] / 10;
+          EXPECT_NEAR(g[j], mean, 1e-12) << "round " << round;
+        }
+      });
   for (std::size_t k = 1; k < trace.records.size(); ++k) short_rounds += trace.records[k].replies < 10;
   EXPECT_GT(short_rounds, 100);
   // The clients committed the state that the mirrors have.
@@ -186,13 +186,13 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   options.faults.lost_replies = 1.0;
   InProcess<double> transport(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 3;
   limits.attempts = 4;
   limits.evaluate_every = 0;
   try {
-    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {});
+    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, progress, limits, {});
     FAIL() << "a run without replies ended well";
   } catch (const std::runtime_error& e) {
     EXPECT_NE(std::string(e.what()).find("round 0: 0 of 4"), std::string::npos) << e.what();
@@ -222,12 +222,12 @@ TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
   const auto run_context = federation.run_context(spec_of("gd"));
   Flapping transport;
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 1;
   limits.evaluate_every = 0;
   EXPECT_THROW(
-      run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {}),
+      run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, progress, limits, {}),
       std::runtime_error);
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
@@ -240,7 +240,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
   InProcess<Real> transport(run_context, federation.oracle_pointers(), {});
   auto server = make_server<Real>(run_context);
   const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
-  Ledger ledger, old_ledger;
+  RunProgress progress, old_progress;
   std::string snapshot;
   RoundLimits limits;
   limits.evaluate_every = 0;
@@ -249,15 +249,15 @@ std::string final_state_with_restart(const Federation<Real>& federation,
   hooks.on_round = [&](std::uint32_t k) {
     if (k != 33) return;
     snapshot = server->save();
-    old_ledger = ledger;
+    old_progress = progress;
   };
-  run_rounds<Real>(*server, traits, *run_context, transport, ledger, limits, hooks);
+  run_rounds<Real>(*server, traits, *run_context, transport, progress, limits, hooks);
   if (restart) {
     server = make_server<Real>(run_context);
     EXPECT_TRUE(server->load(snapshot));
-    old_ledger.request_id = ledger.request_id;  // request ids never repeat
+    old_progress.request_id = progress.request_id;  // request ids never repeat
     limits.rounds = rounds;
-    run_rounds<Real>(*server, traits, *run_context, transport, old_ledger, limits, {});
+    run_rounds<Real>(*server, traits, *run_context, transport, old_progress, limits, {});
   }
   return server->save();
 }
@@ -320,15 +320,15 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
   const auto server = make_server<double>(run_context);
   for (const double seconds : {10.0, 5000.0}) {
     Flapping transport;
-    Ledger ledger;
+    RunProgress progress;
     RoundLimits limits;
     limits.rounds = 1;
     limits.evaluate_every = 0;
     limits.deadline_seconds = 5;
     limits.first_wait_seconds = seconds;
-    EXPECT_THROW(
-        run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, ledger, limits, {}),
-        std::runtime_error);
+    EXPECT_THROW(run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, progress,
+                                    limits, {}),
+                 std::runtime_error);
     EXPECT_NEAR(transport.now(), std::max(seconds, limits.attempts * limits.deadline_seconds), 1);
   }
 }

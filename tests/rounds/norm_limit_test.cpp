@@ -110,7 +110,7 @@ GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, 
   oracles[kExaggerates] = &bad;
   InProcess<double> transport(run_context, oracles, options);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = kGuardedRounds;
   limits.evaluate_every = 0;
@@ -119,12 +119,12 @@ GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, 
   GuardedRun ran;
   LoopHooks<double> hooks;
   hooks.on_note = [&](const std::string& line) { ran.notes.push_back(line); };
-  ran.outcome = run_rounds<double>(*server, find_algorithm(spec.name).traits, *run_context, transport, ledger,
-                                   limits, hooks);
+  ran.outcome = run_rounds<double>(*server, find_algorithm(spec.name).traits, *run_context, transport,
+                                   progress, limits, hooks);
   ran.model.assign(server->model().begin(), server->model().end());
   ran.state = server->save();
-  ran.bytes_up = ledger.totals.bytes_up;
-  ran.bits_up = ledger.totals.bits_up;
+  ran.bytes_up = progress.totals.bytes_up;
+  ran.bits_up = progress.totals.bits_up;
   return ran;
 }
 

@@ -57,7 +57,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
   oracles[kBad] = &bad;
   InProcess<double> transport(run_context, oracles, {});
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = kRounds;
   limits.evaluate_every = 0;  // evaluations would notice by themselves
@@ -72,7 +72,8 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
     bad.spoils = k >= kClean;
   };
   const AlgorithmTraits traits = find_algorithm(spec.name).traits;
-  const Outcome outcome = run_rounds<double>(*server, traits, *run_context, transport, ledger, limits, hooks);
+  const Outcome outcome =
+      run_rounds<double>(*server, traits, *run_context, transport, progress, limits, hooks);
   EXPECT_EQ(outcome, Outcome::kDiverged);
   ASSERT_FALSE(notes.empty());
   const std::string where = "round " + std::to_string(done) + ": ";

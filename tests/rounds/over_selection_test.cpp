@@ -47,7 +47,7 @@ AlgorithmSpec sampled(AlgorithmSpec spec, double participation) {
 // Per round, the clients whose replies were used.
 std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federation, std::uint32_t rounds,
                                                 const InProcessOptions& options, RoundLimits limits,
-                                                Ledger& ledger) {
+                                                RunProgress& progress) {
   const auto run_context = federation.run_context(sampled(spec_of("dcgd", "identity", {}, "0.01"), 0.2));
   InProcess<double> clients(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
@@ -58,7 +58,7 @@ std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federa
     for (const auto& up : commit.replies) used.back().push_back(up.client);
   };
   limits.rounds = rounds;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   return used;
 }
 
@@ -116,11 +116,11 @@ TEST(CeilShare, IsNotLedAstrayByTheLastBit) {
 TEST(OverSelection, UsesAsManyRepliesAsWithoutAndAsksMore) {
   const Federation<double> federation(20, 3);
   const auto check = [&](RoundLimits limits, std::size_t used, std::uint32_t asked) {
-    Ledger ledger;
-    for (const auto& clients : used_clients(federation, 50, arriving_anyhow(), limits, ledger))
+    RunProgress progress;
+    for (const auto& clients : used_clients(federation, 50, arriving_anyhow(), limits, progress))
       EXPECT_EQ(clients.size(), used);
-    EXPECT_EQ(ledger.totals.bits_down, 50.0 * asked * 3 * 64);
-    EXPECT_EQ(ledger.totals.bits_up, 50.0 * static_cast<double>(used) * 3 * 64);
+    EXPECT_EQ(progress.totals.bits_down, 50.0 * asked * 3 * 64);
+    EXPECT_EQ(progress.totals.bits_up, 50.0 * static_cast<double>(used) * 3 * 64);
   };
   check(asking_more(0), 4, 4);
   check(asking_more(0.3), 4, 6);
@@ -131,15 +131,16 @@ TEST(OverSelection, UsesAsManyRepliesAsWithoutAndAsksMore) {
 TEST(OverSelection, UsesAUniformSample) {
   const Federation<double> federation(20, 3);
   for (const double share : {0.3, 1.0, 100.0}) {
-    Ledger ledger;
+    RunProgress progress;
     EXPECT_LT(
-        worst_deviation(used_clients(federation, 4000, arriving_anyhow(), asking_more(share), ledger), 20), 5)
+        worst_deviation(used_clients(federation, 4000, arriving_anyhow(), asking_more(share), progress), 20),
+        5)
         << share;
   }
   // Without a drawn order of arrival the clients with the last numbers are always late: this measure must
   // show it.
-  Ledger ledger;
-  EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), ledger), 20), 5);
+  RunProgress progress;
+  EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), progress), 20), 5);
 }
 
 TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
@@ -173,9 +174,9 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
     if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
     const auto trace = run<double>(federation, run_context, 200, options, asking_more(0.6),
                                    [&](std::uint32_t round, ServerAlgorithm<double>& server,
-                                       InProcess<double>& clients, Ledger& ledger) {
+                                       InProcess<double>& clients, RunProgress& progress) {
                                      if (round == 1) return;  // everyone was asked, and used
-                                     EXPECT_EQ(ledger.totals.replies, 5u);
+                                     EXPECT_EQ(progress.totals.replies, 5u);
                                      const std::string state = server.save();
                                      Loader loader(state);
                                      Vec<double> x, g;
@@ -183,7 +184,7 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
                                      std::vector<Vec<double>> g_of;
                                      loader(x), loader(t), loader(g), loader(g_of);
                                      for (ClientId c = 0; c < run_context->n; ++c) {
-                                       clients.runtime(c).settle(ledger.committed[c]);
+                                       clients.runtime(c).settle(progress.committed[c]);
                                        const std::string own = clients.runtime(c).algorithm().save();
                                        Loader client(own);
                                        Vec<double> g_i;
@@ -203,21 +204,21 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Algo
   };
   auto clients = make_clients();
   auto server = make_server<double>(run_context);
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   for (const std::uint32_t rounds : {15u, 30u}) {
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 4;
     limits.rounds = rounds;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, progress, limits, {});
     if (rounds == 30 || !moved) continue;
-    const std::string of_server = server->save(), of_clients = clients->save_clients(ledger.committed);
+    const std::string of_server = server->save(), of_clients = clients->save_clients(progress.committed);
     server = make_server<double>(run_context);
     clients = make_clients();
     EXPECT_TRUE(server->load(of_server) && clients->load_clients(of_clients));
   }
-  return server->save() + clients->save_clients(ledger.committed);
+  return server->save() + clients->save_clients(progress.committed);
 }
 
 TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {

@@ -51,7 +51,7 @@ TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   Impostor transport(run_context, federation);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 4;
   limits.attempts = 2;
@@ -59,7 +59,7 @@ TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
   LoopHooks<double> hooks;
   hooks.on_note = [&](const LogLine& line) { refused += line.text.find("wrong shape") != std::string::npos; };
   EXPECT_EQ(
-      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, ledger, limits, hooks),
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, hooks),
       Outcome::kFinished);
   EXPECT_EQ(refused, 9u) << "four rounds and five evaluations";
 }

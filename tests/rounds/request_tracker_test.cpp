@@ -106,10 +106,11 @@ class RequestTrackerTest : public ::testing::Test {
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
   Script script_;
-  Ledger ledger_{.request_id = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
+  RunProgress progress_{
+      .request_id = 7, .committed = std::vector<std::uint64_t>(3), .round = 0, .totals = {}};
   std::vector<std::string> notes_;
   const Log on_note_ = [this](const LogLine& line) { notes_.push_back(line.text); };
-  RequestTracker<double> tracker_{*server_, *run_context_, script_, ledger_, on_note_};
+  RequestTracker<double> tracker_{*server_, *run_context_, script_, progress_, on_note_};
 };
 
 class RequestTrackerOfMirrors : public RequestTrackerTest {
@@ -120,9 +121,9 @@ class RequestTrackerOfMirrors : public RequestTrackerTest {
 TEST_F(RequestTrackerTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
   ask_all();
   tracker_.repeat(1, body_);
-  EXPECT_EQ(ledger_.totals.bytes_down, 300u);
+  EXPECT_EQ(progress_.totals.bytes_down, 300u);
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 8), answer(2, 8)}), std::vector(2, Kind::kReply));
-  EXPECT_EQ(ledger_.totals.bytes_up, 100u);
+  EXPECT_EQ(progress_.totals.bytes_up, 100u);
   EXPECT_TRUE(!tracker_.owes(0) && tracker_.owes(1) && !tracker_.owes(2));
 }
 
@@ -185,7 +186,7 @@ TEST_F(RequestTrackerTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterI
 class RequestTrackerWithALimit : public RequestTrackerTest {
  protected:
   std::optional<RequestTracker<double>> begin(NormAction action) {
-    return std::optional<RequestTracker<double>>(std::in_place, *server_, *run_context_, script_, ledger_,
+    return std::optional<RequestTracker<double>>(std::in_place, *server_, *run_context_, script_, progress_,
                                                  on_note_, NormLimit{2, action});
   }
   Event<double> large(ClientId client) const {
@@ -210,7 +211,7 @@ TEST_F(RequestTrackerWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAft
   EXPECT_EQ(tracker->next(1).kind, Kind::kReply);
   EXPECT_EQ(script_.discarded, 2);
   EXPECT_EQ(script_.reported, 0) << "an honest client does not know the limit";
-  EXPECT_EQ(ledger_.totals.bytes_up, 50u);
+  EXPECT_EQ(progress_.totals.bytes_up, 50u);
   ASSERT_EQ(notes_.size(), 1u);
   EXPECT_NE(
       notes_[0].find("the reply of client 0 has the norm 5, above server.norm_limit = 2; it is counted"),
@@ -245,7 +246,7 @@ TEST_F(RequestTrackerWithALimit, LooksAtUpdatesAlone) {
 TEST_F(RequestTrackerWithALimit, TakesNoSums) {
   auto tracker = begin(NormAction::kWarn);
   tracker->ask(0, RequestKind::kRound, tracker->new_request_id(), body_);
-  tracker->ask(1, RequestKind::kRound, ledger_.request_id, body_);
+  tracker->ask(1, RequestKind::kRound, progress_.request_id, body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
   sum.covers = covers;
@@ -332,7 +333,7 @@ TEST_F(RequestTrackerTest, TakesASumForAllThatItCoversOrForNone) {
                                                                   {0, 8, Ack::kRefused},
                                                                   {1, 8, Ack::kRefused},
                                                                   {2, 8, Ack::kRefused}}));
-  EXPECT_EQ(ledger_.totals.bytes_up, 50u) << "a sum is one message";
+  EXPECT_EQ(progress_.totals.bytes_up, 50u) << "a sum is one message";
 }
 
 TEST_F(RequestTrackerTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
@@ -388,10 +389,10 @@ TEST(RequestTrackerWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
   auto run_context = federation.run_context(spec_of("ef14", "identity", {}, "0.1"));
   const auto server = make_server<double>(run_context);
   Script script;
-  Ledger ledger;
-  ledger.committed.resize(1);
+  RunProgress progress;
+  progress.committed.resize(1);
   const Log silent;
-  RequestTracker<double> tracker(*server, *run_context, script, ledger, silent);
+  RequestTracker<double> tracker(*server, *run_context, script, progress, silent);
   const Vec<double> x(2);
   Downlink<double> body;
   body.parts = {Payload<double>::dense(View<double>(x))};

@@ -34,16 +34,17 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
   options.faults = some_faults(algorithm.traits);
   auto clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
   auto server = make_server<double>(run_context);
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   for (const std::uint32_t rounds : {20u, 40u}) {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 3;
     limits.keep_clients = true;
-    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, ledger, limits, {});
+    run_rounds<double>(*server, algorithm.traits, *run_context, *clients, progress, limits, {});
     if (rounds == 40 || !moved) continue;
-    const std::string saved_server = server->save(), saved_clients = clients->save_clients(ledger.committed);
+    const std::string saved_server = server->save(),
+                      saved_clients = clients->save_clients(progress.committed);
     server = make_server<double>(run_context);
     clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
     EXPECT_TRUE(server->load(saved_server));
@@ -51,7 +52,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
     EXPECT_FALSE(InProcess<double>(run_context, federation.oracle_pointers(), options)
                      .load_clients(std::string_view(saved_clients).substr(1)));
   }
-  return server->save() + clients->save_clients(ledger.committed);
+  return server->save() + clients->save_clients(progress.committed);
 }
 
 TEST(Checkpoint, OfEveryAlgorithmAndItsClientsGoesOnToTheSameBits) {

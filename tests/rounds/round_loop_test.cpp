@@ -16,7 +16,7 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 2;
   std::vector<double> rows, commits;
@@ -25,17 +25,17 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   hooks.seconds = [&] { return clock += 1; };
   hooks.on_record = [&](const RoundRecord& row) { rows.push_back(row.seconds); };
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    commits.push_back(commit.ledger.totals.seconds);
+    commits.push_back(commit.progress.totals.seconds);
   };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   EXPECT_EQ(rows, (std::vector<double>{101, 103, 105})) << "before each round, and at the end";
   EXPECT_EQ(commits, (std::vector<double>{102, 104}));
 
   limits.rounds = 3;
   hooks.seconds = nullptr;
   rows.clear();
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
-  EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its ledger says";
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
+  EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its progress says";
 }
 
 TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessStopped) {
@@ -45,16 +45,16 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
   const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
     InProcess<double> clients(run_context, federation.oracle_pointers(), {});
     const auto server = make_server<double>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     RoundLimits limits;
     limits.rounds = 10;
     limits.evaluate_every = every;
     limits.patience = patience;
     limits.lull = lull;
     const Outcome outcome =
-        run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, {});
-    EXPECT_EQ(outcome, ledger.round < 10 ? Outcome::kStalled : Outcome::kFinished);
-    return ledger.round;
+        run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, {});
+    EXPECT_EQ(outcome, progress.round < 10 ? Outcome::kStalled : Outcome::kFinished);
+    return progress.round;
   };
   EXPECT_EQ(rounds_with(0, {}), 10u);
   EXPECT_EQ(rounds_with(4, {}), 4u);
@@ -68,7 +68,7 @@ TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundLimits limits;
   limits.rounds = 3;
   limits.evaluate_every = 2;
@@ -89,7 +89,7 @@ TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
     }
     of_clients.push_back(mean);
   };
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   EXPECT_EQ(rounds, (std::vector<std::uint32_t>{0, 2, 3}));
   ASSERT_EQ(means.size(), 3u);
   for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(of_clients[k], means[k], 1e-12);

@@ -47,7 +47,7 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
     const End end = SimulatedRun(experiment, setting_of(seed, false), seed).run();
     ASSERT_EQ(end.trouble, "") << algorithms()[seed % all.size()] << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_network_tests";
-    EXPECT_EQ(end.ledger.round, Setting{}.steps);
+    EXPECT_EQ(end.progress.round, Setting{}.steps);
     server_deaths += end.server_deaths;
     client_deaths += end.client_deaths;
   }

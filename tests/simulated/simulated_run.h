@@ -118,7 +118,7 @@ struct Setting {
 
 struct End {
   std::string state;  // of the algorithm
-  Ledger ledger;
+  RunProgress progress;
   std::uint64_t server_deaths = 0, client_deaths = 0;
   std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
   std::string trouble;
@@ -166,34 +166,34 @@ class SimulatedRun {
     AtTheLast beside;
     const CodecContext context = codec_context(*run_context_, {});
     const auto server = make_server<double>(run_context_);
-    Ledger ledger;
-    RunStore<double> durable(journal, beside, context, *server, ledger, "about",
+    RunProgress progress;
+    RunStore<double> durable(journal, beside, context, *server, progress, "about",
                              {.records = 5, .bytes_beside_state = 1 << 20});
     const bool may_die = end_.server_deaths < 10;
     if (setting_.calls_between_deaths > 0 && may_die)
       disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);
     try {
-      const Result<bool> found =
-          journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
-                           .record =
-                               [&](std::string_view record) {
-                                 const std::vector<std::uint64_t> before = ledger.committed;
-                                 if (!durable.replay(record)) return false;
-                                 if (twin_ && ledger.round > twin_->rounds())  // died before it was checked
-                                   twin_->round_between(before, ledger.committed);
-                                 if (asynchronous_twin_ && ledger.round > asynchronous_twin_->steps())
-                                   asynchronous_twin_->step_between(before, ledger.committed, server->save());
-                                 return true;
-                               }});
+      const Result<bool> found = journal.recover(
+          {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+           .record =
+               [&](std::string_view record) {
+                 const std::vector<std::uint64_t> before = progress.committed;
+                 if (!durable.replay(record)) return false;
+                 if (twin_ && progress.round > twin_->rounds())  // died before it was checked
+                   twin_->round_between(before, progress.committed);
+                 if (asynchronous_twin_ && progress.round > asynchronous_twin_->steps())
+                   asynchronous_twin_->step_between(before, progress.committed, server->save());
+                 return true;
+               }});
       if (!found) return fail(found.error().message);
-      if (ledger.round < announced_)
+      if (progress.round < announced_)
         return fail("round " + std::to_string(announced_) + " was announced and is lost");
       durable.begin();
       SimulatedNetwork<double> network(world_, context);
       if (setting_.events_between_deaths > 0 && may_die)
         network.events_left = random_.below(2 * setting_.events_between_deaths);
       CarelessServer<double> careless(*server, network, setting_.bug);
-      rounds(careless, network, ledger, durable);
+      rounds(careless, network, progress, durable);
       durable.end(RunStage::kOver, Outcome::kFinished);
     } catch (const SimulatedCrash&) {
       return false;
@@ -201,11 +201,11 @@ class SimulatedRun {
       return fail(error.what());
     }
     end_.state = server->save();
-    end_.ledger = ledger;
+    end_.progress = progress;
     return true;
   }
 
-  void rounds(ServerAlgorithm<double>& server, SimulatedNetwork<double>& network, Ledger& ledger,
+  void rounds(ServerAlgorithm<double>& server, SimulatedNetwork<double>& network, RunProgress& progress,
               RunStore<double>& durable) {
     RoundLimits limits;
     limits.rounds = kRounds;
@@ -218,24 +218,24 @@ class SimulatedRun {
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable.commit(commit);
-      announced_ = commit.ledger.round;
+      announced_ = commit.progress.round;
       if (twin_) check_against_twin(server, commit);
       if (asynchronous_twin_) asynchronous_twin_->check(server, commit);
     };
     if (asynchronous_twin_) {
       limits.rounds = setting_.steps;
       WitnessedTransport witnessed(network, *asynchronous_twin_);
-      run_rounds<double>(server, traits_of(*run_context_), *run_context_, witnessed, ledger, limits, hooks);
+      run_rounds<double>(server, traits_of(*run_context_), *run_context_, witnessed, progress, limits, hooks);
       return;
     }
-    run_rounds<double>(server, traits_of(*run_context_), *run_context_, network, ledger, limits, hooks);
+    run_rounds<double>(server, traits_of(*run_context_), *run_context_, network, progress, limits, hooks);
   }
 
   void check_against_twin(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
     if (server.save() != twin_->state())
-      throw std::runtime_error("after round " + std::to_string(commit.ledger.round) +
+      throw std::runtime_error("after round " + std::to_string(commit.progress.round) +
                                " the state is not that of a federation in which the same clients answered");
   }
 

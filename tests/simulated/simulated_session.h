@@ -147,20 +147,20 @@ class SimulatedSession {
           {.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
            .record =
                [&](std::string_view record) {
-                 const std::vector<std::uint64_t> before = ledger_.committed;
+                 const std::vector<std::uint64_t> before = progress_.committed;
                  if (!durable_->replay(record)) return false;
-                 if (twin_ && ledger_.round > twin_->rounds())  // died before it was checked
-                   twin_->round_between(before, ledger_.committed);
-                 if (asynchronous_twin_ && ledger_.round > asynchronous_twin_->steps())
-                   asynchronous_twin_->step_between(before, ledger_.committed, server_->save());
+                 if (twin_ && progress_.round > twin_->rounds())  // died before it was checked
+                   twin_->round_between(before, progress_.committed);
+                 if (asynchronous_twin_ && progress_.round > asynchronous_twin_->steps())
+                   asynchronous_twin_->step_between(before, progress_.committed, server_->save());
                  return true;
                }});
       if (!found) throw std::runtime_error(found.error().message);
-      if (*found && ledger_.round < committed_)
+      if (*found && progress_.round < committed_)
         throw std::runtime_error("round " + std::to_string(committed_) + " was announced and is lost");
       if (talks_)
         std::printf("%9.3f a server begins%s, round %u, stage %d\n", time_.now(), *found ? " again" : "",
-                    ledger_.round, static_cast<int>(stage_));
+                    progress_.round, static_cast<int>(stage_));
       all_heard_ = false;
       if (*found && stage_ == RunStage::kOver) {
         all_heard_ = true;
@@ -220,13 +220,13 @@ class SimulatedSession {
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       durable_->commit(commit);
       if (asynchronous_twin_) {
-        committed_ = commit.ledger.round;
+        committed_ = commit.progress.round;
         if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
         asynchronous_twin_->check(*server_, commit);
       } else if (has_quorum()) {
         check_against_twin(commit);
       } else {
-        check(commit.ledger);
+        check(commit.progress);
       }
     };
     hooks.on_over = [&](Outcome) {
@@ -235,11 +235,12 @@ class SimulatedSession {
     if (asynchronous_twin_) {
       limits.rounds = kSteps;
       WitnessedTransport witnessed(transport, *asynchronous_twin_);
-      run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, witnessed, ledger_, limits,
+      run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, witnessed, progress_, limits,
                          hooks);
       return;
     }
-    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, transport, ledger_, limits, hooks);
+    run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
+                       hooks);
     end_.bytes_in_pieces += transport.bytes_in_pieces();
   }
 
@@ -247,7 +248,7 @@ class SimulatedSession {
 
   // The fast clients decide the state, but only through which replies were used.
   void check_against_twin(const RoundCommit<double>& commit) {
-    committed_ = commit.ledger.round;
+    committed_ = commit.progress.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
@@ -267,23 +268,23 @@ class SimulatedSession {
   }
 
   // After every committed round: nothing was lost, added twice, or counted differently.
-  void check(const Ledger& ledger) {
-    committed_ = ledger.round;
+  void check(const RunProgress& progress) {
+    committed_ = progress.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
     if (quiet_ == nullptr) {
       end_.states.push_back(server_->save());
       end_.models.emplace_back(server_->model().begin(), server_->model().end());
-      end_.totals.push_back(ledger.totals);
+      end_.totals.push_back(progress.totals);
       return;
     }
-    const std::string where = "after round " + std::to_string(ledger.round) + " ";
-    const Totals &a = ledger.totals, &b = quiet_->totals.at(ledger.round - 1);
+    const std::string where = "after round " + std::to_string(progress.round) + " ";
+    const Totals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
     if (setting_.relay_adds && takes_sums(*run_context_)) return check_sums(where, a, b);
-    if (server_->save() != quiet_->states.at(ledger.round - 1))
+    if (server_->save() != quiet_->states.at(progress.round - 1))
       throw std::runtime_error(where + "the state of the algorithm is another one");
     if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
         a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls)
-      throw std::runtime_error(where + "the ledger of bits and bytes does not add up");
+      throw std::runtime_error(where + "the progress of bits and bytes does not add up");
   }
 
   // Sums are rounded in another order, and are shorter.
@@ -293,7 +294,7 @@ class SimulatedSession {
       throw std::runtime_error(where + "the model is another one");
     if (a.bits_down != b.bits_down || a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls ||
         a.replies != b.replies || a.bytes_up > b.bytes_up)
-      throw std::runtime_error(where + "the ledger of bytes does not add up");
+      throw std::runtime_error(where + "the progress of bytes does not add up");
   }
 
   bool load(std::span<const Section> sections, Journal& journal) {
@@ -318,9 +319,9 @@ class SimulatedSession {
     } else if (has_quorum() && !twin_) {
       twin_ = std::make_unique<TwinFederation>(run_context_, plan_.experiment, plan_.agreement);
     }
-    ledger_ = {};
+    progress_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*run_context_, {}), *server_, ledger_, save_about(about_),
+        journal, beside_, codec_context(*run_context_, {}), *server_, progress_, save_about(about_),
         SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
   }
 
@@ -340,7 +341,7 @@ class SimulatedSession {
   RunPlan plan_;
   std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
-  Ledger ledger_;
+  RunProgress progress_;
   std::unique_ptr<RunStore<double>> durable_;
   std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
   std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm

@@ -58,10 +58,10 @@ class Quiet {
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
   if (got.state != want.state) return "the state of the algorithm is another one";
-  const Totals &a = got.ledger.totals, &b = want.ledger.totals;
+  const Totals &a = got.progress.totals, &b = want.progress.totals;
   if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
       a.bytes_down != b.bytes_down)
-    return "the ledger of bits and bytes does not add up";
+    return "the progress of bits and bytes does not add up";
   if (a.grad_calls != b.grad_calls) return "the gradients are counted differently";
   return "";
 }

@@ -49,7 +49,7 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
                               RoundLimits limits = {}) {
   VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   limits.rounds = rounds;
   limits.evaluate_every = evaluate == Evaluate::kNever ? 0 : 5;
   AsyncTrace trace;
@@ -60,14 +60,14 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
   hooks.on_record = [&](const RoundRecord& row) { trace.rows.push_back(row); };
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
     for (const auto& up : commit.replies) trace.used.push_back(up.client);
-    trace.totals = commit.ledger.totals;
+    trace.totals = commit.progress.totals;
   };
   trace.outcome =
-      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+      run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
   trace.model.assign(server->model().begin(), server->model().end());
   trace.seconds = trace.totals.seconds;
   trace.computed = clients.computed();
-  trace.request_ids = ledger.request_id;
+  trace.request_ids = progress.request_id;
   return trace;
 }
 

@@ -120,7 +120,7 @@ TEST(VirtualTime, AClientThatNeverAnswersStopsNobodyElse) {
 
 // What a run leaves: everything that a user or a later process can see of it.
 struct Ending {
-  std::string server, clients, work, ledger;
+  std::string server, clients, work, progress;
   std::vector<RoundRecord> rows;
 };
 
@@ -132,8 +132,8 @@ Ending run_with_stops(const Federation<double>& federation,
   limits.rounds = rounds;
   limits.evaluate_every = 7;
   limits.keep_clients = true;
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   Ending ending;
   stops.push_back(rounds + 1);
   for (const std::uint32_t end : stops) {
@@ -141,7 +141,7 @@ Ending run_with_stops(const Federation<double>& federation,
     const auto server = make_server<double>(run_context);
     if (!ending.server.empty()) {
       EXPECT_TRUE(server->load(ending.server));
-      EXPECT_TRUE(load_ledger(ending.ledger, ledger));
+      EXPECT_TRUE(load_progress(ending.progress, progress));
       EXPECT_TRUE(clients.load_clients(ending.clients));
     }
     std::atomic<bool> stop = false;
@@ -156,13 +156,13 @@ Ending run_with_stops(const Federation<double>& federation,
     hooks.on_round = [&](std::uint32_t round) { stop = round == end; };
     hooks.work = ending.work;
     hooks.between_rounds = [&](const std::function<std::string()>& save_work, bool) {
-      if (ledger.round < end && ledger.round < rounds) return;
+      if (progress.round < end && progress.round < rounds) return;
       ending.work = save_work();
-      ending.clients = clients.save_clients(ledger.committed);
+      ending.clients = clients.save_clients(progress.committed);
       ending.server = server->save();
-      ending.ledger = save_ledger(ledger);
+      ending.progress = save_progress(progress);
     };
-    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
     if (end <= rounds) ending.rows.pop_back();  // a run that continues measures it again
   }
   return ending;
@@ -171,7 +171,7 @@ Ending run_with_stops(const Federation<double>& federation,
 void expect_equal(const Ending& resumed, const Ending& whole) {
   EXPECT_EQ(resumed.server, whole.server);
   EXPECT_EQ(resumed.work, whole.work);
-  EXPECT_EQ(resumed.ledger, whole.ledger);
+  EXPECT_EQ(resumed.progress, whole.progress);
   ASSERT_EQ(resumed.rows.size(), whole.rows.size());
   for (std::size_t k = 0; k < whole.rows.size(); ++k) {
     EXPECT_EQ(resumed.rows[k].round, whole.rows[k].round);
@@ -241,7 +241,7 @@ TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
       SCOPED_TRACE(std::string(algorithm.traits.name) + ", first stop " + std::to_string(stops[0]));
       const Ending resumed = run_with_stops(federation, run_context, 60, options, limits, stops);
       EXPECT_EQ(resumed.server, whole.server);
-      EXPECT_EQ(resumed.ledger, whole.ledger);
+      EXPECT_EQ(resumed.progress, whole.progress);
     }
   }
 }

@@ -46,8 +46,8 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
   Trace<Real> trace;
   const auto server = make_server<Real>(run_context);
   const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
-  Ledger ledger;
-  ledger.committed.resize(run_context->n);
+  RunProgress progress;
+  progress.committed.resize(run_context->n);
   std::string saved;
   for (const std::uint32_t until : {pause_after, kRoundsHere}) {
     if (until == 0) continue;
@@ -60,8 +60,8 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
     hooks.on_record = [&](const RoundRecord& record) { trace.records.push_back(record); };
     hooks.evaluate = [&](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     limits.rounds = until;
-    trace.outcome = run_rounds<Real>(*server, traits, *run_context, clients, ledger, limits, hooks);
-    saved = clients.save_clients(ledger.committed);
+    trace.outcome = run_rounds<Real>(*server, traits, *run_context, clients, progress, limits, hooks);
+    saved = clients.save_clients(progress.committed);
   }
   trace.client_states.push_back(saved);
   trace.model.assign(server->model().begin(), server->model().end());

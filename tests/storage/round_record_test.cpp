@@ -30,7 +30,7 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
     InProcess<double> clients(run_context, federation.oracle_pointers(), {});
     auto server = make_server<double>(run_context), replayed = make_server<double>(run_context);
-    Ledger ledger, copy;
+    RunProgress progress, copy;
     copy.committed.resize(5);
     RoundRecords<double> records(context), reader(context);
     LoopHooks<double> hooks;
@@ -39,11 +39,11 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
       EXPECT_EQ(record[0], state_bytes == 0 ? 2 : 1);
       ASSERT_TRUE(reader.replay(record, *replayed, copy));
       EXPECT_EQ(replayed->save(), server->save());
-      EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+      EXPECT_EQ(save_progress(copy), save_progress(progress));
     };
     RoundLimits limits;
     limits.rounds = 5;
-    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, progress, limits, hooks);
   }
 }
 
@@ -54,7 +54,7 @@ void rounds_of_frames(const Federation<double>& federation,
                       OnCommit on_commit) {
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   Codec<double> codec(context);
   std::vector<std::unique_ptr<EncodedLink<double>>> links;
   for (std::uint32_t c = 0; c < run_context->n; ++c)
@@ -66,11 +66,11 @@ void rounds_of_frames(const Federation<double>& federation,
       links[up.client]->up(codec.encode(up), up.client);
       frames.push_back(links[up.client]->frame());
     }
-    on_commit(RoundCommit<double>{commit.ledger, commit.replies, commit.used, frames}, *server);
+    on_commit(RoundCommit<double>{commit.progress, commit.replies, commit.used, frames}, *server);
   };
   RoundLimits limits;
   limits.rounds = 5;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
 }
 
 TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
@@ -82,7 +82,7 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
     rounds_of_frames(federation, run_context, context,
                      [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                        const std::string as_they_came = joined(records.encode(commit, server, 1 << 20));
-                       const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
+                       const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
                        EXPECT_TRUE(as_they_came == joined(anew.encode(without, server, 1 << 20)))
                            << compressor;
                      });
@@ -107,7 +107,7 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   const CodecContext context = codec_context(*run_context, {});
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundRecords<double> records(context);
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
@@ -121,8 +121,8 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   };
   RoundLimits limits;
   limits.rounds = 2;
-  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, ledger, limits, hooks);
-  EXPECT_EQ(ledger.round, 2u);
+  run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
+  EXPECT_EQ(progress.round, 2u);
 }
 
 TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {
@@ -130,18 +130,18 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
   const auto run_context = federation.run_context(testing::spec_of("dcgd", "natural"));
   const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kLevel, 3});
   auto replayed = make_server<double>(run_context);
-  Ledger copy;
+  RunProgress copy;
   copy.committed.resize(5);
   RoundRecords<double> records(context), anew(context), reader(context);
   int rounds = 0;
   rounds_of_frames(federation, run_context, context,
                    [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                      const std::string record = joined(records.encode(commit, server, 1 << 20));
-                     const RoundCommit<double> without{commit.ledger, commit.replies, commit.used};
+                     const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
                      EXPECT_LT(record.size(), joined(anew.encode(without, server, 1 << 20)).size());
                      ASSERT_TRUE(reader.replay(record, *replayed, copy));
                      EXPECT_EQ(replayed->save(), server.save());
-                     EXPECT_EQ(save_ledger(copy), save_ledger(commit.ledger));
+                     EXPECT_EQ(save_progress(copy), save_progress(commit.progress));
                      ++rounds;
                    });
   EXPECT_EQ(rounds, 5);
@@ -154,8 +154,8 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   auto server = make_server<double>(run_context), replayed = make_server<double>(run_context);
   const Downlink<double> body = server->broadcast();
   RoundRecords<double> records(codec_context(*run_context, {}));
-  Ledger ledger, copy;
-  ledger.committed.resize(2);
+  RunProgress progress, copy;
+  progress.committed.resize(2);
   copy.committed.resize(2);
   Scratch<double> scratch;
   for (ClientId client = 0; client < 2; ++client) {
@@ -164,14 +164,14 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
     const UplinkView<double> reply = *runtime.handle(request, scratch);
     const bool used = server->apply(std::span(&reply, 1));
     EXPECT_EQ(used, client == 0) << "the second gradient is one step too old";
-    ledger.request_id = client + 1;
-    ledger.round = client + 1;
-    if (used) ledger.committed[client] = reply.request_id;
+    progress.request_id = client + 1;
+    progress.round = client + 1;
+    if (used) progress.committed[client] = reply.request_id;
     const std::string record =
-        joined(records.encode(RoundCommit<double>{ledger, std::span(&reply, 1), used}, *server, 1 << 20));
+        joined(records.encode(RoundCommit<double>{progress, std::span(&reply, 1), used}, *server, 1 << 20));
     ASSERT_TRUE(records.replay(record, *replayed, copy));
     EXPECT_EQ(replayed->save(), server->save());
-    EXPECT_EQ(save_ledger(copy), save_ledger(ledger));
+    EXPECT_EQ(save_progress(copy), save_progress(progress));
   }
 }
 
@@ -180,7 +180,7 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   InProcess<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   RoundRecords<double> records(codec_context(*run_context, {}));
   std::string record;
   LoopHooks<double> hooks;
@@ -189,15 +189,15 @@ TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   };
   RoundLimits limits;
   limits.rounds = 1;
-  run_rounds<double>(*server, find_algorithm("ef21").traits, *run_context, clients, ledger, limits, hooks);
+  run_rounds<double>(*server, find_algorithm("ef21").traits, *run_context, clients, progress, limits, hooks);
   for (std::size_t size = 0; size < record.size(); ++size) {
     auto other = make_server<double>(run_context);
-    Ledger fresh;
+    RunProgress fresh;
     fresh.committed.resize(5);
     EXPECT_FALSE(records.replay(std::string_view(record).substr(0, size), *other, fresh)) << size;
   }
   auto other = make_server<double>(run_context);
-  Ledger later;
+  RunProgress later;
   later.committed.resize(5);
   later.round = 1;
   EXPECT_FALSE(records.replay(record, *other, later)) << "a round that is in the state already";

@@ -28,7 +28,7 @@ struct Life {
 template <class Real>
 struct Death {
   std::string state;  // of the algorithm at the end
-  Ledger ledger;
+  RunProgress progress;
   int crashes = 0;
   bool regressed = false;  // a round was lost after a client had been told of it
 };
@@ -49,17 +49,17 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
   for (;;) {
     AtTheLast beside;
     auto server = make_server<Real>(run_context);
-    Ledger ledger;
+    RunProgress progress;
     Journal journal(disk, life.durability);
     SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
-    RunStore<Real> durable(journal, beside, codec_context(*run_context, {}), *server, ledger, "about",
+    RunStore<Real> durable(journal, beside, codec_context(*run_context, {}), *server, progress, "about",
                            policy);
     LoopHooks<Real> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<Real>& commit) {
-      if (life.announces_before_durable) announced = commit.ledger.round;
+      if (life.announces_before_durable) announced = commit.progress.round;
       durable.commit(commit);
-      announced = commit.ledger.round;
+      announced = commit.progress.round;
     };
     if (life.calls_between_crashes > 0 && death.crashes < 12)
       disk.crash_at = disk.calls() + random.below(2 * life.calls_between_crashes);
@@ -69,12 +69,12 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
                            .record = [&](std::string_view record) { return durable.replay(record); }});
       EXPECT_TRUE(found) << (found ? "" : found.error().message);
       if (!found) return death;
-      death.regressed |= ledger.round < announced;
+      death.regressed |= progress.round < announced;
       durable.begin();
-      run_rounds<Real>(*server, traits, *run_context, clients, ledger, limits, hooks);
+      run_rounds<Real>(*server, traits, *run_context, clients, progress, limits, hooks);
       durable.end(RunStage::kOver, Outcome::kFinished);
       death.state = server->save();
-      death.ledger = ledger;
+      death.progress = progress;
       return death;
     } catch (const SimulatedCrash&) {
       death.crashes += 1;
@@ -87,10 +87,10 @@ template <class Real>
 void expect_same_end(const Death<Real>& got, const Death<Real>& want, const std::string& what) {
   EXPECT_FALSE(got.regressed) << what << ": a round that was announced was lost";
   EXPECT_EQ(got.state, want.state) << what;
-  EXPECT_EQ(got.ledger.round, want.ledger.round) << what;
-  EXPECT_EQ(got.ledger.totals.bits_up, want.ledger.totals.bits_up) << what;
-  EXPECT_EQ(got.ledger.totals.bytes_up, want.ledger.totals.bytes_up) << what;
-  EXPECT_EQ(got.ledger.totals.bytes_down, want.ledger.totals.bytes_down) << what;
+  EXPECT_EQ(got.progress.round, want.progress.round) << what;
+  EXPECT_EQ(got.progress.totals.bits_up, want.progress.totals.bits_up) << what;
+  EXPECT_EQ(got.progress.totals.bytes_up, want.progress.totals.bytes_up) << what;
+  EXPECT_EQ(got.progress.totals.bytes_down, want.progress.totals.bytes_down) << what;
 }
 
 template <class Real>
@@ -104,7 +104,7 @@ void deaths_change_nothing(std::uint64_t seeds) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
         const auto disturbed = live<Real>(federation, run_context, 40, {durability, seed, 25});
-        EXPECT_EQ(disturbed.ledger.totals.grad_calls, undisturbed.ledger.totals.grad_calls)
+        EXPECT_EQ(disturbed.progress.totals.grad_calls, undisturbed.progress.totals.grad_calls)
             << algorithm.traits.name;
         expect_same_end(disturbed, undisturbed,
                         std::string(algorithm.traits.name) + ", seed " + std::to_string(seed));
@@ -141,20 +141,20 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   RoundLimits limits;
   limits.rounds = rounds;
   auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   {
     InProcess<double> clients(run_context, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
     const auto beside = background_thread();
-    RunStore<double> durable(journal, *beside, context, *server, ledger, "about", {.records = 1});
+    RunStore<double> durable(journal, *beside, context, *server, progress, "about", {.records = 1});
     durable.begin();
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
-    run_rounds<double>(*server, traits, *run_context, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits, *run_context, clients, progress, limits, hooks);
   }
   auto recovered = make_server<double>(run_context);
-  Ledger found;
+  RunProgress found;
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
   RunStore<double> durable(journal, beside, context, *recovered, found, "about");
@@ -165,8 +165,8 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   EXPECT_LT(replayed, rounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), server->save());
   found.request_id =
-      ledger.request_id;  // the request ids of the last evaluation and the goodbyes belong to no round
-  EXPECT_EQ(save_ledger(found), save_ledger(ledger));
+      progress.request_id;  // the request ids of the last evaluation and the goodbyes belong to no round
+  EXPECT_EQ(save_progress(found), save_progress(progress));
 }
 
 TEST(RunStore, SnapshotsWrittenByAThreadBesideTheRoundsChangeNoBit) { write_snapshots_by_a_thread(9); }
@@ -179,7 +179,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   const TemporaryFolder folder;
   FolderDisk disk(folder.path());
   const auto server = make_server<double>(run_context);
-  Ledger ledger;
+  RunProgress progress;
   AtTheLast beside;
   const auto saved_about = [&] {
     Journal journal(disk, Durability::kProcess);
@@ -194,7 +194,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
     return about;
   };
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*run_context, {}), *server, ledger, "first");
+  RunStore<double> store(journal, beside, codec_context(*run_context, {}), *server, progress, "first");
   store.begin();
   EXPECT_EQ(saved_about(), "first");
   store.ask_about([] { return std::string("second"); });
@@ -218,14 +218,14 @@ class OnADisk {
     RoundLimits limits;
     limits.rounds = rounds;
     limits.evaluate_every = 0;
-    run_rounds<double>(*server_, find_algorithm("ef21").traits, *run_context_, clients_, ledger_, limits,
+    run_rounds<double>(*server_, find_algorithm("ef21").traits, *run_context_, clients_, progress_, limits,
                        hooks);
   }
   // Of the next process.
   void restart() {
     journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
     server_ = make_server<double>(run_context_);
-    ledger_ = {};
+    progress_ = {};
     durable_ = make({});
     rounds_replayed = 0;
     const auto found =
@@ -238,7 +238,7 @@ class OnADisk {
     ASSERT_TRUE(found && *found);
   }
   RunStore<double>& durable() { return *durable_; }
-  std::uint32_t round() const { return ledger_.round; }
+  std::uint32_t round() const { return progress_.round; }
 
   SimulatedDisk disk{1};
   std::uint32_t rounds_replayed = 0;
@@ -246,7 +246,7 @@ class OnADisk {
  private:
   std::unique_ptr<RunStore<double>> make(const SnapshotPolicy& policy) {
     return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*run_context_, {}), *server_,
-                                              ledger_, "about", policy);
+                                              progress_, "about", policy);
   }
 
   const Federation<double> federation_{5, 9};
@@ -256,7 +256,7 @@ class OnADisk {
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
   AtTheLast beside_;
   std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
-  Ledger ledger_;
+  RunProgress progress_;
   std::unique_ptr<RunStore<double>> durable_;
 };
 
@@ -305,17 +305,17 @@ TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
   auto server = make_server<double>(run_context);
-  Ledger ledger;
-  RunStore<double> durable(journal, beside, codec_context(*run_context, {}), *server, ledger, "about",
+  RunProgress progress;
+  RunStore<double> durable(journal, beside, codec_context(*run_context, {}), *server, progress, "about",
                            {.records = 1});
   durable.begin();
   LoopHooks<double> hooks;  // without before_apply
   hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
   RoundLimits limits;
   limits.rounds = 3;
-  EXPECT_THROW(
-      run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, ledger, limits, hooks),
-      std::logic_error);
+  EXPECT_THROW(run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, progress,
+                                  limits, hooks),
+               std::logic_error);
 }
 
 // A simulation whose every commit is a snapshot, on a disk that outlives it.
@@ -326,11 +326,11 @@ struct SnapshotEveryCommit {
         server(make_server<double>(run_context)),
         store(journal,
               {.seconds = 0,
-               .save_clients = [this] { return clients.save_clients(ledger.committed); },
+               .save_clients = [this] { return clients.save_clients(progress.committed); },
                .load_clients = [this](std::string_view bytes) { return clients.load_clients(bytes); }},
-              *server, ledger, "about", std::move(note)),
+              *server, progress, "about", std::move(note)),
         run_context_(std::move(run_context)) {
-    ledger.committed.resize(run_context_->n);
+    progress.committed.resize(run_context_->n);
   }
   void run(std::uint32_t rounds) {
     LoopHooks<double> hooks;
@@ -339,12 +339,12 @@ struct SnapshotEveryCommit {
     limits.rounds = rounds;
     limits.evaluate_every = 0;
     limits.keep_clients = true;
-    run_rounds<double>(*server, traits_of(*run_context_), *run_context_, clients, ledger, limits, hooks);
+    run_rounds<double>(*server, traits_of(*run_context_), *run_context_, clients, progress, limits, hooks);
   }
 
   InProcess<double> clients;
   std::unique_ptr<ServerAlgorithm<double>> server;
-  Ledger ledger;
+  RunProgress progress;
   RunStore<double> store;
 
  private:
@@ -368,12 +368,12 @@ TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
        .record = [](std::string_view record) { return record.empty(); }});
   ASSERT_TRUE(recovered && *recovered);
   EXPECT_TRUE(second.store.recovered());
-  EXPECT_EQ(second.ledger.round, 20u);
+  EXPECT_EQ(second.progress.round, 20u);
   second.run(40);
   quiet.run(40);
   EXPECT_EQ(second.server->save(), quiet.server->save());
-  EXPECT_EQ(second.clients.save_clients(second.ledger.committed),
-            quiet.clients.save_clients(quiet.ledger.committed));
+  EXPECT_EQ(second.clients.save_clients(second.progress.committed),
+            quiet.clients.save_clients(quiet.progress.committed));
 }
 
 TEST(RunStore, OfASimulationWarnsOfASnapshotThatCannotBeWrittenAndTheRunGoesOn) {
@@ -385,11 +385,11 @@ TEST(RunStore, OfASimulationWarnsOfASnapshotThatCannotBeWrittenAndTheRunGoesOn) 
   SnapshotEveryCommit run(federation, run_context, journal,
                           [&](const LogLine& line) { lines.push_back(line); });
   run.store.before_snapshots([&]() -> Status {
-    if (run.ledger.round == 3) return Error{"the disk is full"};
+    if (run.progress.round == 3) return Error{"the disk is full"};
     return Unit{};
   });
   run.run(6);
-  EXPECT_EQ(run.ledger.round, 6u);
+  EXPECT_EQ(run.progress.round, 6u);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].text, "no checkpoint of round 3: the disk is full");
   EXPECT_EQ(lines[0].level, LogLevel::kWarning);

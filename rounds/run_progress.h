@@ -28,7 +28,7 @@ struct Totals {
 
 // What the server process remembers beside the algorithm's own state: where the run is, and 8 bytes of each
 // client. Part of its snapshot.
-struct Ledger {
+struct RunProgress {
   std::uint64_t request_id = 0;  // the highest ever issued
   // Per client: the request id of its last reply that was used; 0: none was.
   std::vector<std::uint64_t> committed;
