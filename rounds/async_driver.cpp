@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/state.h"
-#include "rounds/client_line.h"
+#include "rounds/client_queue.h"
 #include "rounds/client_times.h"
 #include "rounds/driver.h"
 
@@ -34,9 +34,9 @@ class AsyncDriver final : public Driver<Real> {
   // One reply, and new work for whoever needs some.
   bool step(std::uint32_t k) override {
     if (!begun_) begin();
-    Waiting waiting = this->new_waiting();
+    RetryPolicy retry = this->new_retry_policy();
     for (;;) {
-      const double until = std::min(waiting.deadline(), next_cut());
+      const double until = std::min(retry.deadline(), next_cut());
       const auto arrival = tracker_.next(until);
       const ClientId client = arrival.event.up.client;
       if (arrival.kind != Kind::kDeadline)
@@ -49,7 +49,7 @@ class AsyncDriver final : public Driver<Real> {
             cut(cuts_.top().client);
             return true;
           }
-          after_silence(k, waiting);
+          after_silence(k, retry);
           break;
         case Kind::kUnusable:
           if (!unusable(client)) return false;
@@ -274,7 +274,7 @@ class AsyncDriver final : public Driver<Real> {
   }
 
   // Nobody has answered for a whole deadline.
-  void after_silence(std::uint32_t k, Waiting& waiting) {
+  void after_silence(std::uint32_t k, RetryPolicy& retry) {
     std::vector<ClientId> missing;
     for (const ClientId c : workers_)
       if (tracker_.owes(c)) missing.push_back(c);
@@ -285,9 +285,9 @@ class AsyncDriver final : public Driver<Real> {
       throw typename Driver<Real>::RoundAbandoned();
     }
     const double now = run_.transport.now();
-    if (!waiting.goes_on(now))
-      throw std::runtime_error(state + " " + waiting.so_far(now) + "; " +
-                               Waiting::advice(now, "start the missing clients"));
+    if (!retry.goes_on(now))
+      throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
+                               RetryPolicy::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
     for (const ClientId c : missing) {
       const bool evaluates = is_evaluation(tracker_.kind_of(c));
@@ -386,7 +386,7 @@ class AsyncDriver final : public Driver<Real> {
   std::vector<std::unique_ptr<Downlink<Real>>> older_;  // what clients were given beside it since then ...
   std::size_t older_used_ = 0;                          // ... the first of these; the others are free
   std::vector<ClientId> workers_;
-  ClientLine working_;          // ascending rounds
+  ClientQueue working_;         // ascending rounds
   ClientTimes due_, cuts_;      // seconds, on the transport's clock
   std::vector<double> given_;   // by client: when it was asked last
   std::vector<double> cut_at_;  // by client: when its work is cut; kNever: it is not

@@ -198,13 +198,13 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
                            std::uint32_t k) {
   using Kind = typename RequestTracker<Real>::Kind;
   std::size_t got = ask_all(kind, body), lost = 0;  // lost: at most so many have no finite answer
-  Waiting waiting = new_waiting();
+  RetryPolicy retry = new_retry_policy();
   while (got < quorum) {
-    const auto arrival = tracker_.next(waiting.deadline());
+    const auto arrival = tracker_.next(retry.deadline());
     switch (arrival.kind) {
       case Kind::kStopped: stop_seen_ = true; break;
       case Kind::kAgain: tracker_.repeat(arrival.event.up.client, body); break;
-      case Kind::kDeadline: ask_missing(body, k, waiting, got, quorum); break;
+      case Kind::kDeadline: ask_missing(body, k, retry, got, quorum); break;
       case Kind::kUnusable:
         if (asked_.size() - ++lost < quorum && !can_reach(quorum)) return false;
         break;
@@ -275,8 +275,8 @@ std::size_t Driver<Real>::place(ClientId client) const {
 }
 
 template <class Real>
-void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
-                               std::size_t quorum) {
+void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry,
+                               std::size_t got, std::size_t quorum) {
   std::vector<ClientId> missing;
   for (const ClientId c : asked_)
     if (tracker_.owes(c)) missing.push_back(c);
@@ -288,9 +288,9 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Wait
     throw RoundAbandoned();
   }
   const double now = run_.transport.now();
-  if (!waiting.goes_on(now))
-    throw std::runtime_error(state + " " + waiting.so_far(now) + "; " +
-                             Waiting::advice(now, "start the missing clients, or lower server.quorum"));
+  if (!retry.goes_on(now))
+    throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
+                             RetryPolicy::advice(now, "start the missing clients, or lower server.quorum"));
   note(state + "; asking them again");
   for (const ClientId c : missing) tracker_.repeat(c, body);
 }

@@ -13,8 +13,8 @@
 
 #include "rounds/evaluation.h"
 #include "rounds/request_tracker.h"
+#include "rounds/retry_policy.h"
 #include "rounds/round_loop.h"
-#include "rounds/waiting.h"
 
 namespace gradwire {
 
@@ -69,8 +69,8 @@ class Driver {
   // The algorithm takes in the replies (ascending clients), and they are durable before anybody is told.
   void commit(Replies<Real> replies, std::span<const Frame> frames);
   // How long to wait for what is asked now.
-  Waiting new_waiting() {
-    return Waiting(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
+  RetryPolicy new_retry_policy() {
+    return RetryPolicy(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
   }
   // How many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
@@ -105,7 +105,7 @@ class Driver {
   std::size_t ask_all(RequestKind kind, const Downlink<Real>& body);
   std::size_t place(ClientId client) const;
   bool ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k);
-  void ask_missing(const Downlink<Real>& body, std::uint32_t k, Waiting& waiting, std::size_t got,
+  void ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry, std::size_t got,
                    std::size_t quorum);
 
   std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum

@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-class ClientLine {
+class ClientQueue {
  public:
   // Of the clients 0, ..., n - 1; empty.
   void reset(std::uint32_t n) {

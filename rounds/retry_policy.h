@@ -21,10 +21,10 @@ inline std::string name_some(const std::vector<ClientId>& clients) {
   return text;
 }
 
-class Waiting {
+class RetryPolicy {
  public:
   // `now`: of the transport's clock. `first`: nobody has answered this process yet.
-  Waiting(const RoundLimits& limits, double now, bool first)
+  RetryPolicy(const RoundLimits& limits, double now, bool first)
       : limits_(limits),
         begun_(now),
         deadline_(now + limits.deadline_seconds),
