@@ -88,7 +88,7 @@ class LoadClients {
   // False: the connection of an honest client was lost, and it does not come back.
   bool run() {
     std::array<epoll_event, 256> ready;
-    while (options_.honest == 0 || goodbyes_ < options_.honest) {
+    while (options_.honest == 0 || shutdowns_ < options_.honest) {
       if (!open_more()) return false;
       const int count =
           ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), milliseconds_to_wait());
@@ -339,7 +339,7 @@ class LoadClients {
       heard.set_receipt(wire::RECEIPT_ACCEPTED);
       say(peer, control_frame(FrameType::kReceived, heard));
       peer.is_over = true;
-      goodbyes_ += peer.kind == Kind::kHonest ? 1 : 0;
+      shutdowns_ += peer.kind == Kind::kHonest ? 1 : 0;
       return;
     }
     if (peer.kind == Kind::kSilent) return;
@@ -360,7 +360,7 @@ class LoadClients {
   std::multimap<Clock::time_point, Peer*> due_;  // who tries again, or sends its next byte
   std::vector<char> buffer_ = std::vector<char>(1 << 16), plain_ = std::vector<char>(1 << 16);
   const std::string join_ = join_of_load(), slow_byte_ = hello_of(0, 1).substr(0, 1);
-  std::uint32_t goodbyes_ = 0, random_ = 1;
+  std::uint32_t shutdowns_ = 0, random_ = 1;
   Clock::time_point heartbeat_ = Clock::now() + kHeartbeat;
 };
 

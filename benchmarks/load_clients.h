@@ -32,7 +32,7 @@ struct LoadOptions {
 // How many sockets this process may have, now that its limit is raised as far as the system allows.
 std::uint32_t most_load_sockets();
 
-// All of them in a process of its own, in one thread, until all honest clients have heard the goodbye; for
+// All of them in a process of its own, in one thread, until all honest clients have heard the shutdown; for
 // ever, if there are none. REQUIRES: this process has one thread.
 class LoadProcess {
  public:

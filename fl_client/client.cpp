@@ -49,7 +49,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
       const auto frame = connection.read_head(session.max_payload());
       meanwhile = frame ? session.take(connection, frame->prefix, frame->header)
                         : std::optional(ClientEnding{false, frame.error().message});
-      if (meanwhile && meanwhile->goodbye) session.stop();
+      if (meanwhile && meanwhile->shutdown) session.stop();
       session.stop_if_superseded();
     } catch (...) {
       trouble = std::current_exception();
@@ -154,7 +154,7 @@ void run_client(const ClientOptions& options) {
     const ClientEnding ending = connection
                                     ? serve(session, **connection)
                                     : ClientEnding{false, "cannot connect to " + connection.error().message};
-    if (ending.goodbye) return;
+    if (ending.shutdown) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();
     if (connection && session.answered()) back_off.reset();

@@ -47,8 +47,8 @@ class ClientRefused : public ClientError {
   using ClientError::ClientError;
 };
 
-// Returns when the server says goodbye. Throws ClientError, or DataError when this client's data cannot be
-// used.
+// Returns when the server tells the clients to shut down. Throws ClientError, or DataError when this client's
+// data cannot be used.
 void run_client(const ClientOptions& options);
 
 }  // namespace gradwire

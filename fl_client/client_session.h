@@ -31,8 +31,8 @@ struct ClientIdentity {
 
 // How one connection ended.
 struct ClientEnding {
-  bool goodbye = false;
-  std::string why;                           // if it was no goodbye
+  bool shutdown = false;
+  std::string why;                           // if it was no shutdown
   std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 

@@ -79,7 +79,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     const Result<Request<Real>> request = to.slot.finish();
     if (!request) return request.error();
     to.request = *request;
-    return to.request.kind == RequestKind::kGoodbye ? Received::kGoodbye : Received::kRequest;
+    return to.request.kind == RequestKind::kShutdown ? Received::kShutdown : Received::kRequest;
   }
 
   Status take_up(bool may_send_pieces) override {

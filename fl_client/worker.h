@@ -25,7 +25,7 @@ class Worker {
   virtual std::uint64_t max_payload() const = 0;
   // Forgets the order of requests: those of another connection follow.
   virtual void begin_connection() = 0;
-  enum class Received : std::uint8_t { kRequest, kGoodbye };
+  enum class Received : std::uint8_t { kRequest, kShutdown };
   // Takes in the Round frame with this head; it supersedes a request that was not taken up yet. An error ends
   // the connection. May be called while another thread computes.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;

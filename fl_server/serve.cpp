@@ -128,12 +128,12 @@ class Serving {
   }
 
   // Of a run whose results are written: some clients may still wait for the server.
-  void serve_farewell() {
+  void notify_clients() {
     auto sockets = listening();  // before the options: it opens the identity
     Hub hub(hub_options(about_.table), std::move(sockets));
     options_.log("listening on " + hub.address() +
                  "; the run is over, telling clients that have not heard it");
-    server_run_->say_goodbye(hub, about_.start, outcome());
+    server_run_->shut_down_clients(hub, about_.start, outcome());
     if (registry_) registry_->ended(outcome_name(outcome()));
   }
 
@@ -349,7 +349,7 @@ Served serve(const ServeOptions& given) {
     serving.write_config();
   }
   if (resumed && serving.stage() != RunStage::kRounds) {
-    if (serving.stage() == RunStage::kFarewell) serving.serve_farewell();
+    if (serving.stage() == RunStage::kNotifyingClients) serving.notify_clients();
     options.log("the run in " + options.state.string() +
                 " is over; --no-resume runs it again, a higher run.rounds goes on with it");
     return {serving.outcome(), true};

@@ -40,7 +40,7 @@ struct Served {
 };
 
 // Goes on with the run that the folder holds, or waits for the clients and begins one; runs all rounds, says
-// goodbye. Writes DIR/address at once, config.toml when the clients are there, metrics.csv as it goes,
+// shutdown. Writes DIR/address at once, config.toml when the clients are there, metrics.csv as it goes,
 // model.bin and summary.json at the end, and what a later process needs to go on (docs/reliability.md).
 // Outcome::kStopped: rounds are left, and the clients wait for the server to come back. Throws
 // ExperimentError, DataError, std::invalid_argument (--listen), or std::runtime_error; always one line.

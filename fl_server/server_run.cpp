@@ -30,7 +30,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kShortestWait{1}, kLongestWait{64};
-constexpr std::chrono::seconds kGoodbyeTime{10};  // for clients to hang up once the run is over
+constexpr std::chrono::seconds kShutdownTime{10};  // for clients to hang up once the run is over
 
 std::vector<ProcessInfo> processes(const ClientTable& table) {
   std::error_code error;
@@ -255,7 +255,7 @@ class RealRun final : public ServerRun {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
         write_whole(disk_, "summary.json", summary_json(summary));
-        durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kFarewell, outcome);
+        durable_.end(outcome == Outcome::kStopped ? RunStage::kRounds : RunStage::kNotifyingClients, outcome);
       });
     };
     hooks.on_over = write_results;
@@ -266,19 +266,19 @@ class RealRun final : public ServerRun {
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
-      if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
+      if (hub.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
     }
     return outcome;
   }
 
-  void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) override {
+  void shut_down_clients(Hub& hub, const std::string& start, Outcome outcome) override {
     TcpTransport<Real> transport(hub, context_, start, takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = progress_.round;
     limits.evaluate_every = 0;
     run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
                LoopHooks<Real>{});
-    if (hub.finish(kGoodbyeTime)) durable_.end(RunStage::kOver, outcome);
+    if (hub.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
   }
 
  private:

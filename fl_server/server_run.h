@@ -35,7 +35,7 @@ class ServerRun {
   virtual Outcome go(Hub& hub, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have
   // heard it.
-  virtual void say_goodbye(Hub& hub, const std::string& start, Outcome outcome) = 0;
+  virtual void shut_down_clients(Hub& hub, const std::string& start, Outcome outcome) = 0;
 };
 
 // `disk`: the folder of the run, where its journal is. `about`: of save_about(). `registry` may be null. What

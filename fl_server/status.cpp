@@ -258,7 +258,7 @@ std::string stage_name(const Found& found) {
   if (!found.run) return "waiting";  // for its clients
   switch (found.run->stage) {
     case RunStage::kRounds: return "rounds";
-    case RunStage::kFarewell: return "farewell";
+    case RunStage::kNotifyingClients: return "farewell";
     case RunStage::kOver: return "over";
   }
   return "";

@@ -59,7 +59,7 @@ Outcome Driver<Real>::run() {
     return outcome;
   }
   if (run_.hooks.on_over) run_.hooks.on_over(outcome);
-  tracker_.goodbye();
+  tracker_.shutdown();
   return outcome;
 }
 

@@ -250,11 +250,11 @@ void RequestTracker<Real>::acknowledge(const Event<Real>& event, Ack ack) {
 }
 
 template <class Real>
-void RequestTracker<Real>::goodbye() {
+void RequestTracker<Real>::shutdown() {
   new_request_id();
   for (ClientId c = 0; c < run_context_.n; ++c) {
     Request<Real> request;
-    request.kind = RequestKind::kGoodbye;
+    request.kind = RequestKind::kShutdown;
     request.request_id = progress_.request_id;
     request.committed = progress_.committed[c];
     transport_.send(c, request);

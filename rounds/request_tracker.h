@@ -77,7 +77,7 @@ class RequestTracker {
 
   // Waits for something to see to, at the latest until `deadline` on the transport's clock.
   Arrival next(double deadline);
-  void goodbye();  // sends all clients home
+  void shutdown();  // tells all clients to shut down
 
  private:
   struct PendingRequest {

@@ -53,7 +53,7 @@ struct RoundLimits {
   // that is older. Empty: any.
   std::optional<std::uint32_t> max_delay;
   NormLimit norm;             // of replies
-  bool keep_clients = false;  // a run that is stopped goes on later: do not send the clients home
+  bool keep_clients = false;  // a run that is stopped goes on later: do not shut the clients down
 };
 
 // Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).

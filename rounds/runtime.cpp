@@ -42,7 +42,7 @@ bool ClientRuntime<Real>::accepts(const Request<Real>& request) const {
     case RequestKind::kMeasure:
       return request.body != nullptr && request.body->parts.size() == 1 &&
              request.body->parts[0].shape == Shape::kDense && request.body->parts[0].dim == run_context_->d;
-    case RequestKind::kGoodbye: return true;
+    case RequestKind::kShutdown: return true;
   }
   return false;
 }
@@ -56,7 +56,7 @@ const Uplink<Real>* ClientRuntime<Real>::handle(const Request<Real>& request, Sc
     case RequestKind::kRound: return reply(request, scratch);
     case RequestKind::kEvaluate:
     case RequestKind::kMeasure: return evaluate(request);
-    case RequestKind::kGoodbye: break;
+    case RequestKind::kShutdown: break;
   }
   return nullptr;
 }

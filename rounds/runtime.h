@@ -34,7 +34,7 @@ class ClientRuntime {
   // Who is told of the values of the replies that follow while they are computed; null: nobody.
   void show_early(EarlyValues<Real>* to) { early_ = to; }
 
-  // The answer to `request`; null when there is none (goodbye, or a request older than one already seen). It
+  // The answer to `request`; null when there is none (shutdown, or a request older than one already seen). It
   // views this runtime until the next newer request id.
   const Uplink<Real>* handle(const Request<Real>& request, Scratch<Real>& scratch);
 

@@ -77,7 +77,7 @@ struct InProcess<Real>::Impl {
 
   std::uint64_t send(ClientId c, const Request<Real>& request) {
     if (request.request_id != body_request_id) give_back();
-    if (request.kind == RequestKind::kGoodbye && !clients.at(c).local && !options.faults.any())
+    if (request.kind == RequestKind::kShutdown && !clients.at(c).local && !options.faults.any())
       return Codec<Real>::request_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
     Work& work = queue[queued++];

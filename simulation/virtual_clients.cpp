@@ -235,7 +235,7 @@ struct VirtualClients<Real>::Impl {
 
   std::uint64_t send(ClientId client, const Request<Real>& request) {
     if (client >= run_context->n) throw std::logic_error("VirtualClients: there is no such client");
-    if (request.kind == RequestKind::kGoodbye) return Codec<Real>::request_bytes(0, 0);
+    if (request.kind == RequestKind::kShutdown) return Codec<Real>::request_bytes(0, 0);
     if (rank.group != nullptr) return repeat_answer(client, request);
     if (request.request_id != request_id) forget_replies(0);
     request_id = request.request_id;

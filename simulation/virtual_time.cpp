@@ -70,8 +70,8 @@ struct VirtualTime<Real>::Impl {
 
   std::uint64_t send(ClientId c, const Request<Real>& request) {
     Client& to = clients.at(c);
-    const bool is_goodbye = request.kind == RequestKind::kGoodbye;
-    if (is_goodbye && !to.local) return Codec<Real>::request_bytes(0, 0);
+    const bool is_shutdown = request.kind == RequestKind::kShutdown;
+    if (is_shutdown && !to.local) return Codec<Real>::request_bytes(0, 0);
     Body* const body = request.body == nullptr ? nullptr : body_of(*request.body);
     const std::uint64_t resync_bytes = request.resync == nullptr ? 0 : codec.body_bytes(*request.resync);
     const std::uint64_t bytes = Codec<Real>::request_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
@@ -95,8 +95,8 @@ struct VirtualTime<Real>::Impl {
     }
     to.fate = draw_fate(options.faults, false, run_context->seed, c, to.requests++);
     to.local->suffer(to.fate, run_context, c, *workers[0].oracle);
-    to.stage = is_goodbye ? Stage::kIdle : Stage::kWorks;
-    if (is_goodbye) {
+    to.stage = is_shutdown ? Stage::kIdle : Stage::kWorks;
+    if (is_shutdown) {
       compute(to, c, workers[0]);
       to.stage = Stage::kIdle;
     } else if (!to.fate.request_lost) {

@@ -42,8 +42,8 @@ struct SnapshotPolicy {
 };
 
 enum class RunStage : char {
-  kRounds = 0,    // rounds are left
-  kFarewell = 1,  // the results are written; some clients may not have heard that the run is over
+  kRounds = 0,            // rounds are left
+  kNotifyingClients = 1,  // the results are written; some clients may not have heard that the run is over
   kOver = 2,
 };
 

@@ -113,8 +113,8 @@ template <class Real>
 using Replies = std::span<const UplinkView<Real>>;
 
 // kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
-// the algorithm; kMeasure for the same without the gradient; kGoodbye commits and ends, without an answer.
-enum class RequestKind : std::uint8_t { kRound = 0, kEvaluate = 1, kGoodbye = 2, kMeasure = 3 };
+// the algorithm; kMeasure for the same without the gradient; kShutdown commits and ends, without an answer.
+enum class RequestKind : std::uint8_t { kRound = 0, kEvaluate = 1, kShutdown = 2, kMeasure = 3 };
 inline bool is_evaluation(RequestKind kind) {
   return kind == RequestKind::kEvaluate || kind == RequestKind::kMeasure;
 }
@@ -125,7 +125,7 @@ struct Request {
   RequestKind kind = RequestKind::kRound;
   std::uint64_t request_id = 0;  // names this request; never repeats, also across server restarts
   std::uint64_t committed = 0;   // the request id of this client's last reply that was used; 0: none was
-  const Downlink<Real>* body = nullptr;    // null only for kGoodbye
+  const Downlink<Real>* body = nullptr;    // null only for kShutdown
   const Downlink<Real>* resync = nullptr;  // to be adopted before the body; null: none
 };
 

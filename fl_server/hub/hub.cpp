@@ -178,7 +178,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   };
   Result<ClientId> client = table.assign(who, part_index, part_count, keeps);
   if (!client) return client;
-  if (ended && farewells.count(*client) == 0) return Error{"the run is over"};
+  if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
   for (Session* const other : {live[*client], coming[*client]}) {
     if (!is_copy(session, other)) continue;
     // The relay comes back with a new connection; the copy of the old one does not.
@@ -235,7 +235,8 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
     options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
     session.begin(start, longest_payload);
-    if (const auto last = farewells.find(client); last != farewells.end()) session.link().send(last->second);
+    if (const auto last = pending_shutdowns.find(client); last != pending_shutdowns.end())
+      session.link().send(last->second);
     if (events != nullptr) events->on_joined(client);
   }
   return Unit{};

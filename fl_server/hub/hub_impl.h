@@ -69,7 +69,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Result<std::span<const std::span<std::byte>>> on_piece_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_piece(Session& session) override;
-  void on_heard(Session& session) override { farewells.erase(*session.client()); }
+  void on_heard(Session& session) override { pending_shutdowns.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
   Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
@@ -108,7 +108,7 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::vector<bool> connected;  // by client
   std::uint64_t connected_count = 0;
   // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.
-  std::map<ClientId, Outgoing> farewells;
+  std::map<ClientId, Outgoing> pending_shutdowns;
 };
 
 }  // namespace gradwire

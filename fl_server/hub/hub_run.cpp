@@ -1,4 +1,4 @@
-// What the server does with a hub: the start, the rounds, the goodbye.
+// What the server does with a hub: the start, the rounds, the shutdown.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::minutes kSayWhoIsMissing{1};
-constexpr std::chrono::milliseconds kQuietGoodbye{500};  // after that the log says that somebody takes long
+constexpr std::chrono::milliseconds kQuietShutdown{500};  // after that the log says that somebody takes long
 
 // now + wait, or the last time that the clock can tell.
 SteadyTime after(SteadyTime now, std::chrono::milliseconds wait) {
@@ -67,7 +67,7 @@ void Hub::end() {
 }
 
 void Hub::send(ClientId client, Outgoing message) {
-  if (message.last) impl_->farewells[client] = message;
+  if (message.last) impl_->pending_shutdowns[client] = message;
   Session* session = impl_->live[client];
   if (session == nullptr || session->state() != Session::State::kRounds) return;
   session->link().send(std::move(message));
@@ -116,14 +116,14 @@ bool Hub::finish(std::chrono::milliseconds deadline) {
   m.events = nullptr;
   m.ended = true;
   for (const auto& [id, session] : m.sessions)
-    if (!session->link().ending() && session->client() && m.farewells.count(*session->client()) == 0)
+    if (!session->link().ending() && session->client() && m.pending_shutdowns.count(*session->client()) == 0)
       session->link().refuse("the run is over", true, 0);
   const SteadyTime end = m.now() + deadline;
-  const auto heard = [&] { return m.farewells.empty(); };
-  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye), heard);
+  const auto heard = [&] { return m.pending_shutdowns.empty(); };
+  m.sockets->wait(std::min(end, m.now() + kQuietShutdown), heard);
   if (!heard()) {
-    m.log("waiting for " + std::to_string(m.farewells.size()) +
-          " clients to hear that the run is over, first " + m.name(m.farewells.begin()->first));
+    m.log("waiting for " + std::to_string(m.pending_shutdowns.size()) +
+          " clients to hear that the run is over, first " + m.name(m.pending_shutdowns.begin()->first));
     m.sockets->wait(end, heard);
   }
   wire::Relay over;
@@ -132,7 +132,7 @@ bool Hub::finish(std::chrono::milliseconds deadline) {
   for (const auto& [id, session] : m.sessions)
     if (heard() && session->state() == Session::State::kRelay)
       session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
-  m.sockets->wait(std::min(end, m.now() + kQuietGoodbye),
+  m.sockets->wait(std::min(end, m.now() + kQuietShutdown),
                   [&] { return m.counts.open == 0; });  // they disconnect
   return heard();
 }

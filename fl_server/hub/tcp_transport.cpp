@@ -123,7 +123,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& req
   }
   message.request = request.request_id;
   message.alone = codec_.context().asynchronous;
-  message.last = request.kind == RequestKind::kGoodbye;
+  message.last = request.kind == RequestKind::kShutdown;
   hub_.send(client, std::move(message));
   newest_ = request.request_id;
   asking_ = request.kind == RequestKind::kRound;

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
-constexpr milliseconds kLastWords{20'000};    // for a server that is away after a goodbye
+constexpr milliseconds kLastWords{20'000};    // for a server that is away after a shutdown
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
 constexpr std::size_t kMostKnown = 4096;               // addresses of clients that it remembers
@@ -134,7 +134,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   bool another_start_helps_ = false;    // where refused_
   std::unique_ptr<RelaySums> sums_;     // null: all is passed on one by one
 
-  bool stopped_ = false, is_over_ = false, said_goodbye_ = false, paused_ = false, said_short_ = false;
+  bool stopped_ = false, is_over_ = false, said_shutdown_ = false, paused_ = false, said_short_ = false;
 };
 
 // ---- clients ----
@@ -144,7 +144,7 @@ void Relay::local_left(Local& local, const std::string& why) {
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
   newcomers_.add(local.channel(), local.connection().peer());  // it may still read why
-  if (!local.heard_goodbye && !why.empty())
+  if (!local.heard_shutdown && !why.empty())
     log("a client at " + local.connection().peer() + " (connection " + std::to_string(local.channel()) +
         ") is disconnected: " + why);
 }
@@ -282,7 +282,7 @@ Status Relay::prove_to_server(std::span<const std::byte> header) {
 
 Status Relay::joined(const wire::Relay& answer) {
   if (answer.over()) {
-    is_over_ = said_goodbye_ = true;
+    is_over_ = said_shutdown_ = true;
     upstream_->close("the run is over");
     return Unit{};
   }
@@ -341,7 +341,7 @@ void Relay::pass_round(Local& local) {
   Outgoing message = parcel_.for_channel(0);
   message.request = round_.request_id();
   message.last = round_.request() == wire::REQUEST_GOODBYE;
-  if (message.last) said_goodbye_ = local.heard_goodbye = true;
+  if (message.last) said_shutdown_ = local.heard_shutdown = true;
   if (sums_) sums_->asked(local.channel(), round_, sockets_->now());
   local.connection().send(std::move(message));
 }
@@ -360,7 +360,7 @@ void Relay::on_closed(const std::string& why) {
   const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
   next_try_ = sockets_->now() + wait;
   for (const auto& [channel, local] : locals_) {
-    if (local->heard_goodbye) continue;  // it disconnects by itself
+    if (local->heard_shutdown) continue;  // it disconnects by itself
     local->server_closed = true;
     local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kServerAwayMs);
   }
@@ -395,7 +395,7 @@ milliseconds Relay::without_server() const {
 bool Relay::over() const {
   if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
   if (is_over_ && locals_.empty()) return true;
-  return said_goodbye_ && !joined_ && without_server() > kLastWords;
+  return said_shutdown_ && !joined_ && without_server() > kLastWords;
 }
 
 void Relay::start() {
@@ -414,7 +414,7 @@ void Relay::run() {
     write_whole(options_.state / "address", sockets_->address() + "\n");
   }
   while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), [this] { return over(); });
-  if (stopped_ && !said_goodbye_) {
+  if (stopped_ && !said_shutdown_) {
     for (const auto& [channel, local] : locals_)
       local->connection().refuse("the relay was stopped", false, kServerAwayMs);
     if (upstream_) upstream_->close("the relay was stopped");
@@ -426,7 +426,7 @@ void Relay::run() {
     if (!another_start_helps_) throw std::invalid_argument(*refused_);
     throw std::runtime_error(*refused_);
   }
-  if (!said_goodbye_)
+  if (!said_shutdown_)
     throw std::runtime_error("no server at " + options_.upstream + " (" + last_trouble_ +
                              "); giving up after " + std::to_string(without_server().count()) +
                              " ms; check its address, or give it more time with --give-up-after-ms");

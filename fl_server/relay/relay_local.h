@@ -38,7 +38,7 @@ class Local final : public FrameHandler {
   Connection& connection() { return connection_; }
   std::uint32_t channel() const { return channel_; }
   bool said_hello() const { return said_hello_; }
-  bool heard_goodbye = false, server_closed = false;
+  bool heard_shutdown = false, server_closed = false;
 
   void check_time(SteadyTime now) {
     if (!said_hello_ && patience_.is_over(now, times_.handshake))

@@ -20,7 +20,7 @@ static_assert(static_cast<int>(ReplyStatus::kNeedsBroadcast) == wire::ANSWER_NEE
 static_assert(static_cast<int>(ReplyStatus::kNotFinite) == wire::ANSWER_NOT_FINITE);
 static_assert(static_cast<int>(RequestKind::kRound) == wire::REQUEST_ROUND);
 static_assert(static_cast<int>(RequestKind::kEvaluate) == wire::REQUEST_EVALUATE);
-static_assert(static_cast<int>(RequestKind::kGoodbye) == wire::REQUEST_GOODBYE);
+static_assert(static_cast<int>(RequestKind::kShutdown) == wire::REQUEST_GOODBYE);
 static_assert(static_cast<int>(RequestKind::kMeasure) == wire::REQUEST_MEASURE);
 
 // The position of the first value that is not finite, or values.size().
@@ -67,7 +67,7 @@ Status RequestSlot<Real>::Impl::plan() {
     return Error{"request, request id or committed is missing or unknown"};
   }
   if (header.has_body() == (header.request() == wire::REQUEST_GOODBYE)) {
-    return Error{"a goodbye has no body, any other request has one"};
+    return Error{"a shutdown has no body, any other request has one"};
   }
   if (header.has_resync() && !header.has_body()) return Error{"a resync without a body"};
   body_parts.forget();

@@ -57,7 +57,7 @@ class LongAnswerTest : public ::testing::Test {
     Request<double> request;
     request.request_id = request_id;
     request.kind = kind;
-    request.body = kind == RequestKind::kGoodbye ? nullptr : &body;
+    request.body = kind == RequestKind::kShutdown ? nullptr : &body;
     transport->send(0, request);
   }
   // Asks again and again, as at deadlines; the client must stay.
@@ -85,8 +85,8 @@ class LongAnswerTest : public ::testing::Test {
 TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunIsOver) {
   ask_for(milliseconds(4000), 1);
   ask_for(milliseconds(1000), 2);
-  send(3, RequestKind::kGoodbye);
-  EXPECT_TRUE(hub->finish(std::chrono::seconds(60))) << "the goodbye is heard in the middle of the step";
+  send(3, RequestKind::kShutdown);
+  EXPECT_TRUE(hub->finish(std::chrono::seconds(60))) << "the shutdown is heard in the middle of the step";
   expect_the_client_ends();
   client.get();
 }
@@ -98,7 +98,7 @@ TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
   const Event<double> event = transport->next(asked + 60);
   ASSERT_EQ(event.kind, Kind::kReply) << "the step would take hours";
   EXPECT_EQ(event.up.request_id, 2u);
-  send(3, RequestKind::kGoodbye);
+  send(3, RequestKind::kShutdown);
   EXPECT_TRUE(hub->finish(std::chrono::seconds(60)));
   expect_the_client_ends();
   client.get();

@@ -71,8 +71,8 @@ TEST_F(TcpHostileTest, RefusesMessagesThatAreOutOfPlace) {
   open();
   begin();
   wire::Welcome welcome;
-  const std::string goodbye = control_frame(FrameType::kWelcome, welcome);
-  for (const std::string& first : {FakeClient::join_frame(), reply(0, 1, 1), heartbeat_frame(), goodbye}) {
+  const std::string shutdown = control_frame(FrameType::kWelcome, welcome);
+  for (const std::string& first : {FakeClient::join_frame(), reply(0, 1, 1), heartbeat_frame(), shutdown}) {
     FakeClient client = connect();
     client.send(first);
     EXPECT_TRUE(client.read_refusal());

@@ -101,18 +101,18 @@ TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
   EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 4u);
 }
 
-TEST_F(TcpTransportTest, SaysGoodbyeUntilAllHaveHeardIt) {
+TEST_F(TcpTransportTest, SaysShutdownUntilAllHaveHeardIt) {
   open();
   begin();
-  Request<double> goodbye;
-  goodbye.kind = RequestKind::kGoodbye;
-  goodbye.request_id = 9;
-  for (std::uint32_t c : {0, 1}) EXPECT_GT(transport->send(c, goodbye), 0u);
+  Request<double> shutdown;
+  shutdown.kind = RequestKind::kShutdown;
+  shutdown.request_id = 9;
+  for (std::uint32_t c : {0, 1}) EXPECT_GT(transport->send(c, shutdown), 0u);
   const auto hears = [](FakeClient& client) {
     const auto frame = client.read_message();
     ASSERT_TRUE(frame);
     EXPECT_EQ(frame->prefix.type, FrameType::kRound);
-    client.send(heartbeat_frame());  // says nothing of the goodbye
+    client.send(heartbeat_frame());  // says nothing of the shutdown
     wire::Received heard;
     heard.set_request_id(9);
     heard.set_receipt(wire::RECEIPT_ACCEPTED);

@@ -165,7 +165,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     const Outcome outcome =
         run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
-    if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the goodbye";
+    if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the shutdown";
   } catch (const std::logic_error&) {
     throw;
   } catch (const std::runtime_error& error) {

@@ -272,7 +272,7 @@ std::vector<Bytes> request_seeds() {
     add(codec.encode({RequestKind::kRound, 8, 7}, encoded.get(), nullptr));
     if (number == 0) add(codec.encode({RequestKind::kEvaluate, 8, 7}, encoded.get(), nullptr));
     if (number < 4) add(codec.encode({RequestKind::kRound, 8, 7}, encoded.get(), encoded.get(), 16));
-    if (number == 0) add(codec.encode({RequestKind::kGoodbye, 8, 7}, nullptr, nullptr));
+    if (number == 0) add(codec.encode({RequestKind::kShutdown, 8, 7}, nullptr, nullptr));
   });
   Codec<double> codec(zstd_context());
   const auto body = codec.encode_body(Downlink<double>{4, 0, {Payload<double>::dense(equal_numbers())}});

@@ -89,7 +89,7 @@ CodecContext context_of(const RunContext<double>& run_context) {
   return context;
 }
 
-// Answers what comes in at 0 ... until the goodbye.
+// Answers what comes in at 0 ... until the shutdown.
 void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i, int from, int to) {
   Distance oracle(run_context->d, i);
   ClientRuntime<double> runtime(run_context, i, oracle);
@@ -104,7 +104,7 @@ void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i
     if (!runtime.accepts(*request)) fail("a message without the parts that the algorithm reads");
     if (const Uplink<double>* answer = runtime.handle(*request, scratch))
       write_message(to, codec.encode(*answer));
-    if (request->kind == RequestKind::kGoodbye) return;
+    if (request->kind == RequestKind::kShutdown) return;
   }
 }
 
@@ -136,7 +136,7 @@ class Pipes final : public Transport<double> {
     if (request.resync != nullptr) resync = codec_.encode_body(*request.resync);
     const Encoded message = codec_.encode(request, body.get(), resync.get());
     write_message(peers_[client].to, message);
-    if (request.kind != RequestKind::kGoodbye) awaited_.push_back(client);
+    if (request.kind != RequestKind::kShutdown) awaited_.push_back(client);
     return message.bytes;
   }
 

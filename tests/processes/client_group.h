@@ -1,5 +1,5 @@
 // Many clients of the real library as the threads of one process, which a test can kill as a whole: a tenth
-// of a federation that leaves without a goodbye.
+// of a federation that leaves without a shutdown.
 #pragma once
 
 #include <csignal>
@@ -36,7 +36,7 @@ class ClientGroup {
     return *this;
   }
 
-  // SIGKILL: nobody says goodbye.
+  // SIGKILL: nobody tells the clients to shut down.
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);

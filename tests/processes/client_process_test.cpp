@@ -105,7 +105,7 @@ TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
   expect_same_as_simulated();
 }
 
-TEST_F(ProcessTest, ARunThatDivergesEndsWithOneAndTheClientsHearGoodbye) {
+TEST_F(ProcessTest, ARunThatDivergesEndsWithOneAndTheClientsHearShutdown) {
   write_config(R"(
 name = "diverges"
 [problem]

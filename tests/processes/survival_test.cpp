@@ -63,7 +63,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
-  // The server does all rounds without them; only the goodbye waits for them, too.
+  // The server does all rounds without them; only the shutdown waits for them, too.
   ASSERT_TRUE(eventually([&] { return server_said("clients to hear that the run is over, first client "); }))
       << server_log();
   EXPECT_TRUE(fs::exists(state() / "model.bin")) << "results are written before anybody is waited for";

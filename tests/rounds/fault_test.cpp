@@ -172,7 +172,7 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
     Loader client(trace.client_states[i]);
     Vec<double> g_i;
     client(g_i);
-    // The goodbye that commits may itself have been lost; then the client is one step behind.
+    // the shutdown that commits may itself have been lost; then the client is one step behind.
     checked += g_i == g_of[i];
   }
   EXPECT_GE(checked, 7u);

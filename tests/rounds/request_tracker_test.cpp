@@ -315,7 +315,7 @@ TEST_F(RequestTrackerTest, TellsTheDriverThatTheOperatorStops) {
 TEST_F(RequestTrackerTest, SendsAllHomeWithARequestIdThatIsNew) {
   ask_all();
   script_.sent.clear();
-  tracker_.goodbye();
+  tracker_.shutdown();
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{0, 9, false}, {1, 9, false}, {2, 9, false}}));
 }
 

@@ -95,7 +95,7 @@ class SimulatedClient {
     PacketLink link(&request);
     const auto received = worker_->receive(link, *prefix, bytes.subspan(kPrefixBytes));
     if (!received) throw std::logic_error("client: " + received.error().message);
-    if (*received == Worker::Received::kGoodbye) return false;
+    if (*received == Worker::Received::kShutdown) return false;
     if (const Status status = worker_->take_up(false); !status)
       throw std::logic_error("client: " + status.error().message);
     worker_->compute();

@@ -47,7 +47,7 @@ class SimulatedPeer {
   }
   ~SimulatedPeer() { hang_up(false); }
 
-  bool said_goodbye() const { return said_goodbye_; }
+  bool said_shutdown() const { return said_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t pieces_sent() const { return pieces_sent_; }
@@ -144,10 +144,10 @@ class SimulatedPeer {
   }
   void lost(const ClientEnding& ending) {
     std::optional<ClientEnding> none;
-    if (!ending.goodbye && !end_work(nullptr, none)) return die();
+    if (!ending.shutdown && !end_work(nullptr, none)) return die();
     hang_up(false);
-    if (ending.goodbye) {
-      said_goodbye_ = true;
+    if (ending.shutdown) {
+      said_shutdown_ = true;
       return;
     }
     if (session_->answered()) back_off_->reset();
@@ -324,7 +324,7 @@ class SimulatedPeer {
   std::shared_ptr<Wire> wire_;
   std::unique_ptr<StreamFilter> filter_;
   std::string inbox_, outbox_;
-  bool computing_ = false, computed_ = false, looks_soon_ = false, said_goodbye_ = false;
+  bool computing_ = false, computed_ = false, looks_soon_ = false, said_shutdown_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;
   std::uint64_t epoch_ = 0;
   std::uint64_t deaths_ = 0, bytes_written_ = 0, pieces_sent_ = 0;

@@ -85,10 +85,10 @@ class SimulatedSession {
   }
 
   End run() {
-    while (!all_went_home() && end_.trouble.empty()) {
+    while (!all_shut_down() && end_.trouble.empty()) {
       life();
-      if (all_heard_ && !all_went_home() && end_.trouble.empty())
-        end_.trouble = "the server thinks that all have heard its goodbye, but one has not";
+      if (all_heard_ && !all_shut_down() && end_.trouble.empty())
+        end_.trouble = "the server thinks that all have heard its shutdown, but one has not";
       if (all_heard_) break;
       end_.server_deaths += 1;
       setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
@@ -108,9 +108,9 @@ class SimulatedSession {
   }
 
  private:
-  bool all_went_home() const {
+  bool all_shut_down() const {
     return std::all_of(peers_.begin(), peers_.end(),
-                       [](const auto& p) { return p->said_goodbye() || !p->trouble().empty(); });
+                       [](const auto& p) { return p->said_shutdown() || !p->trouble().empty(); });
   }
   void start_relay() {
     auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, site_.clients);
@@ -230,7 +230,7 @@ class SimulatedSession {
       }
     };
     hooks.on_over = [&](Outcome) {
-      if (stage_ == RunStage::kRounds) durable_->end(RunStage::kFarewell, Outcome::kFinished);
+      if (stage_ == RunStage::kRounds) durable_->end(RunStage::kNotifyingClients, Outcome::kFinished);
     };
     if (asynchronous_twin_) {
       limits.rounds = kSteps;

@@ -165,7 +165,7 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   EXPECT_LT(replayed, rounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), server->save());
   found.request_id =
-      progress.request_id;  // the request ids of the last evaluation and the goodbyes belong to no round
+      progress.request_id;  // the request ids of the last evaluation and the shutdowns belong to no round
   EXPECT_EQ(save_progress(found), save_progress(progress));
 }
 
@@ -276,10 +276,10 @@ TEST(RunStore, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
 }
 
 TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
-  for (const RunStage stage : {RunStage::kFarewell, RunStage::kOver}) {
+  for (const RunStage stage : {RunStage::kNotifyingClients, RunStage::kOver}) {
     OnADisk run({});
     run.run(5, std::chrono::milliseconds(0));
-    run.durable().end(RunStage::kFarewell, Outcome::kReachedTarget);
+    run.durable().end(RunStage::kNotifyingClients, Outcome::kReachedTarget);
     if (stage == RunStage::kOver) run.durable().end(stage, Outcome::kReachedTarget);
     std::string newest;
     const auto names = run.disk.list();

@@ -327,16 +327,16 @@ TYPED_TEST(CodecOf, RequestsComeBackBitForBit) {
   }
 }
 
-TYPED_TEST(CodecOf, GoodbyeHasNoBodyAndAnEvaluationOneDenseVector) {
+TYPED_TEST(CodecOf, ShutdownHasNoBodyAndAnEvaluationOneDenseVector) {
   using Real = TypeParam;
   Codec<Real> codec(this->context);
   RequestSlot<Real> slot(this->context);
-  const Request<Real> goodbye{RequestKind::kGoodbye, 7, 6};
-  const Bytes bytes = flatten(codec.encode(goodbye, nullptr, nullptr));
+  const Request<Real> shutdown{RequestKind::kShutdown, 7, 6};
+  const Bytes bytes = flatten(codec.encode(shutdown, nullptr, nullptr));
   EXPECT_EQ(bytes.size(), codec.request_bytes(0, 0));
   const auto got = receive(slot, this->context, bytes);
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(got->kind, RequestKind::kGoodbye);
+  EXPECT_EQ(got->kind, RequestKind::kShutdown);
   EXPECT_EQ(got->body, nullptr);
 
   const auto ask = [&](RequestKind kind, Parts<Real> parts) {
@@ -351,7 +351,7 @@ TYPED_TEST(CodecOf, GoodbyeHasNoBodyAndAnEvaluationOneDenseVector) {
   EXPECT_TRUE(ask(RequestKind::kMeasure, {x}));
   EXPECT_FALSE(ask(RequestKind::kMeasure, {}));
   EXPECT_FALSE(ask(RequestKind::kMeasure, {this->m.payload(Shape::kDense, 0, 4999, Values::kNoise)}));
-  EXPECT_FALSE(ask(RequestKind::kGoodbye, {x}));
+  EXPECT_FALSE(ask(RequestKind::kShutdown, {x}));
   EXPECT_FALSE(
       receive(slot, this->context, flatten(codec.encode({RequestKind::kRound, 8, 7}, nullptr, nullptr))));
 }

@@ -26,7 +26,7 @@ using std::chrono::seconds;
 
 constexpr seconds kListenTime{60};          // from the start of the server to its address
 constexpr milliseconds kJoinTime{600'000};  // for all clients to read their data and join
-constexpr seconds kGoodbyeTime{20};         // for clients to end after the server
+constexpr seconds kShutdownTime{20};        // for clients to end after the server
 constexpr milliseconds kGrace{500};         // wait when a client fails: the server may have failed first
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
 
@@ -208,7 +208,7 @@ class TcpRun {
   }
 
   void wait_for_clients() {
-    const auto deadline = Clock::now() + kGoodbyeTime;
+    const auto deadline = Clock::now() + kShutdownTime;
     if (stop_)  // else they would wait for the server to restart
       for (std::size_t c = 1; c < children_.size(); ++c) children_[c].signal(SIGTERM);
     for (std::size_t c = 1; c < children_.size(); ++c) {
