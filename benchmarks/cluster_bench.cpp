@@ -114,8 +114,8 @@ void cluster_fedavg(Bench& bench) {
   for (int label = 0; label < 10; ++label) agreement.labels.push_back(label);
   SplitSpec split;
   split.clients = n;
-  const std::shared_ptr<const Population<float>> functions =
-      make_population<float>(spec, agreement, share_samples(images(20 * n), nullptr, split));
+  const std::shared_ptr<const ClientObjectives<float>> functions =
+      make_client_objectives<float>(spec, agreement, share_samples(images(20 * n), nullptr, split));
   AlgorithmSpec algorithm;
   algorithm.name = "fedavg";
   algorithm.batch = 20;

@@ -117,7 +117,7 @@ std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& al
 
 template <class Real>
 Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context,
-                             std::shared_ptr<const Population<Real>> functions, unsigned threads,
+                             std::shared_ptr<const ClientObjectives<Real>> functions, unsigned threads,
                              RankBinding<Real> binding)
     : run_context_(run_context),
       server_(make_server<Real>(run_context)),

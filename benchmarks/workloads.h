@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
+#include "engine/client_objectives.h"
 #include "engine/data/dataset.h"
 #include "engine/data/readers/source.h"
 #include "engine/oracle.h"
-#include "engine/population.h"
 #include "engine/smoothness/smoothness.h"
 #include "rounds/round_loop.h"
 #include "simulation/virtual_clients.h"
@@ -49,7 +49,7 @@ template <class Real>
 class Simulation {
  public:
   Simulation(std::shared_ptr<const RunContext<Real>> run_context,
-             std::shared_ptr<const Population<Real>> functions, unsigned threads = 1,
+             std::shared_ptr<const ClientObjectives<Real>> functions, unsigned threads = 1,
              RankBinding<Real> binding = {});
   Simulation(std::shared_ptr<const RunContext<Real>> run_context, const Oracles<Real>& oracles,
              unsigned threads = 1);

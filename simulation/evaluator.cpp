@@ -16,19 +16,19 @@ constexpr std::size_t kClientsOfBlock = 1024;
 }  // namespace
 
 template <class Real>
-Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
+Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
                            std::size_t memory_bytes)
     : mine_(mine),
       d_(oracles.at(0)->dim()),
       pool_(pool),
       remembers_(mine.size() * (d_ + 1) * sizeof(Real) <= memory_bytes) {
-  for (MovableOracle<Real>* oracle : oracles) workers_.push_back({oracle, {}});
+  for (RebindableOracle<Real>* oracle : oracles) workers_.push_back({oracle, {}});
 }
 
 template <class Real>
-Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, MovableOracle<Real>& oracle,
+Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, RebindableOracle<Real>& oracle,
                                      const Evaluation<Real>& to, Out<Real> gradient) const {
-  oracle.move_to(client);
+  oracle.bind(client);
   Uplink<Real> up;
   up.client = client;
   up.loss = gradient.empty() ? oracle.loss(x, {}) : oracle.loss_and_gradient(x, {}, gradient);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "parallel/thread_pool.h"
 #include "rounds/evaluation.h"
 #include "rounds/memo_oracle.h"
@@ -17,7 +17,7 @@ class Evaluator {
  public:
   // Of the clients `mine`. Remembers their gradients, for algorithms that need them at the same point, if
   // those take at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
-  Evaluator(ClientRange mine, ThreadPool& pool, std::vector<MovableOracle<Real>*> oracles,
+  Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 
   // Adds the answers of all clients of this process that the evaluation asks and whose loss and gradient are
@@ -29,7 +29,7 @@ class Evaluator {
 
  private:
   struct Worker {
-    MovableOracle<Real>* oracle;
+    RebindableOracle<Real>* oracle;
     Vec<Real> gradient;
   };
 
@@ -37,8 +37,8 @@ class Evaluator {
   void by_clients(View<Real> x, Evaluation<Real>& to);
   void note(const Uplink<Real>& up);  // for known()
   // Writes the gradient, shape (d), unless that is empty.
-  Uplink<Real> answer(ClientId client, View<Real> x, MovableOracle<Real>& oracle, const Evaluation<Real>& to,
-                      Out<Real> gradient) const;
+  Uplink<Real> answer(ClientId client, View<Real> x, RebindableOracle<Real>& oracle,
+                      const Evaluation<Real>& to, Out<Real> gradient) const;
   // Whether gradients are computed at all.
   bool wants_gradients(const Evaluation<Real>& to) const {
     return to.has_gradient() || (remembers_ && reuses_gradients(to.run_context()));

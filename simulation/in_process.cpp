@@ -31,7 +31,7 @@ struct InProcess<Real>::Impl {
     bool answered = false;
     Event<Real> event;
   };
-  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
        const InProcessOptions& opt)
       : run_context(std::move(s)),
         functions(std::move(f)),
@@ -165,7 +165,7 @@ struct InProcess<Real>::Impl {
   }
 
   std::shared_ptr<const RunContext<Real>> run_context;
-  std::shared_ptr<const Population<Real>> functions;
+  std::shared_ptr<const ClientObjectives<Real>> functions;
   InProcessOptions options;
   CodecContext context;
   Codec<Real> codec;
@@ -193,7 +193,8 @@ struct InProcess<Real>::Impl {
 
 template <class Real>
 InProcess<Real>::InProcess(std::shared_ptr<const RunContext<Real>> run_context,
-                           std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options)
+                           std::shared_ptr<const ClientObjectives<Real>> functions,
+                           const InProcessOptions& options)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>
 InProcess<Real>::~InProcess() = default;

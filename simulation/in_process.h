@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"
 #include "rounds/runtime.h"
@@ -43,7 +43,7 @@ class InProcess final : public Transport<Real> {
             const InProcessOptions& options)
       : InProcess(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
   InProcess(std::shared_ptr<const RunContext<Real>> run_context,
-            std::shared_ptr<const Population<Real>> functions, const InProcessOptions& options);
+            std::shared_ptr<const ClientObjectives<Real>> functions, const InProcessOptions& options);
   ~InProcess() override;
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override;

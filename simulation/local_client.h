@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/state.h"
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "proto/wire/codec.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
@@ -22,7 +22,7 @@ namespace gradwire {
 // What a thread needs that lets clients work.
 template <class Real>
 struct LocalWorker {
-  std::unique_ptr<MovableOracle<Real>> oracle;  // moves to the client at work
+  std::unique_ptr<RebindableOracle<Real>> oracle;  // moves to the client at work
   Scratch<Real> scratch;
   std::unique_ptr<Codec<Real>> codec;
 };
@@ -33,7 +33,7 @@ inline ZstdMode zstd_of(const ZstdMode& asked, bool encoded) {
 }
 
 template <class Real>
-std::vector<LocalWorker<Real>> make_workers(const Population<Real>& functions, std::size_t count,
+std::vector<LocalWorker<Real>> make_workers(const ClientObjectives<Real>& functions, std::size_t count,
                                             const CodecContext& context) {
   std::vector<LocalWorker<Real>> workers(count);
   for (LocalWorker<Real>& worker : workers) {
@@ -43,8 +43,8 @@ std::vector<LocalWorker<Real>> make_workers(const Population<Real>& functions, s
   return workers;
 }
 template <class Real>
-std::vector<MovableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Real>>& workers) {
-  std::vector<MovableOracle<Real>*> oracles;
+std::vector<RebindableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Real>>& workers) {
+  std::vector<RebindableOracle<Real>*> oracles;
   for (const LocalWorker<Real>& worker : workers) oracles.push_back(worker.oracle.get());
   return oracles;
 }
@@ -116,7 +116,7 @@ struct LocalClient {
               const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event,
               const Evaluated<Real>& known = {}) {
     if (fate.request_lost) return false;
-    worker.oracle->move_to(client);
+    worker.oracle->bind(client);
     if (known.x.empty()) {
       runtime->bind(*worker.oracle);
     } else {

@@ -11,7 +11,7 @@ namespace gradwire {
 
 template <class Real>
 Monitor<Real>::Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
-                       std::shared_ptr<const Population<Real>> functions)
+                       std::shared_ptr<const ClientObjectives<Real>> functions)
     : plan_(std::move(plan)),
       run_context_(std::move(run_context)),
       oracle_(functions->oracle()),
@@ -20,7 +20,7 @@ Monitor<Real>::Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>>
       mean_(run_context_->d) {
   if (plan_.of.lyapunov.floor == 0) return;
   for (ClientId i = 0; i < run_context_->n; ++i) {
-    oracle_->move_to(i);
+    oracle_->bind(i);
     oracle_->loss_and_gradient(x_star_, {}, gradient_);
     double square = 0;
     for (const Real g : gradient_) square += static_cast<double>(g) * static_cast<double>(g);
@@ -78,7 +78,7 @@ double Monitor<Real>::value(View<Real> x, const LyapunovState<Real>& state) {
   const bool at_x = l.gap > 0 || l.estimate > 0 || (l.shifts > 0 && l.y == Lyapunov::Shifted::kToPoint);
   const bool at_optimum = l.shifts > 0 && !at_x;
   for (ClientId i = 0; i < run_context_->n && (at_x || at_optimum); ++i) {
-    oracle_->move_to(i);
+    oracle_->bind(i);
     const double w = run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[i];
     f += w * static_cast<double>(oracle_->loss_and_gradient(at_x ? x : View<Real>(x_star_), {}, gradient_));
     const bool has_shift = i < state.shifts.size() && !state.shifts[i].empty();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
@@ -28,7 +28,7 @@ template <class Real>
 class Monitor {
  public:
   Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
-          std::shared_ptr<const Population<Real>> functions);
+          std::shared_ptr<const ClientObjectives<Real>> functions);
 
   // The round from x^t on begins: its replies are there.
   void begin_round(View<Real> x);
@@ -47,7 +47,7 @@ class Monitor {
 
   const MonitorPlan plan_;
   const std::shared_ptr<const RunContext<Real>> run_context_;
-  std::unique_ptr<MovableOracle<Real>> oracle_;
+  std::unique_ptr<RebindableOracle<Real>> oracle_;
   Vec<Real> gradient_, x_star_, x_before_;  // x_before_: where the last round began
   std::vector<double> mean_;
   double at_optimum_ = 0;        // Σ w_i ‖∇f_i(x*)‖²

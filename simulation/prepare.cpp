@@ -43,8 +43,8 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
         if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
       },
       problem.problem);
-  Smoothness s = estimate_smoothness(*make_population<double>(problem, plan.agreement, samples), plan.weights,
-                                     plan.x0, plan.experiment.seed, turns);
+  Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.agreement, samples),
+                                     plan.weights, plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +

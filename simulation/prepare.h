@@ -9,8 +9,8 @@
 #include "config/client_seconds.h"
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
+#include "engine/client_objectives.h"
 #include "engine/data/readers/source.h"
-#include "engine/population.h"
 #include "mpi/ranks.h"
 #include "simulation/monitor.h"
 
@@ -18,8 +18,8 @@ namespace gradwire {
 
 // The functions of all clients, made before a run and shared with others; of one precision.
 struct Functions {
-  std::shared_ptr<const Population<float>> fp32;
-  std::shared_ptr<const Population<double>> fp64;
+  std::shared_ptr<const ClientObjectives<float>> fp32;
+  std::shared_ptr<const ClientObjectives<double>> fp64;
 
   template <class Real>
   auto& of() {

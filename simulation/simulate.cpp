@@ -190,9 +190,10 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
   p.smoothness.reset();  // has numbers of each client, and steps are resolved
-  const std::shared_ptr<const Population<Real>> functions =
-      p.functions.of<Real>() != nullptr ? p.functions.of<Real>()
-                                        : make_population<Real>(p.problem, p.agreement, std::move(p.data));
+  const std::shared_ptr<const ClientObjectives<Real>> functions =
+      p.functions.of<Real>() != nullptr
+          ? p.functions.of<Real>()
+          : make_client_objectives<Real>(p.problem, p.agreement, std::move(p.data));
   const auto server = make_server<Real>(run_context);
   RunProgress progress;
   progress.committed.resize(run_context->n);

@@ -39,7 +39,7 @@ struct VirtualClients<Real>::Impl {
     std::size_t first, end;  // in those who are asked
   };
 
-  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
        const VirtualClientsOptions& options, RankBinding<Real> rank_binding)
       : run_context(std::move(s)),
         functions(std::move(f)),
@@ -66,8 +66,8 @@ struct VirtualClients<Real>::Impl {
     }
     return made;
   }
-  std::vector<MovableOracle<Real>*> oracles() const {
-    std::vector<MovableOracle<Real>*> all;
+  std::vector<RebindableOracle<Real>*> oracles() const {
+    std::vector<RebindableOracle<Real>*> all;
     for (const WorkerSlot& slot : slots) all.push_back(slot.worker.oracle.get());
     return all;
   }
@@ -219,7 +219,7 @@ struct VirtualClients<Real>::Impl {
       kept = &state;
     }
     ClientRuntime<Real>& runtime = *slot.runtime;
-    slot.worker.oracle->move_to(client);
+    slot.worker.oracle->bind(client);
     runtime.swap_in(client, known_to, *slot.worker.oracle, evaluator.known(client), kept);
     if (known_to != request.committed && request.resync != nullptr) runtime.lacked_state(request.request_id);
     const Uplink<Real>* const up = runtime.handle(request, slot.worker.scratch);
@@ -283,7 +283,7 @@ struct VirtualClients<Real>::Impl {
   }
 
   std::shared_ptr<const RunContext<Real>> run_context;
-  std::shared_ptr<const Population<Real>> functions;
+  std::shared_ptr<const ClientObjectives<Real>> functions;
   const RankBinding<Real> rank;
   Codec<Real> codec;
   ThreadPool pool;
@@ -312,7 +312,7 @@ struct VirtualClients<Real>::Impl {
 
 template <class Real>
 VirtualClients<Real>::VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
-                                     std::shared_ptr<const Population<Real>> functions,
+                                     std::shared_ptr<const ClientObjectives<Real>> functions,
                                      const VirtualClientsOptions& options, RankBinding<Real> binding)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options,
                                    std::move(binding))) {}

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "algorithms/algorithms.h"
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "mpi/rank_group.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
@@ -39,8 +39,8 @@ class VirtualClients final : public Transport<Real>, public BatchTransport<Real>
   // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
   // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
   VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
-                 std::shared_ptr<const Population<Real>> functions, const VirtualClientsOptions& options,
-                 RankBinding<Real> binding = {});
+                 std::shared_ptr<const ClientObjectives<Real>> functions,
+                 const VirtualClientsOptions& options, RankBinding<Real> binding = {});
   ~VirtualClients() override;
 
   typename BatchTransport<Real>::BatchReplies ask(

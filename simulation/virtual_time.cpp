@@ -51,7 +51,7 @@ struct VirtualTime<Real>::Impl {
     }
   };
 
-  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const Population<Real>> f,
+  Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
        const VirtualTimeOptions& opt)
       : run_context(std::move(s)),
         functions(std::move(f)),
@@ -361,7 +361,7 @@ struct VirtualTime<Real>::Impl {
   static constexpr std::uint64_t kNoBody = UINT64_MAX;
 
   std::shared_ptr<const RunContext<Real>> run_context;
-  std::shared_ptr<const Population<Real>> functions;
+  std::shared_ptr<const ClientObjectives<Real>> functions;
   VirtualTimeOptions options;
   Codec<Real> codec;
   ThreadPool pool;
@@ -386,7 +386,7 @@ struct VirtualTime<Real>::Impl {
 
 template <class Real>
 VirtualTime<Real>::VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
-                               std::shared_ptr<const Population<Real>> functions,
+                               std::shared_ptr<const ClientObjectives<Real>> functions,
                                const VirtualTimeOptions& options)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "proto/wire/codec.h"
 #include "rounds/evaluation.h"
 #include "rounds/runtime.h"
@@ -44,7 +44,7 @@ class VirtualTime final : public Transport<Real> {
       : VirtualTime(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {
   }
   VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
-              std::shared_ptr<const Population<Real>> functions, const VirtualTimeOptions& options);
+              std::shared_ptr<const ClientObjectives<Real>> functions, const VirtualTimeOptions& options);
   ~VirtualTime() override;
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override;

@@ -83,10 +83,10 @@ ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) 
 
 ClientCursor::ClientCursor(Shares train, Shares test)
     : shares_(std::make_shared<const Both>(Both{std::move(train), std::move(test)})) {
-  if (clients() > 0) move_to(0);
+  if (clients() > 0) bind(0);
 }
 
-void ClientCursor::move_to(std::uint32_t client) {
+void ClientCursor::bind(std::uint32_t client) {
   client_ = client;
   train_ = shares_->train.rows(client, train_work_);
   test_ = shares_->test.rows(client, test_work_);

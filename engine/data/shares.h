@@ -54,14 +54,14 @@ class ClientCursor {
  public:
   // Starts at client 0, if there is one.
   ClientCursor(Shares train, Shares test);
-  ClientCursor(const ClientCursor& other) : shares_(other.shares_) { move_to(other.client_); }
+  ClientCursor(const ClientCursor& other) : shares_(other.shares_) { bind(other.client_); }
   ClientCursor(ClientCursor&&) = default;
   ClientCursor& operator=(const ClientCursor&) = delete;
   ClientCursor& operator=(ClientCursor&&) = default;
 
   std::uint32_t clients() const { return shares_->train.clients(); }
   std::size_t train_count(std::uint32_t client) const { return shares_->train.size(client); }
-  void move_to(std::uint32_t client);
+  void bind(std::uint32_t client);
   const ClientRows& train() const { return train_; }
   const ClientRows& test() const { return test_; }
 

@@ -51,7 +51,7 @@ NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const
 
 template <class Real>
 NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
-    : MovableOracle<Real>(),
+    : RebindableOracle<Real>(),
       network_(other.network_),
       runner_(*other.network_),
       train_(other.train_),

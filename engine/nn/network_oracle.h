@@ -5,11 +5,11 @@
 #include <memory>
 #include <optional>
 
+#include "engine/client_objectives.h"
 #include "engine/data/shares.h"
 #include "engine/nn/example.h"
 #include "engine/nn/network.h"
 #include "engine/nn/runner.h"
-#include "engine/population.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -18,7 +18,7 @@ namespace gradwire {
 bool has_random_paths(const Network& network);
 
 template <class Real>
-class NetworkOracle : public MovableOracle<Real> {
+class NetworkOracle : public RebindableOracle<Real> {
  public:
   // One client that holds all samples. `test` may be null: then there is no score.
   NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,
@@ -33,7 +33,7 @@ class NetworkOracle : public MovableOracle<Real> {
 
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
-  void move_to(std::uint32_t client) override { at_.move_to(client); }
+  void bind(std::uint32_t client) override { at_.bind(client); }
   std::size_t dim() const override { return runner_.dim(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;

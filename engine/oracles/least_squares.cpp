@@ -17,9 +17,9 @@ LeastSquaresOracle<Real>::LeastSquaresOracle(SharedSamples samples, std::size_t 
       lambda_(lambda) {}
 
 template <class Real>
-void LeastSquaresOracle<Real>::move_to(std::uint32_t client) {
+void LeastSquaresOracle<Real>::bind(std::uint32_t client) {
   client_ = client;
-  at_.move_to(client);
+  at_.bind(client);
 }
 
 template <class Real>

@@ -24,7 +24,7 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
 
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
-  void move_to(std::uint32_t client) override;
+  void bind(std::uint32_t client) override;
   std::size_t dim() const override { return data_->rows.columns(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 
 namespace gradwire {
 
@@ -13,7 +13,7 @@ namespace gradwire {
 //   const SparseRows<Real>& rows() const
 // The functions are defined in linear_powers.h, which the .cpp of Self includes.
 template <class Real, class Self>
-class LinearOracle : public MovableOracle<Real> {
+class LinearOracle : public RebindableOracle<Real> {
  public:
   std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
                               const GradientTerms& terms) override;

@@ -31,7 +31,7 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
 
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
-  void move_to(std::uint32_t client) override { at_.move_to(client); }
+  void bind(std::uint32_t client) override { at_.bind(client); }
   std::size_t dim() const override { return data_->rows.columns(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;

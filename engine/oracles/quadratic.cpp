@@ -91,7 +91,7 @@ double QuadraticFamily::L_pm(std::span<const double> weights) const {
 }
 
 template <class Real>
-void QuadraticOracle<Real>::move_to(std::uint32_t client) {
+void QuadraticOracle<Real>::bind(std::uint32_t client) {
   client_ = client;
   const double nu = family_->nu(client);
   diagonal_ = static_cast<Real>(nu / 2 + family_->shift());

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {
@@ -66,19 +66,19 @@ class QuadraticFamily {
 };
 
 template <class Real>
-class QuadraticOracle final : public MovableOracle<Real> {
+class QuadraticOracle final : public RebindableOracle<Real> {
  public:
   explicit QuadraticOracle(std::shared_ptr<const QuadraticFamily> family) : family_(std::move(family)) {
-    move_to(0);
+    bind(0);
   }
   QuadraticOracle(const QuadraticFamily& family, std::uint32_t client)
       : QuadraticOracle(std::make_shared<const QuadraticFamily>(family)) {
-    move_to(client);
+    bind(client);
   }
 
   std::uint32_t clients() const { return family_->clients(); }
   std::size_t sample_count(std::uint32_t) const { return sample_count(); }
-  void move_to(std::uint32_t client) override;
+  void bind(std::uint32_t client) override;
   std::size_t dim() const override { return family_->dim(); }
   std::size_t sample_count() const override { return family_->noise() > 0 ? kNoisySamples : 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;

@@ -7,9 +7,10 @@
 //   void check(const Agreement&) const                     against the data; throws DataError
 //   std::size_t dim(const Agreement&) const                d; REQUIRES from here on: check(agreement) passes
 //   std::vector<double> start(const Agreement&, seed) const               x0 = "model", shape (d)
-//   population<Real>(const Agreement&, SharedSamples, AllClients) const   unique_ptr<Population<Real>>
+//   client_objectives<Real>(const Agreement&, SharedSamples, AllClients) const
+//   unique_ptr<ClientObjectives<Real>>
 //
-// or, in place of population(), each client's function with its own copy of its samples:
+// or, in place of client_objectives(), each client's function with its own copy of its samples:
 //
 //   oracle<Real>(const Agreement&, const Part&, client, AllClients) const unique_ptr<Oracle<Real>>
 //

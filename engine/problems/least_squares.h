@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "engine/client_objectives.h"
 #include "engine/oracles/least_squares.h"
-#include "engine/population.h"
 #include "engine/problems/linear_model.h"
 
 namespace gradwire {
@@ -16,10 +16,10 @@ struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
   static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }
   template <class Real>
-  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
-                                               const AllClients&) const {
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+                                                            const AllClients&) const {
     using Oracle = LeastSquaresOracle<Real>;
-    return std::make_unique<PopulationOf<Real, Oracle>>(
+    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
         Oracle(with_features(agreement, std::move(samples)), dim(agreement), regularizer, lambda));
   }
 };

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/client_objectives.h"
 #include "engine/oracles/logistic.h"
-#include "engine/population.h"
 #include "engine/problems/linear_model.h"
 
 namespace gradwire {
@@ -37,12 +37,12 @@ struct Logistic : LinearModel, LinearConstants<Logistic> {
   void check(const Agreement& agreement) const;
   LossCurvature curvature() const;
   template <class Real>
-  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
-                                               const AllClients&) const {
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+                                                            const AllClients&) const {
     using Oracle = LogisticOracle<Real>;
-    return std::make_unique<PopulationOf<Real, Oracle>>(Oracle(with_features(agreement, std::move(samples)),
-                                                               dim(agreement), agreement.labels, regularizer,
-                                                               lambda, loss));
+    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
+        Oracle(with_features(agreement, std::move(samples)), dim(agreement), agreement.labels, regularizer,
+               lambda, loss));
   }
 };
 

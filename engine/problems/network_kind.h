@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/client_objectives.h"
 #include "engine/data/shared_samples.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network.h"
 #include "engine/nn/network_oracle.h"
-#include "engine/population.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
 
@@ -71,7 +71,7 @@ struct ActivationSettings {
   }
 };
 
-// d, start and population of a kind that has
+// d, start and client objectives of a kind that has
 //   Network network(const Agreement&) const
 //   ActivationSettings activations, visited by ActivationSettings::fields()
 //   samples<Real>(const Agreement&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
@@ -82,8 +82,8 @@ struct NetworkKind {
     return kind().network(agreement).start(seed);
   }
   template <class Real>
-  std::unique_ptr<Population<Real>> population(const Agreement& agreement, SharedSamples samples,
-                                               const AllClients&) const {
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+                                                            const AllClients&) const {
     using Oracle = NetworkOracle<Real>;
     std::unique_ptr<const Examples<Real>> train, test;
     if constexpr (requires(const Kind k) { k.rows; }) {
@@ -94,7 +94,7 @@ struct NetworkKind {
       test = kind().template samples<Real>(agreement, samples.test_text);
     }
     try {
-      return std::make_unique<PopulationOf<Real, Oracle>>(
+      return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
           Oracle(network_to_run(agreement), std::move(train), std::move(samples.train_shares),
                  std::move(test), std::move(samples.test_shares)));
     } catch (const BudgetTooSmall& error) {

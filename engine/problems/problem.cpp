@@ -25,11 +25,11 @@ concept ReadsText = requires(Kind kind) {
   kind.context();
 };
 template <class Kind>
-concept HasPopulation = requires(const Kind kind, const Agreement agreement, SharedSamples samples,
-                                 AllClients all) {
+concept HasClientObjectives = requires(const Kind kind, const Agreement agreement, SharedSamples samples,
+                                       AllClients all) {
   {
-    kind.template population<double>(agreement, std::move(samples), all)
-    } -> std::convertible_to<std::unique_ptr<Population<double>>>;
+    kind.template client_objectives<double>(agreement, std::move(samples), all)
+    } -> std::convertible_to<std::unique_ptr<ClientObjectives<double>>>;
 };
 template <class Kind>
 concept HasOracle = requires(const Kind kind, const Agreement agreement, const Part part, AllClients all) {
@@ -66,9 +66,10 @@ constexpr bool is_kind() {
         { kind.start(agreement, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
       },
       "a kind needs dim(const Agreement&) const and start(const Agreement&, std::uint64_t seed) const");
-  static_assert(HasPopulation<Kind> || HasOracle<Kind>,
-                "a kind needs population<Real>(const Agreement&, SharedSamples, const AllClients&) const, or "
-                "oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) const");
+  static_assert(
+      HasClientObjectives<Kind> || HasOracle<Kind>,
+      "a kind needs client_objectives<Real>(const Agreement&, SharedSamples, const AllClients&) const, or "
+      "oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) const");
   static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
   static_assert(
       HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
@@ -231,12 +232,12 @@ std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreeme
                                           const Part& part, std::uint32_t client) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Oracle<Real>> {
-        if constexpr (HasPopulation<Kind>) {
+        if constexpr (HasClientObjectives<Kind>) {
           const bool has_data = ReadsRows<Kind> || ReadsText<Kind>;  // then the part is that of one client
-          const auto clients = kind.template population<Real>(
+          const auto clients = kind.template client_objectives<Real>(
               agreement, has_data ? SharedSamples(part) : SharedSamples(), spec);
           auto oracle = clients->oracle();
-          oracle->move_to(has_data ? 0 : client);
+          oracle->bind(has_data ? 0 : client);
           return oracle;
         } else {
           return kind.template oracle<Real>(agreement, part, client, spec);
@@ -254,8 +255,8 @@ namespace {
 
 // The function of a client is made anew from its samples whenever an oracle moves there.
 template <class Real>
-class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, MovableOracle<Real>> {
-  using Forwarding = ForwardingOracle<Real, MadeOracle<Real>, MovableOracle<Real>>;
+class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, RebindableOracle<Real>> {
+  using Forwarding = ForwardingOracle<Real, MadeOracle<Real>, RebindableOracle<Real>>;
 
  public:
   MadeOracle(const ProblemSpec& spec, const Agreement& agreement,
@@ -268,7 +269,7 @@ class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, Movable
   using Forwarding::sample_count;
   std::size_t sample_count(std::uint32_t client) const { return samples_->train_count(client); }
 
-  void move_to(std::uint32_t client) override {
+  void bind(std::uint32_t client) override {
     if (client != client_) make(client);
   }
   Oracle<Real>& inner() const { return *at_; }
@@ -289,18 +290,19 @@ class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, Movable
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const Agreement& agreement,
-                                                  SharedSamples samples) {
+std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
+                                                               const Agreement& agreement,
+                                                               SharedSamples samples) {
   const bool has_data = spec.kind().needs_data();
   if (has_data && samples.clients() != spec.clients)
     throw std::logic_error("make_population: the samples are of another number of clients");
   if (samples.made.part)
-    return std::make_unique<PopulationOf<Real, MadeOracle<Real>>>(
+    return std::make_unique<ClientObjectivesOf<Real, MadeOracle<Real>>>(
         MadeOracle<Real>(spec, agreement, std::make_shared<const SharedSamples>(std::move(samples))));
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Population<Real>> {
-        if constexpr (HasPopulation<Kind>) {
-          return kind.template population<Real>(agreement, std::move(samples), spec);
+      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<ClientObjectives<Real>> {
+        if constexpr (HasClientObjectives<Kind>) {
+          return kind.template client_objectives<Real>(agreement, std::move(samples), spec);
         } else {
           std::vector<std::unique_ptr<Oracle<Real>>> oracles;
           for (std::uint32_t client = 0; client < spec.clients; ++client)
@@ -312,10 +314,10 @@ std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const
       spec.problem);
 }
 
-template std::unique_ptr<Population<float>> make_population(const ProblemSpec&, const Agreement&,
-                                                            SharedSamples);
-template std::unique_ptr<Population<double>> make_population(const ProblemSpec&, const Agreement&,
-                                                             SharedSamples);
+template std::unique_ptr<ClientObjectives<float>> make_client_objectives(const ProblemSpec&, const Agreement&,
+                                                                         SharedSamples);
+template std::unique_ptr<ClientObjectives<double>> make_client_objectives(const ProblemSpec&,
+                                                                          const Agreement&, SharedSamples);
 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
                                    std::uint32_t client) {

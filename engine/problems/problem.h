@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/client_objectives.h"
 #include "engine/data/part.h"
 #include "engine/data/shared_samples.h"
 #include "engine/oracle.h"
-#include "engine/population.h"
 #include "engine/problems/char_mlp.h"
 #include "engine/problems/cnn.h"
 #include "engine/problems/gpt.h"
@@ -106,8 +106,9 @@ std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreeme
 // The functions of all clients: each is what make_oracle() gives, bit for bit. REQUIRES: the same, and
 // samples.clients() == spec.clients (kinds without data ignore the samples).
 template <class Real>
-std::unique_ptr<Population<Real>> make_population(const ProblemSpec& spec, const Agreement& agreement,
-                                                  SharedSamples samples);
+std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
+                                                               const Agreement& agreement,
+                                                               SharedSamples samples);
 
 // The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,

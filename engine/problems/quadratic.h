@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/client_objectives.h"
 #include "engine/data/part.h"
 #include "engine/data/shared_samples.h"
 #include "engine/oracles/quadratic.h"
-#include "engine/population.h"
 #include "engine/problems/kind.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
@@ -42,10 +42,10 @@ struct Quadratic {
   std::size_t dim(const Agreement&) const { return shape.dim; }
   std::vector<double> start(const Agreement& agreement, std::uint64_t seed) const;  // sqrt(d) e_1
   template <class Real>
-  std::unique_ptr<Population<Real>> population(const Agreement&, const SharedSamples&,
-                                               const AllClients& all) const {
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement&, const SharedSamples&,
+                                                            const AllClients& all) const {
     using Oracle = QuadraticOracle<Real>;
-    return std::make_unique<PopulationOf<Real, Oracle>>(
+    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
         Oracle(std::make_shared<const QuadraticFamily>(family(all))));
   }
 

@@ -52,8 +52,8 @@ struct Looked {
 
 class Estimate {
  public:
-  Estimate(const Population<double>& clients, std::span<const double> weights, std::span<const double> x0,
-           std::uint64_t seed, const Turns& turns)
+  Estimate(const ClientObjectives<double>& clients, std::span<const double> weights,
+           std::span<const double> x0, std::uint64_t seed, const Turns& turns)
       : seed_(seed), turns_(turns), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
     double weight_sum = 0;
     for (const std::uint32_t i : draw(clients.clients(), kClients, Random(seed, "estimate clients"))) {
@@ -113,7 +113,7 @@ class Estimate {
  private:
   Gradient gradient_of(const Looked& one, Batch batch) const {
     return [this, client = one.client, batch](std::span<const double> x, std::span<double> out) {
-      oracle_->move_to(client);
+      oracle_->bind(client);
       oracle_->loss_and_gradient(x, batch, out);
     };
   }
@@ -125,7 +125,7 @@ class Estimate {
       turns_(out, [&] {
         for (const Looked& client : looked_) {
           if (!turns_.has(client.client)) continue;
-          oracle_->move_to(client.client);
+          oracle_->bind(client.client);
           oracle_->loss_and_gradient(x, client.samples, one);
           for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
         }
@@ -178,7 +178,7 @@ class Estimate {
   std::uint64_t seed_;
   Turns turns_;
   std::vector<double> x_;
-  std::unique_ptr<MovableOracle<double>> oracle_;
+  std::unique_ptr<RebindableOracle<double>> oracle_;
   std::vector<Looked> looked_;
   double L_ = 0;
   std::vector<double> L_i_;  // of those looked at
@@ -188,7 +188,7 @@ class Estimate {
 
 }  // namespace
 
-Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
+Smoothness estimate_smoothness(const ClientObjectives<double>& clients, std::span<const double> weights,
                                std::span<const double> x0, std::uint64_t seed, const Turns& turns) {
   if (clients.clients() == 0 || x0.size() != clients.oracle()->dim())
     throw std::logic_error("estimate_smoothness: at least one client, x0 of the length of its oracle");

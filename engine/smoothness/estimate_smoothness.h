@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
 
@@ -19,7 +19,7 @@ namespace gradwire {
 // constant, rounded up to two digits so that processors whose gradients differ in their last bits agree.
 // Draws by `seed`; throws DataError where a gradient is not finite. Where processes share the clients, each
 // asks the functions of its own. REQUIRES: at least one client; x0 is of the length of their oracles.
-Smoothness estimate_smoothness(const Population<double>& clients, std::span<const double> weights,
+Smoothness estimate_smoothness(const ClientObjectives<double>& clients, std::span<const double> weights,
                                std::span<const double> x0, std::uint64_t seed, const Turns& turns = {});
 
 }  // namespace gradwire

@@ -61,7 +61,7 @@ std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   for (std::uint32_t i = 0; i < data.clients(); ++i) samples.push_back(data.train_count(i));
   const std::vector<double> weights = client_weights(e, samples);
   const std::size_t d = model_dim(spec, agreement);
-  const auto functions = make_population<double>(spec, agreement, data);
+  const auto functions = make_client_objectives<double>(spec, agreement, data);
   MeanFunction f(*functions, weights);
   const bool keeps = std::holds_alternative<LeastSquares>(e.problem);
   const std::size_t triangles = keeps ? data.clients() + std::size_t{2} : 3;

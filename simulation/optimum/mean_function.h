@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 
 namespace gradwire {
 
 class MeanFunction {
  public:
   // `weights`: shape (n); empty: 1/n each.
-  MeanFunction(const Population<double>& functions, std::vector<double> weights);
+  MeanFunction(const ClientObjectives<double>& functions, std::vector<double> weights);
 
   std::size_t dim() const { return oracle_->dim(); }  // d
 
@@ -25,7 +25,7 @@ class MeanFunction {
  private:
   std::uint32_t clients_;
   std::vector<double> weights_;
-  std::unique_ptr<MovableOracle<double>> oracle_;
+  std::unique_ptr<RebindableOracle<double>> oracle_;
   std::vector<double> own_gradient_, own_hessian_;  // of one client
 };
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "tests/engine/power_checks.h"
 
 namespace gradwire {
@@ -75,8 +75,8 @@ class Powerful final : public Naive {
 TEST(OraclePowers, AreNotLostInAnOracleThatForwards) {
   std::vector<std::unique_ptr<Oracle<double>>> list;
   list.push_back(std::make_unique<Powerful>());
-  const OracleList<double> population(std::move(list));
-  const auto oracle = population.oracle();
+  const OracleList<double> client_objectives(std::move(list));
+  const auto oracle = client_objectives.oracle();
   std::vector<double> g(7), h(7);
   EXPECT_EQ(*oracle->compute(kPoint, {}, g, {}), 1);
   EXPECT_EQ(oracle->cost({}), 0.25);

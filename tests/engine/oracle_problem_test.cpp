@@ -171,7 +171,7 @@ void expect_equal_oracles(Oracle<Real>& got, Oracle<Real>& want, const std::vect
 }
 
 template <class Real>
-void expect_population_of_parts(const std::string& name) {
+void expect_client_objectives_of_parts(const std::string& name) {
   ProblemSpec spec = spec_of(name);
   spec.clients = 3;
   if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
@@ -181,14 +181,14 @@ void expect_population_of_parts(const std::string& name) {
     parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
     parts[1].test = random_data(4, agreement.columns, 0.5, {0, 1}, 8);
   }
-  const auto clients = make_population<Real>(spec, agreement, parts);
+  const auto clients = make_client_objectives<Real>(spec, agreement, parts);
   ASSERT_EQ(clients->clients(), 3u);
   const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
   auto one = clients->oracle(), other = clients->oracle();
-  one->move_to(2);
+  one->bind(2);
   for (const std::uint32_t c : {1u, 0u, 2u, 1u}) {
     const auto own = make_oracle<Real>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
-    other->move_to(c);
+    other->bind(c);
     EXPECT_EQ(clients->sample_count(c), own->sample_count());
     expect_equal_oracles<Real>(*other, *own, x);
   }
@@ -199,13 +199,13 @@ void expect_population_of_parts(const std::string& name) {
 TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
   for (const ProblemKind& kind : problem_kinds()) {
     SCOPED_TRACE(kind.name);
-    expect_population_of_parts<double>(std::string(kind.name));
-    expect_population_of_parts<float>(std::string(kind.name));
+    expect_client_objectives_of_parts<double>(std::string(kind.name));
+    expect_client_objectives_of_parts<float>(std::string(kind.name));
     if (!kind.needs_data()) continue;
     ProblemSpec spec = spec_of(std::string(kind.name));
     spec.clients = 3;
     const std::vector<Part> parts(2, part_for(std::string(kind.name)));
-    EXPECT_THROW(make_population<double>(spec, agreement_for(std::string(kind.name)), parts),
+    EXPECT_THROW(make_client_objectives<double>(spec, agreement_for(std::string(kind.name)), parts),
                  std::logic_error);
   }
 }
@@ -220,11 +220,11 @@ TEST(Problem, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
     const std::size_t total = samples.train_count(0);
     samples.train_shares = Shares::drawn(9, total, static_cast<std::uint32_t>(total / 2), 5);
     samples.test_shares = Shares::equal(9, samples.part(0).test_count());
-    const auto clients = make_population<double>(spec, agreement, samples);
+    const auto clients = make_client_objectives<double>(spec, agreement, samples);
     const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
     const auto oracle = clients->oracle();
     for (const std::uint32_t c : {8u, 0u, 3u}) {
-      oracle->move_to(c);
+      oracle->bind(c);
       const auto own = make_oracle<double>(spec, agreement, samples.part(c), c);
       expect_equal_oracles<double>(*oracle, *own, x);
     }

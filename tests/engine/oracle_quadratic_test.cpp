@@ -232,11 +232,11 @@ TEST(Quadratic, SamplesHaveIndependentNormalNoiseOfTheirOwnAndFullGradientsHaveN
   std::vector<double> half(9);
   noisy.loss_and_gradient(x, {&eight, 1}, half);
   for (std::size_t j = 0; j < 9; ++j) EXPECT_NEAR(g[j], (again[j] + half[j]) / 2, 1e-14);
-  other.move_to(3);
+  other.bind(3);
   other.loss_and_gradient(x, {&seven, 1}, g);
   EXPECT_EQ(g, again);
   const double noise = g[4] - exact[4];
-  other.move_to(2);
+  other.bind(2);
   other.loss_and_gradient(x, {&seven, 1}, g);
   other.loss_and_gradient(x, {}, exact);
   EXPECT_GT(std::abs(g[4] - exact[4] - noise), 1e-3) << "another client has other noise";

@@ -35,7 +35,7 @@ TEST(EstimateSmoothness, ComesNearToTheConstantsOfQuadratics) {
   const ProblemSpec spec = quadratics(5);
   const Smoothness exact = smoothness(spec, {}, {}, {});
   const Smoothness estimate =
-      estimate_smoothness(*make_population<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
+      estimate_smoothness(*make_client_objectives<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
   expect_estimates(estimate.L, exact.L, "L");
   ASSERT_EQ(estimate.L_i.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) expect_estimates(estimate.L_i[i], exact.L_i[i], std::to_string(i));
@@ -49,7 +49,7 @@ TEST(EstimateSmoothness, LeavesTheClientsBeyondSixtyFourTheLargestOfThem) {
   const ProblemSpec spec = quadratics(100);
   const Smoothness exact = smoothness(spec, {}, {}, {});
   const Smoothness estimate =
-      estimate_smoothness(*make_population<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
+      estimate_smoothness(*make_client_objectives<double>(spec, {}, {}), {}, model_start(spec, {}), 1);
   ASSERT_EQ(estimate.L_i.size(), 100u);
   const auto largest = std::count(estimate.L_i.begin(), estimate.L_i.end(), estimate.L_max());
   EXPECT_GE(largest, 36);
@@ -67,8 +67,8 @@ TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAbo
   for (std::size_t rows : {12, 400, 30}) parts.push_back({random_data(rows, 7, 0.6, {0, 1}, rows), {}});
   const std::vector<double> weights = {0.1, 0.7, 0.2};
   const Smoothness exact = smoothness(spec, agreement, parts, weights);
-  const Smoothness estimate = estimate_smoothness(*make_population<double>(spec, agreement, parts), weights,
-                                                  std::vector<double>(7), 1);
+  const Smoothness estimate = estimate_smoothness(*make_client_objectives<double>(spec, agreement, parts),
+                                                  weights, std::vector<double>(7), 1);
   expect_estimates(estimate.L, exact.L, "L");
   EXPECT_EQ(estimate.weights, weights);
   for (const std::size_t i : {0u, 2u}) expect_estimates(estimate.L_i[i], exact.L_i[i], std::to_string(i));

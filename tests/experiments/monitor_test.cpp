@@ -148,12 +148,12 @@ TEST(Monitor, OfEf21HasTheErrorsOfAllClients) {
                              "run.rounds=1", "algorithm.step_size=0.5"});
   // After round 0 all g_i are still 0: Ψ^0 = f(x^0) − f* + γ/(2θ) mean ‖∇f_i(x^0)‖².
   const Prepared& p = run.prepared;
-  const auto functions = make_population<double>(p.problem, p.agreement, p.data);
+  const auto functions = make_client_objectives<double>(p.problem, p.agreement, p.data);
   const auto oracle = functions->oracle();
   std::vector<double> x(8), g(8);
   double squares = 0;
   for (std::uint32_t i = 0; i < 5; ++i) {
-    oracle->move_to(i);
+    oracle->bind(i);
     oracle->loss_and_gradient(x, {}, g);
     for (const double v : g) squares += v * v / 5;
   }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <mutex>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "mpi/rank_group.h"
 #include "simulation/over_ranks.h"
 #include "simulation/virtual_clients.h"

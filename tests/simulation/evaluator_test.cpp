@@ -7,18 +7,18 @@
 #include <optional>
 #include <vector>
 
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "parallel/thread_pool.h"
 
 namespace gradwire {
 namespace {
 
 // f_i(x) = sum_j (i + 1) x_j^2 / (j + 1), every 7th client has a test sample; `broken` has no finite loss.
-class Bowl final : public MovableOracle<double> {
+class Bowl final : public RebindableOracle<double> {
  public:
   Bowl(std::size_t d, std::uint32_t broken) : d_(d), broken_(broken) {}
 
-  void move_to(std::uint32_t client) override { client_ = client; }
+  void bind(std::uint32_t client) override { client_ = client; }
   std::uint32_t clients() const { return kClients; }
   std::size_t sample_count(std::uint32_t) const { return 1; }
   std::size_t dim() const override { return d_; }
@@ -76,7 +76,7 @@ class EvaluatorTest : public ::testing::TestWithParam<bool> {
     Bowl bowl(kDim, broken);
     Vec<double> gradient(kDim);
     for (std::uint32_t i = 0; i < Bowl::kClients; ++i) {
-      bowl.move_to(i);
+      bowl.bind(i);
       Uplink<double> up;
       up.client = i;
       up.loss = bowl.loss_and_gradient(x_, {}, gradient);
@@ -98,12 +98,12 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
   for (const std::uint32_t broken : {kNobody, 0u, 1500u}) {
     const Found want = one_by_one(broken);
     EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNobody ? 0 : 1));
-    const PopulationOf<double, Bowl> clients(Bowl(kDim, broken));
+    const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, broken));
     for (const unsigned threads : {1u, 2u, 3u}) {  // of 3, each takes single clients: there are few blocks
       for (const std::size_t memory_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
         ThreadPool pool(threads);
-        std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
-        std::vector<MovableOracle<double>*> pointers;
+        std::vector<std::unique_ptr<RebindableOracle<double>>> oracles;
+        std::vector<RebindableOracle<double>*> pointers;
         for (unsigned k = 0; k < threads; ++k)
           pointers.push_back(oracles.emplace_back(clients.oracle()).get());
         Evaluator<double> evaluator(run_context_.mine(), pool, pointers, memory_bytes);
@@ -115,7 +115,7 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         ASSERT_EQ(known.x.empty(), memory_bytes == 0);
         if (memory_bytes == 0) continue;
         Bowl bowl(kDim, broken);
-        bowl.move_to(7);
+        bowl.bind(7);
         Vec<double> gradient(kDim);
         EXPECT_EQ(known.loss, bowl.loss_and_gradient(x_, {}, gradient));
         EXPECT_EQ(Vec<double>(known.gradient.begin(), known.gradient.end()), gradient);
@@ -131,13 +131,13 @@ TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) 
   for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
   gradwire::RunContext<double> run_context = run_context_;
   run_context.algorithm.batch = 1;  // nobody needs the gradients of x
-  const PopulationOf<double, Bowl> clients(Bowl(kDim, kNobody));
+  const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNobody));
   std::optional<Found> want;
   for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {
     for (const unsigned threads : {1u, 3u}) {
       ThreadPool pool(threads);
-      std::vector<std::unique_ptr<MovableOracle<double>>> oracles;
-      std::vector<MovableOracle<double>*> pointers;
+      std::vector<std::unique_ptr<RebindableOracle<double>>> oracles;
+      std::vector<RebindableOracle<double>*> pointers;
       for (unsigned k = 0; k < threads; ++k) pointers.push_back(oracles.emplace_back(clients.oracle()).get());
       Evaluator<double> evaluator(run_context.mine(), pool, pointers, std::size_t{1} << 20);
       Evaluation<double> evaluation(run_context, {kind, sample});

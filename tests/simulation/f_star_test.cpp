@@ -159,7 +159,7 @@ TEST(FStar, TheAcceleratedAlgorithmAndNewtonsAgree) {
   const Experiment e =
       problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
   const ProblemSpec spec = problem_spec(e);
-  const auto functions = make_population<double>(spec, {}, {});
+  const auto functions = make_client_objectives<double>(spec, {}, {});
   MeanFunction f(*functions, {});
   const std::optional<double> closed = find_f_star(e, ".");
   const std::optional<Minimum> newton = newton_minimum(f);

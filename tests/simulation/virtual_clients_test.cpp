@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/state.h"
-#include "engine/population.h"
+#include "engine/client_objectives.h"
 #include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
@@ -15,7 +15,7 @@ using namespace testing;
 constexpr std::uint32_t kRoundsHere = 12;
 
 template <class Real>
-std::shared_ptr<const Population<Real>> functions_of(const Federation<Real>& federation) {
+std::shared_ptr<const ClientObjectives<Real>> functions_of(const Federation<Real>& federation) {
   return std::make_shared<OracleList<Real>>(federation.oracle_pointers());
 }
 

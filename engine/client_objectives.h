@@ -15,34 +15,36 @@ namespace gradwire {
 
 // The function of one client at a time. Starts at client 0.
 template <class Real>
-class MovableOracle : public Oracle<Real> {
+class RebindableOracle : public Oracle<Real> {
  public:
-  virtual void move_to(std::uint32_t client) = 0;  // client < Population::clients()
+  virtual void bind(std::uint32_t client) = 0;  // client < ClientObjectives::clients()
 };
 
-// An open set: users derive from Population, or list their oracles (OracleList).
+// An open set: users derive from ClientObjectives, or list their oracles (OracleList).
 template <class Real>
-class Population {
+class ClientObjectives {
  public:
-  virtual ~Population() = default;
+  virtual ~ClientObjectives() = default;
 
   virtual std::uint32_t clients() const = 0;  // n
   virtual std::size_t sample_count(std::uint32_t client) const = 0;
-  // One for each thread; it may outlive the population. Two of them must not be at one client at a time.
-  virtual std::unique_ptr<MovableOracle<Real>> oracle() const = 0;
+  // One for each thread; it may outlive the client objectives. Two of them must not be at one client at a
+  // time.
+  virtual std::unique_ptr<RebindableOracle<Real>> oracle() const = 0;
 };
 
-// A population by its oracle alone: its copies share the data. MovableOracle beside what it inherits has
+// The objectives of all clients by its oracle alone: its copies share the data. RebindableOracle beside what
+// it inherits has
 //   std::uint32_t clients() const
 //   std::size_t sample_count(std::uint32_t client) const
 template <class Real, class Copied>
-class PopulationOf final : public Population<Real> {
+class ClientObjectivesOf final : public ClientObjectives<Real> {
  public:
-  explicit PopulationOf(Copied oracle) : first_(std::move(oracle)) {}
+  explicit ClientObjectivesOf(Copied oracle) : first_(std::move(oracle)) {}
 
   std::uint32_t clients() const override { return first_.clients(); }
   std::size_t sample_count(std::uint32_t client) const override { return first_.sample_count(client); }
-  std::unique_ptr<MovableOracle<Real>> oracle() const override { return std::make_unique<Copied>(first_); }
+  std::unique_ptr<RebindableOracle<Real>> oracle() const override { return std::make_unique<Copied>(first_); }
 
  private:
   Copied first_;
@@ -50,7 +52,7 @@ class PopulationOf final : public Population<Real> {
 
 // A list of oracles, one per client.
 template <class Real>
-class OracleList final : public Population<Real> {
+class OracleList final : public ClientObjectives<Real> {
  public:
   // They must outlive this, and the oracles that it gives.
   explicit OracleList(std::vector<Oracle<Real>*> oracles)
@@ -65,17 +67,17 @@ class OracleList final : public Population<Real> {
   std::size_t sample_count(std::uint32_t client) const override {
     return list_->all.at(client)->sample_count();
   }
-  std::unique_ptr<MovableOracle<Real>> oracle() const override { return std::make_unique<Moving>(list_); }
+  std::unique_ptr<RebindableOracle<Real>> oracle() const override { return std::make_unique<Rebound>(list_); }
 
  private:
   struct List {
     std::vector<std::unique_ptr<Oracle<Real>>> owned;
     std::vector<Oracle<Real>*> all;
   };
-  class Moving final : public ForwardingOracle<Real, Moving, MovableOracle<Real>> {
+  class Rebound final : public ForwardingOracle<Real, Rebound, RebindableOracle<Real>> {
    public:
-    explicit Moving(std::shared_ptr<const List> list) : list_(std::move(list)), at_(list_->all.at(0)) {}
-    void move_to(std::uint32_t client) override { at_ = list_->all.at(client); }
+    explicit Rebound(std::shared_ptr<const List> list) : list_(std::move(list)), at_(list_->all.at(0)) {}
+    void bind(std::uint32_t client) override { at_ = list_->all.at(client); }
     Oracle<Real>& inner() const { return *at_; }
 
    private:
