@@ -142,7 +142,7 @@ void algorithms_fednl(Bench& bench) {
     const Agreement agreement = {named.data.columns, distinct_labels(named.data)};
     SplitSpec split;
     split.clients = spec.clients;
-    const std::vector<Part> parts = share_samples(named.data, nullptr, split).all_parts();
+    const std::vector<ClientDataset> parts = share_samples(named.data, nullptr, split).all_parts();
     Oracles<double> oracles;
     for (std::uint32_t i = 0; i < spec.clients; ++i)
       oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));

@@ -79,7 +79,7 @@ class BareMlp {
 };
 
 template <class Real>
-void mlp_rows(Bench& bench, const std::string& name, const Part& part, const BareMlp& bare) {
+void mlp_rows(Bench& bench, const std::string& name, const ClientDataset& part, const BareMlp& bare) {
   const Agreement agreement{part.train.columns, distinct_labels(part.train)};
   ProblemSpec spec;
   spec.problem.emplace<Mlp>().shape.hidden = {BareMlp::kHidden};
@@ -131,7 +131,7 @@ void engine_logistic(Bench& bench) {
   constexpr double kLambda = 0.1;
   const NamedData named = libsvm_or_like("a9a", bench.small());
   const Dataset& data = named.data;
-  Part part;
+  ClientDataset part;
   part.train = data;
   ProblemSpec spec;
   auto& logistic = spec.problem.emplace<Logistic>();
@@ -214,7 +214,7 @@ void engine_first_layer(Bench& bench) {
 }
 
 void engine_mlp(Bench& bench) {
-  Part part;
+  ClientDataset part;
   part.train = read_source("digits", {}, {});
   const BareMlp bare(part.train);
   mlp_rows<float>(bench, "fp32", part, bare);

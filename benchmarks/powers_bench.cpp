@@ -220,8 +220,8 @@ void others(Bench& bench, PowersTask& task) {
 void linear(Bench& bench) {
   const NamedData named = libsvm_or_like("a9a", bench.small());
   const std::size_t d = named.data.columns;
-  LogisticOracle<double> oracle(Part{named.data, {}}, d, distinct_labels(named.data), Regularizer::kNonconvex,
-                                0.1);
+  LogisticOracle<double> oracle(ClientDataset{named.data, {}}, d, distinct_labels(named.data),
+                                Regularizer::kNonconvex, 0.1);
   const std::vector<double> x = normal_vector<double>(d, 1), v = normal_vector<double>(d, 2);
   std::vector<double> gradient(d), other(d);
   const auto plain = [&] { bench.keep(oracle.loss_and_gradient(x, {}, gradient)); };

@@ -137,7 +137,7 @@ struct A9a {
     agreement = {data.columns, distinct_labels(data)};
     SplitSpec split;
     split.clients = kClients;
-    const std::vector<Part> parts = share_samples(data, nullptr, split).all_parts();
+    const std::vector<ClientDataset> parts = share_samples(data, nullptr, split).all_parts();
     for (std::uint32_t i = 0; i < kClients; ++i)
       oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));
     const Smoothness constants = smoothness(spec, agreement, parts, {});
@@ -172,7 +172,7 @@ void rounds_a9a(Bench& bench) {
   const A9a a9a(bench.small());
   const std::uint32_t rounds = bench.size(1000u, 3u);
   const std::vector<double> sign = bare_signs(a9a.data);
-  Part whole;
+  ClientDataset whole;
   whole.train = a9a.data;
   const auto one_oracle = make_oracle<double>(a9a.spec, a9a.agreement, whole, 0);
   const auto series =
@@ -237,7 +237,7 @@ void rounds_mnist_shaped(Bench& bench) {
   for (int label = 0; label < 10; ++label) agreement.labels.push_back(label);
   Oracles<float> oracles;
   for (std::uint32_t i = 0; i < n; ++i) {
-    Part part;
+    ClientDataset part;
     part.train =
         make_synthetic({.samples = 60, .dim = agreement.columns, .classes = 10, .noise = 0.1, .seed = i + 1});
     oracles.push_back(make_oracle<float>(spec, agreement, part, i));

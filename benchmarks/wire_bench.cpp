@@ -62,7 +62,7 @@ template <class Real>
 std::vector<Real> digits_gradient(std::uint32_t hidden) {
   ProblemSpec spec;
   spec.problem.emplace<Mlp>().shape.hidden = {hidden};
-  Part part;
+  ClientDataset part;
   part.train = read_source("digits", {}, {});
   const Agreement agreement{part.train.columns, distinct_labels(part.train)};
   const auto oracle = make_oracle<Real>(spec, agreement, part, 0);

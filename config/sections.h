@@ -12,7 +12,7 @@
 #include "algorithms/core/spec.h"
 #include "base/byte_size.h"
 #include "base/field.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "rounds/norm_limit.h"
 
 namespace gradwire {

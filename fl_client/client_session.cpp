@@ -68,7 +68,7 @@ class ClientSession::Impl {
   std::optional<ClientEnding> round(Link& link, const Prefix& prefix, std::span<const std::byte> header);
   Status received(std::span<const std::byte> header) const;
   ClientEnding told_error(std::span<const std::byte> header) const;
-  const Part& part();
+  const ClientDataset& part();
   void log(LogLine line) const {
     if (identity_.log) identity_.log(std::move(line).of_client(number_));
   }
@@ -87,7 +87,7 @@ class ClientSession::Impl {
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   Experiment experiment_;
-  std::optional<Part> part_;           // read when it is needed, freed once the worker has its own form of it
+  std::optional<ClientDataset> part_;  // read when it is needed, freed once the worker has its own form of it
   std::optional<std::uint64_t> hash_;  // the hash in the Join; absent: no samples, or not read yet
   std::string join_;                   // the frame; empty: not made yet
 
@@ -150,12 +150,12 @@ Status ClientSession::Impl::prove_to(Link& link, std::span<const std::byte> head
   return link.write(*proof);
 }
 
-const Part& ClientSession::Impl::part() {
+const ClientDataset& ClientSession::Impl::part() {
   if (part_) return *part_;
   part_ = identity_.data.load ? identity_.data.load(experiment_, [this](const LogLine& line) { log(line); })
-                              : Part{};
+                              : ClientDataset{};
   if (part_->train_count() + part_->test_count() == 0) return *part_;
-  const std::uint64_t hash = hash_of_part(*part_);
+  const std::uint64_t hash = hash_of_client_dataset(*part_);
   if (hash_.value_or(hash) != hash)
     throw DataError(
         "the samples have changed since this client joined with them; start the client again, and then the "
@@ -166,7 +166,7 @@ const Part& ClientSession::Impl::part() {
 
 std::string ClientSession::Impl::join() {
   const ProblemSpec spec = problem_spec(experiment_);
-  const Part& data = part();
+  const ClientDataset& data = part();
   const Agreement own = agreement_of(std::span(&data, 1), spec);
   if (own.labels.size() > kMaxLabels) {
     throw DataError("the data has " + std::to_string(own.labels.size()) + " distinct labels, more than the " +

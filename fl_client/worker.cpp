@@ -236,8 +236,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 };
 
 template <class Real>
-std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId client, ClientMemory* memory,
-                             const std::string& run) {
+std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, ClientId client,
+                             ClientMemory* memory, const std::string& run) {
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
@@ -250,7 +250,7 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const Part& part, ClientId cli
 
 }  // namespace
 
-std::unique_ptr<Worker> make_worker(const RunPlan& plan, const Part& part, std::uint32_t client,
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
                                     ClientMemory* memory, const std::string& run) {
   if (plan.experiment.precision == Precision::kFp32) return make<float>(plan, part, client, memory, run);
   return make<double>(plan, part, client, memory, run);

@@ -60,7 +60,7 @@ class Worker {
 // `plan`: of plan_of_start(). With a memory (which must outlive the worker) the worker continues where an
 // earlier process stopped in the run that the Start message `run` names; null: it starts from the beginning.
 // Throws ConfigError, DataError or std::runtime_error.
-std::unique_ptr<Worker> make_worker(const RunPlan& plan, const Part& part, std::uint32_t client,
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
                                     ClientMemory* memory = nullptr, const std::string& run = "");
 
 }  // namespace gradwire

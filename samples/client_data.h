@@ -22,7 +22,7 @@ struct ClientData {
   std::optional<PartNumber> part;
   // The samples for the experiment of the server; called again after they were freed. Empty: for problems
   // without data. Throws DataError; its text may quote the data, so only this client's own log shows it.
-  std::function<Part(const Experiment& experiment, const Log& log)> load;
+  std::function<ClientDataset(const Experiment& experiment, const Log& log)> load;
 };
 
 }  // namespace gradwire

@@ -142,7 +142,7 @@ bool leaves_out_test(const Experiment& e, const DataChoice& choice) {
   return !(choice.part && opens_no_file(own->test));
 }
 
-Part load_part(const Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
+ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
   const SampleSource* const own = sources_of(e.problem);
   if (own == nullptr) {
     if (choice.source.empty() && choice.test.empty()) return {};
@@ -189,7 +189,7 @@ ClientData client_data(DataChoice choice) {
   ClientData data;
   data.part = choice.part;
   data.load = [choice = std::move(choice), said = false](const Experiment& e, const Log& log) mutable {
-    Part part = load_part(e, choice, std::filesystem::current_path());
+    ClientDataset part = load_part(e, choice, std::filesystem::current_path());
     if (std::exchange(said, true)) return part;
     for (const std::string& warning : part.warnings) log(LogLine::warning(warning));
     if (leaves_out_test(e, choice))

@@ -49,7 +49,8 @@ SharedSamples load_samples(const Experiment& experiment, const std::filesystem::
 // the whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
 // comes from a server, which must not decide what this client reads. Throws DataError; its text may quote the
 // data, so only this client's own log may show it.
-Part load_part(const Experiment& experiment, const DataChoice& choice, const std::filesystem::path& base);
+ClientDataset load_part(const Experiment& experiment, const DataChoice& choice,
+                        const std::filesystem::path& base);
 
 // True: the experiment measures accuracy on a file, but load_part opens none, because `choice` names none.
 bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);

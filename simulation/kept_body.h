@@ -21,7 +21,7 @@ class KeptBody {
     down_ = from;
     down_.parts = {};
     for (std::size_t k = 0; k < from.parts.size(); ++k) {
-      if (copies_.size() <= k) copies_.push_back(std::make_unique<Part>());
+      if (copies_.size() <= k) copies_.push_back(std::make_unique<KeptPart>());
       down_.parts.push_back(copies_[k]->keep(from.parts[k]));
     }
     encoded = nullptr;
@@ -57,7 +57,7 @@ class KeptBody {
     down_.parts = {};
     copies_.clear();
     for (std::uint64_t k = 0; k < parts; ++k) {
-      copies_.push_back(std::make_unique<Part>());
+      copies_.push_back(std::make_unique<KeptPart>());
       if (!copies_.back()->load(from)) return false;
       down_.parts.push_back(copies_.back()->links[0].payload);
     }
@@ -76,7 +76,7 @@ class KeptBody {
     Vec<Real> values;
     std::vector<std::uint32_t> indices;
   };
-  struct Part {
+  struct KeptPart {
     Link links[kMaxLinks];
 
     const Payload<Real>& keep(const Payload<Real>& from) {
@@ -135,7 +135,7 @@ class KeptBody {
   }
 
   Downlink<Real> down_;
-  std::vector<std::unique_ptr<Part>> copies_;  // keep their addresses
+  std::vector<std::unique_ptr<KeptPart>> copies_;  // keep their addresses
 };
 
 }  // namespace gradwire

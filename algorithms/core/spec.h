@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compressors/quality.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/smoothness/smoothness.h"
 
 namespace gradwire {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/core/message.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 
 namespace gradwire {
 

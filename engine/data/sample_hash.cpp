@@ -47,7 +47,7 @@ void SampleHash::add_windows(const Windows& text) {
   }
 }
 
-std::uint64_t hash_of_part(const Part& part) {
+std::uint64_t hash_of_client_dataset(const ClientDataset& part) {
   SampleHash hash;
   hash.add_rows(part.train);
   hash.add_windows(part.train_text);

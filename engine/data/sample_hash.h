@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 
 namespace gradwire {
 
@@ -38,6 +38,6 @@ class SampleHash {
 };
 
 // Returns the hash of the samples of one client, in their order.
-std::uint64_t hash_of_part(const Part& part);
+std::uint64_t hash_of_client_dataset(const ClientDataset& part);
 
 }  // namespace gradwire

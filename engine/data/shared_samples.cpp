@@ -48,8 +48,8 @@ void append(Windows& to, const Windows& from) {
     to.start.push_back(static_cast<std::uint32_t>(offset + from.begin(s)));
 }
 
-Part part_of(const SharedSamples& samples, const ClientRows& train, const ClientRows& test) {
-  Part part;
+ClientDataset part_of(const SharedSamples& samples, const ClientRows& train, const ClientRows& test) {
+  ClientDataset part;
   part.warnings = samples.warnings;
   const std::vector<std::uint32_t> own = listed(train), held_out = listed(test);
   if (samples.train_text.letters != nullptr) {
@@ -76,9 +76,9 @@ void keep_rows(Dataset& data, Shares& shares, std::uint32_t first, std::uint32_t
 
 }  // namespace
 
-SharedSamples::SharedSamples(std::span<const Part> parts) {
+SharedSamples::SharedSamples(std::span<const ClientDataset> parts) {
   std::vector<std::uint32_t> train_start = {0}, test_start = {0};
-  for (const Part& part : parts) {
+  for (const ClientDataset& part : parts) {
     append(train, part.train);
     append(test, part.test);
     append(train_text, part.train_text);
@@ -95,14 +95,14 @@ void SharedSamples::keep_clients(std::uint32_t first, std::uint32_t end) {
   if (test.rows() > 0) keep_rows(test, test_shares, first, end);
 }
 
-Part SharedSamples::part(std::uint32_t client) const {
+ClientDataset SharedSamples::part(std::uint32_t client) const {
   if (made.part) return made.part(client);
   std::vector<std::uint32_t> train_work, test_work;
   return part_of(*this, train_shares.rows(client, train_work), test_shares.rows(client, test_work));
 }
 
-std::vector<Part> SharedSamples::parts(std::uint32_t first, std::uint32_t end) const {
-  std::vector<Part> parts;
+std::vector<ClientDataset> SharedSamples::parts(std::uint32_t first, std::uint32_t end) const {
+  std::vector<ClientDataset> parts;
   parts.reserve(end - first);
   for (std::uint32_t i = first; i < end; ++i) parts.push_back(part(i));
   return parts;

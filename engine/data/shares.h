@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 
 namespace gradwire {
 

@@ -12,11 +12,11 @@
 //
 // or, in place of client_objectives(), each client's function with its own copy of its samples:
 //
-//   oracle<Real>(const Agreement&, const Part&, client, AllClients) const unique_ptr<Oracle<Real>>
+//   oracle<Real>(const Agreement&, const ClientDataset&, client, AllClients) const unique_ptr<Oracle<Real>>
 //
 // and, where the constants of smoothness have a closed form,
 //
-//   ClientSmoothness client_smoothness(const Agreement&, const Part&, client, AllClients) const
+//   ClientSmoothness client_smoothness(const Agreement&, const ClientDataset&, client, AllClients) const
 //   Smoothness smoothness(const Agreement&, parts, weights, AllClients, Turns) const
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const

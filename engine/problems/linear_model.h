@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/field.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
 #include "engine/problems/kind.h"
 #include "engine/problems/sources.h"
@@ -61,11 +61,11 @@ struct LinearModel {
 // The constants of a linear model whose loss has the curvature that Model::curvature() says.
 template <class Model>
 struct LinearConstants {
-  ClientSmoothness client_smoothness(const Agreement& agreement, const Part& part, std::uint32_t client,
-                                     const AllClients&) const {
+  ClientSmoothness client_smoothness(const Agreement& agreement, const ClientDataset& part,
+                                     std::uint32_t client, const AllClients&) const {
     return gradwire::client_smoothness(problem(model().dim(agreement)), part, client);
   }
-  Smoothness smoothness(const Agreement& agreement, std::span<const Part> parts,
+  Smoothness smoothness(const Agreement& agreement, std::span<const ClientDataset> parts,
                         std::span<const double> weights, const AllClients&, const Turns& turns) const {
     return gradwire::smoothness(problem(model().dim(agreement)), parts, weights, turns);
   }

@@ -32,15 +32,17 @@ concept HasClientObjectives = requires(const Kind kind, const Agreement agreemen
     } -> std::convertible_to<std::unique_ptr<ClientObjectives<double>>>;
 };
 template <class Kind>
-concept HasOracle = requires(const Kind kind, const Agreement agreement, const Part part, AllClients all) {
+concept HasOracle = requires(const Kind kind, const Agreement agreement, const ClientDataset part,
+                             AllClients all) {
   {
     kind.template oracle<double>(agreement, part, std::uint32_t{}, all)
     } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
 };
 template <class Kind>
-concept HasSmoothness = requires(const Kind kind, const Agreement agreement, std::span<const Part> parts,
-                                 std::span<const double> weights, std::span<const ClientSmoothness> clients,
-                                 AllClients all, const Turns& turns) {
+concept HasSmoothness = requires(const Kind kind, const Agreement agreement,
+                                 std::span<const ClientDataset> parts, std::span<const double> weights,
+                                 std::span<const ClientSmoothness> clients, AllClients all,
+                                 const Turns& turns) {
   kind.smoothness(agreement, parts, weights, all, turns);
   kind.client_smoothness(agreement, parts[0], 0, all);
   kind.known_convexity(all);
@@ -69,7 +71,7 @@ constexpr bool is_kind() {
   static_assert(
       HasClientObjectives<Kind> || HasOracle<Kind>,
       "a kind needs client_objectives<Real>(const Agreement&, SharedSamples, const AllClients&) const, or "
-      "oracle<Real>(const Agreement&, const Part&, std::uint32_t client, const AllClients&) const");
+      "oracle<Real>(const Agreement&, const ClientDataset&, std::uint32_t client, const AllClients&) const");
   static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
   static_assert(
       HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
@@ -229,7 +231,7 @@ std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreem
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
-                                          const Part& part, std::uint32_t client) {
+                                          const ClientDataset& part, std::uint32_t client) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Oracle<Real>> {
         if constexpr (HasClientObjectives<Kind>) {
@@ -246,10 +248,10 @@ std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreeme
       spec.problem);
 }
 
-template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Agreement&, const Part&,
-                                                    std::uint32_t);
-template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const Agreement&, const Part&,
-                                                     std::uint32_t);
+template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Agreement&,
+                                                    const ClientDataset&, std::uint32_t);
+template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const Agreement&,
+                                                     const ClientDataset&, std::uint32_t);
 
 namespace {
 
@@ -306,8 +308,8 @@ std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec
         } else {
           std::vector<std::unique_ptr<Oracle<Real>>> oracles;
           for (std::uint32_t client = 0; client < spec.clients; ++client)
-            oracles.push_back(kind.template oracle<Real>(agreement, has_data ? samples.part(client) : Part{},
-                                                         client, spec));
+            oracles.push_back(kind.template oracle<Real>(
+                agreement, has_data ? samples.part(client) : ClientDataset{}, client, spec));
           return std::make_unique<OracleList<Real>>(std::move(oracles));
         }
       },
@@ -319,14 +321,15 @@ template std::unique_ptr<ClientObjectives<float>> make_client_objectives(const P
 template std::unique_ptr<ClientObjectives<double>> make_client_objectives(const ProblemSpec&,
                                                                           const Agreement&, SharedSamples);
 
-ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
-                                   std::uint32_t client) {
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement,
+                                   const ClientDataset& part, std::uint32_t client) {
   return with_constants<ClientSmoothness>(
       spec, [&](const auto& kind) { return kind.client_smoothness(agreement, part, client, spec); });
 }
 
-Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
-                      std::span<const double> weights, const Turns& turns) {
+Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement,
+                      std::span<const ClientDataset> parts, std::span<const double> weights,
+                      const Turns& turns) {
   if (!weights.empty() && weights.size() != spec.clients)
     throw std::logic_error("smoothness: one weight per client");
   if (spec.kind().needs_data() && turns.all_clients(parts.size()) != spec.clients)

@@ -13,7 +13,7 @@
 
 #include "base/field.h"
 #include "engine/client_objectives.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
 #include "engine/oracle.h"
 #include "engine/problems/char_mlp.h"
@@ -101,7 +101,7 @@ std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreem
 // passed.
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
-                                          const Part& part, std::uint32_t client);
+                                          const ClientDataset& part, std::uint32_t client);
 
 // The functions of all clients: each is what make_oracle() gives, bit for bit. REQUIRES: the same, and
 // samples.clients() == spec.clients (kinds without data ignore the samples).
@@ -111,14 +111,15 @@ std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec
                                                                SharedSamples samples);
 
 // The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
-ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement, const Part& part,
-                                   std::uint32_t client);
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement,
+                                   const ClientDataset& part, std::uint32_t client);
 
 // The constants of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness;
 // parts.size() == spec.clients, or, where processes share them, those of this one (kinds without data ignore
 // the parts).
-Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement, std::span<const Part> parts,
-                      std::span<const double> weights, const Turns& turns = {});
+Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement,
+                      std::span<const ClientDataset> parts, std::span<const double> weights,
+                      const Turns& turns = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
 // has_smoothness.

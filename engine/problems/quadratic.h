@@ -8,7 +8,7 @@
 
 #include "base/field.h"
 #include "engine/client_objectives.h"
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
 #include "engine/oracles/quadratic.h"
 #include "engine/problems/kind.h"
@@ -49,11 +49,11 @@ struct Quadratic {
         Oracle(std::make_shared<const QuadraticFamily>(family(all))));
   }
 
-  ClientSmoothness client_smoothness(const Agreement&, const Part&, std::uint32_t client,
+  ClientSmoothness client_smoothness(const Agreement&, const ClientDataset&, std::uint32_t client,
                                      const AllClients& all) const {
     return family(all).client(client);
   }
-  Smoothness smoothness(const Agreement&, std::span<const Part>, std::span<const double> weights,
+  Smoothness smoothness(const Agreement&, std::span<const ClientDataset>, std::span<const double> weights,
                         const AllClients& all, const Turns&) const {
     return family(all).total(weights);
   }

@@ -53,7 +53,8 @@ void check_sizes(const LinearProblem& p, const Dataset& rows, std::uint32_t clie
 }
 
 // The samples of one client with all features of the model. `biased` stores them when the model has a bias.
-const Dataset& client_rows(const LinearProblem& p, const Part& part, std::uint32_t client, Dataset& biased) {
+const Dataset& client_rows(const LinearProblem& p, const ClientDataset& part, std::uint32_t client,
+                           Dataset& biased) {
   const std::size_t columns = p.d - (p.bias ? 1 : 0);
   if (part.train.rows() == 0) throw DataError("client " + std::to_string(client) + " has no samples");
   for (const std::uint32_t column : part.train.column) {
@@ -134,7 +135,7 @@ void share(std::span<ClientSmoothness> clients, std::size_t own, const Turns& tu
 
 }  // namespace
 
-ClientSmoothness client_smoothness(const LinearProblem& p, const Part& part, std::uint32_t client) {
+ClientSmoothness client_smoothness(const LinearProblem& p, const ClientDataset& part, std::uint32_t client) {
   Dataset biased;
   const Gram gram = client_gram(p, client_rows(p, part, client, biased));
   ClientSmoothness constants = without_convexity(p, gram);
@@ -142,8 +143,8 @@ ClientSmoothness client_smoothness(const LinearProblem& p, const Part& part, std
   return constants;
 }
 
-Smoothness smoothness(const LinearProblem& p, std::span<const Part> parts, std::span<const double> weights,
-                      const Turns& turns) {
+Smoothness smoothness(const LinearProblem& p, std::span<const ClientDataset> parts,
+                      std::span<const double> weights, const Turns& turns) {
   const std::size_t n = turns.all_clients(parts.size());
   const double ridge = regularizer_smoothness(p.regularizer, p.lambda);
   Smoothness result;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/regularizer.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
@@ -30,11 +30,12 @@ struct LinearProblem {
 
 // Of one client. Throws DataError where it has no samples, a feature beyond d, or features whose squares are
 // too large for constants.
-ClientSmoothness client_smoothness(const LinearProblem& problem, const Part& part, std::uint32_t client);
+ClientSmoothness client_smoothness(const LinearProblem& problem, const ClientDataset& part,
+                                   std::uint32_t client);
 
 // Of f = sum_i weights[i] f_i (weights empty: 1/n each). Throws DataError as client_smoothness() does.
 // `parts`: of the clients of this process. REQUIRES: at least one.
-Smoothness smoothness(const LinearProblem& problem, std::span<const Part> parts,
+Smoothness smoothness(const LinearProblem& problem, std::span<const ClientDataset> parts,
                       std::span<const double> weights, const Turns& turns = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex.

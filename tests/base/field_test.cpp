@@ -17,13 +17,13 @@ std::span<const std::string_view> words_of(Colour) {
   return words;
 }
 
-enum class Part : std::uint8_t { kFirst, kSecond };
-std::span<const std::string_view> words_of(Part) {
+enum class ClientDataset : std::uint8_t { kFirst, kSecond };
+std::span<const std::string_view> words_of(ClientDataset) {
   static constexpr auto words = std::to_array<std::string_view>({"1", "2"});
   return words;
 }
 struct Edition {
-  Part part = Part::kFirst;
+  ClientDataset part = ClientDataset::kFirst;
   static void fields(auto& self, auto&& visit) { visit("part", self.part); }
 };
 
@@ -231,7 +231,7 @@ TEST_F(Fields, AWordThatLooksLikeANumberIsStillAWord) {
   Edition edition;
   const std::vector<Field> of_edition = fields_of(edition);
   of_edition[0].from_text("edition", "2");
-  EXPECT_EQ(edition.part, Part::kSecond);
+  EXPECT_EQ(edition.part, ClientDataset::kSecond);
   EXPECT_THROW(of_edition[0].from_text("edition", "3"), ConfigError);
 }
 

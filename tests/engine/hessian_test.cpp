@@ -51,7 +51,7 @@ class Hessian : public ::testing::TestWithParam<HessianCase> {
   }
 
   ProblemSpec spec_;
-  Part part_;
+  ClientDataset part_;
 };
 
 class HessianOfRows : public Hessian {};
@@ -159,7 +159,7 @@ TEST_P(Hessian, WrongLengthsAreLogicErrors) {
 TEST(HessianOfANetwork, IsNotOffered) {
   ProblemSpec spec;
   spec.problem = Mlp{};
-  const Part part{random_data(5, 3, 1, {0, 1}), {}};
+  const ClientDataset part{random_data(5, 3, 1, {0, 1}), {}};
   const auto oracle = make_oracle<double>(spec, {.columns = 3, .labels = {0, 1}}, part, 0);
   std::vector<double> x(oracle->dim()), upper(upper_size(oracle->dim()), 5.0);
   EXPECT_FALSE(oracle->hessian(x, upper));

@@ -19,7 +19,7 @@ void expect_linear_powers(Made&& made, double tolerance) {
   for (const Regularizer regularizer : {Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex})
     for (const double share : {0.05, 0.7, 1.0}) {
       SCOPED_TRACE(share);
-      const Part part{random_data(kSamples, kFeatures, share, {-1, 1}), {}};
+      const ClientDataset part{random_data(kSamples, kFeatures, share, {-1, 1}), {}};
       auto oracle = made(part, regularizer);
       const std::vector<double> start = random_point(kFeatures, 0.2);
       const std::vector<Real> x(start.begin(), start.end());
@@ -33,13 +33,13 @@ void expect_linear_powers(Made&& made, double tolerance) {
 template <class Real>
 void expect_all_linear_powers(double tolerance) {
   expect_linear_powers<Real>(
-      [](const Part& part, Regularizer regularizer) {
+      [](const ClientDataset& part, Regularizer regularizer) {
         return LeastSquaresOracle<Real>(part, kFeatures, regularizer, 0.3);
       },
       tolerance);
   for (const LinearLoss loss : {LinearLoss::kLogistic, LinearLoss::kSigmoidSquared})
     expect_linear_powers<Real>(
-        [loss](const Part& part, Regularizer regularizer) {
+        [loss](const ClientDataset& part, Regularizer regularizer) {
           const std::vector<double> labels = {-1, 1};
           return LogisticOracle<Real>(part, kFeatures, labels, regularizer, 0.3, loss);
         },
@@ -64,7 +64,8 @@ TEST(LinearPowers, OfQuadraticsAgreeWithThePlainGradient) {
 }
 
 TEST(LinearPowers, OfARangeCostLessThanAllWhereRowsAreLong) {
-  const Part dense{random_data(20, kFeatures, 1, {}), {}}, sparse{random_data(20, kFeatures, 0.05, {}), {}};
+  const ClientDataset dense{random_data(20, kFeatures, 1, {}), {}},
+      sparse{random_data(20, kFeatures, 0.05, {}), {}};
   const LeastSquaresOracle<double> a(dense, kFeatures, Regularizer::kNone, 0),
       b(sparse, kFeatures, Regularizer::kNone, 0);
   EXPECT_LT(a.cost(Coordinates::range(0, 20)), 0.8);

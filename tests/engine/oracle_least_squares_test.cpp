@@ -11,7 +11,7 @@ namespace {
 class LeastSquaresTest : public ::testing::TestWithParam<Regularizer> {
  protected:
   static constexpr double kLambda = 0.3;
-  Part part_{random_data(37, 6, 0.5, {}), {}};
+  ClientDataset part_{random_data(37, 6, 0.5, {}), {}};
   template <class Real>
   LeastSquaresOracle<Real> oracle() const {
     return {part_, 6, GetParam(), kLambda};

@@ -20,7 +20,7 @@ constexpr auto kSquared = LinearLoss::kSigmoidSquared;
 class LogisticLoss : public ::testing::TestWithParam<Case> {
  protected:
   // More rows than one block of the oracle, and not a multiple of it.
-  Part part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};
+  ClientDataset part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};
   template <class Real>
   LogisticOracle<Real> oracle() const {
     return {part_, 9, kLabels, GetParam().regularizer, GetParam().lambda, GetParam().loss};
@@ -111,7 +111,7 @@ TEST_P(LogisticLoss, ScoresTheTestSamplesAndNeverPredictsAnUnknownLabel) {
 
 template <class Real>
 Evaluated<Real> one_sample(double margin, LinearLoss loss = LinearLoss::kLogistic) {
-  Part part{sparse_data({{1.0}}, {1}, 1), {}};
+  ClientDataset part{sparse_data({{1.0}}, {1}, 1), {}};
   LogisticOracle<Real> oracle(part, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0, loss);
   return evaluate(oracle, {margin});
 }
@@ -154,19 +154,19 @@ TEST(LogisticLoss, IsAddedUpInDoubleAlsoForFloat) {
   data.columns = 1;
   data.row_start.assign(rows + 1, 0);
   data.label.assign(rows, 1);
-  LogisticOracle<float> oracle(Part{data, {}}, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0);
+  LogisticOracle<float> oracle(ClientDataset{data, {}}, 1, std::vector<double>{0, 1}, Regularizer::kNone, 0);
   EXPECT_FLOAT_EQ(evaluate(oracle, {0.0}).loss, std::log(2.0f));
 }
 
 TEST(LogisticErrors, NameTheLabelOrTheFeature) {
-  const Part part{random_data(5, 3, 1, {1, 2, 3}), {}};
+  const ClientDataset part{random_data(5, 3, 1, {1, 2, 3}), {}};
   EXPECT_THROW(LogisticOracle<double>(part, 3, kLabels, Regularizer::kNone, 0), DataError);
-  const Part wide{random_data(5, 4, 1, kLabels), {}};
+  const ClientDataset wide{random_data(5, 4, 1, kLabels), {}};
   EXPECT_THROW(LogisticOracle<double>(wide, 3, kLabels, Regularizer::kNone, 0), DataError);
 }
 
 TEST(LogisticErrors, WrongLengthsAndBatchesAreLogicErrors) {
-  const Part part{random_data(5, 3, 1, kLabels), {}};
+  const ClientDataset part{random_data(5, 3, 1, kLabels), {}};
   LogisticOracle<double> oracle(part, 3, kLabels, Regularizer::kNone, 0);
   std::vector<double> x(3), g(3), wrong(2);
   EXPECT_THROW(oracle.loss_and_gradient(wrong, {}, g), std::logic_error);

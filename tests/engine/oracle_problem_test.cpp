@@ -32,8 +32,8 @@ Agreement agreement_for(const std::string& kind) {
   if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
   return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};
 }
-Part part_for(const std::string& kind) {
-  Part part;
+ClientDataset part_for(const std::string& kind) {
+  ClientDataset part;
   if (kind == "gpt") {
     part.train_text = running_text("abcabacacb", "text", 4);
   } else if (kind == "char_mlp") {
@@ -66,7 +66,7 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
     const std::string name(kind.name);
     const ProblemSpec spec = spec_of(name);
     const Agreement agreement = agreement_for(name);
-    const Part part = part_for(name);
+    const ClientDataset part = part_for(name);
     EXPECT_EQ(complaint(spec, agreement), "");
     const auto wide = make_oracle<double>(spec, agreement, part, 0);
     const auto narrow = make_oracle<float>(spec, agreement, part, 0);
@@ -92,7 +92,7 @@ TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
     ProblemSpec spec = spec_of(name);
     if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8};
     const Agreement agreement = agreement_for(name);
-    const Part part = part_for(name);
+    const ClientDataset part = part_for(name);
     const auto exact = make_oracle<double>(spec, agreement, part, 0);
     std::visit(
         [](auto& problem) {
@@ -115,7 +115,7 @@ TEST(Problem, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
     ProblemSpec spec = spec_of(name);
     if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8, 8, 8, 8};
     const Agreement agreement = agreement_for(name);
-    const Part part = part_for(name);
+    const ClientDataset part = part_for(name);
     const auto oracle_within = [&](ActivationBudget budget) {
       std::visit(
           [&](auto& problem) {
@@ -176,7 +176,7 @@ void expect_client_objectives_of_parts(const std::string& name) {
   spec.clients = 3;
   if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
   const Agreement agreement = agreement_for(name);
-  std::vector<Part> parts(spec.kind().needs_data() ? 3 : 0, part_for(name));
+  std::vector<ClientDataset> parts(spec.kind().needs_data() ? 3 : 0, part_for(name));
   if (spec.kind().data == DataForm::kRows) {
     parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
     parts[1].test = random_data(4, agreement.columns, 0.5, {0, 1}, 8);
@@ -187,12 +187,12 @@ void expect_client_objectives_of_parts(const std::string& name) {
   auto one = clients->oracle(), other = clients->oracle();
   one->bind(2);
   for (const std::uint32_t c : {1u, 0u, 2u, 1u}) {
-    const auto own = make_oracle<Real>(spec, agreement, parts.empty() ? Part{} : parts[c], c);
+    const auto own = make_oracle<Real>(spec, agreement, parts.empty() ? ClientDataset{} : parts[c], c);
     other->bind(c);
     EXPECT_EQ(clients->sample_count(c), own->sample_count());
     expect_equal_oracles<Real>(*other, *own, x);
   }
-  const auto last = make_oracle<Real>(spec, agreement, parts.empty() ? Part{} : parts[2], 2);
+  const auto last = make_oracle<Real>(spec, agreement, parts.empty() ? ClientDataset{} : parts[2], 2);
   expect_equal_oracles<Real>(*one, *last, x);  // it stayed where it was
 }
 
@@ -204,7 +204,7 @@ TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
     if (!kind.needs_data()) continue;
     ProblemSpec spec = spec_of(std::string(kind.name));
     spec.clients = 3;
-    const std::vector<Part> parts(2, part_for(std::string(kind.name)));
+    const std::vector<ClientDataset> parts(2, part_for(std::string(kind.name)));
     EXPECT_THROW(make_client_objectives<double>(spec, agreement_for(std::string(kind.name)), parts),
                  std::logic_error);
   }
@@ -285,8 +285,8 @@ TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
 
 TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
   const Agreement agreement{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
-  const Part part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
-  Part written = part;
+  const ClientDataset part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
+  ClientDataset written = part;
   for (Dataset* data : {&written.train, &written.test}) {
     DenseRows rows = dense_rows(*data);
     for (auto& row : rows) row.push_back(1);
@@ -308,7 +308,7 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
       EXPECT_EQ(score->correct, wanted->correct);
     }
     // A feature that the model does not have must not become the bias.
-    const Part wide{random_data(6, 5, 1, {0, 1}), {}};
+    const ClientDataset wide{random_data(6, 5, 1, {0, 1}), {}};
     EXPECT_THROW(make_oracle<double>(spec, agreement, wide, 0), DataError);
     // Behind all features that problem.dim names.
     linear_model(spec).rows.dim = 9;
@@ -322,7 +322,7 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
 
 TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
   const Agreement agreement{.columns = 3, .labels = {0, 1}};
-  const Part part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
+  const ClientDataset part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
   for (const char* kind : {"logistic", "mlp"}) {
     EXPECT_THROW(make_oracle<double>(spec_of(kind), agreement, part, 0), DataError) << kind;
   }

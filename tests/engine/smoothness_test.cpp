@@ -22,7 +22,7 @@ constexpr std::size_t kColumns = 7;
 struct Federated {
   ProblemSpec spec = {};
   Agreement agreement{.columns = kColumns, .labels = {0, 1}};
-  std::vector<Part> parts;
+  std::vector<ClientDataset> parts;
 };
 
 Federated federated(const std::string& kind, Regularizer regularizer, double lambda,
@@ -41,7 +41,7 @@ Federated federated(const std::string& kind, Regularizer regularizer, double lam
 }
 
 // sum_i weights[i] / m_i A_i^T A_i
-Matrix naive_gram(const std::vector<Part>& parts, const std::vector<double>& weights) {
+Matrix naive_gram(const std::vector<ClientDataset>& parts, const std::vector<double>& weights) {
   Matrix gram(kColumns, std::vector<double>(kColumns));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const DenseRows rows = dense_rows(parts[i].train);
@@ -153,7 +153,7 @@ TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
     const std::size_t rows = p.parts[i].train.rows();
     double square = 0, own_largest = 0;
     for (std::uint32_t r = 0; r < rows; ++r) {
-      const Part one{select_rows(p.parts[i].train, std::vector<std::uint32_t>{r}), {}};
+      const ClientDataset one{select_rows(p.parts[i].train, std::vector<std::uint32_t>{r}), {}};
       const double L_ij = client_smoothness(p.spec, p.agreement, one, i).L_i;
       square += L_ij * L_ij / static_cast<double>(rows);
       own_largest = std::max(own_largest, L_ij);
@@ -171,8 +171,8 @@ TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
 }
 
 // sum_i w_i (H_i + ridge I)^2 - subtract * (sum_i w_i (H_i + ridge I))^2, H_i = A_i^T A_i / m_i
-Matrix naive_mean_square(const std::vector<Part>& parts, const std::vector<double>& weights, double ridge,
-                         double subtract) {
+Matrix naive_mean_square(const std::vector<ClientDataset>& parts, const std::vector<double>& weights,
+                         double ridge, double subtract) {
   Matrix mean(kColumns, std::vector<double>(kColumns)), result = mean;
   const auto add_square = [&](double scale, const Matrix& h) {
     for (std::size_t j = 0; j < kColumns; ++j)
@@ -229,7 +229,7 @@ TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
     Federated written = biased;
     linear_model(biased.spec).bias = true;
     written.agreement.columns = kColumns + 1;
-    for (Part& part : written.parts) {
+    for (ClientDataset& part : written.parts) {
       DenseRows rows = dense_rows(part.train);
       for (auto& row : rows) row.push_back(1);
       part.train = sparse_data(rows, part.train.label, kColumns + 1);

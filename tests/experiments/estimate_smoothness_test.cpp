@@ -63,7 +63,7 @@ TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAbo
   spec.problem = Logistic{};
   spec.clients = 3;
   const Agreement agreement{.columns = 7, .labels = {0, 1}};
-  std::vector<Part> parts;
+  std::vector<ClientDataset> parts;
   for (std::size_t rows : {12, 400, 30}) parts.push_back({random_data(rows, 7, 0.6, {0, 1}, rows), {}});
   const std::vector<double> weights = {0.1, 0.7, 0.2};
   const Smoothness exact = smoothness(spec, agreement, parts, weights);

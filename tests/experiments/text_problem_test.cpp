@@ -56,10 +56,10 @@ TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
       for (const std::string test : {"", "test_share = 0.2\n", "test = \"text:more\"\n"}) {
         SCOPED_TRACE(kind + " " + partition + " " + test);
         const auto e = experiment(kind, "count = 3\npartition = \"" + partition + "\"\n", test);
-        const std::vector<Part> parts = load_samples(e, folder.path()).all_parts();
+        const std::vector<ClientDataset> parts = load_samples(e, folder.path()).all_parts();
         ASSERT_EQ(parts.size(), 3u);
         for (std::uint32_t i = 0; i < 3; ++i) {
-          const Part own =
+          const ClientDataset own =
               load_part(e, {"text:t", PartNumber{i, 3}, sources_of(e.problem)->test}, folder.path());
           EXPECT_TRUE(equal(own.train_text, parts[i].train_text));
           EXPECT_TRUE(equal(own.test_text, parts[i].test_text));
@@ -76,15 +76,15 @@ TEST(TextProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   const TemporaryFolder folder;
   folder.write("own", "abcdefghijklmnopqrstuvwxy");
   const auto e = experiment("gpt", "count = 5\n", "test_share = 0.2\n");
-  const Part part = load_part(e, {"text:own", std::nullopt}, folder.path());
+  const ClientDataset part = load_part(e, {"text:own", std::nullopt}, folder.path());
   EXPECT_EQ(part.test_count(), 4u);            // of 20 windows
   EXPECT_EQ(part.train_count(), 20u - 4 - 5);  // those that share letters with the test are dropped
-  const Part bare = load_part(e, {"own", std::nullopt}, folder.path());
+  const ClientDataset bare = load_part(e, {"own", std::nullopt}, folder.path());
   EXPECT_TRUE(equal(bare.train_text, part.train_text)) << "a bare path is of the kind of problem.data";
 }
 
 TEST(TextProblem, TheAgreementIsTheAlphabetOfAllClients) {
-  std::vector<Part> parts(3);
+  std::vector<ClientDataset> parts(3);
   parts[0].train_text = running_text("banana", "a", 2);
   parts[1].train_text = running_text("cocoa!", "b", 2);
   parts[1].test_text = running_text("zebra", "c", 2);
@@ -112,7 +112,7 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
       return kind == "gpt" ? running_text(text, "t", context_of(spec))
                            : list_of_names(text, "t", context_of(spec));
     };
-    Part own, wide;
+    ClientDataset own, wide;
     own.train_text = own.test_text = read("mnmnomonmnmo\nnomnom");
     wide.train_text = wide.test_text = with_alphabet(own.train_text, "\nabcmnoxyz");
     const Agreement agreement{.alphabet = "\nabcmnoxyz"};
@@ -131,7 +131,7 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
 // position.
 TEST(TextProblem, TheScoreCountsAllPositions) {
   const ProblemSpec spec = problem_spec(experiment("gpt", "count = 1\n"));
-  Part part;
+  ClientDataset part;
   part.train_text = part.test_text = running_text("aabababaab", "t", context_of(spec));  // windows of 5
   const Agreement agreement{.alphabet = "ab"};
   std::vector<double> x(model_dim(spec, agreement));

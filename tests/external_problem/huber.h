@@ -62,7 +62,7 @@ struct Huber : LinearModel, LinearConstants<Huber> {
   }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = false}; }
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const Part& part, std::uint32_t,
+  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const ClientDataset& part, std::uint32_t,
                                        const AllClients&) const {
     return std::make_unique<HuberOracle<Real>>(with_features(agreement, part).train, dim(agreement), delta,
                                                regularizer, lambda);

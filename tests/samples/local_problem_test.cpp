@@ -65,10 +65,10 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   for (const char* partition : {"contiguous", "iid", "by_label", "dirichlet"}) {
     const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1",
                               "count = 7\npartition = \"" + std::string(partition) + "\"");
-    const std::vector<Part> parts = load_samples(e, ".").all_parts();
+    const std::vector<ClientDataset> parts = load_samples(e, ".").all_parts();
     ASSERT_EQ(parts.size(), 7u);
     for (std::uint32_t i = 0; i < 7; ++i) {
-      const Part own = load_part(e, {"digits", PartNumber{i, 7}}, "/");
+      const ClientDataset own = load_part(e, {"digits", PartNumber{i, 7}}, "/");
       EXPECT_TRUE(equal(own.train, parts[i].train) && equal(own.test, parts[i].test))
           << partition << " " << i;
       EXPECT_GT(own.test.rows(), 0u);
@@ -82,20 +82,20 @@ TEST(LocalProblem, CopiesArePartsOneAfterTheOtherWhereverTheyAreRead) {
       // 1,616 samples to train on: the parts of 8 clients are equal without copies as well.
       const std::string problem = "kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1007",
                         clients = "count = 8\npartition = \"" + std::string(partition) + "\"";
-      const std::vector<Part> parts = load_samples(experiment(problem, clients), ".").all_parts();
+      const std::vector<ClientDataset> parts = load_samples(experiment(problem, clients), ".").all_parts();
       const auto e =
           experiment(problem, clients + "\ncopies = " + std::to_string(copies.count) + "\nplacement = \"" +
                                   (copies.placement == Placement::kRing ? "ring" : "groups") + "\"");
       const SharedSamples all = load_samples(e, ".");
       std::size_t rows = 0;
-      for (const Part& part : parts) rows += part.train.rows();
+      for (const ClientDataset& part : parts) rows += part.train.rows();
       EXPECT_EQ(all.train.rows(), rows) << "one copy in memory";
       for (std::uint32_t i = 0; i < 8; ++i) {
-        std::vector<Part> held;
+        std::vector<ClientDataset> held;
         for (std::uint32_t k = 0; k < copies.count; ++k)
           held.push_back(parts[copies.placement == Placement::kRing ? (i + k) % 8
                                                                     : i / copies.count * copies.count + k]);
-        const Dataset want = SharedSamples(std::span<const Part>(held)).train;
+        const Dataset want = SharedSamples(std::span<const ClientDataset>(held)).train;
         EXPECT_TRUE(equal(all.part(i).train, want)) << partition << " " << i;
         EXPECT_TRUE(equal(load_part(e, {"digits", PartNumber{i, 8}}, "/").train, want))
             << partition << " " << i;
@@ -146,7 +146,7 @@ TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   for (int k = 0; k < 10; ++k) out << (k % 2) << " 1:" << k + 1 << "\n";
   out.close();
   const auto e = experiment("kind = \"logistic\"\ndata = \"libsvm:x\"\ntest_share = 0.2", "count = 5");
-  const Part part = load_part(e, {"own.txt", std::nullopt}, folder.path());
+  const ClientDataset part = load_part(e, {"own.txt", std::nullopt}, folder.path());
   EXPECT_EQ(part.train.rows(), 8u);
   EXPECT_EQ(part.test.rows(), 2u);
 }
@@ -180,11 +180,11 @@ TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
     data.label = std::move(labels);
     return data;
   };
-  Part a, b;
+  ClientDataset a, b;
   a.train = empty_rows(3, {2, -1, 2});
   b.train = empty_rows(2, {5});
   b.test = empty_rows(9, {-1, 7});
-  const std::vector<Part> parts = {a, b};
+  const std::vector<ClientDataset> parts = {a, b};
   ProblemSpec spec;
   spec.problem = Mlp{};
   const Agreement classes = agreement_of(parts, spec);

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/data/client_dataset.h"
 #include "engine/data/dataset.h"
-#include "engine/data/part.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/shared_samples.h"
 

@@ -143,7 +143,7 @@ SharedSamples draw_synthetic(const SyntheticSpec& spec, const SplitSpec& split) 
   for (std::uint32_t k = 0; k < spec.classes; ++k) shared.made.labels.push_back(class_label(k, spec.classes));
   shared.made.part = [spec, shares = shared.train_shares,
                       teacher = std::make_shared<const Teacher>(spec)](std::uint32_t client) {
-    Part part;
+    ClientDataset part;
     part.train.columns = part.test.columns = spec.dim;
     std::vector<std::uint32_t> work;
     std::vector<double> features(spec.dim);

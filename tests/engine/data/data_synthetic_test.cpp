@@ -215,8 +215,8 @@ TEST(Synthetic, BeyondWhatIsStoredGivesEachClientItsRowsWhenItIsAsked) {
   EXPECT_EQ(samples.clients(), split.clients);
   EXPECT_EQ(samples.train.columns, 100u);
   EXPECT_EQ(samples.made.labels, (std::vector<double>{-1, 1}));
-  const Part last = samples.part(split.clients - 1), first = samples.part(0),
-             again = samples.part(split.clients - 1);
+  const ClientDataset last = samples.part(split.clients - 1), first = samples.part(0),
+                      again = samples.part(split.clients - 1);
   EXPECT_EQ(last.train.rows(), 4u);
   EXPECT_EQ(samples.train_count(split.clients - 1), 4u);
   EXPECT_EQ(last.train.value, again.train.value);

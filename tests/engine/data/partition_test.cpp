@@ -283,7 +283,7 @@ TEST(Partition, DrawnSamplesAreOfTheClientAloneAndDifferFromOneAnother) {
 TEST(Partition, SamplesOfPartsBecomeTheirPartsAgain) {
   const Dataset data = labelled(23, 3);
   for (const PartitionKind kind : kAllKinds) {
-    const std::vector<Part> parts =
+    const std::vector<ClientDataset> parts =
         share_samples(data, nullptr, {.partition = kind, .clients = 4, .test_share = 0.2}).all_parts();
     const SharedSamples again(parts);
     ASSERT_EQ(again.clients(), 4u);
@@ -323,7 +323,7 @@ TEST(MakeParts, SelectsTheRowsOfTheSplit) {
   for (const PartitionKind kind : kAllKinds) {
     const SplitSpec spec{.partition = kind, .clients = 10, .test_share = 0.2};
     const Lists split = divide(data, spec);
-    const std::vector<Part> parts = share_samples(data, nullptr, spec).all_parts();
+    const std::vector<ClientDataset> parts = share_samples(data, nullptr, spec).all_parts();
     ASSERT_EQ(parts.size(), 10u);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       EXPECT_EQ(parts[i].train.label, select_rows(data, split.train[i]).label);
@@ -336,9 +336,10 @@ TEST(MakeParts, SelectsTheRowsOfTheSplit) {
 TEST(MakeParts, SharesAGivenTestSetInsteadOfHoldingOut) {
   const Dataset data = labelled(20, 2);
   Dataset test = labelled(7, 2, 9);
-  const std::vector<Part> parts = share_samples(data, &test, {.clients = 3, .test_share = 0.5}).all_parts();
+  const std::vector<ClientDataset> parts =
+      share_samples(data, &test, {.clients = 3, .test_share = 0.5}).all_parts();
   std::vector<double> train, shared;
-  for (const Part& part : parts) {
+  for (const ClientDataset& part : parts) {
     EXPECT_EQ(part.train.rows(), train.size() < 14 ? 7u : 6u);
     train.insert(train.end(), part.train.value.begin(), part.train.value.end());
     shared.insert(shared.end(), part.test.value.begin(), part.test.value.end());
@@ -351,7 +352,7 @@ TEST(MakeParts, WidensANarrowTestSetAndRefusesAWideOne) {
   Dataset data = labelled(20, 2);
   Dataset test = labelled(7, 2);
   data.columns = 5;
-  for (const Part& part : share_samples(data, &test, {.clients = 3}).all_parts())
+  for (const ClientDataset& part : share_samples(data, &test, {.clients = 3}).all_parts())
     EXPECT_EQ(part.test.columns, 5u);
   test.columns = 6;
   EXPECT_EQ(data_error([&] { share_samples(data, &test, {.clients = 3}); }),
@@ -370,7 +371,7 @@ TEST(SharedSamples, KeepTheRowsOfSomeClientsAlone) {
   EXPECT_EQ(some.clients(), 10u);
   std::size_t rows = 0;
   for (std::uint32_t i = 0; i < 10; ++i) {
-    const Part whole = all.part(i), kept = some.part(i);
+    const ClientDataset whole = all.part(i), kept = some.part(i);
     if (i < 3 || i >= 7) {
       EXPECT_EQ(kept.train.rows(), 0u);
       continue;

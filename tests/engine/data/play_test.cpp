@@ -78,7 +78,7 @@ TEST(Play, GivesClientIRoleIAndHoldsOutTheEndOfEach) {
     const std::uint32_t context = 2, overlap = form == TextForm::kRunning ? context : 0;
     const Windows w = windows_of_roles(kPlay, "f", form, context);
     const SplitSpec spec{.partition = PartitionKind::kByRole, .clients = 2, .test_share = 0.25};
-    const std::vector<Part> parts = share_samples(w, nullptr, spec).all_parts();
+    const std::vector<ClientDataset> parts = share_samples(w, nullptr, spec).all_parts();
     ASSERT_EQ(parts.size(), 2u);
     for (std::uint32_t i = 0; i < 2; ++i) {
       const std::uint32_t count = w.role_start[i + 1] - w.role_start[i];

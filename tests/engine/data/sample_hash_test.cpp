@@ -9,8 +9,8 @@
 namespace gradwire {
 namespace {
 
-Part rows() {
-  Part part;
+ClientDataset rows() {
+  ClientDataset part;
   part.train.columns = 4;
   part.train.row_start = {0, 2, 3, 3};
   part.train.column = {0, 2, 1};
@@ -24,43 +24,43 @@ Part rows() {
 }
 
 TEST(SampleHash, SeesEachNumberAndTheirOrder) {
-  const std::vector<std::function<void(Part&)>> changes = {
-      [](Part&) {},
-      [](Part& p) { p.train.value[1] = -1.5; },
-      [](Part& p) { p.train.column[1] = 3; },
-      [](Part& p) { p.train.label[2] = -1; },
-      [](Part& p) { p.train.row_start[1] = 1; },
-      [](Part& p) { p.test.value[0] = 1; },
-      [](Part& p) { std::swap(p.train, p.test); },
-      [](Part& p) {
+  const std::vector<std::function<void(ClientDataset&)>> changes = {
+      [](ClientDataset&) {},
+      [](ClientDataset& p) { p.train.value[1] = -1.5; },
+      [](ClientDataset& p) { p.train.column[1] = 3; },
+      [](ClientDataset& p) { p.train.label[2] = -1; },
+      [](ClientDataset& p) { p.train.row_start[1] = 1; },
+      [](ClientDataset& p) { p.test.value[0] = 1; },
+      [](ClientDataset& p) { std::swap(p.train, p.test); },
+      [](ClientDataset& p) {
         p.train = select_rows(p.train, std::vector<std::uint32_t>{2, 1, 0});
       },
-      [](Part& p) {
+      [](ClientDataset& p) {
         p.train = select_rows(p.train, std::vector<std::uint32_t>{0, 1});
       },
   };
   std::set<std::uint64_t> hashes;
   for (const auto& change : changes) {
-    Part part = rows();
+    ClientDataset part = rows();
     change(part);
-    hashes.insert(hash_of_part(part));
+    hashes.insert(hash_of_client_dataset(part));
   }
   EXPECT_EQ(hashes.size(), changes.size());
 }
 
 // State folders of servers hold such numbers.
 TEST(SampleHash, NeverChangesForGivenSamples) {
-  EXPECT_EQ(hash_of_part(rows()), 15617440849702942682u);
-  Part text;
+  EXPECT_EQ(hash_of_client_dataset(rows()), 15617440849702942682u);
+  ClientDataset text;
   text.train_text = running_text("to be or not to be", "t", 3);
-  EXPECT_EQ(hash_of_part(text), 10445137772332431086u);
+  EXPECT_EQ(hash_of_client_dataset(text), 10445137772332431086u);
 }
 
 std::uint64_t hash_of_share(const std::string& text, std::uint32_t client, PartitionKind partition) {
   SplitSpec spec;
   spec.clients = 3;
   spec.partition = partition;
-  return hash_of_part(share_samples(running_text(text, "t", 4), nullptr, spec).part(client));
+  return hash_of_client_dataset(share_samples(running_text(text, "t", 4), nullptr, spec).part(client));
 }
 
 TEST(SampleHash, IsOfTheLettersThatAClientSeesAlone) {
@@ -83,9 +83,9 @@ TEST(SampleHash, IsOfTheLettersThatAClientSeesAlone) {
 
 TEST(SampleHash, SeesEachLetterOfNamesAndWhereTheyEnd) {
   const auto hash = [](std::string_view names) {
-    Part part;
+    ClientDataset part;
     part.train_text = list_of_names(names, "t", 3);
-    return hash_of_part(part);
+    return hash_of_client_dataset(part);
   };
   const std::set<std::uint64_t> hashes = {hash("emma\nolivia\n"), hash("emma\nolivie\n"),
                                           hash("olivia\nemma\n"), hash("emmaolivia\n"),

@@ -140,7 +140,7 @@ std::string letters(std::size_t count) {
 
 TEST(TextParts, OfRunningTextAreConsecutiveWindowsThatShareTheLetters) {
   const Windows w = running_text(letters(107), "f", 5);
-  const std::vector<Part> parts = share_samples(w, nullptr, {.clients = 4}).all_parts();
+  const std::vector<ClientDataset> parts = share_samples(w, nullptr, {.clients = 4}).all_parts();
   ASSERT_EQ(parts.size(), 4u);
   std::uint32_t next = 0;
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -157,7 +157,7 @@ TEST(TextParts, HoldOutTheEndOfRunningTextWithoutCommonLetters) {
   const Windows w = running_text(letters(107), "f", 5);
   for (const PartitionKind kind : {PartitionKind::kContiguous, PartitionKind::kIid}) {
     std::vector<std::uint32_t> train, test;
-    for (const Part& part :
+    for (const ClientDataset& part :
          share_samples(w, nullptr, {.partition = kind, .clients = 1, .test_share = 0.25}).all_parts()) {
       train.insert(train.end(), part.train_text.start.begin(), part.train_text.start.end());
       test.insert(test.end(), part.test_text.start.begin(), part.test_text.start.end());
@@ -174,11 +174,11 @@ TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
   std::string text;
   for (std::size_t k = 0; k < 60; ++k) text += letters(3 + k % 5).substr(k % 3) + "\n";
   const Windows w = list_of_names(text, "f", 4);
-  const std::vector<Part> parts =
+  const std::vector<ClientDataset> parts =
       share_samples(w, nullptr, {.partition = PartitionKind::kByLabel, .clients = 3, .test_share = 0.1})
           .all_parts();
   std::uint16_t last = 0;
-  for (const Part& part : parts) {
+  for (const ClientDataset& part : parts) {
     Tokens labels;
     for (std::size_t s = 0; s < part.train_count(); ++s) labels.push_back(part.train_text.labels(s)[0]);
     EXPECT_GE(*std::min_element(labels.begin(), labels.end()), last);
@@ -188,9 +188,9 @@ TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
   EXPECT_GT(last, 0u);
   const SplitSpec split{
       .partition = PartitionKind::kDirichlet, .dirichlet_alpha = 0.1, .clients = 5, .seed = 3};
-  const std::vector<Part> uneven = share_samples(w, nullptr, split).all_parts();
+  const std::vector<ClientDataset> uneven = share_samples(w, nullptr, split).all_parts();
   std::size_t total = 0;
-  for (const Part& part : uneven) total += part.train_count();
+  for (const ClientDataset& part : uneven) total += part.train_count();
   EXPECT_EQ(total, w.size());
 }
 
@@ -204,9 +204,10 @@ TEST(TextParts, ByLabelHasNoMeaningForRunningText) {
 
 TEST(TextParts, AndATestTextAreNumberedAlike) {
   const Windows train = running_text("abababab", "f", 2), test = running_text("babcaca", "g", 2);
-  const std::vector<Part> parts = share_samples(train, &test, {.clients = 2, .test_share = 0.5}).all_parts();
+  const std::vector<ClientDataset> parts =
+      share_samples(train, &test, {.clients = 2, .test_share = 0.5}).all_parts();
   std::vector<std::string> trained, tested;
-  for (const Part& part : parts) {
+  for (const ClientDataset& part : parts) {
     EXPECT_EQ(part.train_text.alphabet(), "abc");
     EXPECT_EQ(part.test_text.alphabet(), "abc");
     EXPECT_EQ(part.train_text.letters, parts[0].train_text.letters);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "engine/data/part.h"
+#include "engine/data/client_dataset.h"
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network_oracle.h"
 #include "tests/engine/oracle_checks.h"
@@ -16,8 +16,9 @@ namespace {
 const std::vector<double> kLabels = {-1, 0.5, 4, 9};
 
 template <class Real>
-NetworkOracle<Real> oracle_of(const MlpShape& shape, const Part& part, const std::vector<double>& labels,
-                              Regularizer regularizer = Regularizer::kNone, double lambda = 0) {
+NetworkOracle<Real> oracle_of(const MlpShape& shape, const ClientDataset& part,
+                              const std::vector<double>& labels, Regularizer regularizer = Regularizer::kNone,
+                              double lambda = 0) {
   const auto samples = [&](const Dataset& data) {
     return std::make_unique<SparseSamples<Real>>(data, shape.inputs, labels);
   };
@@ -54,7 +55,7 @@ class Mlp : public ::testing::TestWithParam<Case> {
  protected:
   static constexpr double kLambda = 0.05;
   static constexpr std::size_t kInputs = 6;
-  Part part_{random_data(23, kInputs, 0.6, kLabels), random_data(50, kInputs, 0.6, kLabels, 7)};
+  ClientDataset part_{random_data(23, kInputs, 0.6, kLabels), random_data(50, kInputs, 0.6, kLabels, 7)};
   MlpShape shape_{kInputs, GetParam().hidden, kLabels.size()};
   template <class Real>
   NetworkOracle<Real> oracle() const {
@@ -206,7 +207,7 @@ TEST(MlpTraining, GradientDescentSeparatesThreeClouds) {
     labels.push_back(cloud);
   }
   const Dataset data = sparse_data(rows, labels, 2);
-  const Part part{data, data};
+  const ClientDataset part{data, data};
   const std::vector<std::uint32_t> hidden = {8};
   const MlpShape shape{2, hidden, 3};
   auto oracle = oracle_of<float>(shape, part, {0, 1, 2});

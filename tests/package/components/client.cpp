@@ -10,8 +10,8 @@
 #include "engine/data/dataset.h"
 
 // y = 2 x_1 - x_2 at four points.
-gradwire::Part own_samples() {
-  gradwire::Part part;
+gradwire::ClientDataset own_samples() {
+  gradwire::ClientDataset part;
   const double points[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, -1}};
   for (const auto& x : points) {
     for (std::uint32_t j = 0; j < 2; ++j) {

@@ -29,7 +29,7 @@ struct Copies {
 
 // The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
 // stays empty.
-struct Part {
+struct ClientDataset {
   Dataset train;
   Dataset test;  // may be empty
   Windows train_text = {};
