@@ -69,7 +69,7 @@ struct CodedGdParams {
   static constexpr std::uint32_t kMaxRing = 500;
 
   void check_replies(const Theory& theory) const {
-    const std::uint32_t needed = theory.n - (theory.copies.count - 1), replies = replies_of(theory);
+    const std::uint32_t needed = theory.n - (theory.replication.count - 1), replies = replies_of(theory);
     if (is_exact() && replies < needed)
       throw ConfigError("server.quorum",
                         "coded_gd recovers the gradient from " + std::to_string(needed) + " of " +
@@ -78,7 +78,8 @@ struct CodedGdParams {
                             "; raise it, or clients.copies, or write recovery = \"approximate\"");
   }
   static void check_size(const Theory& theory) {
-    if (theory.copies.count > 1 && theory.copies.placement == Placement::kRing && theory.n > kMaxRing)
+    if (theory.replication.count > 1 && theory.replication.placement == ReplicaPlacement::kRing &&
+        theory.n > kMaxRing)
       throw ConfigError("clients.placement", "coded_gd codes a ring of at most " + std::to_string(kMaxRing) +
                                                  " clients; write placement = \"groups\"");
   }
@@ -94,7 +95,7 @@ struct CodedGd {
     Store<Real> m_i;
 
     Client(const RunContext<Real>& s, const Params& p)
-        : run_context(s), code(s.n, s.copies, p.is_exact(), s.seed) {}
+        : run_context(s), code(s.n, s.replication, p.is_exact(), s.seed) {}
     static void fields(auto&, auto&&) {}
 
     // Where all b_ik are 1: m_i / (r + 1), the gradient of the client's own mean.
@@ -131,19 +132,19 @@ struct CodedGd {
     Vec<Real> g;              // work space
 
     Server(const RunContext<Real>& s, const Params& p)
-        : Base(s), gamma(Real(*p.step_size.value)), code(s.n, s.copies, p.is_exact(), s.seed), g(s.d) {}
+        : Base(s), gamma(Real(*p.step_size.value)), code(s.n, s.replication, p.is_exact(), s.seed), g(s.d) {}
 
     void apply(Replies<Real> uplinks) {
       decode(uplinks);
       std::fill(g.begin(), g.end(), Real(0));
-      const Real copies = code.is_plain() ? Real(run_context.copies.count) : Real(1);
+      const Real replication = code.is_plain() ? Real(run_context.replication.count) : Real(1);
       std::vector<UplinkView<Real>> used;
       std::vector<Real> weights(run_context.n);
       for (std::size_t k = 0; k < uplinks.size(); ++k) {
         if (a[k] == 0) continue;
         used.push_back(uplinks[k]);
         used.back().client = place(uplinks[k].client);
-        weights[used.back().client] = Real(a[k]) * copies * run_context.weight(uplinks[k].client);
+        weights[used.back().client] = Real(a[k]) * replication * run_context.weight(uplinks[k].client);
       }
       add_by<Real>(
           run_context, used, 0, [&](ClientId i) { return weights[i]; }, g);
@@ -161,7 +162,9 @@ struct CodedGd {
     }
     // Whoever replies for a group has the place of its first client in the order of sums.
     ClientId place(ClientId i) const {
-      return run_context.copies.placement == Placement::kGroups ? i - i % run_context.copies.count : i;
+      return run_context.replication.placement == ReplicaPlacement::kGroups
+                 ? i - i % run_context.replication.count
+                 : i;
     }
   };
 };

@@ -55,16 +55,16 @@ void check_partition(const Experiment& e) {
 // A part of the data for each client, several of which each client holds.
 void check_copies(const Experiment& e) {
   const ClientsSection& c = e.clients;
-  if (c.copies == 1) return;
-  const std::string key = "clients.copies", of = "copies = " + std::to_string(c.copies);
+  if (c.replication == 1) return;
+  const std::string key = "clients.copies", of = "copies = " + std::to_string(c.replication);
   if (sources_of(e.problem) == nullptr)
     throw ConfigError(key, "kind " + quote(kind_name(e)) + " has no samples to copy; write copies = 1");
   if (c.partition == PartitionKind::kDirichlet || c.samples_per_client > 0)
     throw ConfigError(key, of + " needs parts of one size: partition contiguous, iid or by_label, and no "
                                 "samples_per_client");
-  if (c.copies > c.count)
+  if (c.replication > c.count)
     throw ConfigError(key, of + " is more than there are clients (" + std::to_string(c.count) + ")");
-  if (c.placement == Placement::kGroups && c.count % c.copies != 0)
+  if (c.placement == ReplicaPlacement::kGroups && c.count % c.replication != 0)
     throw ConfigError(key, of + " does not divide the " + std::to_string(c.count) +
                                " clients into groups; change one of them, or write placement = \"ring\"");
 }

@@ -15,9 +15,9 @@ Theory RunPlan::theory() const {
           .rounds = experiment.run.rounds,
           .weights = weights,
           .quorum = experiment.server.quorum,
-          .copies = {experiment.clients.copies, experiment.clients.placement},
+          .replication = {experiment.clients.replication, experiment.clients.placement},
           .has_equal_clients =
-              n() == 1 || experiment.clients.copies == n() || has_equal_clients(experiment.problem)};
+              n() == 1 || experiment.clients.replication == n() || has_equal_clients(experiment.problem)};
 }
 
 std::optional<std::uint32_t> theory_delay(const RunPlan& plan) {
@@ -58,7 +58,7 @@ std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role rol
   run_context->algorithm = algorithm_spec(plan.experiment);
   run_context->compressor = uplink_compressor(run_context->algorithm, plan.d, plan.n());
   run_context->weights = plan.weights;
-  run_context->copies = {plan.experiment.clients.copies, plan.experiment.clients.placement};
+  run_context->replication = {plan.experiment.clients.replication, plan.experiment.clients.placement};
   run_context->counts_correct = plan.experiment.evaluation.accuracy;
   run_context->keep_mirrors = role != Role::kClient && keep_mirrors(plan.experiment, role == Role::kServer);
   run_context->ranges = std::move(ranges);

@@ -27,7 +27,7 @@ inline std::span<const std::string_view> words_of(PartitionKind) {
       std::to_array<std::string_view>({"contiguous", "iid", "by_label", "dirichlet", "by_role"});
   return words;
 }
-inline std::span<const std::string_view> words_of(Placement) {
+inline std::span<const std::string_view> words_of(ReplicaPlacement) {
   static constexpr auto words = std::to_array<std::string_view>({"ring", "groups"});
   return words;
 }
@@ -71,8 +71,8 @@ struct ClientsSection {
   PartitionKind partition = PartitionKind::kContiguous;
   double dirichlet_alpha = 0.3;
   std::uint32_t samples_per_client = 0;  // 0: `partition` divides the samples
-  std::uint32_t copies = 1;
-  Placement placement = Placement::kRing;
+  std::uint32_t replication = 1;
+  ReplicaPlacement placement = ReplicaPlacement::kRing;
   double participation = 1;
   Weighting weights = Weighting::kEqual;
   std::string seconds;  // parse_client_seconds(); empty: no virtual clock
@@ -91,12 +91,12 @@ struct ClientsSection {
           "each client holds so many samples, drawn from all that are not held out: two clients may hold the "
           "same, and there may be more clients than samples",
           {.note = "none (0): `partition` divides the samples", .quiet = true});
-    visit("copies", self.copies, "clients that hold each part of the data (r + 1 for `coded_gd`)",
+    visit("copies", self.replication, "clients that hold each part of the data (r + 1 for `coded_gd`)",
           {.low = 1, .high = 1000, .quiet = true});
     visit("placement", self.placement,
           "with copies: a client holds its own part and those of the next clients, or all parts of its group "
           "of `copies` clients",
-          {.quiet = true, .idle_by = idle_if(self.copies == 1, "copies")});
+          {.quiet = true, .idle_by = idle_if(self.replication == 1, "copies")});
     visit("participation", self.participation,
           "share of the clients asked in a round: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});

@@ -78,7 +78,7 @@ SplitSpec split_spec(const Experiment& e) {
   spec.dirichlet_alpha = e.clients.dirichlet_alpha;
   spec.clients = e.clients.count;
   spec.samples_per_client = e.clients.samples_per_client;
-  spec.copies = {e.clients.copies, e.clients.placement};
+  spec.replication = {e.clients.replication, e.clients.placement};
   const SampleSource* const source = sources_of(e.problem);
   spec.test_share = source == nullptr ? 0 : source->test_share;
   spec.seed = e.seed;
@@ -174,9 +174,9 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
   if (choice.source.empty())
     throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
                     source + "#0/" + std::to_string(spec.clients) + "'");
-  if (spec.copies.count > 1)
+  if (spec.replication.count > 1)
     throw DataError("--data '" + choice.source +
-                    "': with clients.copies = " + std::to_string(spec.copies.count) +
+                    "': with clients.copies = " + std::to_string(spec.replication.count) +
                     " clients hold parts of one file; name this client's, as in --data '" + choice.source +
                     "#0/" + std::to_string(spec.clients) + "'");
   spec.clients = 1;

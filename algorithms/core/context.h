@@ -34,10 +34,10 @@ struct RunContext {
   AlgorithmSpec algorithm;  // resolved
   Compressor compressor;    // of the uplink, for dimension d
   std::vector<double>
-      weights;    // of the clients in f and in the algorithm's means, shape (n), sum 1; empty: 1/n each
-  Copies copies;  // of the parts of the data, as clients hold them
-  bool counts_correct = true;  // evaluations count test samples that are classified correctly
-  bool keep_mirrors = false;   // the server can restore any client's mirrored state (n vectors of length d)
+      weights;  // of the clients in f and in the algorithm's means, shape (n), sum 1; empty: 1/n each
+  DataReplication replication;  // of the parts of the data, as clients hold them
+  bool counts_correct = true;   // evaluations count test samples that are classified correctly
+  bool keep_mirrors = false;    // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
   std::shared_ptr<Group<Real>> group;  // null: all clients answer to this process
   std::shared_ptr<const CustomAlgorithm<Real>>

@@ -44,7 +44,7 @@ struct Theory {
   std::uint32_t rounds = 0;                // of the run; 0: not known
   std::span<const double> weights = {};    // w_i of the clients in f, shape (n), sum 1; empty: 1/n each
   double quorum = 1;                       // share of the asked clients whose replies end a round
-  Copies copies = {};                      // of the parts of the data
+  DataReplication replication = {};        // of the parts of the data
   bool has_equal_clients = true;           // f_i = f for all i
   std::uint32_t batch = 0;                 // of the spec; 0: full gradients
   double participation = 1;                // of the spec

@@ -94,11 +94,11 @@ Vector closest_to_ones(std::vector<Vector> columns) {
 
 }  // namespace
 
-GradientCode::GradientCode(std::uint32_t n, Copies copies, bool exact, std::uint64_t seed)
-    : n_(n), copies_(copies) {
-  if (!exact || copies.placement == Placement::kGroups || copies.count == 1) return;
+GradientCode::GradientCode(std::uint32_t n, DataReplication replication, bool exact, std::uint64_t seed)
+    : n_(n), replication_(replication) {
+  if (!exact || replication.placement == ReplicaPlacement::kGroups || replication.count == 1) return;
   Stream stream({seed, kServerClient, 0, Purpose::kGradientCode});
-  H_.assign(copies.count - 1, Vector(n));
+  H_.assign(replication.count - 1, Vector(n));
   for (Vector& row : H_) {
     double sum = 0;
     for (double& h : row) sum += h = 2 * stream.uniform() - 1;
@@ -110,14 +110,14 @@ GradientCode::GradientCode(std::uint32_t n, Copies copies, bool exact, std::uint
 // the sum over all parts, 1, are among the vectors that H makes 0: these have n − r dimensions, and almost
 // surely so have the b_i of any n − r clients.
 std::vector<double> GradientCode::factors(ClientId i) const {
-  Vector b(copies_.count, 1.0);
+  Vector b(replication_.count, 1.0);
   if (is_plain()) return b;
   const std::size_t r = H_.size();
   std::vector<Vector> A(r, Vector(r));
   Vector y(r);
   for (std::size_t row = 0; row < r; ++row) {
-    y[row] = -H_[row][copies_.part(i, 0, n_)];
-    for (std::uint32_t k = 1; k <= r; ++k) A[row][k - 1] = H_[row][copies_.part(i, k, n_)];
+    y[row] = -H_[row][replication_.part(i, 0, n_)];
+    for (std::uint32_t k = 1; k <= r; ++k) A[row][k - 1] = H_[row][replication_.part(i, k, n_)];
   }
   const Vector rest = solve(std::move(A), std::move(y));
   double largest = 1;
@@ -129,19 +129,19 @@ std::vector<double> GradientCode::factors(ClientId i) const {
 std::vector<double> GradientCode::dense_factors(ClientId i) const {
   const Vector own = factors(i);
   Vector b(n_);
-  for (std::uint32_t k = 0; k < copies_.count; ++k) b[copies_.part(i, k, n_)] = own[k];
+  for (std::uint32_t k = 0; k < replication_.count; ++k) b[replication_.part(i, k, n_)] = own[k];
   return b;
 }
 
 std::vector<double> GradientCode::weights(std::span<const ClientId> clients) const {
-  if (copies_.placement == Placement::kRing && copies_.count > 1) {
+  if (replication_.placement == ReplicaPlacement::kRing && replication_.count > 1) {
     std::vector<Vector> columns;
     for (const ClientId i : clients) columns.push_back(dense_factors(i));
     return closest_to_ones(std::move(columns));
   }
   Vector a(clients.size());
   for (std::size_t k = 0; k < clients.size(); ++k)
-    a[k] = k == 0 || clients[k] / copies_.count != clients[k - 1] / copies_.count;
+    a[k] = k == 0 || clients[k] / replication_.count != clients[k - 1] / replication_.count;
   return a;
 }
 

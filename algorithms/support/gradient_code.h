@@ -20,7 +20,7 @@ class GradientCode {
   //     the server solves a least-squares problem (Raviv et al., arXiv:1707.03858).
   // `seed`: of the factors of a ring, the same at both ends. REQUIRES: copies.count <= n, and divides n for
   // groups.
-  GradientCode(std::uint32_t n, Copies copies, bool exact, std::uint64_t seed);
+  GradientCode(std::uint32_t n, DataReplication replication, bool exact, std::uint64_t seed);
 
   // Whether all factors are 1.
   bool is_plain() const { return H_.empty(); }
@@ -35,7 +35,7 @@ class GradientCode {
   std::vector<double> dense_factors(ClientId i) const;
 
   std::uint32_t n_;
-  Copies copies_;
+  DataReplication replication_;
   std::vector<std::vector<double>> H_;  // of an exact ring: r rows of n numbers with sum 0, H b_i = 0
 };
 

@@ -16,14 +16,14 @@ enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichle
 
 // Which parts of the data a client holds, where each of n parts is held by `count` of n clients: as many that
 // follow one another from its own on (and from the last to the first), or all those of its group of `count`.
-enum class Placement : std::uint8_t { kRing, kGroups };
-struct Copies {
+enum class ReplicaPlacement : std::uint8_t { kRing, kGroups };
+struct DataReplication {
   std::uint32_t count = 1;
-  Placement placement = Placement::kRing;
+  ReplicaPlacement placement = ReplicaPlacement::kRing;
 
   // Its k-th part, k < count. REQUIRES: groups: count divides n.
   std::uint32_t part(std::uint32_t client, std::uint32_t k, std::uint32_t n) const {
-    return placement == Placement::kRing ? (client + k) % n : client - client % count + k;
+    return placement == ReplicaPlacement::kRing ? (client + k) % n : client - client % count + k;
   }
 };
 

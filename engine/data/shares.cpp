@@ -24,9 +24,9 @@ Shares Shares::ranges(std::vector<std::uint32_t> start) {
   return shares;
 }
 
-Shares Shares::copied(std::vector<std::uint32_t> start, Copies copies) {
+Shares Shares::copied(std::vector<std::uint32_t> start, DataReplication replication) {
   Shares shares = ranges(std::move(start));
-  shares.copies_ = copies;
+  shares.replication_ = replication;
   return shares;
 }
 
@@ -43,8 +43,8 @@ std::size_t Shares::size(std::uint32_t client) const {
   if (each_ > 0) return each_;
   if (!start_.empty()) {
     std::size_t rows = 0;
-    for (std::uint32_t k = 0; k < copies_.count; ++k) {
-      const std::uint32_t part = copies_.part(client, k, clients_);
+    for (std::uint32_t k = 0; k < replication_.count; ++k) {
+      const std::uint32_t part = replication_.part(client, k, clients_);
       rows += start_[part + 1] - start_[part];
     }
     return rows;
@@ -54,10 +54,10 @@ std::size_t Shares::size(std::uint32_t client) const {
 
 ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) const {
   const std::size_t count = size(client);
-  if (copies_.count > 1) {
+  if (replication_.count > 1) {
     work.clear();
-    for (std::uint32_t k = 0; k < copies_.count; ++k) {
-      const std::uint32_t part = copies_.part(client, k, clients_);
+    for (std::uint32_t k = 0; k < replication_.count; ++k) {
+      const std::uint32_t part = replication_.part(client, k, clients_);
       for (std::uint32_t row = start_[part]; row < start_[part + 1]; ++row) work.push_back(row);
     }
     return {.count = count, .list = work.data()};

@@ -27,8 +27,8 @@ class Shares {
   // Client i holds the rows [start[i], start[i + 1]). REQUIRES: not empty, ascending.
   static Shares ranges(std::vector<std::uint32_t> start);
   // There is a part for each client, as ranges() has them, and each client holds several parts, one after the
-  // other. REQUIRES: also those of Copies.
-  static Shares copied(std::vector<std::uint32_t> start, Copies copies);
+  // other. REQUIRES: also those of DataReplication.
+  static Shares copied(std::vector<std::uint32_t> start, DataReplication replication);
   // Each client holds `each` different rows of `total`, drawn from (seed, client) whenever it is asked for.
   // REQUIRES: each <= total.
   static Shares drawn(std::uint32_t clients, std::size_t total, std::uint32_t each, std::uint64_t seed);
@@ -44,7 +44,7 @@ class Shares {
   std::uint32_t clients_ = 0;
   std::size_t total_ = 0;
   std::vector<std::uint32_t> start_;  // of ranges() and copied(): one more than clients
-  Copies copies_;                     // of parts
+  DataReplication replication_;       // of parts
   std::uint32_t each_ = 0;            // of drawn(); 0: not drawn
   std::uint64_t seed_ = 0;
 };

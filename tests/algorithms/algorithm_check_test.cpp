@@ -133,7 +133,7 @@ TEST(Checks, EveryAlgorithmNeedsTheConstantsThatItSays) {
       Theory theory;
       theory.n = 4;
       theory.d = 10;
-      theory.copies.count = algorithm.traits.name == "coded_gd" ? 2 : 1;
+      theory.replication.count = algorithm.traits.name == "coded_gd" ? 2 : 1;
       const NeededConstants needed = needed_constants(spec);
       std::vector<std::string> warnings;
       const std::string text = complaint_of([&] { resolve(spec, theory, warnings); });

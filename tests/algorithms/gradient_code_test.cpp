@@ -22,14 +22,14 @@ void each_set(std::uint32_t n, std::uint32_t size, const auto& visit) {
 }
 
 // Σ a_i b_i, by part.
-std::vector<double> recovered(const GradientCode& code, std::uint32_t n, Copies copies,
+std::vector<double> recovered(const GradientCode& code, std::uint32_t n, DataReplication replication,
                               const std::vector<ClientId>& clients) {
   const std::vector<double> a = code.weights(clients);
   std::vector<double> sum(n);
   for (std::size_t k = 0; k < clients.size(); ++k) {
     const std::vector<double> b = code.factors(clients[k]);
-    for (std::uint32_t held = 0; held < copies.count; ++held)
-      sum[copies.part(clients[k], held, n)] += a[k] * b[held];
+    for (std::uint32_t held = 0; held < replication.count; ++held)
+      sum[replication.part(clients[k], held, n)] += a[k] * b[held];
   }
   return sum;
 }
@@ -41,40 +41,43 @@ double error_sq(const std::vector<double>& sum) {
 
 TEST(GradientCode, RecoversTheSumFromAnyClientsButR) {
   constexpr std::uint32_t kCodedClients = 12;
-  for (const Copies copies :
-       {Copies{1, Placement::kRing}, Copies{2, Placement::kRing}, Copies{3, Placement::kRing},
-        Copies{5, Placement::kRing}, Copies{2, Placement::kGroups}, Copies{3, Placement::kGroups},
-        Copies{4, Placement::kGroups}}) {
-    const GradientCode code(kCodedClients, copies, true, 1);
+  for (const DataReplication replication :
+       {DataReplication{1, ReplicaPlacement::kRing}, DataReplication{2, ReplicaPlacement::kRing},
+        DataReplication{3, ReplicaPlacement::kRing}, DataReplication{5, ReplicaPlacement::kRing},
+        DataReplication{2, ReplicaPlacement::kGroups}, DataReplication{3, ReplicaPlacement::kGroups},
+        DataReplication{4, ReplicaPlacement::kGroups}}) {
+    const GradientCode code(kCodedClients, replication, true, 1);
     double worst = 0;
-    for (const std::uint32_t replies : {kCodedClients - (copies.count - 1), kCodedClients})
+    for (const std::uint32_t replies : {kCodedClients - (replication.count - 1), kCodedClients})
       each_set(kCodedClients, replies, [&](const std::vector<ClientId>& clients) {
-        worst = std::max(worst, error_sq(recovered(code, kCodedClients, copies, clients)));
+        worst = std::max(worst, error_sq(recovered(code, kCodedClients, replication, clients)));
       });
-    EXPECT_LT(std::sqrt(worst), copies.placement == Placement::kGroups ? 1e-15 : 1e-9) << copies.count;
+    EXPECT_LT(std::sqrt(worst), replication.placement == ReplicaPlacement::kGroups ? 1e-15 : 1e-9)
+        << replication.count;
   }
 }
 
 TEST(GradientCode, OfLargeRingsStaysExact) {
   constexpr std::uint32_t kCodedClients = 100;
   Random random(3, "late clients");
-  for (const std::uint32_t copies : {2u, 4u, 8u}) {
-    const GradientCode code(kCodedClients, {copies, Placement::kRing}, true, 7);
+  for (const std::uint32_t replication : {2u, 4u, 8u}) {
+    const GradientCode code(kCodedClients, {replication, ReplicaPlacement::kRing}, true, 7);
     double worst = 0;
     for (int trial = 0; trial < 20; ++trial) {
       std::vector<ClientId> clients;
       for (ClientId i = 0; i < kCodedClients; ++i) clients.push_back(i);
       random.shuffle(std::span(clients));
-      clients.resize(kCodedClients - (copies - 1));
+      clients.resize(kCodedClients - (replication - 1));
       std::sort(clients.begin(), clients.end());
-      worst = std::max(worst, error_sq(recovered(code, kCodedClients, {copies, Placement::kRing}, clients)));
+      worst = std::max(
+          worst, error_sq(recovered(code, kCodedClients, {replication, ReplicaPlacement::kRing}, clients)));
     }
-    EXPECT_LT(std::sqrt(worst), 1e-6) << copies;
+    EXPECT_LT(std::sqrt(worst), 1e-6) << replication;
   }
 }
 
 TEST(GradientCode, FromFewerClientsTheSumIsNotRecovered) {
-  const Copies ring{3, Placement::kRing};
+  const DataReplication ring{3, ReplicaPlacement::kRing};
   const GradientCode code(8, ring, true, 1);
   each_set(8, 5, [&](const std::vector<ClientId>& clients) {
     EXPECT_GT(error_sq(recovered(code, 8, ring, clients)), 1e-3);
@@ -82,14 +85,14 @@ TEST(GradientCode, FromFewerClientsTheSumIsNotRecovered) {
 }
 
 TEST(GradientCode, AGroupIsItsFirstClientThatReplied) {
-  const GradientCode code(6, {3, Placement::kGroups}, true, 1);
+  const GradientCode code(6, {3, ReplicaPlacement::kGroups}, true, 1);
   EXPECT_EQ(code.weights(std::vector<ClientId>{1, 2, 5}), (std::vector<double>{1, 0, 1}));
   EXPECT_EQ(code.weights(std::vector<ClientId>{0, 1, 2}), (std::vector<double>{1, 0, 0}));
   EXPECT_EQ(code.factors(4), (std::vector<double>{1, 1, 1}));
 }
 
 TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
-  const Copies ring{3, Placement::kRing};
+  const DataReplication ring{3, ReplicaPlacement::kRing};
   const GradientCode code(9, ring, false, 1);
   EXPECT_TRUE(code.is_plain());
   std::size_t approximate = 0;
@@ -113,7 +116,7 @@ TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
 TEST(GradientCode, TheErrorOfAnApproximationIsThatOfTheTheorem) {
   constexpr std::uint32_t kCodedClients = 10;
   constexpr std::size_t kDim = 4;
-  const Copies ring{4, Placement::kRing};
+  const DataReplication ring{4, ReplicaPlacement::kRing};
   const GradientCode code(kCodedClients, ring, false, 1);
   Random random(5, "gradients");
   double largest_share = 0;

@@ -49,7 +49,7 @@ std::string coded_refusal(const Sets& sets) {
 // The part of client i where nobody holds copies.
 std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::uint32_t i) {
   Experiment plain = experiment;
-  plain.clients.copies = 1;
+  plain.clients.replication = 1;
   const ProblemSpec spec = problem_spec(plain);
   const SharedSamples samples = load_samples(plain, ".");
   return make_oracle<double>(spec, agreement_of(samples, spec), samples.part(i), i);
@@ -63,8 +63,8 @@ TEST(CodedGd, IsItsListing) {
     Sets sets = how;
     sets.insert(sets.end(), {"server.quorum=0.75", "clients.seconds=linear", "algorithm.step_size=0.4"});
     const Prepared p = coded(sets);
-    const Copies copies{p.experiment.clients.copies, p.experiment.clients.placement};
-    const GradientCode code(8, copies, how.back() != "algorithm.recovery=approximate", 1);
+    const DataReplication replication{p.experiment.clients.replication, p.experiment.clients.placement};
+    const GradientCode code(8, replication, how.back() != "algorithm.recovery=approximate", 1);
     const std::vector<ClientId> S{0, 1, 2, 3, 4, 5};
     const std::vector<double> a = code.weights(S);
     std::vector<std::unique_ptr<Oracle<double>>> f;
@@ -75,8 +75,8 @@ TEST(CodedGd, IsItsListing) {
       for (std::size_t i = 0; i < S.size(); ++i) {
         std::fill(m.begin(), m.end(), 0.0);
         const std::vector<double> b = code.factors(S[i]);
-        for (std::uint32_t k = 0; k < copies.count; ++k) {
-          f[copies.part(S[i], k, 8)]->loss_and_gradient(x, {}, g);
+        for (std::uint32_t k = 0; k < replication.count; ++k) {
+          f[replication.part(S[i], k, 8)]->loss_and_gradient(x, {}, g);
           for (std::size_t j = 0; j < 7; ++j) m[j] += b[k] * g[j];
         }
         for (std::size_t j = 0; j < 7; ++j) step[j] += a[i] * m[j] / 8;

@@ -78,23 +78,25 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
 
 TEST(LocalProblem, CopiesArePartsOneAfterTheOtherWhereverTheyAreRead) {
   for (const char* partition : {"contiguous", "iid", "by_label"})
-    for (const Copies copies : {Copies{3, Placement::kRing}, Copies{4, Placement::kGroups}}) {
+    for (const DataReplication replication :
+         {DataReplication{3, ReplicaPlacement::kRing}, DataReplication{4, ReplicaPlacement::kGroups}}) {
       // 1,616 samples to train on: the parts of 8 clients are equal without copies as well.
       const std::string problem = "kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1007",
                         clients = "count = 8\npartition = \"" + std::string(partition) + "\"";
       const std::vector<ClientDataset> parts = load_samples(experiment(problem, clients), ".").all_parts();
-      const auto e =
-          experiment(problem, clients + "\ncopies = " + std::to_string(copies.count) + "\nplacement = \"" +
-                                  (copies.placement == Placement::kRing ? "ring" : "groups") + "\"");
+      const auto e = experiment(
+          problem, clients + "\ncopies = " + std::to_string(replication.count) + "\nplacement = \"" +
+                       (replication.placement == ReplicaPlacement::kRing ? "ring" : "groups") + "\"");
       const SharedSamples all = load_samples(e, ".");
       std::size_t rows = 0;
       for (const ClientDataset& part : parts) rows += part.train.rows();
       EXPECT_EQ(all.train.rows(), rows) << "one copy in memory";
       for (std::uint32_t i = 0; i < 8; ++i) {
         std::vector<ClientDataset> held;
-        for (std::uint32_t k = 0; k < copies.count; ++k)
-          held.push_back(parts[copies.placement == Placement::kRing ? (i + k) % 8
-                                                                    : i / copies.count * copies.count + k]);
+        for (std::uint32_t k = 0; k < replication.count; ++k)
+          held.push_back(parts[replication.placement == ReplicaPlacement::kRing
+                                   ? (i + k) % 8
+                                   : i / replication.count * replication.count + k]);
         const Dataset want = SharedSamples(std::span<const ClientDataset>(held)).train;
         EXPECT_TRUE(equal(all.part(i).train, want)) << partition << " " << i;
         EXPECT_TRUE(equal(load_part(e, {"digits", PartNumber{i, 8}}, "/").train, want))
@@ -131,7 +133,7 @@ TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
           EXPECT_TRUE(equal(some.part(i).train, all.part(i).train)) << i;
           EXPECT_TRUE(equal(some.part(i).test, all.part(i).test)) << i;
         }
-        if (!all.train_shares.is_drawn() && e.clients.copies == 1) {
+        if (!all.train_shares.is_drawn() && e.clients.replication == 1) {
           std::size_t own = 0;
           for (std::uint32_t i = mine.first; i < mine.end; ++i) own += all.part(i).train.value.size();
           EXPECT_EQ(some.train.value.size(), own);

@@ -38,7 +38,8 @@ void check(const Samples& samples, const SplitSpec& spec) {
       !(spec.dirichlet_alpha >= kMinAlpha && spec.dirichlet_alpha <= kMaxAlpha)) {
     throw DataError("clients.dirichlet_alpha must be between 1e-6 and 1e6");
   }
-  if (spec.copies.count > 1 && (spec.partition == PartitionKind::kDirichlet || spec.samples_per_client > 0))
+  if (spec.replication.count > 1 &&
+      (spec.partition == PartitionKind::kDirichlet || spec.samples_per_client > 0))
     throw DataError("clients.copies needs equal parts; use contiguous, iid or by_label");
 }
 
@@ -56,7 +57,7 @@ RowLists share_out(Rows rows, std::uint32_t clients) {
 // others. Copies need equal parts: with them, drops the last N mod n entries.
 RowLists blocks(Rows rows, const SplitSpec& spec) {
   const std::size_t each = rows.size() / spec.clients;
-  const std::size_t longer = spec.copies.count > 1 ? 0 : rows.size() % spec.clients;
+  const std::size_t longer = spec.replication.count > 1 ? 0 : rows.size() % spec.clients;
   RowLists lists;
   lists.start.reserve(spec.clients + std::size_t{1});
   for (std::size_t i = 0; i < spec.clients; ++i)
@@ -314,7 +315,7 @@ void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
   shared.train_shares =
       spec.samples_per_client > 0
           ? Shares::drawn(spec.clients, rows.train.row.size(), spec.samples_per_client, spec.seed)
-          : Shares::copied(std::move(rows.train.start), spec.copies);
+          : Shares::copied(std::move(rows.train.start), spec.replication);
   shared.test_shares = Shares::ranges(std::move(rows.test.start));
 }
 
@@ -334,8 +335,9 @@ RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const Sp
     return of;
   }
   for (std::uint32_t i = first; i < end; ++i)
-    for (std::uint32_t k = 0; k < spec.copies.count; ++k)
-      for (const std::uint32_t row : rows.train[spec.copies.part(i, k, spec.clients)]) of.data[row] = true;
+    for (std::uint32_t k = 0; k < spec.replication.count; ++k)
+      for (const std::uint32_t row : rows.train[spec.replication.part(i, k, spec.clients)])
+        of.data[row] = true;
   return of;
 }
 

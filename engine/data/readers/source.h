@@ -27,7 +27,7 @@ struct SplitSpec {
   // Not 0: each client holds so many samples, drawn from (seed, client) among those not held out; two clients
   // may hold the same. `partition` is not used.
   std::uint32_t samples_per_client = 0;
-  Copies copies = {};  // of the parts that `partition` makes; above 1 they are equal
+  DataReplication replication = {};  // of the parts that `partition` makes; above 1 they are equal
 };
 
 // Sizes of data = "synthetic".

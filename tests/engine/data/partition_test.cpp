@@ -99,7 +99,7 @@ TEST(Partition, UsesEveryRowInPartsThatDifferByOneUnlessDirichlet) {
 
 TEST(Partition, CopiesHaveEqualPartsAndSayHowManySamplesAreLeftOut) {
   const Dataset data = labelled(23, 4);
-  const SplitSpec spec{.clients = 5, .copies = {.count = 2}};
+  const SplitSpec spec{.clients = 5, .replication = {.count = 2}};
   const Split split = split_rows(data, spec);
   EXPECT_EQ(split.left_out, 3u);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(split.train[i].size(), 4u);
