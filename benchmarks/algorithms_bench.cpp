@@ -139,15 +139,15 @@ void algorithms_fednl(Bench& bench) {
     logistic.regularizer = Regularizer::kL2;
     logistic.lambda = 1e-3;
     spec.clients = bench.small() ? 4 : 142;
-    const Agreement agreement = {named.data.columns, distinct_labels(named.data)};
+    const DataSchema schema = {named.data.columns, distinct_labels(named.data)};
     SplitSpec split;
     split.clients = spec.clients;
     const std::vector<ClientDataset> parts = share_samples(named.data, nullptr, split).all_parts();
     Oracles<double> oracles;
     for (std::uint32_t i = 0; i < spec.clients; ++i)
-      oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));
+      oracles.push_back(make_oracle<double>(spec, schema, parts[i], i));
     const std::size_t d = named.data.columns;
-    const Smoothness constants = smoothness(spec, agreement, parts, {});
+    const Smoothness constants = smoothness(spec, schema, parts, {});
     AlgorithmSpec algorithm;
     algorithm.name = "fednl";
     algorithm.compressor = "randseqk:k=" + std::to_string(8 * d);

@@ -109,18 +109,18 @@ void cluster_fedavg(Bench& bench) {
   ProblemSpec spec;
   spec.problem = Mlp{};
   spec.clients = n;
-  Agreement agreement;
-  agreement.columns = 784;
-  for (int label = 0; label < 10; ++label) agreement.labels.push_back(label);
+  DataSchema schema;
+  schema.columns = 784;
+  for (int label = 0; label < 10; ++label) schema.labels.push_back(label);
   SplitSpec split;
   split.clients = n;
   const std::shared_ptr<const ClientObjectives<float>> functions =
-      make_client_objectives<float>(spec, agreement, share_samples(images(20 * n), nullptr, split));
+      make_client_objectives<float>(spec, schema, share_samples(images(20 * n), nullptr, split));
   AlgorithmSpec algorithm;
   algorithm.name = "fedavg";
   algorithm.batch = 20;
   algorithm.parameters = {{"local_steps", "5"}, {"local_step_size", "0.01"}};
-  const auto alone = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
+  const auto alone = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, schema)));
   const auto shared = std::make_shared<RunContext<float>>(*alone);
   RankSignals signals;
   const RankBinding<float> binding = {std::make_shared<RankGroup<float>>(ranks, n), &signals};

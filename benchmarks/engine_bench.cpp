@@ -80,11 +80,11 @@ class BareMlp {
 
 template <class Real>
 void mlp_rows(Bench& bench, const std::string& name, const ClientDataset& part, const BareMlp& bare) {
-  const Agreement agreement{part.train.columns, distinct_labels(part.train)};
+  const DataSchema schema{part.train.columns, distinct_labels(part.train)};
   ProblemSpec spec;
   spec.problem.emplace<Mlp>().shape.hidden = {BareMlp::kHidden};
-  const auto oracle = make_oracle<Real>(spec, agreement, part, 0);
-  const std::vector<double> start = model_start(spec, agreement);
+  const auto oracle = make_oracle<Real>(spec, schema, part, 0);
+  const std::vector<double> start = model_start(spec, schema);
   const std::vector<Real> x(start.begin(), start.end());
   const std::vector<float> x_bare(start.begin(), start.end());
   if (x.size() != BareMlp::kDim) throw std::logic_error("the network and the bare loops differ in shape");
@@ -137,9 +137,9 @@ void engine_logistic(Bench& bench) {
   auto& logistic = spec.problem.emplace<Logistic>();
   logistic.regularizer = Regularizer::kNonconvex;
   logistic.lambda = kLambda;
-  const Agreement agreement{data.columns, distinct_labels(data)};
-  const auto oracle = make_oracle<double>(spec, agreement, part, 0);
-  const auto oracle32 = make_oracle<float>(spec, agreement, part, 0);
+  const DataSchema schema{data.columns, distinct_labels(data)};
+  const auto oracle = make_oracle<double>(spec, schema, part, 0);
+  const auto oracle32 = make_oracle<float>(spec, schema, part, 0);
   const std::vector<double> sign = bare_signs(data);
   const std::vector<double> x = normal_vector<double>(data.columns, 13);
   const std::vector<float> x32(x.begin(), x.end());

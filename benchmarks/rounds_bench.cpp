@@ -122,7 +122,7 @@ struct A9a {
   std::string name;
   Dataset data;
   ProblemSpec spec;
-  Agreement agreement;
+  DataSchema schema;
   Oracles<double> oracles;
   std::shared_ptr<const RunContext<double>> run_context;
 
@@ -134,13 +134,13 @@ struct A9a {
     logistic.regularizer = Regularizer::kNonconvex;
     logistic.lambda = kLambda;
     spec.clients = kClients;
-    agreement = {data.columns, distinct_labels(data)};
+    schema = {data.columns, distinct_labels(data)};
     SplitSpec split;
     split.clients = kClients;
     const std::vector<ClientDataset> parts = share_samples(data, nullptr, split).all_parts();
     for (std::uint32_t i = 0; i < kClients; ++i)
-      oracles.push_back(make_oracle<double>(spec, agreement, parts[i], i));
-    const Smoothness constants = smoothness(spec, agreement, parts, {});
+      oracles.push_back(make_oracle<double>(spec, schema, parts[i], i));
+    const Smoothness constants = smoothness(spec, schema, parts, {});
     run_context =
         make_run_context(ef21_top1("theory"), kClients, std::vector<double>(data.columns), &constants);
   }
@@ -174,7 +174,7 @@ void rounds_a9a(Bench& bench) {
   const std::vector<double> sign = bare_signs(a9a.data);
   ClientDataset whole;
   whole.train = a9a.data;
-  const auto one_oracle = make_oracle<double>(a9a.spec, a9a.agreement, whole, 0);
+  const auto one_oracle = make_oracle<double>(a9a.spec, a9a.schema, whole, 0);
   const auto series =
       interleave(bench.repeats(5),
                  {[&] {
@@ -232,22 +232,22 @@ void rounds_mnist_shaped(Bench& bench) {
   ProblemSpec spec;
   spec.problem = Mlp{};
   spec.clients = n;
-  Agreement agreement;
-  agreement.columns = 784;
-  for (int label = 0; label < 10; ++label) agreement.labels.push_back(label);
+  DataSchema schema;
+  schema.columns = 784;
+  for (int label = 0; label < 10; ++label) schema.labels.push_back(label);
   Oracles<float> oracles;
   for (std::uint32_t i = 0; i < n; ++i) {
     ClientDataset part;
     part.train =
-        make_synthetic({.samples = 60, .dim = agreement.columns, .classes = 10, .noise = 0.1, .seed = i + 1});
-    oracles.push_back(make_oracle<float>(spec, agreement, part, i));
+        make_synthetic({.samples = 60, .dim = schema.columns, .classes = 10, .noise = 0.1, .seed = i + 1});
+    oracles.push_back(make_oracle<float>(spec, schema, part, i));
   }
   AlgorithmSpec algorithm;
   algorithm.name = "fedavg";
   algorithm.batch = 20;
   algorithm.participation = 10.0 / n;
   algorithm.parameters = {{"local_steps", "5"}, {"local_step_size", "0.01"}};
-  const auto run_context = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, agreement)));
+  const auto run_context = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, schema)));
 
   const auto run = [&](std::uint32_t evaluate_every) {
     return seconds_of([&] {

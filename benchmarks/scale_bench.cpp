@@ -176,7 +176,7 @@ void scale_serial(Bench& bench) {
     const auto run_context = make_run_context<double>(plan, Role::kSimulation);
     Simulation<double> simulation(
         run_context, std::shared_ptr<const ClientObjectives<double>>(
-                         make_client_objectives<double>(plan.problem, plan.agreement, std::move(plan.data))));
+                         make_client_objectives<double>(plan.problem, plan.schema, std::move(plan.data))));
     simulation.run(2, 0);  // clients' states are made when they are first asked
     Series serial;
     for (std::uint32_t r = 0; r < bench.repeats(9); ++r) {

@@ -64,9 +64,9 @@ std::vector<Real> digits_gradient(std::uint32_t hidden) {
   spec.problem.emplace<Mlp>().shape.hidden = {hidden};
   ClientDataset part;
   part.train = read_source("digits", {}, {});
-  const Agreement agreement{part.train.columns, distinct_labels(part.train)};
-  const auto oracle = make_oracle<Real>(spec, agreement, part, 0);
-  const std::vector<double> start = model_start(spec, agreement);
+  const DataSchema schema{part.train.columns, distinct_labels(part.train)};
+  const auto oracle = make_oracle<Real>(spec, schema, part, 0);
+  const std::vector<double> start = model_start(spec, schema);
   const std::vector<Real> x(start.begin(), start.end());
   std::vector<Real> gradient(x.size());
   oracle->loss_and_gradient(x, {}, gradient);

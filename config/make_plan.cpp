@@ -16,8 +16,8 @@ namespace {
 
 // Sets all that depends on the clients' data but the constants.
 void see_data(RunPlan& plan, const ClientsData& data) {
-  plan.agreement = data.agreement;
-  see_agreement(plan);
+  plan.schema = data.schema;
+  see_schema(plan);
   const auto none = std::find(data.samples.begin(), data.samples.end(), 0u);
   if (kind_of(plan.experiment.problem).needs_data() && none != data.samples.end())
     throw DataError("client " + std::to_string(none - data.samples.begin()) + " has no samples");
@@ -32,8 +32,8 @@ void see_data(RunPlan& plan, const ClientsData& data) {
 void see_activations(RunPlan& plan) {
   const ProblemSpec spec = problem_spec(plan.experiment);
   std::string warning = plan.experiment.precision == Precision::kFp32
-                            ? check_activations<float>(spec, plan.agreement)
-                            : check_activations<double>(spec, plan.agreement);
+                            ? check_activations<float>(spec, plan.schema)
+                            : check_activations<double>(spec, plan.schema);
   if (!warning.empty()) plan.warnings.push_back(std::move(warning));
 }
 
@@ -52,7 +52,7 @@ void see_overlap(RunPlan& plan) {
 
 void see_paths(RunPlan& plan) {
   if (paths_of(algorithm_spec(plan.experiment)) < 1 &&
-      !has_random_paths(problem_spec(plan.experiment), plan.agreement))
+      !has_random_paths(problem_spec(plan.experiment), plan.schema))
     plan.warnings.push_back(
         "algorithm.paths has no effect: it is for networks with 48 or more units in a layer that reads no "
         "features");
@@ -79,7 +79,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   try {
     see_data(plan, data);
     see_activations(plan);
-    plan.x0 = start_point(plan.experiment, plan.agreement, loaded.folder());
+    plan.x0 = start_point(plan.experiment, plan.schema, loaded.folder());
     const AlgorithmSpec asked = algorithm_spec(plan.experiment);
     plan.needed = needed_constants(asked);
     plan.smoothness = data.smoothness(plan);

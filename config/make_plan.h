@@ -13,7 +13,7 @@
 namespace gradwire {
 
 struct ClientsData {
-  Agreement agreement;
+  DataSchema schema;
   std::vector<std::uint64_t> samples;  // for training, shape (n); empty or zeros: functions without data
   // The constants of the clients' functions, of a plan that has all but these, what theory needs included.
   // Nothing: they are not known. May add warnings to the plan.

@@ -28,10 +28,10 @@ std::optional<std::uint32_t> theory_delay(const RunPlan& plan) {
   return std::nullopt;
 }
 
-void see_agreement(RunPlan& plan) {
+void see_schema(RunPlan& plan) {
   const ProblemSpec spec = problem_spec(plan.experiment);
-  check_agreement(spec, plan.agreement);
-  plan.d = model_dim(spec, plan.agreement);
+  check_schema(spec, plan.schema);
+  plan.d = model_dim(spec, plan.schema);
 }
 
 void see_compressor(RunPlan& plan) {
@@ -40,11 +40,11 @@ void see_compressor(RunPlan& plan) {
       quality(uplink_compressor(spec, plan.d, plan.n()), compressed_dim(spec.name, plan.d), plan.n());
 }
 
-RunPlan plan_of_start(Experiment resolved, Agreement agreement) {
+RunPlan plan_of_start(Experiment resolved, DataSchema schema) {
   RunPlan plan;
   plan.experiment = std::move(resolved);
-  plan.agreement = std::move(agreement);
-  see_agreement(plan);
+  plan.schema = std::move(schema);
+  see_schema(plan);
   return plan;
 }
 

@@ -17,7 +17,7 @@ namespace gradwire {
 struct RunPlan {
   Experiment asked;       // as the operator gave it, paths absolute; empty in clients
   Experiment experiment;  // resolved: step sizes are numbers, paths absolute
-  Agreement agreement;
+  DataSchema schema;
   std::size_t d = 0;
   // Shape (d); zeros after a restart; empty in clients, and in a server whose run has begun.
   std::vector<double> x0;
@@ -39,11 +39,11 @@ std::optional<std::uint32_t> theory_delay(const RunPlan& plan);
 
 // Sets what follows from experiment and agreement: d and the quality of the compressor. Throws ConfigError,
 // DataError.
-void see_agreement(RunPlan& plan);
+void see_schema(RunPlan& plan);
 void see_compressor(RunPlan& plan);
 
 // A client's own, from what the server's Start message says. Throws ConfigError, DataError.
-RunPlan plan_of_start(Experiment resolved, Agreement agreement);
+RunPlan plan_of_start(Experiment resolved, DataSchema schema);
 
 // Who makes a RunContext: a client has no use for a start point and weights, and a server keeps mirrors of
 // clients in processes of their own.

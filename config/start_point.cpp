@@ -132,14 +132,14 @@ std::vector<double> read_start(const std::filesystem::path& file, std::size_t d,
 
 }  // namespace
 
-std::vector<double> start_point(const Experiment& experiment, const Agreement& agreement,
+std::vector<double> start_point(const Experiment& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base) {
   const ProblemSpec spec = problem_spec(experiment);
-  const std::size_t d = model_dim(spec, agreement);
+  const std::size_t d = model_dim(spec, schema);
   const std::string& x0 = experiment.run.x0;
   if (x0 == "zeros") return std::vector<double>(d);
   if (x0 == "normal") return standard_normal(experiment.seed, d);
-  if (x0 == "model") return model_start(spec, agreement);
+  if (x0 == "model") return model_start(spec, schema);
   if (x0.starts_with(kFilePrefix))
     return read_start(base / x0.substr(kFilePrefix.size()), d, experiment.precision);
   throw ConfigError(kKey, "unknown x0 '" + x0 + "'; use zeros, normal, model or file:PATH");

@@ -17,7 +17,7 @@ struct Experiment;
 // run.x0, shape (d): zeros, normal (standard, a function of the seed), model, or file:PATH with PATH relative
 // to `base`. Of a file all numbers are finite, in the experiment's precision too. Throws
 // ConfigError("run.x0").
-std::vector<double> start_point(const Experiment& experiment, const Agreement& agreement,
+std::vector<double> start_point(const Experiment& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base);
 
 // clients.weights: the shares of the samples, shape (n); empty for equal weights.

@@ -167,7 +167,7 @@ const ClientDataset& ClientSession::Impl::part() {
 std::string ClientSession::Impl::join() {
   const ProblemSpec spec = problem_spec(experiment_);
   const ClientDataset& data = part();
-  const Agreement own = agreement_of(std::span(&data, 1), spec);
+  const DataSchema own = schema_of(std::span(&data, 1), spec);
   if (own.labels.size() > kMaxLabels) {
     throw DataError("the data has " + std::to_string(own.labels.size()) + " distinct labels, more than the " +
                     std::to_string(kMaxLabels) + " that can be agreed on; are they classes?");

@@ -242,7 +242,7 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
       make_run_context<Real>(plan, Role::kClient), *zstd,
-      make_oracle<Real>(problem_spec(plan.experiment), plan.agreement, part, client), client, memory,
+      make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, memory,
       plan.experiment.server.overlap);
   worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;

@@ -21,18 +21,18 @@ namespace {
 
 constexpr double kVectorsOfAServer = 3;  // vectors as long as the model that every algorithm needs at least
 
-Agreement agreement_of(const ClientTable& table) {
-  Agreement agreement;
+DataSchema schema_of(const ClientTable& table) {
+  DataSchema schema;
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
-    agreement.columns = std::max<std::size_t>(agreement.columns, info.columns);
+    schema.columns = std::max<std::size_t>(schema.columns, info.columns);
     std::vector<double> merged;
-    std::set_union(agreement.labels.begin(), agreement.labels.end(), info.labels.begin(), info.labels.end(),
+    std::set_union(schema.labels.begin(), schema.labels.end(), info.labels.begin(), info.labels.end(),
                    std::back_inserter(merged));
-    agreement.labels = std::move(merged);
-    agreement.alphabet = unite_alphabets(agreement.alphabet, info.alphabet);
+    schema.labels = std::move(merged);
+    schema.alphabet = unite_alphabets(schema.alphabet, info.alphabet);
   }
-  return agreement;
+  return schema;
 }
 
 // Nothing when a client does not know its constants.
@@ -54,7 +54,7 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
 
 ClientsData data_of(const ProblemSpec& spec, const ClientTable& table) {
   ClientsData data;
-  data.agreement = agreement_of(table);
+  data.schema = schema_of(table);
   for (ClientId client = 0; client < table.size(); ++client)
     data.samples.push_back(table.info(client).sample_count);
   data.smoothness = [&spec, &table](RunPlan& plan) {
@@ -155,7 +155,7 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
   const ProblemSpec spec = problem_spec(loaded.experiment);
   const ClientsData data = data_of(spec, table);
   try {
-    check_agreement(spec, data.agreement);
+    check_schema(spec, data.schema);
   } catch (const DataError& error) {
     throw DataError(error.what() + label_owners(spec, table));
   }
@@ -178,9 +178,9 @@ RunPlan plan_of_snapshot(const Experiment& asked, const Experiment& resolved, co
 std::string start_frame(const RunPlan& plan, std::uint64_t run) {
   wire::Start start;
   start.set_dim(static_cast<std::uint32_t>(plan.d));
-  start.set_columns(static_cast<std::uint32_t>(plan.agreement.columns));
-  start.mutable_labels()->Assign(plan.agreement.labels.begin(), plan.agreement.labels.end());
-  if (!plan.agreement.alphabet.empty()) start.set_alphabet(plan.agreement.alphabet);
+  start.set_columns(static_cast<std::uint32_t>(plan.schema.columns));
+  start.mutable_labels()->Assign(plan.schema.labels.begin(), plan.schema.labels.end());
+  if (!plan.schema.alphabet.empty()) start.set_alphabet(plan.schema.alphabet);
   start.set_clients(plan.n());
   start.set_experiment(pack_experiment(plan.experiment));
   start.set_first_request_id(1);

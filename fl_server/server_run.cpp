@@ -186,7 +186,7 @@ class RealRun final : public ServerRun {
     durable_.before_snapshots([metrics] { return metrics->sync(); });
     Summary summary;
     summary.experiment = &plan_.experiment;
-    summary.agreement = &plan_.agreement;
+    summary.schema = &plan_.schema;
     summary.theory = plan_.theory();
     summary.transport = "tcp";
     summary.warnings = plan_.warnings;

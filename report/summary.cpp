@@ -100,10 +100,10 @@ Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
   return json;
 }
 
-Json agreement_json(const Agreement& agreement) {
+Json schema_json(const DataSchema& schema) {
   Json letters = Json::array();
-  for (const char letter : agreement.alphabet) letters.push_back(static_cast<unsigned char>(letter));
-  return {{"features", agreement.columns}, {"labels", agreement.labels}, {"letters", letters}};
+  for (const char letter : schema.alphabet) letters.push_back(static_cast<unsigned char>(letter));
+  return {{"features", schema.columns}, {"labels", schema.labels}, {"letters", letters}};
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ std::string outcome_name(Outcome outcome) {
   return "";
 }
 
-std::optional<Agreement> agreement_in_summary(const std::filesystem::path& folder, std::string_view kind) {
+std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder, std::string_view kind) {
   constexpr std::size_t kLargest = 16u << 20;
   std::ifstream in(folder / "summary.json", std::ios::binary);
   std::string text(kLargest, '\0');
@@ -176,11 +176,11 @@ std::optional<Agreement> agreement_in_summary(const std::filesystem::path& folde
     const Json json = Json::parse(text);
     if (json.at("problem").get<std::string>() != kind) return std::nullopt;
     const Json& of = json.at("trained_on");
-    Agreement agreement{.columns = of.at("features").get<std::size_t>(),
-                        .labels = of.at("labels").get<std::vector<double>>()};
+    DataSchema schema{.columns = of.at("features").get<std::size_t>(),
+                      .labels = of.at("labels").get<std::vector<double>>()};
     for (const int byte : of.at("letters").get<std::vector<int>>())
-      agreement.alphabet += static_cast<char>(byte);
-    return agreement;
+      schema.alphabet += static_cast<char>(byte);
+    return schema;
   } catch (const Json::exception&) {  // from an older version, or edited
     return std::nullopt;
   }
@@ -217,7 +217,7 @@ std::string summary_json(const Summary& s) {
                {"seconds", s.seconds},
                {"evaluation_seconds", s.evaluation_seconds},
                {"processes", processes_json(s)}};
-  if (s.agreement != nullptr) json["trained_on"] = agreement_json(*s.agreement);
+  if (s.schema != nullptr) json["trained_on"] = schema_json(*s.schema);
   if (s.energy) json["energy"] = energy_json(*s.energy, s.rounds);
   return json_text(json);
 }

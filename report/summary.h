@@ -34,7 +34,7 @@ struct EnergyUse {
 struct Summary {
   const Experiment* experiment = nullptr;  // resolved
   const Experiment* asked = nullptr;       // as the operator gave it; null: not known
-  const Agreement* agreement = nullptr;    // of the clients; null: not known
+  const DataSchema* schema = nullptr;      // of the clients; null: not known
   Theory theory;                           // what the step sizes were computed from
   std::string transport;                   // memory, encoded, tcp
   std::string kernels;                     // that computed gradients: "avx2"; empty: not known
@@ -52,7 +52,7 @@ struct Summary {
 
 // Returns what the summary.json in `folder` says about the data of a problem of that kind: an agreement that
 // a model of that run fits. Returns nullopt when there is no such file, or it says nothing.
-std::optional<Agreement> agreement_in_summary(const std::filesystem::path& folder, std::string_view kind);
+std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder, std::string_view kind);
 
 // The warnings include what loss_rise() says.
 std::string summary_json(const Summary& summary);

@@ -43,7 +43,7 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
         if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
       },
       problem.problem);
-  Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.agreement, samples),
+  Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.schema, samples),
                                      plan.weights, plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(
       "kind " + std::string(problem.kind().name) +
@@ -67,7 +67,7 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
         "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
   const std::uint32_t end = std::min(samples.clients(), turns.end);
   try {
-    return smoothness(problem, plan.agreement, samples.parts(std::min(turns.first, end), end), plan.weights,
+    return smoothness(problem, plan.schema, samples.parts(std::min(turns.first, end), end), plan.weights,
                       turns);
   } catch (const DataError& error) {
     if (is_needed || turns.pass_on) throw;  // the other ranks fail as well
@@ -78,25 +78,25 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
 
 ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& samples) {
   ClientsData data;
-  data.agreement = agreement_of(samples, problem);
+  data.schema = schema_of(samples, problem);
   for (std::uint32_t i = 0; i < samples.clients(); ++i) data.samples.push_back(samples.train_count(i));
   return data;
 }
 
-// Makes `agreement` that of a model whose data may have had more. Throws DataError if these data have labels
+// Makes `schema` that of a model whose data may have had more. Throws DataError if these data have labels
 // or letters that the model does not know. Returns a warning if other labels, as many, stand for the model's.
-std::string fit_to(Agreement& agreement, const Agreement& model) {
-  agreement.columns = std::max(agreement.columns, model.columns);
-  if (unite_alphabets(model.alphabet, agreement.alphabet) != model.alphabet)
+std::string fit_to(DataSchema& schema, const DataSchema& model) {
+  schema.columns = std::max(schema.columns, model.columns);
+  if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)
     throw DataError("the data have letters that those of the model's training lacked");
-  agreement.alphabet = model.alphabet;
-  const bool is_known = std::ranges::includes(model.labels, agreement.labels);
-  const std::string difference = "the labels of the data (" + count_and_list(agreement.labels) +
+  schema.alphabet = model.alphabet;
+  const bool is_known = std::ranges::includes(model.labels, schema.labels);
+  const std::string difference = "the labels of the data (" + count_and_list(schema.labels) +
                                  ") are not those of the model's training (" + count_and_list(model.labels) +
                                  ")";
-  if (!is_known && agreement.labels.size() != model.labels.size())
+  if (!is_known && schema.labels.size() != model.labels.size())
     throw DataError(difference + "; name them alike");
-  if (is_known) agreement.labels = model.labels;
+  if (is_known) schema.labels = model.labels;
   return is_known ? "" : difference + "; they are matched in ascending order";
 }
 
@@ -126,7 +126,7 @@ ClientSeconds client_seconds(const LoadedExperiment& loaded) {
   }
 }
 
-Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const Agreement* model) {
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
   const Turns turns = turns_of(ranks, p.problem.clients);
@@ -134,7 +134,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const Agreement* 
                         ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
   ClientsData data = clients_data(p.problem, p.data);
   if (model != nullptr)
-    if (std::string warning = fit_to(data.agreement, *model); !warning.empty())
+    if (std::string warning = fit_to(data.schema, *model); !warning.empty())
       p.data.warnings.push_back(std::move(warning));
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);

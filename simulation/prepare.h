@@ -44,9 +44,9 @@ ClientSeconds client_seconds(const LoadedExperiment& loaded);
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`
 // collective, and to be called in all_or_none(): each rank reads the samples of its clients, and all get the
-// same numbers. `model` is the agreement of the clients that trained a model; the data may then lack some of
+// same numbers. `model` is the schema of the clients that trained a model; the data may then lack some of
 // its features, labels or letters.
-Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const Agreement* model = nullptr);
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr);
 
 // The same of data that were read before. `known`, the constants, are taken where they are there, else left
 // there where they were computed from the data alone.

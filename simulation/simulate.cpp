@@ -193,7 +193,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   const std::shared_ptr<const ClientObjectives<Real>> functions =
       p.functions.of<Real>() != nullptr
           ? p.functions.of<Real>()
-          : make_client_objectives<Real>(p.problem, p.agreement, std::move(p.data));
+          : make_client_objectives<Real>(p.problem, p.schema, std::move(p.data));
   const auto server = make_server<Real>(run_context);
   RunProgress progress;
   progress.committed.resize(run_context->n);

@@ -11,8 +11,8 @@ void CharMlp::check() const {
                       "hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
 }
 
-void CharMlp::check(const Agreement& agreement) const {
-  check_alphabet(agreement, 1);
+void CharMlp::check(const DataSchema& schema) const {
+  check_alphabet(schema, 1);
   check_widths("hidden", shape.hidden);
   if (shape.hidden.empty())
     throw DataError("problem.hidden is empty; a char_mlp has one hidden layer or more");

@@ -32,16 +32,16 @@ struct CharMlp : NetworkKind<CharMlp> {
           "tanh on the outputs, which keeps the loss away from 0; false trains further");
   }
   void check() const;
-  void check(const Agreement& agreement) const;
+  void check(const DataSchema& schema) const;
   std::size_t context() const { return shape.context; }
-  Network network(const Agreement& agreement) const {
+  Network network(const DataSchema& schema) const {
     CharMlpShape whole = shape;
-    whole.vocabulary = agreement.alphabet.size() + 1;
+    whole.vocabulary = schema.alphabet.size() + 1;
     return char_mlp(whole);
   }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Windows& text) const {
-    return text_samples<Real>(agreement, text);
+  std::unique_ptr<const Examples<Real>> samples(const DataSchema& schema, const Windows& text) const {
+    return text_samples<Real>(schema, text);
   }
 };
 

@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-TensorShape Cnn::image(const Agreement& agreement) const {
-  const std::size_t features = rows.features(agreement);
+TensorShape Cnn::image(const DataSchema& schema) const {
+  const std::size_t features = rows.features(schema);
   TensorShape image = shape.image;
   check_range("channels", image.channels, kMaxChannels);
   const std::size_t pixels = features / image.channels;
@@ -37,10 +37,10 @@ TensorShape Cnn::image(const Agreement& agreement) const {
   return image;
 }
 
-LenetShape Cnn::whole_shape(const Agreement& agreement) const {
+LenetShape Cnn::whole_shape(const DataSchema& schema) const {
   LenetShape whole = shape;
-  whole.image = image(agreement);
-  whole.classes = agreement.labels.size();
+  whole.image = image(schema);
+  whole.classes = schema.labels.size();
   return whole;
 }
 
@@ -50,13 +50,13 @@ void Cnn::check() const {
     throw ConfigError("problem.filters", "filters needs a convolution or more, as in filters = [6, 16]");
 }
 
-void Cnn::check(const Agreement& agreement) const {
-  check_classes(traits.name, agreement);
+void Cnn::check(const DataSchema& schema) const {
+  check_classes(traits.name, schema);
   check_widths("filters", shape.filters);
   check_widths("hidden", shape.hidden);
   check_activation(shape.activation);
   if (shape.filters.empty()) throw DataError("problem.filters is empty; a cnn has one convolution or more");
-  const LenetShape whole = whole_shape(agreement);
+  const LenetShape whole = whole_shape(schema);
   if (whole.pooled().size() > 0) return;
   throw DataError("images of " + std::to_string(whole.image.height) + " x " +
                   std::to_string(whole.image.width) + " pixels are too small for " +

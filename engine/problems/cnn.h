@@ -35,18 +35,18 @@ struct Cnn : NetworkKind<Cnn> {
           {.high = kMaxSide});
   }
   void check() const;
-  void check(const Agreement& agreement) const;
-  Network network(const Agreement& agreement) const { return lenet(whole_shape(agreement)); }
+  void check(const DataSchema& schema) const;
+  Network network(const DataSchema& schema) const { return lenet(whole_shape(schema)); }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, Dataset&& data) const {
-    return std::make_unique<DenseSamples<Real>>(data, rows.features(agreement), agreement.labels);
+  std::unique_ptr<const Examples<Real>> samples(const DataSchema& schema, Dataset&& data) const {
+    return std::make_unique<DenseSamples<Real>>(data, rows.features(schema), schema.labels);
   }
 
  private:
   // Channels x height x width, completed from those that are given. Throws DataError when the features do not
   // fill it.
-  TensorShape image(const Agreement& agreement) const;
-  LenetShape whole_shape(const Agreement& agreement) const;
+  TensorShape image(const DataSchema& schema) const;
+  LenetShape whole_shape(const DataSchema& schema) const;
 };
 
 }  // namespace gradwire

@@ -14,8 +14,8 @@ void Gpt::check() const {
                                            " does not divide width = " + std::to_string(shape.width));
 }
 
-void Gpt::check(const Agreement& agreement) const {
-  check_alphabet(agreement, 2);
+void Gpt::check(const DataSchema& schema) const {
+  check_alphabet(schema, 2);
   check_activation(shape.activation);
   check_range("context", shape.context, kMaxContext);
   check_range("width", shape.width, kMaxWidth);

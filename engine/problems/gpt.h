@@ -35,16 +35,16 @@ struct Gpt : NetworkKind<Gpt> {
           "tanh on the outputs, which keeps the loss away from 0; false trains further");
   }
   void check() const;
-  void check(const Agreement& agreement) const;
+  void check(const DataSchema& schema) const;
   std::size_t context() const { return shape.context; }
-  Network network(const Agreement& agreement) const {
+  Network network(const DataSchema& schema) const {
     GptShape whole = shape;
-    whole.vocabulary = agreement.alphabet.size();
+    whole.vocabulary = schema.alphabet.size();
     return gpt(whole);
   }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, const Windows& text) const {
-    return text_samples<Real>(agreement, text);
+  std::unique_ptr<const Examples<Real>> samples(const DataSchema& schema, const Windows& text) const {
+    return text_samples<Real>(schema, text);
   }
 };
 

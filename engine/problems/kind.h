@@ -4,20 +4,20 @@
 //   static constexpr ProblemTraits facts
 //   static void fields(auto& self, auto&& visit)           its keys in [problem]: base/field.h
 //   void check() const                                     what is between keys; throws ConfigError
-//   void check(const Agreement&) const                     against the data; throws DataError
-//   std::size_t dim(const Agreement&) const                d; REQUIRES from here on: check(agreement) passes
-//   std::vector<double> start(const Agreement&, seed) const               x0 = "model", shape (d)
-//   client_objectives<Real>(const Agreement&, SharedSamples, AllClients) const
+//   void check(const DataSchema&) const                     against the data; throws DataError
+//   std::size_t dim(const DataSchema&) const                d; REQUIRES from here on: check(agreement) passes
+//   std::vector<double> start(const DataSchema&, seed) const               x0 = "model", shape (d)
+//   client_objectives<Real>(const DataSchema&, SharedSamples, AllClients) const
 //   unique_ptr<ClientObjectives<Real>>
 //
 // or, in place of client_objectives(), each client's function with its own copy of its samples:
 //
-//   oracle<Real>(const Agreement&, const ClientDataset&, client, AllClients) const unique_ptr<Oracle<Real>>
+//   oracle<Real>(const DataSchema&, const ClientDataset&, client, AllClients) const unique_ptr<Oracle<Real>>
 //
 // and, where the constants of smoothness have a closed form,
 //
-//   ClientSmoothness client_smoothness(const Agreement&, const ClientDataset&, client, AllClients) const
-//   Smoothness smoothness(const Agreement&, parts, weights, AllClients, Turns) const
+//   ClientSmoothness client_smoothness(const DataSchema&, const ClientDataset&, client, AllClients) const
+//   Smoothness smoothness(const DataSchema&, parts, weights, AllClients, Turns) const
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const
 //
@@ -41,7 +41,7 @@ struct ProblemTraits {
 };
 
 // What the clients must agree on before any of them can build an oracle.
-struct Agreement {
+struct DataSchema {
   std::size_t columns = 0;          // number of features
   std::vector<double> labels = {};  // the distinct labels of all clients, ascending
   std::string alphabet = {};        // the distinct letters of all clients, ascending bytes

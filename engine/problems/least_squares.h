@@ -16,11 +16,11 @@ struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
   static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }
   template <class Real>
-  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
                                                             const AllClients&) const {
     using Oracle = LeastSquaresOracle<Real>;
     return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
-        Oracle(with_features(agreement, std::move(samples)), dim(agreement), regularizer, lambda));
+        Oracle(with_features(schema, std::move(samples)), dim(schema), regularizer, lambda));
   }
 };
 

@@ -41,17 +41,17 @@ struct LinearModel {
           {.quiet = plain, .idle_by = idle_if(plain, "regularizer")});
   }
   void check() const { rows.check(); }
-  void check(const Agreement& agreement) const;
-  std::size_t dim(const Agreement& agreement) const { return rows.features(agreement) + (bias ? 1 : 0); }
-  std::vector<double> start(const Agreement& agreement, std::uint64_t /*seed*/) const {
-    return std::vector<double>(dim(agreement));
+  void check(const DataSchema& schema) const;
+  std::size_t dim(const DataSchema& schema) const { return rows.features(schema) + (bias ? 1 : 0); }
+  std::vector<double> start(const DataSchema& schema, std::uint64_t /*seed*/) const {
+    return std::vector<double>(dim(schema));
   }
 
  protected:
   // Adds the bias to the features of the data.
-  SharedSamples with_features(const Agreement& agreement, SharedSamples samples) const {
+  SharedSamples with_features(const DataSchema& schema, SharedSamples samples) const {
     if (!bias) return samples;
-    const std::size_t columns = rows.features(agreement);
+    const std::size_t columns = rows.features(schema);
     samples.train = with_bias(samples.train, columns);
     samples.test = with_bias(samples.test, columns);
     return samples;
@@ -61,13 +61,13 @@ struct LinearModel {
 // The constants of a linear model whose loss has the curvature that Model::curvature() says.
 template <class Model>
 struct LinearConstants {
-  ClientSmoothness client_smoothness(const Agreement& agreement, const ClientDataset& part,
+  ClientSmoothness client_smoothness(const DataSchema& schema, const ClientDataset& part,
                                      std::uint32_t client, const AllClients&) const {
-    return gradwire::client_smoothness(problem(model().dim(agreement)), part, client);
+    return gradwire::client_smoothness(problem(model().dim(schema)), part, client);
   }
-  Smoothness smoothness(const Agreement& agreement, std::span<const ClientDataset> parts,
+  Smoothness smoothness(const DataSchema& schema, std::span<const ClientDataset> parts,
                         std::span<const double> weights, const AllClients&, const Turns& turns) const {
-    return gradwire::smoothness(problem(model().dim(agreement)), parts, weights, turns);
+    return gradwire::smoothness(problem(model().dim(schema)), parts, weights, turns);
   }
   double known_convexity(const AllClients&) const { return gradwire::known_convexity(problem(0)); }
   Smoothness smoothness_from_clients(std::span<const ClientSmoothness> clients,

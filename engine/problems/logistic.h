@@ -34,15 +34,14 @@ struct Logistic : LinearModel, LinearConstants<Logistic> {
           {.quiet = true});
   }
   using LinearModel::check;
-  void check(const Agreement& agreement) const;
+  void check(const DataSchema& schema) const;
   LossCurvature curvature() const;
   template <class Real>
-  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
                                                             const AllClients&) const {
     using Oracle = LogisticOracle<Real>;
-    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
-        Oracle(with_features(agreement, std::move(samples)), dim(agreement), agreement.labels, regularizer,
-               lambda, loss));
+    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(Oracle(
+        with_features(schema, std::move(samples)), dim(schema), schema.labels, regularizer, lambda, loss));
   }
 };
 

@@ -26,21 +26,21 @@ struct Mlp : NetworkKind<Mlp> {
     ActivationSettings::fields(self.activations, visit);
   }
   void check() const { rows.check(); }
-  void check(const Agreement& agreement) const {
-    (void)rows.features(agreement);
-    check_classes(traits.name, agreement);
+  void check(const DataSchema& schema) const {
+    (void)rows.features(schema);
+    check_classes(traits.name, schema);
     check_widths("hidden", shape.hidden);
     check_activation(shape.activation);
   }
-  Network network(const Agreement& agreement) const {
+  Network network(const DataSchema& schema) const {
     MlpShape whole = shape;
-    whole.inputs = rows.features(agreement);
-    whole.classes = agreement.labels.size();
+    whole.inputs = rows.features(schema);
+    whole.classes = schema.labels.size();
     return mlp(whole);
   }
   template <class Real>
-  std::unique_ptr<const Examples<Real>> samples(const Agreement& agreement, Dataset&& data) const {
-    return std::make_unique<SparseSamples<Real>>(std::move(data), rows.features(agreement), agreement.labels);
+  std::unique_ptr<const Examples<Real>> samples(const DataSchema& schema, Dataset&& data) const {
+    return std::make_unique<SparseSamples<Real>>(std::move(data), rows.features(schema), schema.labels);
   }
 };
 

@@ -72,17 +72,17 @@ void check_activation(Activation activation) {
     throw DataError("problem.activation is none of tanh, relu, sigmoid and gelu");
 }
 
-void check_classes(std::string_view kind, const Agreement& agreement) {
-  if (agreement.labels.size() >= 2 && agreement.labels.size() <= kMaxClasses) return;
+void check_classes(std::string_view kind, const DataSchema& schema) {
+  if (schema.labels.size() >= 2 && schema.labels.size() <= kMaxClasses) return;
   throw DataError("kind = \"" + std::string(kind) + "\" needs 2 to " + std::to_string(kMaxClasses) +
-                  " distinct labels but the data has " + count_and_list(agreement.labels));
+                  " distinct labels but the data has " + count_and_list(schema.labels));
 }
 
-void check_alphabet(const Agreement& agreement, std::size_t fewest) {
+void check_alphabet(const DataSchema& schema, std::size_t fewest) {
   const auto ascending = [](char a, char b) {
     return static_cast<unsigned char>(a) >= static_cast<unsigned char>(b);
   };
-  const std::string& letters = agreement.alphabet;
+  const std::string& letters = schema.alphabet;
   if (std::adjacent_find(letters.begin(), letters.end(), ascending) != letters.end())
     throw DataError("the alphabet that the clients agreed on does not ascend");
   if (letters.size() < fewest) {

@@ -51,8 +51,8 @@ std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact);
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
 void check_activation(Activation activation);
-void check_classes(std::string_view kind, const Agreement& agreement);
-void check_alphabet(const Agreement& agreement, std::size_t fewest);
+void check_classes(std::string_view kind, const DataSchema& schema);
+void check_alphabet(const DataSchema& schema, std::size_t fewest);
 
 struct ActivationSettings {
   KeptActivations kept = KeptActivations::kExact;
@@ -72,40 +72,40 @@ struct ActivationSettings {
 };
 
 // d, start and client objectives of a kind that has
-//   Network network(const Agreement&) const
+//   Network network(const DataSchema&) const
 //   ActivationSettings activations, visited by ActivationSettings::fields()
-//   samples<Real>(const Agreement&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
+//   samples<Real>(const DataSchema&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
 template <class Kind>
 struct NetworkKind {
-  std::size_t dim(const Agreement& agreement) const { return kind().network(agreement).dim(); }
-  std::vector<double> start(const Agreement& agreement, std::uint64_t seed) const {
-    return kind().network(agreement).start(seed);
+  std::size_t dim(const DataSchema& schema) const { return kind().network(schema).dim(); }
+  std::vector<double> start(const DataSchema& schema, std::uint64_t seed) const {
+    return kind().network(schema).start(seed);
   }
   template <class Real>
-  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement& agreement, SharedSamples samples,
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
                                                             const AllClients&) const {
     using Oracle = NetworkOracle<Real>;
     std::unique_ptr<const Examples<Real>> train, test;
     if constexpr (requires(const Kind k) { k.rows; }) {
-      train = kind().template samples<Real>(agreement, std::move(samples.train));
-      test = kind().template samples<Real>(agreement, std::move(samples.test));
+      train = kind().template samples<Real>(schema, std::move(samples.train));
+      test = kind().template samples<Real>(schema, std::move(samples.test));
     } else {
-      train = kind().template samples<Real>(agreement, samples.train_text);
-      test = kind().template samples<Real>(agreement, samples.test_text);
+      train = kind().template samples<Real>(schema, samples.train_text);
+      test = kind().template samples<Real>(schema, samples.test_text);
     }
     try {
       return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
-          Oracle(network_to_run(agreement), std::move(train), std::move(samples.train_shares),
-                 std::move(test), std::move(samples.test_shares)));
+          Oracle(network_to_run(schema), std::move(train), std::move(samples.train_shares), std::move(test),
+                 std::move(samples.test_shares)));
     } catch (const BudgetTooSmall& error) {
       refuse_budget(error);
     }
   }
   // What problem.h says of it.
   template <class Real>
-  std::string check_activations(const Agreement& agreement) const {
+  std::string check_activations(const DataSchema& schema) const {
     const ActivationSettings& asked = kind().activations;
-    Network network = network_to_run(agreement);
+    Network network = network_to_run(schema);
     try {
       if (!asked.budget.is_none()) (void)Runner<Real>::arena_bytes_of(network);
     } catch (const BudgetTooSmall& error) {
@@ -117,11 +117,11 @@ struct NetworkKind {
     network.keep_activations(KeptActivations::kExact);
     return kept_in_vain(kept, Runner<Real>::arena_bytes_of(network));
   }
-  bool random_paths(const Agreement& agreement) const { return has_random_paths(kind().network(agreement)); }
+  bool random_paths(const DataSchema& schema) const { return has_random_paths(kind().network(schema)); }
 
  private:
-  Network network_to_run(const Agreement& agreement) const {
-    Network network = kind().network(agreement);
+  Network network_to_run(const DataSchema& schema) const {
+    Network network = kind().network(schema);
     network.keep_activations(kind().activations.kept);
     network.limit_activations(kind().activations.budget);
     return network;
@@ -131,8 +131,8 @@ struct NetworkKind {
 
 // samples() of a kind that reads text.
 template <class Real>
-std::unique_ptr<const Examples<Real>> text_samples(const Agreement& agreement, const Windows& text) {
-  return std::make_unique<TextSamples<Real>>(with_alphabet(text, agreement.alphabet));
+std::unique_ptr<const Examples<Real>> text_samples(const DataSchema& schema, const Windows& text) {
+  return std::make_unique<TextSamples<Real>>(with_alphabet(text, schema.alphabet));
 }
 
 }  // namespace gradwire

@@ -25,26 +25,26 @@ concept ReadsText = requires(Kind kind) {
   kind.context();
 };
 template <class Kind>
-concept HasClientObjectives = requires(const Kind kind, const Agreement agreement, SharedSamples samples,
+concept HasClientObjectives = requires(const Kind kind, const DataSchema schema, SharedSamples samples,
                                        AllClients all) {
   {
-    kind.template client_objectives<double>(agreement, std::move(samples), all)
+    kind.template client_objectives<double>(schema, std::move(samples), all)
     } -> std::convertible_to<std::unique_ptr<ClientObjectives<double>>>;
 };
 template <class Kind>
-concept HasOracle = requires(const Kind kind, const Agreement agreement, const ClientDataset part,
+concept HasOracle = requires(const Kind kind, const DataSchema schema, const ClientDataset part,
                              AllClients all) {
   {
-    kind.template oracle<double>(agreement, part, std::uint32_t{}, all)
+    kind.template oracle<double>(schema, part, std::uint32_t{}, all)
     } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
 };
 template <class Kind>
-concept HasSmoothness = requires(const Kind kind, const Agreement agreement,
+concept HasSmoothness = requires(const Kind kind, const DataSchema schema,
                                  std::span<const ClientDataset> parts, std::span<const double> weights,
                                  std::span<const ClientSmoothness> clients, AllClients all,
                                  const Turns& turns) {
-  kind.smoothness(agreement, parts, weights, all, turns);
-  kind.client_smoothness(agreement, parts[0], 0, all);
+  kind.smoothness(schema, parts, weights, all, turns);
+  kind.client_smoothness(schema, parts[0], 0, all);
   kind.known_convexity(all);
   kind.smoothness_from_clients(clients, weights, all);
 };
@@ -60,18 +60,18 @@ constexpr bool is_kind() {
   static_assert(
       requires(const Kind kind) { kind.check(); }, "a kind needs void check() const");
   static_assert(
-      requires(const Kind kind, const Agreement agreement) { kind.check(agreement); },
-      "a kind needs void check(const Agreement&) const");
+      requires(const Kind kind, const DataSchema schema) { kind.check(schema); },
+      "a kind needs void check(const DataSchema&) const");
   static_assert(
-      requires(const Kind kind, const Agreement agreement) {
-        { kind.dim(agreement) } -> std::convertible_to<std::size_t>;
-        { kind.start(agreement, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
+      requires(const Kind kind, const DataSchema schema) {
+        { kind.dim(schema) } -> std::convertible_to<std::size_t>;
+        { kind.start(schema, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
       },
-      "a kind needs dim(const Agreement&) const and start(const Agreement&, std::uint64_t seed) const");
+      "a kind needs dim(const DataSchema&) const and start(const DataSchema&, std::uint64_t seed) const");
   static_assert(
       HasClientObjectives<Kind> || HasOracle<Kind>,
-      "a kind needs client_objectives<Real>(const Agreement&, SharedSamples, const AllClients&) const, or "
-      "oracle<Real>(const Agreement&, const ClientDataset&, std::uint32_t client, const AllClients&) const");
+      "a kind needs client_objectives<Real>(const DataSchema&, SharedSamples, const AllClients&) const, or "
+      "oracle<Real>(const DataSchema&, const ClientDataset&, std::uint32_t client, const AllClients&) const");
   static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
   static_assert(
       HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
@@ -170,26 +170,25 @@ std::optional<TextReading> text_reading(const Problem& problem) {
       problem);
 }
 
-Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec) {
-  Agreement agreement;
-  agreement.columns = std::max(samples.train.columns, samples.test.columns);
+DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec) {
+  DataSchema schema;
+  schema.columns = std::max(samples.train.columns, samples.test.columns);
   if (spec.kind().has_classes) {
     const std::vector<double> train =
                                   samples.made.part ? samples.made.labels : distinct_labels(samples.train),
                               test = distinct_labels(samples.test);
-    std::set_union(train.begin(), train.end(), test.begin(), test.end(),
-                   std::back_inserter(agreement.labels));
+    std::set_union(train.begin(), train.end(), test.begin(), test.end(), std::back_inserter(schema.labels));
   }
-  agreement.alphabet = unite_alphabets(samples.train_text.alphabet(), samples.test_text.alphabet());
-  return agreement;
+  schema.alphabet = unite_alphabets(samples.train_text.alphabet(), samples.test_text.alphabet());
+  return schema;
 }
 
-void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {
+void check_schema(const ProblemSpec& spec, const DataSchema& schema) {
   if (spec.clients == 0) throw DataError("a problem needs at least one client");
-  std::visit([&](const auto& kind) { kind.check(agreement); }, spec.problem);
+  std::visit([&](const auto& kind) { kind.check(schema); }, spec.problem);
   std::size_t d = 0;
   try {
-    d = model_dim(spec, agreement);
+    d = model_dim(spec, schema);
   } catch (const std::logic_error& error) {  // each size is in range, but not all together
     throw DataError("[problem] describes no usable model: " + std::string(error.what()));
   }
@@ -199,58 +198,58 @@ void check_agreement(const ProblemSpec& spec, const Agreement& agreement) {
 }
 
 template <class Real>
-std::string check_activations(const ProblemSpec& spec, const Agreement& agreement) {
+std::string check_activations(const ProblemSpec& spec, const DataSchema& schema) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::string {
-        if constexpr (requires { kind.template check_activations<Real>(agreement); })
-          return kind.template check_activations<Real>(agreement);
+        if constexpr (requires { kind.template check_activations<Real>(schema); })
+          return kind.template check_activations<Real>(schema);
         return "";
       },
       spec.problem);
 }
 
-template std::string check_activations<float>(const ProblemSpec&, const Agreement&);
-template std::string check_activations<double>(const ProblemSpec&, const Agreement&);
+template std::string check_activations<float>(const ProblemSpec&, const DataSchema&);
+template std::string check_activations<double>(const ProblemSpec&, const DataSchema&);
 
-bool has_random_paths(const ProblemSpec& spec, const Agreement& agreement) {
+bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema) {
   return std::visit(
       [&](const auto& kind) {
-        if constexpr (requires { kind.random_paths(agreement); }) return kind.random_paths(agreement);
+        if constexpr (requires { kind.random_paths(schema); }) return kind.random_paths(schema);
         return false;
       },
       spec.problem);
 }
 
-std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement) {
-  return std::visit([&](const auto& kind) { return kind.dim(agreement); }, spec.problem);
+std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema) {
+  return std::visit([&](const auto& kind) { return kind.dim(schema); }, spec.problem);
 }
 
-std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreement) {
-  return std::visit([&](const auto& kind) { return kind.start(agreement, spec.seed); }, spec.problem);
+std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema) {
+  return std::visit([&](const auto& kind) { return kind.start(schema, spec.seed); }, spec.problem);
 }
 
 template <class Real>
-std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
+std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
                                           const ClientDataset& part, std::uint32_t client) {
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Oracle<Real>> {
         if constexpr (HasClientObjectives<Kind>) {
           const bool has_data = ReadsRows<Kind> || ReadsText<Kind>;  // then the part is that of one client
           const auto clients = kind.template client_objectives<Real>(
-              agreement, has_data ? SharedSamples(part) : SharedSamples(), spec);
+              schema, has_data ? SharedSamples(part) : SharedSamples(), spec);
           auto oracle = clients->oracle();
           oracle->bind(has_data ? 0 : client);
           return oracle;
         } else {
-          return kind.template oracle<Real>(agreement, part, client, spec);
+          return kind.template oracle<Real>(schema, part, client, spec);
         }
       },
       spec.problem);
 }
 
-template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const Agreement&,
+template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const DataSchema&,
                                                     const ClientDataset&, std::uint32_t);
-template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const Agreement&,
+template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const DataSchema&,
                                                      const ClientDataset&, std::uint32_t);
 
 namespace {
@@ -261,12 +260,11 @@ class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, Rebinda
   using Forwarding = ForwardingOracle<Real, MadeOracle<Real>, RebindableOracle<Real>>;
 
  public:
-  MadeOracle(const ProblemSpec& spec, const Agreement& agreement,
-             std::shared_ptr<const SharedSamples> samples)
-      : spec_(spec), agreement_(agreement), samples_(std::move(samples)) {
+  MadeOracle(const ProblemSpec& spec, const DataSchema& schema, std::shared_ptr<const SharedSamples> samples)
+      : spec_(spec), schema_(schema), samples_(std::move(samples)) {
     make(0);
   }
-  MadeOracle(const MadeOracle& other) : MadeOracle(other.spec_, other.agreement_, other.samples_) {}
+  MadeOracle(const MadeOracle& other) : MadeOracle(other.spec_, other.schema_, other.samples_) {}
   std::uint32_t clients() const { return samples_->clients(); }
   using Forwarding::sample_count;
   std::size_t sample_count(std::uint32_t client) const { return samples_->train_count(client); }
@@ -278,12 +276,12 @@ class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, Rebinda
 
  private:
   void make(std::uint32_t client) {
-    at_ = make_oracle<Real>(spec_, agreement_, samples_->part(client), client);
+    at_ = make_oracle<Real>(spec_, schema_, samples_->part(client), client);
     client_ = client;
   }
 
   ProblemSpec spec_;
-  Agreement agreement_;
+  DataSchema schema_;
   std::shared_ptr<const SharedSamples> samples_;
   std::uint32_t client_ = 0;
   std::unique_ptr<Oracle<Real>> at_;
@@ -293,49 +291,48 @@ class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, Rebinda
 
 template <class Real>
 std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
-                                                               const Agreement& agreement,
+                                                               const DataSchema& schema,
                                                                SharedSamples samples) {
   const bool has_data = spec.kind().needs_data();
   if (has_data && samples.clients() != spec.clients)
     throw std::logic_error("make_population: the samples are of another number of clients");
   if (samples.made.part)
     return std::make_unique<ClientObjectivesOf<Real, MadeOracle<Real>>>(
-        MadeOracle<Real>(spec, agreement, std::make_shared<const SharedSamples>(std::move(samples))));
+        MadeOracle<Real>(spec, schema, std::make_shared<const SharedSamples>(std::move(samples))));
   return std::visit(
       [&]<class Kind>(const Kind& kind) -> std::unique_ptr<ClientObjectives<Real>> {
         if constexpr (HasClientObjectives<Kind>) {
-          return kind.template client_objectives<Real>(agreement, std::move(samples), spec);
+          return kind.template client_objectives<Real>(schema, std::move(samples), spec);
         } else {
           std::vector<std::unique_ptr<Oracle<Real>>> oracles;
           for (std::uint32_t client = 0; client < spec.clients; ++client)
             oracles.push_back(kind.template oracle<Real>(
-                agreement, has_data ? samples.part(client) : ClientDataset{}, client, spec));
+                schema, has_data ? samples.part(client) : ClientDataset{}, client, spec));
           return std::make_unique<OracleList<Real>>(std::move(oracles));
         }
       },
       spec.problem);
 }
 
-template std::unique_ptr<ClientObjectives<float>> make_client_objectives(const ProblemSpec&, const Agreement&,
-                                                                         SharedSamples);
+template std::unique_ptr<ClientObjectives<float>> make_client_objectives(const ProblemSpec&,
+                                                                         const DataSchema&, SharedSamples);
 template std::unique_ptr<ClientObjectives<double>> make_client_objectives(const ProblemSpec&,
-                                                                          const Agreement&, SharedSamples);
+                                                                          const DataSchema&, SharedSamples);
 
-ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement,
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& schema,
                                    const ClientDataset& part, std::uint32_t client) {
   return with_constants<ClientSmoothness>(
-      spec, [&](const auto& kind) { return kind.client_smoothness(agreement, part, client, spec); });
+      spec, [&](const auto& kind) { return kind.client_smoothness(schema, part, client, spec); });
 }
 
-Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement,
-                      std::span<const ClientDataset> parts, std::span<const double> weights,
-                      const Turns& turns) {
+Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
+                      std::span<const double> weights, const Turns& turns) {
   if (!weights.empty() && weights.size() != spec.clients)
     throw std::logic_error("smoothness: one weight per client");
   if (spec.kind().needs_data() && turns.all_clients(parts.size()) != spec.clients)
     throw std::logic_error("smoothness: one part per client");
   return with_constants<Smoothness>(
-      spec, [&](const auto& kind) { return kind.smoothness(agreement, parts, weights, spec, turns); });
+      spec, [&](const auto& kind) { return kind.smoothness(schema, parts, weights, spec, turns); });
 }
 
 bool has_minimum(const Problem& problem) {

@@ -74,52 +74,51 @@ struct ProblemSpec : AllClients {
 
 // What follows from all samples together. Labels are left out for kinds that take them as numbers. The
 // alphabet is that of whole files, so that d does not depend on how they are split.
-Agreement agreement_of(const SharedSamples& samples, const ProblemSpec& spec);
+DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec);
 
 // Throws DataError (one line) when labels, letters or shapes do not fit the problem, e.g. logistic with three
 // labels.
-void check_agreement(const ProblemSpec& spec, const Agreement& agreement);
+void check_schema(const ProblemSpec& spec, const DataSchema& schema);
 
 // Of what a client of this precision keeps for the way back through a network. Throws ConfigError
 // ("problem.activation_budget") where it is less than any client can compute in. A warning where
-// problem.activations saves nothing; else, and without a network, "". REQUIRES: check_agreement passed.
+// problem.activations saves nothing; else, and without a network, "". REQUIRES: check_schema passed.
 template <class Real>
-std::string check_activations(const ProblemSpec& spec, const Agreement& agreement);
+std::string check_activations(const ProblemSpec& spec, const DataSchema& schema);
 
-// Whether RandomPaths (engine/oracle.h) change the gradients of its clients. REQUIRES: check_agreement
+// Whether RandomPaths (engine/oracle.h) change the gradients of its clients. REQUIRES: check_schema
 // passed.
-bool has_random_paths(const ProblemSpec& spec, const Agreement& agreement);
+bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema);
 
 // d, the length of x.
-std::size_t model_dim(const ProblemSpec& spec, const Agreement& agreement);
+std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema);
 
 // x0 = "model": the problem's own start, shape (d); a function of spec.seed (networks: scaled random weights;
 // quadratic: sqrt(d) e_1; otherwise zeros).
-std::vector<double> model_start(const ProblemSpec& spec, const Agreement& agreement);
+std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema);
 
-// `client` in [0, spec.clients). The oracle copies what it needs from the part. REQUIRES: check_agreement
+// `client` in [0, spec.clients). The oracle copies what it needs from the part. REQUIRES: check_schema
 // passed.
 template <class Real>
-std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const Agreement& agreement,
+std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
                                           const ClientDataset& part, std::uint32_t client);
 
 // The functions of all clients: each is what make_oracle() gives, bit for bit. REQUIRES: the same, and
 // samples.clients() == spec.clients (kinds without data ignore the samples).
 template <class Real>
 std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
-                                                               const Agreement& agreement,
+                                                               const DataSchema& schema,
                                                                SharedSamples samples);
 
 // The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
-ClientSmoothness client_smoothness(const ProblemSpec& spec, const Agreement& agreement,
+ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& schema,
                                    const ClientDataset& part, std::uint32_t client);
 
 // The constants of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness;
 // parts.size() == spec.clients, or, where processes share them, those of this one (kinds without data ignore
 // the parts).
-Smoothness smoothness(const ProblemSpec& spec, const Agreement& agreement,
-                      std::span<const ClientDataset> parts, std::span<const double> weights,
-                      const Turns& turns = {});
+Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
+                      std::span<const double> weights, const Turns& turns = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
 // has_smoothness.

@@ -38,22 +38,22 @@ struct Quadratic {
         "standard deviation of each entry of the gradient of one sample (`batch`); full gradients have none");
   }
   void check() const {}
-  void check(const Agreement& agreement) const;
-  std::size_t dim(const Agreement&) const { return shape.dim; }
-  std::vector<double> start(const Agreement& agreement, std::uint64_t seed) const;  // sqrt(d) e_1
+  void check(const DataSchema& schema) const;
+  std::size_t dim(const DataSchema&) const { return shape.dim; }
+  std::vector<double> start(const DataSchema& schema, std::uint64_t seed) const;  // sqrt(d) e_1
   template <class Real>
-  std::unique_ptr<ClientObjectives<Real>> client_objectives(const Agreement&, const SharedSamples&,
+  std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema&, const SharedSamples&,
                                                             const AllClients& all) const {
     using Oracle = QuadraticOracle<Real>;
     return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
         Oracle(std::make_shared<const QuadraticFamily>(family(all))));
   }
 
-  ClientSmoothness client_smoothness(const Agreement&, const ClientDataset&, std::uint32_t client,
+  ClientSmoothness client_smoothness(const DataSchema&, const ClientDataset&, std::uint32_t client,
                                      const AllClients& all) const {
     return family(all).client(client);
   }
-  Smoothness smoothness(const Agreement&, std::span<const ClientDataset>, std::span<const double> weights,
+  Smoothness smoothness(const DataSchema&, std::span<const ClientDataset>, std::span<const double> weights,
                         const AllClients& all, const Turns&) const {
     return family(all).total(weights);
   }

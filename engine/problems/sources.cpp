@@ -63,12 +63,12 @@ void RowsData::check() const {
     throw ConfigError("problem.classes", "classes must be 0 (real labels) or 2 or more, not 1");
 }
 
-std::size_t RowsData::features(const Agreement& agreement) const {
-  if (dim > 0 && dim < agreement.columns) {
+std::size_t RowsData::features(const DataSchema& schema) const {
+  if (dim > 0 && dim < schema.columns) {
     throw DataError("problem.dim = " + std::to_string(dim) + " but the data has " +
-                    std::to_string(agreement.columns) + " features; raise problem.dim or leave it out");
+                    std::to_string(schema.columns) + " features; raise problem.dim or leave it out");
   }
-  const std::size_t count = dim > 0 ? dim : agreement.columns;
+  const std::size_t count = dim > 0 ? dim : schema.columns;
   if (count == 0) throw DataError("the data has no features; set problem.dim if all of them are 0");
   return count;
 }

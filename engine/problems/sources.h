@@ -63,7 +63,7 @@ struct RowsData : SampleSource {
   void check() const;  // throws ConfigError
 
   // Number of features. Throws DataError when the data have more, or none.
-  std::size_t features(const Agreement& agreement) const;
+  std::size_t features(const DataSchema& schema) const;
 };
 
 // "5: 1, 2, ...", for messages.

@@ -54,14 +54,14 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
 std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   const ProblemSpec spec = problem_spec(e);
   SharedSamples data = load_samples(e, base);
-  const Agreement agreement = agreement_of(data, spec);
-  check_agreement(spec, agreement);
+  const DataSchema schema = schema_of(data, spec);
+  check_schema(spec, schema);
   if (data.made.part) return std::nullopt;  // rows that are not stored
   std::vector<std::uint64_t> samples;
   for (std::uint32_t i = 0; i < data.clients(); ++i) samples.push_back(data.train_count(i));
   const std::vector<double> weights = client_weights(e, samples);
-  const std::size_t d = model_dim(spec, agreement);
-  const auto functions = make_client_objectives<double>(spec, agreement, data);
+  const std::size_t d = model_dim(spec, schema);
+  const auto functions = make_client_objectives<double>(spec, schema, data);
   MeanFunction f(*functions, weights);
   const bool keeps = std::holds_alternative<LeastSquares>(e.problem);
   const std::size_t triangles = keeps ? data.clients() + std::size_t{2} : 3;
@@ -69,7 +69,7 @@ std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
     return newton_minimum(f);
   const double mu = known_convexity(spec);
   if (!(mu > 0)) return std::nullopt;
-  return accelerated_minimum(f, smoothness(spec, agreement, data.all_parts(), weights).L, mu);
+  return accelerated_minimum(f, smoothness(spec, schema, data.all_parts(), weights).L, mu);
 }
 
 const LinearModel* linear_model(const Problem& problem) {

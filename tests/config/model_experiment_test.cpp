@@ -26,19 +26,19 @@ ProblemSpec spec_of(const std::string& kind, const std::string& keys = "") {
   return problem_spec(parse(file_of(kind, keys)).experiment);
 }
 
-Agreement letters(std::size_t count) {
-  Agreement agreement;
-  for (std::size_t k = 0; k < count; ++k) agreement.alphabet += static_cast<char>('0' + k);
-  return agreement;
+DataSchema letters(std::size_t count) {
+  DataSchema schema;
+  for (std::size_t k = 0; k < count; ++k) schema.alphabet += static_cast<char>('0' + k);
+  return schema;
 }
-Agreement images(std::size_t features) {
+DataSchema images(std::size_t features) {
   return {.columns = features, .labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
 }
 
-// The error of check_agreement; empty when there is none.
-std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
+// The error of check_schema; empty when there is none.
+std::string complaint(const ProblemSpec& spec, const DataSchema& schema) {
   try {
-    check_agreement(spec, agreement);
+    check_schema(spec, schema);
   } catch (const DataError& error) {
     return error.what();
   }

@@ -70,10 +70,10 @@ TEST(StartPoint, NormalHasTheDimensionOfEveryKind) {
                 "[algorithm]\nname = \"gd\"\nstep_size = 1\n[run]\nx0 = \"normal\"\n",
             "t.toml")
             .experiment;
-    const Agreement agreement =
-        text ? Agreement{.alphabet = "ab"} : Agreement{.columns = 64, .labels = {0, 1}};
-    const auto x = start_point(e, agreement, ".");
-    EXPECT_EQ(x.size(), model_dim(problem_spec(e), agreement));
+    const DataSchema schema =
+        text ? DataSchema{.alphabet = "ab"} : DataSchema{.columns = 64, .labels = {0, 1}};
+    const auto x = start_point(e, schema, ".");
+    EXPECT_EQ(x.size(), model_dim(problem_spec(e), schema));
     EXPECT_EQ(std::count(x.begin(), x.end(), 0.0), 0);
   }
 }

@@ -28,7 +28,7 @@ DataForm form_of(const std::string& kind) {
 }
 
 // Six samples for each kind: images of 6 x 6, or text.
-Agreement agreement_for(const std::string& kind) {
+DataSchema schema_for(const std::string& kind) {
   if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
   return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};
 }
@@ -39,15 +39,15 @@ ClientDataset part_for(const std::string& kind) {
   } else if (kind == "char_mlp") {
     part.train_text = list_of_names("ab\nca", "text", 4);
   } else {
-    part.train = random_data(6, agreement_for(kind).columns, 0.7, {0, 1});
+    part.train = random_data(6, schema_for(kind).columns, 0.7, {0, 1});
   }
   return part;
 }
 
-// The error of check_agreement, "" when there is none.
-std::string complaint(const ProblemSpec& spec, const Agreement& agreement) {
+// The error of check_schema, "" when there is none.
+std::string complaint(const ProblemSpec& spec, const DataSchema& schema) {
   try {
-    check_agreement(spec, agreement);
+    check_schema(spec, schema);
   } catch (const DataError& error) {
     return error.what();
   }
@@ -65,21 +65,21 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
     names.insert(kind.name);
     const std::string name(kind.name);
     const ProblemSpec spec = spec_of(name);
-    const Agreement agreement = agreement_for(name);
+    const DataSchema schema = schema_for(name);
     const ClientDataset part = part_for(name);
-    EXPECT_EQ(complaint(spec, agreement), "");
-    const auto wide = make_oracle<double>(spec, agreement, part, 0);
-    const auto narrow = make_oracle<float>(spec, agreement, part, 0);
-    EXPECT_EQ(wide->dim(), model_dim(spec, agreement));
+    EXPECT_EQ(complaint(spec, schema), "");
+    const auto wide = make_oracle<double>(spec, schema, part, 0);
+    const auto narrow = make_oracle<float>(spec, schema, part, 0);
+    EXPECT_EQ(wide->dim(), model_dim(spec, schema));
     EXPECT_EQ(wide->sample_count(), kind.needs_data() ? 6u : 1u);
-    const std::vector<double> start = model_start(spec, agreement);
+    const std::vector<double> start = model_start(spec, schema);
     ASSERT_EQ(start.size(), wide->dim());
     expect_float_agrees(*narrow, *wide, start);
     EXPECT_FALSE(wide->score(start).has_value()) << "no test samples";
     if (kind.has_smoothness) {
-      EXPECT_GT(client_smoothness(spec, agreement, part, 0).L_i, 0);
+      EXPECT_GT(client_smoothness(spec, schema, part, 0).L_i, 0);
     } else {
-      EXPECT_THROW(client_smoothness(spec, agreement, part, 0), std::logic_error);
+      EXPECT_THROW(client_smoothness(spec, schema, part, 0), std::logic_error);
     }
   }
   EXPECT_EQ(names, (std::set<std::string_view>{"quadratic", "least_squares", "logistic", "mlp", "char_mlp",
@@ -91,17 +91,17 @@ TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
     if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8};
-    const Agreement agreement = agreement_for(name);
+    const DataSchema schema = schema_for(name);
     const ClientDataset part = part_for(name);
-    const auto exact = make_oracle<double>(spec, agreement, part, 0);
+    const auto exact = make_oracle<double>(spec, schema, part, 0);
     std::visit(
         [](auto& problem) {
           if constexpr (requires { problem.activations; })
             problem.activations.kept = KeptActivations::kBFloat16;
         },
         spec.problem);
-    const auto kept = make_oracle<double>(spec, agreement, part, 0);
-    const std::vector<double> x = model_start(spec, agreement);
+    const auto kept = make_oracle<double>(spec, schema, part, 0);
+    const std::vector<double> x = model_start(spec, schema);
     std::vector<double> g(x.size()), g_kept(x.size());
     EXPECT_EQ(kept->loss_and_gradient(x, {}, g_kept), exact->loss_and_gradient(x, {}, g));
     EXPECT_NE(g_kept, g);
@@ -114,7 +114,7 @@ TEST(Problem, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
     if (auto* mlp = std::get_if<Mlp>(&spec.problem)) mlp->shape.hidden = {8, 8, 8, 8};
-    const Agreement agreement = agreement_for(name);
+    const DataSchema schema = schema_for(name);
     const ClientDataset part = part_for(name);
     const auto oracle_within = [&](ActivationBudget budget) {
       std::visit(
@@ -122,9 +122,9 @@ TEST(Problem, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
             if constexpr (requires { problem.activations; }) problem.activations.budget = budget;
           },
           spec.problem);
-      return make_oracle<double>(spec, agreement, part, 0);
+      return make_oracle<double>(spec, schema, part, 0);
     };
-    const std::vector<double> x = model_start(spec, agreement);
+    const std::vector<double> x = model_start(spec, schema);
     std::vector<double> g(x.size()), fitted(x.size());
     const double loss = oracle_within({})->loss_and_gradient(x, {}, g);
     std::string least;
@@ -175,24 +175,24 @@ void expect_client_objectives_of_parts(const std::string& name) {
   ProblemSpec spec = spec_of(name);
   spec.clients = 3;
   if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
-  const Agreement agreement = agreement_for(name);
+  const DataSchema schema = schema_for(name);
   std::vector<ClientDataset> parts(spec.kind().needs_data() ? 3 : 0, part_for(name));
   if (spec.kind().data == DataForm::kRows) {
-    parts[2].train = random_data(7, agreement.columns, 0.7, {0, 1}, 9);
-    parts[1].test = random_data(4, agreement.columns, 0.5, {0, 1}, 8);
+    parts[2].train = random_data(7, schema.columns, 0.7, {0, 1}, 9);
+    parts[1].test = random_data(4, schema.columns, 0.5, {0, 1}, 8);
   }
-  const auto clients = make_client_objectives<Real>(spec, agreement, parts);
+  const auto clients = make_client_objectives<Real>(spec, schema, parts);
   ASSERT_EQ(clients->clients(), 3u);
-  const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
+  const std::vector<double> x = random_point(model_dim(spec, schema), 0.3);
   auto one = clients->oracle(), other = clients->oracle();
   one->bind(2);
   for (const std::uint32_t c : {1u, 0u, 2u, 1u}) {
-    const auto own = make_oracle<Real>(spec, agreement, parts.empty() ? ClientDataset{} : parts[c], c);
+    const auto own = make_oracle<Real>(spec, schema, parts.empty() ? ClientDataset{} : parts[c], c);
     other->bind(c);
     EXPECT_EQ(clients->sample_count(c), own->sample_count());
     expect_equal_oracles<Real>(*other, *own, x);
   }
-  const auto last = make_oracle<Real>(spec, agreement, parts.empty() ? ClientDataset{} : parts[2], 2);
+  const auto last = make_oracle<Real>(spec, schema, parts.empty() ? ClientDataset{} : parts[2], 2);
   expect_equal_oracles<Real>(*one, *last, x);  // it stayed where it was
 }
 
@@ -205,7 +205,7 @@ TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
     ProblemSpec spec = spec_of(std::string(kind.name));
     spec.clients = 3;
     const std::vector<ClientDataset> parts(2, part_for(std::string(kind.name)));
-    EXPECT_THROW(make_client_objectives<double>(spec, agreement_for(std::string(kind.name)), parts),
+    EXPECT_THROW(make_client_objectives<double>(spec, schema_for(std::string(kind.name)), parts),
                  std::logic_error);
   }
 }
@@ -215,27 +215,27 @@ TEST(Problem, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
     spec.clients = 9;
-    const Agreement agreement = agreement_for(name);
+    const DataSchema schema = schema_for(name);
     SharedSamples samples(part_for(name));
     const std::size_t total = samples.train_count(0);
     samples.train_shares = Shares::drawn(9, total, static_cast<std::uint32_t>(total / 2), 5);
     samples.test_shares = Shares::equal(9, samples.part(0).test_count());
-    const auto clients = make_client_objectives<double>(spec, agreement, samples);
-    const std::vector<double> x = random_point(model_dim(spec, agreement), 0.3);
+    const auto clients = make_client_objectives<double>(spec, schema, samples);
+    const std::vector<double> x = random_point(model_dim(spec, schema), 0.3);
     const auto oracle = clients->oracle();
     for (const std::uint32_t c : {8u, 0u, 3u}) {
       oracle->bind(c);
-      const auto own = make_oracle<double>(spec, agreement, samples.part(c), c);
+      const auto own = make_oracle<double>(spec, schema, samples.part(c), c);
       expect_equal_oracles<double>(*oracle, *own, x);
     }
   }
 }
 
 TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
-  const Agreement agreement{.columns = 3, .labels = {0, 1}};
-  EXPECT_EQ(model_start(spec_of("logistic"), agreement), std::vector<double>(3));
-  EXPECT_EQ(model_start(spec_of("least_squares"), agreement), std::vector<double>(3));
-  EXPECT_EQ(model_start(spec_of("quadratic"), agreement), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
+  const DataSchema schema{.columns = 3, .labels = {0, 1}};
+  EXPECT_EQ(model_start(spec_of("logistic"), schema), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("least_squares"), schema), std::vector<double>(3));
+  EXPECT_EQ(model_start(spec_of("quadratic"), schema), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
 }
 
 TEST(Problem, LogisticSaysWhichLabelsItFound) {
@@ -248,21 +248,21 @@ TEST(Problem, LogisticSaysWhichLabelsItFound) {
 }
 
 TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
-  const Agreement agreement{.columns = 4, .labels = {0, 1}};
+  const DataSchema schema{.columns = 4, .labels = {0, 1}};
   EXPECT_THROW(problem_of("logstic"), ConfigError);
   EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 0, .labels = {0, 1}}), "no features"));
 
   ProblemSpec spec = spec_of("logistic");
   LinearModel& model = linear_model(spec);
   model.rows.dim = 3;
-  EXPECT_TRUE(mentions(complaint(spec, agreement), "problem.dim = 3"));
+  EXPECT_TRUE(mentions(complaint(spec, schema), "problem.dim = 3"));
   model.rows.dim = 9;
-  EXPECT_EQ(complaint(spec, agreement), "");
-  EXPECT_EQ(model_dim(spec, agreement), 9u);
+  EXPECT_EQ(complaint(spec, schema), "");
+  EXPECT_EQ(model_dim(spec, schema), 9u);
   model.lambda = -1;
-  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+  EXPECT_TRUE(mentions(complaint(spec, schema), "lambda"));
   model.lambda = std::nan("");
-  EXPECT_TRUE(mentions(complaint(spec, agreement), "lambda"));
+  EXPECT_TRUE(mentions(complaint(spec, schema), "lambda"));
 
   ProblemSpec quadratic = spec_of("quadratic");
   QuadraticShape& shape = std::get<Quadratic>(quadratic.problem).shape;
@@ -274,17 +274,17 @@ TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
   ProblemSpec mlp = spec_of("mlp");
   std::vector<std::uint32_t>& hidden = std::get<Mlp>(mlp.problem).shape.hidden;
   hidden = {8, 0};
-  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 0"));
+  EXPECT_TRUE(mentions(complaint(mlp, schema), "width 0"));
   hidden = {4'000'000'000, 4'000'000'000};
-  EXPECT_TRUE(mentions(complaint(mlp, agreement), "width 4000000000"));
+  EXPECT_TRUE(mentions(complaint(mlp, schema), "width 4000000000"));
   hidden = {1'000'000, 1'000'000};
-  EXPECT_TRUE(mentions(complaint(mlp, agreement), "parameters"));
+  EXPECT_TRUE(mentions(complaint(mlp, schema), "parameters"));
   hidden = {};
   EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
 }
 
 TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
-  const Agreement agreement{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
+  const DataSchema schema{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
   ClientDataset written = part;
   for (Dataset* data : {&written.train, &written.test}) {
@@ -297,9 +297,9 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
     ProblemSpec spec = spec_of(kind);
     const auto want = make_oracle<double>(spec, wider, written, 0);
     linear_model(spec).bias = true;
-    EXPECT_EQ(model_dim(spec, agreement), 5u);
-    EXPECT_EQ(model_start(spec, agreement).size(), 5u);
-    const auto got = make_oracle<double>(spec, agreement, part, 0);
+    EXPECT_EQ(model_dim(spec, schema), 5u);
+    EXPECT_EQ(model_start(spec, schema).size(), 5u);
+    const auto got = make_oracle<double>(spec, schema, part, 0);
     EXPECT_EQ(evaluate(*got, x).loss, evaluate(*want, x).loss);
     EXPECT_EQ(evaluate(*got, x).gradient, evaluate(*want, x).gradient);
     const auto score = got->score(x), wanted = want->score(x);
@@ -309,10 +309,10 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
     }
     // A feature that the model does not have must not become the bias.
     const ClientDataset wide{random_data(6, 5, 1, {0, 1}), {}};
-    EXPECT_THROW(make_oracle<double>(spec, agreement, wide, 0), DataError);
+    EXPECT_THROW(make_oracle<double>(spec, schema, wide, 0), DataError);
     // Behind all features that problem.dim names.
     linear_model(spec).rows.dim = 9;
-    const auto spread = make_oracle<double>(spec, agreement, part, 0);
+    const auto spread = make_oracle<double>(spec, schema, part, 0);
     std::vector<double> far(10);
     std::copy(x.begin(), x.begin() + 4, far.begin());
     far[9] = x[4];
@@ -321,10 +321,10 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
 }
 
 TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
-  const Agreement agreement{.columns = 3, .labels = {0, 1}};
+  const DataSchema schema{.columns = 3, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
   for (const char* kind : {"logistic", "mlp"}) {
-    EXPECT_THROW(make_oracle<double>(spec_of(kind), agreement, part, 0), DataError) << kind;
+    EXPECT_THROW(make_oracle<double>(spec_of(kind), schema, part, 0), DataError) << kind;
   }
 }
 

@@ -21,7 +21,7 @@ constexpr std::size_t kColumns = 7;
 // A problem and the data of its clients.
 struct Federated {
   ProblemSpec spec = {};
-  Agreement agreement{.columns = kColumns, .labels = {0, 1}};
+  DataSchema schema{.columns = kColumns, .labels = {0, 1}};
   std::vector<ClientDataset> parts;
 };
 
@@ -102,7 +102,7 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
     return *std::find_if(spectrum.begin(), spectrum.end(), [](double v) { return v > 1e-10; });
   };
   for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
-    const Smoothness got = smoothness(p.spec, p.agreement, p.parts, weights);
+    const Smoothness got = smoothness(p.spec, p.schema, p.parts, weights);
     const std::vector<double> w = weights.empty() ? std::vector<double>(3, 1.0 / 3) : weights;
     const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, w));
     EXPECT_NEAR(got.L, c.curvature * spectrum.back() + ridge, 1e-12 * got.L);
@@ -113,7 +113,7 @@ TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
     ASSERT_EQ(got.L_i.size(), 3u);
     for (std::uint32_t i = 0; i < 3; ++i) {
       const auto own = jacobi_eigenvalues(naive_gram({p.parts[i]}, {1}));
-      const ClientSmoothness client = client_smoothness(p.spec, p.agreement, p.parts[i], i);
+      const ClientSmoothness client = client_smoothness(p.spec, p.schema, p.parts[i], i);
       EXPECT_NEAR(client.L_i, c.curvature * own.back() + ridge, 1e-12 * client.L_i);
       EXPECT_NEAR(client.mu_i, mu_of(own), 1e-12);
       EXPECT_EQ(client.L_i, got.L_i[i]);
@@ -125,8 +125,8 @@ TEST_P(Constants, BoundTheQuotientsOfGradients) {
   const SmoothnessCase& c = GetParam();
   const Federated p = c.problem();
   for (std::uint32_t i = 0; i < 3; ++i) {
-    const auto oracle = make_oracle<double>(p.spec, p.agreement, p.parts[i], i);
-    const ClientSmoothness constants = client_smoothness(p.spec, p.agreement, p.parts[i], i);
+    const auto oracle = make_oracle<double>(p.spec, p.schema, p.parts[i], i);
+    const ClientSmoothness constants = client_smoothness(p.spec, p.schema, p.parts[i], i);
     double largest = 0;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
       const auto x = random_point(kColumns, 0.3, 2 * seed), y = random_point(kColumns, 0.3, 2 * seed + 1);
@@ -154,18 +154,18 @@ TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
     double square = 0, own_largest = 0;
     for (std::uint32_t r = 0; r < rows; ++r) {
       const ClientDataset one{select_rows(p.parts[i].train, std::vector<std::uint32_t>{r}), {}};
-      const double L_ij = client_smoothness(p.spec, p.agreement, one, i).L_i;
+      const double L_ij = client_smoothness(p.spec, p.schema, one, i).L_i;
       square += L_ij * L_ij / static_cast<double>(rows);
       own_largest = std::max(own_largest, L_ij);
     }
-    const ClientSmoothness client = client_smoothness(p.spec, p.agreement, p.parts[i], i);
+    const ClientSmoothness client = client_smoothness(p.spec, p.schema, p.parts[i], i);
     EXPECT_NEAR(client.L_s, std::sqrt(square), 1e-12 * client.L_s);
     EXPECT_NEAR(client.L_sample_max, own_largest, 1e-12 * own_largest);
     EXPECT_GE(client.L_s, client.L_i * (1 - 1e-12));
     mean_square += weights[i] * square;
     largest = std::max(largest, own_largest);
   }
-  const Smoothness total = smoothness(p.spec, p.agreement, p.parts, weights);
+  const Smoothness total = smoothness(p.spec, p.schema, p.parts, weights);
   EXPECT_NEAR(total.L_s, std::sqrt(mean_square), 1e-12 * total.L_s);
   EXPECT_NEAR(total.L_sample_max, largest, 1e-12 * largest);
 }
@@ -195,7 +195,7 @@ TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreCo
   const SmoothnessCase& c = GetParam();
   const Federated p = c.problem();
   for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
-    const Smoothness got = smoothness(p.spec, p.agreement, p.parts, weights);
+    const Smoothness got = smoothness(p.spec, p.schema, p.parts, weights);
     const std::string kind = c.kind;
     ASSERT_EQ(got.L_pm.has_value(), kind == "least_squares");
     ASSERT_EQ(got.L_plus.has_value(), kind == "least_squares" && c.regularizer != Regularizer::kNonconvex);
@@ -216,11 +216,11 @@ TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreCo
 TEST(Smoothness, EqualClientsHaveNoHessianVariance) {
   Federated p = federated("least_squares", Regularizer::kNone, 0, {20, 20});
   p.parts[1] = p.parts[0];
-  const Smoothness got = smoothness(p.spec, p.agreement, p.parts, std::vector<double>{0.3, 0.7});
+  const Smoothness got = smoothness(p.spec, p.schema, p.parts, std::vector<double>{0.3, 0.7});
   EXPECT_LE(got.L_pm.value(), 1e-6 * got.L);
   EXPECT_NEAR(got.L_plus.value(), got.L, 1e-12 * got.L);
   Federated alone = federated("least_squares", Regularizer::kNone, 0, {20});
-  EXPECT_EQ(smoothness(alone.spec, alone.agreement, alone.parts, {}).L_pm, 0.0);
+  EXPECT_EQ(smoothness(alone.spec, alone.schema, alone.parts, {}).L_pm, 0.0);
 }
 
 TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
@@ -228,40 +228,40 @@ TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
     Federated biased = federated(kind, Regularizer::kL2, 0.1);
     Federated written = biased;
     linear_model(biased.spec).bias = true;
-    written.agreement.columns = kColumns + 1;
+    written.schema.columns = kColumns + 1;
     for (ClientDataset& part : written.parts) {
       DenseRows rows = dense_rows(part.train);
       for (auto& row : rows) row.push_back(1);
       part.train = sparse_data(rows, part.train.label, kColumns + 1);
     }
-    const Smoothness got = smoothness(biased.spec, biased.agreement, biased.parts, {});
-    const Smoothness want = smoothness(written.spec, written.agreement, written.parts, {});
+    const Smoothness got = smoothness(biased.spec, biased.schema, biased.parts, {});
+    const Smoothness want = smoothness(written.spec, written.schema, written.parts, {});
     EXPECT_EQ(got.L, want.L);
     EXPECT_EQ(got.L_i, want.L_i);
     EXPECT_EQ(got.mu, want.mu);
     EXPECT_EQ(got.L_s, want.L_s);
-    EXPECT_EQ(client_smoothness(biased.spec, biased.agreement, biased.parts[1], 1).L_i, want.L_i[1]);
+    EXPECT_EQ(client_smoothness(biased.spec, biased.schema, biased.parts[1], 1).L_i, want.L_i[1]);
   }
 }
 
 TEST(Smoothness, DegenerateDataHasTheConstantsOfItsFormula) {
   Federated p = federated("least_squares", Regularizer::kNone, 0, {1});
   p.parts[0].train = sparse_data({{3, 0, 4, 0, 0, 0, 0}}, {1}, kColumns);  // one row: rank 1
-  Smoothness one_row = smoothness(p.spec, p.agreement, p.parts, {});
+  Smoothness one_row = smoothness(p.spec, p.schema, p.parts, {});
   EXPECT_NEAR(one_row.L, 25, 1e-12 * 25);
   EXPECT_NEAR(one_row.mu, 25, 1e-12 * 25);
   linear_model(p.spec).regularizer = Regularizer::kL2;
   linear_model(p.spec).lambda = 0.5;
-  EXPECT_DOUBLE_EQ(smoothness(p.spec, p.agreement, p.parts, {}).mu, 0.5);
+  EXPECT_DOUBLE_EQ(smoothness(p.spec, p.schema, p.parts, {}).mu, 0.5);
 
   linear_model(p.spec).lambda = 0;
   p.parts[0].train = sparse_data({{}, {}}, {1, 2}, kColumns);  // all features 0
-  const Smoothness zero = smoothness(p.spec, p.agreement, p.parts, {});
+  const Smoothness zero = smoothness(p.spec, p.schema, p.parts, {});
   EXPECT_EQ(zero.L, 0);
   EXPECT_EQ(zero.mu, 0);
 
   p.parts[0].train = sparse_data({}, {}, kColumns);
-  EXPECT_THROW(smoothness(p.spec, p.agreement, p.parts, {}), DataError);
+  EXPECT_THROW(smoothness(p.spec, p.schema, p.parts, {}), DataError);
 }
 
 TEST(Smoothness, RefusesFeaturesWhoseSquaresAreTooLargeAndNamesThem) {
@@ -273,12 +273,12 @@ TEST(Smoothness, RefusesFeaturesWhoseSquaresAreTooLargeAndNamesThem) {
           std::string("client 1: feature number 3 of its sample 2 is ") +
           (large > 0 ? "1e+80" : "-1.7e+308") +
           ", too large for the smoothness constants that theory needs; scale the features";
-      EXPECT_EQ(data_error([&] { (void)smoothness(p.spec, p.agreement, p.parts, {}); }), error);
-      EXPECT_EQ(data_error([&] { (void)client_smoothness(p.spec, p.agreement, p.parts[1], 1); }), error);
+      EXPECT_EQ(data_error([&] { (void)smoothness(p.spec, p.schema, p.parts, {}); }), error);
+      EXPECT_EQ(data_error([&] { (void)client_smoothness(p.spec, p.schema, p.parts[1], 1); }), error);
     }
   Federated p = federated("logistic", Regularizer::kL2, 0.1, {1});
   p.parts[0].train = sparse_data({{1e74, 0, 0, 0, 0, 0, 0}}, {1}, kColumns);
-  const Smoothness s = smoothness(p.spec, p.agreement, p.parts, {});
+  const Smoothness s = smoothness(p.spec, p.schema, p.parts, {});
   EXPECT_NEAR(s.L, 0.25e148, 1e136);
   EXPECT_NEAR(s.L_s, 0.25e148, 1e136);
 }
@@ -289,7 +289,7 @@ TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
   p.parts[1].train = select_rows(p.parts[0].train, std::vector<std::uint32_t>{2});
   const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, {0.5, 0.5}));
   const double smallest = *std::find_if(spectrum.begin(), spectrum.end(), [](double v) { return v > 1e-10; });
-  EXPECT_NEAR(smoothness(p.spec, p.agreement, p.parts, {}).mu, smallest, 1e-12 * smallest);
+  EXPECT_NEAR(smoothness(p.spec, p.schema, p.parts, {}).mu, smallest, 1e-12 * smallest);
 }
 
 TEST(Smoothness, DenseRowsGiveTheSameGramMatrixAsSparseOnes) {
@@ -297,7 +297,7 @@ TEST(Smoothness, DenseRowsGiveTheSameGramMatrixAsSparseOnes) {
   Federated p = federated("least_squares", Regularizer::kNone, 0, {53});
   p.parts[0].train = random_data(53, kColumns, 1.1, {});
   const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, {1}));
-  const Smoothness got = smoothness(p.spec, p.agreement, p.parts, {});
+  const Smoothness got = smoothness(p.spec, p.schema, p.parts, {});
   EXPECT_NEAR(got.mu, spectrum.front(), 1e-12 * spectrum.front());
   EXPECT_NEAR(got.L, spectrum.back(), 1e-12 * spectrum.back());
 }
@@ -330,10 +330,9 @@ TEST(Smoothness, UnknownVariancesAreBoundedByTheNextLargerConstant) {
 TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   const Federated p = federated("logistic", Regularizer::kL2, 0.1);
   std::vector<ClientSmoothness> clients;
-  for (std::uint32_t i = 0; i < 3; ++i)
-    clients.push_back(client_smoothness(p.spec, p.agreement, p.parts[i], i));
+  for (std::uint32_t i = 0; i < 3; ++i) clients.push_back(client_smoothness(p.spec, p.schema, p.parts[i], i));
   const Smoothness estimate = smoothness_from_clients(p.spec, clients);
-  const Smoothness exact = smoothness(p.spec, p.agreement, p.parts, {});
+  const Smoothness exact = smoothness(p.spec, p.schema, p.parts, {});
   EXPECT_FALSE(estimate.exact);
   EXPECT_EQ(estimate.L, exact.L_avg());
   EXPECT_GE(estimate.L, exact.L);
@@ -346,15 +345,15 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   const Smoothness weighted = smoothness_from_clients(p.spec, clients, weights);
   EXPECT_DOUBLE_EQ(weighted.L, 0.5 * clients[0].L_i + 0.25 * clients[1].L_i + 0.25 * clients[2].L_i);
   EXPECT_EQ(weighted.weights, weights);
-  EXPECT_EQ(weighted.mu, smoothness(p.spec, p.agreement, p.parts, weights).mu);
-  EXPECT_EQ(weighted.L_s, smoothness(p.spec, p.agreement, p.parts, weights).L_s);
+  EXPECT_EQ(weighted.mu, smoothness(p.spec, p.schema, p.parts, weights).mu);
+  EXPECT_EQ(weighted.L_s, smoothness(p.spec, p.schema, p.parts, weights).L_s);
 }
 
 TEST(Smoothness, WhatIsKnownOfMuBeforeTheDataIsABoundFromBelow) {
   for (const char* kind : {"logistic", "least_squares"}) {
     const Federated ridge = federated(kind, Regularizer::kL2, 0.1);
     EXPECT_EQ(known_convexity(ridge.spec), 0.1);
-    EXPECT_GE(smoothness(ridge.spec, ridge.agreement, ridge.parts, {}).mu * (1 + 1e-14), 0.1);
+    EXPECT_GE(smoothness(ridge.spec, ridge.schema, ridge.parts, {}).mu * (1 + 1e-14), 0.1);
     EXPECT_EQ(known_convexity(federated(kind, Regularizer::kNone, 0).spec), 0);
     EXPECT_EQ(known_convexity(federated(kind, Regularizer::kNonconvex, 0.1).spec), 0);
   }
@@ -370,10 +369,9 @@ TEST(Smoothness, PlConstantsOfClientsSayNothingAboutTheirMean) {
   p.parts[0].train = sparse_data({{1}}, {0}, kColumns);
   p.parts[1].train = sparse_data({{0, 1}}, {0}, kColumns);
   std::vector<ClientSmoothness> clients;
-  for (std::uint32_t i = 0; i < 2; ++i)
-    clients.push_back(client_smoothness(p.spec, p.agreement, p.parts[i], i));
+  for (std::uint32_t i = 0; i < 2; ++i) clients.push_back(client_smoothness(p.spec, p.schema, p.parts[i], i));
   EXPECT_NEAR(clients[0].mu_i, 1, 1e-14);
-  EXPECT_NEAR(smoothness(p.spec, p.agreement, p.parts, {}).mu, 0.5, 1e-14);
+  EXPECT_NEAR(smoothness(p.spec, p.schema, p.parts, {}).mu, 0.5, 1e-14);
   EXPECT_EQ(smoothness_from_clients(p.spec, clients).mu, 0);
 }
 

@@ -52,7 +52,7 @@ std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::ui
   plain.clients.replication = 1;
   const ProblemSpec spec = problem_spec(plain);
   const SharedSamples samples = load_samples(plain, ".");
-  return make_oracle<double>(spec, agreement_of(samples, spec), samples.part(i), i);
+  return make_oracle<double>(spec, schema_of(samples, spec), samples.part(i), i);
 }
 
 // Client i takes i + 1 seconds, so that the last ones are always late.

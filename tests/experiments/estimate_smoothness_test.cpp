@@ -62,12 +62,12 @@ TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAbo
   ProblemSpec spec;
   spec.problem = Logistic{};
   spec.clients = 3;
-  const Agreement agreement{.columns = 7, .labels = {0, 1}};
+  const DataSchema schema{.columns = 7, .labels = {0, 1}};
   std::vector<ClientDataset> parts;
   for (std::size_t rows : {12, 400, 30}) parts.push_back({random_data(rows, 7, 0.6, {0, 1}, rows), {}});
   const std::vector<double> weights = {0.1, 0.7, 0.2};
-  const Smoothness exact = smoothness(spec, agreement, parts, weights);
-  const Smoothness estimate = estimate_smoothness(*make_client_objectives<double>(spec, agreement, parts),
+  const Smoothness exact = smoothness(spec, schema, parts, weights);
+  const Smoothness estimate = estimate_smoothness(*make_client_objectives<double>(spec, schema, parts),
                                                   weights, std::vector<double>(7), 1);
   expect_estimates(estimate.L, exact.L, "L");
   EXPECT_EQ(estimate.weights, weights);

@@ -148,7 +148,7 @@ TEST(Monitor, OfEf21HasTheErrorsOfAllClients) {
                              "run.rounds=1", "algorithm.step_size=0.5"});
   // After round 0 all g_i are still 0: Ψ^0 = f(x^0) − f* + γ/(2θ) mean ‖∇f_i(x^0)‖².
   const Prepared& p = run.prepared;
-  const auto functions = make_client_objectives<double>(p.problem, p.agreement, p.data);
+  const auto functions = make_client_objectives<double>(p.problem, p.schema, p.data);
   const auto oracle = functions->oracle();
   std::vector<double> x(8), g(8);
   double squares = 0;

@@ -90,10 +90,10 @@ TEST(TextProblem, TheAgreementIsTheAlphabetOfAllClients) {
   parts[1].test_text = running_text("zebra", "c", 2);
   ProblemSpec spec;
   spec.problem = Gpt{};
-  const Agreement agreement = agreement_of(parts, spec);
-  EXPECT_EQ(agreement.alphabet, "!abcenorz");
-  EXPECT_EQ(agreement.columns, 0u);
-  EXPECT_TRUE(agreement.labels.empty());
+  const DataSchema schema = schema_of(parts, spec);
+  EXPECT_EQ(schema.alphabet, "!abcenorz");
+  EXPECT_EQ(schema.columns, 0u);
+  EXPECT_TRUE(schema.labels.empty());
 }
 
 TEST(TextProblem, DoesNotDependOnHowTheTextIsSplit) {
@@ -115,11 +115,10 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
     ClientDataset own, wide;
     own.train_text = own.test_text = read("mnmnomonmnmo\nnomnom");
     wide.train_text = wide.test_text = with_alphabet(own.train_text, "\nabcmnoxyz");
-    const Agreement agreement{.alphabet = "\nabcmnoxyz"};
-    const std::vector<double> x = model_start(spec, agreement);
+    const DataSchema schema{.alphabet = "\nabcmnoxyz"};
+    const std::vector<double> x = model_start(spec, schema);
     std::vector<double> g1(x.size()), g2(x.size());
-    const auto a = make_oracle<double>(spec, agreement, own, 0),
-               b = make_oracle<double>(spec, agreement, wide, 1);
+    const auto a = make_oracle<double>(spec, schema, own, 0), b = make_oracle<double>(spec, schema, wide, 1);
     EXPECT_EQ(a->loss_and_gradient(x, {}, g1), b->loss_and_gradient(x, {}, g2));
     EXPECT_EQ(g1, g2);
     EXPECT_EQ(a->score(x)->correct, b->score(x)->correct);
@@ -133,9 +132,9 @@ TEST(TextProblem, TheScoreCountsAllPositions) {
   const ProblemSpec spec = problem_spec(experiment("gpt", "count = 1\n"));
   ClientDataset part;
   part.train_text = part.test_text = running_text("aabababaab", "t", context_of(spec));  // windows of 5
-  const Agreement agreement{.alphabet = "ab"};
-  std::vector<double> x(model_dim(spec, agreement));
-  const auto oracle = make_oracle<double>(spec, agreement, part, 0);
+  const DataSchema schema{.alphabet = "ab"};
+  std::vector<double> x(model_dim(spec, schema));
+  const auto oracle = make_oracle<double>(spec, schema, part, 0);
   const auto tested = part.test_text.size() * context_of(spec);
   x.back() = 1;  // 'b'
   std::size_t letters_b = 0;

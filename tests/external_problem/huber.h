@@ -62,9 +62,9 @@ struct Huber : LinearModel, LinearConstants<Huber> {
   }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = false}; }
   template <class Real>
-  std::unique_ptr<Oracle<Real>> oracle(const Agreement& agreement, const ClientDataset& part, std::uint32_t,
+  std::unique_ptr<Oracle<Real>> oracle(const DataSchema& schema, const ClientDataset& part, std::uint32_t,
                                        const AllClients&) const {
-    return std::make_unique<HuberOracle<Real>>(with_features(agreement, part).train, dim(agreement), delta,
+    return std::make_unique<HuberOracle<Real>>(with_features(schema, part).train, dim(schema), delta,
                                                regularizer, lambda);
   }
 };

@@ -46,10 +46,10 @@ ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {})
     ClientInfo info;
     info.name = "c" + std::to_string(i);
     info.columns = 12;
-    info.labels = prepared.agreement.labels;
+    info.labels = prepared.schema.labels;
     info.sample_count = i == empty ? 0 : prepared.data.train_count(i);
     const ClientSmoothness of =
-        client_smoothness(prepared.problem, prepared.agreement, prepared.data.part(i), i);
+        client_smoothness(prepared.problem, prepared.schema, prepared.data.part(i), i);
     info.smoothness = of.L_i;
     info.convexity = of.mu_i;
     info.sample_smoothness = of.L_s;
@@ -185,7 +185,7 @@ TEST(RunPlan, OfAClientHasWhatItsHalfOfTheAlgorithmReads) {
   const LoadedExperiment loaded = skewed();
   const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
   const auto run_context =
-      make_run_context<double>(plan_of_start(served.experiment, served.agreement), Role::kClient);
+      make_run_context<double>(plan_of_start(served.experiment, served.schema), Role::kClient);
   expect_same_run_context(*run_context, *make_run_context<double>(served, Role::kServer));
   EXPECT_TRUE(run_context->x0.empty());
   EXPECT_FALSE(run_context->keep_mirrors);

@@ -124,7 +124,7 @@ TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
       const SharedSamples all = load_samples(e, folder.path());
       for (const ClientRange mine : {ClientRange{0, 3}, ClientRange{3, 7}, ClientRange{0, 0}}) {
         SharedSamples some = load_samples(e, folder.path(), mine);
-        const Agreement want = agreement_of(all, problem_spec(e)), got = agreement_of(some, problem_spec(e));
+        const DataSchema want = schema_of(all, problem_spec(e)), got = schema_of(some, problem_spec(e));
         EXPECT_EQ(got.labels, want.labels);
         EXPECT_EQ(got.columns, want.columns);
         for (std::uint32_t i = 0; i < 7; ++i) EXPECT_EQ(some.train_count(i), all.train_count(i));
@@ -189,11 +189,11 @@ TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
   const std::vector<ClientDataset> parts = {a, b};
   ProblemSpec spec;
   spec.problem = Mlp{};
-  const Agreement classes = agreement_of(parts, spec);
+  const DataSchema classes = schema_of(parts, spec);
   EXPECT_EQ(classes.columns, 9u);
   EXPECT_EQ(classes.labels, (std::vector<double>{-1, 2, 5, 7}));
   spec.problem = LeastSquares{};
-  EXPECT_TRUE(agreement_of(parts, spec).labels.empty());
+  EXPECT_TRUE(schema_of(parts, spec).labels.empty());
 }
 
 TEST(ProblemSpec, TakesEverythingFromTheExperiment) {

@@ -142,7 +142,7 @@ class SimulatedRun {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
       if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
-      twin_ = std::make_unique<TwinFederation>(run_context_, experiment, Agreement{});
+      twin_ = std::make_unique<TwinFederation>(run_context_, experiment, DataSchema{});
     }
   }
 

@@ -317,7 +317,7 @@ class SimulatedSession {
       if (!asynchronous_twin_)
         asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, plan_.experiment);
     } else if (has_quorum() && !twin_) {
-      twin_ = std::make_unique<TwinFederation>(run_context_, plan_.experiment, plan_.agreement);
+      twin_ = std::make_unique<TwinFederation>(run_context_, plan_.experiment, plan_.schema);
     }
     progress_ = {};
     durable_ = std::make_unique<RunStore<double>>(

@@ -19,10 +19,10 @@ class TwinFederation {
  public:
   // Of a problem without data.
   TwinFederation(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment,
-                 const Agreement& agreement)
+                 const DataSchema& schema)
       : server_(make_server<double>(run_context)), committed_(run_context->n), scratch_(run_context->n) {
     for (ClientId c = 0; c < run_context->n; ++c) {
-      oracles_.push_back(make_oracle<double>(problem_spec(experiment), agreement, {}, c));
+      oracles_.push_back(make_oracle<double>(problem_spec(experiment), schema, {}, c));
       runtimes_.push_back(std::make_unique<ClientRuntime<double>>(run_context, c, *oracles_.back()));
     }
   }

@@ -27,8 +27,8 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   sets.emplace_back("clients.seconds=");
   LoadedExperiment loaded = load_experiment(request.file, sets);
   loaded.experiment.faults = {};
-  const std::optional<Agreement> trained_on =
-      agreement_in_summary(request.model.parent_path(), kind_of(loaded.experiment.problem).name);
+  const std::optional<DataSchema> trained_on =
+      schema_in_summary(request.model.parent_path(), kind_of(loaded.experiment.problem).name);
   const auto prepared = [&] {
     try {
       return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr);

@@ -94,7 +94,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   Summary summary;
   summary.experiment = &plan.experiment;
   summary.asked = &plan.asked;
-  summary.agreement = &plan.agreement;
+  summary.schema = &plan.schema;
   summary.theory = plan.theory();
   summary.transport = transport_name(request.transport);
   summary.kernels = result.kernels;

@@ -87,9 +87,9 @@ Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
   // Made behind the plan, which checks that the samples fit the problem.
   if (p.experiment.precision == Precision::kFp32) {
     if (problem->functions.fp32 == nullptr)
-      problem->functions.fp32 = make_client_objectives<float>(p.problem, p.agreement, problem->samples);
+      problem->functions.fp32 = make_client_objectives<float>(p.problem, p.schema, problem->samples);
   } else if (problem->functions.fp64 == nullptr) {
-    problem->functions.fp64 = make_client_objectives<double>(p.problem, p.agreement, problem->samples);
+    problem->functions.fp64 = make_client_objectives<double>(p.problem, p.schema, problem->samples);
   }
   p.functions = problem->functions;
   return p;
