@@ -9,10 +9,10 @@
 namespace gradwire {
 namespace {
 
-const std::vector<std::string_view>& kind_words() {
+const std::vector<std::string_view>& problem_type_words() {
   static const std::vector<std::string_view> words = [] {
     std::vector<std::string_view> names;
-    for (const ProblemKind& kind : problem_kinds()) names.push_back(kind.name);
+    for (const ProblemInfo& kind : problem_types()) names.push_back(kind.name);
     return names;
   }();
   return words;
@@ -71,11 +71,11 @@ std::vector<std::string> section_names() {
   return names;
 }
 
-Field kind_field(std::string& kind) {
-  return {"kind", &kind, "the family of objectives", {.words = kind_words(), .note = "required"}};
+Field problem_type_field(std::string& kind) {
+  return {"kind", &kind, "the family of objectives", {.words = problem_type_words(), .note = "required"}};
 }
 
-std::string_view kind_name(const Experiment& e) { return kind_of(e.problem).name; }
+std::string_view problem_type_name(const Experiment& e) { return info_of(e.problem).name; }
 
 AlgorithmSpec algorithm_spec(const Experiment& e) {
   const AlgorithmSection& a = e.algorithm;

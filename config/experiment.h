@@ -18,7 +18,7 @@ struct Experiment {
   std::string name;
   std::uint64_t seed = 1;
   Precision precision = Precision::kFp64;
-  Problem problem;
+  ProblemType problem;
   ClientsSection clients;
   AlgorithmSection algorithm;
   RunSection run;
@@ -47,8 +47,8 @@ std::vector<KeySection> sections_of(Experiment& experiment);
 std::vector<std::string> section_names();  // without the nameless one
 
 // `kind` of [problem] as a field of `kind`, which must outlive it.
-Field kind_field(std::string& kind);
-std::string_view kind_name(const Experiment& experiment);
+Field problem_type_field(std::string& kind);
+std::string_view problem_type_name(const Experiment& experiment);
 
 // [algorithm] and clients.participation. set_algorithm() respells numbers in their shortest exact form.
 AlgorithmSpec algorithm_spec(const Experiment& experiment);
@@ -78,7 +78,7 @@ bool survives_power(const Experiment& experiment);
 struct KeyHelp {
   std::string key, type, fallback, meaning;
 };
-// All keys but the algorithms' own parameters, sections together. Where kinds of problem differ, each is
+// All keys but the algorithms' own parameters, sections together. Where problem types differ, each is
 // named.
 std::vector<KeyHelp> experiment_keys();
 

@@ -20,7 +20,7 @@ std::string quote(std::string_view word) { return "'" + std::string(word) + "'";
 
 // Each value against its rules, and the keys that must be given.
 void check_values(Experiment& e) {
-  const std::string of_kind = "required for kind " + quote(kind_name(e));
+  const std::string of_kind = "required for kind " + quote(problem_type_name(e));
   for (const KeySection& section : sections_of(e))
     for (const Field& field : section.fields) {
       const std::string path = section.path(field.key);
@@ -38,15 +38,16 @@ void check_partition(const Experiment& e) {
     throw ConfigError("clients.partition",
                       "partition " +
                           quote(words_of(e.clients.partition)[static_cast<int>(e.clients.partition)]) +
-                          " has no meaning for kind " + quote(kind_name(e)) +
+                          " has no meaning for kind " + quote(problem_type_name(e)) +
                           ", whose samples have a label at each position; use contiguous or iid");
   if (e.clients.partition == PartitionKind::kByRole && !text)
     throw ConfigError("clients.partition", "partition 'by_role' has no meaning for kind " +
-                                               quote(kind_name(e)) + ", which reads no text; use dirichlet");
+                                               quote(problem_type_name(e)) +
+                                               ", which reads no text; use dirichlet");
   if (e.clients.samples_per_client == 0) return;
   if (sources_of(e.problem) == nullptr)
-    throw ConfigError("clients.samples_per_client",
-                      "kind " + quote(kind_name(e)) + " has no samples; leave samples_per_client out");
+    throw ConfigError("clients.samples_per_client", "kind " + quote(problem_type_name(e)) +
+                                                        " has no samples; leave samples_per_client out");
   if (e.clients.partition != PartitionKind::kContiguous)
     throw ConfigError("clients.samples_per_client",
                       "partition and samples_per_client exclude each other: samples are divided or drawn");
@@ -58,7 +59,8 @@ void check_copies(const Experiment& e) {
   if (c.replication == 1) return;
   const std::string key = "clients.copies", of = "copies = " + std::to_string(c.replication);
   if (sources_of(e.problem) == nullptr)
-    throw ConfigError(key, "kind " + quote(kind_name(e)) + " has no samples to copy; write copies = 1");
+    throw ConfigError(key,
+                      "kind " + quote(problem_type_name(e)) + " has no samples to copy; write copies = 1");
   if (c.partition == PartitionKind::kDirichlet || c.samples_per_client > 0)
     throw ConfigError(key, of + " needs parts of one size: partition contiguous, iid or by_label, and no "
                                 "samples_per_client");
@@ -215,9 +217,9 @@ void check_experiment(const Experiment& experiment) {
   check_parameters(e);
   check_algorithm(algorithm_spec(e));
   const AlgorithmTraits& traits = find_algorithm(e.algorithm.name).traits;
-  if (traits.needs_hessian && !kind_of(e.problem).has_smoothness)
+  if (traits.needs_hessian && !info_of(e.problem).has_smoothness)
     throw ConfigError("algorithm.name", e.algorithm.name + " needs Hessians in closed form, and kind " +
-                                            quote(kind_name(e)) +
+                                            quote(problem_type_name(e)) +
                                             " has none; use quadratic, least_squares or logistic");
   check_asynchronous(e, traits);
   check_server(e, traits);

@@ -47,8 +47,8 @@ struct KnownKey {
 
 void add_problem_keys(std::vector<KnownKey>& all) {
   all.push_back({"problem", "kind"});
-  for (const ProblemKind& kind : problem_kinds()) {
-    Problem problem = problem_of(std::string(kind.name));
+  for (const ProblemInfo& kind : problem_types()) {
+    ProblemType problem = problem_of(std::string(kind.name));
     for (const Field& field : problem_fields(problem)) {
       auto at = std::find_if(all.begin(), all.end(), [&](const KnownKey& known) {
         return known.section == "problem" && known.key == field.key;
@@ -133,7 +133,7 @@ void set_parameter(Options& parameters, const std::string& key, const Value& val
   }
 }
 
-// Whether --set takes a key back that the kind of problem does not have.
+// Whether --set takes a key back that the problem type does not have.
 bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const auto last = std::find_if(entries.rbegin(), entries.rend(), [&](const TomlEntry& other) {
     return other.section == entry.section && other.key == entry.key;
@@ -149,7 +149,7 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
   });
 }
 
-// One of `entries`. REQUIRES: check_known() passes, and the kind of problem is set.
+// One of `entries`. REQUIRES: check_known() passes, and the problem type is set.
 void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const std::string path = path_of(entry.section, entry.key);
   if (entry.is_header || path == "problem.kind" || is_replaced(entry, entries)) return;
@@ -161,7 +161,7 @@ void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& 
   if (entry.section == "algorithm") return set_parameter(e.algorithm.parameters, entry.key, entry.value);
   if (!is_taken_back(entry, entries))
     throw ConfigError(path, entry.key + " serves " + listed(find_key(entry.section, entry.key)->kinds) +
-                                ", not kind '" + std::string(kind_name(e)) + "'");
+                                ", not kind '" + std::string(problem_type_name(e)) + "'");
 }
 
 // Reads "a.b=v". A text key takes v literally when v is no TOML string: --set name=7.
@@ -182,10 +182,10 @@ TomlEntry read_override(const std::string& text) {
   return entry;
 }
 
-// Sets the kind of problem that the last entry says.
-void choose_kind(Experiment& e, const std::vector<TomlEntry>& entries) {
+// Sets the problem type that the last entry says.
+void choose_problem_type(Experiment& e, const std::vector<TomlEntry>& entries) {
   std::string kind;
-  const Field field = kind_field(kind);
+  const Field field = problem_type_field(kind);
   for (const TomlEntry& entry : entries)
     if (entry.section == "problem" && entry.key == "kind") field.set("problem.kind", entry.value);
   if (kind.empty()) throw ConfigError("problem.kind", "required: " + field.expected());
@@ -199,7 +199,7 @@ void fill_in(LoadedExperiment& loaded) {
   }
   Experiment& e = loaded.experiment;
   if (loaded.lines.count("name") == 0) e.name = loaded.file.stem().string();
-  if (e.run.x0.empty()) e.run.x0 = kind_of(e.problem).is_network ? "model" : "zeros";
+  if (e.run.x0.empty()) e.run.x0 = info_of(e.problem).is_network ? "model" : "zeros";
   bool plain = false, weighted = false;
   for (const Field& field : problem_fields(e.problem)) {
     plain |= field.key == "regularizer" && is_nothing(field.get());
@@ -287,7 +287,7 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
       loaded.lines[path_of(entries.back().section, entries.back().key)] = LoadedExperiment::kFromSet;
       check_known(entries.back());
     }
-    choose_kind(loaded.experiment, entries);
+    choose_problem_type(loaded.experiment, entries);
     for (const TomlEntry& entry : entries) apply(loaded.experiment, entry, entries);
     fill_in(loaded);
     check_experiment(loaded.experiment);

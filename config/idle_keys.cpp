@@ -15,7 +15,7 @@ std::string line(std::string_view key, std::string_view by, const Value& value) 
 // one, and its value.
 std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std::string_view section,
                                    std::string_view path, const Experiment& e) {
-  if (path == "problem.kind") return {std::string(path), std::string(kind_name(e))};
+  if (path == "problem.kind") return {std::string(path), std::string(problem_type_name(e))};
   for (const KeySection& s : sections)
     for (const Field& field : s.fields)
       if (s.path(field.key) == path || (s.name == section && field.key == path))
@@ -26,7 +26,7 @@ std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std:
 // Calls visit(sections, section, field, has_default) for each key but the algorithm's own parameters.
 void each_field(Experiment e, auto&& visit) {
   Experiment defaults;
-  defaults.problem = problem_of(std::string(kind_name(e)));
+  defaults.problem = problem_of(std::string(problem_type_name(e)));
   const std::vector<KeySection> sections = sections_of(e), unset = sections_of(defaults);
   for (std::size_t s = 0; s < sections.size(); ++s)
     for (std::size_t k = 0; k < sections[s].fields.size(); ++k) {

@@ -7,7 +7,7 @@ namespace gradwire {
 namespace {
 
 // What one kind of problem says of a key.
-struct OfKind {
+struct OfProblemType {
   std::string kind, type, fallback, meaning;
 };
 
@@ -17,34 +17,34 @@ std::string fallback_text(const Field& field) {
 }
 
 // One text where all kinds say the same, else "KIND, KIND: TEXT; KIND: TEXT".
-std::string joined(const std::vector<OfKind>& kinds, std::string OfKind::*text) {
+std::string joined(const std::vector<OfProblemType>& kinds, std::string OfProblemType::*text) {
   std::string all;
   std::vector<std::string> done;
-  for (const OfKind& kind : kinds) {
+  for (const OfProblemType& kind : kinds) {
     const std::string& own = kind.*text;
     if (std::find(done.begin(), done.end(), own) != done.end()) continue;
     done.push_back(own);
     std::string names;
-    for (const OfKind& other : kinds)
+    for (const OfProblemType& other : kinds)
       if (other.*text == own) names += (names.empty() ? "" : ", ") + other.kind;
     all += (all.empty() ? "" : "; ") + names + ": " + own;
   }
   return done.size() == 1 ? done[0] : all;
 }
 
-std::string names_of(const std::vector<OfKind>& kinds) {
+std::string names_of(const std::vector<OfProblemType>& kinds) {
   std::string names;
-  for (const OfKind& kind : kinds) names += (names.empty() ? "" : ", ") + kind.kind;
+  for (const OfProblemType& kind : kinds) names += (names.empty() ? "" : ", ") + kind.kind;
   return names;
 }
 
 void add_problem_keys(std::vector<KeyHelp>& all) {
   std::string any;
-  const Field kind = kind_field(any);
+  const Field kind = problem_type_field(any);
   all.push_back({"problem.kind", kind.expected(), fallback_text(kind), std::string(kind.meaning)});
-  std::vector<std::pair<std::string, std::vector<OfKind>>> keys;
-  for (const ProblemKind& traits : problem_kinds()) {
-    Problem problem = problem_of(std::string(traits.name));
+  std::vector<std::pair<std::string, std::vector<OfProblemType>>> keys;
+  for (const ProblemInfo& traits : problem_types()) {
+    ProblemType problem = problem_of(std::string(traits.name));
     for (const Field& field : problem_fields(problem)) {
       const std::string key(field.key);
       auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& known) { return known.first == key; });
@@ -54,9 +54,10 @@ void add_problem_keys(std::vector<KeyHelp>& all) {
     }
   }
   for (const auto& [key, kinds] : keys) {
-    const std::string meaning = joined(kinds, &OfKind::meaning);
+    const std::string meaning = joined(kinds, &OfProblemType::meaning);
     const bool named = meaning != kinds[0].meaning;
-    all.push_back({"problem." + key, joined(kinds, &OfKind::type), joined(kinds, &OfKind::fallback),
+    all.push_back({"problem." + key, joined(kinds, &OfProblemType::type),
+                   joined(kinds, &OfProblemType::fallback),
                    named ? meaning : names_of(kinds) + ": " + meaning});
   }
 }

@@ -22,8 +22,8 @@ const Field* find(const std::vector<KeySection>& sections, const std::string& pa
 
 Settings settings_of(const Experiment& experiment) {
   Experiment e = experiment, defaults;
-  defaults.problem = problem_of(std::string(kind_name(e)));
-  Settings settings = {{std::string(kKind), std::string(kind_name(e))}};
+  defaults.problem = problem_of(std::string(problem_type_name(e)));
+  Settings settings = {{std::string(kKind), std::string(problem_type_name(e))}};
   const std::vector<KeySection> sections = sections_of(e), unset = sections_of(defaults);
   for (std::size_t s = 0; s < sections.size(); ++s)
     for (std::size_t k = 0; k < sections[s].fields.size(); ++k) {
@@ -89,7 +89,8 @@ Result<Experiment> unpack_experiment(std::string_view bytes) {
 
 std::string first_difference(const Experiment& now, const Experiment& before) {
   Experiment a = now, b = before;
-  if (kind_name(a) != kind_name(b)) return "kind = " + toml_literal(std::string(kind_name(a)));
+  if (problem_type_name(a) != problem_type_name(b))
+    return "kind = " + toml_literal(std::string(problem_type_name(a)));
   const std::vector<KeySection> as = sections_of(a), bs = sections_of(b);
   for (std::size_t s = 0; s < as.size(); ++s)
     for (std::size_t k = 0; k < as[s].fields.size(); ++k) {

@@ -20,12 +20,12 @@ std::string line(const std::string& key, const Value& value) {
 
 std::string to_toml(const Experiment& experiment) {
   Experiment e = experiment, defaults;
-  defaults.problem = problem_of(std::string(kind_name(e)));
+  defaults.problem = problem_of(std::string(problem_type_name(e)));
   const std::vector<KeySection> now = sections_of(e), unset = sections_of(defaults);
   std::string text;
   for (std::size_t s = 0; s < now.size(); ++s) {
     std::string lines;
-    if (now[s].name == "problem") lines += line("kind", std::string(kind_name(e)));
+    if (now[s].name == "problem") lines += line("kind", std::string(problem_type_name(e)));
     for (std::size_t k = 0; k < now[s].fields.size(); ++k) {
       const Field& field = now[s].fields[k];
       const Value value = field.get();

@@ -177,7 +177,7 @@ std::string ClientSession::Impl::join() {
     throw DataError("the data has " + std::to_string(own.labels.size()) +
                     " distinct labels that are not all whole numbers, so they are no classes; they are not "
                     "told to the server, whose problem '" +
-                    std::string(spec.kind().name) + "' needs classes");
+                    std::string(spec.info().name) + "' needs classes");
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
   join.set_sample_count(data.train_count());
@@ -185,7 +185,7 @@ std::string ClientSession::Impl::join() {
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
   if (hash_) join.set_data_hash(*hash_);
-  if (needed_constants(algorithm_spec(experiment_)).any() && spec.kind().has_smoothness) {
+  if (needed_constants(algorithm_spec(experiment_)).any() && spec.info().has_smoothness) {
     const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);

@@ -89,7 +89,7 @@ std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
 
 // Returns whose labels differ, for the error that all labels together are refused with; else "".
 std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
-  if (!spec.kind().has_classes || table.size() == 0) return "";
+  if (!spec.info().has_classes || table.size() == 0) return "";
   const ClientInfo& first = table.info(0);
   for (ClientId client = 1; client < table.size(); ++client)
     if (table.info(client).labels != first.labels) return ": " + labels_of_both(first, table.info(client));
@@ -100,7 +100,7 @@ std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
 std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
   const ClientInfo* has_minus = nullptr;
   const ClientInfo* has_zero = nullptr;
-  for (ClientId client = 0; spec.kind().has_classes && client < table.size(); ++client) {
+  for (ClientId client = 0; spec.info().has_classes && client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     const bool minus = std::ranges::binary_search(info.labels, -1.0),
                zero = std::ranges::binary_search(info.labels, 0.0);
@@ -117,8 +117,8 @@ std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
 NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
   const NeededConstants needed = needed_constants(algorithm_spec(loaded.experiment));
-  const bool closed_form = spec.kind().has_smoothness;
-  const std::string kind = "kind " + std::string(spec.kind().name);
+  const bool closed_form = spec.info().has_smoothness;
+  const std::string kind = "kind " + std::string(spec.info().name);
   if (!needed.smoothness.empty() && !closed_form)
     throw locate(loaded, ConfigError(needed.smoothness,
                                      kind + " has no closed-form smoothness constants, so no client can tell "

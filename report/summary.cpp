@@ -199,7 +199,7 @@ std::string summary_json(const Summary& s) {
                {"host", host_name()},
                {"seed", e.seed},
                {"precision", words_of(e.precision)[static_cast<int>(e.precision)]},
-               {"problem", kind_name(e)},
+               {"problem", problem_type_name(e)},
                {"data", source == nullptr ? "" : source->data},
                {"clients", s.theory.n},
                {"d", s.theory.d},

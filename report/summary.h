@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "algorithms/core/spec.h"
-#include "engine/problems/kind.h"
+#include "engine/problems/problem_type.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

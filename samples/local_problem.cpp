@@ -147,7 +147,7 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
   if (own == nullptr) {
     if (choice.source.empty() && choice.test.empty()) return {};
     const std::string option = choice.source.empty() ? "--test '" + choice.test : "--data '" + choice.source;
-    throw DataError(option + "': the problem '" + std::string(kind_name(e)) +
+    throw DataError(option + "': the problem '" + std::string(problem_type_name(e)) +
                     "' has no data; leave it out, or name the part alone, as in --data '#0/" +
                     std::to_string(e.clients.count) + "'");
   }

@@ -46,7 +46,7 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
   Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.schema, samples),
                                      plan.weights, plan.x0, plan.experiment.seed, turns);
   plan.warnings.push_back(
-      "kind " + std::string(problem.kind().name) +
+      "kind " + std::string(problem.info().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
       " and L_max = " + rounded_text(s.L_max(), 4) +
       ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
@@ -56,7 +56,7 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
 
 std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples,
                                     const Turns& turns, RunPlan& plan) {
-  if (!problem.kind().has_smoothness)
+  if (!problem.info().has_smoothness)
     return plan.needed.smoothness.empty() ? std::nullopt
                                           : std::optional(estimate(problem, samples, turns, plan));
   const bool is_needed = plan.needed.any() || plan.experiment.run.monitor;
@@ -108,7 +108,7 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
   data.smoothness = [&](RunPlan& plan) -> std::optional<Smoothness> {
     if (known) return known;
     std::optional<Smoothness> found = constants(problem, samples, turns_of(nullptr, problem.clients), plan);
-    if (problem.kind().has_smoothness) known = found;  // else they are estimates near this run's start
+    if (problem.info().has_smoothness) known = found;  // else they are estimates near this run's start
     return found;
   };
   RunPlan plan = make_plan(loaded, data);

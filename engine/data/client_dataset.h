@@ -27,7 +27,7 @@ struct DataReplication {
   }
 };
 
-// The samples of one client: rows or windows of text, whichever the kind of problem reads. The other form
+// The samples of one client: rows or windows of text, whichever the problem type reads. The other form
 // stays empty.
 struct ClientDataset {
   Dataset train;

@@ -16,7 +16,7 @@
 namespace gradwire {
 
 struct SharedSamples {
-  // Rows or windows of text, whichever the kind of problem reads. The other form stays empty.
+  // Rows or windows of text, whichever the problem type reads. The other form stays empty.
   Dataset train;
   Dataset test;  // may be empty
   Windows train_text = {};

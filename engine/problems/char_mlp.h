@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "engine/nn/models/char_mlp.h"
-#include "engine/problems/network_kind.h"
+#include "engine/problems/network_problem.h"
 
 namespace gradwire {
 
-struct CharMlp : NetworkKind<CharMlp> {
+struct CharMlp : NetworkProblem<CharMlp> {
   static constexpr ProblemTraits traits{
       .name = "char_mlp",
       .summary =

@@ -3,11 +3,11 @@
 #include <memory>
 
 #include "engine/nn/models/lenet.h"
-#include "engine/problems/network_kind.h"
+#include "engine/problems/network_problem.h"
 
 namespace gradwire {
 
-struct Cnn : NetworkKind<Cnn> {
+struct Cnn : NetworkProblem<Cnn> {
   static constexpr ProblemTraits traits{
       .name = "cnn",
       .summary = "LeNet on images: convolutions 5 x 5 with max pooling, then fully connected layers",

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "engine/nn/models/gpt.h"
-#include "engine/problems/network_kind.h"
+#include "engine/problems/network_problem.h"
 
 namespace gradwire {
 
-struct Gpt : NetworkKind<Gpt> {
+struct Gpt : NetworkProblem<Gpt> {
   static constexpr ProblemTraits traits{
       .name = "gpt",
       .summary = "a transformer that predicts the next letter at each of `context` positions of running text",

@@ -11,7 +11,7 @@
 #include "base/field.h"
 #include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
-#include "engine/problems/kind.h"
+#include "engine/problems/problem_type.h"
 #include "engine/problems/sources.h"
 #include "engine/regularizer.h"
 #include "engine/smoothness/linear_models.h"

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "engine/nn/models/mlp.h"
-#include "engine/problems/network_kind.h"
+#include "engine/problems/network_problem.h"
 
 namespace gradwire {
 
-struct Mlp : NetworkKind<Mlp> {
+struct Mlp : NetworkProblem<Mlp> {
   static constexpr ProblemTraits traits{
       .name = "mlp",
       .summary = "softmax cross-entropy of a fully connected network; hidden = [] is softmax regression",

@@ -14,90 +14,92 @@
 namespace gradwire {
 namespace {
 
-template <class Kind>
-concept ReadsRows = requires(Kind kind) {
-  kind.rows;
+template <class Type>
+concept ReadsRows = requires(Type type) {
+  type.rows;
 };
-template <class Kind>
-concept ReadsText = requires(Kind kind) {
-  kind.text;
-  Kind::kTextForm;
-  kind.context();
+template <class Type>
+concept ReadsText = requires(Type type) {
+  type.text;
+  Type::kTextForm;
+  type.context();
 };
-template <class Kind>
-concept HasClientObjectives = requires(const Kind kind, const DataSchema schema, SharedSamples samples,
+template <class Type>
+concept HasClientObjectives = requires(const Type type, const DataSchema schema, SharedSamples samples,
                                        AllClients all) {
   {
-    kind.template client_objectives<double>(schema, std::move(samples), all)
+    type.template client_objectives<double>(schema, std::move(samples), all)
     } -> std::convertible_to<std::unique_ptr<ClientObjectives<double>>>;
 };
-template <class Kind>
-concept HasOracle = requires(const Kind kind, const DataSchema schema, const ClientDataset part,
+template <class Type>
+concept HasOracle = requires(const Type type, const DataSchema schema, const ClientDataset part,
                              AllClients all) {
   {
-    kind.template oracle<double>(schema, part, std::uint32_t{}, all)
+    type.template oracle<double>(schema, part, std::uint32_t{}, all)
     } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
 };
-template <class Kind>
-concept HasSmoothness = requires(const Kind kind, const DataSchema schema,
+template <class Type>
+concept HasSmoothness = requires(const Type type, const DataSchema schema,
                                  std::span<const ClientDataset> parts, std::span<const double> weights,
                                  std::span<const ClientSmoothness> clients, AllClients all,
                                  const Turns& turns) {
-  kind.smoothness(schema, parts, weights, all, turns);
-  kind.client_smoothness(schema, parts[0], 0, all);
-  kind.known_convexity(all);
-  kind.smoothness_from_clients(clients, weights, all);
+  type.smoothness(schema, parts, weights, all, turns);
+  type.client_smoothness(schema, parts[0], 0, all);
+  type.known_convexity(all);
+  type.smoothness_from_clients(clients, weights, all);
 };
 
 // A readable line of the compiler for a kind that lacks something.
-template <class Kind>
-constexpr bool is_kind() {
-  static_assert(std::is_same_v<decltype(Kind::traits), const ProblemTraits>,
-                "a kind needs constexpr ProblemTraits traits");
+template <class Type>
+constexpr bool is_problem_type() {
+  static_assert(std::is_same_v<decltype(Type::traits), const ProblemTraits>,
+                "a problem type needs constexpr ProblemTraits traits");
   static_assert(
-      requires(Kind kind, Collector collect) { Kind::fields(kind, collect); },
-      "a kind needs static void fields(auto& self, auto&& visit)");
+      requires(Type type, Collector collect) { Type::fields(type, collect); },
+      "a problem type needs static void fields(auto& self, auto&& visit)");
   static_assert(
-      requires(const Kind kind) { kind.check(); }, "a kind needs void check() const");
+      requires(const Type type) { type.check(); }, "a problem type needs void check() const");
   static_assert(
-      requires(const Kind kind, const DataSchema schema) { kind.check(schema); },
-      "a kind needs void check(const DataSchema&) const");
+      requires(const Type type, const DataSchema schema) { type.check(schema); },
+      "a problem type needs void check(const DataSchema&) const");
   static_assert(
-      requires(const Kind kind, const DataSchema schema) {
-        { kind.dim(schema) } -> std::convertible_to<std::size_t>;
-        { kind.start(schema, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
+      requires(const Type type, const DataSchema schema) {
+        { type.dim(schema) } -> std::convertible_to<std::size_t>;
+        { type.start(schema, std::uint64_t{}) } -> std::convertible_to<std::vector<double>>;
       },
-      "a kind needs dim(const DataSchema&) const and start(const DataSchema&, std::uint64_t seed) const");
+      "a problem type needs dim(const DataSchema&) const and start(const DataSchema&, std::uint64_t seed) "
+      "const");
   static_assert(
-      HasClientObjectives<Kind> || HasOracle<Kind>,
-      "a kind needs client_objectives<Real>(const DataSchema&, SharedSamples, const AllClients&) const, or "
+      HasClientObjectives<Type> || HasOracle<Type>,
+      "a problem type needs client_objectives<Real>(const DataSchema&, SharedSamples, const AllClients&) "
+      "const, or "
       "oracle<Real>(const DataSchema&, const ClientDataset&, std::uint32_t client, const AllClients&) const");
-  static_assert(!(ReadsRows<Kind> && ReadsText<Kind>), "a kind reads rows or text, not both");
+  static_assert(!(ReadsRows<Type> && ReadsText<Type>), "a problem type reads rows or text, not both");
   static_assert(
-      HasSmoothness<Kind> || !requires(const Kind kind) { &Kind::smoothness; },
-      "a kind with smoothness() needs the other three of engine/problems/kind.h");
+      HasSmoothness<Type> || !requires(const Type type) { &Type::smoothness; },
+      "a problem type with smoothness() needs the other three of engine/problems/problem_type.h");
   return true;
 }
 
-template <class Kind>
-constexpr ProblemKind traits_of() {
-  static_assert(is_kind<Kind>());
-  return {Kind::traits,
-          ReadsRows<Kind>   ? DataForm::kRows
-          : ReadsText<Kind> ? DataForm::kText
+template <class Type>
+constexpr ProblemInfo traits_of() {
+  static_assert(is_problem_type<Type>());
+  return {Type::traits,
+          ReadsRows<Type>   ? DataForm::kRows
+          : ReadsText<Type> ? DataForm::kText
                             : DataForm::kNone,
-          HasSmoothness<Kind>};
+          HasSmoothness<Type>};
 }
 
-template <class... Kinds>
-constexpr std::array<ProblemKind, sizeof...(Kinds)> all_traits(const std::variant<Kinds...>*) {
-  return {traits_of<Kinds>()...};
+template <class... Types>
+constexpr std::array<ProblemInfo, sizeof...(Types)> all_traits(const std::variant<Types...>*) {
+  return {traits_of<Types>()...};
 }
-constexpr auto kKinds = all_traits(static_cast<const Problem*>(nullptr));
+constexpr auto kProblemTypes = all_traits(static_cast<const ProblemType*>(nullptr));
 
 // Sets `problem` to the kind of that number.
 template <std::size_t... Numbers>
-void set_kind(Problem& problem, std::size_t number, std::index_sequence<Numbers...>) {
+void set_problem_type(ProblemType& problem, std::size_t number, std::index_sequence<Numbers...>) {
   ((Numbers == number ? (void)problem.emplace<Numbers>() : void()), ...);
 }
 
@@ -105,66 +107,66 @@ void set_kind(Problem& problem, std::size_t number, std::index_sequence<Numbers.
 template <class Result, class F>
 Result with_constants(const ProblemSpec& spec, const F& f) {
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> Result {
-        if constexpr (HasSmoothness<Kind>) return f(kind);
+      [&]<class Type>(const Type& type) -> Result {
+        if constexpr (HasSmoothness<Type>) return f(type);
         throw std::logic_error("no closed-form smoothness for the problem kind '" +
-                               std::string(Kind::traits.name) + "'");
+                               std::string(Type::traits.name) + "'");
       },
       spec.problem);
 }
 
 }  // namespace
 
-std::span<const ProblemKind> problem_kinds() { return kKinds; }
+std::span<const ProblemInfo> problem_types() { return kProblemTypes; }
 
-const ProblemKind& kind_of(const Problem& problem) { return kKinds[problem.index()]; }
+const ProblemInfo& info_of(const ProblemType& problem) { return kProblemTypes[problem.index()]; }
 
-Problem problem_of(const std::string& kind) {
-  Problem problem;
+ProblemType problem_of(const std::string& type) {
+  ProblemType problem;
   std::vector<std::string> known;
-  for (std::size_t number = 0; number < kKinds.size(); ++number) {
-    known.emplace_back(kKinds[number].name);
-    if (kKinds[number].name != kind) continue;
-    set_kind(problem, number, std::make_index_sequence<kKinds.size()>());
+  for (std::size_t number = 0; number < kProblemTypes.size(); ++number) {
+    known.emplace_back(kProblemTypes[number].name);
+    if (kProblemTypes[number].name != type) continue;
+    set_problem_type(problem, number, std::make_index_sequence<kProblemTypes.size()>());
     return problem;
   }
-  throw ConfigError("problem.kind", "unknown kind '" + kind.substr(0, 100) + "'" + suggest(kind, known));
+  throw ConfigError("problem.kind", "unknown kind '" + type.substr(0, 100) + "'" + suggest(type, known));
 }
 
-std::vector<Field> problem_fields(Problem& problem) {
-  return std::visit([](auto& kind) { return fields_of(kind); }, problem);
+std::vector<Field> problem_fields(ProblemType& problem) {
+  return std::visit([](auto& type) { return fields_of(type); }, problem);
 }
 
-void check_problem(const Problem& problem) {
-  std::visit([](const auto& kind) { kind.check(); }, problem);
+void check_problem(const ProblemType& problem) {
+  std::visit([](const auto& type) { type.check(); }, problem);
 }
 
-const SampleSource* sources_of(const Problem& problem) {
+const SampleSource* sources_of(const ProblemType& problem) {
   return std::visit(
-      []<class Kind>(const Kind& kind) -> const SampleSource* {
-        if constexpr (ReadsRows<Kind>) return &kind.rows;
-        if constexpr (ReadsText<Kind>) return &kind.text;
+      []<class Type>(const Type& type) -> const SampleSource* {
+        if constexpr (ReadsRows<Type>) return &type.rows;
+        if constexpr (ReadsText<Type>) return &type.text;
         return nullptr;
       },
       problem);
 }
-SampleSource* sources_of(Problem& problem) {
+SampleSource* sources_of(ProblemType& problem) {
   return const_cast<SampleSource*>(sources_of(std::as_const(problem)));
 }
 
-const RowsData* rows_of(const Problem& problem) {
+const RowsData* rows_of(const ProblemType& problem) {
   return std::visit(
-      []<class Kind>(const Kind& kind) -> const RowsData* {
-        if constexpr (ReadsRows<Kind>) return &kind.rows;
+      []<class Type>(const Type& type) -> const RowsData* {
+        if constexpr (ReadsRows<Type>) return &type.rows;
         return nullptr;
       },
       problem);
 }
 
-std::optional<TextReading> text_reading(const Problem& problem) {
+std::optional<TextReading> text_reading(const ProblemType& problem) {
   return std::visit(
-      []<class Kind>(const Kind& kind) -> std::optional<TextReading> {
-        if constexpr (ReadsText<Kind>) return TextReading{Kind::kTextForm, kind.context()};
+      []<class Type>(const Type& type) -> std::optional<TextReading> {
+        if constexpr (ReadsText<Type>) return TextReading{Type::kTextForm, type.context()};
         return std::nullopt;
       },
       problem);
@@ -173,7 +175,7 @@ std::optional<TextReading> text_reading(const Problem& problem) {
 DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec) {
   DataSchema schema;
   schema.columns = std::max(samples.train.columns, samples.test.columns);
-  if (spec.kind().has_classes) {
+  if (spec.info().has_classes) {
     const std::vector<double> train =
                                   samples.made.part ? samples.made.labels : distinct_labels(samples.train),
                               test = distinct_labels(samples.test);
@@ -185,7 +187,7 @@ DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec) {
 
 void check_schema(const ProblemSpec& spec, const DataSchema& schema) {
   if (spec.clients == 0) throw DataError("a problem needs at least one client");
-  std::visit([&](const auto& kind) { kind.check(schema); }, spec.problem);
+  std::visit([&](const auto& type) { type.check(schema); }, spec.problem);
   std::size_t d = 0;
   try {
     d = model_dim(spec, schema);
@@ -200,9 +202,9 @@ void check_schema(const ProblemSpec& spec, const DataSchema& schema) {
 template <class Real>
 std::string check_activations(const ProblemSpec& spec, const DataSchema& schema) {
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> std::string {
-        if constexpr (requires { kind.template check_activations<Real>(schema); })
-          return kind.template check_activations<Real>(schema);
+      [&]<class Type>(const Type& type) -> std::string {
+        if constexpr (requires { type.template check_activations<Real>(schema); })
+          return type.template check_activations<Real>(schema);
         return "";
       },
       spec.problem);
@@ -213,35 +215,35 @@ template std::string check_activations<double>(const ProblemSpec&, const DataSch
 
 bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema) {
   return std::visit(
-      [&](const auto& kind) {
-        if constexpr (requires { kind.random_paths(schema); }) return kind.random_paths(schema);
+      [&](const auto& type) {
+        if constexpr (requires { type.random_paths(schema); }) return type.random_paths(schema);
         return false;
       },
       spec.problem);
 }
 
 std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema) {
-  return std::visit([&](const auto& kind) { return kind.dim(schema); }, spec.problem);
+  return std::visit([&](const auto& type) { return type.dim(schema); }, spec.problem);
 }
 
 std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema) {
-  return std::visit([&](const auto& kind) { return kind.start(schema, spec.seed); }, spec.problem);
+  return std::visit([&](const auto& type) { return type.start(schema, spec.seed); }, spec.problem);
 }
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
                                           const ClientDataset& part, std::uint32_t client) {
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<Oracle<Real>> {
-        if constexpr (HasClientObjectives<Kind>) {
-          const bool has_data = ReadsRows<Kind> || ReadsText<Kind>;  // then the part is that of one client
-          const auto clients = kind.template client_objectives<Real>(
+      [&]<class Type>(const Type& type) -> std::unique_ptr<Oracle<Real>> {
+        if constexpr (HasClientObjectives<Type>) {
+          const bool has_data = ReadsRows<Type> || ReadsText<Type>;  // then the part is that of one client
+          const auto clients = type.template client_objectives<Real>(
               schema, has_data ? SharedSamples(part) : SharedSamples(), spec);
           auto oracle = clients->oracle();
           oracle->bind(has_data ? 0 : client);
           return oracle;
         } else {
-          return kind.template oracle<Real>(schema, part, client, spec);
+          return type.template oracle<Real>(schema, part, client, spec);
         }
       },
       spec.problem);
@@ -293,20 +295,20 @@ template <class Real>
 std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
                                                                const DataSchema& schema,
                                                                SharedSamples samples) {
-  const bool has_data = spec.kind().needs_data();
+  const bool has_data = spec.info().needs_data();
   if (has_data && samples.clients() != spec.clients)
     throw std::logic_error("make_population: the samples are of another number of clients");
   if (samples.made.part)
     return std::make_unique<ClientObjectivesOf<Real, MadeOracle<Real>>>(
         MadeOracle<Real>(spec, schema, std::make_shared<const SharedSamples>(std::move(samples))));
   return std::visit(
-      [&]<class Kind>(const Kind& kind) -> std::unique_ptr<ClientObjectives<Real>> {
-        if constexpr (HasClientObjectives<Kind>) {
-          return kind.template client_objectives<Real>(schema, std::move(samples), spec);
+      [&]<class Type>(const Type& type) -> std::unique_ptr<ClientObjectives<Real>> {
+        if constexpr (HasClientObjectives<Type>) {
+          return type.template client_objectives<Real>(schema, std::move(samples), spec);
         } else {
           std::vector<std::unique_ptr<Oracle<Real>>> oracles;
           for (std::uint32_t client = 0; client < spec.clients; ++client)
-            oracles.push_back(kind.template oracle<Real>(
+            oracles.push_back(type.template oracle<Real>(
                 schema, has_data ? samples.part(client) : ClientDataset{}, client, spec));
           return std::make_unique<OracleList<Real>>(std::move(oracles));
         }
@@ -322,39 +324,39 @@ template std::unique_ptr<ClientObjectives<double>> make_client_objectives(const 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& schema,
                                    const ClientDataset& part, std::uint32_t client) {
   return with_constants<ClientSmoothness>(
-      spec, [&](const auto& kind) { return kind.client_smoothness(schema, part, client, spec); });
+      spec, [&](const auto& type) { return type.client_smoothness(schema, part, client, spec); });
 }
 
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
                       std::span<const double> weights, const Turns& turns) {
   if (!weights.empty() && weights.size() != spec.clients)
     throw std::logic_error("smoothness: one weight per client");
-  if (spec.kind().needs_data() && turns.all_clients(parts.size()) != spec.clients)
+  if (spec.info().needs_data() && turns.all_clients(parts.size()) != spec.clients)
     throw std::logic_error("smoothness: one part per client");
   return with_constants<Smoothness>(
-      spec, [&](const auto& kind) { return kind.smoothness(schema, parts, weights, spec, turns); });
+      spec, [&](const auto& type) { return type.smoothness(schema, parts, weights, spec, turns); });
 }
 
-bool has_minimum(const Problem& problem) {
+bool has_minimum(const ProblemType& problem) {
   return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.has_minimum(); }) return kind.has_minimum();
+      [](const auto& type) {
+        if constexpr (requires { type.has_minimum(); }) return type.has_minimum();
         return true;
       },
       problem);
 }
 
-bool has_equal_clients(const Problem& problem) {
+bool has_equal_clients(const ProblemType& problem) {
   return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.has_equal_clients(); }) return kind.has_equal_clients();
+      [](const auto& type) {
+        if constexpr (requires { type.has_equal_clients(); }) return type.has_equal_clients();
         return false;
       },
       problem);
 }
 
 double known_convexity(const ProblemSpec& spec) {
-  return with_constants<double>(spec, [&](const auto& kind) { return kind.known_convexity(spec); });
+  return with_constants<double>(spec, [&](const auto& type) { return type.known_convexity(spec); });
 }
 
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
@@ -362,7 +364,7 @@ Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const Clie
   if (!weights.empty() && weights.size() != clients.size())
     throw std::logic_error("smoothness_from_clients: one weight per client");
   return with_constants<Smoothness>(
-      spec, [&](const auto& kind) { return kind.smoothness_from_clients(clients, weights, spec); });
+      spec, [&](const auto& type) { return type.smoothness_from_clients(clients, weights, spec); });
 }
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// The list of the kinds of problem, and from one of them and a client's samples to its oracle.
+// The list of the problem types, and from one of them and a client's samples to its oracle.
 #pragma once
 
 #include <cstddef>
@@ -19,57 +19,57 @@
 #include "engine/problems/char_mlp.h"
 #include "engine/problems/cnn.h"
 #include "engine/problems/gpt.h"
-#include "engine/problems/kind.h"
 #include "engine/problems/least_squares.h"
 #include "engine/problems/logistic.h"
 #include "engine/problems/mlp.h"
+#include "engine/problems/problem_type.h"
 #include "engine/problems/quadratic.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
-// [problem] of an experiment. A kind of problem is one of these.
-using Problem = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
+// [problem] of an experiment. A problem type is one of these.
+using ProblemType = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
 
 // Returns false if f is known to fall without bound.
-bool has_minimum(const Problem& problem);
+bool has_minimum(const ProblemType& problem);
 // Returns whether all clients are known to have the same f_i, whatever their number.
-bool has_equal_clients(const Problem& problem);
+bool has_equal_clients(const ProblemType& problem);
 
 // ---- what kinds there are ----
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };
 
-struct ProblemKind : ProblemTraits {
+struct ProblemInfo : ProblemTraits {
   DataForm data = DataForm::kNone;
   bool has_smoothness = false;  // closed-form constants: step_size = "theory" needs no estimate
 
   bool needs_data() const { return data != DataForm::kNone; }
 };
-std::span<const ProblemKind> problem_kinds();
-const ProblemKind& kind_of(const Problem& problem);
+std::span<const ProblemInfo> problem_types();
+const ProblemInfo& info_of(const ProblemType& problem);
 // With the defaults of the kind. Throws ConfigError("problem.kind") where there is no such kind.
-Problem problem_of(const std::string& kind);
+ProblemType problem_of(const std::string& kind);
 // The keys of a live problem but for `kind`, in the order of the file.
-std::vector<Field> problem_fields(Problem& problem);
+std::vector<Field> problem_fields(ProblemType& problem);
 // What is between the keys. Throws ConfigError.
-void check_problem(const Problem& problem);
+void check_problem(const ProblemType& problem);
 
 // ---- what a problem reads ----
 
 // Null: the kind has no data.
-const SampleSource* sources_of(const Problem& problem);
-SampleSource* sources_of(Problem& problem);
-const RowsData* rows_of(const Problem& problem);                  // null: it does not read rows
-std::optional<TextReading> text_reading(const Problem& problem);  // nothing: it does not read text
+const SampleSource* sources_of(const ProblemType& problem);
+SampleSource* sources_of(ProblemType& problem);
+const RowsData* rows_of(const ProblemType& problem);                  // null: it does not read rows
+std::optional<TextReading> text_reading(const ProblemType& problem);  // nothing: it does not read text
 
 // ---- with the clients that share it ----
 
 struct ProblemSpec : AllClients {
-  Problem problem;
+  ProblemType problem;
 
-  const ProblemKind& kind() const { return kind_of(problem); }
+  const ProblemInfo& info() const { return info_of(problem); }
 };
 
 // What follows from all samples together. Labels are left out for kinds that take them as numbers. The

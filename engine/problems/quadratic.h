@@ -11,7 +11,7 @@
 #include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
 #include "engine/oracles/quadratic.h"
-#include "engine/problems/kind.h"
+#include "engine/problems/problem_type.h"
 #include "engine/smoothness/smoothness.h"
 #include "engine/smoothness/turns.h"
 

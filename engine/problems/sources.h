@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/field.h"
-#include "engine/problems/kind.h"
+#include "engine/problems/problem_type.h"
 
 namespace gradwire {
 

@@ -122,7 +122,7 @@ std::string what_it_reads(DataForm data) {
 
 std::string problems() {
   TextTable table;
-  for (const ProblemKind& kind : problem_kinds())
+  for (const ProblemInfo& kind : problem_types())
     table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
                kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
                std::string(kind.summary)});

@@ -72,7 +72,7 @@ std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   return accelerated_minimum(f, smoothness(spec, schema, data.all_parts(), weights).L, mu);
 }
 
-const LinearModel* linear_model(const Problem& problem) {
+const LinearModel* linear_model(const ProblemType& problem) {
   if (const auto* squares = std::get_if<LeastSquares>(&problem)) return squares;
   return std::get_if<Logistic>(&problem);
 }

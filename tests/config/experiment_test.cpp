@@ -195,7 +195,7 @@ TEST(ExperimentMirrors, AreKeptOnItsOwnJudgementWhereClientsCanLoseState) {
 }
 
 TEST(ExperimentFile, RequiresDataForTheKindsThatReadSome) {
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     const std::string toml =
         "[problem]\nkind = \"" + std::string(kind.name) + "\"\n[algorithm]\nname = \"gd\"\n";
     EXPECT_EQ(error_of(toml).find("problem.data: required") != std::string::npos, kind.needs_data())

@@ -152,7 +152,7 @@ std::string other_value(const Field& field) {
 // is idle. The names are listed, so that a new condition is seen.
 TEST(IdleKeys, AreWarnedOfForEveryField) {
   std::set<std::string> warned, quiet;
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     const std::string base = "[problem]\nkind = \"" + std::string(kind.name) + "\"\n" +
                              (kind.data == DataForm::kNone   ? "dim = 10\n"
                               : kind.data == DataForm::kRows ? "data = \"libsvm:a9a\"\n"

@@ -57,7 +57,7 @@ std::string other_text(const Field& field) {
 }
 
 TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
     const Experiment e = of_kind(kind.name);
     const Settings settings = settings_of(e);
@@ -74,7 +74,7 @@ TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
 // Each key by itself; a value that does not go with the others is refused, and must not come back changed.
 TEST(Settings, CarryEveryValueOfEveryKey) {
   std::size_t carried = 0;
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     Experiment e = of_kind(kind.name);
     for (const auto& [key, text] : settings_of(e)) {
       Experiment changed = e;

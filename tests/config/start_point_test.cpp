@@ -59,7 +59,7 @@ TEST(StartPoint, NormalIsAFunctionOfTheSeedWithTheRightMoments) {
 }
 
 TEST(StartPoint, NormalHasTheDimensionOfEveryKind) {
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
     const bool text = kind.data == DataForm::kText;
     const auto e =

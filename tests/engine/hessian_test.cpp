@@ -8,7 +8,7 @@
 
 #include "engine/upper_triangle.h"
 #include "tests/engine/oracle_checks.h"
-#include "tests/engine/problem_kinds.h"
+#include "tests/engine/problem_types.h"
 #include "tests/support/count_allocations.h"
 
 namespace gradwire {
@@ -33,7 +33,7 @@ class Hessian : public ::testing::TestWithParam<HessianCase> {
  protected:
   Hessian() {
     const HessianCase& c = GetParam();
-    spec_ = spec_of_kind(c.kind);
+    spec_ = spec_of_type(c.kind);
     part_.train = random_data(kRows, kColumns, c.share, {0, 1});
     if (auto* quadratic = std::get_if<Quadratic>(&spec_.problem)) {
       quadratic->shape = {.dim = kColumns, .lambda = 0.3, .heterogeneity = 0.5};
@@ -110,7 +110,7 @@ TEST_P(HessianOfRows, EqualsTheSumOverDenseRows) {
     for (std::size_t j = 0; j < d; ++j) z += rows[r][j] * x[j];
     if (part_.train.label[r] == 0) z = -z;
     const double s = 1 / (1 + std::exp(z));
-    const double curvature = spec_.kind().name == "least_squares" ? 1
+    const double curvature = spec_.info().name == "least_squares" ? 1
                              : GetParam().loss == kSquaredLoss    ? 2 * s * s * (1 - s) * (2 - 3 * s)
                                                                   : s * (1 - s);
     for (std::size_t a = 0; a < d; ++a)

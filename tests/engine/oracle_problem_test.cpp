@@ -7,13 +7,13 @@
 
 #include "base/config_error.h"
 #include "tests/engine/oracle_checks.h"
-#include "tests/engine/problem_kinds.h"
+#include "tests/engine/problem_types.h"
 
 namespace gradwire {
 namespace {
 
 ProblemSpec spec_of(const std::string& kind) {
-  ProblemSpec spec = spec_of_kind(kind);
+  ProblemSpec spec = spec_of_type(kind);
   if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.dim = 5;
   if (auto* names = std::get_if<CharMlp>(&spec.problem)) names->shape.context = 4, names->shape.hidden = {3};
   if (auto* text = std::get_if<Gpt>(&spec.problem)) text->shape.context = 4;
@@ -22,7 +22,7 @@ ProblemSpec spec_of(const std::string& kind) {
 }
 
 DataForm form_of(const std::string& kind) {
-  for (const ProblemKind& k : problem_kinds())
+  for (const ProblemInfo& k : problem_types())
     if (k.name == kind) return k.data;
   return DataForm::kNone;
 }
@@ -58,9 +58,9 @@ bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
+TEST(ProblemType, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
   std::set<std::string_view> names;
-  for (const ProblemKind& kind : problem_kinds()) {
+  for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
     names.insert(kind.name);
     const std::string name(kind.name);
@@ -86,7 +86,7 @@ TEST(Problem, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
                                                "gpt", "cnn"}));
 }
 
-TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
+TEST(ProblemType, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
   for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -109,7 +109,7 @@ TEST(Problem, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
   }
 }
 
-TEST(Problem, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
+TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
   for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -176,8 +176,8 @@ void expect_client_objectives_of_parts(const std::string& name) {
   spec.clients = 3;
   if (auto* quadratic = std::get_if<Quadratic>(&spec.problem)) quadratic->shape.heterogeneity = 0.5;
   const DataSchema schema = schema_for(name);
-  std::vector<ClientDataset> parts(spec.kind().needs_data() ? 3 : 0, part_for(name));
-  if (spec.kind().data == DataForm::kRows) {
+  std::vector<ClientDataset> parts(spec.info().needs_data() ? 3 : 0, part_for(name));
+  if (spec.info().data == DataForm::kRows) {
     parts[2].train = random_data(7, schema.columns, 0.7, {0, 1}, 9);
     parts[1].test = random_data(4, schema.columns, 0.5, {0, 1}, 8);
   }
@@ -196,8 +196,8 @@ void expect_client_objectives_of_parts(const std::string& name) {
   expect_equal_oracles<Real>(*one, *last, x);  // it stayed where it was
 }
 
-TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
-  for (const ProblemKind& kind : problem_kinds()) {
+TEST(ProblemType, TheOraclesOfAllClientsAreThoseOfEachByItself) {
+  for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
     expect_client_objectives_of_parts<double>(std::string(kind.name));
     expect_client_objectives_of_parts<float>(std::string(kind.name));
@@ -210,7 +210,7 @@ TEST(Problem, TheOraclesOfAllClientsAreThoseOfEachByItself) {
   }
 }
 
-TEST(Problem, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
+TEST(ProblemType, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
   for (const std::string name : {"logistic", "least_squares", "mlp", "gpt"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -231,14 +231,14 @@ TEST(Problem, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
   }
 }
 
-TEST(Problem, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
+TEST(ProblemType, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
   const DataSchema schema{.columns = 3, .labels = {0, 1}};
   EXPECT_EQ(model_start(spec_of("logistic"), schema), std::vector<double>(3));
   EXPECT_EQ(model_start(spec_of("least_squares"), schema), std::vector<double>(3));
   EXPECT_EQ(model_start(spec_of("quadratic"), schema), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
 }
 
-TEST(Problem, LogisticSaysWhichLabelsItFound) {
+TEST(ProblemType, LogisticSaysWhichLabelsItFound) {
   const std::string three = complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3.5}});
   EXPECT_TRUE(mentions(three, "two labels") && mentions(three, "3: 1, 2, 3.5")) << three;
   EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1}}), "1: 1"));
@@ -247,7 +247,7 @@ TEST(Problem, LogisticSaysWhichLabelsItFound) {
       mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3, 4, 5, 6, 7}}), "5, ..."));
 }
 
-TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
+TEST(ProblemType, RefusesWhatDoesNotFitWithOneLine) {
   const DataSchema schema{.columns = 4, .labels = {0, 1}};
   EXPECT_THROW(problem_of("logstic"), ConfigError);
   EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 0, .labels = {0, 1}}), "no features"));
@@ -283,7 +283,7 @@ TEST(Problem, RefusesWhatDoesNotFitWithOneLine) {
   EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
 }
 
-TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
+TEST(ProblemType, ABiasIsTheLastFeatureAndOneInEverySample) {
   const DataSchema schema{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
   ClientDataset written = part;
@@ -320,7 +320,7 @@ TEST(Problem, ABiasIsTheLastFeatureAndOneInEverySample) {
   }
 }
 
-TEST(Problem, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
+TEST(ProblemType, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
   const DataSchema schema{.columns = 3, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
   for (const char* kind : {"logistic", "mlp"}) {

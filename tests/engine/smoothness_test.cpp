@@ -8,7 +8,7 @@
 
 #include "tests/engine/jacobi.h"
 #include "tests/engine/oracle_checks.h"
-#include "tests/engine/problem_kinds.h"
+#include "tests/engine/problem_types.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -29,7 +29,7 @@ Federated federated(const std::string& kind, Regularizer regularizer, double lam
                     const std::vector<std::size_t>& sizes = {12, 5, 30},
                     LinearLoss loss = LinearLoss::kLogistic) {
   Federated problem;
-  problem.spec = spec_of_kind(kind);
+  problem.spec = spec_of_type(kind);
   if (auto* logistic = std::get_if<Logistic>(&problem.spec.problem)) logistic->loss = loss;
   linear_model(problem.spec).regularizer = regularizer;
   linear_model(problem.spec).lambda = lambda;

@@ -1,4 +1,4 @@
-// A kind of problem as somebody adds it who knows docs/architecture.md alone: linear regression where a
+// A problem type as somebody adds it who knows docs/architecture.md alone: linear regression where a
 // sample that is far off pulls with a bounded force. Beside this header, one word in the list of
 // engine/problems/problem.h.
 #pragma once

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds a kind of problem as docs/architecture.md says, its header and its name in the list, to a copy of the source; builds the
+"""Adds a problem type as docs/architecture.md says, its header and its name in the list, to a copy of the source; builds the
 copy and runs it.
 
     run.py BUILD COMPILER      BUILD/external_problem_test holds the copy and its build
@@ -20,8 +20,8 @@ shutil.copytree(ROOT, source, ignore=lambda folder, names: [n for n in names if 
                                                             n in ("build", "results", "tests", ".git")])
 shutil.copy(HERE / "huber.h", source / "huber.h")
 listed = source / "engine/problems/problem.h"
-text, included = re.subn(r'#include "engine/problems/kind.h"\n', r'\g<0>#include "huber.h"\n', listed.read_text())
-text, added = re.subn(r"(using Problem = std::variant<[^>]*)>", r"\1, Huber>", text)
+text, included = re.subn(r'#include "engine/problems/problem_type.h"\n', r'\g<0>#include "huber.h"\n', listed.read_text())
+text, added = re.subn(r"(using ProblemType = std::variant<[^>]*)>", r"\1, Huber>", text)
 if (included, added) != (1, 1):
     sys.exit(f"{listed} is not what this script expects")
 listed.write_text(text)

@@ -28,7 +28,7 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   LoadedExperiment loaded = load_experiment(request.file, sets);
   loaded.experiment.faults = {};
   const std::optional<DataSchema> trained_on =
-      schema_in_summary(request.model.parent_path(), kind_of(loaded.experiment.problem).name);
+      schema_in_summary(request.model.parent_path(), info_of(loaded.experiment.problem).name);
   const auto prepared = [&] {
     try {
       return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr);

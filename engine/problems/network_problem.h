@@ -17,7 +17,7 @@
 #include "engine/nn/models/samples.h"
 #include "engine/nn/network.h"
 #include "engine/nn/network_oracle.h"
-#include "engine/problems/kind.h"
+#include "engine/problems/problem_type.h"
 #include "engine/problems/sources.h"
 
 namespace gradwire {
@@ -76,7 +76,7 @@ struct ActivationSettings {
 //   ActivationSettings activations, visited by ActivationSettings::fields()
 //   samples<Real>(const DataSchema&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
 template <class Kind>
-struct NetworkKind {
+struct NetworkProblem {
   std::size_t dim(const DataSchema& schema) const { return kind().network(schema).dim(); }
   std::vector<double> start(const DataSchema& schema, std::uint64_t seed) const {
     return kind().network(schema).start(seed);

@@ -1,4 +1,4 @@
-// What a kind of problem is. To add one: a header like least_squares.h or gpt.h, and its name in Problem
+// What a problem type is. To add one: a header like least_squares.h or gpt.h, and its name in Problem
 // (engine/problems/problem.h). It is a struct of its settings with
 //
 //   static constexpr ProblemTraits facts

@@ -10,7 +10,7 @@
 namespace gradwire {
 
 // With the defaults of the kind, for one client.
-inline ProblemSpec spec_of_kind(const std::string& kind) {
+inline ProblemSpec spec_of_type(const std::string& kind) {
   ProblemSpec spec;
   spec.problem = problem_of(kind);
   return spec;

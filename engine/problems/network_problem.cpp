@@ -1,4 +1,4 @@
-#include "engine/problems/network_kind.h"
+#include "engine/problems/network_problem.h"
 
 #include <algorithm>
 #include <string>
