@@ -40,7 +40,7 @@ void check_partition(const Experiment& e) {
                           quote(words_of(e.clients.partition)[static_cast<int>(e.clients.partition)]) +
                           " has no meaning for kind " + quote(problem_type_name(e)) +
                           ", whose samples have a label at each position; use contiguous or iid");
-  if (e.clients.partition == PartitionKind::kByRole && !text)
+  if (e.clients.partition == PartitionKind::kBySpeaker && !text)
     throw ConfigError("clients.partition", "partition 'by_role' has no meaning for kind " +
                                                quote(problem_type_name(e)) +
                                                ", which reads no text; use dirichlet");

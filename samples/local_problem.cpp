@@ -53,7 +53,7 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     return share_samples(std::move(data), &test_data, spec);
   };
   if (auto text = text_reading(e.problem)) {
-    text->by_role = spec.partition == PartitionKind::kByRole;
+    text->by_speaker = spec.partition == PartitionKind::kBySpeaker;
     return shared([&](const std::string& from, SampleUse) { return reading.text(from, base, *text); });
   }
   const RowsData& rows = *rows_of(e.problem);

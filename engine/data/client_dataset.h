@@ -11,8 +11,8 @@
 namespace gradwire {
 
 // How samples become parts: in their order, shuffled, sorted by label, with shares of each label that are
-// drawn from a Dirichlet distribution, or by the role of a play that says them.
-enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet, kByRole };
+// drawn from a Dirichlet distribution, or by the speaker of a dialogue that says them.
+enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet, kBySpeaker };
 
 // Which parts of the data a client holds, where each of n parts is held by `count` of n clients: as many that
 // follow one another from its own on (and from the last to the first), or all those of its group of `count`.

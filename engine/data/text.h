@@ -20,8 +20,8 @@ enum class TextForm : std::uint8_t { kRunning, kNames };
 
 struct TextReading {
   TextForm form;
-  std::size_t context;   // letters that the next one is predicted from
-  bool by_role = false;  // the text is a play, read role by role: windows_of_roles()
+  std::size_t context;      // letters that the next one is predicted from
+  bool by_speaker = false;  // the text is a play, read speaker by speaker: windows_of_speakers()
 };
 
 // A letter is a byte. Letter k of the alphabet is token k, or k + 1 where token 0 is the end mark of names.
@@ -41,8 +41,8 @@ struct Windows {
   std::size_t all = 0;                               // number of samples when `start` is empty
   std::size_t context = 0;
   std::size_t targets = 1;  // 1 or context
-  std::vector<std::uint32_t> role_start =
-      {};  // of a play: role r has samples role_start[r] to before the next
+  std::vector<std::uint32_t> speaker_start =
+      {};  // of a play: speaker r has samples speaker_start[r] to before the next
 
   std::size_t size() const { return start.empty() ? all : start.size(); }
   std::uint32_t begin(std::size_t sample) const {

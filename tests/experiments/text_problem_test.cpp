@@ -49,9 +49,9 @@ TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   const TemporaryFolder folder;
   for (const std::string kind : {"gpt", "char_mlp"}) {
     for (const std::string partition : {"contiguous", "iid", "by_label", "dirichlet", "by_role"}) {
-      const bool by_role = partition == "by_role";
-      folder.write("t", by_role ? kPlay : kind == "gpt" ? kText : kNames);
-      folder.write("more", std::string(by_role ? "Xi:\n" : "") + "zed\nquux\nxi\nyo\n");
+      const bool by_speaker = partition == "by_role";
+      folder.write("t", by_speaker ? kPlay : kind == "gpt" ? kText : kNames);
+      folder.write("more", std::string(by_speaker ? "Xi:\n" : "") + "zed\nquux\nxi\nyo\n");
       if (kind == "gpt" && (partition == "by_label" || partition == "dirichlet")) continue;
       for (const std::string test : {"", "test_share = 0.2\n", "test = \"text:more\"\n"}) {
         SCOPED_TRACE(kind + " " + partition + " " + test);

@@ -25,9 +25,9 @@ constexpr double kMaxAlpha = 1e6;
 // What a split reads.
 struct Samples {
   std::size_t count = 0;
-  std::span<const double> label;                   // one each; may be empty for contiguous and iid
-  std::size_t overlap = 0;                         // a sample shares letters with this many samples after it
-  std::span<const std::uint32_t> role_start = {};  // as of Windows
+  std::span<const double> label;  // one each; may be empty for contiguous and iid
+  std::size_t overlap = 0;        // a sample shares letters with this many samples after it
+  std::span<const std::uint32_t> speaker_start = {};  // as of Windows
 };
 
 void check(const Samples& samples, const SplitSpec& spec) {
@@ -172,7 +172,7 @@ RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& 
                        [label](std::uint32_t a, std::uint32_t b) { return label[a] < label[b]; });
       break;
     case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
-    case PartitionKind::kByRole: throw DataError("clients.partition: by_role splits text alone");
+    case PartitionKind::kBySpeaker: throw DataError("clients.partition: by_role splits text alone");
   }
   return blocks(std::move(rows), spec);
 }
@@ -218,8 +218,8 @@ RowLists train_lists(const Samples& samples, Rows rows, const SplitSpec& spec) {
 }
 
 // Role i for client i; holds out the end of what each role says, and drops what shares letters with it.
-Split split_by_role(const Samples& samples, const SplitSpec& spec) {
-  const std::span<const std::uint32_t> start = samples.role_start;
+Split split_by_speaker(const Samples& samples, const SplitSpec& spec) {
+  const std::span<const std::uint32_t> start = samples.speaker_start;
   if (start.size() < spec.clients + std::size_t{1})
     throw DataError("clients.count = " + std::to_string(spec.clients) + ", but " +
                     std::to_string(start.empty() ? 0 : start.size() - 1) +
@@ -245,8 +245,8 @@ Split split_by_role(const Samples& samples, const SplitSpec& spec) {
 
 Split split(const Samples& samples, const SplitSpec& spec) {
   check(samples, spec);
-  if (spec.partition == PartitionKind::kByRole && !samples.role_start.empty())
-    return split_by_role(samples, spec);
+  if (spec.partition == PartitionKind::kBySpeaker && !samples.speaker_start.empty())
+    return split_by_speaker(samples, spec);
   HeldOut parts = hold_out(samples, spec);
   if (spec.samples_per_client == 0 && parts.train.size() < spec.clients) {
     throw DataError("more clients than samples: " + std::to_string(spec.clients) + " clients, " +
@@ -278,7 +278,7 @@ Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<doubl
   }
   if (by_label)
     for (std::size_t s = 0; s < text.size(); ++s) label.push_back(text.labels(s)[0]);
-  return {text.size(), label, text.targets > 1 ? text.context : 0, text.role_start};
+  return {text.size(), label, text.targets > 1 ? text.context : 0, text.speaker_start};
 }
 
 Split split_for(const Samples& samples, std::size_t test_count, bool has_test, SplitSpec spec) {

@@ -6,11 +6,11 @@
 
 #include "engine/data/readers/bytes.h"
 #include "engine/data/readers/csv.h"
+#include "engine/data/readers/dialogue.h"
 #include "engine/data/readers/digits.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/readers/libsvm.h"
 #include "engine/data/readers/lines.h"
-#include "engine/data/readers/play.h"
 #include "engine/data/readers/synthetic.h"
 
 namespace gradwire {
@@ -131,7 +131,7 @@ Windows read_text(std::string_view source, const std::filesystem::path& base, co
   if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");
   const std::filesystem::path found = find_data(*path, base);
   const std::string text = read_text_file(found);
-  if (how.by_role) return windows_of_roles(text, found.string(), how.form, how.context);
+  if (how.by_speaker) return windows_of_speakers(text, found.string(), how.form, how.context);
   return how.form == TextForm::kNames ? list_of_names(text, found.string(), how.context)
                                       : running_text(text, found.string(), how.context);
 }

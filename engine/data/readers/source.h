@@ -62,8 +62,8 @@ Windows read_text(std::string_view source, const std::filesystem::path& base, co
 
 // Row numbers of `data` in the part of each client, after the held-out test rows were taken; deterministic in
 // split.seed. contiguous, iid, by_label: the first N mod n clients have one row more than the others; with
-// copies, parts are equal and the remainder is left out. dirichlet: sizes vary, and each has a row. (by_role
-// is for text.)
+// copies, parts are equal and the remainder is left out. dirichlet: sizes vary, and each has a row.
+// (by_speaker is for text.)
 struct RowLists {  // one list per client
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
@@ -94,9 +94,9 @@ RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const Sp
 // nothing is held out.
 SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& spec);
 // The same for text; labels are the letters that are predicted. Running text holds out its test share at the
-// end, and drops the samples that overlap with it; partitions by label throw DataError. by_role gives client
-// i role i, and holds out the end of what each role says; it REQUIRES text that was read by role, and throws
-// DataError when there are fewer roles than clients.
+// end, and drops the samples that overlap with it; partitions by label throw DataError. by_speaker gives
+// client i role i, and holds out the end of what each role says; it REQUIRES text that was read by role, and
+// throws DataError when there are fewer roles than clients.
 SharedSamples share_samples(const Windows& text, const Windows* test, const SplitSpec& spec);
 
 }  // namespace gradwire

@@ -66,7 +66,7 @@ Reading SharedProblems::reading() {
   reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" +
                             std::to_string(static_cast<int>(how.form)) + " " + std::to_string(how.context) +
-                            (how.by_role ? " by role" : "");
+                            (how.by_speaker ? " by role" : "");
     return read_once(texts_, key, [&] { return read_text(source, base, how); });
   };
   return reading;

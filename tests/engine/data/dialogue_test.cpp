@@ -1,5 +1,5 @@
-// A play read role by role, and its roles as clients.
-#include "engine/data/readers/play.h"
+// A play read speaker by speaker, and its speakers as clients.
+#include "engine/data/readers/dialogue.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -14,11 +14,11 @@ namespace gradwire {
 namespace {
 
 // A heading before anybody speaks, a line that ends with a colon inside of a speech, a speech of two
-// paragraphs, carriage returns, and a role without words.
+// paragraphs, carriage returns, and a speaker without words.
 const std::string kPlay =
     "A PLAY\n\nAnn:\nI say:\nyes.\n\nBob:\r\nNo, no, no.\r\n\r\nAnn:\nBut\n\nyes!\n\nMute:\n\nCy:\nHm.\n";
 
-// The letters that the samples of each role predict, one after the other, '.' for the end of a line.
+// The letters that the samples of each speaker predict, one after the other, '.' for the end of a line.
 std::string predicted(const Windows& w) {
   std::string text;
   for (std::size_t s = 0; s < w.size(); ++s)
@@ -30,10 +30,10 @@ std::string predicted(const Windows& w) {
 }
 
 TEST(Play, GivesEachRoleItsLinesTheLongestTextFirst) {
-  const Roles roles = roles_of(kPlay, "f");
-  ASSERT_EQ(roles.size(), 3u);
+  const Dialogue speakers = dialogue_of(kPlay, "f");
+  ASSERT_EQ(speakers.size(), 3u);
   const auto says = [&](std::size_t r) {
-    return roles.text.substr(roles.start[r], roles.start[r + 1] - roles.start[r]);
+    return speakers.text.substr(speakers.start[r], speakers.start[r + 1] - speakers.start[r]);
   };
   EXPECT_EQ(says(0), "I say:\nyes.\nBut\nyes!\n");
   EXPECT_EQ(says(1), "No, no, no.\n");
@@ -41,26 +41,26 @@ TEST(Play, GivesEachRoleItsLinesTheLongestTextFirst) {
 }
 
 TEST(Play, OfRolesWithEqualTextsTheFirstToSpeakIsFirst) {
-  const Roles roles = roles_of("B:\nxy\n\nA:\nzw\n", "f");
-  EXPECT_EQ(roles.text, "xy\nzw\n");
+  const Dialogue speakers = dialogue_of("B:\nxy\n\nA:\nzw\n", "f");
+  EXPECT_EQ(speakers.text, "xy\nzw\n");
 }
 
 TEST(Play, WithoutASpeechSaysHowOneLooks) {
   for (const std::string text : {"", "no colon\nhere\n", "Ann:\n\nBob:\n"})
-    EXPECT_EQ(data_error([&] { roles_of(text, "f"); }),
+    EXPECT_EQ(data_error([&] { dialogue_of(text, "f"); }),
               "f: no role speaks here; a speech is a line with a name and a colon, the lines that are said, "
               "and an empty line");
 }
 
 TEST(Play, AsLinesHasEachLetterAndEachEndOfALineOfARole) {
-  const Windows w = windows_of_roles(kPlay, "f", TextForm::kNames, 3);
-  EXPECT_EQ(w.role_start, (std::vector<std::uint32_t>{0, 21, 33, 37}));
+  const Windows w = windows_of_speakers(kPlay, "f", TextForm::kNames, 3);
+  EXPECT_EQ(w.speaker_start, (std::vector<std::uint32_t>{0, 21, 33, 37}));
   EXPECT_EQ(predicted(w), "I say:/yes./But/yes!/No, no, no./Hm./");
 }
 
 TEST(Play, AsRunningTextHasTheWindowsWithinEachRole) {
-  const Windows w = windows_of_roles(kPlay, "f", TextForm::kRunning, 3);
-  EXPECT_EQ(w.role_start, (std::vector<std::uint32_t>{0, 21 - 3, 18 + 12 - 3, 27 + 4 - 3}));
+  const Windows w = windows_of_speakers(kPlay, "f", TextForm::kRunning, 3);
+  EXPECT_EQ(w.speaker_start, (std::vector<std::uint32_t>{0, 21 - 3, 18 + 12 - 3, 27 + 4 - 3}));
   for (std::size_t s = 0; s < w.size(); ++s)
     EXPECT_NE(predicted(select_rows(w, std::vector<std::uint32_t>{static_cast<std::uint32_t>(s)})), "\nNo");
   EXPECT_EQ(w.letters->alphabet, running_text("I say:\nyes.But!No,nHm", "g", 1).letters->alphabet)
@@ -68,39 +68,39 @@ TEST(Play, AsRunningTextHasTheWindowsWithinEachRole) {
 }
 
 TEST(Play, LeavesOutRolesThatAreTooShortForAWindow) {
-  EXPECT_EQ(windows_of_roles(kPlay, "f", TextForm::kRunning, 5).role_start.size(), 3u);
-  EXPECT_EQ(data_error([] { windows_of_roles("A:\nab\n\nB:\ncd\n", "f", TextForm::kRunning, 4); }),
+  EXPECT_EQ(windows_of_speakers(kPlay, "f", TextForm::kRunning, 5).speaker_start.size(), 3u);
+  EXPECT_EQ(data_error([] { windows_of_speakers("A:\nab\n\nB:\ncd\n", "f", TextForm::kRunning, 4); }),
             "f: no role says more than problem.context = 4 letters; lower problem.context");
 }
 
 TEST(Play, GivesClientIRoleIAndHoldsOutTheEndOfEach) {
   for (const TextForm form : {TextForm::kNames, TextForm::kRunning}) {
     const std::uint32_t context = 2, overlap = form == TextForm::kRunning ? context : 0;
-    const Windows w = windows_of_roles(kPlay, "f", form, context);
-    const SplitSpec spec{.partition = PartitionKind::kByRole, .clients = 2, .test_share = 0.25};
+    const Windows w = windows_of_speakers(kPlay, "f", form, context);
+    const SplitSpec spec{.partition = PartitionKind::kBySpeaker, .clients = 2, .test_share = 0.25};
     const std::vector<ClientDataset> parts = share_samples(w, nullptr, spec).all_parts();
     ASSERT_EQ(parts.size(), 2u);
     for (std::uint32_t i = 0; i < 2; ++i) {
-      const std::uint32_t count = w.role_start[i + 1] - w.role_start[i];
+      const std::uint32_t count = w.speaker_start[i + 1] - w.speaker_start[i];
       const auto held_out = static_cast<std::uint32_t>(std::llround(0.25 * count));
       ASSERT_EQ(parts[i].test_count(), held_out);
       ASSERT_EQ(parts[i].train_count(), count - held_out - overlap);
       for (std::uint32_t k = 0; k < parts[i].train_count(); ++k)
-        EXPECT_EQ(parts[i].train_text.begin(k), w.begin(w.role_start[i] + k));
+        EXPECT_EQ(parts[i].train_text.begin(k), w.begin(w.speaker_start[i] + k));
       for (std::uint32_t k = 0; k < held_out; ++k)
-        EXPECT_EQ(parts[i].test_text.begin(k), w.begin(w.role_start[i + 1] - held_out + k));
+        EXPECT_EQ(parts[i].test_text.begin(k), w.begin(w.speaker_start[i + 1] - held_out + k));
     }
   }
 }
 
 TEST(Play, RefusesMoreClientsThanRolesAndRolesWithoutTraining) {
-  const Windows w = windows_of_roles(kPlay, "f", TextForm::kNames, 2);
+  const Windows w = windows_of_speakers(kPlay, "f", TextForm::kNames, 2);
   EXPECT_EQ(
-      data_error([&] { share_samples(w, nullptr, {.partition = PartitionKind::kByRole, .clients = 4}); }),
+      data_error([&] { share_samples(w, nullptr, {.partition = PartitionKind::kBySpeaker, .clients = 4}); }),
       "clients.count = 4, but 3 roles say enough for a sample; lower clients.count");
   EXPECT_EQ(data_error([&] {
               share_samples(w, nullptr,
-                            {.partition = PartitionKind::kByRole, .clients = 3, .test_share = 0.9});
+                            {.partition = PartitionKind::kBySpeaker, .clients = 3, .test_share = 0.9});
             }),
             "problem.test_share leaves role 3, by length, no sample to train on; lower it, or clients.count");
 }
@@ -109,8 +109,8 @@ TEST(Play, OfShakespeareHasTheLongestRoleFirst) {
   const auto file = test_data("tinyshakespeare.txt");
   if (!file) GTEST_SKIP() << "no tinyshakespeare.txt: set GRADWIRE_TEST_DATA";
   const Windows w = read_text("text:" + file->string(), "", {TextForm::kNames, 16, true});
-  EXPECT_EQ(w.role_start.size(), 300u) << "299 roles that say something";
-  EXPECT_EQ(w.role_start[1], 37616u) << "what Gloucester says";
+  EXPECT_EQ(w.speaker_start.size(), 300u) << "299 roles that say something";
+  EXPECT_EQ(w.speaker_start[1], 37616u) << "what Gloucester says";
   EXPECT_EQ(w.size(), 1027852u);
 }
 
