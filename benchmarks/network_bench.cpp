@@ -68,8 +68,8 @@ void engine_letters(Bench& bench) {
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
     // Of x and its gradient, or of x alone.
-    const Peak peak(one.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns)),
-        peak_in_place(one.runner().kernels(), network.dim(), bench.repeats(kDuelTurns));
+    const Peak peak(one.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns)),
+        peak_in_place(one.executor().kernels(), network.dim(), bench.repeats(kDuelTurns));
     // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
     // writes.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
@@ -126,7 +126,7 @@ void engine_gpt(Bench& bench) {
     const auto command = beside(bench, "gpt", text, {std::to_string(b), "16"});
     const auto figures = measure(
         bench, 0.2, [&] { run.step(); }, command);
-    const Peak peak(run.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
+    const Peak peak(run.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
     const Work work{gpt_multiply_adds(network, 8, 24, b),
                     6.0 * sizeof(float) * static_cast<double>(network.dim())};
     bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
@@ -144,7 +144,7 @@ void engine_gpt(Bench& bench) {
     series.add(theirs->median_ms);
     figures.theirs = series;
   }
-  const Peak peak(each.runner().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
+  const Peak peak(each.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
   const Work work{gpt_multiply_adds(network, 8, 24, 1),
                   3.0 * sizeof(float) * static_cast<double>(network.dim())};
   bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},
@@ -170,7 +170,7 @@ void engine_shapes(Bench& bench) {
     row.value = figures.ours.times(1e9 / flops);
     row.unit = "ps/flop";
     row.note =
-        "b=" + std::to_string(b) + ", arena " + std::to_string(run.runner().arena_bytes() / 1024) + " KB";
+        "b=" + std::to_string(b) + ", arena " + std::to_string(run.executor().arena_bytes() / 1024) + " KB";
     bench.row(row);
     bench.keep(run.loss());
   }

@@ -24,7 +24,7 @@ class PowersTask {
  public:
   PowersTask(std::string name, const Network& network, Windows windows, std::size_t batch)
       : name_(std::move(name) + " b=" + std::to_string(batch)),
-        runner_(network),
+        executor_(network),
         samples_(std::move(windows)),
         index_(batch),
         gradient_(network.dim()),
@@ -39,32 +39,32 @@ class PowersTask {
 
   const std::string& name() const { return name_; }
   std::size_t dim() const { return x_.size(); }
-  double cost(const Coordinates& wanted) const { return runner_.cost(wanted); }
+  double cost(const Coordinates& wanted) const { return executor_.cost(wanted); }
 
-  double plain() { return runner_.loss_and_gradient(x_, index_.size(), at(), gradient_); }
-  double loss() { return runner_.loss(x_, index_.size(), at()); }
+  double plain() { return executor_.loss_and_gradient(x_, index_.size(), at(), gradient_); }
+  double loss() { return executor_.loss(x_, index_.size(), at()); }
   std::optional<double> on(const GradientTerms& terms) {
-    return runner_.compute(x_, index_.size(), at(), gradient_, terms);
+    return executor_.compute(x_, index_.size(), at(), gradient_, terms);
   }
-  double directional() { return runner_.directional(x_, direction_, index_.size(), at()).derivative; }
+  double directional() { return executor_.directional(x_, direction_, index_.size(), at()).derivative; }
   double clipped() {
-    return runner_.scaled_gradients(
+    return executor_.scaled_gradients(
         x_, index_.size(), at(), [](double square) { return std::min(1.0, 1 / std::sqrt(square)); },
         gradient_);
   }
-  double two() { return runner_.two_gradients(x_, direction_, index_.size(), at(), gradient_, other_).y; }
+  double two() { return executor_.two_gradients(x_, direction_, index_.size(), at(), gradient_, other_).y; }
   double two_calls() {
-    return runner_.loss_and_gradient(x_, index_.size(), at(), gradient_) +
-           runner_.loss_and_gradient(direction_, index_.size(), at(), other_);
+    return executor_.loss_and_gradient(x_, index_.size(), at(), gradient_) +
+           executor_.loss_and_gradient(direction_, index_.size(), at(), other_);
   }
 
  private:
-  Runner<float>::ExampleAt at() const {
+  Executor<float>::ExampleAt at() const {
     return [this](std::size_t k) { return samples_[index_[k]]; };
   }
 
   std::string name_;
-  Runner<float> runner_;
+  Executor<float> executor_;
   TextSamples<float> samples_;
   std::vector<std::uint32_t> index_;
   AlignedVector<float> x_, gradient_, other_, direction_;
@@ -247,16 +247,16 @@ void linear(Bench& bench) {
 void recomputation(Bench& bench) {
   DeepTransformer deep(bench.size<std::size_t>(48, 2));
   std::vector<float> expected(deep.x.size()), gradient(deep.x.size());
-  Runner<float> plain(deep.network);
+  Executor<float> plain(deep.network);
   deep.gradient(plain, expected);
   const auto compare_with = [&](const std::string& name, ActivationBudget budget) {
     deep.network.limit_activations(budget);
-    Runner<float> runner(deep.network);
-    deep.gradient(runner, gradient);
+    Executor<float> executor(deep.network);
+    deep.gradient(executor, gradient);
     compare(
-        bench, name, [&] { deep.gradient(runner, gradient); }, "without a budget",
+        bench, name, [&] { deep.gradient(executor, gradient); }, "without a budget",
         [&] { deep.gradient(plain, expected); }, 1.4,
-        deep.title() + "; arena " + std::to_string(runner.arena_bytes() / 1024) + " KB of " +
+        deep.title() + "; arena " + std::to_string(executor.arena_bytes() / 1024) + " KB of " +
             std::to_string(plain.arena_bytes() / 1024) +
             (gradient == expected ? ", same bits" : ", OTHER BITS"));
   };

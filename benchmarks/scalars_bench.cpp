@@ -11,7 +11,7 @@
 #include "base/value.h"
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/tasks.h"
-#include "engine/nn/runner.h"
+#include "engine/nn/executor.h"
 #include "engine/tape/tape.h"
 
 namespace gradwire::bench {
@@ -87,9 +87,9 @@ void tape_row(Bench& bench, const char* name) {
 void kept_row(Bench& bench) {
   DeepTransformer deep(bench.size<std::size_t>(48, 2));
   std::vector<float> exact(deep.x.size()), kept(deep.x.size());
-  Runner<float> plain(deep.network);
+  Executor<float> plain(deep.network);
   deep.network.keep_activations(KeptActivations::kBFloat16);
-  Runner<float> compact(deep.network);
+  Executor<float> compact(deep.network);
   const auto series =
       interleave(bench.repeats(9), {[&] { return seconds_of([&] { deep.gradient(compact, kept); }); },
                                     [&] { return seconds_of([&] { deep.gradient(plain, exact); }); }});

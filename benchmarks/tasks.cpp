@@ -75,7 +75,7 @@ Windows shakespeare_windows(const TaskText& text, std::size_t context) {
 template <class Real>
 TaskRun<Real>::TaskRun(const Network& network, Windows windows, std::size_t batch,
                        const Kernels<Real>* kernels, std::size_t block)
-    : runner_(network, block, kernels),
+    : executor_(network, block, kernels),
       samples_(std::move(windows)),
       index_(batch),
       gradient_(network.dim()) {
@@ -96,21 +96,21 @@ void TaskRun<Real>::draw() {
 template <class Real>
 void TaskRun<Real>::step() {
   gradient();
-  runner_.kernels().axpy(static_cast<Index>(x_.size()), static_cast<Real>(-kRate), gradient_.data(),
-                         x_.data());
+  executor_.kernels().axpy(static_cast<Index>(x_.size()), static_cast<Real>(-kRate), gradient_.data(),
+                           x_.data());
 }
 
 template <class Real>
 void TaskRun<Real>::fused_step() {
   draw();
-  loss_ = runner_.descend(
+  loss_ = executor_.descend(
       x_, index_.size(), [this](std::size_t k) { return example(k); }, static_cast<Real>(kRate));
 }
 
 template <class Real>
 void TaskRun<Real>::gradient() {
   draw();
-  loss_ = runner_.loss_and_gradient(
+  loss_ = executor_.loss_and_gradient(
       x_, index_.size(), [this](std::size_t k) { return example(k); }, gradient_);
 }
 
@@ -118,7 +118,7 @@ template <class Real>
 void TaskRun<Real>::each_gradient() {
   draw();
   for (std::size_t s = 0; s < index_.size(); ++s)
-    loss_ = runner_.loss_and_gradient(
+    loss_ = executor_.loss_and_gradient(
         x_, 1, [&](std::size_t) { return example(s); }, gradient_);
 }
 
@@ -143,14 +143,14 @@ std::string DeepTransformer::title() const {
          std::to_string(kDeepContext) + ", b = " + std::to_string(kDeepSamples);
 }
 
-void DeepTransformer::gradient(Runner<float>& runner, std::vector<float>& g) const {
-  const Runner<float>::ExampleAt at = [&](std::size_t k) {
+void DeepTransformer::gradient(Executor<float>& executor, std::vector<float>& g) const {
+  const Executor<float>::ExampleAt at = [&](std::size_t k) {
     Example<float> example;
     example.tokens = std::span(letters_).subspan(k, kDeepContext);
     example.labels = std::span(letters_).subspan(k + 1, kDeepContext);
     return example;
   };
-  runner.loss_and_gradient(x, kDeepSamples, at, g);
+  executor.loss_and_gradient(x, kDeepSamples, at, g);
 }
 
 template class TaskRun<float>;

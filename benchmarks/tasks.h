@@ -9,8 +9,8 @@
 
 #include "base/aligned.h"
 #include "engine/data/text.h"
+#include "engine/nn/executor.h"
 #include "engine/nn/models/samples.h"
-#include "engine/nn/runner.h"
 
 namespace gradwire::bench {
 
@@ -38,18 +38,18 @@ class TaskRun {
           std::size_t block = 0);
 
   void step();           // gradient of the mean loss, then x -= rate * gradient
-  void fused_step();     // Runner::descend
+  void fused_step();     // Executor::descend
   void gradient();       // no step
   void each_gradient();  // one gradient for each sample of the batch
 
   double loss() const { return loss_; }  // of the last call
-  const Runner<Real>& runner() const { return runner_; }
+  const Executor<Real>& executor() const { return executor_; }
 
  private:
   void draw();
   Example<Real> example(std::size_t k) const { return samples_[index_[k]]; }
 
-  Runner<Real> runner_;
+  Executor<Real> executor_;
   TextSamples<Real> samples_;
   std::vector<std::uint32_t> index_;
   AlignedVector<Real> x_, gradient_;
@@ -67,7 +67,7 @@ class DeepTransformer {
   std::vector<float> x;  // where it starts
   std::string title() const;
   // The gradient of the mean loss, into `g` of the length of x.
-  void gradient(Runner<float>& runner, std::vector<float>& g) const;
+  void gradient(Executor<float>& executor, std::vector<float>& g) const;
 
  private:
   const std::size_t layers_;

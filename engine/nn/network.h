@@ -1,5 +1,5 @@
 // A model as a program: recorded once as a list of vector operations, then run forward and backward over
-// blocks of samples by engine/nn/runner.h. Recording computes nothing; it checks shapes and lays out the
+// blocks of samples by engine/nn/executor.h. Recording computes nothing; it checks shapes and lays out the
 // parameters.
 //
 //   Network letters(std::size_t hidden) {  // the character-level next-letter model of Bengio et al.
@@ -65,7 +65,7 @@ struct TensorShape {
 };
 
 // A user's loss at one position of one sample: returns the value, and writes every entry of its derivative by
-// `output`. The runner throws std::logic_error if an entry stays unwritten. `label` is the sample's target
+// `output`. The executor throws std::logic_error if an entry stays unwritten. `label` is the sample's target
 // there (0 for samples without targets), `target` its target numbers (or empty).
 using LossFunction = std::function<double(std::span<const double> output, std::size_t label,
                                           std::span<const double> target, std::span<double> derivative)>;

@@ -8,7 +8,7 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/sparse_rows.h"
-#include "engine/nn/sweep.h"
+#include "engine/nn/backward_pass.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -42,7 +42,7 @@ NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const
                                    Shares train_shares, std::unique_ptr<const Examples<Real>>&& test,
                                    Shares test_shares)
     : network_(std::make_shared<const Network>(network)),
-      runner_(network),
+      executor_(network),
       train_(std::move(train)),
       test_(std::move(test)),
       at_(std::move(train_shares), std::move(test_shares)) {
@@ -53,7 +53,7 @@ template <class Real>
 NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
     : RebindableOracle<Real>(),
       network_(other.network_),
-      runner_(*other.network_),
+      executor_(*other.network_),
       train_(other.train_),
       test_(other.test_),
       at_(other.at_),
@@ -63,7 +63,7 @@ NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
 template <class Real>
 Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
   const BatchRows rows(batch, at_.train());
-  const double loss = runner_.loss_and_gradient(
+  const double loss = executor_.loss_and_gradient(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, gradient);
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
 }
@@ -78,7 +78,7 @@ std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch 
   GradientTerms inner;
   if (!plain) inner = {.wanted = terms.wanted, .stop = terms.stop, .finished = {}, .paths = terms.paths};
   const std::optional<double> loss =
-      runner_.compute(x, rows.count(), example, gradient, plain ? terms : inner);
+      executor_.compute(x, rows.count(), example, gradient, plain ? terms : inner);
   if (!loss || plain) return loss ? std::optional<Real>(static_cast<Real>(*loss)) : std::nullopt;
   const double regular = add_regularizer(regularizer_, lambda_, x, gradient);
   if (terms.finished) terms.finished({0, gradient.size()});
@@ -88,7 +88,7 @@ std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch 
 template <class Real>
 Real NetworkOracle<Real>::loss(std::span<const Real> x, Batch batch) {
   const BatchRows rows(batch, at_.train());
-  const double loss = runner_.loss(x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  const double loss = executor_.loss(x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
   return static_cast<Real>(loss + regularizer_value(regularizer_, lambda_, x));
 }
 
@@ -96,7 +96,8 @@ template <class Real>
 Directional<Real> NetworkOracle<Real>::directional(std::span<const Real> x, std::span<const Real> v,
                                                    Batch batch) {
   const BatchRows rows(batch, at_.train());
-  const auto sum = runner_.directional(x, v, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
+  const auto sum =
+      executor_.directional(x, v, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; });
   return {static_cast<Real>(sum.loss + regularizer_value(regularizer_, lambda_, x)),
           static_cast<Real>(sum.derivative + regularizer_derivative(regularizer_, lambda_, x, v))};
 }
@@ -105,7 +106,7 @@ template <class Real>
 TwoLosses<Real> NetworkOracle<Real>::two_gradients(std::span<const Real> x, std::span<const Real> y,
                                                    Batch batch, std::span<Real> at_x, std::span<Real> at_y) {
   const BatchRows rows(batch, at_.train());
-  const auto loss = runner_.two_gradients(
+  const auto loss = executor_.two_gradients(
       x, y, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, at_x, at_y);
   return {static_cast<Real>(loss.x + add_regularizer(regularizer_, lambda_, x, at_x)),
           static_cast<Real>(loss.y + add_regularizer(regularizer_, lambda_, y, at_y))};
@@ -114,11 +115,11 @@ TwoLosses<Real> NetworkOracle<Real>::two_gradients(std::span<const Real> x, std:
 template <class Real>
 Real NetworkOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
                                            std::span<Real> gradient) {
-  if (regularizer_ != Regularizer::kNone || !runner_.knows_sample_norms())
+  if (regularizer_ != Regularizer::kNone || !executor_.knows_sample_norms())
     return Oracle<Real>::clipped_gradient(x, batch, norm_bound, gradient);
   this->check_norm_bound(norm_bound);
   const BatchRows rows(batch, at_.train());
-  return static_cast<Real>(runner_.scaled_gradients(
+  return static_cast<Real>(executor_.scaled_gradients(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; },
       [&](double square) { return this->clip_factor(norm_bound, square); }, gradient));
 }
@@ -127,7 +128,7 @@ template <class Real>
 Real NetworkOracle<Real>::descend(std::span<Real> x, Batch batch, Real step) {
   if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() knows no regularizer");
   const BatchRows rows(batch, at_.train());
-  return static_cast<Real>(runner_.descend(
+  return static_cast<Real>(executor_.descend(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, step));
 }
 
@@ -136,15 +137,15 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
   const ClientRows& tested = at_.test();
   if (test_ == nullptr || tested.count == 0) return std::nullopt;
   Score score;
-  const std::size_t width = runner_.output_channels();
-  runner_.outputs(
+  const std::size_t width = executor_.output_channels();
+  executor_.outputs(
       x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
       [&](std::size_t k, std::span<const Real> outputs) {
         const auto labels =
             (*test_)[tested[k]].labels;  // not every loss reads labels, so the run may not have checked them
-        if (!labels.empty() && labels.size() != runner_.positions())
+        if (!labels.empty() && labels.size() != executor_.positions())
           throw DataError("a test sample has " + std::to_string(labels.size()) +
-                          " labels but the network has " + std::to_string(runner_.positions()) +
+                          " labels but the network has " + std::to_string(executor_.positions()) +
                           " positions");
         for (std::size_t t = 0; t < labels.size(); ++t) {
           const auto z = outputs.subspan(t * width, width);

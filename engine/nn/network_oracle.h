@@ -8,8 +8,8 @@
 #include "engine/client_objectives.h"
 #include "engine/data/shares.h"
 #include "engine/nn/example.h"
+#include "engine/nn/executor.h"
 #include "engine/nn/network.h"
-#include "engine/nn/runner.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -34,24 +34,24 @@ class NetworkOracle : public RebindableOracle<Real> {
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
   void bind(std::uint32_t client) override { at_.bind(client); }
-  std::size_t dim() const override { return runner_.dim(); }
+  std::size_t dim() const override { return executor_.dim(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
 
   std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
                               const GradientTerms& terms) override;
-  double cost(const Coordinates& wanted) const override { return runner_.cost(wanted); }
+  double cost(const Coordinates& wanted) const override { return executor_.cost(wanted); }
   Real loss(std::span<const Real> x, Batch batch) override;
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
                                 std::span<Real> at_x, std::span<Real> at_y) override;
-  // Without writing a sample's gradient, where the network allows it (Runner::knows_sample_norms) and there
+  // Without writing a sample's gradient, where the network allows it (Executor::knows_sample_norms) and there
   // is no regularizer.
   Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
                         std::span<Real> gradient) override;
 
   // x -= step * gradient of the mean loss over `batch`; returns the loss before the step. Needs no gradient
-  // array where the network allows it (Runner::descend). The regulariser must be none.
+  // array where the network allows it (Executor::descend). The regulariser must be none.
   Real descend(std::span<Real> x, Batch batch, Real step);
 
   // Counts over all positions of the test samples. The network predicts the class with the largest output,
@@ -59,11 +59,11 @@ class NetworkOracle : public RebindableOracle<Real> {
   // samples with more or fewer labels than positions.
   std::optional<Score> score(std::span<const Real> x) override;
 
-  const Runner<Real>& runner() const { return runner_; }
+  const Executor<Real>& executor() const { return executor_; }
 
  private:
   std::shared_ptr<const Network> network_;
-  Runner<Real> runner_;
+  Executor<Real> executor_;
   std::shared_ptr<const Examples<Real>> train_, test_;
   ClientCursor at_;
   Regularizer regularizer_ = Regularizer::kNone;

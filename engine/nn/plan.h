@@ -56,14 +56,14 @@ struct Plan {
 
   std::vector<Step> steps;  // in order of execution; the last is the loss
   // Empty: all values stay where they are, forward is the steps in order, and backward in reverse. Else the
-  // first forward_actions lead to the loss, those up to sweep_actions are the backward sweep, in which steps
-  // go backward in descending order too, and others follow only for gradients of single samples.
+  // first forward_actions lead to the loss, those up to backward_actions are the backward sweep, in which
+  // steps go backward in descending order too, and others follow only for gradients of single samples.
   std::vector<Action> actions;
-  std::size_t forward_actions = 0, sweep_actions = 0;
+  std::size_t forward_actions = 0, backward_actions = 0;
   std::vector<Place> places;  // by node
   std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
-  // After which step of the sweep each parameter's gradient is final; steps descend, the first is that of the
-  // loss: of parameters that nothing reads.
+  // After which step of the backward pass each parameter's gradient is final; steps descend, the first is
+  // that of the loss: of parameters that nothing reads.
   std::vector<Final> finals;
   std::size_t positions = 1;
   std::size_t capacity = 0;  // lanes that the arena has room for
@@ -80,7 +80,8 @@ std::size_t feature_stride(std::size_t features);
 
 struct PlanTerms {
   std::size_t number_bytes = sizeof(float);
-  bool keep_gradients = false;  // those of the results of operations with parameters, until after the sweep
+  bool keep_gradients =
+      false;  // those of the results of operations with parameters, until after the backward pass
 };
 
 // For blocks of at most `block` samples. Throws std::logic_error when the network has no loss, BudgetTooSmall

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "engine/nn/chain.h"
-#include "engine/nn/stages.h"
+#include "engine/nn/rematerialization.h"
 
 namespace gradwire {
 namespace {
 
 struct Actions {
   std::vector<Plan::Action> list;
-  std::size_t forward = 0, sweep = 0;  // as in Plan
+  std::size_t forward = 0, pass = 0;  // as in Plan
 };
 
 class Scheduler {
@@ -103,7 +103,7 @@ class Scheduler {
   void adopt(Placed placed) {
     plan_.actions = std::move(placed.actions.list);
     plan_.forward_actions = placed.actions.forward;
-    plan_.sweep_actions = placed.actions.sweep;
+    plan_.backward_actions = placed.actions.pass;
     plan_.value_numbers = placed.value_numbers;
     plan_.kept_numbers = placed.kept_numbers;
   }
@@ -129,25 +129,25 @@ class Scheduler {
         for (std::size_t i = first; i < end; ++i) steps.push_back(action(Kind::kForward, i));
       }
     }
-    const std::size_t sweep = steps.size();
+    const std::size_t pass = steps.size();
     if (terms_.up_again)
       for (std::size_t i = 0; i + 1 < plan_.steps.size(); ++i)
         if (plan_.steps[i].op.count[0] > 0) steps.push_back(action(Kind::kBackward, i));
-    return needed_of(steps, forward, sweep);
+    return needed_of(steps, forward, pass);
   }
 
   static Action action(Kind kind, std::size_t number) {
     return {.kind = kind, .number = static_cast<std::uint32_t>(number)};
   }
 
-  Actions needed_of(const std::vector<Action>& steps, std::size_t forward, std::size_t sweep) const {
+  Actions needed_of(const std::vector<Action>& steps, std::size_t forward, std::size_t pass) const {
     std::vector<bool> wanted(plan_.places.size()), wanted_packed(plan_.places.size()),
         wanted_kept(plan_.steps.size());
     std::vector<Action> backwards;  // from the last to the first
     Actions actions;
-    std::size_t behind_sweep = 0, behind_forward = 0;
+    std::size_t behind_pass = 0, behind_forward = 0;
     for (std::size_t k = steps.size(); k-- > 0;) {
-      if (k + 1 == sweep) behind_sweep = backwards.size();
+      if (k + 1 == pass) behind_pass = backwards.size();
       if (k + 1 == forward) {
         behind_forward = backwards.size();
         for (const std::uint32_t in : plan_.steps.back().op.in)
@@ -182,7 +182,7 @@ class Scheduler {
     }
     actions.list.assign(backwards.rbegin(), backwards.rend());
     actions.forward = backwards.size() - behind_forward;
-    actions.sweep = backwards.size() - behind_sweep;
+    actions.pass = backwards.size() - behind_pass;
     return actions;
   }
 

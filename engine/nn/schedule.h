@@ -13,7 +13,8 @@ struct ScheduleTerms {
   KeptActivations kept = KeptActivations::kExact;
   ActivationBudget budget;
   std::size_t number_bytes = sizeof(float);
-  bool up_again = false;  // behind the sweep the gradients of all parameters once more, from the data up
+  bool up_again =
+      false;  // behind the backward pass the gradients of all parameters once more, from the data up
 };
 
 // Fills plan.actions, and gives values their places in turn. Throws BudgetTooSmall.

@@ -107,15 +107,15 @@ struct NetworkProblem {
     const ActivationSettings& asked = kind().activations;
     Network network = network_to_run(schema);
     try {
-      if (!asked.budget.is_none()) (void)Runner<Real>::arena_bytes_of(network);
+      if (!asked.budget.is_none()) (void)Executor<Real>::arena_bytes_of(network);
     } catch (const BudgetTooSmall& error) {
       refuse_budget_setting(error);
     }
     if (asked.kept == KeptActivations::kExact) return "";
     network.limit_activations({});
-    const std::uint64_t kept = Runner<Real>::arena_bytes_of(network);
+    const std::uint64_t kept = Executor<Real>::arena_bytes_of(network);
     network.keep_activations(KeptActivations::kExact);
-    return kept_in_vain(kept, Runner<Real>::arena_bytes_of(network));
+    return kept_in_vain(kept, Executor<Real>::arena_bytes_of(network));
   }
   bool random_paths(const DataSchema& schema) const { return has_random_paths(kind().network(schema)); }
 

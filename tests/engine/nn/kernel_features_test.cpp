@@ -10,8 +10,8 @@
 #include "base/aligned.h"
 #include "base/random.h"
 #include "engine/kernels/select.h"
+#include "engine/nn/executor.h"
 #include "engine/nn/models/mlp.h"
-#include "engine/nn/runner.h"
 
 namespace gradwire {
 namespace {
@@ -153,7 +153,7 @@ TYPED_TEST(KernelFeatures, EqualTheirNaiveTwinForEveryNumberOfSamplesFeaturesAnd
       }
 }
 
-// ---- through a runner, which chooses ----
+// ---- through an executor, which chooses ----
 
 template <class Real>
 struct Features {
@@ -189,55 +189,55 @@ struct Results {
 };
 
 template <class Real>
-Results<Real> results_of(Runner<Real>& runner, const std::vector<Features<Real>>& samples) {
-  const typename Runner<Real>::ExampleAt at = [&](std::size_t k) {
+Results<Real> results_of(Executor<Real>& executor, const std::vector<Features<Real>>& samples) {
+  const typename Executor<Real>::ExampleAt at = [&](std::size_t k) {
     Example<Real> e;
     e.index = samples[k].index, e.value = samples[k].value, e.labels = {&samples[k].label, 1};
     return e;
   };
   Results<Real> r;
-  r.moved = random_numbers<Real>(static_cast<Index>(runner.dim()), 3);
-  r.gradient.assign(runner.dim(), Real(77));
-  r.loss = runner.loss_and_gradient(r.moved, samples.size(), at, r.gradient);
-  runner.outputs(r.moved, samples.size(), at, [&](std::size_t, std::span<const Real> y) {
+  r.moved = random_numbers<Real>(static_cast<Index>(executor.dim()), 3);
+  r.gradient.assign(executor.dim(), Real(77));
+  r.loss = executor.loss_and_gradient(r.moved, samples.size(), at, r.gradient);
+  executor.outputs(r.moved, samples.size(), at, [&](std::size_t, std::span<const Real> y) {
     r.outputs.insert(r.outputs.end(), y.begin(), y.end());
   });
-  runner.descend(r.moved, samples.size(), at, Real(0.1));
+  executor.descend(r.moved, samples.size(), at, Real(0.1));
   return r;
 }
 
 template <class Real>
-class RunnerFeatures : public ::testing::Test {};
-TYPED_TEST_SUITE(RunnerFeatures, Reals);
+class ExecutorFeatures : public ::testing::Test {};
+TYPED_TEST_SUITE(ExecutorFeatures, Reals);
 
-TYPED_TEST(RunnerFeatures, ZerosThatAreSpelledOutChangeNoBit) {
+TYPED_TEST(ExecutorFeatures, ZerosThatAreSpelledOutChangeNoBit) {
   using Real = TypeParam;
   constexpr Index kIn = 61;
   for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{}, {10}, {24}, {37, 5}}) {
     const Network network = mlp({kIn, hidden, 3});
     for (const Kernels<Real>* kernels : available_kernels<Real>()) {
-      Runner<Real> runner(network, 0, kernels);
+      Executor<Real> executor(network, 0, kernels);
       for (const std::size_t count : {1, 2, 3, 16, 17, 20, 50}) {
         SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(count) + " samples, hidden layers " +
                      std::to_string(hidden.size()));
-        const auto want = results_of(runner, samples_with_zeros<Real>(kIn, count, {0.0}));
-        EXPECT_EQ(results_of(runner, samples_with_zeros<Real>(kIn, count, {1.0})), want);
-        EXPECT_EQ(results_of(runner, samples_with_zeros<Real>(kIn, count, {0.9, 0.4, 1.0, 0.6})), want);
+        const auto want = results_of(executor, samples_with_zeros<Real>(kIn, count, {0.0}));
+        EXPECT_EQ(results_of(executor, samples_with_zeros<Real>(kIn, count, {1.0})), want);
+        EXPECT_EQ(results_of(executor, samples_with_zeros<Real>(kIn, count, {0.9, 0.4, 1.0, 0.6})), want);
       }
     }
   }
 }
 
 // Nobody promises an order, or that a feature comes once: they are added up as they come.
-TYPED_TEST(RunnerFeatures, OfAnyOrderAndTwiceAreRight) {
+TYPED_TEST(ExecutorFeatures, OfAnyOrderAndTwiceAreRight) {
   using Real = TypeParam;
   constexpr Index kIn = 40;
   const Real tolerance = 200 * std::numeric_limits<Real>::epsilon();
   for (const Kernels<Real>* kernels : available_kernels<Real>()) {
     SCOPED_TRACE(kernels->name);
-    Runner<Real> runner(mlp({kIn, {6}, 3}), 0, kernels);
+    Executor<Real> executor(mlp({kIn, {6}, 3}), 0, kernels);
     auto samples = samples_with_zeros<Real>(kIn, 20, {1.0});
-    const auto want = results_of(runner, samples);
+    const auto want = results_of(executor, samples);
     for (auto& [index, value, label] : samples) {
       std::reverse(index.begin(), index.end());
       std::reverse(value.begin(), value.end());
@@ -245,9 +245,9 @@ TYPED_TEST(RunnerFeatures, OfAnyOrderAndTwiceAreRight) {
       value[0] /= 2;
       value.push_back(value[0]);
     }
-    const auto got = results_of(runner, samples);
+    const auto got = results_of(executor, samples);
     EXPECT_NEAR(got.loss, want.loss, tolerance);
-    for (std::size_t j = 0; j < runner.dim(); ++j)
+    for (std::size_t j = 0; j < executor.dim(); ++j)
       ASSERT_NEAR(got.gradient[j], want.gradient[j], tolerance) << j;
   }
 }

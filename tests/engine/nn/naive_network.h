@@ -1,4 +1,4 @@
-// The naive twin of engine/nn/runner.h: runs any recorded network for one sample, number by number,
+// The naive twin of engine/nn/executor.h: runs any recorded network for one sample, number by number,
 // straight from the definitions in engine/nn/network.h. With V = double it computes values, with the
 // scalar tape's Var gradients too.
 #pragma once

@@ -1,4 +1,4 @@
-// A runner allocates when it is made, and for gradients, losses and outputs never again.
+// An executor allocates when it is made, and for gradients, losses and outputs never again.
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
@@ -30,43 +30,43 @@ namespace gradwire {
 namespace {
 
 template <class Real>
-void expect_no_allocations(Runner<Real>& runner, const NamedNetwork& each) {
+void expect_no_allocations(Executor<Real>& executor, const NamedNetwork& each) {
   constexpr std::size_t kCount = 37;
   const RandomSamples<Real> samples(each.network, kCount, 1);
-  const typename Runner<Real>::ExampleAt at = samples.at();
+  const typename Executor<Real>::ExampleAt at = samples.at();
   const std::vector<double> point = random_parameters(each.network, 1);
   std::vector<Real> x(point.begin(), point.end()), gradient(x.size());
   std::size_t outputs = 0;
-  const typename Runner<Real>::TakeOutputs take = [&](std::size_t, std::span<const Real> y) {
+  const typename Executor<Real>::TakeOutputs take = [&](std::size_t, std::span<const Real> y) {
     outputs += y.size();
   };
 
   allocations::reset();
   for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}}) {
-    runner.loss_and_gradient(x, count, at, gradient);
-    runner.loss(x, count, at);
+    executor.loss_and_gradient(x, count, at, gradient);
+    executor.loss(x, count, at);
   }
   EXPECT_EQ(allocations::count, 0u) << "loss and gradient";
 
   allocations::reset();
-  runner.outputs(x, kCount, at, take);
+  executor.outputs(x, kCount, at, take);
   EXPECT_EQ(allocations::count, 0u) << "outputs";
-  EXPECT_EQ(outputs, kCount * runner.positions() * runner.output_channels());
+  EXPECT_EQ(outputs, kCount * executor.positions() * executor.output_channels());
 
   // The first step in several blocks makes an array for the gradient.
-  runner.descend(x, kCount, at, Real(1e-3));
+  executor.descend(x, kCount, at, Real(1e-3));
   allocations::reset();
   for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}})
-    runner.descend(x, count, at, Real(1e-3));
+    executor.descend(x, count, at, Real(1e-3));
   EXPECT_EQ(allocations::count, 0u) << "a step";
 
   // So do the first calls of what needs more than a gradient does.
   const std::function<double(double)> factor = [](double) { return 0.5; };
   for (const bool first : {true, false}) {
     allocations::reset();
-    runner.compute(x, kCount, at, gradient, {.wanted = Coordinates::cyclic(0, 2, x.size())});
-    runner.directional(x, gradient, kCount, at);
-    if (runner.knows_sample_norms()) runner.scaled_gradients(x, kCount, at, factor, gradient);
+    executor.compute(x, kCount, at, gradient, {.wanted = Coordinates::cyclic(0, 2, x.size())});
+    executor.directional(x, gradient, kCount, at);
+    if (executor.knows_sample_norms()) executor.scaled_gradients(x, kCount, at, factor, gradient);
     if (first) continue;
     EXPECT_EQ(allocations::count, 0u) << "coordinates, a direction, scaled gradients";
   }
@@ -78,9 +78,9 @@ void expect_no_allocations(const NamedNetwork& each) {
     for (const std::size_t block : {0, 1, 5, 16}) {
       SCOPED_TRACE(each.name + ", " + kernels->name + ", block " + std::to_string(block));
       allocations::reset();
-      Runner<Real> runner(each.network, block, kernels);
+      Executor<Real> executor(each.network, block, kernels);
       EXPECT_GT(allocations::count, 0u);
-      expect_no_allocations(runner, each);
+      expect_no_allocations(executor, each);
     }
 }
 
@@ -99,29 +99,29 @@ TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
     const std::vector<double> point = random_parameters(each.network, 1);
     const std::vector<float> x(point.begin(), point.end());
     std::vector<float> expected(x.size()), gradient(x.size());
-    Runner<float> plain(each.network);
+    Executor<float> plain(each.network);
     const double loss = plain.loss_and_gradient(x, kCount, samples.at(), expected);
-    const std::size_t bytes = Runner<float>::arena_bytes_of(each.network);
+    const std::size_t bytes = Executor<float>::arena_bytes_of(each.network);
     // Behind other memory, at an odd address, and followed by bytes that must stay.
     std::vector<std::byte> memory(bytes + 2, std::byte{0x5a});
-    Runner<float> runner(each.network, std::span(memory).subspan(1, bytes));
-    EXPECT_EQ(runner.loss_and_gradient(x, kCount, samples.at(), gradient), loss);
+    Executor<float> executor(each.network, std::span(memory).subspan(1, bytes));
+    EXPECT_EQ(executor.loss_and_gradient(x, kCount, samples.at(), gradient), loss);
     EXPECT_EQ(gradient, expected);
     EXPECT_EQ(memory.front(), std::byte{0x5a});
     EXPECT_EQ(memory.back(), std::byte{0x5a});
-    EXPECT_THROW(Runner<float>(each.network, std::span(memory).first(bytes / 2)), std::logic_error);
+    EXPECT_THROW(Executor<float>(each.network, std::span(memory).first(bytes / 2)), std::logic_error);
   }
 }
 
 TEST(NetworkAllocations, HappenAtConstructionOnlyInMemoryOfTheCallerToo) {
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
-    std::vector<std::byte> memory(Runner<double>::arena_bytes_of(each.network));
+    std::vector<std::byte> memory(Executor<double>::arena_bytes_of(each.network));
     allocations::reset();
     const std::size_t before = allocations::live;
-    Runner<double> runner(each.network, memory);
+    Executor<double> executor(each.network, memory);
     EXPECT_LT(allocations::live - before, 64'000u) << "the description of the network, and no arena";
-    expect_no_allocations(runner, each);
+    expect_no_allocations(executor, each);
   }
 }
 
@@ -157,13 +157,13 @@ TEST(NetworkAllocations, OfAFusedStepHoldNoGradient) {
   Network net;
   cross_entropy(affine(net.linear(1000, 300), net.features(1000)));
   const RandomSamples<float> samples(net, 1, 1);
-  const Runner<float>::ExampleAt at = samples.at();
+  const Executor<float>::ExampleAt at = samples.at();
   std::vector<float> x(net.dim());
-  Runner<float> runner(net);
+  Executor<float> executor(net);
   allocations::reset();
-  runner.descend(x, 1, at, 0.1f);
+  executor.descend(x, 1, at, 0.1f);
   EXPECT_EQ(allocations::count, 0u);
-  EXPECT_LT(runner.arena_bytes(), net.dim() * sizeof(float));
+  EXPECT_LT(executor.arena_bytes(), net.dim() * sizeof(float));
 }
 
 }  // namespace

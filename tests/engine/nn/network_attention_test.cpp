@@ -111,14 +111,14 @@ void expect_only_seen_positions_count(std::size_t positions, bool causal, Real d
     for (const std::size_t count : {1, 3}) {
       SCOPED_TRACE(std::string(kernels->name) + " kernels, " + std::to_string(positions) + " positions, " +
                    std::to_string(count) + " samples, scores from " + std::to_string(-depth));
-      Runner<Real> runner(net, 0, kernels);
+      Executor<Real> executor(net, 0, kernels);
       const auto at = [&](std::size_t) { return example; };
-      runner.outputs(point, count, at, [&](std::size_t, std::span<const Real> y) {
+      executor.outputs(point, count, at, [&](std::size_t, std::span<const Real> y) {
         for (std::size_t t = 0; t < positions; ++t)
           EXPECT_NEAR(y[t], causal ? t + 1 : positions, 1e-4) << "at position " << t;
       });
       std::vector<Real> gradient(point.size());
-      EXPECT_NEAR(runner.loss_and_gradient(point, count, at, gradient), want.loss, 1e-4 * want.loss);
+      EXPECT_NEAR(executor.loss_and_gradient(point, count, at, gradient), want.loss, 1e-4 * want.loss);
       for (std::size_t j = 0; j < gradient.size(); ++j)
         EXPECT_NEAR(gradient[j], want.gradient[j], 1e-4 * (1 + std::abs(want.gradient[j]))) << j;
     }

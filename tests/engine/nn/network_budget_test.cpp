@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/nn/executor.h"
 #include "engine/nn/models/gpt.h"
 #include "engine/nn/network_oracle.h"
 #include "engine/nn/plan.h"
-#include "engine/nn/runner.h"
 #include "tests/engine/nn/network_samples.h"
 #include "tests/engine/nn/network_zoo.h"
 #include "tests/engine/power_checks.h"
@@ -51,14 +51,14 @@ template <class Real>
 std::vector<std::uint64_t> budgets(const Network& network, std::size_t block) {
   std::uint64_t least = 0;
   try {
-    const Runner<Real> runner(with_budget(network, ActivationBudget(1)), block);
+    const Executor<Real> executor(with_budget(network, ActivationBudget(1)), block);
   } catch (const BudgetTooSmall& error) {
     least = error.least();
   }
   EXPECT_GT(least, 1u);
   Network whole = network;
   whole.limit_activations({});
-  const std::uint64_t all = Runner<Real>::arena_bytes_of(whole, block);
+  const std::uint64_t all = Executor<Real>::arena_bytes_of(whole, block);
   EXPECT_LE(least, all);
   return {least, least + (all - least) / 4, least + (all - least) / 2, std::max(all, least)};
 }
@@ -71,10 +71,10 @@ struct Pass {
 };
 
 template <class Real>
-Pass<Real> pass_of(Runner<Real>& runner, const std::vector<Real>& x, std::size_t count,
+Pass<Real> pass_of(Executor<Real>& executor, const std::vector<Real>& x, std::size_t count,
                    const RandomSamples<Real>& samples) {
   Pass<Real> pass{0, std::vector<Real>(x.size())};
-  pass.loss = runner.loss_and_gradient(x, count, samples.at(), pass.gradient);
+  pass.loss = executor.loss_and_gradient(x, count, samples.at(), pass.gradient);
   return pass;
 }
 
@@ -84,7 +84,7 @@ void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t b
   const RandomSamples<Real> samples(each.network, count, 1);
   const std::vector<double> point = random_parameters(each.network, 1);
   const std::vector<Real> x(point.begin(), point.end());
-  Runner<Real> plain(each.network, block);
+  Executor<Real> plain(each.network, block);
   const Pass<Real> expected = pass_of(plain, x, count, samples);
   std::vector<Real> stepped = x;
   plain.descend(stepped, count, samples.at(), Real(1) / 64);
@@ -92,16 +92,16 @@ void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t b
   for (const std::uint64_t bytes : budgets<Real>(each.network, block)) all.emplace_back(bytes);
   for (const ActivationBudget budget : all) {
     SCOPED_TRACE("budget " + std::to_string(budget.bytes()));
-    Runner<Real> runner(with_budget(each.network, budget), block);
-    EXPECT_EQ(runner.block(), plain.block());
+    Executor<Real> executor(with_budget(each.network, budget), block);
+    EXPECT_EQ(executor.micro_batch(), plain.micro_batch());
     if (!budget.is_sqrt()) {
-      EXPECT_LE(runner.arena_bytes(), budget.bytes());
+      EXPECT_LE(executor.arena_bytes(), budget.bytes());
     }
-    EXPECT_EQ(pass_of(runner, x, count, samples), expected);
-    EXPECT_EQ(runner.loss(x, count, samples.at()), expected.loss);
-    EXPECT_EQ(pass_of(runner, x, count, samples), expected) << "the second time";
+    EXPECT_EQ(pass_of(executor, x, count, samples), expected);
+    EXPECT_EQ(executor.loss(x, count, samples.at()), expected.loss);
+    EXPECT_EQ(pass_of(executor, x, count, samples), expected) << "the second time";
     std::vector<Real> fused = x;
-    EXPECT_EQ(runner.descend(fused, count, samples.at(), Real(1) / 64), expected.loss);
+    EXPECT_EQ(executor.descend(fused, count, samples.at(), Real(1) / 64), expected.loss);
     EXPECT_EQ(fused, stepped);
   }
 }
@@ -161,16 +161,16 @@ TEST(ActivationBudget, LeavesEveryBitOfRandomPathsAndDirections) {
       const std::vector<double> x = random_parameters(each.network, 1),
                                 v = random_parameters(each.network, 2);
       std::vector<double> expected(x.size()), got(x.size());
-      Runner<double> plain(each.network),
-          runner(with_budget(each.network, ActivationBudget(budgets<double>(each.network, 0)[0])));
+      Executor<double> plain(each.network),
+          executor(with_budget(each.network, ActivationBudget(budgets<double>(each.network, 0)[0])));
       for (const double share : {0.5, 1.0}) {
         const GradientTerms terms{.paths = {.share = share, .key = 7}};
         const auto loss = plain.compute(x, 21, samples.at(), expected, terms);
-        EXPECT_EQ(runner.compute(x, 21, samples.at(), got, terms), loss);
+        EXPECT_EQ(executor.compute(x, 21, samples.at(), got, terms), loss);
         EXPECT_EQ(got, expected);
       }
       const Directional<double> along = plain.directional(x, v, 21, samples.at());
-      const Directional<double> same = runner.directional(x, v, 21, samples.at());
+      const Directional<double> same = executor.directional(x, v, 21, samples.at());
       EXPECT_EQ(same.loss, along.loss);
       EXPECT_EQ(same.derivative, along.derivative);
     }
@@ -181,8 +181,8 @@ TEST(ActivationBudget, ClipsSamplesOneByOneToTheirOwnBits) {
   const auto examples = [&] { return std::make_unique<FittedExamples<double>>(network, 9); };
   NetworkOracle<double> plain(network, examples()),
       oracle(with_budget(network, ActivationBudget::sqrt()), examples());
-  EXPECT_TRUE(plain.runner().knows_sample_norms());
-  EXPECT_FALSE(oracle.runner().knows_sample_norms());
+  EXPECT_TRUE(plain.executor().knows_sample_norms());
+  EXPECT_FALSE(oracle.executor().knows_sample_norms());
   const std::vector<double> x = random_parameters(network, 1);
   std::vector<double> expected(x.size()), got(x.size());
   plain.Oracle<double>::clipped_gradient(x, {}, 0.5, expected);
@@ -196,9 +196,9 @@ TEST(KeptActivations, LeaveEveryBitOfDirectionsOfDataThatSumsRead) {
     SCOPED_TRACE(each.name);
     const RandomSamples<double> samples(each.network, 40, 1);
     const std::vector<double> x = random_parameters(each.network, 1), v = random_parameters(each.network, 2);
-    Runner<double> plain(each.network);
+    Executor<double> plain(each.network);
     each.network.keep_activations(KeptActivations::kBFloat16);
-    Runner<double> packed(each.network);
+    Executor<double> packed(each.network);
     for (int twice = 0; twice < 2; ++twice)
       EXPECT_EQ(packed.directional(x, v, 40, samples.at()).derivative,
                 plain.directional(x, v, 40, samples.at()).derivative);
@@ -209,9 +209,9 @@ TEST(ActivationBudget, ThatIsTooSmallNamesTheLeastWhichWorks) {
   for (const NamedNetwork& each : networks_to_fit()) {
     SCOPED_TRACE(each.name);
     const std::uint64_t least = budgets<float>(each.network, 0)[0];
-    EXPECT_LE(Runner<float>(with_budget(each.network, ActivationBudget(least))).arena_bytes(), least);
+    EXPECT_LE(Executor<float>(with_budget(each.network, ActivationBudget(least))).arena_bytes(), least);
     try {
-      const Runner<float> runner(with_budget(each.network, ActivationBudget(least - 1)));
+      const Executor<float> executor(with_budget(each.network, ActivationBudget(least - 1)));
       ADD_FAILURE() << "a budget below the least worked";
     } catch (const BudgetTooSmall& error) {
       EXPECT_EQ(error.least(), least);
@@ -242,11 +242,11 @@ TEST(ActivationBudget, ComputesNothingAgainWhereItIsLargeEnough) {
 
 TEST(ActivationBudget, PredictsThatUpperLayersCostLess) {
   const Network network = gpt({.vocabulary = 9, .context = 5, .width = 6, .layers = 7, .heads = 2});
-  const Runner<float> plain(network), runner(with_budget(network, ActivationBudget::sqrt()));
+  const Executor<float> plain(network), executor(with_budget(network, ActivationBudget::sqrt()));
   const std::size_t d = network.dim();
-  EXPECT_DOUBLE_EQ(runner.cost({}), 1);
-  EXPECT_LT(runner.cost(Coordinates::range(d - 1, 1)), plain.cost(Coordinates::range(d - 1, 1)));
-  EXPECT_GT(runner.cost(Coordinates::range(0, 1)), 0.7);
+  EXPECT_DOUBLE_EQ(executor.cost({}), 1);
+  EXPECT_LT(executor.cost(Coordinates::range(d - 1, 1)), plain.cost(Coordinates::range(d - 1, 1)));
+  EXPECT_GT(executor.cost(Coordinates::range(0, 1)), 0.7);
 }
 
 // docs/engine.md quotes what this prints.
@@ -255,13 +255,13 @@ TEST(ActivationBudget, RunsADeepTransformerInAQuarterOfTheMemory) {
   const RandomSamples<float> samples(network, 3, 1);
   const std::vector<double> start = network.start(1);
   const std::vector<float> x(start.begin(), start.end());
-  Runner<float> plain(network);
+  Executor<float> plain(network);
   const std::uint64_t quarter = plain.arena_bytes() / 4;
-  Runner<float> runner(with_budget(network, ActivationBudget(quarter))),
+  Executor<float> executor(with_budget(network, ActivationBudget(quarter))),
       root(with_budget(network, ActivationBudget::sqrt()));
-  EXPECT_LE(runner.arena_bytes(), quarter);
-  EXPECT_EQ(pass_of(runner, x, 3, samples), pass_of(plain, x, 3, samples));
-  std::printf("arena %zu bytes, of a quarter %zu, of sqrt %zu\n", plain.arena_bytes(), runner.arena_bytes(),
+  EXPECT_LE(executor.arena_bytes(), quarter);
+  EXPECT_EQ(pass_of(executor, x, 3, samples), pass_of(plain, x, 3, samples));
+  std::printf("arena %zu bytes, of a quarter %zu, of sqrt %zu\n", plain.arena_bytes(), executor.arena_bytes(),
               root.arena_bytes());
 }
 

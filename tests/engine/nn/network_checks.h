@@ -1,4 +1,4 @@
-// Compares what a network's runner computes with its naive twin: for both types, every set of kernels, and
+// Compares what a network's executor computes with its naive twin: for both types, every set of kernels, and
 // any blocks and numbers of samples.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/kernels/select.h"
-#include "engine/nn/runner.h"
+#include "engine/nn/executor.h"
 #include "tests/engine/nn/naive_network.h"
 #include "tests/engine/nn/network_samples.h"
 
@@ -115,17 +115,17 @@ struct Comparison {
   double double_tolerance = 2e-11;
 };
 
-// One runner against the twin. For the values fewer checks would be enough, but each call has its own path
-// through the runner.
+// One executor against the twin. For the values fewer checks would be enough, but each call has its own path
+// through the executor.
 template <class Real>
-class RunnerCheck {
+class ExecutorCheck {
  public:
-  RunnerCheck(const Network& network, std::span<const double> x, const Truth& truth, double tolerance)
+  ExecutorCheck(const Network& network, std::span<const double> x, const Truth& truth, double tolerance)
       : network_(network), x_(x), real_x_(x.begin(), x.end()), truth_(truth), tolerance_(tolerance) {}
 
-  void run(Runner<Real>& runner, const RandomSamples<Real>& samples, std::size_t count) const {
-    SCOPED_TRACE(std::string(sizeof(Real) == 4 ? "float, " : "double, ") + runner.kernels().name +
-                 " kernels, block " + std::to_string(runner.block()) + ", " + std::to_string(count) +
+  void run(Executor<Real>& executor, const RandomSamples<Real>& samples, std::size_t count) const {
+    SCOPED_TRACE(std::string(sizeof(Real) == 4 ? "float, " : "double, ") + executor.kernels().name +
+                 " kernels, block " + std::to_string(executor.micro_batch()) + ", " + std::to_string(count) +
                  " samples");
     const LossAndGradient want = truth_.mean(count);
     const double allowed = tolerance_ * std::max(1.0, std::abs(want.loss));
@@ -135,24 +135,24 @@ class RunnerCheck {
     std::vector<Real> memory(dim + 34, std::numeric_limits<Real>::quiet_NaN());
     memory[0] = memory[dim + 1] = memory[dim + 33] = Real(77);
     const std::span<Real> gradient = std::span(memory).subspan(1, dim);
-    EXPECT_NEAR(runner.loss_and_gradient(real_x_, count, samples.at(), gradient), want.loss, allowed);
+    EXPECT_NEAR(executor.loss_and_gradient(real_x_, count, samples.at(), gradient), want.loss, allowed);
     const std::vector<double> rounding = truth_.mean_rounding(count);
     const auto errors = allowed_errors<Real>(network_, want.gradient, rounding, tolerance_);
     EXPECT_EQ(compare<Real>(network_, gradient, want.gradient, errors), "");
     EXPECT_TRUE(memory[0] == 77 && memory[dim + 1] == 77 && memory[dim + 33] == 77 &&
                 std::isnan(memory[dim + 2]));
 
-    EXPECT_NEAR(runner.loss(real_x_, count, samples.at()), want.loss, allowed);
-    expect_descent(runner, samples, count, want);
-    expect_outputs(runner, samples, count);
+    EXPECT_NEAR(executor.loss(real_x_, count, samples.at()), want.loss, allowed);
+    expect_descent(executor, samples, count, want);
+    expect_outputs(executor, samples, count);
   }
 
  private:
-  void expect_descent(Runner<Real>& runner, const RandomSamples<Real>& samples, std::size_t count,
+  void expect_descent(Executor<Real>& executor, const RandomSamples<Real>& samples, std::size_t count,
                       const LossAndGradient& want) const {
     const double step = 0.25;
     std::vector<Real> x = real_x_;
-    EXPECT_NEAR(runner.descend(x, count, samples.at(), static_cast<Real>(step)), want.loss,
+    EXPECT_NEAR(executor.descend(x, count, samples.at(), static_cast<Real>(step)), want.loss,
                 tolerance_ * std::max(1.0, std::abs(want.loss)));
     std::vector<double> moved(x_.begin(), x_.end()), rounding = truth_.mean_rounding(count);
     for (std::size_t j = 0; j < moved.size(); ++j) {
@@ -164,9 +164,9 @@ class RunnerCheck {
         << "after a descent step";
   }
 
-  void expect_outputs(Runner<Real>& runner, const RandomSamples<Real>& samples, std::size_t count) const {
+  void expect_outputs(Executor<Real>& executor, const RandomSamples<Real>& samples, std::size_t count) const {
     std::size_t next = 0;
-    runner.outputs(real_x_, count, samples.at(), [&](std::size_t k, std::span<const Real> outputs) {
+    executor.outputs(real_x_, count, samples.at(), [&](std::size_t k, std::span<const Real> outputs) {
       ASSERT_EQ(k, next++);
       const std::vector<double>& want = truth_.output[k];
       ASSERT_EQ(outputs.size(), want.size());
@@ -189,16 +189,16 @@ class RunnerCheck {
 };
 
 template <class Real>
-void expect_runner_agrees(const Network& network, std::span<const double> x, const Truth& truth,
-                          const Comparison& comparison) {
+void expect_executor_agrees(const Network& network, std::span<const double> x, const Truth& truth,
+                            const Comparison& comparison) {
   const std::size_t most = *std::max_element(comparison.counts.begin(), comparison.counts.end());
   const RandomSamples<Real> samples(network, most, comparison.seed, comparison.scale);
-  const RunnerCheck<Real> check(network, x, truth,
-                                sizeof(Real) == 4 ? comparison.float_tolerance : comparison.double_tolerance);
+  const ExecutorCheck<Real> check(
+      network, x, truth, sizeof(Real) == 4 ? comparison.float_tolerance : comparison.double_tolerance);
   for (const Kernels<Real>* kernels : available_kernels<Real>())
     for (const std::size_t block : comparison.blocks) {
-      Runner<Real> runner(network, block, kernels);
-      for (const std::size_t count : comparison.counts) check.run(runner, samples, count);
+      Executor<Real> executor(network, block, kernels);
+      for (const std::size_t count : comparison.counts) check.run(executor, samples, count);
     }
 }
 
@@ -211,8 +211,8 @@ inline void expect_agrees(const Network& network, const Comparison& comparison =
                     most);
   for (const LossAndGradient& sample : truth.sample)
     ASSERT_TRUE(std::isfinite(sample.loss)) << "the test is wrong";
-  expect_runner_agrees<float>(network, x, truth, comparison);
-  expect_runner_agrees<double>(network, x, truth, comparison);
+  expect_executor_agrees<float>(network, x, truth, comparison);
+  expect_executor_agrees<double>(network, x, truth, comparison);
 }
 
 }  // namespace gradwire

@@ -54,9 +54,9 @@ class NetworkExtremes : public ::testing::Test {
     for (const Kernels<Real>* kernels : available_kernels<Real>())
       for (const std::size_t count : {1, 5}) {
         SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(count) + " samples");
-        Runner<Real> runner(net, count, kernels);
+        Executor<Real> executor(net, count, kernels);
         std::vector<Real> gradient(x.size());
-        const double loss = runner.loss_and_gradient(
+        const double loss = executor.loss_and_gradient(
             x, count, [&](std::size_t) { return real; }, gradient);
         ASSERT_TRUE(std::isfinite(loss));
         EXPECT_NEAR(loss, want.loss, tolerance * (1 + std::abs(want.loss)));
@@ -144,8 +144,8 @@ TYPED_TEST(NetworkExtremes, TanhAndGeluOfTinyArgumentsAreRelativelyAccurate) {
       Example<Real> example;
       example.features = features, example.targets = targets;
       for (const Kernels<Real>* kernels : available_kernels<Real>()) {
-        Runner<Real> runner(net, 1, kernels);
-        runner.outputs(
+        Executor<Real> executor(net, 1, kernels);
+        executor.outputs(
             {}, 1, [&](std::size_t) { return example; },
             [&](std::size_t, std::span<const Real> y) {
               for (const int i : {0, 1}) {
@@ -230,14 +230,14 @@ TYPED_TEST(NetworkExtremes, NormOfNumbersWhoseSquaresOverflow) {
     for (std::size_t j = 0; j < 6; ++j) x[7 * j] = 1, x[36 + j] = Real(1 + j), x[42 + j] = Real(0.5);
     const Token label[] = {3};
     for (const Kernels<Real>* kernels : available_kernels<Real>()) {
-      Runner<Real> runner(net, 16, kernels);
+      Executor<Real> executor(net, 16, kernels);
       const auto at = [&](int exponent) {
         std::vector<Real> numbers(features);
         for (Real& number : numbers) number = std::ldexp(number, exponent);
         std::pair<double, std::vector<Real>> result{0, std::vector<Real>(x.size())};
         Example<Real> example;
         example.labels = label;
-        result.first = runner.loss_and_gradient(
+        result.first = executor.loss_and_gradient(
             x, 9,
             [&](std::size_t k) {
               example.features = k == 4 ? std::span<const Real>(numbers) : std::span<const Real>(features);
@@ -266,17 +266,17 @@ TYPED_TEST(NetworkExtremes, NotANumberComesOutAsOne) {
     const RandomSamples<Real> samples(each.network, 3, 1);
     const std::vector<double> point = random_parameters(each.network, 1);
     const std::vector<Real> x(point.begin(), point.end());
-    Runner<Real> runner(each.network);
-    const double before = runner.loss(x, 3, samples.at());
+    Executor<Real> executor(each.network);
+    const double before = executor.loss(x, 3, samples.at());
     std::vector<Real> bad(samples[1].features.size(), nan);
     if (each.name == "image") std::fill(bad.begin() + 3, bad.end(), Real(1));
-    const double loss = runner.loss(x, 3, [&](std::size_t k) {
+    const double loss = executor.loss(x, 3, [&](std::size_t k) {
       Example<Real> example = samples[k];
       if (k == 1) example.features = bad;
       return example;
     });
     EXPECT_TRUE(std::isnan(loss)) << each.name;
-    EXPECT_EQ(runner.loss(x, 3, samples.at()), before) << "nan stayed behind";
+    EXPECT_EQ(executor.loss(x, 3, samples.at()), before) << "nan stayed behind";
   }
 }
 

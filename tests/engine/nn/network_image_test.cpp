@@ -103,8 +103,8 @@ TEST(NetworkImages, MaxPoolingOfAConstantPassesTheGradientOnce) {
   Example<double> example;
   example.features = features, example.targets = targets;
   std::vector<double> gradient(2);
-  Runner<double> runner(net);
-  EXPECT_NEAR(runner.loss_and_gradient(
+  Executor<double> executor(net);
+  EXPECT_NEAR(executor.loss_and_gradient(
                   point, 1, [&](std::size_t) { return example; }, gradient),
               49, 1e-12);
   EXPECT_NEAR(gradient[0], 2 * 7 * 3, 1e-12);

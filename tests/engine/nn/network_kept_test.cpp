@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/nn/executor.h"
 #include "engine/nn/models/gpt.h"
-#include "engine/nn/runner.h"
 #include "tests/engine/nn/network_checks.h"
 #include "tests/engine/nn/network_zoo.h"
 
@@ -37,24 +37,24 @@ void expect_close(const NamedNetwork& each, std::size_t count, std::size_t block
   const std::vector<double> point = random_parameters(each.network, 1);
   const std::vector<Real> x(point.begin(), point.end());
   std::vector<Real> exact(x.size()), got(x.size()), again(x.size());
-  Runner<Real> plain(each.network, block), runner(kept(each.network), block);
+  Executor<Real> plain(each.network, block), executor(kept(each.network), block);
   const double loss = plain.loss_and_gradient(x, count, samples.at(), exact);
-  EXPECT_EQ(runner.loss_and_gradient(x, count, samples.at(), got), loss);
+  EXPECT_EQ(executor.loss_and_gradient(x, count, samples.at(), got), loss);
   EXPECT_LT(relative_error<Real>(got, exact), 1.0 / 128);
   // Nothing of a pass changes the next.
-  EXPECT_EQ(runner.loss(x, count, samples.at()), loss);
-  EXPECT_EQ(runner.loss_and_gradient(x, count, samples.at(), again), loss);
+  EXPECT_EQ(executor.loss(x, count, samples.at()), loss);
+  EXPECT_EQ(executor.loss_and_gradient(x, count, samples.at(), again), loss);
   EXPECT_EQ(again, got);
   std::vector<Real> outputs, expected;
   const auto into = [](std::vector<Real>& to) {
     return [&to](std::size_t, std::span<const Real> y) { to.insert(to.end(), y.begin(), y.end()); };
   };
-  runner.outputs(x, count, samples.at(), into(outputs));
+  executor.outputs(x, count, samples.at(), into(outputs));
   plain.outputs(x, count, samples.at(), into(expected));
   EXPECT_EQ(outputs, expected);
   // The fused step takes the same gradient.
   std::vector<Real> stepped = x;
-  runner.descend(stepped, count, samples.at(), Real(1) / 64);
+  executor.descend(stepped, count, samples.at(), Real(1) / 64);
   for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(stepped[j], x[j] - got[j] / 64, 1e-5);
 }
 
@@ -73,8 +73,8 @@ TEST(KeptActivations, AreRounded) {
   const std::vector<double> point = random_parameters(network, 1);
   const std::vector<float> x(point.begin(), point.end());
   std::vector<float> exact(x.size()), got(x.size());
-  Runner<float>(network).loss_and_gradient(x, 4, samples.at(), exact);
-  Runner<float>(kept(network)).loss_and_gradient(x, 4, samples.at(), got);
+  Executor<float>(network).loss_and_gradient(x, 4, samples.at(), exact);
+  Executor<float>(kept(network)).loss_and_gradient(x, 4, samples.at(), got);
   EXPECT_NE(got, exact);
 }
 
@@ -86,11 +86,12 @@ TEST(KeptActivations, OfADeepTransformerTakeTwoThirdsOfTheArenaAndLeaveTheGradie
   const std::vector<double> start = network.start(1);
   const std::vector<float> x(start.begin(), start.end());
   std::vector<float> exact(x.size()), got(x.size());
-  Runner<float> plain(network), runner(kept(network));
+  Executor<float> plain(network), executor(kept(network));
   const double loss = plain.loss_and_gradient(x, kCount, samples.at(), exact);
-  EXPECT_EQ(runner.loss_and_gradient(x, kCount, samples.at(), got), loss);
+  EXPECT_EQ(executor.loss_and_gradient(x, kCount, samples.at(), got), loss);
   const double error = relative_error<float>(got, exact);
-  const double memory = static_cast<double>(runner.arena_bytes()) / static_cast<double>(plain.arena_bytes());
+  const double memory =
+      static_cast<double>(executor.arena_bytes()) / static_cast<double>(plain.arena_bytes());
   std::printf("gradient error %.2e, arena %.3f of %zu bytes\n", error, memory, plain.arena_bytes());
   EXPECT_LT(error, 1e-2);
   EXPECT_LT(memory, 0.67);

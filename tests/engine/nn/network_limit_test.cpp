@@ -78,14 +78,14 @@ void expect_numbers(const Task& task, double loss, std::span<const double> gradi
 }
 
 template <class Real>
-void expect_runner(const Task& task, double tolerance) {
+void expect_executor(const Task& task, double tolerance) {
   const std::vector<Real> x(task.x.begin(), task.x.end());
   for (const Kernels<Real>* kernels : available_kernels<Real>())
     for (const std::size_t block : {0, 1, 2, 5}) {
       SCOPED_TRACE(std::string(kernels->name) + ", block " + std::to_string(block));
-      Runner<Real> runner(task.network, block, kernels);
+      Executor<Real> executor(task.network, block, kernels);
       std::vector<Real> gradient(x.size());
-      const double loss = runner.loss_and_gradient(
+      const double loss = executor.loss_and_gradient(
           x, kSamples, [&](std::size_t k) { return task.example<Real>(k); }, gradient);
       expect_numbers(task, loss, std::vector<double>(gradient.begin(), gradient.end()), tolerance);
     }
@@ -99,8 +99,8 @@ void expect_task(const Task& task) {
     for (std::size_t j = 0; j < mean.gradient.size(); ++j) mean.gradient[j] += one.gradient[j] / kSamples;
   }
   expect_numbers(task, mean.loss, mean.gradient, 1e-11);
-  expect_runner<double>(task, 1e-11);
-  expect_runner<float>(task, 2e-5);
+  expect_executor<double>(task, 1e-11);
+  expect_executor<float>(task, 2e-5);
 }
 
 TEST(LimitTasks, LettersWithFourHidden) {

@@ -1,4 +1,4 @@
-// What a network or its runner refuses: always an exception with one line that names what is wrong.
+// What a network or its executor refuses: always an exception with one line that names what is wrong.
 #include <cstddef>
 #include <functional>
 #include <gtest/gtest.h>
@@ -210,8 +210,8 @@ TEST(NetworkMisuse, SparseFeaturesAtSeveralPositions) {
 TEST(NetworkMisuse, NoLossOrSomethingAfterIt) {
   Network none;
   affine(none.linear(2, 2), none.features(2));
-  expect_logic_error([&] { Runner<float> runner(none); }, "loss");
-  expect_logic_error([&] { Runner<double> runner(Network{}); }, "loss");
+  expect_logic_error([&] { Executor<float> executor(none); }, "loss");
+  expect_logic_error([&] { Executor<double> executor(Network{}); }, "loss");
 
   Network net;
   const Tensor x = net.features(2);
@@ -225,33 +225,38 @@ TEST(NetworkMisuse, NoLossOrSomethingAfterIt) {
 
 TEST(NetworkMisuse, BlocksThatAreTooLarge) {
   const Network net = zoo_letters();
-  expect_logic_error([&] { Runner<float> runner(net, 17); }, "16");
-  EXPECT_NO_THROW(Runner<float>(net, 16));
+  expect_logic_error([&] { Executor<float> executor(net, 17); }, "16");
+  EXPECT_NO_THROW(Executor<float>(net, 16));
 }
 
-// A runner and a good sample for it.
+// An executor and a good sample for it.
 template <class Real>
 struct Stand {
   explicit Stand(const Network& net)
-      : runner(net), samples(net, 1, 1), x(net.dim(), Real(0.1)), gradient(net.dim()), example(samples[0]) {}
+      : executor(net),
+        samples(net, 1, 1),
+        x(net.dim(), Real(0.1)),
+        gradient(net.dim()),
+        example(samples[0]) {}
 
   // All four calls refuse `example`, and still compute the next good one right.
   void expect_data_error(const Example<Real>& bad, const std::string& part) {
-    const double before = runner.loss(x, 1, samples.at());
+    const double before = executor.loss(x, 1, samples.at());
     const auto at = [&](std::size_t) { return bad; };
-    expect_refusal<DataError>([&] { runner.loss_and_gradient(x, 1, at, gradient); }, part);
-    expect_refusal<DataError>([&] { runner.loss(x, 1, at); }, part);
-    expect_refusal<DataError>([&] { runner.descend(x, 1, at, Real(0.1)); }, part);
-    expect_refusal<DataError>([&] { runner.outputs(x, 1, at, [](std::size_t, std::span<const Real>) {}); },
+    expect_refusal<DataError>([&] { executor.loss_and_gradient(x, 1, at, gradient); }, part);
+    expect_refusal<DataError>([&] { executor.loss(x, 1, at); }, part);
+    expect_refusal<DataError>([&] { executor.descend(x, 1, at, Real(0.1)); }, part);
+    expect_refusal<DataError>([&] { executor.outputs(x, 1, at, [](std::size_t, std::span<const Real>) {}); },
                               part);
     // Behind good ones, in the same block and in a later one.
     for (const std::size_t count : {2, 40})
       expect_refusal<DataError>(
-          [&] { runner.loss(x, count, [&](std::size_t k) { return k + 1 < count ? example : bad; }); }, part);
-    EXPECT_EQ(runner.loss(x, 1, samples.at()), before);
+          [&] { executor.loss(x, count, [&](std::size_t k) { return k + 1 < count ? example : bad; }); },
+          part);
+    EXPECT_EQ(executor.loss(x, 1, samples.at()), before);
   }
 
-  Runner<Real> runner;
+  Executor<Real> executor;
   RandomSamples<Real> samples;
   std::vector<Real> x, gradient;
   Example<Real> example;
@@ -344,32 +349,32 @@ TEST(NetworkMisuse, PointsAndGradientsOfTheWrongLength) {
   for (const std::size_t wrong : {std::size_t{0}, dim - 1, dim + 1}) {
     std::vector<double> other(wrong);
     const std::string length = std::to_string(wrong);
-    expect_logic_error([&] { stand.runner.loss_and_gradient(other, 1, at, stand.gradient); }, length);
-    expect_logic_error([&] { stand.runner.loss_and_gradient(stand.x, 1, at, other); }, length);
-    expect_logic_error([&] { stand.runner.descend(other, 1, at, 0.1); }, length);
-    expect_logic_error([&] { stand.runner.loss(other, 1, at); }, length);
+    expect_logic_error([&] { stand.executor.loss_and_gradient(other, 1, at, stand.gradient); }, length);
+    expect_logic_error([&] { stand.executor.loss_and_gradient(stand.x, 1, at, other); }, length);
+    expect_logic_error([&] { stand.executor.descend(other, 1, at, 0.1); }, length);
+    expect_logic_error([&] { stand.executor.loss(other, 1, at); }, length);
     expect_logic_error(
-        [&] { stand.runner.outputs(other, 1, at, [](std::size_t, std::span<const double>) {}); }, length);
+        [&] { stand.executor.outputs(other, 1, at, [](std::size_t, std::span<const double>) {}); }, length);
   }
 }
 
 TEST(NetworkMisuse, NoSamples) {
   Stand<double> stand(zoo_letters());
   const auto at = stand.samples.at();
-  expect_logic_error([&] { stand.runner.loss_and_gradient(stand.x, 0, at, stand.gradient); }, "no samples");
-  expect_logic_error([&] { stand.runner.loss(stand.x, 0, at); }, "no samples");
-  expect_logic_error([&] { stand.runner.descend(stand.x, 0, at, 0.1); }, "no samples");
+  expect_logic_error([&] { stand.executor.loss_and_gradient(stand.x, 0, at, stand.gradient); }, "no samples");
+  expect_logic_error([&] { stand.executor.loss(stand.x, 0, at); }, "no samples");
+  expect_logic_error([&] { stand.executor.descend(stand.x, 0, at, 0.1); }, "no samples");
 }
 
 TEST(NetworkMisuse, ExceptionsOfTheCallerPassThrough) {
   Stand<double> stand(zoo_letters());
-  const double before = stand.runner.loss(stand.x, 1, stand.samples.at());
+  const double before = stand.executor.loss(stand.x, 1, stand.samples.at());
   const auto at = [&](std::size_t k) {
     if (k == 3) throw std::runtime_error("the sample is gone");
     return stand.example;
   };
-  EXPECT_THROW(stand.runner.loss_and_gradient(stand.x, 9, at, stand.gradient), std::runtime_error);
-  EXPECT_EQ(stand.runner.loss(stand.x, 1, stand.samples.at()), before);
+  EXPECT_THROW(stand.executor.loss_and_gradient(stand.x, 9, at, stand.gradient), std::runtime_error);
+  EXPECT_EQ(stand.executor.loss(stand.x, 1, stand.samples.at()), before);
 }
 
 }  // namespace

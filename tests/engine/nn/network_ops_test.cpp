@@ -169,12 +169,12 @@ TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
           if (last && left >= 0) derivative[left] += 1;  // to add to an entry is not to write it
           return 1.0;
         });
-    Runner<float> runner(net, 4);
+    Executor<float> executor(net, 4);
     const std::vector<float> x(net.dim()), features(6);
     Example<float> example;
     example.features = features;
     try {
-      EXPECT_EQ(runner.loss(x, 2, [&](std::size_t) { return example; }), 1);
+      EXPECT_EQ(executor.loss(x, 2, [&](std::size_t) { return example; }), 1);
       EXPECT_EQ(left, -1);
     } catch (const std::logic_error& error) {
       EXPECT_NE(std::string(error.what()).find("entry " + std::to_string(left) + " of 3"), std::string::npos)
@@ -230,8 +230,8 @@ TEST(NetworkOps, EmbedFromTheLargestTable) {
   Example<double> example;
   example.tokens = token, example.targets = target;
   std::vector<double> gradient(x.size());
-  Runner<double> runner(net);
-  EXPECT_NEAR(runner.loss_and_gradient(
+  Executor<double> executor(net);
+  EXPECT_NEAR(executor.loss_and_gradient(
                   x, 1, [&](std::size_t) { return example; }, gradient),
               4, 1e-12);
   EXPECT_NEAR(gradient.back(), -4, 1e-12);
@@ -264,8 +264,8 @@ TEST(NetworkOps, CustomLossesWithoutLabelsAndTargets) {
   example.features = features;
   const LossAndGradient want = naive_loss_and_gradient(net, x, example);
   std::vector<double> gradient(x.size());
-  Runner<double> runner(net);
-  EXPECT_NEAR(runner.loss_and_gradient(
+  Executor<double> executor(net);
+  EXPECT_NEAR(executor.loss_and_gradient(
                   x, 1, [&](std::size_t) { return example; }, gradient),
               want.loss, 1e-12);
   EXPECT_EQ(
@@ -290,8 +290,8 @@ TEST(NetworkOps, CustomLossesMayHaveOtherNumbersOfTargets) {
   example.features = features, example.targets = targets;
   const LossAndGradient want = naive_loss_and_gradient(net, x, example);
   std::vector<double> gradient(x.size());
-  Runner<double> runner(net);
-  EXPECT_NEAR(runner.loss_and_gradient(
+  Executor<double> executor(net);
+  EXPECT_NEAR(executor.loss_and_gradient(
                   x, 1, [&](std::size_t) { return example; }, gradient),
               want.loss, 1e-12);
   EXPECT_EQ(

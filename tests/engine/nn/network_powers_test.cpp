@@ -30,7 +30,7 @@ class DrawnExamples final : public Examples<Real> {
   std::size_t count_;
 };
 
-// Networks that end some of the shapes of engine/nn/block_ops.cpp: wide, of one position.
+// Networks that end some of the shapes of engine/nn/micro_batch_ops.cpp: wide, of one position.
 Network wide_letters() {
   Network net;
   const Table table = net.table(9, 33);
@@ -79,16 +79,16 @@ void expect_restricted_with_every_kernel() {
     for (const NamedNetwork& named : networks())
       for (const std::size_t count : {1, 5, 19}) {
         SCOPED_TRACE(named.name + " " + kernels->name);
-        Runner<Real> runner(named.network, 0, kernels);
+        Executor<Real> executor(named.network, 0, kernels);
         const RandomSamples<Real> samples(named.network, count, 4);
         const std::vector<double> start = random_parameters(named.network, 1);
         const std::vector<Real> x(start.begin(), start.end());
         std::vector<Real> plain(x.size()), part(x.size());
-        runner.loss_and_gradient(x, count, samples.at(), plain);
+        executor.loss_and_gradient(x, count, samples.at(), plain);
         for (std::size_t first = 0; first < x.size(); first += 1 + x.size() / 17) {
           const std::size_t size = std::min(1 + x.size() / 9, x.size() - first);
           ASSERT_TRUE(
-              runner.compute(x, count, samples.at(), part, {.wanted = Coordinates::range(first, size)}));
+              executor.compute(x, count, samples.at(), part, {.wanted = Coordinates::range(first, size)}));
           ASSERT_EQ(std::memcmp(&part[first], &plain[first], size * sizeof(Real)), 0) << first;
         }
       }
@@ -101,19 +101,20 @@ TEST(NetworkPowers, OfEveryKernelRestrictGradientsToTheSameBits) {
 
 TEST(NetworkPowers, PredictThatUpperLayersCostLess) {
   const Network network = wide_letters();
-  const Runner<float> runner(network);
+  const Executor<float> executor(network);
   const std::size_t d = network.dim();
-  const double last = runner.cost(Coordinates::range(d - 1, 1)),
-               first = runner.cost(Coordinates::range(400, 1)), table = runner.cost(Coordinates::range(0, 1));
+  const double last = executor.cost(Coordinates::range(d - 1, 1)),
+               first = executor.cost(Coordinates::range(400, 1)),
+               table = executor.cost(Coordinates::range(0, 1));
   EXPECT_LT(last, first);
   EXPECT_LT(first, table);
-  EXPECT_DOUBLE_EQ(runner.cost(Coordinates::range(0, d)), 1);
-  EXPECT_LT(runner.cost(Coordinates::list({})), last);
+  EXPECT_DOUBLE_EQ(executor.cost(Coordinates::range(0, d)), 1);
+  EXPECT_LT(executor.cost(Coordinates::list({})), last);
 }
 
 TEST(NetworkPowers, HandOutTheLastLayerFirst) {
   const Network network = wide_letters();
-  Runner<float> runner(network);
+  Executor<float> executor(network);
   const RandomSamples<float> samples(network, 40, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<float> x(start.begin(), start.end());
@@ -121,7 +122,7 @@ TEST(NetworkPowers, HandOutTheLastLayerFirst) {
   std::vector<CoordinateRange> ranges;
   GradientTerms terms;
   terms.finished = [&](CoordinateRange range) { ranges.push_back(range); };
-  ASSERT_TRUE(runner.compute(x, 40, samples.at(), gradient, terms));
+  ASSERT_TRUE(executor.compute(x, 40, samples.at(), gradient, terms));
   const std::size_t table = 9 * 33, first = table + 70 * (4 * 33 + 1);
   EXPECT_EQ(ranges, (std::vector<CoordinateRange>{{first, x.size()}, {table, first}, {0, table}}));
 }
@@ -129,7 +130,7 @@ TEST(NetworkPowers, HandOutTheLastLayerFirst) {
 // An example whose reading sets the token, as another thread would in between.
 TEST(NetworkPowers, StopBetweenBlocksOfSamples) {
   const Network network = zoo_letters();
-  Runner<float> runner(network);
+  Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<float> x(start.begin(), start.end());
@@ -141,13 +142,13 @@ TEST(NetworkPowers, StopBetweenBlocksOfSamples) {
     stop = k >= 20;
     return samples[k];
   };
-  EXPECT_FALSE(runner.compute(x, 64, example, gradient, {.stop = &stop}));
+  EXPECT_FALSE(executor.compute(x, 64, example, gradient, {.stop = &stop}));
   EXPECT_LT(most, 32u);
 }
 
 TEST(NetworkPowers, StopBetweenOperationsOfTheSweep) {
   const Network network = wide_letters();
-  Runner<float> runner(network);
+  Executor<float> executor(network);
   const RandomSamples<float> samples(network, 3, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<float> x(start.begin(), start.end());
@@ -159,24 +160,25 @@ TEST(NetworkPowers, StopBetweenOperationsOfTheSweep) {
     ++ranges;
     stop = true;
   };
-  EXPECT_FALSE(runner.compute(x, 3, samples.at(), gradient, terms));
+  EXPECT_FALSE(executor.compute(x, 3, samples.at(), gradient, terms));
   EXPECT_EQ(ranges, 1u);
 }
 
 // The mean over many draws; `relative`: the variance of one, relative to the squared norm of the gradient.
 template <class Real>
 void expect_unbiased(const Network& network, std::size_t count, double share, double relative) {
-  Runner<Real> runner(network);
+  Executor<Real> executor(network);
   const RandomSamples<Real> samples(network, count, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<Real> x(start.begin(), start.end());
   std::vector<Real> plain(x.size()), random(x.size());
-  const double loss = runner.loss_and_gradient(x, count, samples.at(), plain);
+  const double loss = executor.loss_and_gradient(x, count, samples.at(), plain);
   std::vector<double> mean(x.size());
   constexpr std::size_t kDraws = scaled(4000);
   double variance = 0, square = 0, error = 0;
   for (std::size_t key = 0; key < kDraws; ++key) {
-    const auto got = runner.compute(x, count, samples.at(), random, {.paths = {.share = share, .key = key}});
+    const auto got =
+        executor.compute(x, count, samples.at(), random, {.paths = {.share = share, .key = key}});
     ASSERT_EQ(got, loss);
     for (std::size_t j = 0; j < x.size(); ++j) {
       const double distance = static_cast<double>(random[j]) - static_cast<double>(plain[j]);
@@ -203,14 +205,14 @@ TEST(NetworkPowers, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
 
 TEST(NetworkPowers, OfRandomPathsDependOnTheKeyAlone) {
   const Network network = wide_letters();
-  Runner<float> runner(network);
+  Executor<float> executor(network);
   const RandomSamples<float> samples(network, 20, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<float> x(start.begin(), start.end());
   std::vector<float> a(x.size()), b(x.size());
   const auto gradient = [&](std::uint64_t key, std::vector<float>& to, Coordinates wanted = {}) {
     ASSERT_TRUE(
-        runner.compute(x, 20, samples.at(), to, {.wanted = wanted, .paths = {.share = 0.5, .key = key}}));
+        executor.compute(x, 20, samples.at(), to, {.wanted = wanted, .paths = {.share = 0.5, .key = key}}));
   };
   gradient(1, a);
   gradient(1, b);
@@ -225,7 +227,7 @@ TEST(NetworkPowers, OfRandomPathsDependOnTheKeyAlone) {
 
 TEST(NetworkPowers, SlowStopTokenIsHonouredInMicroseconds) {
   const Network network = zoo_transformer(8, 24, 6);
-  Runner<float> runner(network);
+  Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);
   const std::vector<double> start = random_parameters(network, 1);
   const std::vector<float> x(start.begin(), start.end());
@@ -237,7 +239,7 @@ TEST(NetworkPowers, SlowStopTokenIsHonouredInMicroseconds) {
     Clock::time_point ended;
     std::thread thread([&] {
       runs = true;
-      while (runner.compute(x, 64, samples.at(), gradient, {.stop = &stop})) continue;
+      while (executor.compute(x, 64, samples.at(), gradient, {.stop = &stop})) continue;
       ended = Clock::now();
     });
     while (!runs) std::this_thread::yield();

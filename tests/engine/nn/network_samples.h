@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "engine/nn/runner.h"
+#include "engine/nn/executor.h"
 
 namespace gradwire {
 
@@ -29,7 +29,7 @@ class RandomSamples {
     const Sample& s = samples_[k];
     return {s.tokens, s.features, s.index, s.value, s.labels, s.targets};
   }
-  typename Runner<Real>::ExampleAt at() const {
+  typename Executor<Real>::ExampleAt at() const {
     return [this](std::size_t k) { return (*this)[k]; };
   }
 

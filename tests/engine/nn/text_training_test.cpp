@@ -82,7 +82,7 @@ TEST(TextTraining, SlowRunningTextIsLearntAsFarAsByPyTorch) {
   EXPECT_NEAR(loss, 3.188, 0.1);  // PyTorch: 3.188 +- 0.033 over five starts
 }
 
-// Trains twice, by the runner in doubles and by the scalar tape, and expects the same losses all the way.
+// Trains twice, by the executor in doubles and by the scalar tape, and expects the same losses all the way.
 // Returns the mean loss of all samples before and after.
 std::pair<double, double> train_beside_the_twin(const Network& net, const Windows& windows,
                                                 const Training& task) {

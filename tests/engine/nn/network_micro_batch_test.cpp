@@ -45,10 +45,10 @@ struct Result {
 template <class Real>
 class NetworkBits : public ::testing::Test {
  public:
-  static Result<Real> run(Runner<Real>& runner, const std::vector<Real>& x,
+  static Result<Real> run(Executor<Real>& executor, const std::vector<Real>& x,
                           const RandomSamples<Real>& samples, std::size_t count, std::size_t first = 0) {
     Result<Real> result{0, std::vector<Real>(x.size(), Real(-1))};
-    result.loss = runner.loss_and_gradient(
+    result.loss = executor.loss_and_gradient(
         x, count, [&](std::size_t k) { return samples[first + k]; }, result.gradient);
     return result;
   }
@@ -67,13 +67,13 @@ TYPED_TEST(NetworkBits, AreTheSameEachTime) {
     const RandomSamples<Real> samples(each.network, 21, 1);
     const std::vector<Real> x = this->point(each.network);
     for (const Kernels<Real>* kernels : available_kernels<Real>()) {
-      Runner<Real> runner(each.network, 0, kernels);
-      const Result<Real> first = this->run(runner, x, samples, 13);
+      Executor<Real> executor(each.network, 0, kernels);
+      const Result<Real> first = this->run(executor, x, samples, 13);
       for (int call = 0; call < 10; ++call) {
-        this->run(runner, x, samples, 1 + call % 3, 13);  // leaves other numbers in the runner's memory
-        EXPECT_TRUE(this->run(runner, x, samples, 13) == first) << each.name << ", " << kernels->name;
+        this->run(executor, x, samples, 1 + call % 3, 13);  // leaves other numbers in the executor's memory
+        EXPECT_TRUE(this->run(executor, x, samples, 13) == first) << each.name << ", " << kernels->name;
       }
-      Runner<Real> another(each.network, 0, kernels);
+      Executor<Real> another(each.network, 0, kernels);
       EXPECT_TRUE(this->run(another, x, samples, 13) == first) << each.name << ", " << kernels->name;
       const double loss = another.loss(x, 13, samples.at());
       EXPECT_EQ(loss, first.loss) << each.name << ", " << kernels->name;
@@ -86,63 +86,63 @@ TYPED_TEST(NetworkBits, OfALossDoNotDependOnWhatIsDerived) {
   for (const NamedNetwork& each : network_zoo()) {
     const RandomSamples<Real> samples(each.network, 7, 2);
     std::vector<Real> x = this->point(each.network);
-    Runner<Real> runner(each.network);
-    const double loss = this->run(runner, x, samples, 7).loss;
-    EXPECT_EQ(runner.loss(x, 7, samples.at()), loss) << each.name;
-    EXPECT_EQ(runner.descend(x, 7, samples.at(), Real(0.1)), loss) << each.name;
+    Executor<Real> executor(each.network);
+    const double loss = this->run(executor, x, samples, 7).loss;
+    EXPECT_EQ(executor.loss(x, 7, samples.at()), loss) << each.name;
+    EXPECT_EQ(executor.descend(x, 7, samples.at(), Real(0.1)), loss) << each.name;
   }
 }
 
-// The mean over a batch is that of its samples one at a time, in runners of any block.
+// The mean over a batch is that of its samples one at a time, in executors of any block.
 TYPED_TEST(NetworkBits, OfABatchAreTheMeanOfItsSamples) {
   using Real = TypeParam;
   constexpr std::size_t kCount = 11;
   for (const NamedNetwork& each : network_zoo()) {
     const RandomSamples<Real> samples(each.network, kCount, 3);
     const std::vector<Real> x = this->point(each.network);
-    for (const std::size_t block : {1, 4, 16}) {
-      Runner<Real> runner(each.network, block);
+    for (const std::size_t micro_batch : {1, 4, 16}) {
+      Executor<Real> executor(each.network, micro_batch);
       std::vector<double> mean(x.size());
       for (std::size_t k = 0; k < kCount; ++k) {
-        const Result<Real> one = this->run(runner, x, samples, 1, k);
+        const Result<Real> one = this->run(executor, x, samples, 1, k);
         for (std::size_t j = 0; j < mean.size(); ++j)
           mean[j] += static_cast<double>(one.gradient[j]) / kCount;
       }
-      const Result<Real> all = this->run(runner, x, samples, kCount);
+      const Result<Real> all = this->run(executor, x, samples, kCount);
       const std::vector<double> allowed =
           allowed_errors<double>(each.network, mean, {}, sizeof(Real) == sizeof(float) ? 1e-5 : 1e-13);
       EXPECT_EQ(compare<Real>(each.network, all.gradient, mean, allowed), "")
-          << each.name << ", block " << block;
+          << each.name << ", block " << micro_batch;
     }
   }
 }
 
-TEST(NetworkRunner, MovesAndKeepsItsNetwork) {
+TEST(NetworkExecutor, MovesAndKeepsItsNetwork) {
   auto network = std::make_unique<Network>(zoo_letters());
   const RandomSamples<double> samples(*network, 3, 1);
   const std::vector<double> x = random_parameters(*network, 1);
-  Runner<double> runner(*network, 2);
-  const double loss = runner.loss(x, 3, samples.at());
+  Executor<double> executor(*network, 2);
+  const double loss = executor.loss(x, 3, samples.at());
   network.reset();
-  Runner<double> moved(std::move(runner));
+  Executor<double> moved(std::move(executor));
   EXPECT_EQ(moved.loss(x, 3, samples.at()), loss);
-  Runner<double> assigned(zoo_sparse());
+  Executor<double> assigned(zoo_sparse());
   assigned = std::move(moved);
   EXPECT_EQ(assigned.loss(x, 3, samples.at()), loss);
-  EXPECT_EQ(assigned.block(), 2u);
+  EXPECT_EQ(assigned.micro_batch(), 2u);
   EXPECT_EQ(assigned.dim(), x.size());
   EXPECT_EQ(assigned.positions(), 1u);
   EXPECT_EQ(assigned.output_channels(), 9u);
 }
 
-TEST(NetworkRunner, AsksForSamplesInAscendingOrder) {
+TEST(NetworkExecutor, AsksForSamplesInAscendingOrder) {
   const Network network = zoo_letters();
   const RandomSamples<double> samples(network, 40, 1);
   const std::vector<double> x = random_parameters(network, 1);
-  Runner<double> runner(network, 4);
+  Executor<double> executor(network, 4);
   std::size_t last = 0;
   std::vector<int> asked(40);
-  runner.loss(x, 40, [&](std::size_t k) {
+  executor.loss(x, 40, [&](std::size_t k) {
     EXPECT_GE(k, last);
     last = k;
     ++asked.at(k);
@@ -151,9 +151,9 @@ TEST(NetworkRunner, AsksForSamplesInAscendingOrder) {
   for (const int times : asked) EXPECT_GE(times, 1);
 }
 
-TEST(NetworkRunner, NeedsMemoryForABlockWhateverTheBatch) {
+TEST(NetworkExecutor, NeedsMemoryForABlockWhateverTheBatch) {
   const Network network = zoo_transformer(8, 24, 6);
-  Runner<float> one(network, 1), eight(network, 8);
+  Executor<float> one(network, 1), eight(network, 8);
   EXPECT_GT(one.arena_bytes(), 8u * 24 * sizeof(float));
   EXPECT_LT(one.arena_bytes(), eight.arena_bytes());
   EXPECT_LT(eight.arena_bytes(), 16 * one.arena_bytes());

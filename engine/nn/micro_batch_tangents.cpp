@@ -4,17 +4,17 @@
 #include <new>
 
 #include "engine/lane_sum.h"
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 namespace gradwire {
 
 template <class Real>
-Real* Block<Real>::tangent(std::uint32_t node) {
+Real* MicroBatch<Real>::tangent(std::uint32_t node) {
   return slope(node) == nullptr ? nullptr : tangents_.get() + (where_[node] - values_);
 }
 
 template <class Real>
-typename Block<Real>::Tangent Block<Real>::directional(const Real* x, const Real* v) {
+typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real* x, const Real* v) {
   if (tangents_ == nullptr) {
     std::size_t zeros = 0;
     for (const Plan::Place& place : plan_.places) zeros = std::max(zeros, place.shape.channels);
@@ -52,7 +52,7 @@ typename Block<Real>::Tangent Block<Real>::directional(const Real* x, const Real
 }
 
 template <class Real>
-void Block<Real>::tangent(const Step& step, const Real* x, const Real* v) {
+void MicroBatch<Real>::tangent(const Step& step, const Real* x, const Real* v) {
   const Op& op = step.op;
   Real* out = tangent(op.out);
   if (out == nullptr) return;
@@ -92,7 +92,7 @@ void Block<Real>::tangent(const Step& step, const Real* x, const Real* v) {
 }
 
 template <class Real>
-void Block<Real>::affine_tangent(const Step& step, const Real* x, const Real* v) {
+void MicroBatch<Real>::affine_tangent(const Step& step, const Real* x, const Real* v) {
   const Op& op = step.op;
   const Index in = channels(op.in[0]), out = channels(op.out);
   const Real *w = x + op.first[0], *moved = tangent(op.in[0]);
@@ -108,7 +108,7 @@ void Block<Real>::affine_tangent(const Step& step, const Real* x, const Real* v)
 }
 
 template <class Real>
-void Block<Real>::convolution_tangent(const Step& step, const Real* x, const Real* v) {
+void MicroBatch<Real>::convolution_tangent(const Step& step, const Real* x, const Real* v) {
   const Op& op = step.op;
   const ImageShape shape = image(op);
   Real* to = tangent(op.out);
@@ -120,9 +120,9 @@ void Block<Real>::convolution_tangent(const Step& step, const Real* x, const Rea
   kernels_.add(numbers(op.out), to, scratch_, to);
 }
 
-// Member by member, as in block.cpp.
+// Member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real) \
-  template typename Block<Real>::Tangent Block<Real>::directional(const Real*, const Real*);
+  template typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real*, const Real*);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

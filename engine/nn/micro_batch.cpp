@@ -1,4 +1,4 @@
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,13 +38,13 @@ void check_below(const char* what, std::span<const T> numbers, std::size_t end) 
 }  // namespace
 
 template <class Real>
-void Block<Real>::Free::operator()(Real* p) const {
+void MicroBatch<Real>::Free::operator()(Real* p) const {
   ::operator delete[](p, std::align_val_t{kArenaAlignment});
 }
 
 template <class Real>
-Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kernels,
-                   std::span<std::byte> memory)
+MicroBatch<Real>::MicroBatch(const Network& network, Plan plan, const Kernels<Real>& kernels,
+                             std::span<std::byte> memory)
     : network_(network), plan_(std::move(plan)), kernels_(kernels) {
   const std::size_t numbers = arena_numbers(plan_);
   if (memory.empty()) {
@@ -77,7 +77,7 @@ Block<Real>::Block(const Network& network, Plan plan, const Kernels<Real>& kerne
 }
 
 template <class Real>
-void Block<Real>::check(const Example<Real>& e, bool ascending) const {
+void MicroBatch<Real>::check(const Example<Real>& e, bool ascending) const {
   for (const Step& step : plan_.steps) {
     const Op& op = step.op;
     const std::size_t width = plan_.places[op.out].shape.size();
@@ -118,7 +118,7 @@ void Block<Real>::check(const Example<Real>& e, bool ascending) const {
 }
 
 template <class Real>
-void Block<Real>::push(const Example<Real>& example) {
+void MicroBatch<Real>::push(const Example<Real>& example) {
   // Samples lie anywhere in memory: it sends the first of each while the next ones are pushed.
   if (!example.tokens.empty()) __builtin_prefetch(example.tokens.data());
   if (!example.labels.empty()) __builtin_prefetch(example.labels.data());
@@ -126,7 +126,7 @@ void Block<Real>::push(const Example<Real>& example) {
 }
 
 template <class Real>
-void Block<Real>::read(std::size_t s) {
+void MicroBatch<Real>::read(std::size_t s) {
   const Example<Real>& example = sample_[s];
   const bool ascending = ascends(example.index);
   check(example, ascending);
@@ -137,7 +137,7 @@ void Block<Real>::read(std::size_t s) {
 }
 
 template <class Real>
-void Block<Real>::start_forward() {
+void MicroBatch<Real>::start_forward() {
   for (; read_ < samples_; ++read_) read(read_);
   real_lanes_ = static_cast<Index>(samples_ * plan_.positions);
   lanes_ = static_cast<Index>(padded_lanes(plan_, samples_, static_cast<std::size_t>(kernels_.vector)));
@@ -146,7 +146,7 @@ void Block<Real>::start_forward() {
 }
 
 template <class Real>
-std::optional<double> Block<Real>::forward(const Real* x, Real seed, const std::atomic<bool>* stop) {
+std::optional<double> MicroBatch<Real>::forward(const Real* x, Real seed, const std::atomic<bool>* stop) {
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
   if (!plan_.actions.empty()) {
@@ -162,8 +162,8 @@ std::optional<double> Block<Real>::forward(const Real* x, Real seed, const std::
 }
 
 template <class Real>
-bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep& sweep) {
-  const GradientTerms* terms = sweep.terms();
+bool MicroBatch<Real>::backward(const Real* x, Real* gradient, bool add, const BackwardPass& pass) {
+  const GradientTerms* terms = pass.terms();
   const auto wants = [terms](const Plan::Range& range) {
     return terms == nullptr || !terms->wanted.hull({range.first, range.first + range.count}).empty();
   };
@@ -171,7 +171,7 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
     for (const Plan::Range& range : plan_.zeroed)
       if (wants(range)) std::fill_n(gradient + range.first, range.count, Real(0));
   turned_node_ = Op::kNone;
-  const bool tells = terms != nullptr && terms->finished && sweep.last_block;
+  const bool tells = terms != nullptr && terms->finished && pass.last_micro_batch;
   auto next = plan_.finals.begin();
   const auto tell = [&](std::size_t step) {
     for (; next != plan_.finals.end() && next->step >= step; ++next)
@@ -179,7 +179,7 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
   };
   if (tells) tell(plan_.steps.size() - 1);
   const auto back = [&](std::size_t i) {
-    const SweepPart& part = sweep.part(i);
+    const BackwardPart& part = pass.part(i);
     if (!part.runs) return;
     const Step& step = plan_.steps[i];
     const bool adds = add || step.add_parameters;
@@ -187,16 +187,16 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
     if (random)
       random_affine_backward(
           step, part,
-          keep_units(terms->paths, i, sweep.block, static_cast<std::size_t>(channels(step.op.out))), x,
+          keep_units(terms->paths, i, pass.micro_batch, static_cast<std::size_t>(channels(step.op.out))), x,
           gradient, adds);
     else
       backward(step, part, x, gradient, adds);
     if (tells) tell(i);
   };
   const std::atomic<bool>* stop = terms == nullptr ? nullptr : terms->stop;
-  const std::size_t lowest = sweep.first_step();
+  const std::size_t lowest = pass.first_step();
   if (!plan_.actions.empty())
-    return follow(plan_.forward_actions, plan_.sweep_actions, x, stop, [&](std::size_t i) {
+    return follow(plan_.forward_actions, plan_.backward_actions, x, stop, [&](std::size_t i) {
       if (i >= lowest) back(i);
       return i > lowest;
     });
@@ -208,7 +208,7 @@ bool Block<Real>::backward(const Real* x, Real* gradient, bool add, const Sweep&
 }
 
 template <class Real>
-void Block<Real>::forward(const Step& step, const Real* x) {
+void MicroBatch<Real>::forward(const Step& step, const Real* x) {
   const Op& op = step.op;
   Real* out = value(op.out);
   const Real* in = op.in[0] != Op::kNone ? value(op.in[0]) : nullptr;
@@ -244,7 +244,8 @@ void Block<Real>::forward(const Step& step, const Real* x) {
 }
 
 template <class Real>
-void Block<Real>::backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add) {
+void MicroBatch<Real>::backward(const Step& step, const BackwardPart& part, const Real* x, Real* gradient,
+                                bool add) {
   const Op& op = step.op;
   const Real* dy = slope(op.out);
   Real* dx = op.in[0] != Op::kNone ? slope(op.in[0]) : nullptr;
@@ -284,7 +285,7 @@ void Block<Real>::backward(const Step& step, const SweepPart& part, const Real* 
 
 template <class Real>
 template <class Row>
-void Block<Real>::fill_rows(const Step& step, Real* out, Row&& row) {
+void MicroBatch<Real>::fill_rows(const Step& step, Real* out, Row&& row) {
   const std::uint32_t node = step.op.out;
   const Index width = channels(node);
   Real* rows = as_rows(node) ? out : scratch_;
@@ -298,7 +299,7 @@ void Block<Real>::fill_rows(const Step& step, Real* out, Row&& row) {
 }
 
 template <class Real>
-void Block<Real>::embed(const Step& step, const Real* x, Real* out) {
+void MicroBatch<Real>::embed(const Step& step, const Real* x, Real* out) {
   const Op& op = step.op;
   const std::size_t width = plan_.places[op.out].shape.size() / op.tokens;
   const Real* table = x + op.first[0];
@@ -313,7 +314,7 @@ void Block<Real>::embed(const Step& step, const Real* x, Real* out) {
 }
 
 template <class Real>
-void Block<Real>::embed_backward(const Step& step, Real* gradient) {
+void MicroBatch<Real>::embed_backward(const Step& step, Real* gradient) {
   const Op& op = step.op;
   const Index all = channels(op.out), width = all / static_cast<Index>(op.tokens);
   const Real* rows = slope(op.out);
@@ -334,7 +335,7 @@ void Block<Real>::embed_backward(const Step& step, Real* gradient) {
 }
 
 template <class Real>
-void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) const {
+void MicroBatch<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) const {
   const std::uint32_t node = plan_.steps.back().op.in[0];
   const Index width = channels(node);
   for (std::size_t t = 0; t < plan_.positions; ++t) {
@@ -345,20 +346,21 @@ void Block<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs) cons
   }
 }
 
-// Member by member: the others are instantiated where they are defined, in block_ops.cpp and
-// block_features.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                                                    \
-  template Block<Real>::Block(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>);      \
-  template void Block<Real>::push(const Example<Real>&);                                              \
-  template void Block<Real>::read(std::size_t);                                                       \
-  template std::optional<double> Block<Real>::forward(const Real*, Real, const std::atomic<bool>*);   \
-  template bool Block<Real>::backward(const Real*, Real*, bool, const Sweep&);                        \
-  template void Block<Real>::start_forward();                                                         \
-  template void Block<Real>::forward(const Plan::Step&, const Real*);                                 \
-  template void Block<Real>::backward(const Plan::Step&, const SweepPart&, const Real*, Real*, bool); \
-  template void Block<Real>::embed(const Plan::Step&, const Real*, Real*);                            \
-  template void Block<Real>::copy_outputs(std::size_t, std::span<Real>) const;                        \
-  template void Block<Real>::Free::operator()(Real*) const;
+// Member by member: the others are instantiated where they are defined, in micro_batch_ops.cpp and
+// micro_batch_features.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                                                         \
+  template MicroBatch<Real>::MicroBatch(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>); \
+  template void MicroBatch<Real>::push(const Example<Real>&);                                              \
+  template void MicroBatch<Real>::read(std::size_t);                                                       \
+  template std::optional<double> MicroBatch<Real>::forward(const Real*, Real, const std::atomic<bool>*);   \
+  template bool MicroBatch<Real>::backward(const Real*, Real*, bool, const BackwardPass&);                 \
+  template void MicroBatch<Real>::start_forward();                                                         \
+  template void MicroBatch<Real>::forward(const Plan::Step&, const Real*);                                 \
+  template void MicroBatch<Real>::backward(const Plan::Step&, const BackwardPart&, const Real*, Real*,     \
+                                           bool);                                                          \
+  template void MicroBatch<Real>::embed(const Plan::Step&, const Real*, Real*);                            \
+  template void MicroBatch<Real>::copy_outputs(std::size_t, std::span<Real>) const;                        \
+  template void MicroBatch<Real>::Free::operator()(Real*) const;
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 namespace gradwire {
 
@@ -22,11 +22,11 @@ bool has_sample_norms(const Plan& plan) {
 }
 
 template <class Real>
-double Block<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradient, bool add) {
+double MicroBatch<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradient, bool add) {
   const double sum = forward(x, Real(1));
   square_.assign(samples_, 0.0);
   turned_node_ = Op::kNone;
-  SweepPart slopes;
+  BackwardPart slopes;
   slopes.parameters = false;
   slopes.rows = {};
   const auto down = [&](std::size_t i) {
@@ -37,14 +37,14 @@ double Block<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradien
   };
   const std::size_t last = plan_.steps.size() - 1;
   for (std::size_t i = last; i-- > 0 && plan_.actions.empty();) down(i);
-  follow(plan_.forward_actions, plan_.sweep_actions, x, nullptr, down);
+  follow(plan_.forward_actions, plan_.backward_actions, x, nullptr, down);
   factor_.assign(static_cast<std::size_t>(lanes_) + kSlack, Real(0));
   for (Index l = 0; l < real_lanes_; ++l)
     factor_[static_cast<std::size_t>(l)] = static_cast<Real>(factor(square_[sample_of(l)]));
   if (!add)
     for (const Plan::Range& range : plan_.zeroed) std::fill_n(gradient + range.first, range.count, Real(0));
   // From the data up: what this spoils are slopes of operations that are done.
-  SweepPart parameters;
+  BackwardPart parameters;
   for (bool& input : parameters.input) input = false;
   turned_node_ = Op::kNone;
   const auto up = [&](std::size_t i) {
@@ -55,12 +55,12 @@ double Block<Real>::clipped(const Real* x, const FactorOf& factor, Real* gradien
     return true;
   };
   for (std::size_t i = 0; i < last && plan_.actions.empty(); ++i) up(i);
-  follow(plan_.sweep_actions, plan_.actions.size(), x, nullptr, up);
+  follow(plan_.backward_actions, plan_.actions.size(), x, nullptr, up);
   return sum;
 }
 
 template <class Real>
-void Block<Real>::scale_slopes(std::uint32_t node) {
+void MicroBatch<Real>::scale_slopes(std::uint32_t node) {
   const Index width = channels(node);
   if (!as_rows(node)) return kernels_.scale_lanes(slope(node), width, lanes_, factor_.data());
   for (Index l = 0; l < lanes_; ++l)
@@ -68,7 +68,7 @@ void Block<Real>::scale_slopes(std::uint32_t node) {
 }
 
 template <class Real>
-void Block<Real>::add_squares(const Step& step) {
+void MicroBatch<Real>::add_squares(const Step& step) {
   switch (step.op.kind) {
     case OpKind::kAffine: return affine_squares(step);
     case OpKind::kNorm: return norm_squares(step);
@@ -80,14 +80,14 @@ void Block<Real>::add_squares(const Step& step) {
 
 // squares[l] = ||rows[l]||^2; spoils scratch_ from its beginning on.
 template <class Real>
-void Block<Real>::row_squares(const Real* rows, Index width, Real* squares) {
+void MicroBatch<Real>::row_squares(const Real* rows, Index width, Real* squares) {
   kernels_.multiply(lanes_ * width, rows, rows, false, scratch_);
   kernels_.lane_sums(scratch_, lanes_, width, false, squares);
 }
 
 // || sum_t dy_t x_t^T ||^2 = sum_{t, u} (dy_t . dy_u) (x_t . x_u); the bias is one more input, always 1.
 template <class Real>
-void Block<Real>::affine_squares(const Step& step) {
+void MicroBatch<Real>::affine_squares(const Step& step) {
   const Op& op = step.op;
   const Index positions = static_cast<Index>(plan_.positions);
   const std::size_t part = static_cast<std::size_t>(lanes_ * positions) + kSlack;
@@ -113,7 +113,7 @@ void Block<Real>::affine_squares(const Step& step) {
 }
 
 template <class Real>
-void Block<Real>::norm_squares(const Step& step) {
+void MicroBatch<Real>::norm_squares(const Step& step) {
   const Op& op = step.op;
   const Real *x = value(op.in[0]), *dy = slope(op.out), *mean = keep(step), *inverse = mean + lanes_;
   const Index positions = static_cast<Index>(plan_.positions);
@@ -133,7 +133,7 @@ void Block<Real>::norm_squares(const Step& step) {
 
 // The rows of a token that a sample has several times are added first.
 template <class Real>
-void Block<Real>::embed_squares(const Step& step) {
+void MicroBatch<Real>::embed_squares(const Step& step) {
   const Op& op = step.op;
   const Index all = channels(op.out), width = all / static_cast<Index>(op.tokens);
   const std::size_t entries = plan_.positions * op.tokens;
@@ -171,7 +171,7 @@ void Block<Real>::embed_squares(const Step& step) {
 
 // ||dy||^2 (||a||^2 + 1), where a feature that comes twice is one of the sum of its values.
 template <class Real>
-void Block<Real>::features_squares(const Step& step) {
+void MicroBatch<Real>::features_squares(const Step& step) {
   grams_.resize(std::max(grams_.size(), static_cast<std::size_t>(lanes_) + kSlack));
   const Index out = channels(step.op.out);
   if (lanes_ == 1)
@@ -199,9 +199,9 @@ void Block<Real>::features_squares(const Step& step) {
   }
 }
 
-// Member by member, as in block.cpp.
+// Member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real) \
-  template double Block<Real>::clipped(const Real*, const Block<Real>::FactorOf&, Real*, bool);
+  template double MicroBatch<Real>::clipped(const Real*, const MicroBatch<Real>::FactorOf&, Real*, bool);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

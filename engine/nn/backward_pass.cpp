@@ -1,4 +1,4 @@
-#include "engine/nn/sweep.h"
+#include "engine/nn/backward_pass.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@ CoordinateRange hull_of(const Coordinates& wanted, const Op& op, int k) {
   return wanted.hull({op.first[k], op.first[k] + op.count[k]});
 }
 
-SweepPart part_of(const Plan& plan, const Plan::Step& step, const Coordinates& wanted,
-                  const std::vector<bool>& needed) {
+BackwardPart part_of(const Plan& plan, const Plan::Step& step, const Coordinates& wanted,
+                     const std::vector<bool>& needed) {
   const Op& op = step.op;
-  SweepPart part;
+  BackwardPart part;
   const CoordinateRange weights = hull_of(wanted, op, 0), second = hull_of(wanted, op, 1);
   part.parameters = !weights.empty() || !second.empty();
   part.runs = part.parameters;
@@ -74,11 +74,11 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step) {
   return {};
 }
 
-void Sweep::plan(const Plan& plan, const GradientTerms& terms) {
+void BackwardPass::plan(const Plan& plan, const GradientTerms& terms) {
   terms_ = &terms;
-  whole_sweep_ = terms.wanted.all();
+  whole_pass_ = terms.wanted.all();
   first_ = 0;
-  if (whole_sweep_) return;
+  if (whole_pass_) return;
   parts_.resize(plan.steps.size());
   needed_.assign(plan.places.size(), false);
   first_ = plan.steps.size() - 1;
@@ -89,26 +89,26 @@ void Sweep::plan(const Plan& plan, const GradientTerms& terms) {
   }
 }
 
-double sweep_cost(const Plan& plan, const Sweep& sweep) {
+double backward_cost(const Plan& plan, const BackwardPass& pass) {
   double whole = 0, needed = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Plan::Step& step = plan.steps[i];
     const OpCost cost = cost_of(plan, step);
-    const SweepPart& part = sweep.part(i);
+    const BackwardPart& part = pass.part(i);
     const bool input = step.op.in[0] != Op::kNone && !step.skip[0];
     whole += cost.forward + (input ? cost.input : 0) + cost.parameters;
     needed += cost.forward;
     if (input && (part.input[0] || part.input[1] || part.input[2])) needed += cost.input;
     if (!part.parameters) continue;
     const double out = static_cast<double>(plan.places[step.op.out].shape.size());
-    const bool rows = step.op.kind == OpKind::kAffine && part.rows.end != SweepPart::kAllRows;
+    const bool rows = step.op.kind == OpKind::kAffine && part.rows.end != BackwardPart::kAllRows;
     needed += cost.parameters * (rows ? std::max(static_cast<double>(part.rows.size()), 1.0) / out : 1);
   }
   // What is computed again.
   bool runs = true;
-  for (std::size_t t = plan.forward_actions; t < plan.sweep_actions; ++t) {
+  for (std::size_t t = plan.forward_actions; t < plan.backward_actions; ++t) {
     const Plan::Action& action = plan.actions[t];
-    if (action.kind == Plan::Action::Kind::kBackward && action.number < sweep.first_step()) runs = false;
+    if (action.kind == Plan::Action::Kind::kBackward && action.number < pass.first_step()) runs = false;
     if (action.kind != Plan::Action::Kind::kForward) continue;
     const double again = cost_of(plan, plan.steps[action.number]).forward;
     whole += again;

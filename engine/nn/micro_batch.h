@@ -13,23 +13,24 @@
 
 #include "base/half.h"
 #include "engine/kernels/kernels.h"
+#include "engine/nn/backward_pass.h"
 #include "engine/nn/example.h"
 #include "engine/nn/plan.h"
-#include "engine/nn/sweep.h"
 
 namespace gradwire {
 
-// Whether Block::clipped() knows the norms of single samples' gradients: no image, no parameter that is read
-// twice, and few positions.
+// Whether MicroBatch::clipped() knows the norms of single samples' gradients: no image, no parameter that is
+// read twice, and few positions.
 bool has_sample_norms(const Plan& plan);
 
 template <class Real>
-class Block {
+class MicroBatch {
  public:
   static constexpr std::size_t kMost = 16;  // samples
 
   // The arena is in `memory`, of arena_bytes(plan) at least, or is allocated where that is empty.
-  Block(const Network& network, Plan plan, const Kernels<Real>& kernels, std::span<std::byte> memory = {});
+  MicroBatch(const Network& network, Plan plan, const Kernels<Real>& kernels,
+             std::span<std::byte> memory = {});
   static std::size_t arena_bytes(const Plan& plan) { return gradwire::arena_bytes(plan, sizeof(Real)); }
 
   // push() adds a sample; what runs the network first throws DataError where a sample does not fit it.
@@ -47,9 +48,9 @@ class Block {
   std::optional<double> forward(const Real* x, Real seed, const std::atomic<bool>* stop);
   // Computes the gradient by the parameters and writes it to `gradient`, or adds it. `gradient` may be x
   // itself when `add` is true: a descent step.
-  void backward(const Real* x, Real* gradient, bool add) { backward(x, gradient, add, Sweep()); }
-  // What the sweep asks for alone; false when it was stopped.
-  bool backward(const Real* x, Real* gradient, bool add, const Sweep& sweep);
+  void backward(const Real* x, Real* gradient, bool add) { backward(x, gradient, add, BackwardPass()); }
+  // What the backward pass asks for alone; false when it was stopped.
+  bool backward(const Real* x, Real* gradient, bool add, const BackwardPass& pass);
 
   // Values, the sum of the losses, and its derivative in the direction v of the parameters, by forward mode:
   // no gradient. Allocates at its first call.
@@ -78,7 +79,8 @@ class Block {
   const Real* value(std::uint32_t node) const { return where_[node]; }
   Real* keep(const Step& step) const { return keep_[static_cast<std::size_t>(&step - plan_.steps.data())]; }
 
-  // Of plans with actions, block_actions.cpp. What a forward step writes goes to its place of the moment:
+  // Of plans with actions, micro_batch_actions.cpp. What a forward step writes goes to its place of the
+  // moment:
   void place(const Plan::Action& action);
   void act(const Plan::Action& action, const Real* x);  // whatever is not backward
   // Does the actions first .. end - 1, and calls back(step) for those that go backward, until it returns
@@ -123,7 +125,7 @@ class Block {
   void embed(const Step& step, const Real* x, Real* out);
   void embed_backward(const Step& step, Real* gradient);
 
-  // Affine maps of sparse features, block_features.cpp.
+  // Affine maps of sparse features, micro_batch_features.cpp.
   void features_forward(const Step& step, const Real* x, Real* to);
   void features_backward(const Step& step, Real* gradient, bool add);
   bool dense(const Step& step) const;
@@ -131,7 +133,7 @@ class Block {
 
   void start_forward();
   void forward(const Step& step, const Real* x);
-  void backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
+  void backward(const Step& step, const BackwardPart& part, const Real* x, Real* gradient, bool add);
   void affine(const Step& step, const Real* x, Real* to);
   struct UnitRun {  // of an affine map
     Index first, count;
@@ -140,12 +142,13 @@ class Block {
     bool add_weights;
   };
   void unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x, Real* gradient);
-  void affine_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
-  void random_affine_backward(const Step& step, const SweepPart& part, const KeptUnits& kept, const Real* x,
-                              Real* gradient, bool add);
-  void add_backward(const Step& step, const SweepPart& part);
-  void multiply_backward(const Step& step, const SweepPart& part);
-  void convolution_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient, bool add);
+  void affine_backward(const Step& step, const BackwardPart& part, const Real* x, Real* gradient, bool add);
+  void random_affine_backward(const Step& step, const BackwardPart& part, const KeptUnits& kept,
+                              const Real* x, Real* gradient, bool add);
+  void add_backward(const Step& step, const BackwardPart& part);
+  void multiply_backward(const Step& step, const BackwardPart& part);
+  void convolution_backward(const Step& step, const BackwardPart& part, const Real* x, Real* gradient,
+                            bool add);
   void mean_over_positions(std::uint32_t from, const Real* x, bool add, Real* y);
   ImageShape image(const Op& op) const;
   Attention<Real> attention(const Step& step);

@@ -1,18 +1,18 @@
 // Blocks whose values change their places on the way: engine/nn/schedule.h.
 #include <span>
 
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 namespace gradwire {
 
 template <class Real>
-void Block<Real>::place(const Plan::Action& action) {
+void MicroBatch<Real>::place(const Plan::Action& action) {
   where_[plan_.steps[action.number].op.out] = values_ + action.value;
   if (action.kept != Plan::kNowhere) keep_[action.number] = values_ + action.kept;
 }
 
 template <class Real>
-void Block<Real>::act(const Plan::Action& action, const Real* x) {
+void MicroBatch<Real>::act(const Plan::Action& action, const Real* x) {
   using Kind = Plan::Action::Kind;
   const auto count = [&] { return static_cast<std::size_t>(numbers(action.number)); };
   switch (action.kind) {
@@ -34,10 +34,10 @@ void Block<Real>::act(const Plan::Action& action, const Real* x) {
   }
 }
 
-// Member by member, as in block.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                       \
-  template void Block<Real>::place(const Plan::Action&); \
-  template void Block<Real>::act(const Plan::Action&, const Real*);
+// Member by member, as in micro_batch.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                            \
+  template void MicroBatch<Real>::place(const Plan::Action&); \
+  template void MicroBatch<Real>::act(const Plan::Action&, const Real*);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

@@ -18,22 +18,23 @@
 namespace gradwire {
 
 template <class Real>
-class Runner {
+class Executor {
  public:
   static constexpr std::size_t kMaxBlock = 16;
 
-  // `block`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
+  // `micro_batch`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
   // Throws std::logic_error when the network has no loss, BudgetTooSmall (engine/nn/network.h).
-  explicit Runner(const Network& network, std::size_t block = 0, const Kernels<Real>* kernels = nullptr);
+  explicit Executor(const Network& network, std::size_t micro_batch = 0,
+                    const Kernels<Real>* kernels = nullptr);
   // The arena lies in `arena` of the caller, of arena_bytes_of(network, block) at least; any address. It must
-  // outlive the runner. What the runner knows of the network, some KB for each layer, and what is allocated
-  // later lie in memory of its own. Throws std::logic_error for a smaller one.
-  Runner(const Network& network, std::span<std::byte> arena, std::size_t block = 0,
-         const Kernels<Real>* kernels = nullptr);
-  static std::size_t arena_bytes_of(const Network& network, std::size_t block = 0);
-  ~Runner();
-  Runner(Runner&&) noexcept;
-  Runner& operator=(Runner&&) noexcept;
+  // outlive the executor. What the executor knows of the network, some KB for each layer, and what is
+  // allocated later lie in memory of its own. Throws std::logic_error for a smaller one.
+  Executor(const Network& network, std::span<std::byte> arena, std::size_t micro_batch = 0,
+           const Kernels<Real>* kernels = nullptr);
+  static std::size_t arena_bytes_of(const Network& network, std::size_t micro_batch = 0);
+  ~Executor();
+  Executor(Executor&&) noexcept;
+  Executor& operator=(Executor&&) noexcept;
 
   // Gives sample number k of a call, k in [0, count): called in ascending order, once or several times each.
   using ExampleAt = std::function<Example<Real>(std::size_t k)>;
@@ -70,7 +71,7 @@ class Runner {
 
   // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no
   // parameter is read by two operations, each operation updates its parameters as soon as it has read them,
-  // and needs no gradient array; otherwise the runner keeps a gradient array of its own from the first such
+  // and needs no gradient array; otherwise the executor keeps a gradient array of its own from the first such
   // call on.
   double descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step);
 
@@ -85,7 +86,7 @@ class Runner {
   std::size_t dim() const;
   std::size_t positions() const;
   std::size_t output_channels() const;
-  std::size_t block() const;        // samples per pass
+  std::size_t micro_batch() const;  // samples per pass
   std::size_t arena_bytes() const;  // activations, their gradients, scratch
   const Kernels<Real>& kernels() const;
 
@@ -94,7 +95,7 @@ class Runner {
   std::unique_ptr<Impl> impl_;
 };
 
-extern template class Runner<float>;
-extern template class Runner<double>;
+extern template class Executor<float>;
+extern template class Executor<double>;
 
 }  // namespace gradwire

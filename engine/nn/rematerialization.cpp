@@ -1,9 +1,9 @@
-#include "engine/nn/stages.h"
+#include "engine/nn/rematerialization.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "engine/nn/sweep.h"
+#include "engine/nn/backward_pass.h"
 
 namespace gradwire {
 namespace {

@@ -12,7 +12,7 @@
 namespace gradwire {
 
 // Of one operation.
-struct SweepPart {
+struct BackwardPart {
   bool runs = true;
   bool parameters = true;                // their gradient is needed
   bool input[3] = {true, true, true};    // the gradient of in[k] is needed
@@ -21,27 +21,27 @@ struct SweepPart {
   static constexpr std::size_t kAllRows = ~std::size_t{0};
 };
 
-class Sweep {
+class BackwardPass {
  public:
-  Sweep() = default;  // the whole
+  BackwardPass() = default;  // the whole
 
   // Keeps views of `terms`. Allocates when it sees a plan with more steps than any before.
   void plan(const Plan& plan, const GradientTerms& terms);
 
-  const SweepPart& part(std::size_t step) const { return whole_sweep_ ? whole_ : parts_[step]; }
+  const BackwardPart& part(std::size_t step) const { return whole_pass_ ? whole_ : parts_[step]; }
   // The lowest step that runs; all steps from the loss down to it are looked at.
   std::size_t first_step() const { return first_; }
   const GradientTerms* terms() const { return terms_; }  // null: the whole
 
   // Whether the ranges that are finished are final: true in the last block of samples.
-  bool last_block = true;
-  std::size_t block = 0;  // number of the block: each draws its own paths
+  bool last_micro_batch = true;
+  std::size_t micro_batch = 0;  // number of the block: each draws its own paths
 
  private:
-  bool whole_sweep_ = true;  // all parts are as whole_
-  SweepPart whole_;
-  std::vector<SweepPart> parts_;  // by step
-  std::vector<bool> needed_;      // by node: its gradient
+  bool whole_pass_ = true;  // all parts are as whole_
+  BackwardPart whole_;
+  std::vector<BackwardPart> parts_;  // by step
+  std::vector<bool> needed_;         // by node: its gradient
   std::size_t first_ = 0;
   const GradientTerms* terms_ = nullptr;
 };
@@ -52,8 +52,8 @@ struct OpCost {
 };
 OpCost cost_of(const Plan& plan, const Plan::Step& step);
 
-// Predicts the time of forward and the sweep, as a share of forward and the whole sweep.
-double sweep_cost(const Plan& plan, const Sweep& sweep);
+// Predicts the time of forward and the backward pass, as a share of forward and the whole sweep.
+double backward_cost(const Plan& plan, const BackwardPass& pass);
 
 // Fewer units of an affine map save little, and cost as much variance: then all are kept.
 inline constexpr std::size_t kFewestRandomUnits = 48;
@@ -63,6 +63,6 @@ inline constexpr std::size_t kFewestRandomUnits = 48;
 struct KeptUnits {
   std::size_t first = 0, count = 0, all = 0;
 };
-KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t block, std::size_t units);
+KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t micro_batch, std::size_t units);
 
 }  // namespace gradwire

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 namespace gradwire {
 
@@ -14,14 +14,14 @@ namespace gradwire {
 
 namespace {
 
-Index last_row(const SweepPart& part, Index out) {
+Index last_row(const BackwardPart& part, Index out) {
   return part.rows.end < static_cast<std::size_t>(out) ? static_cast<Index>(part.rows.end) : out;
 }
 
 }  // namespace
 
 template <class Real>
-void Block<Real>::affine(const Step& step, const Real* x, Real* to) {
+void MicroBatch<Real>::affine(const Step& step, const Real* x, Real* to) {
   const Op& op = step.op;
   const Index in = channels(op.in[0]), out = channels(op.out);
   const Real* w = x + op.first[0];
@@ -35,7 +35,7 @@ void Block<Real>::affine(const Step& step, const Real* x, Real* to) {
 
 // Values of a node as rows, for weight gradients; made once for neighbours that read the same node.
 template <class Real>
-const Real* Block<Real>::turned(std::uint32_t node) {
+const Real* MicroBatch<Real>::turned(std::uint32_t node) {
   if (as_rows(node)) return value(node);
   if (turned_node_ != node) {
     kernels_.transpose(value(node), channels(node), lanes_, lanes_, turned_, channels(node));
@@ -46,8 +46,8 @@ const Real* Block<Real>::turned(std::uint32_t node) {
 
 // Both gradients through a run of units alone.
 template <class Real>
-void Block<Real>::unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x,
-                                 Real* gradient) {
+void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x,
+                                      Real* gradient) {
   const Op& op = step.op;
   const Index in = channels(op.in[0]), at = units.first * in;
   const Real* w = x + op.first[0] + at;
@@ -93,8 +93,8 @@ void Block<Real>::unit_gradients(const Step& step, const UnitRun& units, const R
 }
 
 template <class Real>
-void Block<Real>::affine_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient,
-                                  bool add) {
+void MicroBatch<Real>::affine_backward(const Step& step, const BackwardPart& part, const Real* x,
+                                       Real* gradient, bool add) {
   const Op& op = step.op;
   const Index out = channels(op.out);
   const Real* dy = slope(op.out);
@@ -112,8 +112,9 @@ void Block<Real>::affine_backward(const Step& step, const SweepPart& part, const
 
 // The gradient of the units that are dropped is 0, that of the others is divided by the chance to be kept.
 template <class Real>
-void Block<Real>::random_affine_backward(const Step& step, const SweepPart& part, const KeptUnits& kept,
-                                         const Real* x, Real* gradient, bool add) {
+void MicroBatch<Real>::random_affine_backward(const Step& step, const BackwardPart& part,
+                                              const KeptUnits& kept, const Real* x, Real* gradient,
+                                              bool add) {
   if (kept.count == kept.all) return affine_backward(step, part, x, gradient, add);
   const Op& op = step.op;
   const Index out = channels(op.out), in = channels(op.in[0]);
@@ -153,7 +154,7 @@ void Block<Real>::random_affine_backward(const Step& step, const SweepPart& part
 // ---- two operands ----
 
 template <class Real>
-void Block<Real>::add_backward(const Step& step, const SweepPart& part) {
+void MicroBatch<Real>::add_backward(const Step& step, const BackwardPart& part) {
   const Op& op = step.op;
   const Index n = numbers(op.out);
   const Real* dz = slope(op.out);
@@ -168,7 +169,7 @@ void Block<Real>::add_backward(const Step& step, const SweepPart& part) {
 }
 
 template <class Real>
-void Block<Real>::multiply_backward(const Step& step, const SweepPart& part) {
+void MicroBatch<Real>::multiply_backward(const Step& step, const BackwardPart& part) {
   const Op& op = step.op;
   for (int k = 0; k < 2; ++k)
     if (part.input[k])
@@ -177,7 +178,7 @@ void Block<Real>::multiply_backward(const Step& step, const SweepPart& part) {
 
 // y = the mean of x over each sample's positions; the map is its own transpose, so backward uses it too.
 template <class Real>
-void Block<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool add, Real* y) {
+void MicroBatch<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool add, Real* y) {
   const Index positions = static_cast<Index>(plan_.positions);
   const Real share = Real(1) / static_cast<Real>(positions);
   for (Index c = 0; c < channels(node); ++c) {
@@ -195,7 +196,7 @@ void Block<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool ad
 // ---- images and attention ----
 
 template <class Real>
-ImageShape Block<Real>::image(const Op& op) const {
+ImageShape MicroBatch<Real>::image(const Op& op) const {
   const TensorShape& in = plan_.places[op.in[0]].shape;
   const TensorShape& out = plan_.places[op.out].shape;
   const auto index = [](std::size_t n) { return static_cast<Index>(n); };
@@ -205,8 +206,8 @@ ImageShape Block<Real>::image(const Op& op) const {
 }
 
 template <class Real>
-void Block<Real>::convolution_backward(const Step& step, const SweepPart& part, const Real* x, Real* gradient,
-                                       bool add) {
+void MicroBatch<Real>::convolution_backward(const Step& step, const BackwardPart& part, const Real* x,
+                                            Real* gradient, bool add) {
   const Op& op = step.op;
   const ImageShape shape = image(op);
   const Real* dy = slope(op.out);
@@ -219,7 +220,7 @@ void Block<Real>::convolution_backward(const Step& step, const SweepPart& part, 
 }
 
 template <class Real>
-Attention<Real> Block<Real>::attention(const Step& step) {
+Attention<Real> MicroBatch<Real>::attention(const Step& step) {
   const Op& op = step.op;
   return {.channels = channels(op.out),
           .heads = static_cast<Index>(op.heads),
@@ -237,7 +238,7 @@ Attention<Real> Block<Real>::attention(const Step& step) {
 // ---- losses: the value, and the gradient of seed times it by the argument, in one go ----
 
 template <class Real>
-double Block<Real>::loss(const Step& step, Real seed) {
+double MicroBatch<Real>::loss(const Step& step, Real seed) {
   for (Index l = 0; l < lanes_; ++l) seed_[static_cast<std::size_t>(l)] = l < real_lanes_ ? seed : Real(0);
   switch (step.op.kind) {
     case OpKind::kCrossEntropy: return cross_entropy(step.op.in[0]);
@@ -247,7 +248,7 @@ double Block<Real>::loss(const Step& step, Real seed) {
 }
 
 template <class Real>
-double Block<Real>::cross_entropy(std::uint32_t node) {
+double MicroBatch<Real>::cross_entropy(std::uint32_t node) {
   for (Index l = 0; l < lanes_; ++l)
     label_[static_cast<std::size_t>(l)] = sample_[sample_of(l)].labels[position_of(l)];
   const Real* x = value(node);
@@ -263,7 +264,7 @@ double Block<Real>::cross_entropy(std::uint32_t node) {
 }
 
 template <class Real>
-double Block<Real>::squared_error(std::uint32_t node) {
+double MicroBatch<Real>::squared_error(std::uint32_t node) {
   const Index width = channels(node);
   const Real share = Real(1) / static_cast<Real>(width);
   double sum = 0;
@@ -298,7 +299,7 @@ double call(const LossFunction& function, std::span<const double> output, std::s
 }  // namespace
 
 template <class Real>
-double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function) {
+double MicroBatch<Real>::custom_loss(std::uint32_t node, const LossFunction& function) {
   const Index width = channels(node);
   double sum = 0;
   for (Index l = 0; l < lanes_; ++l) {
@@ -319,21 +320,22 @@ double Block<Real>::custom_loss(std::uint32_t node, const LossFunction& function
   return sum;
 }
 
-// Member by member, as in block.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                                                           \
-  template void Block<Real>::affine(const Plan::Step&, const Real*, Real*);                                  \
-  template void Block<Real>::affine_backward(const Plan::Step&, const SweepPart&, const Real*, Real*, bool); \
-  template void Block<Real>::random_affine_backward(const Plan::Step&, const SweepPart&, const KeptUnits&,   \
-                                                    const Real*, Real*, bool);                               \
-  template void Block<Real>::add_backward(const Plan::Step&, const SweepPart&);                              \
-  template void Block<Real>::multiply_backward(const Plan::Step&, const SweepPart&);                         \
-  template void Block<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);                   \
-  template const Real* Block<Real>::turned(std::uint32_t);                                                   \
-  template ImageShape Block<Real>::image(const Network::Op&) const;                                          \
-  template void Block<Real>::convolution_backward(const Plan::Step&, const SweepPart&, const Real*, Real*,   \
-                                                  bool);                                                     \
-  template Attention<Real> Block<Real>::attention(const Plan::Step&);                                        \
-  template double Block<Real>::loss(const Plan::Step&, Real);
+// Member by member, as in micro_batch.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                                                          \
+  template void MicroBatch<Real>::affine(const Plan::Step&, const Real*, Real*);                            \
+  template void MicroBatch<Real>::affine_backward(const Plan::Step&, const BackwardPart&, const Real*,      \
+                                                  Real*, bool);                                             \
+  template void MicroBatch<Real>::random_affine_backward(const Plan::Step&, const BackwardPart&,            \
+                                                         const KeptUnits&, const Real*, Real*, bool);       \
+  template void MicroBatch<Real>::add_backward(const Plan::Step&, const BackwardPart&);                     \
+  template void MicroBatch<Real>::multiply_backward(const Plan::Step&, const BackwardPart&);                \
+  template void MicroBatch<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);             \
+  template const Real* MicroBatch<Real>::turned(std::uint32_t);                                             \
+  template ImageShape MicroBatch<Real>::image(const Network::Op&) const;                                    \
+  template void MicroBatch<Real>::convolution_backward(const Plan::Step&, const BackwardPart&, const Real*, \
+                                                       Real*, bool);                                        \
+  template Attention<Real> MicroBatch<Real>::attention(const Plan::Step&);                                  \
+  template double MicroBatch<Real>::loss(const Plan::Step&, Real);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

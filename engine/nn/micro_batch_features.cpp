@@ -3,7 +3,7 @@
 // changes no bit but the sign of a 0, as long as all numbers are finite.
 #include <algorithm>
 
-#include "engine/nn/block.h"
+#include "engine/nn/micro_batch.h"
 
 namespace gradwire {
 namespace {
@@ -13,7 +13,7 @@ Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 }  // namespace
 
 template <class Real>
-bool Block<Real>::dense(const Step& step) const {
+bool MicroBatch<Real>::dense(const Step& step) const {
   // Measured: rows cost as much as this many nonzeros, in hundredths of a row of them. What does not grow
   // with the samples is the way of the weights through the registers; tiles of narrow ones gain little.
   struct Cost {
@@ -29,7 +29,7 @@ bool Block<Real>::dense(const Step& step) const {
 
 // Made once for all layers of `in` features that follow each other.
 template <class Real>
-FeatureRows<Real> Block<Real>::dense_rows(Index in) {
+FeatureRows<Real> MicroBatch<Real>::dense_rows(Index in) {
   const auto stride = static_cast<Index>(feature_stride(static_cast<std::size_t>(in)));
   const auto lanes = static_cast<Index>(samples_);
   if (dense_in_ != in) {
@@ -49,7 +49,7 @@ FeatureRows<Real> Block<Real>::dense_rows(Index in) {
 }
 
 template <class Real>
-void Block<Real>::features_forward(const Step& step, const Real* x, Real* to) {
+void MicroBatch<Real>::features_forward(const Step& step, const Real* x, Real* to) {
   const Op& op = step.op;
   const Index out = channels(op.out), stride = padded(out);
   const Real *w = x + op.first[0], *bias = x + op.first[1];
@@ -64,7 +64,7 @@ void Block<Real>::features_forward(const Step& step, const Real* x, Real* to) {
 }
 
 template <class Real>
-void Block<Real>::features_backward(const Step& step, Real* gradient, bool add) {
+void MicroBatch<Real>::features_backward(const Step& step, Real* gradient, bool add) {
   const Op& op = step.op;
   const Index out = channels(op.out), stride = padded(out);
   const Real* rows = slope(op.out);
@@ -80,12 +80,12 @@ void Block<Real>::features_backward(const Step& step, Real* gradient, bool add) 
     kernels_.sparse_backward(rows, stride, out, features_.data(), static_cast<Index>(samples_), dw);
 }
 
-// Member by member, as in block.cpp.
-#define GRADWIRE_INSTANTIATE(Real)                                                    \
-  template bool Block<Real>::dense(const Plan::Step&) const;                          \
-  template FeatureRows<Real> Block<Real>::dense_rows(Index);                          \
-  template void Block<Real>::features_forward(const Plan::Step&, const Real*, Real*); \
-  template void Block<Real>::features_backward(const Plan::Step&, Real*, bool);
+// Member by member, as in micro_batch.cpp.
+#define GRADWIRE_INSTANTIATE(Real)                                                         \
+  template bool MicroBatch<Real>::dense(const Plan::Step&) const;                          \
+  template FeatureRows<Real> MicroBatch<Real>::dense_rows(Index);                          \
+  template void MicroBatch<Real>::features_forward(const Plan::Step&, const Real*, Real*); \
+  template void MicroBatch<Real>::features_backward(const Plan::Step&, Real*, bool);
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE
