@@ -34,7 +34,7 @@ constexpr Benchmark kBenchmarks[] = {
     {"engine/precision", "fp64 against fp32", bench::engine_precision},
     {"engine/kernels", "the kernels of each instruction set that this processor has", bench::engine_kernels},
     {"engine/powers", "parts of gradients, stops, hooks, clipping, directions, against the plain gradient",
-     bench::engine_powers},
+     bench::engine_capabilities},
     {"engine/process", "time and memory of a whole process that links the engine alone",
      bench::engine_process},
     {"engine/files", "saving and loading a few numbers, 5,000 times", bench::engine_files},

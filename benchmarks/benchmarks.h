@@ -15,7 +15,7 @@ void engine_gpt(Bench& bench);
 void engine_shapes(Bench& bench);
 void engine_precision(Bench& bench);
 void engine_kernels(Bench& bench);
-void engine_powers(Bench& bench);
+void engine_capabilities(Bench& bench);
 void engine_process(Bench& bench);
 void engine_files(Bench& bench);
 void engine_scalars(Bench& bench);

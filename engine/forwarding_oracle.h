@@ -24,8 +24,9 @@ class ForwardingOracle : public Base {
   bool hessian(Reals x, RealsOut upper) override { return inner().hessian(x, upper); }
   std::optional<Score> score(Reals x) override { return inner().score(x); }
 
-  std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient, const GradientTerms& terms) override {
-    return inner().compute(x, batch, gradient, terms);
+  std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient,
+                              const GradientOptions& options) override {
+    return inner().compute(x, batch, gradient, options);
   }
   double cost(const Coordinates& wanted) const override { return inner().cost(wanted); }
   Real loss(Reals x, Batch batch) override { return inner().loss(x, batch); }

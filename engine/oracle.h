@@ -39,7 +39,7 @@ struct RandomPaths {
 };
 
 // How a gradient is to be computed. Members may be combined.
-struct GradientTerms {
+struct GradientOptions {
   // Only these coordinates of the gradient are needed; what the others hold afterwards is unspecified.
   Coordinates wanted = {};
   // Another thread may set it, and may wait for the call to return: what the call has written by then is
@@ -52,10 +52,11 @@ struct GradientTerms {
 };
 
 // Throws std::logic_error for coordinates that R^d does not have, and for a share outside (0, 1].
-inline void check_terms(const GradientTerms& terms, std::size_t d) {
-  terms.wanted.check(d);
-  if (!(terms.paths.share > 0 && terms.paths.share <= 1))
-    throw std::logic_error("the share of paths must be in (0, 1], not " + std::to_string(terms.paths.share));
+inline void check_options(const GradientOptions& options, std::size_t d) {
+  options.wanted.check(d);
+  if (!(options.paths.share > 0 && options.paths.share <= 1))
+    throw std::logic_error("the share of paths must be in (0, 1], not " +
+                           std::to_string(options.paths.share));
 }
 
 inline bool stopped(const std::atomic<bool>* stop) {
@@ -101,13 +102,14 @@ class Oracle {
 
   // ---- powers ----
 
-  // loss_and_gradient() on terms; nothing when it was stopped. Where all paths are kept, the wanted
+  // loss_and_gradient() with options; nothing when it was stopped. Where all paths are kept, the wanted
   // coordinates have the bits of loss_and_gradient().
-  virtual std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient, const GradientTerms& terms) {
-    check_terms(terms, dim());
-    if (stopped(terms.stop)) return std::nullopt;
+  virtual std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient,
+                                      const GradientOptions& options) {
+    check_options(options, dim());
+    if (stopped(options.stop)) return std::nullopt;
     const Real loss = loss_and_gradient(x, batch, gradient);
-    if (terms.finished) terms.finished({0, gradient.size()});
+    if (options.finished) options.finished({0, gradient.size()});
     return loss;
   }
 

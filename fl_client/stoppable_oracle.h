@@ -35,9 +35,9 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
   }
   // A token of the caller's is polled in place of this one's; stop() then takes effect at the next call.
   std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
-                              const GradientTerms& terms) override {
-    if (terms.stop != nullptr) return inner().compute(x, batch, gradient, terms);
-    GradientTerms mine = terms;
+                              const GradientOptions& options) override {
+    if (options.stop != nullptr) return inner().compute(x, batch, gradient, options);
+    GradientOptions mine = options;
     mine.stop = &stopped_;
     const std::optional<Real> loss = inner().compute(x, batch, gradient, mine);
     if (!loss) throw OracleStopped();

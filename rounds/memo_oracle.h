@@ -30,12 +30,12 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     return recall(x, batch, gradient) ? known_.loss : inner_->loss_and_gradient(x, batch, gradient);
   }
   std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
-                              const GradientTerms& terms) override {
+                              const GradientOptions& options) override {
     count(batch);
-    if (terms.paths.share < 1 || !recall(x, batch, gradient))
-      return inner_->compute(x, batch, gradient, terms);
-    check_terms(terms, gradient.size());
-    if (terms.finished) terms.finished({0, gradient.size()});
+    if (options.paths.share < 1 || !recall(x, batch, gradient))
+      return inner_->compute(x, batch, gradient, options);
+    check_options(options, gradient.size());
+    if (options.finished) options.finished({0, gradient.size()});
     return known_.loss;
   }
   TwoLosses<Real> two_gradients(View<Real> x, View<Real> y, Batch batch, Out<Real> at_x,

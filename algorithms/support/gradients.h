@@ -92,8 +92,8 @@ struct GradientMessage {
                                : support.is_range
                                    ? Coordinates::cyclic(support.first, support.count, x.size())
                                    : Coordinates::list(support.indices);
-    GradientTerms terms{.wanted = wanted};
-    if (paths < 1) terms.paths = {paths, Stream({ctx.seed, ctx.client, t, Purpose::kPaths}).next()};
+    GradientOptions options{.wanted = wanted};
+    if (paths < 1) options.paths = {paths, Stream({ctx.seed, ctx.client, t, Purpose::kPaths}).next()};
     const auto subtract = [&](std::size_t first, std::size_t end) {
       for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
     };
@@ -101,14 +101,14 @@ struct GradientMessage {
         ctx.early != nullptr && entries.draw(ctx.compressor, key, x.size(), ctx.scratch.blocks);
     if (shows) {
       ctx.early->begin(entries.place(v));
-      terms.finished = [&](CoordinateRange range) {
+      options.finished = [&](CoordinateRange range) {
         if (!shift.empty()) subtract(range.first, range.end);
         entries.take(v, range.first, range.end,
                      [&](std::size_t first, std::size_t count) { ctx.early->ready(first, count); });
       };
     }
     const double loss = shows || some || paths < 1
-                            ? ctx.oracle.compute(x, batch_of(run_context, ctx, t), v, terms).value()
+                            ? ctx.oracle.compute(x, batch_of(run_context, ctx, t), v, options).value()
                             : gradient_at(run_context, ctx, t, x, v);
     if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);
     if (some) {

@@ -74,16 +74,16 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step) {
   return {};
 }
 
-void BackwardPass::plan(const Plan& plan, const GradientTerms& terms) {
-  terms_ = &terms;
-  whole_pass_ = terms.wanted.all();
+void BackwardPass::plan(const Plan& plan, const GradientOptions& options) {
+  options_ = &options;
+  whole_pass_ = options.wanted.all();
   first_ = 0;
   if (whole_pass_) return;
   parts_.resize(plan.steps.size());
   needed_.assign(plan.places.size(), false);
   first_ = plan.steps.size() - 1;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    parts_[i] = part_of(plan, plan.steps[i], terms.wanted, needed_);
+    parts_[i] = part_of(plan, plan.steps[i], options.wanted, needed_);
     needed_[plan.steps[i].op.out] = parts_[i].runs;
     if (parts_[i].runs) first_ = std::min(first_, i);
   }

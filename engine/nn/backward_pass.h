@@ -1,6 +1,6 @@
-// What of the backward sweep a gradient on terms (GradientTerms) needs: an operation matters when it reads
-// wanted parameters, or passes the gradient on to one that does. What matters runs as in the whole sweep, so
-// its results have the same bits.
+// What of the backward sweep a gradient with options (GradientOptions) needs: an operation matters when it
+// reads wanted parameters, or passes the gradient on to one that does. What matters runs as in the whole
+// sweep, so its results have the same bits.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ class BackwardPass {
  public:
   BackwardPass() = default;  // the whole
 
-  // Keeps views of `terms`. Allocates when it sees a plan with more steps than any before.
-  void plan(const Plan& plan, const GradientTerms& terms);
+  // Keeps views of `options`. Allocates when it sees a plan with more steps than any before.
+  void plan(const Plan& plan, const GradientOptions& options);
 
   const BackwardPart& part(std::size_t step) const { return whole_pass_ ? whole_ : parts_[step]; }
   // The lowest step that runs; all steps from the loss down to it are looked at.
   std::size_t first_step() const { return first_; }
-  const GradientTerms* terms() const { return terms_; }  // null: the whole
+  const GradientOptions* options() const { return options_; }  // null: the whole
 
   // Whether the ranges that are finished are final: true in the last block of samples.
   bool last_micro_batch = true;
@@ -43,7 +43,7 @@ class BackwardPass {
   std::vector<BackwardPart> parts_;  // by step
   std::vector<bool> needed_;         // by node: its gradient
   std::size_t first_ = 0;
-  const GradientTerms* terms_ = nullptr;
+  const GradientOptions* options_ = nullptr;
 };
 
 // Time of an operation on one lane, in multiply-adds of a large matrix product; measured, AVX-512.

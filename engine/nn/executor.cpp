@@ -18,10 +18,10 @@ template <class Real>
 std::size_t choose_block(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
   network.limit_activations({});  // it changes no bit, so it does not change how samples are grouped
-  const PlanTerms terms{.number_bytes = sizeof(Real)};
+  const PlanOptions options{.number_bytes = sizeof(Real)};
   std::size_t micro_batch = std::clamp<std::size_t>(kLanes / network.positions(), 1, MicroBatch<Real>::kMost);
   while (micro_batch > kFewest &&
-         make_plan(network, micro_batch, terms).value_numbers * sizeof(Real) > kArenaBytes)
+         make_plan(network, micro_batch, options).value_numbers * sizeof(Real) > kArenaBytes)
     micro_batch /= 2;
   return micro_batch;
 }
@@ -147,20 +147,20 @@ double Executor<Real>::loss_and_gradient(std::span<const Real> x, std::size_t co
 template <class Real>
 std::optional<double> Executor<Real>::compute(std::span<const Real> x, std::size_t count,
                                               const ExampleAt& example, std::span<Real> gradient,
-                                              const GradientTerms& terms) {
+                                              const GradientOptions& options) {
   check_length("a point", x.size(), dim());
   check_length("a gradient", gradient.size(), dim());
-  check_terms(terms, dim());
+  check_options(options, dim());
   MicroBatch<Real>& micro_batch = impl_->micro_batch_;
   BackwardPass& pass = impl_->pass_;
-  pass.plan(micro_batch.plan(), terms);
+  pass.plan(micro_batch.plan(), options);
   const Real seed = Real(1) / static_cast<Real>(count);
   double loss = 0;
   bool done = false;
   pass.micro_batch = 0;
   Impl::for_micro_batches(micro_batch, impl_->size_, count, example, [&](std::size_t first) {
-    if (stopped(terms.stop)) return false;
-    const std::optional<double> sum = micro_batch.forward(x.data(), seed, terms.stop);
+    if (stopped(options.stop)) return false;
+    const std::optional<double> sum = micro_batch.forward(x.data(), seed, options.stop);
     if (!sum) return false;
     loss += *sum;
     pass.last_micro_batch = first + micro_batch.samples() == count;
@@ -176,9 +176,9 @@ std::optional<double> Executor<Real>::compute(std::span<const Real> x, std::size
 template <class Real>
 double Executor<Real>::cost(const Coordinates& wanted) const {
   wanted.check(dim());
-  const GradientTerms terms{.wanted = wanted};
+  const GradientOptions options{.wanted = wanted};
   BackwardPass pass;
-  pass.plan(impl_->micro_batch_.plan(), terms);
+  pass.plan(impl_->micro_batch_.plan(), options);
   return backward_cost(impl_->micro_batch_.plan(), pass);
 }
 

@@ -44,10 +44,10 @@ class Executor {
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
-  // The same on terms (engine/oracle.h); nothing when it was stopped. The first call for some coordinates
+  // The same with options (engine/oracle.h); nothing when it was stopped. The first call for some coordinates
   // allocates a list of what they need.
   std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
-                                std::span<Real> gradient, const GradientTerms& terms);
+                                std::span<Real> gradient, const GradientOptions& options);
 
   // What compute() takes for these coordinates, as a share of the whole gradient's time. Allocates.
   double cost(const Coordinates& wanted) const;

@@ -163,19 +163,19 @@ std::optional<double> MicroBatch<Real>::forward(const Real* x, Real seed, const 
 
 template <class Real>
 bool MicroBatch<Real>::backward(const Real* x, Real* gradient, bool add, const BackwardPass& pass) {
-  const GradientTerms* terms = pass.terms();
-  const auto wants = [terms](const Plan::Range& range) {
-    return terms == nullptr || !terms->wanted.hull({range.first, range.first + range.count}).empty();
+  const GradientOptions* options = pass.options();
+  const auto wants = [options](const Plan::Range& range) {
+    return options == nullptr || !options->wanted.hull({range.first, range.first + range.count}).empty();
   };
   if (!add)
     for (const Plan::Range& range : plan_.zeroed)
       if (wants(range)) std::fill_n(gradient + range.first, range.count, Real(0));
   turned_node_ = Op::kNone;
-  const bool tells = terms != nullptr && terms->finished && pass.last_micro_batch;
+  const bool tells = options != nullptr && options->finished && pass.last_micro_batch;
   auto next = plan_.finals.begin();
   const auto tell = [&](std::size_t step) {
     for (; next != plan_.finals.end() && next->step >= step; ++next)
-      if (wants(next->range)) terms->finished({next->range.first, next->range.first + next->range.count});
+      if (wants(next->range)) options->finished({next->range.first, next->range.first + next->range.count});
   };
   if (tells) tell(plan_.steps.size() - 1);
   const auto back = [&](std::size_t i) {
@@ -183,17 +183,17 @@ bool MicroBatch<Real>::backward(const Real* x, Real* gradient, bool add, const B
     if (!part.runs) return;
     const Step& step = plan_.steps[i];
     const bool adds = add || step.add_parameters;
-    const bool random = terms != nullptr && terms->paths.share < 1 && step.op.kind == OpKind::kAffine;
+    const bool random = options != nullptr && options->paths.share < 1 && step.op.kind == OpKind::kAffine;
     if (random)
       random_affine_backward(
           step, part,
-          keep_units(terms->paths, i, pass.micro_batch, static_cast<std::size_t>(channels(step.op.out))), x,
+          keep_units(options->paths, i, pass.micro_batch, static_cast<std::size_t>(channels(step.op.out))), x,
           gradient, adds);
     else
       backward(step, part, x, gradient, adds);
     if (tells) tell(i);
   };
-  const std::atomic<bool>* stop = terms == nullptr ? nullptr : terms->stop;
+  const std::atomic<bool>* stop = options == nullptr ? nullptr : options->stop;
   const std::size_t lowest = pass.first_step();
   if (!plan_.actions.empty())
     return follow(plan_.forward_actions, plan_.backward_actions, x, stop, [&](std::size_t i) {

@@ -71,17 +71,18 @@ Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch
 // The gradient of the regularizer comes last, so with one nothing is finished before.
 template <class Real>
 std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch batch,
-                                                 std::span<Real> gradient, const GradientTerms& terms) {
+                                                 std::span<Real> gradient, const GradientOptions& options) {
   const BatchRows rows(batch, at_.train());
   const auto example = [&](std::size_t k) { return (*train_)[rows[k]]; };
   const bool plain = regularizer_ == Regularizer::kNone;
-  GradientTerms inner;
-  if (!plain) inner = {.wanted = terms.wanted, .stop = terms.stop, .finished = {}, .paths = terms.paths};
+  GradientOptions inner;
+  if (!plain)
+    inner = {.wanted = options.wanted, .stop = options.stop, .finished = {}, .paths = options.paths};
   const std::optional<double> loss =
-      executor_.compute(x, rows.count(), example, gradient, plain ? terms : inner);
+      executor_.compute(x, rows.count(), example, gradient, plain ? options : inner);
   if (!loss || plain) return loss ? std::optional<Real>(static_cast<Real>(*loss)) : std::nullopt;
   const double regular = add_regularizer(regularizer_, lambda_, x, gradient);
-  if (terms.finished) terms.finished({0, gradient.size()});
+  if (options.finished) options.finished({0, gradient.size()});
   return static_cast<Real>(*loss + regular);
 }
 

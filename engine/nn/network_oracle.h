@@ -39,7 +39,7 @@ class NetworkOracle : public RebindableOracle<Real> {
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
 
   std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
-                              const GradientTerms& terms) override;
+                              const GradientOptions& options) override;
   double cost(const Coordinates& wanted) const override { return executor_.cost(wanted); }
   Real loss(std::span<const Real> x, Batch batch) override;
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;

@@ -46,8 +46,8 @@ std::size_t round_up(std::size_t n) { return (n + kSlack - 1) / kSlack * kSlack;
 
 class Planner {
  public:
-  Planner(const Network& network, std::size_t block, const PlanTerms& terms)
-      : network_(network), block_(block), terms_(terms), keep_gradients_(terms.keep_gradients) {}
+  Planner(const Network& network, std::size_t block, const PlanOptions& options)
+      : network_(network), block_(block), options_(options), keep_gradients_(options.keep_gradients) {}
 
   Plan run() {
     keep_what_reaches_the_loss();
@@ -69,10 +69,10 @@ class Planner {
     find_finals();
     size_scratch();
     // A budget is not for plans that keep all gradients.
-    const ScheduleTerms order{.kept = network_.kept_activations(),
-                              .budget = keep_gradients_ ? ActivationBudget() : network_.activation_budget(),
-                              .number_bytes = terms_.number_bytes,
-                              .up_again = keep_gradients_};
+    const ScheduleOptions order{.kept = network_.kept_activations(),
+                                .budget = keep_gradients_ ? ActivationBudget() : network_.activation_budget(),
+                                .number_bytes = options_.number_bytes,
+                                .up_again = keep_gradients_};
     if (order.kept != KeptActivations::kExact || !order.budget.is_none()) schedule(plan_, order);
     return std::move(plan_);
   }
@@ -359,7 +359,7 @@ class Planner {
 
   const Network& network_;
   std::size_t block_;
-  const PlanTerms terms_;
+  const PlanOptions options_;
   const bool keep_gradients_;
   Plan plan_;
   std::vector<std::size_t> maker_;              // step, by node
@@ -371,8 +371,8 @@ class Planner {
 
 std::size_t feature_stride(std::size_t features) { return round_up(features) + kSlack; }
 
-Plan make_plan(const Network& network, std::size_t block, const PlanTerms& terms) {
-  return Planner(network, block, terms).run();
+Plan make_plan(const Network& network, std::size_t block, const PlanOptions& options) {
+  return Planner(network, block, options).run();
 }
 
 // The rows of dense features behind it begin at a cache line.

@@ -78,7 +78,7 @@ struct Plan {
 // the cache.
 std::size_t feature_stride(std::size_t features);
 
-struct PlanTerms {
+struct PlanOptions {
   std::size_t number_bytes = sizeof(float);
   bool keep_gradients =
       false;  // those of the results of operations with parameters, until after the backward pass
@@ -86,7 +86,7 @@ struct PlanTerms {
 
 // For blocks of at most `block` samples. Throws std::logic_error when the network has no loss, BudgetTooSmall
 // when it cannot run within Network::activation_budget().
-Plan make_plan(const Network& network, std::size_t block, const PlanTerms& terms);
+Plan make_plan(const Network& network, std::size_t block, const PlanOptions& options);
 
 std::size_t arena_bytes(const Plan& plan, std::size_t number_bytes);
 // Of the arena, without the rows of dense features and what is kept in bfloat16.

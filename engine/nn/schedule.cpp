@@ -23,22 +23,22 @@ class Scheduler {
   static constexpr std::uint32_t kNone = Network::Op::kNone;
 
  public:
-  Scheduler(Plan& plan, const ScheduleTerms& terms)
+  Scheduler(Plan& plan, const ScheduleOptions& options)
       : plan_(plan),
-        terms_(terms),
-        packed_(terms.kept == KeptActivations::kBFloat16),
+        options_(options),
+        packed_(options.kept == KeptActivations::kBFloat16),
         regions_(plan),
         maker_(plan.places.size()) {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) maker_[plan.steps[i].op.out] = i;
   }
 
   void run() {
-    if (terms_.budget.is_none()) {
+    if (options_.budget.is_none()) {
       const std::vector<std::size_t> whole = {0, plan_.steps.size() - 1};
       return adopt(place(unroll({{ChainMove::kKeep, 0}, {ChainMove::kBack, 0}}, whole)));
     }
-    const Stages stages = cut_into_stages(plan_, regions_, terms_.number_bytes, packed_);
-    if (terms_.budget.is_sqrt())
+    const Stages stages = cut_into_stages(plan_, regions_, options_.number_bytes, packed_);
+    if (options_.budget.is_sqrt())
       return adopt(place(unroll(sqrt_schedule(stages.chain.size()), stages.begin)));
     adopt(fit(stages));
   }
@@ -60,7 +60,7 @@ class Scheduler {
       for (std::size_t* bytes : {&stage.entry, &stage.kept, &stage.pass_peak, &stage.keep_peak})
         *bytes = (*bytes + unit - 1) / unit;
     const OptimalSchedules schedules(chain, kUnits + 2 * chain.size() + 4);  // rounding adds some
-    const std::uint64_t budget = terms_.budget.bytes();
+    const std::uint64_t budget = options_.budget.bytes();
     // Where it is too small, what the smallest schedule takes is looked for in the same way as if that were
     // the budget, so that it is one.
     for (std::uint64_t aim = budget;;) {
@@ -87,7 +87,7 @@ class Scheduler {
       Placed placed = place(unroll(schedules.schedule(memory), begin));
       const std::uint64_t taken = arena_bytes_with(placed);
       if (taken < smallest.second) smallest = {std::move(placed), taken};
-      if (taken <= terms_.budget.bytes() || memory == 0 || std::isinf(schedules.time(memory - 1)))
+      if (taken <= options_.budget.bytes() || memory == 0 || std::isinf(schedules.time(memory - 1)))
         return smallest;
     }
   }
@@ -97,7 +97,7 @@ class Scheduler {
     plan.value_numbers = placed.value_numbers, plan.kept_numbers = placed.kept_numbers;
     plan.gradient_numbers = plan_.gradient_numbers, plan.scratch_numbers = plan_.scratch_numbers;
     plan.turned_numbers = plan_.turned_numbers, plan.dense_numbers = plan_.dense_numbers;
-    return arena_bytes(plan, terms_.number_bytes);
+    return arena_bytes(plan, options_.number_bytes);
   }
 
   void adopt(Placed placed) {
@@ -130,7 +130,7 @@ class Scheduler {
       }
     }
     const std::size_t pass = steps.size();
-    if (terms_.up_again)
+    if (options_.up_again)
       for (std::size_t i = 0; i + 1 < plan_.steps.size(); ++i)
         if (plan_.steps[i].op.count[0] > 0) steps.push_back(action(Kind::kBackward, i));
     return needed_of(steps, forward, pass);
@@ -156,7 +156,7 @@ class Scheduler {
       const std::size_t i = steps[k].number;
       const Network::Op& op = plan_.steps[i].op;
       if (steps[k].kind == Kind::kBackward) {
-        if (!terms_.budget.is_none())  // else nothing goes forward again
+        if (!options_.budget.is_none())  // else nothing goes forward again
           for (const std::uint32_t node : read_backward(op))
             if (comes_back(node)) backwards.push_back(action(Kind::kReturn, node));
         backwards.push_back(steps[k]);
@@ -280,7 +280,7 @@ class Scheduler {
   }
 
   Plan& plan_;
-  const ScheduleTerms terms_;
+  const ScheduleOptions options_;
   const bool packed_;
   const Regions regions_;
   std::vector<std::size_t> maker_;  // step, by node
@@ -288,6 +288,6 @@ class Scheduler {
 
 }  // namespace
 
-void schedule(Plan& plan, const ScheduleTerms& terms) { Scheduler(plan, terms).run(); }
+void schedule(Plan& plan, const ScheduleOptions& options) { Scheduler(plan, options).run(); }
 
 }  // namespace gradwire

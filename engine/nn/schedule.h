@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-struct ScheduleTerms {
+struct ScheduleOptions {
   KeptActivations kept = KeptActivations::kExact;
   ActivationBudget budget;
   std::size_t number_bytes = sizeof(float);
@@ -18,6 +18,6 @@ struct ScheduleTerms {
 };
 
 // Fills plan.actions, and gives values their places in turn. Throws BudgetTooSmall.
-void schedule(Plan& plan, const ScheduleTerms& terms);
+void schedule(Plan& plan, const ScheduleOptions& options);
 
 }  // namespace gradwire

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/oracles/linear_powers.h"
+#include "engine/oracles/linear_capabilities.h"
 #include "engine/oracles/weighted_gram.h"
 #include "engine/regularizer.h"
 
@@ -61,7 +61,7 @@ bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> 
 
 template <class Real>
 template <class F>
-auto LeastSquaresOracle<Real>::with_powers(Batch batch, F&& f) {
+auto LeastSquaresOracle<Real>::with_capabilities(Batch batch, F&& f) {
   const BatchRows rows(batch, at_.train());
   const auto losses = [this](std::size_t count, const std::size_t* row, const Real* z, Real* slope,
                              double& sum) {
@@ -71,7 +71,7 @@ auto LeastSquaresOracle<Real>::with_powers(Batch batch, F&& f) {
     }
   };
   const auto mean = [&rows](double sum) { return sum / (2 * static_cast<double>(rows.count())); };
-  return f(LinearPowers(data_->rows, rows, regularizer_, lambda_, losses, mean));
+  return f(LinearCapabilities(data_->rows, rows, regularizer_, lambda_, losses, mean));
 }
 
 template class LinearOracle<float, LeastSquaresOracle<float>>;

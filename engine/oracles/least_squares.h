@@ -33,7 +33,7 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
  private:
   friend LinearOracle<Real, LeastSquaresOracle>;
   template <class F>
-  auto with_powers(Batch batch, F&& f);
+  auto with_capabilities(Batch batch, F&& f);
   const SparseRows<Real>& rows() const { return data_->rows; }
 
   struct Data {

@@ -1,4 +1,5 @@
-// What the oracles of linear models have in common: the powers that they make of their rows and of one loss.
+// What the oracles of linear models have in common: the capabilities that they make of their rows and of one
+// loss.
 #pragma once
 
 #include <optional>
@@ -9,14 +10,14 @@
 namespace gradwire {
 
 // Self has, for this class alone,
-//   auto with_powers(Batch, f)          calls f(LinearPowers) for the rows of a batch
+//   auto with_capabilities(Batch, f)          calls f(LinearCapabilities) for the rows of a batch
 //   const SparseRows<Real>& rows() const
-// The functions are defined in linear_powers.h, which the .cpp of Self includes.
+// The functions are defined in linear_capabilities.h, which the .cpp of Self includes.
 template <class Real, class Self>
 class LinearOracle : public RebindableOracle<Real> {
  public:
   std::optional<Real> compute(std::span<const Real> x, Batch batch, std::span<Real> gradient,
-                              const GradientTerms& terms) override;
+                              const GradientOptions& options) override;
   double cost(const Coordinates& wanted) const override;
   Real loss(std::span<const Real> x, Batch batch) override;
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;

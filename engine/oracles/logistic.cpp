@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/elementary.h"
-#include "engine/oracles/linear_powers.h"
+#include "engine/oracles/linear_capabilities.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -167,7 +167,7 @@ std::optional<Score> LogisticOracle<Real>::score(std::span<const Real> x) {
 
 template <class Real>
 template <class F>
-auto LogisticOracle<Real>::with_powers(Batch batch, F&& f) {
+auto LogisticOracle<Real>::with_capabilities(Batch batch, F&& f) {
   const BatchRows rows(batch, at_.train());
   const auto losses = [this](std::size_t count, const std::size_t* row, const Real* z, Real* slope,
                              double& sum) {
@@ -180,7 +180,7 @@ auto LogisticOracle<Real>::with_powers(Batch batch, F&& f) {
     }
   };
   const auto mean = [&rows](double sum) { return sum / static_cast<double>(rows.count()); };
-  return f(LinearPowers(data_->rows, rows, regularizer_, lambda_, losses, mean));
+  return f(LinearCapabilities(data_->rows, rows, regularizer_, lambda_, losses, mean));
 }
 
 template class LinearOracle<float, LogisticOracle<float>>;

@@ -44,7 +44,7 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
  private:
   friend LinearOracle<Real, LogisticOracle>;
   template <class F>
-  auto with_powers(Batch batch, F&& f);
+  auto with_capabilities(Batch batch, F&& f);
   const SparseRows<Real>& rows() const { return data_->rows; }
 
   struct Data {

@@ -15,13 +15,13 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of algorithms share
 
-// Finishes gradients on terms range by range, the last coordinates first; what is not finished is nan.
+// Finishes gradients with options range by range, the last coordinates first; what is not finished is nan.
 class Piecemeal final : public ForwardingOracle<double, Piecemeal> {
  public:
   explicit Piecemeal(Oracle<double>& inner) : inner_(&inner) {}
   Oracle<double>& inner() const { return *inner_; }
   std::optional<double> compute(Reals x, Batch batch, RealsOut gradient,
-                                const GradientTerms& terms) override {
+                                const GradientOptions& options) override {
     Vec<double> whole(gradient.size());
     const double loss = inner_->loss_and_gradient(x, batch, whole);
     std::fill(gradient.begin(), gradient.end(), std::numeric_limits<double>::quiet_NaN());
@@ -30,7 +30,7 @@ class Piecemeal final : public ForwardingOracle<double, Piecemeal> {
       std::copy(whole.begin() + static_cast<std::ptrdiff_t>(first),
                 whole.begin() + static_cast<std::ptrdiff_t>(end),
                 gradient.begin() + static_cast<std::ptrdiff_t>(first));
-      if (terms.finished) terms.finished({first, end});
+      if (options.finished) options.finished({first, end});
       end = first;
     }
     return loss;

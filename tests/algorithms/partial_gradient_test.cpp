@@ -12,17 +12,17 @@ namespace {
 
 using namespace testing;  // NOLINT: what tests of algorithms share
 
-// Of gradients on terms it gives the wanted coordinates alone; all others are nan.
+// Of gradients with options it gives the wanted coordinates alone; all others are nan.
 class Sparing final : public ForwardingOracle<double, Sparing> {
  public:
   explicit Sparing(Oracle<double>& inner) : inner_(&inner) {}
   Oracle<double>& inner() const { return *inner_; }
   std::optional<double> compute(Reals x, Batch batch, RealsOut gradient,
-                                const GradientTerms& terms) override {
+                                const GradientOptions& options) override {
     Vec<double> whole(gradient.size());
     const double loss = inner_->loss_and_gradient(x, batch, whole);
     std::fill(gradient.begin(), gradient.end(), std::numeric_limits<double>::quiet_NaN());
-    terms.wanted.for_runs(gradient.size(), [&](std::size_t first, std::size_t end) {
+    options.wanted.for_runs(gradient.size(), [&](std::size_t first, std::size_t end) {
       for (std::size_t j = first; j < end; ++j) gradient[j] = whole[j];
       computed += end - first;
     });

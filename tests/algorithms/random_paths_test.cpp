@@ -17,9 +17,9 @@ class Listening final : public ForwardingOracle<double, Listening> {
   explicit Listening(Oracle<double>& inner) : inner_(&inner) {}
   Oracle<double>& inner() const { return *inner_; }
   std::optional<double> compute(Reals x, Batch batch, RealsOut gradient,
-                                const GradientTerms& terms) override {
-    asked.push_back(terms.paths);
-    return inner_->compute(x, batch, gradient, terms);
+                                const GradientOptions& options) override {
+    asked.push_back(options.paths);
+    return inner_->compute(x, batch, gradient, options);
   }
   std::vector<RandomPaths> asked;
 

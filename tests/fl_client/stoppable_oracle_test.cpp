@@ -22,10 +22,10 @@ class Endless final : public Oracle<double> {
     return 5;
   }
   std::optional<double> compute(std::span<const double> x, Batch batch, std::span<double> gradient,
-                                const GradientTerms& terms) override {
-    if (!batch.empty()) return Oracle::compute(x, batch, gradient, terms);
+                                const GradientOptions& options) override {
+    if (!batch.empty()) return Oracle::compute(x, batch, gradient, options);
     begun = true;
-    while (!stopped(terms.stop)) std::this_thread::yield();
+    while (!stopped(options.stop)) std::this_thread::yield();
     return std::nullopt;
   }
   std::atomic<bool> begun = false;

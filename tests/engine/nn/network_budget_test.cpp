@@ -16,9 +16,9 @@
 #include "engine/nn/models/gpt.h"
 #include "engine/nn/network_oracle.h"
 #include "engine/nn/plan.h"
+#include "tests/engine/capability_checks.h"
 #include "tests/engine/nn/network_samples.h"
 #include "tests/engine/nn/network_zoo.h"
-#include "tests/engine/power_checks.h"
 
 namespace gradwire {
 namespace {
@@ -135,7 +135,7 @@ class FittedExamples final : public Examples<Real> {
   std::size_t count_;
 };
 
-TEST(ActivationBudget, LeavesThePowersOfAnOracle) {
+TEST(ActivationBudget, LeavesTheCapabilitiesOfAnOracle) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const KeptActivations kept : {KeptActivations::kExact, KeptActivations::kBFloat16}) {
       if (kept == KeptActivations::kBFloat16 && each.name != "skips" && each.name != "gpt") continue;
@@ -146,7 +146,7 @@ TEST(ActivationBudget, LeavesThePowersOfAnOracle) {
       const std::vector<double> x = random_parameters(network, 1);
       const std::vector<std::uint32_t> one = {3}, some = {4, 2, 2, 11, 18};
       for (const std::vector<std::uint32_t>& batch : {std::vector<std::uint32_t>{}, one, some})
-        expect_powers<double>(oracle, x, batch, 1e-12);
+        expect_capabilities<double>(oracle, x, batch, 1e-12);
     }
 }
 
@@ -164,9 +164,9 @@ TEST(ActivationBudget, LeavesEveryBitOfRandomPathsAndDirections) {
       Executor<double> plain(each.network),
           executor(with_budget(each.network, ActivationBudget(budgets<double>(each.network, 0)[0])));
       for (const double share : {0.5, 1.0}) {
-        const GradientTerms terms{.paths = {.share = share, .key = 7}};
-        const auto loss = plain.compute(x, 21, samples.at(), expected, terms);
-        EXPECT_EQ(executor.compute(x, 21, samples.at(), got, terms), loss);
+        const GradientOptions options{.paths = {.share = share, .key = 7}};
+        const auto loss = plain.compute(x, 21, samples.at(), expected, options);
+        EXPECT_EQ(executor.compute(x, 21, samples.at(), got, options), loss);
         EXPECT_EQ(got, expected);
       }
       const Directional<double> along = plain.directional(x, v, 21, samples.at());

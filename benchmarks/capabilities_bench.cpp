@@ -1,4 +1,4 @@
-// What the powers of an oracle (engine/oracle.h) cost, against its plain gradient.
+// What the capabilities of an oracle (engine/oracle.h) cost, against its plain gradient.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,9 +20,9 @@ namespace gradwire::bench {
 namespace {
 
 // A network at one point, and one batch.
-class PowersTask {
+class CapabilitiesTask {
  public:
-  PowersTask(std::string name, const Network& network, Windows windows, std::size_t batch)
+  CapabilitiesTask(std::string name, const Network& network, Windows windows, std::size_t batch)
       : name_(std::move(name) + " b=" + std::to_string(batch)),
         executor_(network),
         samples_(std::move(windows)),
@@ -35,7 +35,7 @@ class PowersTask {
     for (std::uint32_t& i : index_) i = static_cast<std::uint32_t>(random.below(samples_.size()));
     for (std::size_t j = 0; j < x_.size(); ++j) direction_.push_back(static_cast<float>(random.normal()));
   }
-  PowersTask(const PowersTask&) = delete;
+  CapabilitiesTask(const CapabilitiesTask&) = delete;
 
   const std::string& name() const { return name_; }
   std::size_t dim() const { return x_.size(); }
@@ -43,8 +43,8 @@ class PowersTask {
 
   double plain() { return executor_.loss_and_gradient(x_, index_.size(), at(), gradient_); }
   double loss() { return executor_.loss(x_, index_.size(), at()); }
-  std::optional<double> on(const GradientTerms& terms) {
-    return executor_.compute(x_, index_.size(), at(), gradient_, terms);
+  std::optional<double> on(const GradientOptions& options) {
+    return executor_.compute(x_, index_.size(), at(), gradient_, options);
   }
   double directional() { return executor_.directional(x_, direction_, index_.size(), at()).derivative; }
   double clipped() {
@@ -113,19 +113,19 @@ void alone(Bench& bench, const std::string& name, const Series& value, const cha
 std::string whole_percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
 // Compares a part of the gradient with all of it, and what its cost was said to be.
-void compare_part(Bench& bench, PowersTask& task, const std::string& name, const Coordinates& wanted,
+void compare_part(Bench& bench, CapabilitiesTask& task, const std::string& name, const Coordinates& wanted,
                   double at_most) {
   const double predicted = task.cost(wanted);
-  const GradientTerms terms{.wanted = wanted};
+  const GradientOptions options{.wanted = wanted};
   const double measured = compare(
-      bench, name + ", " + task.name(), [&] { bench.keep(*task.on(terms)); }, "all",
+      bench, name + ", " + task.name(), [&] { bench.keep(*task.on(options)); }, "all",
       [&] { bench.keep(task.plain()); }, at_most, "predicted " + whole_percent(predicted));
   Series error;
   error.add(std::abs(predicted / measured - 1));
   alone(bench, "prediction of " + name + ", " + task.name(), error, "of what it took", 0.25);
 }
 
-void parts(Bench& bench, PowersTask& letters, std::size_t hidden, PowersTask& gpt) {
+void parts(Bench& bench, CapabilitiesTask& letters, std::size_t hidden, CapabilitiesTask& gpt) {
   const std::size_t d = letters.dim(), last = 27 * (hidden + 1), table = 27 * 64, K = d / 100;
   compare_part(bench, gpt, "last layer", Coordinates::range(gpt.dim() - 65 * 25, 65 * 25), 0.4);
   compare_part(bench, letters, "last layer", Coordinates::range(d - last, last), 0.4);
@@ -142,12 +142,12 @@ void parts(Bench& bench, PowersTask& letters, std::size_t hidden, PowersTask& gp
 }
 
 // Between a token that is set and the return of the call that it stops.
-void stops(Bench& bench, PowersTask& task) {
+void stops(Bench& bench, CapabilitiesTask& task) {
   std::atomic<bool> stop = false;
-  const GradientTerms terms{.stop = &stop};
+  const GradientOptions options{.stop = &stop};
   compare(
-      bench, "stop token that nobody sets, " + task.name(), [&] { bench.keep(*task.on(terms)); }, "no token",
-      [&] { bench.keep(task.plain()); }, 1.01);
+      bench, "stop token that nobody sets, " + task.name(), [&] { bench.keep(*task.on(options)); },
+      "no token", [&] { bench.keep(task.plain()); }, 1.01);
   using Clock = std::chrono::steady_clock;
   Series latency;
   for (std::uint32_t k = 0; k < bench.size(60u, 3u); ++k) {
@@ -156,7 +156,7 @@ void stops(Bench& bench, PowersTask& task) {
     std::atomic<bool> runs = false;
     std::thread thread([&] {
       runs = true;
-      while (task.on(terms)) continue;
+      while (task.on(options)) continue;
       ended = Clock::now();
     });
     while (!runs) std::this_thread::yield();
@@ -169,27 +169,27 @@ void stops(Bench& bench, PowersTask& task) {
   alone(bench, "until a token is honoured, " + task.name(), latency, "us", 50);
 }
 
-void overlap(Bench& bench, PowersTask& task) {
+void overlap(Bench& bench, CapabilitiesTask& task) {
   std::size_t ranges = 0;
-  GradientTerms terms;
-  terms.finished = [&](CoordinateRange) { ++ranges; };
+  GradientOptions options;
+  options.finished = [&](CoordinateRange) { ++ranges; };
   compare(
-      bench, "hook for finished ranges, " + task.name(), [&] { bench.keep(*task.on(terms)); }, "no hook",
+      bench, "hook for finished ranges, " + task.name(), [&] { bench.keep(*task.on(options)); }, "no hook",
       [&] { bench.keep(task.plain()); }, 1.03);
   Series share;
   for (std::uint32_t k = 0; k < bench.repeats(kTurns); ++k) {
     using Clock = std::chrono::steady_clock;
     std::optional<Clock::time_point> first;
-    terms.finished = [&](CoordinateRange) { first = first ? first : Clock::now(); };
+    options.finished = [&](CoordinateRange) { first = first ? first : Clock::now(); };
     const Clock::time_point start = Clock::now();
-    bench.keep(*task.on(terms));
+    bench.keep(*task.on(options));
     share.add(std::chrono::duration<double>(*first - start).count() /
               std::chrono::duration<double>(Clock::now() - start).count());
   }
   alone(bench, "until the first range, " + task.name(), share, "of the gradient", 0.5);
 }
 
-void random_paths(Bench& bench, PowersTask& task) {
+void random_paths(Bench& bench, CapabilitiesTask& task) {
   std::uint64_t key = 0;
   const auto half = timed(bench, [&] { bench.keep(*task.on({.paths = {.share = 0.5, .key = ++key}})); });
   const auto plain = timed(bench, [&] { bench.keep(task.plain()); });
@@ -204,7 +204,7 @@ void random_paths(Bench& bench, PowersTask& task) {
   bench.row(row);
 }
 
-void others(Bench& bench, PowersTask& task) {
+void others(Bench& bench, CapabilitiesTask& task) {
   compare(
       bench, "derivative in a direction, " + task.name(), [&] { bench.keep(task.directional()); },
       "value alone", [&] { bench.keep(task.loss()); }, 2.5);
@@ -267,23 +267,23 @@ void recomputation(Bench& bench) {
 
 }  // namespace
 
-void engine_powers(Bench& bench) {
+void engine_capabilities(Bench& bench) {
   const Windows names = names_windows(names_text(bench.small()));
   const Windows text = shakespeare_windows(shakespeare_text(bench.small()), 8);
   const std::size_t wide = bench.size<std::size_t>(1024, 64);
   const auto letters = [&](std::size_t hidden, std::size_t b) {
-    return PowersTask("letters e=" + std::to_string(hidden), letters_network(hidden), names, b);
+    return CapabilitiesTask("letters e=" + std::to_string(hidden), letters_network(hidden), names, b);
   };
-  PowersTask letters1 = letters(wide, 1), letters64 = letters(wide, 64), narrow = letters(64, 64);
-  PowersTask gpt1("gpt", gpt_network(), text, 1), gpt4("gpt", gpt_network(), text, 4),
+  CapabilitiesTask letters1 = letters(wide, 1), letters64 = letters(wide, 64), narrow = letters(64, 64);
+  CapabilitiesTask gpt1("gpt", gpt_network(), text, 1), gpt4("gpt", gpt_network(), text, 4),
       gpt64("gpt", gpt_network(), text, 64);
   parts(bench, letters64, wide, gpt64);
   parts(bench, letters1, wide, gpt1);
   stops(bench, gpt1);
   stops(bench, gpt64);
-  for (PowersTask* task : {&gpt1, &gpt4}) overlap(bench, *task);
-  for (PowersTask* task : {&letters64, &narrow}) random_paths(bench, *task);
-  for (PowersTask* task : {&gpt1, &gpt64, &letters1, &letters64, &narrow}) others(bench, *task);
+  for (CapabilitiesTask* task : {&gpt1, &gpt4}) overlap(bench, *task);
+  for (CapabilitiesTask* task : {&letters64, &narrow}) random_paths(bench, *task);
+  for (CapabilitiesTask* task : {&gpt1, &gpt64, &letters1, &letters64, &narrow}) others(bench, *task);
   recomputation(bench);
   linear(bench);
 }

@@ -1,5 +1,5 @@
-// The powers of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x), whose gradient of sample j is a number
-// times a_j. Every sum has the order of loss_and_gradient(), so that equal results have equal bits.
+// The capabilities of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x), whose gradient of sample j is a
+// number times a_j. Every sum has the order of loss_and_gradient(), so that equal results have equal bits.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace gradwire {
 // `losses(count, row, z, slope, sum)`: for k < count and z[k] = a^T x of row number row[k], adds phi(z[k]) to
 // `sum`, in this order, and writes phi'(z[k]) to slope[k]. `mean`: what makes of that sum the mean loss.
 template <class Real, class Losses, class Mean>
-class LinearPowers {
+class LinearCapabilities {
  public:
-  LinearPowers(const SparseRows<Real>& rows, const BatchRows& batch, Regularizer regularizer, double lambda,
-               Losses losses, Mean mean)
+  LinearCapabilities(const SparseRows<Real>& rows, const BatchRows& batch, Regularizer regularizer,
+                     double lambda, Losses losses, Mean mean)
       : rows_(rows),
         batch_(batch),
         regularizer_(regularizer),
@@ -31,10 +31,11 @@ class LinearPowers {
         losses_(losses),
         mean_(mean) {}
 
-  std::optional<Real> compute(std::span<const Real> x, std::span<Real> gradient, const GradientTerms& terms) {
-    check_terms(terms, x.size());
-    const bool restricts = restricts_rows(rows_, terms.wanted);
-    const Coordinates all, &wanted = restricts ? terms.wanted : all;
+  std::optional<Real> compute(std::span<const Real> x, std::span<Real> gradient,
+                              const GradientOptions& options) {
+    check_options(options, x.size());
+    const bool restricts = restricts_rows(rows_, options.wanted);
+    const Coordinates all, &wanted = restricts ? options.wanted : all;
     wanted.for_runs(x.size(), [&](std::size_t first, std::size_t end) {
       std::fill(gradient.begin() + static_cast<std::ptrdiff_t>(first),
                 gradient.begin() + static_cast<std::ptrdiff_t>(end), Real(0));
@@ -45,12 +46,12 @@ class LinearPowers {
     for (std::size_t start = 0; start < batch_.count(); start += kBlockRows) {
       const std::size_t count = take(start, row);
       for (std::size_t k = 0; k < count; ++k) {
-        if (stopped(terms.stop)) return std::nullopt;
+        if (stopped(options.stop)) return std::nullopt;
         z[k] = rows_.dot(row[k], x.data());
       }
       losses_(count, row, z, slope, sum);
       for (std::size_t k = 0; k < count; ++k) {
-        if (stopped(terms.stop)) return std::nullopt;
+        if (stopped(options.stop)) return std::nullopt;
         if (restricts)
           add_wanted(row[k], slope[k] * share_, wanted, gradient);
         else
@@ -58,7 +59,7 @@ class LinearPowers {
       }
     }
     add_regularizer_slopes(regularizer_, lambda_, x, wanted, gradient);
-    if (terms.finished) terms.finished({0, x.size()});
+    if (options.finished) options.finished({0, x.size()});
     return total(sum, x);
   }
 
@@ -205,9 +206,11 @@ double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
 
 template <class Real, class Self>
 std::optional<Real> LinearOracle<Real, Self>::compute(std::span<const Real> x, Batch batch,
-                                                      std::span<Real> gradient, const GradientTerms& terms) {
+                                                      std::span<Real> gradient,
+                                                      const GradientOptions& options) {
   check_lengths(x, gradient, this->dim());
-  return self().with_powers(batch, [&](auto powers) { return powers.compute(x, gradient, terms); });
+  return self().with_capabilities(
+      batch, [&](auto capabilities) { return capabilities.compute(x, gradient, options); });
 }
 
 template <class Real, class Self>
@@ -218,7 +221,7 @@ double LinearOracle<Real, Self>::cost(const Coordinates& wanted) const {
 template <class Real, class Self>
 Real LinearOracle<Real, Self>::loss(std::span<const Real> x, Batch batch) {
   check_length(x, this->dim());
-  return self().with_powers(batch, [&](auto powers) { return powers.loss(x); });
+  return self().with_capabilities(batch, [&](auto capabilities) { return capabilities.loss(x); });
 }
 
 template <class Real, class Self>
@@ -226,7 +229,7 @@ Directional<Real> LinearOracle<Real, Self>::directional(std::span<const Real> x,
                                                         Batch batch) {
   check_length(x, this->dim());
   check_length(v, this->dim());
-  return self().with_powers(batch, [&](auto powers) { return powers.directional(x, v); });
+  return self().with_capabilities(batch, [&](auto capabilities) { return capabilities.directional(x, v); });
 }
 
 template <class Real, class Self>
@@ -235,7 +238,8 @@ TwoLosses<Real> LinearOracle<Real, Self>::two_gradients(std::span<const Real> x,
                                                         std::span<Real> at_y) {
   check_lengths(x, at_x, this->dim());
   check_lengths(y, at_y, this->dim());
-  return self().with_powers(batch, [&](auto powers) { return powers.two_gradients(x, y, at_x, at_y); });
+  return self().with_capabilities(
+      batch, [&](auto capabilities) { return capabilities.two_gradients(x, y, at_x, at_y); });
 }
 
 template <class Real, class Self>
@@ -244,7 +248,8 @@ Real LinearOracle<Real, Self>::clipped_gradient(std::span<const Real> x, Batch b
   check_lengths(x, gradient, this->dim());
   this->check_norm_bound(norm_bound);
   const auto factor = [&](double square) { return this->clip_factor(norm_bound, square); };
-  return self().with_powers(batch, [&](auto powers) { return powers.clipped(x, factor, gradient); });
+  return self().with_capabilities(
+      batch, [&](auto capabilities) { return capabilities.clipped(x, factor, gradient); });
 }
 
 }  // namespace gradwire

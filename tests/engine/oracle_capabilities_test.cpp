@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/client_objectives.h"
-#include "tests/engine/power_checks.h"
+#include "tests/engine/capability_checks.h"
 
 namespace gradwire {
 namespace {
@@ -37,14 +37,14 @@ class Naive : public Oracle<double> {
 const std::vector<double> kPoint = {0.3, -1, 0.7, 2, -0.2, 0.9, 0.4};
 const std::vector<std::uint32_t> kBatch = {4, 1, 1};
 
-TEST(OraclePowers, HaveDefaultsMadeOfTheGradient) {
+TEST(OracleCapabilities, HaveDefaultsMadeOfTheGradient) {
   Naive oracle;
-  expect_powers<double>(oracle, kPoint, {}, 1e-12);
-  expect_powers<double>(oracle, kPoint, kBatch, 1e-12);
+  expect_capabilities<double>(oracle, kPoint, {}, 1e-12);
+  expect_capabilities<double>(oracle, kPoint, kBatch, 1e-12);
   EXPECT_EQ(oracle.cost(Coordinates::range(0, 1)), 1);
 }
 
-TEST(OraclePowers, ComputeNothingWhenStoppedBefore) {
+TEST(OracleCapabilities, ComputeNothingWhenStoppedBefore) {
   Naive oracle;
   std::vector<double> gradient(7);
   const std::atomic<bool> stop = true;
@@ -52,7 +52,7 @@ TEST(OraclePowers, ComputeNothingWhenStoppedBefore) {
   EXPECT_EQ(oracle.calls, 0);
 }
 
-TEST(OraclePowers, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
+TEST(OracleCapabilities, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
   Naive oracle;
   std::vector<double> x = kPoint, gradient(7);
   x[3] = std::numeric_limits<double>::infinity();
@@ -63,7 +63,7 @@ TEST(OraclePowers, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
 // Each power answers with a number of its own.
 class Powerful final : public Naive {
  public:
-  std::optional<double> compute(Reals, Batch, RealsOut, const GradientTerms&) override { return 1; }
+  std::optional<double> compute(Reals, Batch, RealsOut, const GradientOptions&) override { return 1; }
   double cost(const Coordinates&) const override { return 0.25; }
   double loss(Reals, Batch) override { return 3; }
   Directional<double> directional(Reals, Reals, Batch) override { return {4, 5}; }
@@ -72,7 +72,7 @@ class Powerful final : public Naive {
   double clipped_gradient(Reals, Batch, double, RealsOut) override { return 10; }
 };
 
-TEST(OraclePowers, AreNotLostInAnOracleThatForwards) {
+TEST(OracleCapabilities, AreNotLostInAnOracleThatForwards) {
   std::vector<std::unique_ptr<Oracle<double>>> list;
   list.push_back(std::make_unique<Powerful>());
   const OracleList<double> client_objectives(std::move(list));

@@ -5,8 +5,8 @@
 #include "engine/problems/least_squares.h"
 #include "engine/problems/logistic.h"
 #include "engine/problems/quadratic.h"
+#include "tests/engine/capability_checks.h"
 #include "tests/engine/oracle_checks.h"
-#include "tests/engine/power_checks.h"
 
 namespace gradwire {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::size_t kFeatures = 230;  // rows that are long enough to be restr
 constexpr std::size_t kSamples = 150;   // more than a block of rows
 
 template <class Real, class Made>
-void expect_linear_powers(Made&& made, double tolerance) {
+void expect_linear_capabilities(Made&& made, double tolerance) {
   for (const Regularizer regularizer : {Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex})
     for (const double share : {0.05, 0.7, 1.0}) {
       SCOPED_TRACE(share);
@@ -24,21 +24,21 @@ void expect_linear_powers(Made&& made, double tolerance) {
       const std::vector<double> start = random_point(kFeatures, 0.2);
       const std::vector<Real> x(start.begin(), start.end());
       const std::vector<std::uint32_t> some = {149, 3, 3, 77}, one = {12};
-      expect_powers<Real>(oracle, x, {}, tolerance);
-      expect_powers<Real>(oracle, x, some, tolerance);
-      expect_powers<Real>(oracle, x, one, tolerance);
+      expect_capabilities<Real>(oracle, x, {}, tolerance);
+      expect_capabilities<Real>(oracle, x, some, tolerance);
+      expect_capabilities<Real>(oracle, x, one, tolerance);
     }
 }
 
 template <class Real>
-void expect_all_linear_powers(double tolerance) {
-  expect_linear_powers<Real>(
+void expect_all_linear_capabilities(double tolerance) {
+  expect_linear_capabilities<Real>(
       [](const ClientDataset& part, Regularizer regularizer) {
         return LeastSquaresOracle<Real>(part, kFeatures, regularizer, 0.3);
       },
       tolerance);
   for (const LinearLoss loss : {LinearLoss::kLogistic, LinearLoss::kSigmoidSquared})
-    expect_linear_powers<Real>(
+    expect_linear_capabilities<Real>(
         [loss](const ClientDataset& part, Regularizer regularizer) {
           const std::vector<double> labels = {-1, 1};
           return LogisticOracle<Real>(part, kFeatures, labels, regularizer, 0.3, loss);
@@ -46,10 +46,10 @@ void expect_all_linear_powers(double tolerance) {
         tolerance);
 }
 
-TEST(LinearPowers, AgreeWithThePlainGradientInDouble) { expect_all_linear_powers<double>(1e-11); }
-TEST(LinearPowers, AgreeWithThePlainGradientInSingle) { expect_all_linear_powers<float>(1e-3); }
+TEST(LinearCapabilities, AgreeWithThePlainGradientInDouble) { expect_all_linear_capabilities<double>(1e-11); }
+TEST(LinearCapabilities, AgreeWithThePlainGradientInSingle) { expect_all_linear_capabilities<float>(1e-3); }
 
-TEST(LinearPowers, OfQuadraticsAgreeWithThePlainGradient) {
+TEST(LinearCapabilities, OfQuadraticsAgreeWithThePlainGradient) {
   for (const std::size_t dim : {1u, 2u, 9u, 40u})
     for (const double noise : {0.0, 0.5}) {
       const QuadraticFamily family({.dim = dim, .lambda = 0.1, .heterogeneity = 0.5, .noise = noise}, 3, 1);
@@ -57,13 +57,13 @@ TEST(LinearPowers, OfQuadraticsAgreeWithThePlainGradient) {
       QuadraticOracle<float> narrow(family, 1);
       const std::vector<double> start = random_point(dim, 1);
       const std::vector<std::uint32_t> batch = {0, 0};
-      expect_powers<double>(wide, start, batch, 1e-12);
-      expect_powers<float>(narrow, std::vector<float>(start.begin(), start.end()), batch, 1e-5);
-      if (noise == 0) expect_powers<double>(wide, start, {}, 1e-12);
+      expect_capabilities<double>(wide, start, batch, 1e-12);
+      expect_capabilities<float>(narrow, std::vector<float>(start.begin(), start.end()), batch, 1e-5);
+      if (noise == 0) expect_capabilities<double>(wide, start, {}, 1e-12);
     }
 }
 
-TEST(LinearPowers, OfARangeCostLessThanAllWhereRowsAreLong) {
+TEST(LinearCapabilities, OfARangeCostLessThanAllWhereRowsAreLong) {
   const ClientDataset dense{random_data(20, kFeatures, 1, {}), {}},
       sparse{random_data(20, kFeatures, 0.05, {}), {}};
   const LeastSquaresOracle<double> a(dense, kFeatures, Regularizer::kNone, 0),

@@ -1,4 +1,4 @@
-// The powers of an oracle of a network, for every layer, both types and every set of kernels.
+// The capabilities of an oracle of a network, for every layer, both types and every set of kernels.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -10,9 +10,9 @@
 
 #include "engine/kernels/select.h"
 #include "engine/nn/network_oracle.h"
+#include "tests/engine/capability_checks.h"
 #include "tests/engine/nn/network_samples.h"
 #include "tests/engine/nn/network_zoo.h"
-#include "tests/engine/power_checks.h"
 #include "tests/support/sanitized.h"
 
 namespace gradwire {
@@ -49,28 +49,32 @@ std::vector<NamedNetwork> networks() {
 }
 
 template <class Real>
-void expect_powers_of_networks(double tolerance) {
+void expect_capabilities_of_networks(double tolerance) {
   for (const NamedNetwork& named : networks()) {
     SCOPED_TRACE(named.name);
     NetworkOracle<Real> oracle(named.network, std::make_unique<DrawnExamples<Real>>(named.network, 19));
     const std::vector<double> start = random_parameters(named.network, 1);
     const std::vector<Real> x(start.begin(), start.end());
     const std::vector<std::uint32_t> one = {3}, some = {4, 2, 2, 11, 18};
-    expect_powers<Real>(oracle, x, {}, tolerance);
-    expect_powers<Real>(oracle, x, some, tolerance);
-    expect_powers<Real>(oracle, x, one, tolerance);
+    expect_capabilities<Real>(oracle, x, {}, tolerance);
+    expect_capabilities<Real>(oracle, x, some, tolerance);
+    expect_capabilities<Real>(oracle, x, one, tolerance);
   }
 }
 
-TEST(NetworkPowers, AgreeWithThePlainGradientInDouble) { expect_powers_of_networks<double>(1e-12); }
-TEST(NetworkPowers, AgreeWithThePlainGradientInSingle) { expect_powers_of_networks<float>(2e-4f); }
+TEST(NetworkCapabilities, AgreeWithThePlainGradientInDouble) {
+  expect_capabilities_of_networks<double>(1e-12);
+}
+TEST(NetworkCapabilities, AgreeWithThePlainGradientInSingle) {
+  expect_capabilities_of_networks<float>(2e-4f);
+}
 
-TEST(NetworkPowers, AgreeWithARegularizer) {
+TEST(NetworkCapabilities, AgreeWithARegularizer) {
   const Network network = zoo_letters();
   NetworkOracle<double> oracle(network, std::make_unique<DrawnExamples<double>>(network, 7), nullptr,
                                Regularizer::kNonconvex, 0.1);
   const std::vector<double> x = random_parameters(network, 1);
-  expect_powers<double>(oracle, x, {}, 1e-12);
+  expect_capabilities<double>(oracle, x, {}, 1e-12);
 }
 
 template <class Real>
@@ -94,12 +98,12 @@ void expect_restricted_with_every_kernel() {
       }
 }
 
-TEST(NetworkPowers, OfEveryKernelRestrictGradientsToTheSameBits) {
+TEST(NetworkCapabilities, OfEveryKernelRestrictGradientsToTheSameBits) {
   expect_restricted_with_every_kernel<float>();
   expect_restricted_with_every_kernel<double>();
 }
 
-TEST(NetworkPowers, PredictThatUpperLayersCostLess) {
+TEST(NetworkCapabilities, PredictThatUpperLayersCostLess) {
   const Network network = wide_letters();
   const Executor<float> executor(network);
   const std::size_t d = network.dim();
@@ -112,7 +116,7 @@ TEST(NetworkPowers, PredictThatUpperLayersCostLess) {
   EXPECT_LT(executor.cost(Coordinates::list({})), last);
 }
 
-TEST(NetworkPowers, HandOutTheLastLayerFirst) {
+TEST(NetworkCapabilities, HandOutTheLastLayerFirst) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 40, 4);
@@ -120,15 +124,15 @@ TEST(NetworkPowers, HandOutTheLastLayerFirst) {
   const std::vector<float> x(start.begin(), start.end());
   std::vector<float> gradient(x.size());
   std::vector<CoordinateRange> ranges;
-  GradientTerms terms;
-  terms.finished = [&](CoordinateRange range) { ranges.push_back(range); };
-  ASSERT_TRUE(executor.compute(x, 40, samples.at(), gradient, terms));
+  GradientOptions options;
+  options.finished = [&](CoordinateRange range) { ranges.push_back(range); };
+  ASSERT_TRUE(executor.compute(x, 40, samples.at(), gradient, options));
   const std::size_t table = 9 * 33, first = table + 70 * (4 * 33 + 1);
   EXPECT_EQ(ranges, (std::vector<CoordinateRange>{{first, x.size()}, {table, first}, {0, table}}));
 }
 
 // An example whose reading sets the token, as another thread would in between.
-TEST(NetworkPowers, StopBetweenBlocksOfSamples) {
+TEST(NetworkCapabilities, StopBetweenBlocksOfSamples) {
   const Network network = zoo_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);
@@ -146,7 +150,7 @@ TEST(NetworkPowers, StopBetweenBlocksOfSamples) {
   EXPECT_LT(most, 32u);
 }
 
-TEST(NetworkPowers, StopBetweenOperationsOfTheSweep) {
+TEST(NetworkCapabilities, StopBetweenOperationsOfTheSweep) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 3, 4);
@@ -155,12 +159,12 @@ TEST(NetworkPowers, StopBetweenOperationsOfTheSweep) {
   std::vector<float> gradient(x.size());
   std::atomic<bool> stop = false;
   std::size_t ranges = 0;
-  GradientTerms terms{.stop = &stop};
-  terms.finished = [&](CoordinateRange) {
+  GradientOptions options{.stop = &stop};
+  options.finished = [&](CoordinateRange) {
     ++ranges;
     stop = true;
   };
-  EXPECT_FALSE(executor.compute(x, 3, samples.at(), gradient, terms));
+  EXPECT_FALSE(executor.compute(x, 3, samples.at(), gradient, options));
   EXPECT_EQ(ranges, 1u);
 }
 
@@ -196,14 +200,14 @@ void expect_unbiased(const Network& network, std::size_t count, double share, do
   EXPECT_LT(error, 2 * kSlowdown * variance / kDraws);
 }
 
-TEST(NetworkPowers, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
+TEST(NetworkCapabilities, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
   expect_unbiased<double>(wide_letters(), 5, 0.5, 2);
   expect_unbiased<float>(wide_letters(), 1, 0.5, 2);
   expect_unbiased<float>(wide_letters(), 33, 0.25, 4);
   expect_unbiased<double>(zoo_transformer(5, 60, 2), 3, 0.5, 20);
 }
 
-TEST(NetworkPowers, OfRandomPathsDependOnTheKeyAlone) {
+TEST(NetworkCapabilities, OfRandomPathsDependOnTheKeyAlone) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 20, 4);
@@ -225,7 +229,7 @@ TEST(NetworkPowers, OfRandomPathsDependOnTheKeyAlone) {
   }
 }
 
-TEST(NetworkPowers, SlowStopTokenIsHonouredInMicroseconds) {
+TEST(NetworkCapabilities, SlowStopTokenIsHonouredInMicroseconds) {
   const Network network = zoo_transformer(8, 24, 6);
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);

@@ -39,15 +39,15 @@ void expect_restricted(Oracle<Real>& oracle, std::span<const Real> x, Batch batc
   std::vector<int> handed(d);
   std::vector<Real> early(d);
   const std::atomic<bool> go_on = false;
-  GradientTerms terms{.wanted = wanted, .stop = &go_on};
-  terms.finished = [&](CoordinateRange range) {
+  GradientOptions options{.wanted = wanted, .stop = &go_on};
+  options.finished = [&](CoordinateRange range) {
     ASSERT_LE(range.end, d);
     for (std::size_t j = range.first; j < range.end; ++j) {
       ++handed[j];
       early[j] = part[j];
     }
   };
-  const std::optional<Real> got = oracle.compute(x, batch, part, terms);
+  const std::optional<Real> got = oracle.compute(x, batch, part, options);
   ASSERT_TRUE(got.has_value());
   EXPECT_TRUE(same_bits(*got, loss)) << *got << ' ' << loss;
   std::size_t wrong = 0, late = 0, handed_wrong = 0;
@@ -67,7 +67,7 @@ void expect_restricted(Oracle<Real>& oracle, std::span<const Real> x, Batch batc
 
 // All powers at x over `batch`, but for random paths. `tolerance`: of sums in another order.
 template <class Real>
-void expect_powers(Oracle<Real>& oracle, std::span<const Real> x, Batch batch, double tolerance) {
+void expect_capabilities(Oracle<Real>& oracle, std::span<const Real> x, Batch batch, double tolerance) {
   const std::size_t d = oracle.dim(), count = batch.empty() ? oracle.sample_count() : batch.size();
   std::vector<Real> plain(d);
   const Real loss = oracle.loss_and_gradient(x, batch, plain);
