@@ -177,7 +177,7 @@ struct FwdGrad {
     }
     // Of all clients that replied, wherever they are.
     Vec<double> total() {
-      if (run_context.group != nullptr) return run_context.group->sum(sum);
+      if (run_context.communicator != nullptr) return run_context.communicator->sum(sum);
       const auto root = sum.sum();
       return {root.begin(), root.end()};
     }

@@ -8,7 +8,7 @@
 #include "engine/data/readers/source.h"
 #include "engine/problems/problem.h"
 #include "mpi/one_rank.h"
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 
 namespace gradwire::bench {
 namespace {
@@ -49,7 +49,7 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
   alone.n = n;
   alone.d = d;
   RunContext<float> shared = alone;
-  shared.group = std::make_shared<RankGroup<float>>(ranks, n);
+  shared.communicator = std::make_shared<RankCommunicator<float>>(ranks, n);
   std::vector<UplinkView<float>> all(sent.begin(), sent.end()), mine = all;
   const Parts<float> nothing = {Payload<float>::nothing(d)};
   for (UplinkView<float>& reply : mine)
@@ -123,8 +123,8 @@ void cluster_fedavg(Bench& bench) {
   const auto alone = make_run_context(algorithm, n, std::vector<float>(model_dim(spec, schema)));
   const auto shared = std::make_shared<RunContext<float>>(*alone);
   RankSignals signals;
-  const RankBinding<float> binding = {std::make_shared<RankGroup<float>>(ranks, n), &signals};
-  shared->group = binding.group;
+  const RankBinding<float> binding = {std::make_shared<RankCommunicator<float>>(ranks, n), &signals};
+  shared->communicator = binding.communicator;
   std::vector<float> models[2];
   const auto run = [&](const std::shared_ptr<const RunContext<float>>& run_context,
                        const RankBinding<float>& where, std::vector<float>& model) {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "algorithms/core/group.h"
+#include "algorithms/core/communicator.h"
 
 namespace gradwire {
 

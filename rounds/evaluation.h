@@ -122,7 +122,7 @@ class Evaluation : public EvaluationSum<Real> {
     if (Base::has_gradient()) total_gradient_ = total(this->gradient_, gradient_of_group_);
     const View<double> numbers = total(this->numbers_, numbers_of_group_);
     for (std::size_t k = 0; k < numbers.size(); ++k) total_[k] = numbers[k];
-    if (!answers_.empty() && run_context_->group != nullptr) gather_answers();
+    if (!answers_.empty() && run_context_->communicator != nullptr) gather_answers();
   }
 
   const RunContext<Real>& run_context() const { return *run_context_; }
@@ -150,8 +150,8 @@ class Evaluation : public EvaluationSum<Real> {
 
   // Empty where nobody answered. Without a group a view of the tree: its vector is as long as the model.
   View<double> total(TreeSum<double>& tree, Vec<double>& of_group) const {
-    if (run_context_->group == nullptr) return tree.sum();
-    of_group = run_context_->group->sum(tree);
+    if (run_context_->communicator == nullptr) return tree.sum();
+    of_group = run_context_->communicator->sum(tree);
     return of_group;
   }
 
@@ -161,7 +161,7 @@ class Evaluation : public EvaluationSum<Real> {
     for (const ClientEvaluation& answer : answers_)
       mine.insert(mine.end(), {answer.loss, static_cast<double>(answer.correct),
                                static_cast<double>(answer.tested), answer.answered ? 1.0 : 0.0});
-    const std::vector<double> all = run_context_->group->gather(mine);
+    const std::vector<double> all = run_context_->communicator->gather(mine);
     answers_.clear();
     for (std::size_t k = 0; k < all.size(); k += 4)
       answers_.push_back({all[k], static_cast<std::uint64_t>(all[k + 1]),

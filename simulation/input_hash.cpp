@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/data/sample_hash.h"
-#include "simulation/rank_turns.h"
+#include "simulation/rank_scan.h"
 
 namespace gradwire {
 namespace {
@@ -34,7 +34,7 @@ void add_shared(SampleHash& hash, const Dataset& data, const Windows& text, cons
 
 std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks) {
   if (samples.made.part || samples.clients() == 0) return 0;
-  const Turns mine = turns_of(ranks, samples.clients());
+  const OrderedScan mine = ordered_scan_of(ranks, samples.clients());
   std::uint64_t sum = 0;
   std::vector<std::uint32_t> work;
   for (std::uint32_t i = mine.first; i < mine.end && i < samples.clients(); ++i) {

@@ -9,7 +9,7 @@
 #include "algorithms/algorithms.h"
 #include "base/state.h"
 #include "config/run_plan.h"
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 #include "report/results_dir.h"
 #include "simulation/virtual_clients.h"
 #include "storage/run_store.h"

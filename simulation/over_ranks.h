@@ -9,7 +9,7 @@
 #include "mpi/ranks.h"
 #include "simulation/checkpoint.h"
 #include "simulation/prepare.h"
-#include "simulation/rank_turns.h"
+#include "simulation/rank_scan.h"
 
 namespace gradwire {
 

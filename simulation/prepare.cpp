@@ -9,7 +9,7 @@
 #include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "samples/local_problem.h"
-#include "simulation/rank_turns.h"
+#include "simulation/rank_scan.h"
 
 namespace gradwire {
 namespace {
@@ -27,16 +27,17 @@ bool is_cheap(const SharedSamples& samples, double stored) {
   return nonzeros <= kCheapNonzeros;
 }
 
-double stored_by_all(const SharedSamples& samples, const Turns& turns) {
+double stored_by_all(const SharedSamples& samples, const OrderedScan& scan) {
   double stored = 0;
-  turns({&stored, 1}, [&] {
+  scan({&stored, 1}, [&] {
     const auto own = static_cast<double>(samples.train.value.size());
     stored = samples.train_shares.is_drawn() ? own : stored + own;  // drawn rows are on all ranks
   });
   return stored;
 }
 
-Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Turns& turns, RunPlan& plan) {
+Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const OrderedScan& scan,
+                    RunPlan& plan) {
   // Differences of gradients that were rounded would have curvatures that the objective does not have.
   std::visit(
       [](auto& kind) {
@@ -44,7 +45,7 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
       },
       problem.problem);
   Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.schema, samples),
-                                     plan.weights, plan.x0, plan.experiment.seed, turns);
+                                     plan.weights, plan.x0, plan.experiment.seed, scan);
   plan.warnings.push_back(
       "kind " + std::string(problem.info().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
@@ -55,22 +56,22 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Tur
 }
 
 std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples,
-                                    const Turns& turns, RunPlan& plan) {
+                                    const OrderedScan& scan, RunPlan& plan) {
   if (!problem.info().has_smoothness)
     return plan.needed.smoothness.empty() ? std::nullopt
-                                          : std::optional(estimate(problem, samples, turns, plan));
+                                          : std::optional(estimate(problem, samples, scan, plan));
   const bool is_needed = plan.needed.any() || plan.experiment.run.monitor;
-  if (!is_needed && !is_cheap(samples, stored_by_all(samples, turns))) return std::nullopt;
+  if (!is_needed && !is_cheap(samples, stored_by_all(samples, scan))) return std::nullopt;
   if (samples.made.part)
     throw DataError(
         "the constants of synthetic data that are not stored would take all rows at once; give "
         "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
-  const std::uint32_t end = std::min(samples.clients(), turns.end);
+  const std::uint32_t end = std::min(samples.clients(), scan.end);
   try {
-    return smoothness(problem, plan.schema, samples.parts(std::min(turns.first, end), end), plan.weights,
-                      turns);
+    return smoothness(problem, plan.schema, samples.parts(std::min(scan.first, end), end), plan.weights,
+                      scan);
   } catch (const DataError& error) {
-    if (is_needed || turns.pass_on) throw;  // the other ranks fail as well
+    if (is_needed || scan.run) throw;  // the other ranks fail as well
     plan.warnings.push_back("the smoothness constants are not known: " + std::string(error.what()));
     return std::nullopt;
   }
@@ -107,7 +108,8 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
   ClientsData data = clients_data(problem, samples);
   data.smoothness = [&](RunPlan& plan) -> std::optional<Smoothness> {
     if (known) return known;
-    std::optional<Smoothness> found = constants(problem, samples, turns_of(nullptr, problem.clients), plan);
+    std::optional<Smoothness> found =
+        constants(problem, samples, ordered_scan_of(nullptr, problem.clients), plan);
     if (problem.info().has_smoothness) known = found;  // else they are estimates near this run's start
     return found;
   };
@@ -129,16 +131,16 @@ ClientSeconds client_seconds(const LoadedExperiment& loaded) {
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
-  const Turns turns = turns_of(ranks, p.problem.clients);
+  const OrderedScan scan = ordered_scan_of(ranks, p.problem.clients);
   p.data = load_samples(loaded.experiment, loaded.folder(),
-                        ranks == nullptr ? std::nullopt : std::optional(ClientRange{turns.first, turns.end}));
+                        ranks == nullptr ? std::nullopt : std::optional(ClientRange{scan.first, scan.end}));
   ClientsData data = clients_data(p.problem, p.data);
   if (model != nullptr)
     if (std::string warning = fit_to(data.schema, *model); !warning.empty())
       p.data.warnings.push_back(std::move(warning));
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
-    return constants(p.problem, p.data, turns, plan);
+    return constants(p.problem, p.data, scan, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());

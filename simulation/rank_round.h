@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algorithms/core/message.h"
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 #include "rounds/reply_counts.h"
 
 namespace gradwire {
@@ -32,7 +32,7 @@ struct RankRound {
 
 // Collective. Adds up what all ranks say; `counts`: of this rank's replies.
 template <class Real>
-RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum& counts,
+RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& signals, CountSum& counts,
                          const RankRound& mine) {
   struct Head {
     std::uint64_t bytes_up, good, grad_calls, others;
@@ -60,12 +60,12 @@ RankRound agree_on_round(RankGroup<Real>& group, RankSignals& signals, CountSum&
   for (const auto& node : counts.bits().nodes()) put(Bits{node.client, node.sum[0], node.sum[1]});
 
   RankBytes all;
-  group.ranks().all_gather(told, all);
+  communicator.ranks().all_gather(told, all);
   RankRound round;
   CountSum sum;
   bool stop = false;
   signals.all_snapshot = false;
-  for (unsigned r = 0; r < group.ranks().count(); ++r) {
+  for (unsigned r = 0; r < communicator.ranks().count(); ++r) {
     std::span<const std::byte> rest = all.of(r);
     const auto take = [&rest](auto value) {
       if (rest.size() < sizeof value) throw std::logic_error("the ranks are not at the same round");

@@ -138,25 +138,26 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
 
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
-RunResult run_on_ranks(VirtualClients<Real>& clients, RankGroup<Real>& group, RankSignals& signals,
-                       const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
-                       RunProgress& progress, const RoundLimits& limits, LoopHooks<Real> hooks,
-                       const RunObserver& observer, const std::atomic<bool>& stop, Checkpoints& checkpoints) {
+RunResult run_on_ranks(VirtualClients<Real>& clients, RankCommunicator<Real>& communicator,
+                       RankSignals& signals, const RunContext<Real>& run_context,
+                       ServerAlgorithm<Real>& server, RunProgress& progress, const RoundLimits& limits,
+                       LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
+                       Checkpoints& checkpoints) {
   SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   // The store goes on without a snapshot where one fails, but the others would wait for this rank.
   snapshots.save_clients = [&] {
     try {
-      return join_at_first(group.ranks(), clients.save_clients(progress.committed));
+      return join_at_first(communicator.ranks(), clients.save_clients(progress.committed));
     } catch (const std::exception& error) {
       throw LostStep{std::string("the states of clients cannot be saved: ") + error.what()};
     }
   };
   snapshots.load_clients = [&](std::string_view bytes) {
-    return clients.load_clients(hand_out_clients(group.ranks(), run_context.n, bytes));
+    return clients.load_clients(hand_out_clients(communicator.ranks(), run_context.n, bytes));
   };
   snapshots.is_due = [&] { return std::exchange(signals.all_snapshot, false); };
   signals.stop = &stop;
-  if (group.ranks().rank() == 0) {
+  if (communicator.ranks().rank() == 0) {
     const auto store = store_of<Real>(checkpoints, server, progress, snapshots, observer.on_note);
     if (store != nullptr) signals.is_snapshot_due = [raw = store.get()] { return raw->is_due(); };
     return run_on<Real>(clients, run_context, server, progress, limits, hooks, observer, signals.all_stop,
@@ -183,8 +184,8 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   RankBinding<Real> rank;
   if (ranks != nullptr) {
     const auto shared = std::make_shared<RunContext<Real>>(*run_context);
-    rank = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
-    shared->group = rank.group;
+    rank = {std::make_shared<RankCommunicator<Real>>(ranks, run_context->n), &signals};
+    shared->communicator = rank.communicator;
     shared->keep_mirrors = false;  // nobody loses a state, and of other ranks' clients none is known
     run_context = shared;
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
@@ -216,9 +217,9 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   if (!is_timed && is_plain) {
     VirtualClients<Real> clients(run_context, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
-    if (rank.group != nullptr)
-      return run_on_ranks<Real>(clients, *rank.group, signals, *run_context, *server, progress, limits, hooks,
-                                observer, stop, checkpoints);
+    if (rank.communicator != nullptr)
+      return run_on_ranks<Real>(clients, *rank.communicator, signals, *run_context, *server, progress, limits,
+                                hooks, observer, stop, checkpoints);
     const auto store = store_of<Real>(checkpoints, *server, progress,
                                       snapshots_of<Real>(checkpoints, progress, clients), observer.on_note);
     return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),

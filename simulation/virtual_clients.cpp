@@ -50,7 +50,7 @@ struct VirtualClients<Real>::Impl {
         evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
         states(run_context->n, *make_client<Real>(run_context)),
         traits(traits_of(*run_context)),
-        whole_leaves(rank.group == nullptr || rank.group->has_whole_leaves()),
+        whole_leaves(rank.communicator == nullptr || rank.communicator->has_whole_leaves()),
         adds(takes_sums(*run_context) && whole_leaves),
         counts(count_of(run_context->n) + 1) {
     if (functions->clients() != run_context->n)
@@ -95,10 +95,10 @@ struct VirtualClients<Real>::Impl {
     for (std::size_t k = here.first; k < here.end; ++k)
       if (k == here.first || count_of(asked[k]) != count_of(asked[k - 1]))
         sum.add(asked[k], counts[count_of(asked[k])]);
-    if (rank.group == nullptr) {
+    if (rank.communicator == nullptr) {
       round.counts = sum.sum();
     } else {
-      round = agree_on_round(*rank.group, *rank.signals, sum, round);
+      round = agree_on_round(*rank.communicator, *rank.signals, sum, round);
       remote_answers = round.others;
       for (std::size_t k = 0; k < asked.size(); ++k)
         if (k < here.first || k >= here.end) replies[k] = elsewhere(asked[k], *batch.request.body);
@@ -236,7 +236,7 @@ struct VirtualClients<Real>::Impl {
   std::uint64_t send(ClientId client, const Request<Real>& request) {
     if (client >= run_context->n) throw std::logic_error("VirtualClients: there is no such client");
     if (request.kind == RequestKind::kShutdown) return Codec<Real>::request_bytes(0, 0);
-    if (rank.group != nullptr) return repeat_answer(client, request);
+    if (rank.communicator != nullptr) return repeat_answer(client, request);
     if (request.request_id != request_id) forget_replies(0);
     request_id = request.request_id;
     if (states.has_state() && request.kind == RequestKind::kRound) states.reserve(client);

@@ -12,7 +12,7 @@
 
 #include "algorithms/algorithms.h"
 #include "engine/client_objectives.h"
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
 #include "simulation/rank_round.h"
@@ -29,8 +29,9 @@ struct VirtualClientsOptions {
 // Where ranks share the clients: of this process.
 template <class Real>
 struct RankBinding {
-  std::shared_ptr<RankGroup<Real>> group;  // RunContext::group, too; null: all clients are here
-  RankSignals* signals = nullptr;          // outlives the clients
+  std::shared_ptr<RankCommunicator<Real>>
+      communicator;                // RunContext::communicator, too; null: all clients are here
+  RankSignals* signals = nullptr;  // outlives the clients
 };
 
 template <class Real>

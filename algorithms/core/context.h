@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "algorithms/core/group.h"
+#include "algorithms/core/communicator.h"
 #include "algorithms/core/message.h"
 #include "algorithms/core/spec.h"
 #include "compressors/compressor.h"
@@ -39,13 +39,13 @@ struct RunContext {
   bool counts_correct = true;   // evaluations count test samples that are classified correctly
   bool keep_mirrors = false;    // the server can restore any client's mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
-  std::shared_ptr<Group<Real>> group;  // null: all clients answer to this process
+  std::shared_ptr<Communicator<Real>> communicator;  // null: all clients answer to this process
   std::shared_ptr<const CustomAlgorithm<Real>>
       custom_algorithm;  // null: algorithm.name is one of all_algorithms()
 
   Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
   // The clients that answer to this process.
-  ClientRange mine() const { return group == nullptr ? ClientRange{0, n} : group->mine(); }
+  ClientRange mine() const { return communicator == nullptr ? ClientRange{0, n} : communicator->mine(); }
 };
 
 // Is told which values of a reply are final while the rest is still computed. What it is told is a forecast:

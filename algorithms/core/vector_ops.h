@@ -46,10 +46,10 @@ void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, st
         for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
           if (p->shape != Shape::kNothing) use(up.client, *p);
   };
-  if (run_context.group != nullptr) {
-    std::vector<typename Group<Real>::Summand> summands;
+  if (run_context.communicator != nullptr) {
+    std::vector<typename Communicator<Real>::Summand> summands;
     each([&](ClientId i, const Payload<Real>& p) { summands.push_back({i, weight(i), &p}); });
-    return run_context.group->add(summands, scale, run_context.ranges, out);
+    return run_context.communicator->add(summands, scale, run_context.ranges, out);
   }
   std::size_t others = 0;
   std::vector<typename TreeSum<Real>::Term> dense;
@@ -99,7 +99,7 @@ template <class Real>
 std::vector<double> values_of(const RunContext<Real>& run_context, Replies<Real> uplinks, auto&& value) {
   std::vector<double> values;
   for (const auto& up : of_clients(uplinks, run_context.mine())) values.push_back(value(up));
-  return run_context.group == nullptr ? values : run_context.group->gather(values);
+  return run_context.communicator == nullptr ? values : run_context.communicator->gather(values);
 }
 
 // The same weight for all: the sum is scaled once.

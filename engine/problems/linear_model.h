@@ -66,8 +66,8 @@ struct LinearConstants {
     return gradwire::client_smoothness(problem(model().dim(schema)), part, client);
   }
   Smoothness smoothness(const DataSchema& schema, std::span<const ClientDataset> parts,
-                        std::span<const double> weights, const AllClients&, const Turns& turns) const {
-    return gradwire::smoothness(problem(model().dim(schema)), parts, weights, turns);
+                        std::span<const double> weights, const AllClients&, const OrderedScan& scan) const {
+    return gradwire::smoothness(problem(model().dim(schema)), parts, weights, scan);
   }
   double known_convexity(const AllClients&) const { return gradwire::known_convexity(problem(0)); }
   Smoothness smoothness_from_clients(std::span<const ClientSmoothness> clients,

@@ -42,8 +42,8 @@ template <class Type>
 concept HasSmoothness = requires(const Type type, const DataSchema schema,
                                  std::span<const ClientDataset> parts, std::span<const double> weights,
                                  std::span<const ClientSmoothness> clients, AllClients all,
-                                 const Turns& turns) {
-  type.smoothness(schema, parts, weights, all, turns);
+                                 const OrderedScan& scan) {
+  type.smoothness(schema, parts, weights, all, scan);
   type.client_smoothness(schema, parts[0], 0, all);
   type.known_convexity(all);
   type.smoothness_from_clients(clients, weights, all);
@@ -328,13 +328,13 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& sc
 }
 
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
-                      std::span<const double> weights, const Turns& turns) {
+                      std::span<const double> weights, const OrderedScan& scan) {
   if (!weights.empty() && weights.size() != spec.clients)
     throw std::logic_error("smoothness: one weight per client");
-  if (spec.info().needs_data() && turns.all_clients(parts.size()) != spec.clients)
+  if (spec.info().needs_data() && scan.all_clients(parts.size()) != spec.clients)
     throw std::logic_error("smoothness: one part per client");
   return with_constants<Smoothness>(
-      spec, [&](const auto& type) { return type.smoothness(schema, parts, weights, spec, turns); });
+      spec, [&](const auto& type) { return type.smoothness(schema, parts, weights, spec, scan); });
 }
 
 bool has_minimum(const ProblemType& problem) {

@@ -24,8 +24,8 @@
 #include "engine/problems/mlp.h"
 #include "engine/problems/problem_type.h"
 #include "engine/problems/quadratic.h"
+#include "engine/smoothness/ordered_scan.h"
 #include "engine/smoothness/smoothness.h"
-#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -118,7 +118,7 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& sc
 // parts.size() == spec.clients, or, where processes share them, those of this one (kinds without data ignore
 // the parts).
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
-                      std::span<const double> weights, const Turns& turns = {});
+                      std::span<const double> weights, const OrderedScan& scan = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
 // has_smoothness.

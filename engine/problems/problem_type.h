@@ -17,7 +17,7 @@
 // and, where the constants of smoothness have a closed form,
 //
 //   ClientSmoothness client_smoothness(const DataSchema&, const ClientDataset&, client, AllClients) const
-//   Smoothness smoothness(const DataSchema&, parts, weights, AllClients, Turns) const
+//   Smoothness smoothness(const DataSchema&, parts, weights, AllClients, OrderedScan) const
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const
 //

@@ -12,8 +12,8 @@
 #include "engine/data/shared_samples.h"
 #include "engine/oracles/quadratic.h"
 #include "engine/problems/problem_type.h"
+#include "engine/smoothness/ordered_scan.h"
 #include "engine/smoothness/smoothness.h"
-#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -54,7 +54,7 @@ struct Quadratic {
     return family(all).client(client);
   }
   Smoothness smoothness(const DataSchema&, std::span<const ClientDataset>, std::span<const double> weights,
-                        const AllClients& all, const Turns&) const {
+                        const AllClients& all, const OrderedScan&) const {
     return family(all).total(weights);
   }
   double known_convexity(const AllClients& all) const { return family(all).total({}).mu; }

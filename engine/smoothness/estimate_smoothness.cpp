@@ -53,8 +53,8 @@ struct Looked {
 class Estimate {
  public:
   Estimate(const ClientObjectives<double>& clients, std::span<const double> weights,
-           std::span<const double> x0, std::uint64_t seed, const Turns& turns)
-      : seed_(seed), turns_(turns), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
+           std::span<const double> x0, std::uint64_t seed, const OrderedScan& scan)
+      : seed_(seed), scan_(scan), x_(x0.begin(), x0.end()), oracle_(clients.oracle()) {
     double weight_sum = 0;
     for (const std::uint32_t i : draw(clients.clients(), kClients, Random(seed, "estimate clients"))) {
       const double weight = weights.empty() ? 1 : weights[i];
@@ -70,14 +70,14 @@ class Estimate {
   void look() {
     L_ = larger(L_, curvature(mean_gradient()));
     check(L_);
-    turns_(L_i_, [&] {
+    scan_(L_i_, [&] {
       for (std::size_t k = 0; k < looked_.size(); ++k)
-        if (turns_.has(looked_[k].client))
+        if (scan_.has(looked_[k].client))
           L_i_[k] = larger(L_i_[k], curvature(gradient_of(looked_[k], looked_[k].samples)));
     });
-    turns_(samples_, [&] {
+    scan_(samples_, [&] {
       for (std::size_t k = 0; k < looked_.size(); ++k)
-        if (turns_.has(looked_[k].client)) look_at_samples(k);
+        if (scan_.has(looked_[k].client)) look_at_samples(k);
     });
     for (const double L_i : L_i_) check(L_i);
     check(samples_.back());
@@ -122,9 +122,9 @@ class Estimate {
     return [this](std::span<const double> x, std::span<double> out) {
       std::vector<double> one(out.size());
       std::fill(out.begin(), out.end(), 0.0);
-      turns_(out, [&] {
+      scan_(out, [&] {
         for (const Looked& client : looked_) {
-          if (!turns_.has(client.client)) continue;
+          if (!scan_.has(client.client)) continue;
           oracle_->bind(client.client);
           oracle_->loss_and_gradient(x, client.samples, one);
           for (std::size_t j = 0; j < out.size(); ++j) out[j] += client.weight * one[j];
@@ -176,7 +176,7 @@ class Estimate {
   }
 
   std::uint64_t seed_;
-  Turns turns_;
+  OrderedScan scan_;
   std::vector<double> x_;
   std::unique_ptr<RebindableOracle<double>> oracle_;
   std::vector<Looked> looked_;
@@ -189,10 +189,10 @@ class Estimate {
 }  // namespace
 
 Smoothness estimate_smoothness(const ClientObjectives<double>& clients, std::span<const double> weights,
-                               std::span<const double> x0, std::uint64_t seed, const Turns& turns) {
+                               std::span<const double> x0, std::uint64_t seed, const OrderedScan& scan) {
   if (clients.clients() == 0 || x0.size() != clients.oracle()->dim())
     throw std::logic_error("estimate_smoothness: at least one client, x0 of the length of its oracle");
-  Estimate estimate(clients, weights, x0, seed, turns);
+  Estimate estimate(clients, weights, x0, seed, scan);
   estimate.look();
   estimate.descend();
   estimate.look();

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/client_objectives.h"
+#include "engine/smoothness/ordered_scan.h"
 #include "engine/smoothness/smoothness.h"
-#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -20,6 +20,6 @@ namespace gradwire {
 // Draws by `seed`; throws DataError where a gradient is not finite. Where processes share the clients, each
 // asks the functions of its own. REQUIRES: at least one client; x0 is of the length of their oracles.
 Smoothness estimate_smoothness(const ClientObjectives<double>& clients, std::span<const double> weights,
-                               std::span<const double> x0, std::uint64_t seed, const Turns& turns = {});
+                               std::span<const double> x0, std::uint64_t seed, const OrderedScan& scan = {});
 
 }  // namespace gradwire

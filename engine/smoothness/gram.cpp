@@ -50,7 +50,7 @@ void add_outer_product(std::span<const std::uint32_t> column, std::span<const do
 }
 
 // (columns x columns), both triangles.
-std::vector<double> dense_gram(const Gram& gram, const Turns& turns) {
+std::vector<double> dense_gram(const Gram& gram, const OrderedScan& scan) {
   constexpr std::size_t kBlockRows = 16;  // a multiple of four
   constexpr std::size_t kDenseFraction =
       8;  // rows with more than a share 1/8 of nonzeros are gathered in blocks
@@ -64,7 +64,7 @@ std::vector<double> dense_gram(const Gram& gram, const Turns& turns) {
     std::fill(block.begin(), block.end(), 0.0);
     filled = 0;
   };
-  turns(state, [&] {
+  scan(state, [&] {
     for (const auto& [data, scale] : gram.terms) {
       for (std::size_t r = 0; r < data->rows(); ++r) {
         const auto column = data->row_columns(r);
@@ -109,16 +109,16 @@ double dot(const ScaledRow& row, std::span<const double> dense) {
 
 // B B^T, (n x n), B the rows of all terms of all processes, each scaled by the root of its term's scale: the
 // same nonzero eigenvalues as the Gram matrix. Those of this process begin with number `first`.
-std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t n, const Turns& turns) {
+std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t n, const OrderedScan& scan) {
   const std::vector<ScaledRow> rows = scaled_rows(gram);
   const std::size_t end = first + rows.size();
   std::vector<double> columns_of_rows(n * rows.size());
   std::vector<double> given(gram.columns + 1);  // a row, and its root
   for (std::size_t r = 0; r < n; ++r) {
     const ScaledRow* const own = r >= first && r < end ? &rows[r - first] : nullptr;
-    turns(given, [&] {
+    scan(given, [&] {
       if (own == nullptr) return;
-      if (turns.pass_on) std::fill(given.begin(), given.end(), 0.0);
+      if (scan.run) std::fill(given.begin(), given.end(), 0.0);
       for (std::size_t k = 0; k < own->column.size(); ++k) given[own->column[k]] = own->value[k];
       given.back() = own->root;
     });
@@ -128,7 +128,7 @@ std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t 
       for (const std::uint32_t c : own->column) given[c] = 0;
   }
   std::vector<double> matrix(n * n);
-  turns(matrix, [&] {
+  scan(matrix, [&] {
     for (std::size_t r = 0; r < n; ++r)
       for (std::size_t k = 0; k < rows.size(); ++k)
         matrix[r * n + first + k] = columns_of_rows[r * rows.size() + k];
@@ -162,17 +162,17 @@ void Gram::apply(std::span<const double> v, std::span<double> out) const {
   add(v, out);
 }
 
-double Gram::largest_eigenvalue(const Turns& turns) const {
+double Gram::largest_eigenvalue(const OrderedScan& scan) const {
   return gradwire::largest_eigenvalue(columns, [&](std::span<const double> v, std::span<double> out) {
     std::fill(out.begin(), out.end(), 0.0);
-    turns(out, [&] { add(v, out); });
+    scan(out, [&] { add(v, out); });
   });
 }
 
-double Gram::smallest_eigenvalue(Smallest which, const Turns& turns) const {
+double Gram::smallest_eigenvalue(Smallest which, const OrderedScan& scan) const {
   double counted = 0;  // rows
   std::size_t first = 0;
-  turns({&counted, 1}, [&] {
+  scan({&counted, 1}, [&] {
     first = static_cast<std::size_t>(counted);
     counted += static_cast<double>(rows());
   });
@@ -182,7 +182,7 @@ double Gram::smallest_eigenvalue(Smallest which, const Turns& turns) const {
   const bool rank_below_dim = row_count < columns;
   if (which == Smallest::kOfAll && rank_below_dim) return 0;
   const Tridiagonal t = tridiagonalize(
-      rank_below_dim ? dense_twin(*this, first, row_count, turns) : dense_gram(*this, turns), size);
+      rank_below_dim ? dense_twin(*this, first, row_count, scan) : dense_gram(*this, scan), size);
   // An eigenvalue below this is a 0 with a rounding error (the rule of numerical rank).
   const double zero = static_cast<double>(std::max(row_count, columns)) *
                       std::numeric_limits<double>::epsilon() * eigenvalue(t, size - 1);
@@ -192,11 +192,11 @@ double Gram::smallest_eigenvalue(Smallest which, const Turns& turns) const {
 }
 
 double largest_mean_square(std::size_t n, std::span<const Gram> grams, std::span<const double> weights,
-                           double ridge, const Turns& turns) {
+                           double ridge, const OrderedScan& scan) {
   std::vector<double> once(n), twice(n);
   return largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
     std::fill(out.begin(), out.end(), 0.0);
-    turns(out, [&] {
+    scan(out, [&] {
       for (std::size_t i = 0; i < grams.size(); ++i) {
         grams[i].apply(v, once);
         for (std::size_t j = 0; j < n; ++j) once[j] += ridge * v[j];
@@ -208,14 +208,14 @@ double largest_mean_square(std::size_t n, std::span<const Gram> grams, std::span
 }
 
 double largest_variance(std::size_t n, std::span<const Gram> grams, std::span<const double> weights,
-                        double mean_square, const Turns& turns) {
+                        double mean_square, const OrderedScan& scan) {
   // Lanczos stops at a relative accuracy, which a variance that is 0 up to rounding cannot reach; with the
   // shift it can.
   const double shift = mean_square / 64;
   std::vector<double> mean(n), once(n), twice(n);
   const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
     std::fill(mean.begin(), mean.end(), 0.0);
-    turns(mean, [&] {
+    scan(mean, [&] {
       for (std::size_t i = 0; i < grams.size(); ++i) {
         grams[i].apply(v, once);
         for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
@@ -223,7 +223,7 @@ double largest_variance(std::size_t n, std::span<const Gram> grams, std::span<co
     });
     // sum_i w_i G_i (G_i - mean) v: the difference is taken first, so little is cancelled.
     for (std::size_t j = 0; j < n; ++j) out[j] = shift * v[j];
-    turns(out, [&] {
+    scan(out, [&] {
       for (std::size_t i = 0; i < grams.size(); ++i) {
         grams[i].apply(v, once);
         for (std::size_t j = 0; j < n; ++j) once[j] -= mean[j];

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "engine/smoothness/turns.h"
+#include "engine/smoothness/ordered_scan.h"
 
 namespace gradwire {
 
@@ -28,11 +28,11 @@ struct Gram {
   void apply(std::span<const double> v, std::span<double> out) const;
 
   // Of the sum over the terms of all processes.
-  double largest_eigenvalue(const Turns& turns = {}) const;
+  double largest_eigenvalue(const OrderedScan& scan = {}) const;
 
   // The same; 0 when there is none, or when neither the matrix nor its twin A A^T is small enough to be
   // formed.
-  double smallest_eigenvalue(Smallest which, const Turns& turns = {}) const;
+  double smallest_eigenvalue(Smallest which, const OrderedScan& scan = {}) const;
 
  private:
   void add(std::span<const double> v, std::span<double> out) const;  // out += (...) v
@@ -41,11 +41,11 @@ struct Gram {
 // Of the matrices G_i + ridge I of all processes with weights of sum 1: the largest eigenvalue of their mean
 // square, sum_i w_i (G_i + ridge I)^2. REQUIRES: all are (columns x columns); as many weights as matrices.
 double largest_mean_square(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
-                           double ridge, const Turns& turns = {});
+                           double ridge, const OrderedScan& scan = {});
 
 // The largest eigenvalue of their variance sum_i w_i G_i^2 - (sum_i w_i G_i)^2, within 1e-14 of
 // `mean_square`, the largest eigenvalue of sum_i w_i G_i^2 or more. REQUIRES: the same.
 double largest_variance(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
-                        double mean_square, const Turns& turns = {});
+                        double mean_square, const OrderedScan& scan = {});
 
 }  // namespace gradwire

@@ -22,11 +22,12 @@ bool is_convex(const LinearProblem& p) { return !has_nonconvex(p) && p.curvature
 
 // Strong convexity of a sum whose weights add up to `weight`. Only a loss of constant curvature adds to that
 // of the regulariser.
-double strong_convexity(const LinearProblem& p, const Gram& gram, double weight, const Turns& turns = {}) {
+double strong_convexity(const LinearProblem& p, const Gram& gram, double weight,
+                        const OrderedScan& scan = {}) {
   if (!is_convex(p)) return 0;
   const double ridge = has_ridge(p) ? weight * p.lambda : 0;
   if (!p.curvature.constant) return ridge;
-  return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero, turns);
+  return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero, scan);
 }
 
 // Throws DataError when a constant of the client would be above kLargestConstant, whose square is a number
@@ -110,20 +111,20 @@ void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothn
 // Sets L_plus and L_pm where Hessians are constant. The nonconvex regulariser's Hessian is not constant, but
 // it is the same for all clients, so the variance of the Hessians is constant.
 void add_variances(const LinearProblem& p, std::span<const Gram> grams, std::span<const double> weights,
-                   const Turns& turns, Smoothness& result) {
+                   const OrderedScan& scan, Smoothness& result) {
   if (!p.curvature.constant) return;
   const double ridge = has_ridge(p) ? p.lambda : 0;
-  const double mean_square = largest_mean_square(p.d, grams, weights, ridge, turns);
+  const double mean_square = largest_mean_square(p.d, grams, weights, ridge, scan);
   if (!has_nonconvex(p)) result.L_plus = std::sqrt(mean_square);
   result.L_pm =
-      result.L_i.size() == 1 ? 0 : std::sqrt(largest_variance(p.d, grams, weights, mean_square, turns));
+      result.L_i.size() == 1 ? 0 : std::sqrt(largest_variance(p.d, grams, weights, mean_square, scan));
 }
 
 // Fills all but those of this process, which begin with number `first`.
-void share(std::span<ClientSmoothness> clients, std::size_t own, const Turns& turns) {
+void share(std::span<ClientSmoothness> clients, std::size_t own, const OrderedScan& scan) {
   std::vector<double> numbers(3 * clients.size());
-  turns(numbers, [&] {
-    for (std::size_t i = turns.first; i < turns.first + own; ++i) {
+  scan(numbers, [&] {
+    for (std::size_t i = scan.first; i < scan.first + own; ++i) {
       numbers[3 * i] = clients[i].L_i;
       numbers[3 * i + 1] = clients[i].L_s;
       numbers[3 * i + 2] = clients[i].L_sample_max;
@@ -144,38 +145,38 @@ ClientSmoothness client_smoothness(const LinearProblem& p, const ClientDataset& 
 }
 
 Smoothness smoothness(const LinearProblem& p, std::span<const ClientDataset> parts,
-                      std::span<const double> weights, const Turns& turns) {
-  const std::size_t n = turns.all_clients(parts.size());
+                      std::span<const double> weights, const OrderedScan& scan) {
+  const std::size_t n = scan.all_clients(parts.size());
   const double ridge = regularizer_smoothness(p.regularizer, p.lambda);
   Smoothness result;
   result.weights.assign(weights.begin(), weights.end());
   std::vector<double> each(weights.begin(), weights.end());
   if (each.empty()) each.assign(n, 1.0 / static_cast<double>(n));
-  const std::span<const double> own_weights = std::span(each).subspan(turns.first, parts.size());
+  const std::span<const double> own_weights = std::span(each).subspan(scan.first, parts.size());
   Gram total{.columns = p.d, .terms = {}};
   std::vector<Dataset> biased(parts.size());
   std::vector<Gram> grams;
   std::vector<ClientSmoothness> clients(n);
   // What a client's samples are refused for is said by all processes.
-  turns({}, [&] {
+  scan({}, [&] {
     for (std::uint32_t k = 0; k < parts.size(); ++k) {
       const Gram& gram =
-          grams.emplace_back(client_gram(p, client_rows(p, parts[k], turns.first + k, biased[k])));
+          grams.emplace_back(client_gram(p, client_rows(p, parts[k], scan.first + k, biased[k])));
       total.terms.push_back({gram.terms[0].rows, own_weights[k] * gram.terms[0].scale});
     }
   });
-  for (std::size_t k = 0; k < parts.size(); ++k) clients[turns.first + k] = without_convexity(p, grams[k]);
-  share(clients, parts.size(), turns);
+  for (std::size_t k = 0; k < parts.size(); ++k) clients[scan.first + k] = without_convexity(p, grams[k]);
+  share(clients, parts.size(), scan);
   double weight_sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
     result.L_i.push_back(clients[i].L_i);
     weight_sum += each[i];
   }
-  result.L = n == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue(turns) + weight_sum * ridge;
-  result.mu = strong_convexity(p, total, weight_sum, turns);
+  result.L = n == 1 && weights.empty() ? result.L_i[0] : total.largest_eigenvalue(scan) + weight_sum * ridge;
+  result.mu = strong_convexity(p, total, weight_sum, scan);
   result.convex = is_convex(p);
   combine_sample_constants(clients, result);
-  add_variances(p, grams, own_weights, turns, result);
+  add_variances(p, grams, own_weights, scan, result);
   return result;
 }
 

@@ -8,8 +8,8 @@
 
 #include "engine/data/client_dataset.h"
 #include "engine/regularizer.h"
+#include "engine/smoothness/ordered_scan.h"
 #include "engine/smoothness/smoothness.h"
-#include "engine/smoothness/turns.h"
 
 namespace gradwire {
 
@@ -36,7 +36,7 @@ ClientSmoothness client_smoothness(const LinearProblem& problem, const ClientDat
 // Of f = sum_i weights[i] f_i (weights empty: 1/n each). Throws DataError as client_smoothness() does.
 // `parts`: of the clients of this process. REQUIRES: at least one.
 Smoothness smoothness(const LinearProblem& problem, std::span<const ClientDataset> parts,
-                      std::span<const double> weights, const Turns& turns = {});
+                      std::span<const double> weights, const OrderedScan& scan = {});
 
 // A lower bound of mu that is known without data: 0 where f need not be strongly convex.
 double known_convexity(const LinearProblem& problem);

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "simulation/prepare.h"
-#include "simulation/rank_turns.h"
+#include "simulation/rank_scan.h"
 #include "tests/mpi/thread_ranks.h"
 #include "tests/support/data_files.h"
 
@@ -140,13 +140,13 @@ TEST_F(RankConstants, FailOnAllRanksWhereOneCannotComputeThem) {
   EXPECT_NE(std::count(said.begin(), said.end(), "elsewhere"), 3);
 }
 
-TEST(Turns, GiveAllTheStateOfTheLastRankInTheirOrder) {
+TEST(OrderedScan, GiveAllTheStateOfTheLastRankInTheirOrder) {
   for (const unsigned count : {1u, 2u, 5u})
     on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
       all_or_none(ranks.get(), [&] {
-        const Turns turns = turns_of(ranks.get(), 9);
+        const OrderedScan scan = ordered_scan_of(ranks.get(), 9);
         std::vector<double> state = {1};
-        turns(state, [&] { state[0] = state[0] * 10 + ranks->rank(); });
+        scan(state, [&] { state[0] = state[0] * 10 + ranks->rank(); });
         double want = 1;
         for (unsigned r = 0; r < count; ++r) want = want * 10 + r;
         EXPECT_EQ(state[0], want);
@@ -154,7 +154,7 @@ TEST(Turns, GiveAllTheStateOfTheLastRankInTheirOrder) {
     });
 }
 
-TEST(Turns, ThrowTheErrorOfOneRankThereAndEndOnAllOthers) {
+TEST(OrderedScan, ThrowTheErrorOfOneRankThereAndEndOnAllOthers) {
   for (const unsigned bad : {0u, 1u, 3u}) {
     std::vector<std::string> said(4);
     on_ranks(4, [&](std::shared_ptr<Ranks> ranks) {
@@ -162,7 +162,7 @@ TEST(Turns, ThrowTheErrorOfOneRankThereAndEndOnAllOthers) {
       try {
         all_or_none(ranks.get(), [&] {
           double state = 0;
-          turns_of(ranks.get(), 9)({&state, 1}, [&] {
+          ordered_scan_of(ranks.get(), 9)({&state, 1}, [&] {
             if (ranks->rank() == bad) throw std::runtime_error("bad");
           });
           mine = "went on";

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "engine/client_objectives.h"
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 #include "simulation/over_ranks.h"
 #include "simulation/virtual_clients.h"
 #include "tests/algorithms/every_algorithm.h"
@@ -31,8 +31,8 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
   RankSignals signals;
   RankBinding<Real> binding;
   if (ranks != nullptr) {
-    binding = {std::make_shared<RankGroup<Real>>(ranks, run_context->n), &signals};
-    run_context->group = binding.group;
+    binding = {std::make_shared<RankCommunicator<Real>>(ranks, run_context->n), &signals};
+    run_context->communicator = binding.communicator;
   }
   const std::shared_ptr<const RunContext<Real>> shared = run_context;
   const auto server = make_server<Real>(shared);

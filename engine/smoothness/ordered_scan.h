@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-struct Turns {
+struct OrderedScan {
   // This process has the samples of the clients [first, end).
   std::uint32_t first = 0;
   std::uint32_t end = std::numeric_limits<std::uint32_t>::max();
@@ -18,10 +18,10 @@ struct Turns {
   // Collective. Takes `state` from the process before, does `work`, which changes it, and gives it to the
   // next; in the end all have the same state. Where `work` throws on one process, it throws on all. Empty:
   // alone.
-  std::function<void(std::span<double> state, const std::function<void()>& work)> pass_on;
+  std::function<void(std::span<double> state, const std::function<void()>& work)> run;
 
   void operator()(std::span<double> state, const std::function<void()>& work) const {
-    if (pass_on) return pass_on(state, work);
+    if (run) return run(state, work);
     work();
   }
   bool has(std::uint32_t client) const { return client >= first && client < end; }

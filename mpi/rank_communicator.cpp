@@ -1,4 +1,4 @@
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 
 #include <algorithm>
 #include <bit>
@@ -167,7 +167,7 @@ ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count
 }
 
 template <class Real>
-RankGroup<Real>::RankGroup(std::shared_ptr<Ranks> ranks, std::uint32_t clients)
+RankCommunicator<Real>::RankCommunicator(std::shared_ptr<Ranks> ranks, std::uint32_t clients)
     : ranks_(std::move(ranks)),
       clients_(clients),
       mine_(clients_of_rank(clients, ranks_->rank(), ranks_->count())),
@@ -178,7 +178,8 @@ RankGroup<Real>::RankGroup(std::shared_ptr<Ranks> ranks, std::uint32_t clients)
 
 template <class Real>
 template <class Number>
-void RankGroup<Real>::share(std::size_t size, const auto& make, const auto& take, std::span<Number> out) {
+void RankCommunicator<Real>::share(std::size_t size, const auto& make, const auto& take,
+                                   std::span<Number> out) {
   const unsigned count = ranks_->count();
   const auto messages = [&] {
     std::vector<std::span<const std::byte>> of_ranks;
@@ -206,7 +207,7 @@ void RankGroup<Real>::share(std::size_t size, const auto& make, const auto& take
 }
 
 template <class Real>
-typename RankGroup<Real>::Totals RankGroup<Real>::totals_of(std::span<const Summand> summands) {
+typename RankCommunicator<Real>::Totals RankCommunicator<Real>::totals_of(std::span<const Summand> summands) {
   Totals mine;
   for (const Summand& s : summands) ++(s.part->shape == Shape::kDense ? mine.dense : mine.others);
   ranks_->all_gather(std::as_bytes(std::span(&mine, 1)), received_);
@@ -221,8 +222,8 @@ typename RankGroup<Real>::Totals RankGroup<Real>::totals_of(std::span<const Summ
 }
 
 template <class Real>
-void RankGroup<Real>::add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
-                          Vec<Real>& out) {
+void RankCommunicator<Real>::add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
+                                 Vec<Real>& out) {
   const Totals totals = totals_of(summands);
   if (totals.dense + totals.others == 0) return;
   // A single vector is no tree: it is scaled by its weight, as it is.
@@ -305,7 +306,7 @@ void RankGroup<Real>::add(std::span<const Summand> summands, Real scale, const F
 }
 
 template <class Real>
-Vec<double> RankGroup<Real>::sum(TreeSum<double>& tree) {
+Vec<double> RankCommunicator<Real>::sum(TreeSum<double>& tree) {
   const auto nodes = tree.nodes();
   std::vector<ClientId> clients;
   for (const auto& node : nodes) clients.push_back(node.client);
@@ -335,7 +336,7 @@ Vec<double> RankGroup<Real>::sum(TreeSum<double>& tree) {
 }
 
 template <class Real>
-std::vector<double> RankGroup<Real>::gather(std::span<const double> mine) {
+std::vector<double> RankCommunicator<Real>::gather(std::span<const double> mine) {
   ranks_->all_gather(std::as_bytes(mine), received_);
   std::vector<double> all;
   for (unsigned r = 0; r < ranks_->count(); ++r) {
@@ -347,7 +348,7 @@ std::vector<double> RankGroup<Real>::gather(std::span<const double> mine) {
   return all;
 }
 
-template class RankGroup<float>;
-template class RankGroup<double>;
+template class RankCommunicator<float>;
+template class RankCommunicator<double>;
 
 }  // namespace gradwire

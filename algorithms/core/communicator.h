@@ -21,7 +21,7 @@ using ForRanges =
 
 // All but mine() are collective: every process calls the same functions in the same order.
 template <class Real>
-class Group {
+class Communicator {
  public:
   // weight decode(part), part without its `next`.
   struct Summand {
@@ -30,7 +30,7 @@ class Group {
     const Payload<Real>* part = nullptr;
   };
 
-  virtual ~Group() = default;
+  virtual ~Communicator() = default;
   virtual ClientRange mine() const = 0;
   // out += scale * the sum of the summands of all processes, in the order of add_parts_by() (vector_ops.h).
   // REQUIRES: ascending clients, all of them mine().

@@ -1,6 +1,6 @@
 // Sums over the clients of several ranks have the bits that one process gives them; the ranks are threads
 // here.
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -87,11 +87,11 @@ RunContext<Real> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
 }
 
 template <class Real>
-class RankGroups : public ::testing::Test {};
+class RankCommunicators : public ::testing::Test {};
 using Reals = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(RankGroups, Reals);
+TYPED_TEST_SUITE(RankCommunicators, Reals);
 
-TYPED_TEST(RankGroups, GiveTheSumOfOneProcess) {
+TYPED_TEST(RankCommunicators, GiveTheSumOfOneProcess) {
   using Real = TypeParam;
   std::uint32_t seed = 0;
   for (const std::uint32_t n : {1u, 3u, 16u, 20u, 33u, 100u, 700u})
@@ -107,7 +107,7 @@ TYPED_TEST(RankGroups, GiveTheSumOfOneProcess) {
         for (const unsigned count : {1u, 2u, 3u, 4u})
           on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
             RunContext<Real> run_context = alone;
-            run_context.group = std::make_shared<RankGroup<Real>>(ranks, n);
+            run_context.communicator = std::make_shared<RankCommunicator<Real>>(ranks, n);
             run_context.ranges = [](std::size_t size, const auto& body) {
               for (std::size_t lo = 0; lo < size; lo += 777) body(lo, std::min(size, lo + 777));
             };
@@ -120,7 +120,7 @@ TYPED_TEST(RankGroups, GiveTheSumOfOneProcess) {
       }
 }
 
-TYPED_TEST(RankGroups, AddUpTreesOfNumbers) {
+TYPED_TEST(RankCommunicators, AddUpTreesOfNumbers) {
   using Real = TypeParam;
   for (const std::uint32_t n : {1u, 5u, 40u, 1000u})
     for (const std::size_t size : {2u, 600u}) {
@@ -138,23 +138,24 @@ TYPED_TEST(RankGroups, AddUpTreesOfNumbers) {
       const View<double> root = whole.sum();
       for (const unsigned count : {1u, 2u, 3u, 4u})
         on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
-          RankGroup<Real> group(ranks, n);
+          RankCommunicator<Real> communicator(ranks, n);
           TreeSum<double> tree;
-          tree.begin_part(size, group.mine(), n);
-          fill(tree, group.mine());
-          EXPECT_EQ(group.sum(tree), Vec<double>(root.begin(), root.end())) << n << ", " << count << " ranks";
+          tree.begin_part(size, communicator.mine(), n);
+          fill(tree, communicator.mine());
+          EXPECT_EQ(communicator.sum(tree), Vec<double>(root.begin(), root.end()))
+              << n << ", " << count << " ranks";
         });
     }
 }
 
-TYPED_TEST(RankGroups, GatherInTheOrderOfClients) {
+TYPED_TEST(RankCommunicators, GatherInTheOrderOfClients) {
   on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
-    RankGroup<TypeParam> group(ranks, 20);
+    RankCommunicator<TypeParam> communicator(ranks, 20);
     std::vector<double> mine;
-    for (ClientId i = group.mine().first; i < group.mine().end; ++i) mine.push_back(i);
+    for (ClientId i = communicator.mine().first; i < communicator.mine().end; ++i) mine.push_back(i);
     std::vector<double> expected(20);
     std::iota(expected.begin(), expected.end(), 0.0);
-    EXPECT_EQ(group.gather(mine), expected);
+    EXPECT_EQ(communicator.gather(mine), expected);
   });
 }
 
@@ -174,8 +175,8 @@ TEST(ClientsOfRanks, AreAllClientsOnceInSharesThatAreAboutEqual) {
 
 TEST(ClientsOfRanks, DivideNoLeafWhereThereAreManyClients) {
   on_ranks(3, [](std::shared_ptr<Ranks> ranks) {
-    EXPECT_TRUE(RankGroup<double>(ranks, 1000).has_whole_leaves());
-    EXPECT_FALSE(RankGroup<double>(ranks, 20).has_whole_leaves());
+    EXPECT_TRUE(RankCommunicator<double>(ranks, 1000).has_whole_leaves());
+    EXPECT_FALSE(RankCommunicator<double>(ranks, 20).has_whole_leaves());
   });
 }
 

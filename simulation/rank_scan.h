@@ -5,7 +5,7 @@
 #include <exception>
 #include <functional>
 
-#include "engine/smoothness/turns.h"
+#include "engine/smoothness/ordered_scan.h"
 #include "mpi/ranks.h"
 
 namespace gradwire {
@@ -22,6 +22,6 @@ void all_or_none(Ranks* ranks, const std::function<void()>& work);
 void none_has_failed(Ranks* ranks);
 
 // Of the clients of this rank; with its functions inside all_or_none().
-Turns turns_of(Ranks* ranks, std::uint32_t clients);
+OrderedScan ordered_scan_of(Ranks* ranks, std::uint32_t clients);
 
 }  // namespace gradwire

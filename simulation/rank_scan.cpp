@@ -1,4 +1,4 @@
-#include "simulation/rank_turns.h"
+#include "simulation/rank_scan.h"
 
 #include <cstddef>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "mpi/rank_group.h"
+#include "mpi/rank_communicator.h"
 
 namespace gradwire {
 namespace {
@@ -22,7 +22,7 @@ void tell(Ranks& ranks, bool failed, RankBytes& all) {
   ranks.all_gather({&mine, 1}, all);
 }
 
-void pass_on(Ranks& ranks, std::span<double> state, const std::function<void()>& work) {
+void run(Ranks& ranks, std::span<double> state, const std::function<void()>& work) {
   const unsigned rank = ranks.rank(), last = ranks.count() - 1;
   const std::span<std::byte> bytes = std::as_writable_bytes(state);
   std::exception_ptr mine;
@@ -91,17 +91,17 @@ void none_has_failed(Ranks* ranks) {
     if (all.of(r)[0] != std::byte{0}) throw FailedElsewhere();
 }
 
-Turns turns_of(Ranks* ranks, std::uint32_t clients) {
+OrderedScan ordered_scan_of(Ranks* ranks, std::uint32_t clients) {
   if (ranks == nullptr) return {};
   const ClientRange mine = clients_of_rank(clients, ranks->rank(), ranks->count());
-  Turns turns;
-  turns.first = mine.first;
-  turns.end = mine.end;
-  turns.clients = clients;
-  turns.pass_on = [ranks](std::span<double> state, const std::function<void()>& work) {
-    pass_on(*ranks, state, work);
+  OrderedScan scan;
+  scan.first = mine.first;
+  scan.end = mine.end;
+  scan.clients = clients;
+  scan.run = [ranks](std::span<double> state, const std::function<void()>& work) {
+    run(*ranks, state, work);
   };
-  return turns;
+  return scan;
 }
 
 }  // namespace gradwire

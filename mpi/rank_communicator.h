@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "algorithms/core/communicator.h"
 #include "algorithms/core/context.h"
-#include "algorithms/core/group.h"
 #include "algorithms/core/tree_sum.h"
 #include "mpi/ranks.h"
 
@@ -21,11 +21,11 @@ namespace gradwire {
 ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count);
 
 template <class Real>
-class RankGroup final : public Group<Real> {
+class RankCommunicator final : public Communicator<Real> {
  public:
-  using typename Group<Real>::Summand;
+  using typename Communicator<Real>::Summand;
 
-  RankGroup(std::shared_ptr<Ranks> ranks, std::uint32_t clients);
+  RankCommunicator(std::shared_ptr<Ranks> ranks, std::uint32_t clients);
 
   ClientRange mine() const override { return mine_; }
   void add(std::span<const Summand> summands, Real scale, const ForRanges& ranges, Vec<Real>& out) override;
