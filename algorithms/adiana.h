@@ -47,7 +47,7 @@ struct AdianaParams : ShiftParams {
     resolve_alpha(theory, assume);
     mu = need_convexity(mu, theory, "mu");
     assume.convexity("mu", *mu);
-    const Quality q = counted(theory);
+    const CompressorConstants q = counted(theory);
     const double omega = q.omega, ratio = q.A;  // ω/n
     if (!p) {
       const double root =
@@ -72,7 +72,7 @@ struct Adiana {
 
   struct Client : ShiftClient<Real> {
     using Base = ShiftClient<Real>;
-    Store<Real> s_i;
+    PayloadBuffer<Real> s_i;
 
     Client(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 

@@ -181,7 +181,7 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
            " compresses nothing that it sends and takes the compressor identity alone; for " +
            spec.compressor + " use dcgd, diana, marina or ef21");
   if (identity) return;
-  const Quality q = quality(compressor, d);
+  const CompressorConstants q = constants(compressor, d);
   if (traits.compressor_class == CompressorClass::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
   if (traits.compressor_class == CompressorClass::kContractive && !(q.alpha > 0))
     refuse(std::string(traits.name) + " needs a contractive compressor, and " + spec.compressor +
@@ -268,7 +268,7 @@ namespace {
 Theory with_compressor(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory) {
   Theory with = theory;
   with.compressor =
-      quality(compressor, compressed_dim(spec.name, theory.d), theory.n).weighted(theory.skew());
+      constants(compressor, compressed_dim(spec.name, theory.d), theory.n).weighted(theory.skew());
   with.batch = spec.batch;
   with.participation = spec.participation;
   return with;
@@ -278,7 +278,7 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
                              Warnings& warnings) {
   const Entry& e = find_entry(spec.name);
   check_class(e, spec, compressor, compressed_dim(spec.name, theory.d), warnings);
-  const Theory with_quality = with_compressor(spec, compressor, theory);
+  const Theory with_constants = with_compressor(spec, compressor, theory);
   if (e.step_is_theory(spec)) {
     const AlgorithmTraits& traits = e.info.traits;
     if (spec.participation < 1 && !traits.theory_knows_sampling)
@@ -296,7 +296,7 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
                          ": the theorem behind the step size assumes gradients along all paths; those along "
                          "algorithm.paths of them vary more");
   }
-  AlgorithmSpec resolved = e.resolve(spec, with_quality, warnings);
+  AlgorithmSpec resolved = e.resolve(spec, with_constants, warnings);
   resolved.compressor = to_spec(compressor);
   return resolved;
 }

@@ -92,7 +92,7 @@ struct CodedGd {
   struct Client {
     const RunContext<Real>& run_context;
     GradientCode code;
-    Store<Real> m_i;
+    PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>& s, const Params& p)
         : run_context(s), code(s.n, s.replication, p.is_exact(), s.seed) {}

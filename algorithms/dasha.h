@@ -47,7 +47,7 @@ struct DashaCoreParams {
   // 1/(L + √(scale A (2ω+1) (rest + L~²) + more))
   double step(const Theory& theory, double scale, double rest, double more) const {
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality q = counted_as(theory.compressor, (1 / *a - 1) / 2);
+    const CompressorConstants q = counted_as(theory.compressor, (1 / *a - 1) / 2);
     const double L_tilde = s.L_tilde();
     return 1 / (s.L + std::sqrt(scale * q.A * (2 * q.omega + 1) * (rest + L_tilde * L_tilde) + more));
   }
@@ -141,7 +141,7 @@ struct DashaClient {
   const RunContext<Real>& run_context;
   Real a;
   Vec<Real> h_i, g_i, h_next;  // h_next: the proposal h_i⁺
-  Store<Real> m_i;
+  PayloadBuffer<Real> m_i;
 
   DashaClient(const RunContext<Real>& s, const DashaCoreParams& p)
       : run_context(s), a(Real(*p.a)), g_i(s.d) {}

@@ -60,7 +60,7 @@ template <class Real>
 struct DcgdClient {
   const RunContext<Real>& run_context;
   GradientMessage<Real> message;
-  Store<Real> m_i;
+  PayloadBuffer<Real> m_i;
 
   DcgdClient(const RunContext<Real>& s, const auto& p) : run_context(s), message(gradient_params(p)) {}
   static void fields(auto&, auto&&) {}

@@ -38,10 +38,12 @@ struct ShiftParams {
     assume.at_most("alpha", *alpha, most, "1/(1 + omega)");
   }
   // The quality for theorems that have α = 1/(1+ω).
-  Quality counted(const Theory& theory) const { return counted_as(theory.compressor, 1 / *alpha - 1); }
+  CompressorConstants counted(const Theory& theory) const {
+    return counted_as(theory.compressor, 1 / *alpha - 1);
+  }
   // 1/(L + L~ √(2A (1+ω) (3+2ω))): with H = Σ w_i ‖h_i − ∇f_i(x)‖² and D = ‖x⁺ − x‖², E‖g − ∇f‖² ≤ A H and
   // E H⁺ ≤ (1 − α/2) H + (1 + 2/α) L~² D for α = 1/(1+ω), so that f + γ (A/α) H falls by (γ/2) ‖∇f‖² a round.
-  static double nonconvex_bound(const Smoothness& s, const Quality& q) {
+  static double nonconvex_bound(const Smoothness& s, const CompressorConstants& q) {
     return 1 / (s.L + s.L_tilde() * std::sqrt(2 * q.A * (1 + q.omega) * (3 + 2 * q.omega)));
   }
 };
@@ -66,7 +68,7 @@ struct DianaParams : ShiftParams {
     resolve_alpha(theory, Assumptions(traits.name, step_size, theory, warnings));
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality q = counted(theory);
+    const CompressorConstants q = counted(theory);
     step_size.resolve(
         s.convex ? 1 / (s.L_max() * (1 + 6 * theory.compressor.A))
                  : std::min(1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)), nonconvex_bound(s, q)));
@@ -80,7 +82,7 @@ struct DianaParams : ShiftParams {
               .shifts = 4 * theory.compressor.A / *alpha * gamma * gamma,
               .y = Lyapunov::Shifted::kToOptimum,
               .rate = std::max(1 - std::min(1.0, gamma * s.mu), 1 - *alpha / 2)};
-    const Quality q = counted(theory);
+    const CompressorConstants q = counted(theory);
     if (gamma > nonconvex_bound(s, q) * (1 + 1e-9))
       refuse_monitor("diana: where f is not strongly convex the theorem needs step_size = " +
                      number_text(nonconvex_bound(s, q)) + " or less");
@@ -94,7 +96,7 @@ struct ShiftClient {
   const RunContext<Real>& run_context;
   Real alpha;
   Vec<Real> h_i;
-  Store<Real> m_i;
+  PayloadBuffer<Real> m_i;
 
   ShiftClient(const RunContext<Real>& s, const ShiftParams& p)
       : run_context(s), alpha(Real(*p.alpha)), h_i(s.d) {}

@@ -44,7 +44,7 @@ struct Ef14 {
     const RunContext<Real>& run_context;
     Real gamma;
     Vec<Real> e_i, q_i;
-    Store<Real> sent;
+    PayloadBuffer<Real> sent;
 
     Client(const RunContext<Real>& s, const Params& p)
         : run_context(s), gamma(Real(*p.step_size.value)), e_i(s.d) {}

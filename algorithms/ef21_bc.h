@@ -38,7 +38,7 @@ struct Ef21BcParams : Ef21CoreParams {
     visit("compressor_down", self.compressor_down, "of what the server sends, contractive");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    const Quality down = resolve_contractive_down(compressor_down, theory);
+    const CompressorConstants down = resolve_contractive_down(compressor_down, theory);
     if (init.is("zero")) throw ConfigError("algorithm.init", "ef21_bc starts with gradient or compressed");
     resolve_step(theory, warnings, [&] {
       if (down.alpha == 1) return ef21_step(theory);
@@ -118,7 +118,7 @@ struct Ef21Bc {
     using Base::run_context, Base::t, Base::x, Base::g;  // g: here g~
     Compressor C_M;
     Vec<Real> g_before, g_sent;  // g as the clients have it, before and after the change that round t sends
-    Store<Real> b;
+    PayloadBuffer<Real> b;
     Scratch<Real> scratch;
 
     Server(const RunContext<Real>& s, const Params& p)

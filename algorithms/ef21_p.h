@@ -41,7 +41,7 @@ struct Ef21PParams {
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
-    const Quality down = resolve_contractive_down(compressor_down, theory);
+    const CompressorConstants down = resolve_contractive_down(compressor_down, theory);
     if (step_size.value) return;
     if (theory.compressor.omega > 0)
       throw ConfigError("algorithm.step_size",
@@ -59,7 +59,7 @@ struct Ef21P {
     const RunContext<Real>& run_context;
     Replica<Real> w;
     GradientMessage<Real> message;
-    Store<Real> m_i;
+    PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>& s, const Params& p) : run_context(s), message(p.gradient) {}
     static void fields(auto& self, auto&& visit) { Replica<Real>::fields(self.w, visit); }
@@ -83,7 +83,7 @@ struct Ef21P {
     Real gamma;
     Compressor C_M;
     Vec<Real> w_before, w;  // before and after the change that round t sends
-    Store<Real> change;
+    PayloadBuffer<Real> change;
     Scratch<Real> scratch;
 
     Server(const RunContext<Real>& s, const Params& p)

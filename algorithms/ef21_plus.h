@@ -49,7 +49,7 @@ struct Ef21Plus {
     const RunContext<Real>& run_context;
     bool first_whole;
     Vec<Real> g_i;
-    Store<Real> difference, plain;
+    PayloadBuffer<Real> difference, plain;
 
     Client(const RunContext<Real>& s, const Params& p)
         : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}

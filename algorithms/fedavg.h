@@ -51,7 +51,7 @@ struct LocalTrainer {
   LocalSteps local;
   LocalOptimizer optimizer;
   double mu;
-  Store<Real> delta;
+  PayloadBuffer<Real> delta;
 
   LocalTrainer(const RunContext<Real>& s, const LocalSteps& l, double proximal = 0)
       : run_context(s), local(l), optimizer(l.optimizer, s.d), mu(proximal) {}

@@ -102,7 +102,7 @@ struct FedNl {
     Real alpha;
     bool starts_whole, sends_l;
     Vec<Real> H_i, l_i;
-    Store<Real> grad, S_i;
+    PayloadBuffer<Real> grad, S_i;
     bool first = false;                  // the proposal is H_i^0 itself
     std::vector<std::uint32_t> support;  // work space
     std::uint32_t support_first = 0;
@@ -148,7 +148,7 @@ struct FedNl {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
           std::holds_alternative<RandK>(ctx.compressor) || std::holds_alternative<RandSeqK>(ctx.compressor);
-      const auto count = static_cast<std::size_t>(quality(ctx.compressor, D, run_context.n).zeta);
+      const auto count = static_cast<std::size_t>(constants(ctx.compressor, D, run_context.n).zeta);
       const auto sees = [&](Shape shape) {
         return oblivious && !sends_l && !first &&
                redraw_support(ctx.compressor, shape, count, dim, key, support, support_first);

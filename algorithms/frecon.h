@@ -52,7 +52,7 @@ struct Frecon {
 
   struct Client : ShiftClient<Real> {
     using Base = ShiftClient<Real>;
-    Store<Real> q_i;
+    PayloadBuffer<Real> q_i;
 
     Client(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 

@@ -155,7 +155,7 @@ struct Marina {
 
   struct Client {
     Vec<Real> grad_prev, grad;  // ∇f_i(x^{t−1}); the proposal ∇f_i(x^t)
-    Store<Real> q_i;
+    PayloadBuffer<Real> q_i;
 
     Client(const RunContext<Real>&, const Params&) {}
     static void fields(auto& self, auto&& visit) { visit(self.grad_prev); }

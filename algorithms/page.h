@@ -56,7 +56,7 @@ struct Page {
 
   struct Client {
     const RunContext<Real>& run_context;
-    Store<Real> m_i;
+    PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto&, auto&&) {}

@@ -59,7 +59,7 @@ struct PpMarina {
   struct Client {
     const RunContext<Real>& run_context;
     std::uint32_t r;
-    std::array<Store<Real>, kMaxParts> sent;
+    std::array<PayloadBuffer<Real>, kMaxParts> sent;
 
     Client(const RunContext<Real>& s, const Params& p) : run_context(s), r(p.r) {}
     static void fields(auto&, auto&&) {}
@@ -92,7 +92,7 @@ struct PpMarina {
 
    private:
     void compress_draw(const Vec<Real>& difference, std::uint32_t draw, std::uint32_t t,
-                       const ClientContext<Real>& ctx, Store<Real>& to) {
+                       const ClientContext<Real>& ctx, PayloadBuffer<Real>& to) {
       Vec<Real>& copy = ctx.scratch.vec(0, difference.size());
       copy = difference;
       compress(ctx.compressor, copy, ctx.draw_key(t, draw), ctx.scratch, to);

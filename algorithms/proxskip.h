@@ -66,7 +66,7 @@ struct ProxSkip {
     Vec<Real> h_i;
     Vec<Real> sent;      // x̂_i of the last used reply, until the mean has come
     Vec<Real> proposed;  // x̂_i
-    Store<Real> message;
+    PayloadBuffer<Real> message;
 
     Client(const RunContext<Real>& s, const Params& params)
         : run_context(s),

@@ -79,7 +79,7 @@ struct Scaffold {
     LocalOptimizer optimizer;
     bool gradient_at_x;
     Vec<Real> c_i;
-    Store<Real> dy, dc;
+    PayloadBuffer<Real> dy, dc;
 
     Client(const RunContext<Real>& s, const Params& p)
         : run_context(s),

@@ -44,7 +44,7 @@ struct VrDianaParams : ShiftParams {
     if (!p) p = 1 / m;
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    const Quality q = counted(theory);
+    const CompressorConstants q = counted(theory);
     const double L = theory.batch == 0 ? s.L : largest_sample_smoothness(s);
     const double step = 1 / (10 * L * std::sqrt(1 + q.A) * (1 + q.omega + std::pow(m, 2.0 / 3)));
     step_size.resolve(std::min(step, nonconvex_bound(s, q)));

@@ -48,7 +48,7 @@ struct VrMarina {
   struct Client {
     const RunContext<Real>& run_context;
     LastPoints<Real> points;
-    Store<Real> m_i;
+    PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto& self, auto&& visit) { LastPoints<Real>::fields(self.points, visit); }

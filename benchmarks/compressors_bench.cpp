@@ -46,7 +46,7 @@ void compressors_compress(Bench& bench) {
   const std::uint32_t calls = bench.size(5u, 1u);
   Vectors vectors(d);
   Scratch<float> scratch;
-  Store<float> store;
+  PayloadBuffer<float> buffer;
   Vec<float> v(d);
   std::vector<Body> bodies = {[&] {
     double seconds = 0;
@@ -60,8 +60,8 @@ void compressors_compress(Bench& bench) {
       for (std::uint32_t k = 0; k < calls; ++k) {
         v = vectors.source;
         const StreamKey key{1, k % kClients, 0, Purpose::kCompressor};
-        seconds += seconds_of([&] { compress(compressor, v, key, scratch, store); });
-        if (!store.view().values.empty()) bench.keep(store.view().values.back());
+        seconds += seconds_of([&] { compress(compressor, v, key, scratch, buffer); });
+        if (!buffer.view().values.empty()) bench.keep(buffer.view().values.back());
       }
       return seconds;
     });
@@ -83,7 +83,7 @@ void compressors_decode(Bench& bench) {
   const std::uint32_t calls = bench.size(20u, 1u);
   Vectors vectors(d);
   Scratch<float> scratch;
-  Store<float> sparse;
+  PayloadBuffer<float> sparse;
   Vec<float> v = vectors.source;
   compress(parse_compressor("topk:k=1%", d), v, kKey, scratch, sparse);
   const Payload<float> payload = sparse.view(), dense = Payload<float>::dense(vectors.source);
@@ -125,7 +125,7 @@ void compressors_add(Bench& bench) {
   const std::uint32_t calls = bench.size(10u, 1u);
   Vectors vectors(d);
   std::vector<float> sum(d);
-  std::vector<Store<float>> stores(std::size(kSpecs));
+  std::vector<PayloadBuffer<float>> buffers(std::size(kSpecs));
   std::vector<Body> bodies = {[&] {
     double seconds = 0;
     for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
@@ -135,10 +135,10 @@ void compressors_add(Bench& bench) {
   Scratch<float> scratch;
   for (std::size_t k = 0; k < std::size(kSpecs); ++k) {
     Vec<float> v = vectors.source;
-    compress(parse_compressor(kSpecs[k], d, kClients), v, kKey, scratch, stores[k]);
+    compress(parse_compressor(kSpecs[k], d, kClients), v, kKey, scratch, buffers[k]);
     bodies.push_back([&, k] {
       const double seconds = seconds_of([&] {
-        for (std::uint32_t call = 0; call < calls; ++call) add_decoded<float>(stores[k].view(), 0.5f, sum);
+        for (std::uint32_t call = 0; call < calls; ++call) add_decoded<float>(buffers[k].view(), 0.5f, sum);
       });
       bench.keep(sum[d / 2]);
       return seconds;

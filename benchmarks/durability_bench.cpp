@@ -125,7 +125,7 @@ class Arrived {
         journal_(disk_, Durability::kProcess) {
     Codec<double> codec(context_);
     Scratch<double> scratch;
-    Store<double> store;
+    PayloadBuffer<double> store;
     for (ClientId c = 0; c < clients; ++c) {
       Vec<double> v = normal_vector<double>(d, c + 1);
       Uplink<double> up;

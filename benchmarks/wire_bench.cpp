@@ -88,9 +88,9 @@ void zstd_rows(Bench& bench, const std::string& kind, const std::vector<Real>& g
   const std::size_t d = gradient.size();
   const Compressor compressor = parse_compressor(compressor_spec, d);
   Scratch<Real> scratch;
-  Store<Real> store;
+  PayloadBuffer<Real> buffer;
   Vec<Real> v = gradient;
-  const Uplink<Real> up = uplink_of(compress(compressor, v, kFirstKey, scratch, store));
+  const Uplink<Real> up = uplink_of(compress(compressor, v, kFirstKey, scratch, buffer));
   Line<Real> plain(context_for(compressor, d, ZstdMode::Kind::kOff));
   Line<Real> automatic(context_for(compressor, d, ZstdMode::Kind::kAuto));
   Line<Real> always(context_for(compressor, d, ZstdMode::Kind::kLevel));
@@ -127,9 +127,9 @@ void small_message_rows(Bench& bench) {
   const std::uint32_t calls = bench.size(20000u, 10u);
   const Compressor compressor = parse_compressor("topk:k=1", kDim);
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   Vec<double> v = normal_vector<double>(kDim, 5);
-  const Uplink<double> up = uplink_of(compress(compressor, v, kFirstKey, scratch, store));
+  const Uplink<double> up = uplink_of(compress(compressor, v, kFirstKey, scratch, buffer));
   Line<double> line(context_for(compressor, kDim, ZstdMode::Kind::kAuto));
   std::uint64_t counted = 0;
   const auto series = interleave(bench.repeats(15), {[&] { return line.encode_seconds(up, calls); },

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/field.h"
+#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -13,19 +13,22 @@ namespace gradwire {
 struct Bernoulli {
   static constexpr std::string_view name = "bernoulli";
   static constexpr std::string_view summary = "the whole vector with probability p, else an empty message";
-  static constexpr std::string_view quality_text = "unbiased, omega = 1/p - 1";
+  static constexpr std::string_view constants_text = "unbiased, omega = 1/p - 1";
   double p = 0.5;
   bool operator==(const Bernoulli&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("p", self.p, "probability to send", Rules{.low = 1e-30, .high = 1});  // 1/p must be a number
   }
 
-  Quality quality(std::size_t d) const { return Quality::of_unbiased(1 / p - 1, p * static_cast<double>(d)); }
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_unbiased(1 / p - 1, p * static_cast<double>(d));
+  }
   // The largest number of values of one payload.
   std::size_t most_values(std::size_t d) const { return d; }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+                                  PayloadBuffer<Real>& to) const {
     to.values().reserve(v.size());  // the first whole() swaps this buffer into v
     if (Stream(key).uniform() >= p) return to.nothing(static_cast<std::uint32_t>(v.size()));
     if (p < 1) {

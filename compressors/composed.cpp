@@ -18,7 +18,7 @@ template <class C>
 bool is(const Compressor& c) {
   return std::holds_alternative<C>(c);
 }
-bool is_composed(const Compressor& c) { return is<Over>(c) || is<Scaled>(c) || is<Induced>(c); }
+bool is_composed(const Compressor& c) { return is<Composed>(c) || is<Scaled>(c) || is<Induced>(c); }
 
 // The alpha of RankR refers to another norm than the alpha of the others.
 void refuse_rank_r(const std::vector<Compressor>& parts) {
@@ -38,13 +38,13 @@ std::size_t most_values(const Compressor& c, std::size_t d) {
     if constexpr (requires { simple.most_values(d); }) {
       return simple.most_values(d);
     } else {
-      return static_cast<std::size_t>(std::ceil(quality(c, d).zeta));
+      return static_cast<std::size_t>(std::ceil(constants(c, d).zeta));
     }
   });
 }
 
 double outer_omega(const std::vector<Compressor>& parts, std::size_t d) {
-  return quality(parts[0], std::max<std::size_t>(most_values(parts[1], d), 1)).omega;
+  return constants(parts[0], std::max<std::size_t>(most_values(parts[1], d), 1)).omega;
 }
 
 template <class Real>
@@ -67,11 +67,11 @@ bool rounds(const Compressor& c) {
 
 }  // namespace
 
-bool Over::operator==(const Over& other) const { return parts == other.parts; }
+bool Composed::operator==(const Composed& other) const { return parts == other.parts; }
 bool Scaled::operator==(const Scaled& other) const { return parts == other.parts; }
 bool Induced::operator==(const Induced& other) const { return parts == other.parts; }
 
-void Over::check(std::size_t, std::uint32_t) const {
+void Composed::check(std::size_t, std::uint32_t) const {
   refuse_rank_r(parts);
   const std::string outer = to_spec(parts[0]), inner = to_spec(parts[1]);
   if (!rounds(parts[0]) || is<Sign>(parts[0]))
@@ -80,11 +80,11 @@ void Over::check(std::size_t, std::uint32_t) const {
     refuse(outer + "(" + inner + "): what is inside must send entries of the vector, as topk or randk do");
 }
 
-Quality Over::joint(std::size_t d, std::uint32_t n) const {
-  const Quality inner = quality(parts[1], d, n);
+CompressorConstants Composed::joint(std::size_t d, std::uint32_t n) const {
+  const CompressorConstants inner = constants(parts[1], d, n);
   const double omega = outer_omega(parts, d);
-  if (!inner.unbiased) return Quality::of_contractive(inner.alpha / (1 + omega), inner.zeta);
-  Quality q = Quality::of_unbiased((1 + omega) * (1 + inner.omega) - 1, inner.zeta);
+  if (!inner.unbiased) return CompressorConstants::of_contractive(inner.alpha / (1 + omega), inner.zeta);
+  CompressorConstants q = CompressorConstants::of_unbiased((1 + omega) * (1 + inner.omega) - 1, inner.zeta);
   // The rounding is independent of all else: it adds omega mean ||C_i(a_i)||^2 / n.
   q.A = inner.A + omega * (1 + inner.omega) / n;
   q.B = inner.B;
@@ -92,8 +92,8 @@ Quality Over::joint(std::size_t d, std::uint32_t n) const {
 }
 
 template <class Real>
-const Payload<Real>& Over::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                      Store<Real>& to) const {
+const Payload<Real>& Composed::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+                                          PayloadBuffer<Real>& to) const {
   const std::size_t d = v.size();
   compress_finite(parts[1], v, key, scratch, to);
   if (to.view().values.empty()) return to.view();
@@ -101,25 +101,25 @@ const Payload<Real>& Over::operator()(Vec<Real>& v, const StreamKey& key, Scratc
   constexpr Real kMost = std::numeric_limits<Real>::max();
   for (Real& x : to.values()) x = std::clamp(x, -kMost, kMost);
   to.set_packing(round_values<Real>(parts[0], to.values(), later(key, kOuterDraw), scratch));
-  if (!quality(parts[1], d).unbiased) to.rescale(static_cast<Real>(1 / (1 + outer_omega(parts, d))));
+  if (!constants(parts[1], d).unbiased) to.rescale(static_cast<Real>(1 / (1 + outer_omega(parts, d))));
   return to.view();
 }
 
 void Scaled::check(std::size_t d, std::uint32_t n) const {
   refuse_rank_r(parts);
-  if (is<Scaled>(parts[0]) || (d > 0 && !quality(parts[0], d, n).unbiased))
+  if (is<Scaled>(parts[0]) || (d > 0 && !constants(parts[0], d, n).unbiased))
     refuse("scaled(" + to_spec(parts[0]) + "): what is scaled must be unbiased, as randk or natural are");
 }
 
-Quality Scaled::joint(std::size_t d, std::uint32_t n) const {
-  const Quality q = quality(parts[0], d, n);
-  return q.omega == 0 ? q : Quality::of_contractive(1 / (1 + q.omega), q.zeta);
+CompressorConstants Scaled::joint(std::size_t d, std::uint32_t n) const {
+  const CompressorConstants q = constants(parts[0], d, n);
+  return q.omega == 0 ? q : CompressorConstants::of_contractive(1 / (1 + q.omega), q.zeta);
 }
 
 template <class Real>
 const Payload<Real>& Scaled::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                        Store<Real>& to) const {
-  const double omega = quality(parts[0], v.size()).omega;
+                                        PayloadBuffer<Real>& to) const {
+  const double omega = constants(parts[0], v.size()).omega;
   compress_finite(parts[0], v, key, scratch, to);
   if (omega == 0) return to.view();
   const auto c = static_cast<Real>(1 / (1 + omega));
@@ -133,22 +133,23 @@ void Induced::check(std::size_t d, std::uint32_t n) const {
   if (chain_link(parts[0], 1) != nullptr || chain_link(parts[1], 1) != nullptr)
     refuse("induced(" + to_spec(parts[0]) + "," + to_spec(parts[1]) + "): an induced one inside of another");
   if (d == 0) return;
-  if (!(quality(parts[0], d, n).alpha > 0))
+  if (!(constants(parts[0], d, n).alpha > 0))
     refuse("induced(" + to_spec(parts[0]) + ",...): the first must be contractive, as topk is");
-  if (!quality(parts[1], d, n).unbiased)
+  if (!constants(parts[1], d, n).unbiased)
     refuse("induced(...," + to_spec(parts[1]) + "): the second must be unbiased, as randk is");
 }
 
-Quality Induced::joint(std::size_t d, std::uint32_t n) const {
-  const Quality first = quality(parts[0], d, n), second = quality(parts[1], d, n);
-  Quality q = Quality::of_unbiased(second.omega * (1 - first.alpha), first.zeta + second.zeta);
+CompressorConstants Induced::joint(std::size_t d, std::uint32_t n) const {
+  const CompressorConstants first = constants(parts[0], d, n), second = constants(parts[1], d, n);
+  CompressorConstants q =
+      CompressorConstants::of_unbiased(second.omega * (1 - first.alpha), first.zeta + second.zeta);
   q.A = second.A * (1 - first.alpha);
   return q;
 }
 
 template <class Real>
 const Payload<Real>& Induced::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                         Store<Real>& to) const {
+                                         PayloadBuffer<Real>& to) const {
   Vec<Real>& rest = scratch.vec(kCompressorVec, v.size());
   std::copy(v.begin(), v.end(), rest.begin());
   add_decoded<Real>(compress_finite(parts[0], v, key, scratch, to), Real(-1), rest);
@@ -156,11 +157,11 @@ const Payload<Real>& Induced::operator()(Vec<Real>& v, const StreamKey& key, Scr
   return to.chain();
 }
 
-#define GRADWIRE_INSTANTIATE(C, Real)                                                                     \
-  template const Payload<Real>& C::operator()(Vec<Real>&, const StreamKey&, Scratch<Real>&, Store<Real>&) \
-      const;
-GRADWIRE_INSTANTIATE(Over, float)
-GRADWIRE_INSTANTIATE(Over, double)
+#define GRADWIRE_INSTANTIATE(C, Real)                                                       \
+  template const Payload<Real>& C::operator()(Vec<Real>&, const StreamKey&, Scratch<Real>&, \
+                                              PayloadBuffer<Real>&) const;
+GRADWIRE_INSTANTIATE(Composed, float)
+GRADWIRE_INSTANTIATE(Composed, double)
 GRADWIRE_INSTANTIATE(Scaled, float)
 GRADWIRE_INSTANTIATE(Scaled, double)
 GRADWIRE_INSTANTIATE(Induced, float)

@@ -159,7 +159,7 @@ Compressor parse(std::string_view spec, const Run& run, int depth) {
   };
   if (head == Scaled::name) return made(Scaled{});
   if (head == Induced::name) return made(Induced{});
-  return made(Over{});
+  return made(Composed{});
 }
 
 template <class C>
@@ -177,7 +177,7 @@ std::string to_spec(const Compressor& compressor) {
   return compressor.visit([]<class C>(const C& c) {
     if constexpr (requires { c.parts; }) {
       // OUTER(INNER) has its name in its first part.
-      const bool over = std::is_same_v<C, Over>;
+      const bool over = std::is_same_v<C, Composed>;
       std::string text = over ? to_spec(c.parts[0]) : std::string(C::name);
       for (std::size_t j = over ? 1 : 0; j < c.parts.size(); ++j)
         text += (text.back() == '(' || j == (over ? 1 : 0) ? "(" : ",") + to_spec(c.parts[j]);
@@ -190,20 +190,20 @@ std::string to_spec(const Compressor& compressor) {
   });
 }
 
-Quality quality(const Compressor& compressor, std::size_t d, std::uint32_t n) {
+CompressorConstants constants(const Compressor& compressor, std::size_t d, std::uint32_t n) {
   return compressor.visit([d, n](const auto& c) {
     require_resolved(c, d);
     if constexpr (requires { c.joint(d, n); }) {
       return c.joint(d, n);
     } else {
-      return c.quality(d).independent(n);
+      return c.constants(d).independent(n);
     }
   });
 }
 
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
-                              Scratch<Real>& scratch, Store<Real>& to) {
+                              Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   // Rounding would turn a nan into a number, and a sparse compressor would leave it out: nobody would notice
   // the nan.
   return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
@@ -211,7 +211,7 @@ const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const 
 
 template <class Real>
 const Payload<Real>& compress_finite(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
-                                     Scratch<Real>& scratch, Store<Real>& to) {
+                                     Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   return compressor.visit([&](const auto& c) -> const Payload<Real>& {
     require_resolved(c, v.size());
     return c(v, key, scratch, to);
@@ -233,7 +233,7 @@ bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count
     } else if constexpr (requires { c.redraw(shape, count, dim, key, indices, first, memo); }) {
       return count <= dim && c.redraw(shape, count, dim, key, indices, first, memo);
     } else if constexpr (requires { c.parts; }) {
-      const Compressor& support = c.parts[std::is_same_v<C, Over> ? 1 : 0];
+      const Compressor& support = c.parts[std::is_same_v<C, Composed> ? 1 : 0];
       return redraw_support(support, shape, count, dim, key, indices, first, memo);
     } else {
       return false;
@@ -253,24 +253,24 @@ std::vector<CompressorHelp> compressor_help() {
     const std::string spec = simple_spec(c);
     const std::size_t colon = spec.find(':');
     help.push_back({std::string(C::name), colon == std::string::npos ? "" : spec.substr(colon + 1),
-                    std::string(C::summary), std::string(C::quality_text)});
+                    std::string(C::summary), std::string(C::constants_text)});
   });
   const auto composed = [&]<class C>(C, const char* spelled) {
-    help.push_back({spelled, "", std::string(C::summary), std::string(C::quality_text), true});
+    help.push_back({spelled, "", std::string(C::summary), std::string(C::constants_text), true});
   };
-  composed(Over{}, "OUTER(INNER)");
+  composed(Composed{}, "OUTER(INNER)");
   composed(Scaled{}, "scaled(C)");
   composed(Induced{}, "induced(C1,C2)");
   return help;
 }
 
 template const Payload<float>& compress_finite(const Compressor&, Vec<float>&, const StreamKey&,
-                                               Scratch<float>&, Store<float>&);
+                                               Scratch<float>&, PayloadBuffer<float>&);
 template const Payload<double>& compress_finite(const Compressor&, Vec<double>&, const StreamKey&,
-                                                Scratch<double>&, Store<double>&);
+                                                Scratch<double>&, PayloadBuffer<double>&);
 template const Payload<float>& compress(const Compressor&, Vec<float>&, const StreamKey&, Scratch<float>&,
-                                        Store<float>&);
+                                        PayloadBuffer<float>&);
 template const Payload<double>& compress(const Compressor&, Vec<double>&, const StreamKey&, Scratch<double>&,
-                                         Store<double>&);
+                                         PayloadBuffer<double>&);
 
 }  // namespace gradwire

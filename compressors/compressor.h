@@ -1,6 +1,6 @@
 // A compressor turns a vector into a payload. Both ends must know all compressors, so they are values in one
 // variant. To add one: write a header with a struct like those included here, and add its name to the list
-// below. A compressor of a program outside this tree needs no name: user_compressor.h.
+// below. A compressor of a program outside this tree needs no name: custom_compressor.h.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,13 @@
 
 #include "compressors/bernoulli.h"
 #include "compressors/composed.h"
+#include "compressors/compressor_constants.h"
+#include "compressors/custom_compressor.h"
 #include "compressors/dithering.h"
 #include "compressors/identity.h"
 #include "compressors/natural.h"
 #include "compressors/payload.h"
 #include "compressors/permk.h"
-#include "compressors/quality.h"
 #include "compressors/randk.h"
 #include "compressors/randseqk.h"
 #include "compressors/rankk.h"
@@ -27,18 +28,17 @@
 #include "compressors/sign.h"
 #include "compressors/topk.h"
 #include "compressors/toplek.h"
-#include "compressors/user_compressor.h"
 
 namespace gradwire {
 
 template <class... C>
 struct CompressorList {
-  using Variant = std::variant<C..., Over, Scaled, Induced, UserMade>;
+  using Variant = std::variant<C..., Composed, Scaled, Induced, CustomCompressor>;
 };
 using SimpleCompressors = CompressorList<Identity, TopK, TopLEK, RandK, RandSeqK, PermK, Bernoulli, Natural,
                                          NaturalDithering, Qsgd, TernGrad, Sign, RankK, RankR>;
 
-// One of them, one made of others (composed.h), or a user's own (user_compressor.h).
+// One of them, one made of others (composed.h), or a user's own (custom_compressor.h).
 class Compressor : public SimpleCompressors::Variant {
  public:
   using Variant = SimpleCompressors::Variant;
@@ -66,14 +66,14 @@ Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t 
 std::string to_spec(const Compressor& c);
 
 // omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n clients.
-Quality quality(const Compressor& c, std::size_t d, std::uint32_t n = 1);
+CompressorConstants constants(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
 // Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
 // same size), a sparse one gathers. If an entry is not finite, the payload is the whole v, so that nobody
 // overlooks the entry.
 template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                              Store<Real>& to);
+                              PayloadBuffer<Real>& to);
 
 // The compressor that makes the payload (link 0) or its `next` (link 1); null: c makes no such payload.
 const Compressor* chain_link(const Compressor& c, std::size_t link);
@@ -88,7 +88,7 @@ bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::ui
                     const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first);
 
 struct CompressorHelp {
-  std::string name, parameters, summary, quality;
+  std::string name, parameters, summary, constants;
   bool composed = false;  // name is how it is spelled around others
 };
 std::vector<CompressorHelp> compressor_help();

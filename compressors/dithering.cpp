@@ -58,12 +58,12 @@ double root(std::size_t d, double p) { return std::pow(static_cast<double>(d), 1
 
 }  // namespace
 
-Quality Qsgd::quality(std::size_t dim) const {
+CompressorConstants Qsgd::constants(std::size_t dim) const {
   const double d = static_cast<double>(dim), q = p.p >= 2 ? std::sqrt(d) : root(dim, p.p), levels = s;
   // ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2 in the proof for p = 2.
   double omega = std::min(q * q / (levels * levels), q / levels);
   if (s == 1) omega = std::isinf(p.p) ? (q - 1) / 2 : q - 1;
-  return Quality::of_unbiased(omega, d);
+  return CompressorConstants::of_unbiased(omega, d);
 }
 
 template <class Real>
@@ -71,9 +71,9 @@ Packed<Real> Qsgd::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&
   return dither(v, s, p.p, key);
 }
 
-Quality TernGrad::quality(std::size_t dim) const {
+CompressorConstants TernGrad::constants(std::size_t dim) const {
   const double d = static_cast<double>(dim);
-  return Quality::of_unbiased((std::sqrt(d) - 1) / 2, d);
+  return CompressorConstants::of_unbiased((std::sqrt(d) - 1) / 2, d);
 }
 
 template <class Real>
@@ -81,9 +81,9 @@ Packed<Real> TernGrad::round(std::span<Real> v, const StreamKey& key, Scratch<Re
   return dither(v, 1, std::numeric_limits<double>::infinity(), key);
 }
 
-Quality NaturalDithering::quality(std::size_t dim) const {
+CompressorConstants NaturalDithering::constants(std::size_t dim) const {
   const double lowest = root(dim, p.p) * std::ldexp(1.0, 1 - static_cast<int>(s));
-  return Quality::of_unbiased(0.125 + lowest * std::min(1.0, lowest), static_cast<double>(dim));
+  return CompressorConstants::of_unbiased(0.125 + lowest * std::min(1.0, lowest), static_cast<double>(dim));
 }
 
 template <class Real>

@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 #include "compressors/rounding.h"
 
 namespace gradwire {
@@ -17,7 +17,7 @@ struct Qsgd {
   static constexpr std::string_view name = "qsgd";
   static constexpr std::string_view summary =
       "random dithering: every entry to one of s levels of ||x||_p and its sign";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "unbiased, omega = min(q^2/s^2, q/s), q = d^(1/min(p,2)); s = 1: q - 1; p = inf, s = 1: (sqrt(d) - "
       "1)/2";
   std::uint32_t s = 4;
@@ -28,13 +28,13 @@ struct Qsgd {
     visit("p", self.p, "of the norm");
   }
 
-  Quality quality(std::size_t d) const;
+  CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
   Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
 };
@@ -43,17 +43,17 @@ struct Qsgd {
 struct TernGrad {
   static constexpr std::string_view name = "terngrad";
   static constexpr std::string_view summary = "every entry to 0 or the largest absolute value and its sign";
-  static constexpr std::string_view quality_text = "unbiased, omega = (sqrt(d) - 1)/2";
+  static constexpr std::string_view constants_text = "unbiased, omega = (sqrt(d) - 1)/2";
   bool operator==(const TernGrad&) const = default;
   static void fields(auto&, auto&&) {}
 
-  Quality quality(std::size_t d) const;
+  CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
   Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
 };
@@ -64,7 +64,7 @@ struct NaturalDithering {
   static constexpr std::string_view name = "natural_dithering";
   static constexpr std::string_view summary =
       "every entry to one of s halvings of ||x||_p (or 0) and its sign";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "unbiased, omega = 1/8 + q t min(1, q t), t = 2^(1-s), q = d^(1/min(p,2))";
   static constexpr std::uint32_t kMostLevels = 100;  // 2^(1-s) is a normal float
   std::uint32_t s = 8;
@@ -75,13 +75,13 @@ struct NaturalDithering {
     visit("p", self.p, "of the norm");
   }
 
-  Quality quality(std::size_t d) const;
+  CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
   Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
 };

@@ -6,7 +6,7 @@ namespace gradwire {
 
 // Fills to.values() with scale * v at to.indices() and publishes the sparse payload.
 template <class Real>
-const Payload<Real>& gather(View<Real> v, Real scale, Store<Real>& to) {
+const Payload<Real>& gather(View<Real> v, Real scale, PayloadBuffer<Real>& to) {
   const std::vector<std::uint32_t>& indices = to.indices();
   Vec<Real>& values = to.values();
   values.resize(indices.size());
@@ -14,7 +14,7 @@ const Payload<Real>& gather(View<Real> v, Real scale, Store<Real>& to) {
   return to.sparse(static_cast<std::uint32_t>(v.size()));
 }
 template <class Real>
-const Payload<Real>& gather(const Vec<Real>& v, Real scale, Store<Real>& to) {
+const Payload<Real>& gather(const Vec<Real>& v, Real scale, PayloadBuffer<Real>& to) {
   return gather(View<Real>(v), scale, to);
 }
 

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -11,14 +11,17 @@ namespace gradwire {
 struct Identity {
   static constexpr std::string_view name = "identity";
   static constexpr std::string_view summary = "sends the vector as it is";
-  static constexpr std::string_view quality_text = "omega = 0, alpha = 1";
+  static constexpr std::string_view constants_text = "omega = 0, alpha = 1";
   bool operator==(const Identity&) const = default;
   static void fields(auto&, auto&&) {}
 
-  Quality quality(std::size_t d) const { return Quality::of_contractive(1, static_cast<double>(d)); }
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_contractive(1, static_cast<double>(d));
+  }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>&, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>&,
+                                  PayloadBuffer<Real>& to) const {
     return to.whole(v);
   }
 };

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 #include "compressors/rounding.h"
 
 namespace gradwire {
@@ -14,17 +14,19 @@ namespace gradwire {
 struct Natural {
   static constexpr std::string_view name = "natural";
   static constexpr std::string_view summary = "every entry rounded to a power of two: sign and exponent";
-  static constexpr std::string_view quality_text = "unbiased, omega = 1/8";
+  static constexpr std::string_view constants_text = "unbiased, omega = 1/8";
   bool operator==(const Natural&) const = default;
   static void fields(auto&, auto&&) {}
 
-  Quality quality(std::size_t d) const { return Quality::of_unbiased(0.125, static_cast<double>(d)); }
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_unbiased(0.125, static_cast<double>(d));
+  }
 
   template <class Real>
   Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const;
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
 };

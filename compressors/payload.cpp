@@ -151,14 +151,14 @@ void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t 
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::whole(Vec<Real>& v) {
+const Payload<Real>& PayloadBuffer<Real>::whole(Vec<Real>& v) {
   values_.swap(v);
   v.resize(values_.size());
   return view_ = Payload<Real>::dense(values_);
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::sparse(std::uint32_t dim) {
+const Payload<Real>& PayloadBuffer<Real>::sparse(std::uint32_t dim) {
   view_ = {};
   view_.shape = Shape::kSparse;
   view_.dim = dim;
@@ -168,7 +168,7 @@ const Payload<Real>& Store<Real>::sparse(std::uint32_t dim) {
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::range(std::uint32_t dim, std::uint32_t first) {
+const Payload<Real>& PayloadBuffer<Real>::range(std::uint32_t dim, std::uint32_t first) {
   view_ = {};
   view_.shape = Shape::kRange;
   view_.dim = dim;
@@ -178,7 +178,7 @@ const Payload<Real>& Store<Real>::range(std::uint32_t dim, std::uint32_t first) 
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::low_rank(std::uint32_t dim, std::uint32_t rows) {
+const Payload<Real>& PayloadBuffer<Real>::low_rank(std::uint32_t dim, std::uint32_t rows) {
   view_ = {};
   view_.shape = Shape::kLowRank;
   view_.dim = dim;
@@ -188,7 +188,7 @@ const Payload<Real>& Store<Real>::low_rank(std::uint32_t dim, std::uint32_t rows
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::symmetric(std::uint32_t dim) {
+const Payload<Real>& PayloadBuffer<Real>::symmetric(std::uint32_t dim) {
   view_ = {};
   view_.shape = Shape::kSymmetric;
   view_.dim = dim;
@@ -197,7 +197,7 @@ const Payload<Real>& Store<Real>::symmetric(std::uint32_t dim) {
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::nothing(std::uint32_t dim) {
+const Payload<Real>& PayloadBuffer<Real>::nothing(std::uint32_t dim) {
   values_.clear();
   view_ = {};
   view_.dim = dim;
@@ -205,7 +205,7 @@ const Payload<Real>& Store<Real>::nothing(std::uint32_t dim) {
 }
 
 template <class Real>
-void Store<Real>::rescale(Real c) {
+void PayloadBuffer<Real>::rescale(Real c) {
   const Real old = view_.unit;
   switch (view_.packing) {
     case Packing::kPlain: {
@@ -233,13 +233,13 @@ void Store<Real>::rescale(Real c) {
 }
 
 template <class Real>
-Store<Real>& Store<Real>::second() {
-  if (second_ == nullptr) second_ = std::make_unique<Store>();
+PayloadBuffer<Real>& PayloadBuffer<Real>::second() {
+  if (second_ == nullptr) second_ = std::make_unique<PayloadBuffer>();
   return *second_;
 }
 
 template <class Real>
-const Payload<Real>& Store<Real>::chain() {
+const Payload<Real>& PayloadBuffer<Real>::chain() {
   view_.next = &second().view_;
   return view_;
 }
@@ -252,7 +252,7 @@ template void add_link(const Payload<float>&, float, Out<float>, std::size_t, st
 template void add_link(const Payload<double>&, double, Out<double>, std::size_t, std::size_t);
 template void add_decoded(const Payload<float>&, float, Out<float>, std::size_t, std::size_t);
 template void add_decoded(const Payload<double>&, double, Out<double>, std::size_t, std::size_t);
-template class Store<float>;
-template class Store<double>;
+template class PayloadBuffer<float>;
+template class PayloadBuffer<double>;
 
 }  // namespace gradwire

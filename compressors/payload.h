@@ -156,13 +156,13 @@ class Scratch {
 
 // Owns one message part that a half has proposed.
 template <class Real>
-class Store {
+class PayloadBuffer {
  public:
-  Store() = default;
-  Store(const Store&) = delete;  // the view would point into the other one
-  Store& operator=(const Store&) = delete;
-  Store(Store&&) = default;
-  Store& operator=(Store&&) = default;
+  PayloadBuffer() = default;
+  PayloadBuffer(const PayloadBuffer&) = delete;  // the view would point into the other one
+  PayloadBuffer& operator=(const PayloadBuffer&) = delete;
+  PayloadBuffer(PayloadBuffer&&) = default;
+  PayloadBuffer& operator=(PayloadBuffer&&) = default;
 
   // Takes the buffer of v and leaves its own old one, with the size of v: no copy, no allocation after
   // warm-up.
@@ -189,7 +189,7 @@ class Store {
   // Multiplies the published payload by c, within its packing.
   void rescale(Real c);
   // The store for the second summand; chain() publishes that summand as `next`.
-  Store& second();
+  PayloadBuffer& second();
   const Payload<Real>& chain();
   void clear() { view_ = {}; }
   const Payload<Real>& view() const { return view_; }
@@ -200,7 +200,7 @@ class Store {
   Payload<Real> view_;
   // These keep their addresses when this object is moved.
   std::unique_ptr<StreamKey> key_;
-  std::unique_ptr<Store> second_;
+  std::unique_ptr<PayloadBuffer> second_;
 };
 
 }  // namespace gradwire

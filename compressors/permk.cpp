@@ -69,14 +69,14 @@ std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n,
   return std::span(memo.indices).subspan(memo.begin[i], memo.begin[i + 1] - memo.begin[i]);
 }
 
-Quality PermK::quality(std::size_t dim) const {
+CompressorConstants PermK::constants(std::size_t dim) const {
   const double d = static_cast<double>(dim), clients = n.count;
   if (clients <= d) {
-    Quality q = Quality::of_unbiased(clients - 1, d / clients);
+    CompressorConstants q = CompressorConstants::of_unbiased(clients - 1, d / clients);
     q.A = q.B = n.count == 1 ? 0 : 1;
     return q;
   }
-  Quality q = Quality::of_unbiased(d - 1, 1);
+  CompressorConstants q = CompressorConstants::of_unbiased(d - 1, 1);
   // s: the probability that two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean
   // ||a_i||^2 + d s ||mean a_i||^2, and for n = q d both constants are (d-1)/(n-1).
   const double share = static_cast<double>(n.count / dim), extra = static_cast<double>(n.count % dim);
@@ -88,7 +88,7 @@ Quality PermK::quality(std::size_t dim) const {
 
 template <class Real>
 const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                       Store<Real>& to) const {
+                                       PayloadBuffer<Real>& to) const {
   const auto d = static_cast<std::uint32_t>(v.size());
   const auto block = draw_block(key, n.count, d, scratch.blocks);
   const std::size_t most = std::size_t{d} / n.count + 1;  // a later round may draw one more
@@ -114,8 +114,8 @@ bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const Stre
 }
 
 template const Payload<float>& PermK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                 Store<float>&) const;
+                                                 PayloadBuffer<float>&) const;
 template const Payload<double>& PermK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                  Store<double>&) const;
+                                                  PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

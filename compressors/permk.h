@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -22,14 +22,14 @@ struct PermK {
   static constexpr std::string_view name = "permk";
   static constexpr std::string_view summary =
       "the clients share out the coordinates by one random permutation a round; the receiver redraws it";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "unbiased, omega = n - 1, A = B = 1; n > d: omega = d - 1, A = B = (d-1)/(n-1) (n a multiple of d)";
   Clients n;
   bool operator==(const PermK&) const = default;
   static void fields(auto& self, auto&& visit) { visit("n", self.n, "clients"); }
 
-  Quality quality(std::size_t d) const;
-  Quality joint(std::size_t d, std::uint32_t) const { return quality(d); }
+  CompressorConstants constants(std::size_t d) const;
+  CompressorConstants joint(std::size_t d, std::uint32_t) const { return constants(d); }
   // Of the coordinates that are sent.
   template <class Real>
   Real factor(std::size_t d) const {
@@ -38,7 +38,7 @@ struct PermK {
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo) const;
 };

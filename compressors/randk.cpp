@@ -10,9 +10,10 @@
 
 namespace gradwire {
 
-Quality RandK::quality(std::size_t d) const {
+CompressorConstants RandK::constants(std::size_t d) const {
   const double ratio = static_cast<double>(d) / k.count;
-  return scaled ? Quality::of_unbiased(ratio - 1, k.count) : Quality::of_contractive(1 / ratio, k.count);
+  return scaled ? CompressorConstants::of_unbiased(ratio - 1, k.count)
+                : CompressorConstants::of_contractive(1 / ratio, k.count);
 }
 
 namespace {
@@ -76,7 +77,7 @@ void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::ve
 
 template <class Real>
 const Payload<Real>& RandK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
-                                       Store<Real>& to) const {
+                                       PayloadBuffer<Real>& to) const {
   draw_subset(key, k.count, static_cast<std::uint32_t>(v.size()), to.indices());
   gather<Real>(v, factor<Real>(v.size()), to);
   to.set_seeded(key);
@@ -91,8 +92,8 @@ bool RandK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const Stre
 }
 
 template const Payload<float>& RandK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                 Store<float>&) const;
+                                                 PayloadBuffer<float>&) const;
 template const Payload<double>& RandK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                  Store<double>&) const;
+                                                  PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

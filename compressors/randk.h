@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -15,7 +15,7 @@ namespace gradwire {
 struct RandK {
   static constexpr std::string_view name = "randk";
   static constexpr std::string_view summary = "k random entries; the receiver redraws which";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "unbiased, omega = d/k - 1; scaled=false: contractive, alpha = k/d";
   Count k;
   bool scaled = true;
@@ -25,7 +25,7 @@ struct RandK {
     visit("scaled", self.scaled, "unbiased: the values times d/k");
   }
 
-  Quality quality(std::size_t d) const;
+  CompressorConstants constants(std::size_t d) const;
   // Of the coordinates that are sent.
   template <class Real>
   Real factor(std::size_t d) const {
@@ -34,7 +34,7 @@ struct RandK {
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first) const;
 };

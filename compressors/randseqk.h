@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -17,7 +17,7 @@ struct RandSeqK {
   static constexpr std::string_view name = "randseqk";
   static constexpr std::string_view summary =
       "k cyclic neighbours from a random start; the receiver redraws it";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "unbiased, omega = d/k - 1; scaled=false: contractive, alpha = k/d";
   Count k;
   bool scaled = true;
@@ -27,9 +27,10 @@ struct RandSeqK {
     visit("scaled", self.scaled, "unbiased: the values times d/k");
   }
 
-  Quality quality(std::size_t d) const {
+  CompressorConstants constants(std::size_t d) const {
     const double ratio = static_cast<double>(d) / k.count;
-    return scaled ? Quality::of_unbiased(ratio - 1, k.count) : Quality::of_contractive(1 / ratio, k.count);
+    return scaled ? CompressorConstants::of_unbiased(ratio - 1, k.count)
+                  : CompressorConstants::of_contractive(1 / ratio, k.count);
   }
   // Of the coordinates that are sent.
   template <class Real>
@@ -39,7 +40,8 @@ struct RandSeqK {
   static std::uint32_t draw_first(const StreamKey& key, std::uint32_t d) { return Stream(key).below(d); }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+                                  PayloadBuffer<Real>& to) const {
     const auto d = static_cast<std::uint32_t>(v.size());
     const std::uint32_t first = draw_first(key, d);
     const Real scale = factor<Real>(d);

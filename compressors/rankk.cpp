@@ -80,7 +80,7 @@ void project(const Side<Real>& x, const double* basis, std::size_t rank, double*
 
 template <class Real>
 const Payload<Real>& RankK::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
-                                       Store<Real>& to) const {
+                                       PayloadBuffer<Real>& to) const {
   const std::size_t m = rows.count, cols = v.size() / m, rank = k;
   const Real largest = largest_magnitude<Real>(v);
   const int exponent = largest == 0 ? 0 : std::clamp(std::ilogb(static_cast<double>(largest)), -1000, 1000);
@@ -112,8 +112,8 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const StreamKey&, Scratch<R
 }
 
 template const Payload<float>& RankK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                 Store<float>&) const;
+                                                 PayloadBuffer<float>&) const;
 template const Payload<double>& RankK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                  Store<double>&) const;
+                                                  PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

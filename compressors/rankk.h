@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -17,7 +17,7 @@ struct RankK {
   static constexpr std::string_view name = "rankk";
   static constexpr std::string_view summary =
       "truncated singular value decomposition of the vector as a matrix of rows x d/rows";
-  static constexpr std::string_view quality_text = "contractive, alpha = k/min(rows, d/rows)";
+  static constexpr std::string_view constants_text = "contractive, alpha = k/min(rows, d/rows)";
   static constexpr std::string_view unfit = "k is larger than a side of the matrix";
   std::uint32_t k = 1;
   Rows rows;
@@ -27,9 +27,9 @@ struct RankK {
     visit("rows", self.rows, "of the matrix");
   }
 
-  Quality quality(std::size_t d) const {
+  CompressorConstants constants(std::size_t d) const {
     const double m = static_cast<double>(rows.count), cols = static_cast<double>(d) / m;
-    return Quality::of_contractive(k / std::min(m, cols), k * (m + cols));
+    return CompressorConstants::of_contractive(k / std::min(m, cols), k * (m + cols));
   }
   // kMaxDim stands for a dimension that is not known yet.
   bool resolved(std::size_t d) const {
@@ -39,7 +39,7 @@ struct RankK {
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
 };
 
 }  // namespace gradwire

@@ -10,7 +10,7 @@ namespace gradwire {
 
 template <class Real>
 const Payload<Real>& RankR::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
-                                       Store<Real>& to) const {
+                                       PayloadBuffer<Real>& to) const {
   const std::size_t m = triangle_side(v.size()), rank = r;
   const Real largest = largest_magnitude<Real>(v);
   int exponent = largest == 0 ? 0 : std::clamp(std::ilogb(static_cast<double>(largest)), -1000, 1000);
@@ -38,8 +38,8 @@ const Payload<Real>& RankR::operator()(Vec<Real>& v, const StreamKey&, Scratch<R
 }
 
 template const Payload<float>& RankR::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                 Store<float>&) const;
+                                                 PayloadBuffer<float>&) const;
 template const Payload<double>& RankR::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                  Store<double>&) const;
+                                                  PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -19,24 +19,24 @@ struct RankR {
   static constexpr std::string_view name = "rankr";
   static constexpr std::string_view summary =
       "fednl: the r largest eigenvalues and their vectors of the m x m matrix whose triangle is compressed";
-  static constexpr std::string_view quality_text = "contractive in the Frobenius norm, alpha = r/m";
+  static constexpr std::string_view constants_text = "contractive in the Frobenius norm, alpha = r/m";
   static constexpr std::string_view unfit =
       "r is larger than the side of the matrix, or the vector is not the triangle of one, as in fednl";
   std::uint32_t r = 1;
   bool operator==(const RankR&) const = default;
   static void fields(auto& self, auto&& visit) { visit("r", self.r, "rank", Rules{.low = 1}); }
 
-  Quality quality(std::size_t d) const {
+  CompressorConstants constants(std::size_t d) const {
     // An approximation while d is not known yet.
     const double m = d == kMaxDim ? std::sqrt(2.0 * kMaxDim) : triangle_side(d);
-    return Quality::of_contractive(std::min(1.0, r / m), r * (m + 1));
+    return CompressorConstants::of_contractive(std::min(1.0, r / m), r * (m + 1));
   }
   // kMaxDim stands for a dimension that is not known yet.
   bool resolved(std::size_t d) const { return d == kMaxDim || r <= triangle_side(d); }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
 };
 
 }  // namespace gradwire

@@ -17,7 +17,7 @@ namespace gradwire {
 
 template <class Real, class C>
 const Payload<Real>& rounded(const C& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                             Store<Real>& to) {
+                             PayloadBuffer<Real>& to) {
   const Packed<Real> packed = c.round(std::span<Real>(v), key, scratch);
   to.whole(v);
   to.set_packing(packed);

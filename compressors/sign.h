@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/norms.h"
-#include "compressors/quality.h"
 #include "compressors/rounding.h"
 
 namespace gradwire {
@@ -14,12 +14,12 @@ namespace gradwire {
 struct Sign {
   static constexpr std::string_view name = "sign";
   static constexpr std::string_view summary = "the mean absolute value and the signs";
-  static constexpr std::string_view quality_text = "contractive, alpha = 1/d (up to 1, by x)";
+  static constexpr std::string_view constants_text = "contractive, alpha = 1/d (up to 1, by x)";
   bool operator==(const Sign&) const = default;
   static void fields(auto&, auto&&) {}
 
-  Quality quality(std::size_t d) const {
-    return Quality::of_contractive(1 / static_cast<double>(d), static_cast<double>(d));
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_contractive(1 / static_cast<double>(d), static_cast<double>(d));
   }
 
   template <class Real>
@@ -30,7 +30,7 @@ struct Sign {
   }
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
 };

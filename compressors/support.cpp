@@ -11,7 +11,7 @@ namespace {
 // The compressor that draws the support of what `c` sends; null: there is none.
 const Compressor* drawer_of(const Compressor& c) {
   if (std::holds_alternative<RandK>(c) || std::holds_alternative<RandSeqK>(c)) return &c;
-  const auto* over = std::get_if<Over>(static_cast<const Compressor::Variant*>(&c));
+  const auto* over = std::get_if<Composed>(static_cast<const Compressor::Variant*>(&c));
   return over != nullptr ? drawer_of(over->parts[1]) : nullptr;
 }
 
@@ -43,7 +43,7 @@ bool draw_support(const Compressor& c, const StreamKey& key, std::size_t d, Draw
 
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
-                                 const StreamKey& key, Scratch<Real>& scratch, Store<Real>& to) {
+                                 const StreamKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   bool finite = true;
   for_runs(support, v.size(), [&](std::size_t first, std::size_t end) {
     for (std::size_t j = first; j < end; ++j) finite = finite && std::isfinite(v[j]);
@@ -57,8 +57,8 @@ const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& suppor
 }
 
 template const Payload<float>& compress_at(const Compressor&, const DrawnSupport&, Vec<float>&,
-                                           const StreamKey&, Scratch<float>&, Store<float>&);
+                                           const StreamKey&, Scratch<float>&, PayloadBuffer<float>&);
 template const Payload<double>& compress_at(const Compressor&, const DrawnSupport&, Vec<double>&,
-                                            const StreamKey&, Scratch<double>&, Store<double>&);
+                                            const StreamKey&, Scratch<double>&, PayloadBuffer<double>&);
 
 }  // namespace gradwire

@@ -28,6 +28,6 @@ bool draw_support(const Compressor& c, const StreamKey& key, std::size_t d, Draw
 // anything. If one of them is not finite, the payload is the whole v with zeros elsewhere.
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
-                                 const StreamKey& key, Scratch<Real>& scratch, Store<Real>& to);
+                                 const StreamKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to);
 
 }  // namespace gradwire

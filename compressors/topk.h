@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -16,18 +16,19 @@ namespace gradwire {
 struct TopK {
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view summary = "the k entries of largest absolute value";
-  static constexpr std::string_view quality_text = "contractive, alpha = k/d";
+  static constexpr std::string_view constants_text = "contractive, alpha = k/d";
   Count k;
   bool operator==(const TopK&) const = default;
   static void fields(auto& self, auto&& visit) { visit("k", self.k, "coordinates sent"); }
 
-  Quality quality(std::size_t d) const {
-    return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_contractive(static_cast<double>(k.count) / static_cast<double>(d),
+                                               k.count);
   }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
 };
 
 // The k largest entries of |v|, 1 <= k <= d, in O(d): ascending indices into `out`.

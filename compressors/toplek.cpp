@@ -11,7 +11,7 @@ namespace gradwire {
 
 template <class Real>
 const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                        Store<Real>& to) const {
+                                        PayloadBuffer<Real>& to) const {
   std::vector<std::uint32_t>& indices = to.indices();
   select_largest<Real>(v, k.count, scratch, indices);
   if (k.count == v.size()) return gather<Real>(v, 1, to);
@@ -42,8 +42,8 @@ const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const StreamKey& key, Scra
 }
 
 template const Payload<float>& TopLEK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
-                                                  Store<float>&) const;
+                                                  PayloadBuffer<float>&) const;
 template const Payload<double>& TopLEK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                                   Store<double>&) const;
+                                                   PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

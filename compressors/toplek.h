@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string_view>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
@@ -16,19 +16,20 @@ struct TopLEK {
   static constexpr std::string_view name = "toplek";
   static constexpr std::string_view summary =
       "as few of the largest entries, at most k, as have k/d of ||x||^2 on average";
-  static constexpr std::string_view quality_text =
+  static constexpr std::string_view constants_text =
       "contractive, alpha = k/d: E ||C(x) - x||^2 = (1 - k/d) ||x||^2 for every x";
   Count k;
   bool operator==(const TopLEK&) const = default;
   static void fields(auto& self, auto&& visit) { visit("k", self.k, "coordinates sent"); }
 
-  Quality quality(std::size_t d) const {
-    return Quality::of_contractive(static_cast<double>(k.count) / static_cast<double>(d), k.count);
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_contractive(static_cast<double>(k.count) / static_cast<double>(d),
+                                               k.count);
   }
 
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const;
+                                  PayloadBuffer<Real>& to) const;
 };
 
 }  // namespace gradwire

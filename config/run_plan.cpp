@@ -9,7 +9,7 @@ namespace gradwire {
 Theory RunPlan::theory() const {
   return {.n = n(),
           .d = d,
-          .compressor = quality,
+          .compressor = constants,
           .smoothness = smoothness ? &*smoothness : nullptr,
           .samples = samples,
           .rounds = experiment.run.rounds,
@@ -36,8 +36,8 @@ void see_schema(RunPlan& plan) {
 
 void see_compressor(RunPlan& plan) {
   const AlgorithmSpec spec = algorithm_spec(plan.experiment);
-  plan.quality =
-      quality(uplink_compressor(spec, plan.d, plan.n()), compressed_dim(spec.name, plan.d), plan.n());
+  plan.constants =
+      constants(uplink_compressor(spec, plan.d, plan.n()), compressed_dim(spec.name, plan.d), plan.n());
 }
 
 RunPlan plan_of_start(Experiment resolved, DataSchema schema) {

@@ -24,7 +24,7 @@ struct RunPlan {
   std::vector<double> weights;                // shape (n); empty: 1/n each
   std::vector<std::uint64_t> client_samples;  // shape (n), for training; empty if clients.csv needs none
   std::uint64_t samples = 0;                  // of all clients
-  Quality quality;                            // of the uplink's compressor
+  CompressorConstants constants;              // of the uplink's compressor
   NeededConstants needed;                     // constants that theory needs
   std::optional<Smoothness> smoothness;       // where they are needed, or cheap
   std::vector<std::string> warnings;
@@ -37,7 +37,7 @@ struct RunPlan {
 // RoundLimits::max_delay. Empty if the step size does not come from a theorem about delays.
 std::optional<std::uint32_t> theory_delay(const RunPlan& plan);
 
-// Sets what follows from experiment and agreement: d and the quality of the compressor. Throws ConfigError,
+// Sets what follows from experiment and agreement: d and the constants of the compressor. Throws ConfigError,
 // DataError.
 void see_schema(RunPlan& plan);
 void see_compressor(RunPlan& plan);

@@ -106,10 +106,10 @@ void Assumptions::convexity(std::string_view name, double mu) const {
     at_most(name, mu, s->mu, "the strong convexity of the problem");
 }
 
-Quality counted_as(const Quality& q, double larger_omega) {
+CompressorConstants counted_as(const CompressorConstants& q, double larger_omega) {
   constexpr double kRounding = 1e-9;
   if (q.omega == 0 || larger_omega <= q.omega + kRounding * (1 + q.omega)) return q;
-  Quality counted = q;
+  CompressorConstants counted = q;
   counted.A *= larger_omega / q.omega;
   counted.omega = larger_omega;
   return counted;

@@ -125,7 +125,7 @@ class Assumptions {
 
 // For theorems that tie a parameter to omega: a smaller parameter belongs to a compressor with a larger
 // omega, and a theorem for that larger omega covers this compressor too.
-Quality counted_as(const Quality& q, double larger_omega);
+CompressorConstants counted_as(const CompressorConstants& q, double larger_omega);
 
 // How many replies a round uses: those of all sampled clients, or with a quorum only the first ones.
 std::uint32_t replies_of(const Theory& theory);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compressors/quality.h"
+#include "compressors/compressor_constants.h"
 #include "engine/data/client_dataset.h"
 #include "engine/smoothness/smoothness.h"
 
@@ -38,7 +38,7 @@ struct NeededConstants {
 struct Theory {
   std::uint32_t n = 0;
   std::size_t d = 0;
-  Quality compressor;
+  CompressorConstants compressor;
   const Smoothness* smoothness = nullptr;  // null: not known
   std::uint64_t samples = 0;               // of all clients; 0: not known
   std::uint32_t rounds = 0;                // of the run; 0: not known

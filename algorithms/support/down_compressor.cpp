@@ -13,9 +13,9 @@ Compressor parse_down(const std::string& spec, std::size_t d) {
   }
 }
 
-Quality resolve_contractive_down(std::string& spec, const Theory& theory) {
+CompressorConstants resolve_contractive_down(std::string& spec, const Theory& theory) {
   const Compressor down = parse_down(spec, theory.d);
-  const Quality q = quality(down, theory.d, 1);
+  const CompressorConstants q = constants(down, theory.d, 1);
   if (!(q.alpha > 0))
     throw ConfigError(std::string(kDownKey), "a contractive compressor is needed, and " + spec +
                                                  " is not one in dimension " + std::to_string(theory.d) +

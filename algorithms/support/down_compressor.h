@@ -15,8 +15,8 @@ inline constexpr std::string_view kDownKey = "algorithm.compressor_down";
 // Reads the parameter for vectors of length d. Throws ConfigError(algorithm.compressor_down).
 Compressor parse_down(const std::string& spec, std::size_t d);
 
-// Spells the compressor out for the run's dimension and returns its quality. Throws ConfigError when the
+// Spells the compressor out for the run's dimension and returns its constants. Throws ConfigError when the
 // compressor is not contractive.
-Quality resolve_contractive_down(std::string& spec, const Theory& theory);
+CompressorConstants resolve_contractive_down(std::string& spec, const Theory& theory);
 
 }  // namespace gradwire

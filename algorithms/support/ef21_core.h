@@ -75,7 +75,7 @@ struct Ef21CoreClient {
   const RunContext<Real>& run_context;
   bool first_whole;
   Vec<Real> g_i;
-  Store<Real> c_i;
+  PayloadBuffer<Real> c_i;
 
   Ef21CoreClient(const RunContext<Real>& s, const Ef21CoreParams& p)
       : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}

@@ -84,7 +84,7 @@ struct GradientMessage {
 
   // Fills `to` with the message of round t at x; an empty `shift` is zero. Returns the loss.
   double make(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
-              View<Real> x, View<Real> shift, Store<Real>& to) {
+              View<Real> x, View<Real> shift, PayloadBuffer<Real>& to) {
     Vec<Real>& v = ctx.scratch.vec(0, x.size());
     const StreamKey key = ctx.draw_key(t);
     const bool some = partial && draw_support(ctx.compressor, key, x.size(), support);

@@ -51,7 +51,7 @@ template <class Real>
 struct OneGradientClient {
   const RunContext<Real>& run_context;
   GradientMessage<Real> message;
-  Store<Real> g;
+  PayloadBuffer<Real> g;
 
   template <class Params>
   OneGradientClient(const RunContext<Real>& s, const Params& p) : run_context(s), message(p.gradient) {}

@@ -97,7 +97,7 @@ std::string algorithms() {
 std::string compressors() {
   TextTable table;
   for (const CompressorHelp& c : compressor_help())
-    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.quality});
+    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.constants});
   return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d "
          "as in k=1%\n" +
          table.text();

@@ -40,9 +40,9 @@ struct Draw {
 bool support_bit(const StreamKey& key) {
   static const Compressor one_of_two = parse_compressor("randk:k=1", 2);
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   Vec<double> v = {1, 1};
-  return compress(one_of_two, v, key, scratch, store).indices[0] == 1;
+  return compress(one_of_two, v, key, scratch, buffer).indices[0] == 1;
 }
 
 // All that sampling.h and the keys of messages draw.
@@ -194,9 +194,9 @@ TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
     const Compressor c = parse_compressor(spec, x.size(), kClients);
     Scratch<double> scratch;
     const auto outcome = [&](const StreamKey& key) {
-      Store<double> store;
+      PayloadBuffer<double> buffer;
       Vec<double> v = x, out(x.size());
-      add_decoded<double>(compress(c, v, key, scratch, store), 1, out);
+      add_decoded<double>(compress(c, v, key, scratch, buffer), 1, out);
       return out;
     };
     const auto expect = [&](const char* what, auto move) {
@@ -231,9 +231,9 @@ TEST(Independence, TheTwoDrawsOfACompositionAreIndependent) {
   for (const char* spec : {"natural(randk:k=1)", "natural(randseqk:k=1)", "natural(permk)"}) {
     const Compressor c = parse_compressor(spec, 2, 2);
     const auto sent = [&](std::uint32_t k, bool value) {
-      Store<double> store;
+      PayloadBuffer<double> buffer;
       Vec<double> v = {1.5, 1.5};  // 3 when scaled: to 2 or 4
-      const auto& p = compress(c, v, key(k), scratch, store);
+      const auto& p = compress(c, v, key(k), scratch, buffer);
       return value ? p.values[0] == 4 : p.shape == Shape::kRange ? p.first == 1 : p.indices[0] == 1;
     };
     expect_independent([&](std::uint32_t k) { return sent(k, false); },
@@ -241,9 +241,9 @@ TEST(Independence, TheTwoDrawsOfACompositionAreIndependent) {
   }
   const Compressor induced = parse_compressor("induced(randk:k=1,scaled=false,randk:k=1)", 2);
   const auto support = [&](std::uint32_t k, bool second) {
-    Store<double> store;
+    PayloadBuffer<double> buffer;
     Vec<double> v = {1, 1};
-    const auto& p = compress(induced, v, key(k), scratch, store);
+    const auto& p = compress(induced, v, key(k), scratch, buffer);
     return (second ? *p.next : p).indices[0] == 1;
   };
   expect_independent([&](std::uint32_t k) { return support(k, false); },

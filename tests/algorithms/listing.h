@@ -41,9 +41,9 @@ struct Listing {
   }
   static Vector apply(const Compressor& c, Vector v, const StreamKey& key) {
     Scratch<double> scratch;
-    Store<double> store;
+    PayloadBuffer<double> buffer;
     Vector out(v.size());
-    const Payload<double> p = compress<double>(c, v, key, scratch, store);
+    const Payload<double> p = compress<double>(c, v, key, scratch, buffer);
     add_decoded<double>(p, 1.0, out);
     return out;
   }

@@ -120,8 +120,8 @@ TEST(RankR, SendsTheEigenpairsOfLargestMagnitude) {
       const Compressor c = parse_compressor("rankr:r=" + std::to_string(r), upper.size());
       Vector v = upper, out(upper.size());
       Scratch<double> scratch;
-      Store<double> store;
-      const Payload<double>& p = compress<double>(c, v, {}, scratch, store);
+      PayloadBuffer<double> buffer;
+      const Payload<double>& p = compress<double>(c, v, {}, scratch, buffer);
       EXPECT_EQ(p.values.size(), r * (d + 1));
       EXPECT_EQ(wire_bits(p), 64.0 * static_cast<double>(r * (d + 1)));
       add_decoded<double>(p, 1.0, out);

@@ -98,7 +98,7 @@ TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
     std::vector<double> weights(c.n, 0.4 / (c.n - 1));
     weights[1] = 0.6;
     const Compressor compressor = parse_compressor(c.compressor, c.d, c.n);
-    const Quality q = quality(compressor, c.d, c.n).weighted(c.n * 0.6);
+    const CompressorConstants q = constants(compressor, c.d, c.n).weighted(c.n * 0.6);
     Random random(3, "ab");
     for (const bool alone : {false, true}) {
       std::vector<Vec<double>> a(c.n, Vec<double>(c.d));
@@ -114,12 +114,12 @@ TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
       constexpr std::uint32_t kDraws = 20'000;
       double error = 0;
       Scratch<double> scratch;
-      Store<double> store;
+      PayloadBuffer<double> buffer;
       for (std::uint32_t t = 0; t < kDraws; ++t) {
         Vec<double> sum(c.d);
         for (std::uint32_t i = 0; i < c.n; ++i) {
           Vec<double> v = a[i];
-          add_decoded<double>(compress(compressor, v, {1, i, t, Purpose::kCompressor}, scratch, store),
+          add_decoded<double>(compress(compressor, v, {1, i, t, Purpose::kCompressor}, scratch, buffer),
                               weights[i], sum);
         }
         error += squared_distance(sum, mean) / kDraws;

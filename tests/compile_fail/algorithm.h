@@ -21,7 +21,7 @@ template <class Real>
 struct WholeClient {
   const RunContext<Real>& run_context;
   Vec<Real> h_i;
-  Store<Real> m_i;
+  PayloadBuffer<Real> m_i;
 
   WholeClient(const RunContext<Real>& s, const WholeParams&) : run_context(s), h_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.h_i); }

@@ -14,7 +14,7 @@ struct AsynchronousParams {
 template <class Real>
 struct Client {
   const RunContext<Real>& run_context;
-  Store<Real> g;
+  PayloadBuffer<Real> g;
   Client(const RunContext<Real>& s, const AsynchronousParams&) : run_context(s) {}
   static void fields(auto&, auto&&) {}
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {

@@ -16,14 +16,16 @@
 namespace gradwire {
 namespace {
 
-Quality quality_of(const std::string& spec, std::size_t d) { return quality(parse_compressor(spec, d), d); }
+CompressorConstants constants_of(const std::string& spec, std::size_t d) {
+  return constants(parse_compressor(spec, d), d);
+}
 
 // The relative error of one draw.
 double error_of(const Compressor& c, const Vec<double>& x, std::uint32_t round) {
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   Vec<double> v = x, decoded(x.size());
-  add_decoded<double>(compress(c, v, {.seed = 6, .round = round}, scratch, store), 1, decoded);
+  add_decoded<double>(compress(c, v, {.seed = 6, .round = round}, scratch, buffer), 1, decoded);
   long double error = 0, norm = 0;  // squares of large numbers
   for (std::size_t j = 0; j < x.size(); ++j) {
     const long double off = decoded[j] - x[j], t = x[j];
@@ -49,34 +51,34 @@ Vec<double> random_vector(std::size_t d) { return ordinary_inputs<double>(d)[0].
 
 TEST(Constants, AreThoseOfTheTable) {
   const double inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(quality_of("terngrad", 100).omega, 4.5);
-  EXPECT_EQ(quality_of("qsgd:s=1", 100).omega, 9);
-  EXPECT_EQ(quality_of("qsgd:s=1,p=inf", 100).omega, 4.5);
-  EXPECT_EQ(quality_of("qsgd:s=4", 100).omega, std::min(100.0 / 16, 10.0 / 4));
-  EXPECT_EQ(quality_of("qsgd:s=64", 100).omega, 100.0 / (64 * 64));
-  EXPECT_EQ(quality_of("natural_dithering:s=8", 64).omega, 0.125 + 8.0 / 128 * 8 / 128);
-  EXPECT_EQ(quality_of("natural_dithering:s=2", 64).omega, 0.125 + 4);
-  EXPECT_EQ(quality_of("natural_dithering:s=8,p=1", 64).omega, 0.125 + 0.5 * 0.5);
-  EXPECT_EQ(quality_of("sign", 64).alpha, 1.0 / 64);
-  EXPECT_EQ(quality_of("bernoulli:p=0.25", 64).omega, 3);
-  EXPECT_EQ(quality_of("bernoulli:p=0.25", 64).zeta, 16);
-  EXPECT_EQ(quality_of("rankk:k=2,rows=4", 64).alpha, 0.5);
-  EXPECT_EQ(quality_of("rankk:k=2,rows=4", 64).zeta, 40);
-  EXPECT_EQ(quality_of("rankr:r=2", 55).alpha, 0.2) << "of a matrix of side 10";
-  EXPECT_EQ(quality_of("rankr:r=2", 55).zeta, 22);
-  EXPECT_EQ(quality_of("natural(randk:k=16)", 64).omega, 9.0 / 8 * 4 - 1);
-  EXPECT_DOUBLE_EQ(quality_of("natural(topk:k=16)", 64).alpha, 8.0 / 9 / 4);
-  EXPECT_FALSE(quality_of("natural(topk:k=16)", 64).unbiased);
-  EXPECT_EQ(quality_of("scaled(randk:k=16)", 64).alpha, 0.25);
-  EXPECT_FALSE(quality_of("scaled(randk:k=16)", 64).unbiased);
-  EXPECT_DOUBLE_EQ(quality_of("scaled(natural)", 64).alpha, 8.0 / 9);
-  EXPECT_EQ(quality_of("induced(topk:k=16,randk:k=16)", 64).omega, 3 * 0.75);
-  EXPECT_EQ(quality_of("induced(topk:k=16,randk:k=16)", 64).zeta, 32);
-  EXPECT_TRUE(quality_of("induced(topk:k=16,randk:k=16)", 64).unbiased);
+  EXPECT_EQ(constants_of("terngrad", 100).omega, 4.5);
+  EXPECT_EQ(constants_of("qsgd:s=1", 100).omega, 9);
+  EXPECT_EQ(constants_of("qsgd:s=1,p=inf", 100).omega, 4.5);
+  EXPECT_EQ(constants_of("qsgd:s=4", 100).omega, std::min(100.0 / 16, 10.0 / 4));
+  EXPECT_EQ(constants_of("qsgd:s=64", 100).omega, 100.0 / (64 * 64));
+  EXPECT_EQ(constants_of("natural_dithering:s=8", 64).omega, 0.125 + 8.0 / 128 * 8 / 128);
+  EXPECT_EQ(constants_of("natural_dithering:s=2", 64).omega, 0.125 + 4);
+  EXPECT_EQ(constants_of("natural_dithering:s=8,p=1", 64).omega, 0.125 + 0.5 * 0.5);
+  EXPECT_EQ(constants_of("sign", 64).alpha, 1.0 / 64);
+  EXPECT_EQ(constants_of("bernoulli:p=0.25", 64).omega, 3);
+  EXPECT_EQ(constants_of("bernoulli:p=0.25", 64).zeta, 16);
+  EXPECT_EQ(constants_of("rankk:k=2,rows=4", 64).alpha, 0.5);
+  EXPECT_EQ(constants_of("rankk:k=2,rows=4", 64).zeta, 40);
+  EXPECT_EQ(constants_of("rankr:r=2", 55).alpha, 0.2) << "of a matrix of side 10";
+  EXPECT_EQ(constants_of("rankr:r=2", 55).zeta, 22);
+  EXPECT_EQ(constants_of("natural(randk:k=16)", 64).omega, 9.0 / 8 * 4 - 1);
+  EXPECT_DOUBLE_EQ(constants_of("natural(topk:k=16)", 64).alpha, 8.0 / 9 / 4);
+  EXPECT_FALSE(constants_of("natural(topk:k=16)", 64).unbiased);
+  EXPECT_EQ(constants_of("scaled(randk:k=16)", 64).alpha, 0.25);
+  EXPECT_FALSE(constants_of("scaled(randk:k=16)", 64).unbiased);
+  EXPECT_DOUBLE_EQ(constants_of("scaled(natural)", 64).alpha, 8.0 / 9);
+  EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).omega, 3 * 0.75);
+  EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).zeta, 32);
+  EXPECT_TRUE(constants_of("induced(topk:k=16,randk:k=16)", 64).unbiased);
   // The omega of the outer one is that for the k values that it rounds.
-  EXPECT_DOUBLE_EQ(quality_of("terngrad(randk:k=16)", 64).omega, 2.5 * 4 - 1);
-  EXPECT_DOUBLE_EQ(quality_of("terngrad(bernoulli:p=0.5)", 64).omega, 4.5 * 2 - 1);
-  EXPECT_LT(quality_of("qsgd:s=2,p=1", 64).omega, inf);
+  EXPECT_DOUBLE_EQ(constants_of("terngrad(randk:k=16)", 64).omega, 2.5 * 4 - 1);
+  EXPECT_DOUBLE_EQ(constants_of("terngrad(bernoulli:p=0.5)", 64).omega, 4.5 * 2 - 1);
+  EXPECT_LT(constants_of("qsgd:s=2,p=1", 64).omega, inf);
 }
 
 TEST(Constants, TheErrorOfDitheringIsTheSumOfItsFractions) {
@@ -131,9 +133,9 @@ TEST(Constants, TheErrorOfTheSignIsThatOfTheVector) {
 
 TEST(Regressions, NaturalDitheringQuantises) {
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   Vec<double> v = random_vector(400);
-  const auto& p = compress(parse_compressor("natural_dithering:s=4", 400), v, {}, scratch, store);
+  const auto& p = compress(parse_compressor("natural_dithering:s=4", 400), v, {}, scratch, buffer);
   std::set<double> sizes;
   for (const double t : p.values) sizes.insert(std::abs(t));
   EXPECT_LE(sizes.size(), 5u);
@@ -142,12 +144,12 @@ TEST(Regressions, NaturalDitheringQuantises) {
 
 TEST(Regressions, OneLevelIsNotFreeOfBitsNorOfVariance) {
   Scratch<float> scratch;
-  Store<float> store;
+  PayloadBuffer<float> buffer;
   Vec<float> v(10, 0.5f);
-  const auto& p = compress(parse_compressor("natural_dithering:s=1", 10), v, {}, scratch, store);
+  const auto& p = compress(parse_compressor("natural_dithering:s=1", 10), v, {}, scratch, buffer);
   EXPECT_EQ(wire_bits(p), 32 + 10 * 2);
   for (const char* spec : {"terngrad", "qsgd", "qsgd:s=1", "natural_dithering"})
-    EXPECT_GT(quality_of(spec, 10).omega, 0) << spec;
+    EXPECT_GT(constants_of(spec, 10).omega, 0) << spec;
 }
 
 TEST(Regressions, WhatOverflowsInsideOfACompositionIsCutToALevel) {
@@ -156,10 +158,10 @@ TEST(Regressions, WhatOverflowsInsideOfACompositionIsCutToALevel) {
        {"induced(randk:k=3,qsgd:s=3)", "induced(randk:k=3,terngrad)", "qsgd:s=3", "qsgd:s=1", "terngrad",
         "natural_dithering", "sign", "qsgd:s=7,p=1", "qsgd(randk:k=1)"}) {
     Scratch<double> scratch;
-    Store<double> store;
+    PayloadBuffer<double> buffer;
     for (std::uint32_t round = 0; round < 20; ++round) {
       Vec<double> v(4, most);
-      const Payload<double>& p = compress(parse_compressor(spec, 4), v, {.round = round}, scratch, store);
+      const Payload<double>& p = compress(parse_compressor(spec, 4), v, {.round = round}, scratch, buffer);
       const Payload<double>& last = p.next != nullptr ? *p.next : p;
       for (const double t : last.values) ASSERT_TRUE(std::isfinite(t)) << spec;
     }
@@ -253,9 +255,9 @@ TEST(RankK, IsTheTruncatedDecompositionByEitherSide) {
 TEST(RankK, ProductsOfTheLargestNumbersStayFinite) {
   const float most = std::numeric_limits<float>::max();
   Scratch<float> scratch;
-  Store<float> store;
+  PayloadBuffer<float> buffer;
   Vec<float> v(64, most), decoded(64);
-  add_decoded<float>(compress(parse_compressor("rankk:k=3", 64), v, {}, scratch, store), 1, decoded);
+  add_decoded<float>(compress(parse_compressor("rankk:k=3", 64), v, {}, scratch, buffer), 1, decoded);
   for (const float t : decoded) EXPECT_NEAR(t / most, 1, 1e-4);
 }
 

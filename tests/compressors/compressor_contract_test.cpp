@@ -50,7 +50,7 @@ class CompressorContract : public ::testing::Test {
  protected:
   const Payload<Real>& compressed(const Compressor& c, const Vec<Real>& x, const StreamKey& key) {
     v_ = x;
-    return compress(c, v_, key, scratch_, store_);
+    return compress(c, v_, key, scratch_, buffer_);
   }
   // Calls check(compressor, input) for all of them, and says which when a check fails.
   template <class Check>
@@ -69,7 +69,7 @@ class CompressorContract : public ::testing::Test {
 
   Vec<Real> v_;
   Scratch<Real> scratch_;
-  Store<Real> store_;
+  PayloadBuffer<Real> buffer_;
 };
 
 // 1 and 10 are triangles.
@@ -120,9 +120,9 @@ TYPED_TEST(CompressorContract, SameKeyGivesTheSamePayloadWhateverWasInTheBuffers
   this->each(kDims, false, [&](const Compressor& c, const Vec<TypeParam>& x) {
     Vec<TypeParam> fresh = x;
     Scratch<TypeParam> scratch;
-    Store<TypeParam> store;
+    PayloadBuffer<TypeParam> buffer;
     const StreamKey key{.seed = 5, .client = 6, .round = 7, .purpose = Purpose::kCompressor + 1};
-    expect_same_payload(compress(c, fresh, key, scratch, store), this->compressed(c, x, key));
+    expect_same_payload(compress(c, fresh, key, scratch, buffer), this->compressed(c, x, key));
   });
 }
 
@@ -132,7 +132,7 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
   for (const Compressor& c : variants(d)) {
     SCOPED_TRACE(to_spec(c));
     const Payload<TypeParam>& first = this->compressed(c, x, {});
-    const Quality q = quality(c, d);
+    const CompressorConstants q = constants(c, d);
     const bool must_be_random =
         (q.unbiased && q.omega > 0.3) || (first.key != nullptr && first.values.size() < d);
     const Vec<TypeParam> reference = decode(first);
@@ -193,7 +193,7 @@ TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
   // Of the unit and its multiples, and of the 24 bits that a float's draw has.
   constexpr long double kRounding = 16 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
-    if (!quality(c, x.size()).unbiased) return;
+    if (!constants(c, x.size()).unbiased) return;
     const TypeParam scale = std::max(std::abs(*std::max_element(x.begin(), x.end())),
                                      std::abs(*std::min_element(x.begin(), x.end())));
     if (scale == 0) {
@@ -230,7 +230,7 @@ std::vector<long double> norm_weights(const Compressor& c, std::size_t d) {
 TYPED_TEST(CompressorContract, MeanSquaredErrorAndNumberOfValuesAreWhatQualitySays) {
   constexpr long double kRounding = 64 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
-    const Quality q = quality(c, x.size());
+    const CompressorConstants q = constants(c, x.size());
     ASSERT_TRUE(q.unbiased || q.alpha > 0);
     const std::vector<long double> weights = norm_weights(c, x.size());
     long double norm_sq = 0;
@@ -351,7 +351,7 @@ TYPED_TEST(CompressorContract, DenseResultTakesTheBufferAndLeavesOneOfTheSameSiz
   this->each(kDims, false, [&](const Compressor& c, const Vec<TypeParam>& x) {
     this->v_ = x;
     const TypeParam* buffer = this->v_.data();
-    const auto& p = compress(c, this->v_, {}, this->scratch_, this->store_);
+    const auto& p = compress(c, this->v_, {}, this->scratch_, this->buffer_);
     ASSERT_EQ(this->v_.size(), x.size());
     if (p.shape == Shape::kDense) {
       ASSERT_EQ(p.values.data(), buffer);
@@ -369,14 +369,14 @@ TYPED_TEST(CompressorContract, NothingIsAllocatedAfterWarmUp) {
       SCOPED_TRACE(to_spec(c) + ", d = " + std::to_string(d));
       Vec<TypeParam> v(d);
       Scratch<TypeParam> scratch;
-      Store<TypeParam> store;
+      PayloadBuffer<TypeParam> buffer;
       std::vector<std::uint32_t> indices;
       std::uint32_t first = 0;
       BlockMemo memo;
       for (std::uint32_t round = 0; round < 7; ++round) {
         if (round == 3) allocations::reset();
         std::copy(x.begin(), x.end(), v.begin());
-        const auto& whole = compress(c, v, {.round = round}, scratch, store);
+        const auto& whole = compress(c, v, {.round = round}, scratch, buffer);
         each_link(whole, [&](const Payload<TypeParam>& p, std::size_t number) {
           if (p.key != nullptr)
             redraw_support(*chain_link(c, number), p.shape, p.values.size(), p.dim, *p.key, indices, first,
@@ -393,12 +393,12 @@ TYPED_TEST(CompressorContract, CountThatWasNotResolvedForThisLengthIsAProgrammin
   for (const char* name : {"topk", "randk", "randseqk", "toplek"}) {
     for (const char* k : {":k=4", ":k=50%"}) {
       const Compressor c = parse_compressor(std::string(name) + k, 0);
-      EXPECT_THROW(compress(c, v, {}, this->scratch_, this->store_), std::logic_error);
-      EXPECT_THROW(quality(c, 3), std::logic_error);
+      EXPECT_THROW(compress(c, v, {}, this->scratch_, this->buffer_), std::logic_error);
+      EXPECT_THROW(constants(c, 3), std::logic_error);
     }
   }
   for (const char* spec : {"permk", "rankk", "rankr:r=3", "natural(topk:k=4)"})
-    EXPECT_THROW(compress(parse_compressor(spec, 0), v, {}, this->scratch_, this->store_), std::logic_error);
+    EXPECT_THROW(compress(parse_compressor(spec, 0), v, {}, this->scratch_, this->buffer_), std::logic_error);
 }
 
 TEST(CompressorList, EveryVariantIsReadBackFromItsSpec) {
@@ -412,7 +412,7 @@ TEST(CompressorList, HelpNamesEveryCompressorOnce) {
   ASSERT_EQ(help.size(), std::variant_size_v<Compressor::Variant> - 1);  // a user's own has no spelling
   for (const auto& h : help) {
     EXPECT_FALSE(h.summary.empty());
-    EXPECT_FALSE(h.quality.empty());
+    EXPECT_FALSE(h.constants.empty());
     EXPECT_EQ(
         std::count_if(help.begin(), help.end(), [&](const auto& other) { return other.name == h.name; }), 1);
     if (h.composed) continue;

@@ -16,8 +16,8 @@ class NaturalOf : public ::testing::Test {
 
   static Vec<Real> compressed(Vec<Real> v, const StreamKey& key) {
     Scratch<Real> scratch;
-    Store<Real> store;
-    const Payload<Real>& p = Natural{}(v, key, scratch, store);
+    PayloadBuffer<Real> buffer;
+    const Payload<Real>& p = Natural{}(v, key, scratch, buffer);
     return {p.values.begin(), p.values.end()};
   }
   // The powers of two (or zero) around |t|, and how far |t| is from the lower to the upper: the chance to go
@@ -126,8 +126,8 @@ TEST(Natural, SmallestDrawThereIsMovesNoPowerOfTwo) {
   ASSERT_EQ(Stream(key).next() >> (64 - 23), 0u);
   Vec<float> v = {-4};
   Scratch<float> scratch;
-  Store<float> store;
-  EXPECT_EQ(Natural{}(v, key, scratch, store).values[0], -4);
+  PayloadBuffer<float> buffer;
+  EXPECT_EQ(Natural{}(v, key, scratch, buffer).values[0], -4);
 }
 
 TYPED_TEST(NaturalOf, LargestNumbersAreNeverRoundedToInfinity) {

@@ -92,42 +92,42 @@ TEST(AddDecoded, OfEveryShapeOnEveryRange) {
 }
 
 TEST(StoreOf, TakesTheBufferOfAWholeVectorAndLeavesOneOfThatSize) {
-  Store<double> store;
-  store.values().assign(2, 7.0);
+  PayloadBuffer<double> payload_buffer;
+  payload_buffer.values().assign(2, 7.0);
   Vec<double> v = {1, 2, 3};
   const double* buffer = v.data();
-  const Payload<double>& p = store.whole(v);
+  const Payload<double>& p = payload_buffer.whole(v);
   EXPECT_EQ(p.values.data(), buffer);
   EXPECT_EQ(p.dim, 3u);
   ASSERT_EQ(v.size(), 3u);
   EXPECT_NE(v.data(), buffer);
-  store.whole(v);
+  payload_buffer.whole(v);
   EXPECT_EQ(v.data(), buffer);  // the two buffers take turns
 }
 
 TEST(StoreOf, ViewSurvivesAMove) {
-  Store<float> store;
-  store.indices() = {1, 4};
-  store.values() = {5, 6};
-  store.sparse(9);
-  const Store<float> moved = std::move(store);
+  PayloadBuffer<float> payload_buffer;
+  payload_buffer.indices() = {1, 4};
+  payload_buffer.values() = {5, 6};
+  payload_buffer.sparse(9);
+  const PayloadBuffer<float> moved = std::move(payload_buffer);
   ASSERT_EQ(moved.view().values.size(), 2u);
   EXPECT_EQ(moved.view().values[1], 6);
   EXPECT_EQ(moved.view().indices[1], 4u);
 }
 
 TEST(StoreOf, PublishingForgetsTheMarksOfTheLastPayload) {
-  Store<float> store;
+  PayloadBuffer<float> payload_buffer;
   Vec<float> v = {1, 2};
-  store.whole(v);
-  store.set_packing({Packing::kNatural});
-  store.set_seeded({.seed = 3});
-  store.values().assign(1, 1.0f);
-  const Payload<float>& p = store.range(5, 4);
+  payload_buffer.whole(v);
+  payload_buffer.set_packing({Packing::kNatural});
+  payload_buffer.set_seeded({.seed = 3});
+  payload_buffer.values().assign(1, 1.0f);
+  const Payload<float>& p = payload_buffer.range(5, 4);
   EXPECT_EQ(p.packing, Packing::kPlain);
   EXPECT_EQ(p.key, nullptr);
-  store.clear();
-  EXPECT_EQ(store.view().shape, Shape::kNothing);
+  payload_buffer.clear();
+  EXPECT_EQ(payload_buffer.view().shape, Shape::kNothing);
 }
 
 TEST(ScratchOf, WorkVectorsStayWhereTheyAreWhenMoreAreAskedFor) {

@@ -77,8 +77,8 @@ Vec<double> mean_of(const Compressor& c, const std::vector<Vec<double>>& a, std:
   Vec<double> mean(a[0].size());
   for (std::uint32_t i = 0; i < a.size(); ++i) {
     Vec<double> v = a[i];
-    Store<double> store;
-    add_decoded<double>(compress(c, v, {.seed = 8, .client = i, .round = round}, scratch, store),
+    PayloadBuffer<double> buffer;
+    add_decoded<double>(compress(c, v, {.seed = 8, .client = i, .round = round}, scratch, buffer),
                         1.0 / static_cast<double>(a.size()), mean);
   }
   return mean;
@@ -118,7 +118,7 @@ TEST(PermKFamily, TheJointErrorIsWhatAAndBSay) {
     }
     for (const std::string spec : {"permk", "randk:k=2", "natural(permk)", "induced(topk:k=1,permk)"}) {
       const Compressor c = parse_compressor(spec, d, n);
-      const Quality q = quality(c, d, n);
+      const CompressorConstants q = constants(c, d, n);
       double sum = 0, sum_sq = 0;
       for (std::uint32_t t = 0; t < kDraws; ++t) {
         Vec<double> error = mean_of(c, a, t, scratch);
@@ -139,7 +139,7 @@ TEST(PermKFamily, TheJointErrorIsWhatAAndBSay) {
 
 TEST(PermKFamily, TheConstantsAreThoseOfThePaper) {
   const auto of = [](std::uint32_t n, std::size_t d) {
-    return quality(parse_compressor("permk", d, n), d, n);
+    return constants(parse_compressor("permk", d, n), d, n);
   };
   EXPECT_EQ(of(4, 10).omega, 3);
   EXPECT_EQ(of(4, 10).A, 1);
@@ -148,7 +148,7 @@ TEST(PermKFamily, TheConstantsAreThoseOfThePaper) {
   EXPECT_EQ(of(20, 10).omega, 9);
   EXPECT_DOUBLE_EQ(of(20, 10).A, 9.0 / 19);
   EXPECT_DOUBLE_EQ(of(20, 10).B, 9.0 / 19);
-  const Quality independent = quality(parse_compressor("randk:k=2", 10), 10, 20);
+  const CompressorConstants independent = constants(parse_compressor("randk:k=2", 10), 10, 20);
   EXPECT_DOUBLE_EQ(independent.A, 4.0 / 20);
   EXPECT_EQ(independent.B, 0);
 }

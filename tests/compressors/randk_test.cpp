@@ -132,8 +132,8 @@ TYPED_TEST(RandomSupport, ValuesAreThoseOfTheVectorTimesDOverK) {
       for (std::uint32_t round = 0; round < 30; ++round) {
         Vec<double> v = x, decoded(d);
         Scratch<double> scratch;
-        Store<double> store;
-        add_decoded<double>(TypeParam{{k}, scaled}(v, {.round = round}, scratch, store), 1, decoded);
+        PayloadBuffer<double> buffer;
+        add_decoded<double>(TypeParam{{k}, scaled}(v, {.round = round}, scratch, buffer), 1, decoded);
         std::uint32_t kept = 0;
         for (std::uint32_t j = 0; j < d; ++j) {
           if (decoded[j] == 0) continue;
@@ -153,16 +153,16 @@ TYPED_TEST(RandomSupport, MeanSquaredErrorEqualsOmegaTimesTheNorm) {
   double norm_sq = 0;
   for (const double t : x) norm_sq += t * t;
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   for (const bool scaled : {true, false}) {
     for (const std::uint32_t k : {1u, 6u, 23u, 24u}) {
       const TypeParam c{{k}, scaled};
-      const Quality q = c.quality(d);
+      const CompressorConstants q = c.constants(d);
       EXPECT_EQ(q.unbiased, scaled || k == d);
       double sum = 0, sum_sq = 0;
       for (std::uint32_t round = 0; round < draws; ++round) {
         Vec<double> v = x, error = x;
-        add_decoded<double>(c(v, {.seed = 1, .round = round}, scratch, store), -1, error);
+        add_decoded<double>(c(v, {.seed = 1, .round = round}, scratch, buffer), -1, error);
         double error_sq = 0;
         for (const double t : error) error_sq += t * t / norm_sq;
         sum += error_sq;
@@ -181,11 +181,11 @@ TEST(RandSeqK, SendsCyclicNeighboursFromAUniformStart) {
   Vec<float> x(d);
   std::iota(x.begin(), x.end(), 1.0f);
   Scratch<float> scratch;
-  Store<float> store;
+  PayloadBuffer<float> buffer;
   std::vector<double> starts(d);
   for (std::uint32_t round = 0; round < draws; ++round) {
     Vec<float> v = x;
-    const auto& p = RandSeqK{{k}, false}(v, {.round = round}, scratch, store);
+    const auto& p = RandSeqK{{k}, false}(v, {.round = round}, scratch, buffer);
     ASSERT_EQ(p.shape, Shape::kRange);
     ++starts[p.first];
     for (std::uint32_t i = 0; i < k; ++i) ASSERT_EQ(p.values[i], x[(p.first + i) % d]);

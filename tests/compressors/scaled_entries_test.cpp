@@ -41,7 +41,7 @@ void expect_early_values_of(const std::string& spec, std::size_t d, std::uint32_
       });
     EXPECT_EQ(told, std::vector<int>(values.size(), 1));
     Scratch<Real> scratch;
-    Store<Real> to;
+    PayloadBuffer<Real> to;
     const Payload<Real>& payload = compress(c, v, key, scratch, to);
     ASSERT_EQ(payload.values.size(), seen.size());
     EXPECT_EQ(std::memcmp(payload.values.data(), seen.data(), seen.size() * sizeof(Real)), 0);

@@ -46,7 +46,7 @@ TEST(DrawnSupports, AreAllThatTheCompressorLooksAt) {
       for (std::size_t j = 0; j < kDim; ++j)
         if (!in[j]) poisoned[j] = kNan;
       Scratch<double> scratch;
-      Store<double> one, other;
+      PayloadBuffer<double> one, other;
       EXPECT_EQ(decoded(compress<double>(c, v, key, scratch, one)),
                 decoded(compress_at<double>(c, support, poisoned, key, scratch, other)));
       EXPECT_EQ(one.view().shape, other.view().shape);
@@ -72,8 +72,8 @@ TEST(DrawnSupports, AnEntryOfThemThatIsNotFiniteIsNotHidden) {
     const std::size_t bad = support.is_range ? support.first : support.indices.front();
     v[bad] = std::numeric_limits<double>::infinity();
     Scratch<double> scratch;
-    Store<double> store;
-    const Payload<double>& p = compress_at<double>(c, support, v, kKey, scratch, store);
+    PayloadBuffer<double> buffer;
+    const Payload<double>& p = compress_at<double>(c, support, v, kKey, scratch, buffer);
     ASSERT_EQ(p.shape, Shape::kDense) << spec;
     EXPECT_EQ(p.values[bad], v[bad]) << spec;
   }

@@ -125,8 +125,8 @@ TYPED_TEST(TopKOf, SendsExactlyKValuesAsTheyAre) {
   const Vec<TypeParam> x = this->random(123, 8);
   for (const std::uint32_t k : {1u, 10u, 123u}) {
     Vec<TypeParam> v = x;
-    Store<TypeParam> store;
-    const auto& p = TopK{{k}}(v, {}, this->scratch_, store);
+    PayloadBuffer<TypeParam> buffer;
+    const auto& p = TopK{{k}}(v, {}, this->scratch_, buffer);
     ASSERT_EQ(p.values.size(), k);
     EXPECT_EQ(p.key, nullptr);
     for (std::size_t i = 0; i < k; ++i) EXPECT_EQ(p.values[i], x[p.indices[i]]);
@@ -136,12 +136,12 @@ TYPED_TEST(TopKOf, SendsExactlyKValuesAsTheyAre) {
 TYPED_TEST(TopKOf, ErrorIsAtMostTheBoundForEveryVectorAndEqualsItWhereAllMagnitudesAgree) {
   const std::size_t d = 65;
   for (const std::uint32_t k : {1u, 3u, 32u, 64u, 65u}) {
-    const double share_lost = 1 - quality(Compressor(TopK{{k}}), d).alpha;
+    const double share_lost = 1 - constants(Compressor(TopK{{k}}), d).alpha;
     const auto lost = [&](Vec<TypeParam> v) {
       double norm_sq = 0, kept_sq = 0;
       for (const double t : v) norm_sq += t * t;
-      Store<TypeParam> store;
-      for (const double t : TopK{{k}}(v, {}, this->scratch_, store).values) kept_sq += t * t;
+      PayloadBuffer<TypeParam> buffer;
+      for (const double t : TopK{{k}}(v, {}, this->scratch_, buffer).values) kept_sq += t * t;
       return (norm_sq - kept_sq) / norm_sq;
     };
     for (std::uint64_t seed = 0; seed < 50; ++seed)

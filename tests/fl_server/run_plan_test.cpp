@@ -67,7 +67,7 @@ void expect_same_run_context(const RunContext<double>& a, const RunContext<doubl
   EXPECT_EQ(a.algorithm.name, b.algorithm.name);
   EXPECT_EQ(a.algorithm.step_size, b.algorithm.step_size);
   EXPECT_EQ(a.algorithm.parameters, b.algorithm.parameters);
-  const Quality qa = quality(a.compressor, a.d), qb = quality(b.compressor, b.d);
+  const CompressorConstants qa = constants(a.compressor, a.d), qb = constants(b.compressor, b.d);
   EXPECT_EQ(qa.omega, qb.omega);
   EXPECT_EQ(qa.zeta, qb.zeta);
 }
@@ -83,7 +83,7 @@ TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
   ASSERT_EQ(served.weights.size(), 4u);
   EXPECT_EQ(served.weights, simulated.weights);
   EXPECT_EQ(served.x0, simulated.x0);
-  EXPECT_EQ(served.quality.A, simulated.quality.A);
+  EXPECT_EQ(served.constants.A, simulated.constants.A);
   EXPECT_EQ(to_toml(served.asked), to_toml(simulated.asked));
   EXPECT_EQ(to_toml(served.experiment), to_toml(simulated.experiment));
   const auto one = make_run_context<double>(simulated, Role::kSimulation);

@@ -17,11 +17,11 @@
 using namespace gradwire;
 
 // Entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress() does; one that
-// every algorithm takes, with its quality, is in custom_compressor.cpp.
+// every algorithm takes, with its constants, is in custom_compressor.cpp.
 struct Rounded {
   double grid;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, PayloadBuffer<Real>& to) const {
     for (Real& e : v) e = Real(grid * std::round(e / grid));
     return to.whole(v);
   }
@@ -47,7 +47,7 @@ struct Decaying {
 
   struct Client {
     Rounded compressor;
-    Store<Real> m_i;
+    PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>&, const Params& p) : compressor{p.grid} {}
     static void fields(auto&, auto&&) {}  // nothing to remember

@@ -39,7 +39,7 @@ struct Impatient {
 
   struct Client {
     const RunContext<Real>& run_context;
-    Store<Real> g;
+    PayloadBuffer<Real> g;
 
     Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
     static void fields(auto&, auto&&) {}  // nothing to remember

@@ -1,6 +1,6 @@
 // A compressor of one's own: one of the blocks that the vector is cut into, drawn at random and scaled, so
 // that its mean is the vector. Both ends draw the block from the key of the message, so it costs nothing on
-// the wire. MARINA and DIANA take it with the steps of their theorems, which know it by its quality alone.
+// the wire. MARINA and DIANA take it with the steps of their theorems, which know it by its constants alone.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,11 +18,13 @@ struct RandomBlock {
   static constexpr std::string_view name = "random_block";
   std::uint32_t blocks;
 
-  Quality quality(std::size_t d) const {
-    return Quality::of_unbiased(blocks - 1, static_cast<double>(d) / blocks);  // omega, values sent
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_unbiased(blocks - 1,
+                                            static_cast<double>(d) / blocks);  // omega, values sent
   }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+                                  PayloadBuffer<Real>& to) const {
     const auto d = static_cast<std::uint32_t>(v.size());
     const std::uint32_t first = draw_first(key, d), length = d / blocks;
     to.values().resize(length);
@@ -78,7 +80,7 @@ double distance_after(const char* algorithm) {
   run_context->n = 3;
   run_context->d = 4;
   run_context->x0.assign(4, 0.0);
-  run_context->compressor = user_compressor(RandomBlock{2});
+  run_context->compressor = custom_compressor(RandomBlock{2});
   std::vector<std::string> warnings;
   run_context->algorithm =
       resolve({.name = algorithm, .step_size = "theory"}, run_context->compressor,

@@ -48,7 +48,7 @@ int main() {
   std::vector<std::string> warnings;
   const gradwire::Theory theory{.n = run_context->n,
                                 .d = run_context->d,
-                                .compressor = quality(run_context->compressor, run_context->d)};
+                                .compressor = constants(run_context->compressor, run_context->d)};
   run_context->algorithm = gradwire::resolve(spec, theory, warnings);
 
   const auto server = gradwire::make_server<double>(run_context);

@@ -338,7 +338,7 @@ TEST(Summary, HasConstantsTotalsAndProcesses) {
   const Smoothness smoothness{.L = 2, .mu = 0.25, .L_i = {1, 3}};
   Summary s;
   s.experiment = &loaded.experiment;
-  s.theory = {2, 3, Quality::of_contractive(0.5, 1), &smoothness};
+  s.theory = {2, 3, CompressorConstants::of_contractive(0.5, 1), &smoothness};
   s.transport = "tcp";
   s.warnings = {"a \"quoted\" warning"};
   s.outcome = Outcome::kReachedTarget;

@@ -41,9 +41,9 @@ TEST(NormOfAReply, BoundsWhatEveryCompressorSends) {
       Vec<double> v(kSquare);
       for (double& x : v) x = 1000 * random.normal();
       Scratch<double> scratch;
-      Store<double> store;
+      PayloadBuffer<double> buffer;
       const Payload<double>& sent =
-          compress<double>(compressor, v, {1, 0, round, Purpose::kCompressor}, scratch, store);
+          compress<double>(compressor, v, {1, 0, round, Purpose::kCompressor}, scratch, buffer);
       Vec<double> decoded(kSquare), half(kSquare);
       add_decoded<double>(sent, 1, decoded);
       const double norm = norm_of(std::span(&sent, 1));

@@ -170,10 +170,10 @@ void expect_through_codec(const Compressor& c, const Input<Real>& input, bool ex
   Codec<Real> codec(context);
   UplinkSlot<Real> slot(context);
   Scratch<Real> scratch;
-  Store<Real> store;
+  PayloadBuffer<Real> buffer;
   for (std::uint32_t round = 0; round < 2; ++round) {
     Vec<Real> v = input.x;
-    const Payload<Real>& p = compress(c, v, {5, 2, round, Purpose::kCompressor + 1}, scratch, store);
+    const Payload<Real>& p = compress(c, v, {5, 2, round, Purpose::kCompressor + 1}, scratch, buffer);
     if (!all_finite(p)) return;
     Uplink<Real> sent;
     sent.round = round;
@@ -210,10 +210,10 @@ TYPED_TEST(PackingOf, EveryCompressorComesThroughTheCodecBitForBitInTheBitsOfThe
 struct DownlinkCompression : ::testing::Test {
   CodecContext context{.seed = 5, .dim = 100, .clients = 3};
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   const Payload<double>& drawn(const Compressor& c, const StreamKey& key) {
     Vec<double> v(100, 0.3);
-    return compress(c, v, key, scratch, store);
+    return compress(c, v, key, scratch, buffer);
   }
   Result<Request<double>> through(const CodecContext& to, RequestSlot<double>& slot,
                                   const Payload<double>& p) {
@@ -254,7 +254,7 @@ TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRe
     got = through(context, slot, drawn(c, other));
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body->parts[0].key, nullptr);
-    EXPECT_TRUE(same_bits(got->body->parts[0].indices, store.view().indices));
+    EXPECT_TRUE(same_bits(got->body->parts[0].indices, buffer.view().indices));
   }
   EXPECT_FALSE(through(plain, plain_slot, drawn(c, key)));
 }

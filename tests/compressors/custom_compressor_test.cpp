@@ -1,5 +1,5 @@
 // A compressor outside the list: it runs wherever those of the list do, also through the codec.
-#include "compressors/user_compressor.h"
+#include "compressors/custom_compressor.h"
 
 #include <gtest/gtest.h>
 #include <stdexcept>
@@ -19,9 +19,12 @@ using namespace testing;  // NOLINT: what tests of algorithms share
 struct OwnRandK {
   std::uint32_t k;
   std::string spec() const { return "own_randk:k=" + std::to_string(k); }
-  Quality quality(std::size_t d) const { return Quality::of_unbiased(static_cast<double>(d) / k - 1, k); }
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_unbiased(static_cast<double>(d) / k - 1, k);
+  }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>& to) const {
+  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+                                  PayloadBuffer<Real>& to) const {
     draw_subset(key, k, static_cast<std::uint32_t>(v.size()), to.indices());
     to.values().clear();
     for (const std::uint32_t j : to.indices()) to.values().push_back(Real(v.size()) / Real(k) * v[j]);
@@ -40,11 +43,11 @@ struct OwnRandK {
 // Signs times the largest absolute value, divided by d: contractive with alpha = 1/d^2; for double alone.
 struct OwnSigns {
   static constexpr std::string_view name = "own_signs";
-  Quality quality(std::size_t d) const {
-    return Quality::of_contractive(1 / static_cast<double>(d * d), static_cast<double>(d));
+  CompressorConstants constants(std::size_t d) const {
+    return CompressorConstants::of_contractive(1 / static_cast<double>(d * d), static_cast<double>(d));
   }
   const Payload<double>& operator()(Vec<double>& v, const StreamKey&, Scratch<double>&,
-                                    Store<double>& to) const {
+                                    PayloadBuffer<double>& to) const {
     double most = 0;
     for (const double x : v) most = std::max(most, std::abs(x));
     const double unit = most / static_cast<double>(v.size());
@@ -67,12 +70,12 @@ std::shared_ptr<RunContext<double>> run_context_with(const Federation<double>& f
   return run_context;
 }
 
-TEST(UserCompressor, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
+TEST(CompressorInterface, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
   const Federation<double> f(6, 15);
   for (const char* name :
        {"dcgd", "diana", "vr_diana", "adiana", "marina", "pp_marina", "dasha", "cofig", "frecon"}) {
     const auto twin = f.run_context(spec_of(name, "randk:k=3"));
-    const auto own = run_context_with(f, user_compressor(OwnRandK{3}), spec_of(name));
+    const auto own = run_context_with(f, custom_compressor(OwnRandK{3}), spec_of(name));
     EXPECT_EQ(own->algorithm.step_size, twin->algorithm.step_size) << name;
     EXPECT_EQ(own->algorithm.compressor, "own_randk:k=3");
     for (const bool encoded : {false, true}) {
@@ -87,10 +90,10 @@ TEST(UserCompressor, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
   }
 }
 
-TEST(UserCompressor, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
+TEST(CompressorInterface, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
   const Federation<double> f(4, 9);
   const auto run_context =
-      run_context_with(f, user_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
+      run_context_with(f, custom_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
   const auto plain = run<double>(f, run_context, 30);
   const auto encoded = run<double>(f, run_context, 30, {.encoded = true});
   EXPECT_EQ(plain.model, encoded.model);
@@ -98,16 +101,16 @@ TEST(UserCompressor, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
   EXPECT_EQ(plain.records.back().bytes_up, encoded.records.back().bytes_up);
 }
 
-TEST(UserCompressor, StandsInsideOfCompositions) {
+TEST(CompressorInterface, StandsInsideOfCompositions) {
   const Federation<double> f(6, 15);
-  const Compressor own = user_compressor(OwnRandK{3}), twin = parse_compressor("randk:k=3", 15);
+  const Compressor own = custom_compressor(OwnRandK{3}), twin = parse_compressor("randk:k=3", 15);
   const std::vector<std::pair<Compressor, Compressor>> pairs = {
       {Scaled{{own}}, Scaled{{twin}}},
-      {Over{{Natural{}, own}}, Over{{Natural{}, twin}}},
+      {Composed{{Natural{}, own}}, Composed{{Natural{}, twin}}},
       {Induced{{TopK{{2}}, own}}, Induced{{TopK{{2}}, twin}}},
   };
   for (const auto& [with_own, with_twin] : pairs) {
-    const Quality a = quality(with_own, 15, 6), b = quality(with_twin, 15, 6);
+    const CompressorConstants a = constants(with_own, 15, 6), b = constants(with_twin, 15, 6);
     EXPECT_EQ(a.omega, b.omega);
     EXPECT_EQ(a.alpha, b.alpha);
     const AlgorithmSpec spec = spec_of(a.unbiased ? "diana" : "ef21");
@@ -117,34 +120,34 @@ TEST(UserCompressor, StandsInsideOfCompositions) {
   }
 }
 
-TEST(UserCompressor, TheRightClassIsAskedForAsOfThoseOfTheList) {
+TEST(CompressorInterface, TheRightClassIsAskedForAsOfThoseOfTheList) {
   const Federation<double> f(4, 9);
-  EXPECT_THROW(run_context_with(f, user_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
-  EXPECT_THROW(run_context_with(f, user_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
-  EXPECT_THROW(run_context_with(f, user_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
+  EXPECT_THROW(run_context_with(f, custom_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
+  EXPECT_THROW(run_context_with(f, custom_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
+  EXPECT_THROW(run_context_with(f, custom_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
   EXPECT_THROW(parse_compressor("own_randk:k=3", 9), ConfigError) << "nothing reads its name back";
 }
 
 struct WrongLength : OwnSigns {
   const Payload<double>& operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
-                                    Store<double>& to) const {
+                                    PayloadBuffer<double>& to) const {
     return to.nothing(1);
   }
 };
 struct WrongQuality : OwnSigns {
-  Quality quality(std::size_t) const { return Quality::of_contractive(1.5, 1); }
+  CompressorConstants constants(std::size_t) const { return CompressorConstants::of_contractive(1.5, 1); }
 };
 
-TEST(UserCompressor, MistakesOfItsAuthorAreLogicErrors) {
+TEST(CompressorInterface, MistakesOfItsAuthorAreLogicErrors) {
   Scratch<double> scratch;
-  Store<double> store;
+  PayloadBuffer<double> buffer;
   Vec<double> v = {1, 2, 3};
-  EXPECT_THROW(compress(user_compressor(WrongLength{}), v, {}, scratch, store), std::logic_error);
-  EXPECT_THROW(quality(user_compressor(WrongQuality{}), 3), std::logic_error);
+  EXPECT_THROW(compress(custom_compressor(WrongLength{}), v, {}, scratch, buffer), std::logic_error);
+  EXPECT_THROW(constants(custom_compressor(WrongQuality{}), 3), std::logic_error);
   Scratch<float> narrow;
-  Store<float> store32;
+  PayloadBuffer<float> store32;
   Vec<float> v32 = {1, 2, 3};
-  EXPECT_THROW(compress(user_compressor(OwnSigns{}), v32, {}, narrow, store32), std::logic_error);
+  EXPECT_THROW(compress(custom_compressor(OwnSigns{}), v32, {}, narrow, store32), std::logic_error);
 }
 
 }  // namespace

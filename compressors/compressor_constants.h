@@ -5,7 +5,7 @@
 namespace gradwire {
 
 // What theory needs to know of a compressor on R^d, and of n clients that use it.
-struct Quality {
+struct CompressorConstants {
   bool unbiased = false;  // E C(x) = x
   double omega = 0;       // unbiased: E ||C(x) - x||^2 <= omega ||x||^2
   double alpha = 0;       // contractive: E ||C(x) - x||^2 <= (1 - alpha) ||x||^2; 0 when it is not
@@ -15,20 +15,22 @@ struct Quality {
   double A = 0, B = 0;
 
   // An unbiased compressor with omega < 1 is also contractive, without scaling.
-  static Quality of_unbiased(double omega, double zeta) {
+  static CompressorConstants of_unbiased(double omega, double zeta) {
     return {true, omega, omega < 1 ? 1 - omega : 0, zeta, omega, 0};
   }
-  static Quality of_contractive(double alpha, double zeta) { return {alpha == 1, 0, alpha, zeta, 0, 0}; }
+  static CompressorConstants of_contractive(double alpha, double zeta) {
+    return {alpha == 1, 0, alpha, zeta, 0, 0};
+  }
   // The same on n clients that draw independently.
-  Quality independent(std::uint32_t n) const {
-    Quality q = *this;
+  CompressorConstants independent(std::uint32_t n) const {
+    CompressorConstants q = *this;
     q.A = unbiased ? omega / n : 0;
     return q;
   }
   // From equal weights to any, skew = n max w_i: the errors of the clients add up to A n sum w_i^2 ||a_i||^2
   // at most, and B stays.
-  Quality weighted(double skew) const {
-    Quality q = *this;
+  CompressorConstants weighted(double skew) const {
+    CompressorConstants q = *this;
     q.A *= skew;
     return q;
   }

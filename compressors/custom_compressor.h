@@ -1,11 +1,12 @@
-// A compressor that a program outside this tree defines and uses like those of the list: user_compressor()
+// A compressor that a program outside this tree defines and uses like those of the list: custom_compressor()
 // makes it from a struct like theirs. It has no spelling in an experiment file; it runs wherever the program
 // itself holds both ends, and its payloads pass through the codec like any other.
 //
 // Such a struct C has
 //   name                                              what records call it; unless it has a spec() of its own
 //   Quality quality(std::size_t d) const              of one client alone; or joint(d, n), of all n
-//   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, Store<Real>&) const
+//   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, PayloadBuffer<Real>&)
+//   const
 //                                                     for double, float or both; several threads may call it
 // and may have
 //   bool redraw(Shape, std::size_t count, std::uint32_t dim, const StreamKey&,
@@ -27,41 +28,42 @@
 #include <utility>
 #include <vector>
 
+#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
-#include "compressors/quality.h"
 
 namespace gradwire {
 
-class UserCompressor {
+class CompressorInterface {
  public:
-  virtual ~UserCompressor() = default;
+  virtual ~CompressorInterface() = default;
   virtual std::string spec() const = 0;
-  virtual Quality joint(std::size_t d, std::uint32_t n) const = 0;
+  virtual CompressorConstants joint(std::size_t d, std::uint32_t n) const = 0;
   virtual std::size_t most_values(std::size_t d) const = 0;
   virtual const Payload<float>& compress(Vec<float>& v, const StreamKey& key, Scratch<float>& scratch,
-                                         Store<float>& to) const = 0;
+                                         PayloadBuffer<float>& to) const = 0;
   virtual const Payload<double>& compress(Vec<double>& v, const StreamKey& key, Scratch<double>& scratch,
-                                          Store<double>& to) const = 0;
+                                          PayloadBuffer<double>& to) const = 0;
   virtual bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
                       std::vector<std::uint32_t>& indices, std::uint32_t& first) const = 0;
 };
 
 // The one entry of the list for all of them; two are equal when they are the same object.
-struct UserMade {
-  std::shared_ptr<const UserCompressor> made;
-  bool operator==(const UserMade&) const = default;
+struct CustomCompressor {
+  std::shared_ptr<const CompressorInterface> made;
+  bool operator==(const CustomCompressor&) const = default;
 
   std::string spec() const { return made->spec(); }
-  Quality joint(std::size_t d, std::uint32_t n) const {
-    const Quality q = made->joint(d, n);
+  CompressorConstants joint(std::size_t d, std::uint32_t n) const {
+    const CompressorConstants q = made->joint(d, n);
     if (!(q.omega >= 0 && q.alpha >= 0 && q.alpha <= 1 && q.zeta >= 0))
-      throw std::logic_error("the quality of the compressor " + spec() + " is none: omega, alpha or zeta");
+      throw std::logic_error("compressor " + spec() +
+                             " returned invalid constants: omega, alpha or zeta is out of range");
     return q;
   }
   std::size_t most_values(std::size_t d) const { return made->most_values(d); }
   template <class Real>
   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                                  Store<Real>& to) const {
+                                  PayloadBuffer<Real>& to) const {
     const auto dim = v.size();
     const Payload<Real>& payload = made->compress(v, key, scratch, to);
     if (payload.dim != dim)
@@ -75,9 +77,9 @@ struct UserMade {
 };
 
 template <class C>
-class ErasedCompressor final : public UserCompressor {
+class CompressorAdapter final : public CompressorInterface {
  public:
-  explicit ErasedCompressor(C c) : c_(std::move(c)) {}
+  explicit CompressorAdapter(C c) : c_(std::move(c)) {}
 
   std::string spec() const override {
     if constexpr (requires { c_.spec(); }) {
@@ -86,11 +88,11 @@ class ErasedCompressor final : public UserCompressor {
       return std::string(C::name);
     }
   }
-  Quality joint(std::size_t d, std::uint32_t n) const override {
+  CompressorConstants joint(std::size_t d, std::uint32_t n) const override {
     if constexpr (requires { c_.joint(d, n); }) {
       return c_.joint(d, n);
     } else {
-      return c_.quality(d).independent(n);
+      return c_.constants(d).independent(n);
     }
   }
   std::size_t most_values(std::size_t d) const override {
@@ -101,11 +103,11 @@ class ErasedCompressor final : public UserCompressor {
     }
   }
   const Payload<float>& compress(Vec<float>& v, const StreamKey& key, Scratch<float>& scratch,
-                                 Store<float>& to) const override {
+                                 PayloadBuffer<float>& to) const override {
     return call(v, key, scratch, to);
   }
   const Payload<double>& compress(Vec<double>& v, const StreamKey& key, Scratch<double>& scratch,
-                                  Store<double>& to) const override {
+                                  PayloadBuffer<double>& to) const override {
     return call(v, key, scratch, to);
   }
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
@@ -120,7 +122,7 @@ class ErasedCompressor final : public UserCompressor {
  private:
   template <class Real>
   const Payload<Real>& call(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
-                            Store<Real>& to) const {
+                            PayloadBuffer<Real>& to) const {
     if constexpr (requires { c_(v, key, scratch, to); }) {
       return c_(v, key, scratch, to);
     } else {
@@ -132,8 +134,8 @@ class ErasedCompressor final : public UserCompressor {
 
 // For RunContext::compressor and resolve() of algorithms/algorithms.h, or inside of Scaled, Induced and Over.
 template <class C>
-UserMade user_compressor(C c) {
-  return {std::make_shared<const ErasedCompressor<C>>(std::move(c))};
+CustomCompressor custom_compressor(C c) {
+  return {std::make_shared<const CompressorAdapter<C>>(std::move(c))};
 }
 
 }  // namespace gradwire
