@@ -106,8 +106,8 @@ class NoDisk final : public Disk {
  public:
   Result<std::vector<std::string>> list() override { return std::vector<std::string>(); }
   Result<std::string> read(const std::string&) override { return std::string(); }
-  Status write(const std::string&, Pieces) override { return Unit{}; }
-  Status append(const std::string&, Pieces) override { return Unit{}; }
+  Status write(const std::string&, Segments) override { return Unit{}; }
+  Status append(const std::string&, Segments) override { return Unit{}; }
   Status sync(const std::string&) override { return Unit{}; }
   Status sync_folder() override { return Unit{}; }
   Status rename(const std::string&, const std::string&) override { return Unit{}; }

@@ -18,7 +18,7 @@
 #include "fl_client/connection.h"
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
-#include "fl_client/upload_pieces.h"
+#include "fl_client/upload_chunks.h"
 #include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
 
@@ -58,7 +58,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
     return !meanwhile && !trouble;
   };
   try {
-    const PieceSender sender(connection, session.pieces());
+    const ChunkSender sender(connection, session.pieces());
     connection.attend_while([&] { session.compute(); }, take_one);
   } catch (const OracleStopped&) {
   }

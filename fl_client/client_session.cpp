@@ -11,7 +11,7 @@
 #include "engine/data/sample_hash.h"
 #include "engine/kernels/select.h"
 #include "fl_client/client.h"
-#include "fl_client/upload_pieces.h"
+#include "fl_client/upload_chunks.h"
 #include "fl_client/worker.h"
 #include "proto/security/challenge.h"
 #include "proto/wire/control_frame.h"
@@ -54,7 +54,7 @@ class ClientSession::Impl {
     if (asked_ && worker_ && worker_->is_superseded()) worker_->stop();
   }
   std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
-  UploadPieces* pieces() { return worker_->pieces(); }
+  UploadChunks* pieces() { return worker_->pieces(); }
   bool asked() const { return asked_; }
   bool welcome() const { return stage_ != Stage::kHello; }
   bool answered() const { return answered_; }
@@ -80,7 +80,7 @@ class ClientSession::Impl {
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
   bool first_request_ = false;     // the next one is the first of the connection
-  bool takes_pieces_ = false;      // the server, and whoever is on the way
+  bool takes_chunks_ = false;      // the server, and whoever is on the way
   std::uint32_t connections_ = 0;  // so far
 
   // Of the Welcome.
@@ -125,7 +125,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   if (Status status = parse_control(header, welcome); !status) return status;
   if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
-  takes_pieces_ = welcome.pieces();
+  takes_chunks_ = welcome.pieces();
   heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
   Result<Experiment> experiment = unpack_experiment(welcome.experiment());
@@ -313,12 +313,12 @@ std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& 
 
 std::optional<ClientEnding> ClientSession::Impl::begin_answer() {
   asked_ = false;
-  return ending_of(worker_->take_up(takes_pieces_));
+  return ending_of(worker_->take_up(takes_chunks_));
 }
 
 std::optional<ClientEnding> ClientSession::Impl::finish_answer(Link* link) {
   Status status = Unit{};
-  if (UploadPieces* const pieces = worker_->pieces(); pieces != nullptr) {
+  if (UploadChunks* const pieces = worker_->pieces(); pieces != nullptr) {
     pieces->close();
     status = pieces->trouble();
   }
@@ -348,7 +348,7 @@ bool ClientSession::asked() const { return impl_->asked(); }
 std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_answer(); }
 void ClientSession::compute() { impl_->compute(); }
 std::optional<ClientEnding> ClientSession::finish_answer(Link* link) { return impl_->finish_answer(link); }
-UploadPieces* ClientSession::pieces() { return impl_->pieces(); }
+UploadChunks* ClientSession::pieces() { return impl_->pieces(); }
 void ClientSession::stop() { impl_->stop(); }
 void ClientSession::stop_if_superseded() { impl_->stop_if_superseded(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }

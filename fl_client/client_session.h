@@ -36,7 +36,7 @@ struct ClientEnding {
   std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 
-class UploadPieces;
+class UploadChunks;
 
 class ClientSession {
  public:
@@ -61,7 +61,7 @@ class ClientSession {
   std::optional<ClientEnding> finish_answer(Link* link);
   // Between begin_answer() and finish_answer(): what may be sent of the answer, while it is computed or
   // later; null: nothing.
-  UploadPieces* pieces();
+  UploadChunks* pieces();
   // Stops a compute() that runs on another thread: it throws OracleStopped. REQUIRES: the session is
   // about to end.
   void stop();

@@ -9,7 +9,7 @@
 
 #include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
-#include "fl_client/upload_pieces.h"
+#include "fl_client/upload_chunks.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/reply_tail.h"
@@ -32,7 +32,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
         overlaps_(overlaps && zstd.kind == ZstdMode::Kind::kOff &&
-                  codec_.context().longest() * sizeof(Real) >= UploadPieces::kLeastBytes),
+                  codec_.context().longest() * sizeof(Real) >= UploadChunks::kLeastBytes),
         recalled_(codec_.context()) {}
 
   // Throws std::runtime_error.
@@ -82,15 +82,15 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return to.request.kind == RequestKind::kShutdown ? Received::kShutdown : Received::kRequest;
   }
 
-  Status take_up(bool may_send_pieces) override {
+  Status take_up(bool may_send_chunks) override {
     const Order& order = orders_[last_];
     if (!runtime_.accepts(order.request)) return Error{"the server sent a message of the wrong shape"};
     current_ = last_;
     computes_ = true;
-    sends_pieces_ = overlaps_ && may_send_pieces && order.request.kind == RequestKind::kRound &&
+    sends_chunks_ = overlaps_ && may_send_chunks && order.request.kind == RequestKind::kRound &&
                     order.slot.have_bytes() == 0;
-    runtime_.show_early(sends_pieces_ ? this : nullptr);
-    if (sends_pieces_) pieces_.begin(order.request.request_id);
+    runtime_.show_early(sends_chunks_ ? this : nullptr);
+    if (sends_chunks_) chunks_.begin(order.request.request_id);
     oracle_.go_on();
     return Unit{};
   }
@@ -112,14 +112,14 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     }
   }
 
-  UploadPieces* pieces() override { return sends_pieces_ ? &pieces_ : nullptr; }
+  UploadChunks* pieces() override { return sends_chunks_ ? &chunks_ : nullptr; }
 
   Status send(Link& to) override {
     if (answer_ == nullptr) return Unit{};
     const std::uint64_t there = orders_[current_].slot.have_bytes();
     const std::uint64_t payload = answer_->bytes - kPrefixBytes - answer_->header.size();
-    std::span<const PieceRange> came;
-    if (sends_pieces_) came = pieces_.sent_of(*answer_);
+    std::span<const ChunkRange> came;
+    if (sends_chunks_) came = chunks_.sent_of(*answer_);
     const bool resumes = there > 0 && there < payload;
     const Status written = resumes        ? to.write(reply_tail(*answer_, there))
                            : came.empty() ? to.write(*answer_)
@@ -127,13 +127,13 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!written) return written;
     answered_ += 1;
     sent_.bytes += payload;
-    for (const PieceRange& range : came) sent_.in_pieces += range.bytes;
+    for (const ChunkRange& range : came) sent_.in_pieces += range.bytes;
     return written;
   }
   Sent sent() const override { return sent_; }
 
   void put_away() override {
-    computes_ = sends_pieces_ = false;
+    computes_ = sends_chunks_ = false;
     answer_ = nullptr;
     codec_.release_uplink();
     if (memory_ != nullptr && memory_->is_long()) throw_if_failed(memory_->shorten(runtime_.save()));
@@ -147,9 +147,9 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
  private:
   // Of EarlyValues. The values of a plain payload are its bytes.
-  void begin(View<Real> values) override { pieces_.place(std::as_bytes(values)); }
+  void begin(View<Real> values) override { chunks_.place(std::as_bytes(values)); }
   void ready(std::size_t first, std::size_t count) override {
-    pieces_.ready({first * sizeof(Real), count * sizeof(Real)});
+    chunks_.ready({first * sizeof(Real), count * sizeof(Real)});
   }
 
   static std::string_view text_of(std::span<const std::byte> bytes) {
@@ -229,8 +229,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   // and nothing is computed again. False: the requests are remembered.
   const bool keeps_replies_;
   const bool overlaps_;
-  bool sends_pieces_ = false;  // of the request taken up
-  UploadPieces pieces_;
+  bool sends_chunks_ = false;  // of the request taken up
+  UploadChunks chunks_;
   UplinkSlot<Real> recalled_;  // holds the answer remembered last
   std::string record_;         // work space
 };

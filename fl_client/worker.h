@@ -16,7 +16,7 @@
 namespace gradwire {
 
 class ClientMemory;
-class UploadPieces;
+class UploadChunks;
 
 class Worker {
  public:
@@ -36,13 +36,13 @@ class Worker {
   virtual bool finds_server_behind() = 0;
   // The request received last is answered in steps: it is taken up, the answer is computed, then sent or not,
   // and put away.
-  // may_send_pieces: the server takes pieces of the answer (pieces()).
-  virtual Status take_up(bool may_send_pieces) = 0;
+  // may_send_chunks: the server takes pieces of the answer (pieces()).
+  virtual Status take_up(bool may_send_chunks) = 0;
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
   // What may be sent of the answer while it is computed; null: nothing.
-  virtual UploadPieces* pieces() = 0;
+  virtual UploadChunks* pieces() = 0;
   // Called while another thread computes: compute() ends soon, by OracleStopped; take_up() begins anew.
   virtual void stop() = 0;
   // Of the answer that is being computed: a request with a newer request id has arrived, and an answer that

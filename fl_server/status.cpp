@@ -39,8 +39,8 @@ class ReadOnlyDisk final : public Disk {
   explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}
   Result<std::vector<std::string>> list() override { return folder_.list(); }
   Result<std::string> read(const std::string& name) override { return folder_.read(name); }
-  Status write(const std::string&, Pieces) override { return Unit{}; }
-  Status append(const std::string&, Pieces) override { return Unit{}; }
+  Status write(const std::string&, Segments) override { return Unit{}; }
+  Status append(const std::string&, Segments) override { return Unit{}; }
   Status sync(const std::string&) override { return Unit{}; }
   Status sync_folder() override { return Unit{}; }
   Status rename(const std::string&, const std::string&) override { return Unit{}; }

@@ -15,7 +15,7 @@ namespace gradwire {
 // Errors name the file, what is wrong, and what to do. Different threads may use different files.
 class Disk {
  public:
-  using Pieces = std::span<const std::string_view>;
+  using Segments = std::span<const std::string_view>;
 
   virtual ~Disk() = default;
   virtual Result<std::vector<std::string>> list() = 0;  // the names of all files, ascending
@@ -23,7 +23,7 @@ class Disk {
   // Creates the file, or truncates it. The written bytes survive the end of this process; they survive a loss
   // of power only after sync(). A new name, or one that rename() gave, survives that only after
   // sync_folder().
-  virtual Status write(const std::string& name, Pieces pieces) = 0;
+  virtual Status write(const std::string& name, Segments pieces) = 0;
   // The same with the chunks that `next` gives, until one is empty; a chunk is used until the following call.
   virtual Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
     std::string all;
@@ -32,7 +32,7 @@ class Disk {
     return write(name, std::span(&bytes, 1));
   }
   // Creates the file if there is none. After an error the file may end with only a part of the pieces.
-  virtual Status append(const std::string& name, Pieces pieces) = 0;
+  virtual Status append(const std::string& name, Segments pieces) = 0;
   virtual Status sync(const std::string& name) = 0;
   virtual Status sync_folder() = 0;
   virtual Status rename(const std::string& from, const std::string& to) = 0;

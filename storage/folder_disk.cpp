@@ -43,7 +43,7 @@ std::string reason() {
   }
 }
 
-bool write_all(int fd, Disk::Pieces pieces) {
+bool write_all(int fd, Disk::Segments pieces) {
   std::size_t at = 0, offset = 0;  // the first byte that is not written: of which piece, where
   while (at < pieces.size()) {
     std::array<iovec, kPiecesPerCall> vectors;
@@ -145,7 +145,7 @@ Result<std::string> FolderDisk::read(const std::string& name) {
   return bytes;
 }
 
-Status FolderDisk::write(const std::string& name, Pieces pieces) {
+Status FolderDisk::write(const std::string& name, Segments pieces) {
   if (Status same = check_folder(); !same) return same;
   OpenFile file(open_draft(name));
   if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
@@ -166,7 +166,7 @@ std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) co
   return open_name_ == name ? open_ : nullptr;
 }
 
-Status FolderDisk::append(const std::string& name, Pieces pieces) {
+Status FolderDisk::append(const std::string& name, Segments pieces) {
   if (Status same = check_folder(); !same) return same;
   std::shared_ptr<const OpenFile> file = open_log(name);
   if (!file) {

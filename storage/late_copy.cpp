@@ -7,7 +7,7 @@
 
 namespace gradwire {
 
-void LateCopy::begin(Pieces bytes) {
+void LateCopy::begin(ByteSegments bytes) {
   bytes_ = std::move(bytes);
   for (const std::string_view piece : bytes_.views()) {
     rest_.push_back(piece);

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/pieces.h"
+#include "base/byte_segments.h"
 
 namespace gradwire {
 
@@ -20,7 +20,7 @@ class LateCopy {
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
   // Takes what is to be written, and computes its size and checksum.
-  void begin(Pieces bytes);
+  void begin(ByteSegments bytes);
   std::uint64_t size() const { return size_; }
   std::uint32_t checksum() const { return checksum_; }  // CRC32C
 
@@ -36,7 +36,7 @@ class LateCopy {
  private:
   std::mutex mutex_;
   std::condition_variable given_back_;
-  Pieces bytes_;
+  ByteSegments bytes_;
   std::deque<std::string_view> rest_;  // not given out yet
   std::vector<std::string> owned_;
   std::uint64_t size_ = 0;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/pieces.h"
+#include "base/byte_segments.h"
 #include "proto/wire/codec.h"
 #include "rounds/round_loop.h"
 
@@ -51,7 +51,7 @@ class RoundRecords {
 
   Codec<Real> codec_;
   std::vector<std::unique_ptr<UplinkSlot<Real>>> slots_;
-  Pieces record_;
+  ByteSegments record_;
 };
 
 }  // namespace gradwire

@@ -256,7 +256,7 @@ void RunStore<Real>::snapshot_beside() {
   const auto look = [&server = server_, snapshot, step, beside = beside_] {
     beside->seconds = 0;
     step([&] {
-      Pieces pieces;
+      ByteSegments pieces;
       server.save_in_place(pieces);
       snapshot->late.begin(std::move(pieces));
     });

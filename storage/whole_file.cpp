@@ -10,7 +10,7 @@ void write_whole(Disk& disk, const std::string& name, std::string_view bytes) {
   write_whole(disk, name, std::span(&bytes, 1));
 }
 
-void write_whole(Disk& disk, const std::string& name, Disk::Pieces pieces) {
+void write_whole(Disk& disk, const std::string& name, Disk::Segments pieces) {
   const std::string draft = name + ".new";
   throw_if_failed(disk.write(draft, pieces));
   throw_if_failed(disk.sync(draft));
@@ -22,7 +22,7 @@ void write_whole(const std::filesystem::path& file, std::string_view bytes) {
   write_whole(file, std::span(&bytes, 1));
 }
 
-void write_whole(const std::filesystem::path& file, Disk::Pieces pieces) {
+void write_whole(const std::filesystem::path& file, Disk::Segments pieces) {
   write_whole(*disk_of(file), file.filename().string(), pieces);
 }
 

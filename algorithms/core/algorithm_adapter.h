@@ -244,7 +244,7 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
     }
   }
   std::string save() const override { return save_state(algorithm_); }
-  void save_in_place(Pieces& to) const override {
+  void save_in_place(ByteSegments& to) const override {
     InPlaceSaver saver(to);
     Algorithm::Server::fields(algorithm_, saver);
   }

@@ -17,7 +17,7 @@
 #include "algorithms/core/message.h"
 #include "algorithms/core/spec.h"
 #include "algorithms/core/traits.h"
-#include "base/pieces.h"
+#include "base/byte_segments.h"
 
 namespace gradwire {
 
@@ -77,7 +77,7 @@ class ServerAlgorithm {
   virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
   // The bytes of save(), behind what `to` has; they view vectors of this algorithm, as broadcast() does.
-  virtual void save_in_place(Pieces& to) const { to.copy(save()); }
+  virtual void save_in_place(ByteSegments& to) const { to.copy(save()); }
   virtual bool load(std::string_view bytes) = 0;
 };
 

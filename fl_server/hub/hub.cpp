@@ -296,15 +296,15 @@ Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
   return status;
 }
 
-Result<std::span<const std::span<std::byte>>> Hub::Impl::on_piece_header(Session& session,
+Result<std::span<const std::span<std::byte>>> Hub::Impl::on_chunk_header(Session& session,
                                                                          const Prefix& prefix,
                                                                          std::span<const std::byte> header) {
   if (events == nullptr) return Error{"the run is over"};
-  return events->on_piece_header(*session.client(), prefix, header);
+  return events->on_chunk_header(*session.client(), prefix, header);
 }
 
-Status Hub::Impl::on_piece(Session& session) {
-  return events != nullptr ? events->on_piece(*session.client()) : Status(Error{"the run is over"});
+Status Hub::Impl::on_chunk(Session& session) {
+  return events != nullptr ? events->on_chunk(*session.client()) : Status(Error{"the run is over"});
 }
 
 Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,

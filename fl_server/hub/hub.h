@@ -56,9 +56,9 @@ class HubEvents {
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
   // The same for a piece of a reply that is still to come.
-  virtual Result<std::span<const std::span<std::byte>>> on_piece_header(
+  virtual Result<std::span<const std::span<std::byte>>> on_chunk_header(
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
-  virtual Status on_piece(ClientId client) = 0;
+  virtual Status on_chunk(ClientId client) = 0;
   // Instead of on_reply: the connection is lost, and so much of the payload is where on_reply_header said.
   virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
   // The same for a sum of replies from a relay. is_behind: the client is behind it, and in the run.

@@ -66,9 +66,9 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(Session& session, std::uint64_t bytes) override;
-  Result<std::span<const std::span<std::byte>>> on_piece_header(Session& session, const Prefix& prefix,
+  Result<std::span<const std::span<std::byte>>> on_chunk_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
-  Status on_piece(Session& session) override;
+  Status on_chunk(Session& session) override;
   void on_heard(Session& session) override { pending_shutdowns.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;

@@ -74,12 +74,12 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   reply_bytes_ = 0;
   in_channel_ = prefix.channel != 0 && channel_ == nullptr;
   if (in_channel_) return trunk_->on_header(prefix, header);
-  in_piece_ = prefix.type == FrameType::kPiece && state_ == State::kRounds && takes_pieces_;
+  in_chunk_ = prefix.type == FrameType::kChunk && state_ == State::kRounds && takes_chunks_;
   if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
   }
-  if (in_piece_) return owner_.on_piece_header(*this, prefix, header);
+  if (in_chunk_) return owner_.on_chunk_header(*this, prefix, header);
   if (prefix.type == FrameType::kReply && adds_) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_sum_header(*this, prefix, header);
@@ -113,7 +113,7 @@ void Session::on_shut() {
 
 Status Session::on_frame() {
   if (in_channel_) trunk_->on_frame();
-  if (in_piece_) return owner_.on_piece(*this);
+  if (in_chunk_) return owner_.on_chunk(*this);
   if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
 }
@@ -172,8 +172,8 @@ Status Session::greet() {
   state_ = State::kData;
   patience_.restart(sockets_.now());
   link_->expect_heartbeats();
-  takes_pieces_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_pieces_);
-  link_->send(Outgoing::control(owner_.welcome(*client, takes_pieces_)));
+  takes_chunks_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_chunks_);
+  link_->send(Outgoing::control(owner_.welcome(*client, takes_chunks_)));
   return Unit{};
 }
 
@@ -261,7 +261,7 @@ void Session::carry() {
   state_ = State::kRelay;
   const wire::Relay message = std::exchange(introduction_, nullptr)->relay;
   adds_ = message.adds();
-  passes_pieces_ = message.pieces() && !adds_;
+  passes_chunks_ = message.pieces() && !adds_;
   trunk_ = std::make_unique<Trunk>(
       [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();

@@ -44,9 +44,9 @@ class SessionOwner {
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
   // A piece of a reply that is still to come.
-  virtual Result<std::span<const std::span<std::byte>>> on_piece_header(
+  virtual Result<std::span<const std::span<std::byte>>> on_chunk_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
-  virtual Status on_piece(Session& session) = 0;
+  virtual Status on_chunk(Session& session) = 0;
   // As of a reply, for a relay's sum of replies.
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
                                                                       std::span<const std::byte> header) = 0;
@@ -145,10 +145,10 @@ class Session final : public FrameHandler {
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
   std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
-  bool in_piece_ = false;          // a piece of a reply is arriving
+  bool in_chunk_ = false;          // a piece of a reply is arriving
   bool adds_ = false;
-  bool takes_pieces_ = false;   // of a client: its Welcome said so
-  bool passes_pieces_ = false;  // of a relay
+  bool takes_chunks_ = false;   // of a client: its Welcome said so
+  bool passes_chunks_ = false;  // of a relay
 };
 
 }  // namespace gradwire

@@ -167,7 +167,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     return std::span<const std::span<std::byte>>();
   inbox.from = inbox.have = 0;
   inbox.header.clear();
-  if (const auto pieced = pieced_header(header)) return complete(inbox, prefix, *pieced);
+  if (const auto pieced = chunked_header(header)) return complete(inbox, prefix, *pieced);
   inbox.pieces.clear();
   const auto places = slot_for(inbox).prepare(prefix, header);
   if (places && prefix.payload_len > kChunkBytes) {
@@ -187,7 +187,7 @@ UplinkSlot<Real>& TcpTransport<Real>::slot_for(Inbox& inbox) {
 
 template <class Real>
 Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox& inbox, const Prefix& prefix,
-                                                                           const PiecedHeader& header) {
+                                                                           const ChunkedHeader& header) {
   Assembly& pieces = inbox.pieces;
   if (header.in_pieces == 0 || header.in_pieces != pieces.came() ||
       prefix.payload_len != pieces.total() - pieces.came())
@@ -202,15 +202,15 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox
   if (slot.request_id() != pieces.request_id()) return Error{"a reply whose pieces are those of another one"};
   inbox.rest = pieces.spread(*places);
   inbox.whole_bytes = kPrefixBytes + whole.header_len + whole.payload_len;
-  bytes_in_pieces_ += pieces.came();
+  bytes_in_chunks_ += pieces.came();
   pieces.clear();
   return std::span<const std::span<std::byte>>(inbox.rest);
 }
 
 template <class Real>
-Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_piece_header(
+Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_chunk_header(
     ClientId client, const Prefix& prefix, std::span<const std::byte> header) {
-  const Result<PieceHead> head = read_piece(header);
+  const Result<ChunkHeader> head = read_chunk(header);
   if (!head) return head.error();
   Inbox& inbox = inboxes_[client];
   if (head->request_id > inbox.asked) return Error{"a piece of a reply that nobody has asked for"};
@@ -218,7 +218,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_piece_heade
 }
 
 template <class Real>
-Status TcpTransport<Real>::on_piece(ClientId client) {
+Status TcpTransport<Real>::on_chunk(ClientId client) {
   return inboxes_[client].pieces.finish();
 }
 

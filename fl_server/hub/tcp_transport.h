@@ -10,8 +10,8 @@
 
 #include "fl_server/hub/hub.h"
 #include "fl_server/hub/sum_inbox.h"
+#include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
-#include "proto/wire/piece.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -35,7 +35,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   double now() const override;
 
   // Of the payloads of all replies: bytes that came in pieces, while their clients still computed.
-  std::uint64_t bytes_in_pieces() const { return bytes_in_pieces_; }
+  std::uint64_t bytes_in_chunks() const { return bytes_in_chunks_; }
 
  private:
   // Two slots, so that a repetition can arrive while the loop still looks at the reply.
@@ -59,9 +59,9 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_reply(ClientId client, std::uint64_t bytes) override;
-  Result<std::span<const std::span<std::byte>>> on_piece_header(ClientId client, const Prefix& prefix,
+  Result<std::span<const std::span<std::byte>>> on_chunk_header(ClientId client, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
-  Status on_piece(ClientId client) override;
+  Status on_chunk(ClientId client) override;
   void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
   Result<std::span<const std::span<std::byte>>> on_sum_header(
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
@@ -71,7 +71,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   UplinkSlot<Real>& slot_for(Inbox& inbox);
   // A reply that is to be completed by the pieces that came.
   Result<std::span<const std::span<std::byte>>> complete(Inbox& inbox, const Prefix& prefix,
-                                                         const PiecedHeader& header);
+                                                         const ChunkedHeader& header);
   // Whether all clients of the arriving sum are asked its request id and have not answered.
   bool is_awaited(std::uint64_t relay) const;
   // Refuses the arriving sum; tells its clients on their channels.
@@ -92,7 +92,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   const bool takes_sums_;
   SumInbox<Real> sums_;
   std::uint64_t newest_ = 0;  // request id
-  std::uint64_t bytes_in_pieces_ = 0;
+  std::uint64_t bytes_in_chunks_ = 0;
   bool asking_ = false;  // relays are still to be told that all clients asked now were sent newest_
   std::deque<Event<Real>> events_;
   bool handed_ = false;  // the caller has the first of events_

@@ -59,7 +59,7 @@ const char* name_of(FrameType type) {
     case FrameType::kHeartbeat: return "Heartbeat";
     case FrameType::kReceived: return "Received";
     case FrameType::kRelay: return "Relay";
-    case FrameType::kPiece: return "Piece";
+    case FrameType::kChunk: return "Piece";
     case FrameType::kChallenge: return "Challenge";
     case FrameType::kProof: return "Proof";
   }

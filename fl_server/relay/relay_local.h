@@ -49,7 +49,7 @@ class Local final : public FrameHandler {
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override {
     if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
-    if (prefix.payload_len > 0 && prefix.type != FrameType::kReply && prefix.type != FrameType::kPiece)
+    if (prefix.payload_len > 0 && prefix.type != FrameType::kReply && prefix.type != FrameType::kChunk)
       return Error{"only a Reply, or a piece of one, has a payload"};
     if (!std::exchange(said_hello_, true)) {
       connection_.expect_heartbeats();

@@ -35,7 +35,7 @@ enum class FrameType : std::uint8_t {
   kHeartbeat = 8,   // either way: I am alive
   kReceived = 9,    // server -> client: what became of a reply; client -> server: the shutdown was heard
   kRelay = 10,      // either way: this connection carries the clients of a site, each as a channel
-  kPiece = 11,      // client -> server: bytes of the payload of a reply that is still to come
+  kChunk = 11,      // client -> server: bytes of the payload of a reply that is still to come
   kChallenge = 12,  // server -> client: sign this, if you are who you say
   kProof = 13,      // client -> server: the signature
 };

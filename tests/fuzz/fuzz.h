@@ -83,8 +83,8 @@ bool run_request(Input);
 std::vector<Bytes> request_seeds();
 
 // handshake_fuzz.cpp
-bool run_pieces(Input);
-std::vector<Bytes> pieces_seeds();
+bool run_chunks(Input);
+std::vector<Bytes> chunks_seeds();
 bool run_handshake(Input);
 std::vector<Bytes> handshake_seeds();
 

@@ -9,9 +9,9 @@
 #include "base/crc32c.h"
 #include "fl_server/hub/join.h"
 #include "proto/security/challenge.h"
+#include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
-#include "proto/wire/piece.h"
 #include "proto/wire/reply_tail.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/fuzz.h"
@@ -34,24 +34,24 @@ void check_join(const wire::Join& join) {
 
 // Pieces, one after the other: request id u8, place u16, bytes u16, length of the whole u16, what it is
 // checksummed as u8.
-bool run_pieces(Input input) {
+bool run_chunks(Input input) {
   Cursor cursor(input);
   Assembly assembly;
   std::map<std::uint64_t, std::uint64_t> came;  // place and bytes
   constexpr std::uint64_t kMost = 50'000;
   const std::vector<std::byte> source(1 << 16, std::byte{5});
   while (!cursor.at_end()) {
-    PieceHead head;
+    ChunkHeader head;
     head.request_id = cursor.u8();
     head.at = cursor.u16();
     const std::uint64_t bytes = cursor.u16();
     head.total = cursor.u16();
     const bool damaged = cursor.u8() % 8 == 7;
     const Input content = Input(source).first(bytes);
-    const Encoded message = encode_piece(head, content, crc32c(content) + (damaged ? 1 : 0));
+    const Encoded message = encode_chunk(head, content, crc32c(content) + (damaged ? 1 : 0));
     const auto prefix = read_prefix(message.prefix, kMost);
     if (!prefix) continue;
-    const auto read = read_piece(std::as_bytes(std::span(message.header)));
+    const auto read = read_chunk(std::as_bytes(std::span(message.header)));
     check(read && read->at == head.at && read->total == head.total, "another piece was read");
     const std::uint64_t before = assembly.request_id();
     const auto places = assembly.prepare(*read, *prefix, kMost);
@@ -80,7 +80,7 @@ bool run_pieces(Input input) {
   Encoded reply;
   reply.sections = {Input(source).first(whole.size() / 2),
                     Input(source).first(whole.size() - whole.size() / 2)};
-  std::vector<PieceRange> ranges;
+  std::vector<ChunkRange> ranges;
   for (const auto& [at, bytes] : came) ranges.push_back({at, bytes});
   const Encoded last = reply_without(reply, ranges);
   std::uint64_t sent = 0;
@@ -88,7 +88,7 @@ bool run_pieces(Input input) {
   check(sent == rest, "the last message is not what is missing");
   return true;
 }
-std::vector<Bytes> pieces_seeds() {
+std::vector<Bytes> chunks_seeds() {
   Bytes seed;
   const auto piece = [&](unsigned request_id, std::size_t at, std::size_t bytes) {
     put_u8(seed, request_id);
@@ -108,11 +108,11 @@ bool run_handshake(Input input) {
   Cursor cursor(input);
   const std::uint8_t choice = cursor.u8();
   const Input header = cursor.rest();
-  if (const auto pieced = pieced_header(header)) {
+  if (const auto pieced = chunked_header(header)) {
     check(pieced->header.size() < header.size(), "a field of no bytes");
-    check(!pieced_header(pieced->header.first(0)), "a field in nothing");
+    check(!chunked_header(pieced->header.first(0)), "a field in nothing");
   }
-  bool taken = read_piece(header).has_value();
+  bool taken = read_chunk(header).has_value();
   // The rest of a reply, as a server sees it that has the front.
   constexpr std::size_t kFromByte = 9;  // bytes of the last field, which says where the rest begins
   const Input of_whole = header.first(header.size() - std::min(header.size(), kFromByte));

@@ -12,7 +12,7 @@
 #include "fl_client/client.h"
 #include "fl_client/client_session.h"
 #include "fl_client/memory.h"
-#include "fl_client/upload_pieces.h"
+#include "fl_client/upload_chunks.h"
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
 #include "tests/simulated/secure_world.h"
@@ -50,7 +50,7 @@ class SimulatedPeer {
   bool said_shutdown() const { return said_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
-  std::uint64_t pieces_sent() const { return pieces_sent_; }
+  std::uint64_t chunks_sent() const { return chunks_sent_; }
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -262,11 +262,11 @@ class SimulatedPeer {
     computing_ = true;
     computed_ = false;
     if (random_.below(2) == 0 && !work()) return die();
-    send_pieces();
+    send_chunks();
     guarded(habits_.compute_seconds * random_.uniform(), [this] {
       OutLink link(*this, "");
       std::optional<ClientEnding> ending;
-      send_pieces();
+      send_chunks();
       if (!end_work(&link, ending)) return die();
       if (ending) return lost(*ending);
       flush();
@@ -274,15 +274,15 @@ class SimulatedPeer {
     });
   }
   // Some of what is there to be sent before the answer.
-  void send_pieces() {
-    UploadPieces* const pieces = session_->pieces();
+  void send_chunks() {
+    UploadChunks* const pieces = session_->pieces();
     if (pieces == nullptr) return;
     OutLink link(*this, "");
     while (random_.below(4) != 0) {
       const auto piece = pieces->take();
       if (!piece) break;
       pieces->send(link, *piece);
-      pieces_sent_ += 1;
+      chunks_sent_ += 1;
     }
     flush();
   }
@@ -327,7 +327,7 @@ class SimulatedPeer {
   bool computing_ = false, computed_ = false, looks_soon_ = false, said_shutdown_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;
   std::uint64_t epoch_ = 0;
-  std::uint64_t deaths_ = 0, bytes_written_ = 0, pieces_sent_ = 0;
+  std::uint64_t deaths_ = 0, bytes_written_ = 0, chunks_sent_ = 0;
   std::string trouble_;
 };
 

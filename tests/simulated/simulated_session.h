@@ -50,7 +50,7 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::uint64_t pieces = 0, bytes_in_pieces = 0;  // sent; of replies that they were completed to
+  std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent; of replies that they were completed to
   std::size_t fewest_replies = SIZE_MAX;          // of a round, with a quorum
   bool took_sums = false;
   double seconds = 0;
@@ -100,7 +100,7 @@ class SimulatedSession {
     for (const auto& peer : peers_) {
       end_.client_deaths += peer->deaths();
       end_.uplink_bytes += peer->bytes_written();
-      end_.pieces += peer->pieces_sent();
+      end_.pieces += peer->chunks_sent();
       if (end_.trouble.empty()) end_.trouble = peer->trouble();
     }
     end_.seconds = time_.now();
@@ -241,7 +241,7 @@ class SimulatedSession {
     }
     run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
                        hooks);
-    end_.bytes_in_pieces += transport.bytes_in_pieces();
+    end_.bytes_in_chunks += transport.bytes_in_chunks();
   }
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }

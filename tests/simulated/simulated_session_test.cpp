@@ -38,11 +38,11 @@ constexpr Algorithm kAlgorithms[] = {
      "20000"},
 };
 constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
-constexpr std::size_t kBig = kAlgorithmCount - 2, kPieced = kAlgorithmCount - 1;
+constexpr std::size_t kBig = kAlgorithmCount - 2, kChunked = kAlgorithmCount - 1;
 
 // The big ones are slow, so the test runs them rarely.
 std::size_t method_of(std::uint64_t seed) {
-  return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kPieced : seed % kBig;
+  return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }
 
 // Quiet runs, made once.
@@ -162,12 +162,12 @@ TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
   }
 }
 
-TEST(SessionSimulation, ManyRepliesComeInPieces) {
-  const Algorithm& pieced = kAlgorithms[kPieced];
+TEST(SessionSimulation, ManyRepliesComeInChunks) {
+  const Algorithm& pieced = kAlgorithms[kChunked];
   const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   const std::uint64_t payloads = kRounds * kClients * std::stoull(pieced.dim) / 2 * sizeof(double);
-  EXPECT_GT(quiet.bytes_in_pieces, payloads / 4);
+  EXPECT_GT(quiet.bytes_in_chunks, payloads / 4);
   Setting setting;
   setting.weather.cut = 0.05;
   setting.weather.window_bytes = 32'768;

@@ -21,7 +21,7 @@ constexpr std::size_t kChunk = LateCopy::kChunkBytes;
 std::vector<std::string> some_parts() {
   std::vector<std::string> parts;
   for (const std::size_t size :
-       {std::size_t{5}, kChunk, std::size_t{0}, 3 * kChunk + 1, Pieces::kLeastViewed}) {
+       {std::size_t{5}, kChunk, std::size_t{0}, 3 * kChunk + 1, ByteSegments::kLeastViewed}) {
     parts.emplace_back(size, static_cast<char>('a' + parts.size()));
     if (size > 1) parts.back()[size / 2] = '!';
   }
@@ -35,7 +35,7 @@ std::string sum_of(const std::vector<std::string>& parts) {
 }
 
 void begin(LateCopy& late, const std::vector<std::string>& parts) {
-  Pieces pieces;
+  ByteSegments pieces;
   for (const std::string& part : parts) pieces.view(part);
   late.begin(std::move(pieces));
 }
@@ -89,7 +89,7 @@ TEST(LateCopy, OfAWriterThatIsFasterCopiesNothing) {
   for (std::string_view chunk = late.next(); !chunk.empty(); chunk = late.next())
     viewed += lies_in_parts(chunk) ? chunk.size() : 0;
   late.own_rest();
-  EXPECT_EQ(viewed, 4 * kChunk + 1 + Pieces::kLeastViewed);
+  EXPECT_EQ(viewed, 4 * kChunk + 1 + ByteSegments::kLeastViewed);
 }
 
 // The first snapshot of a folder is written twice, later ones once.

@@ -95,7 +95,7 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(testing::spec_for(algorithm));
     const auto server = make_server<double>(run_context);
-    Pieces pieces;
+    ByteSegments pieces;
     server->save_in_place(pieces);
     EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.traits.name;
   }

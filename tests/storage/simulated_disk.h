@@ -57,11 +57,11 @@ class SimulatedDisk final : public Disk {
     if (file == now_.end()) return Error{name + ": is not there"};
     return file->second->bytes;
   }
-  Status write(const std::string& name, Pieces pieces) override {
+  Status write(const std::string& name, Segments pieces) override {
     now_[name] = std::make_shared<File>();
     return add(*now_[name], pieces);
   }
-  Status append(const std::string& name, Pieces pieces) override {
+  Status append(const std::string& name, Segments pieces) override {
     if (now_.count(name) == 0) now_[name] = std::make_shared<File>();
     return add(*now_[name], pieces);
   }
@@ -99,7 +99,7 @@ class SimulatedDisk final : public Disk {
   void step() {
     if (calls_++ == crash_at) throw SimulatedCrash{};
   }
-  Status add(File& file, Pieces pieces) {
+  Status add(File& file, Segments pieces) {
     std::string all;
     for (const std::string_view piece : pieces) all += piece;
     std::size_t used = 0;

@@ -15,13 +15,13 @@
 
 #include "base/result.h"
 #include "fl_client/link.h"
-#include "proto/wire/piece.h"
+#include "proto/wire/chunk.h"
 
 namespace gradwire {
 
-class UploadPieces {
+class UploadChunks {
  public:
-  // Bytes of one piece. Shorter runs wait until bytes beside them are final, or go with the answer.
+  // Bytes of one chunk. Shorter runs wait until bytes beside them are final, or go with the answer.
   static constexpr std::size_t kLeastBytes = 16 * 1024, kMostBytes = 64 * 1024;
 
   // An answer begins. REQUIRES: nobody sends.
@@ -29,24 +29,24 @@ class UploadPieces {
   // Where its payload will be. To be called once; the bytes stay there until the answer was sent.
   void place(std::span<const std::byte> payload);
   // These bytes are final.
-  void ready(const PieceRange& range);
+  void ready(const ChunkRange& range);
 
   // What can be sent now; nothing: there is nothing at the moment.
-  std::optional<PieceRange> take();
+  std::optional<ChunkRange> take();
   // The same, but waits; nothing: it was closed.
-  std::optional<PieceRange> wait();
+  std::optional<ChunkRange> wait();
   // Sends what was taken. A failure is final (trouble()): part of a frame may be on its way.
-  bool send(Link& link, const PieceRange& piece);
+  bool send(Link& link, const ChunkRange& chunk);
   // Nothing is sent any more; what is final but not taken goes with the answer.
   void close();
 
   // After close().
   Status trouble() const { return trouble_; }
   // What was sent of the payload of `answer`, ascending. None: nothing was, or its bytes were others.
-  std::span<const PieceRange> sent_of(const Encoded& answer);
+  std::span<const ChunkRange> sent_of(const Encoded& answer);
 
  private:
-  std::optional<PieceRange> take_locked();
+  std::optional<ChunkRange> take_locked();
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -60,20 +60,20 @@ class UploadPieces {
   std::map<std::size_t, std::pair<std::size_t, std::uint32_t>>
       sent_;  // from the first byte to the number and checksum
   Status trouble_ = Unit{};
-  std::vector<PieceRange> ranges_;  // of sent_
+  std::vector<ChunkRange> ranges_;  // of sent_
 };
 
-// A thread that sends the pieces of one answer as long as this lives.
-class PieceSender {
+// A thread that sends the chunks of one answer as long as this lives.
+class ChunkSender {
  public:
-  // pieces: null where none are sent.
-  PieceSender(Link& link, UploadPieces* pieces);
-  ~PieceSender();
-  PieceSender(const PieceSender&) = delete;
-  PieceSender& operator=(const PieceSender&) = delete;
+  // chunks: null where none are sent.
+  ChunkSender(Link& link, UploadChunks* chunks);
+  ~ChunkSender();
+  ChunkSender(const ChunkSender&) = delete;
+  ChunkSender& operator=(const ChunkSender&) = delete;
 
  private:
-  UploadPieces* const pieces_;
+  UploadChunks* const chunks_;
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-#include "fl_client/upload_pieces.h"
+#include "fl_client/upload_chunks.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-void UploadPieces::begin(std::uint64_t request_id) {
+void UploadChunks::begin(std::uint64_t request_id) {
   const std::lock_guard lock(mutex_);
   closed_ = false;
   request_id_ = request_id;
@@ -18,12 +18,12 @@ void UploadPieces::begin(std::uint64_t request_id) {
   trouble_ = Unit{};
 }
 
-void UploadPieces::place(std::span<const std::byte> payload) {
+void UploadChunks::place(std::span<const std::byte> payload) {
   const std::lock_guard lock(mutex_);
   payload_ = payload;
 }
 
-void UploadPieces::ready(const PieceRange& range) {
+void UploadChunks::ready(const ChunkRange& range) {
   const std::lock_guard lock(mutex_);
   if (closed_ || range.bytes == 0) return;
   std::size_t begin = range.at, end = range.at + range.bytes;
@@ -43,61 +43,61 @@ void UploadPieces::ready(const PieceRange& range) {
 }
 
 // The end of the last run that is long enough: a backward sweep goes on before it.
-std::optional<PieceRange> UploadPieces::take_locked() {
+std::optional<ChunkRange> UploadChunks::take_locked() {
   if (closed_) return std::nullopt;
   const auto run = std::find_if(ready_.rbegin(), ready_.rend(),
                                 [](const auto& r) { return r.second - r.first >= kLeastBytes; });
   if (run == ready_.rend()) return std::nullopt;
   const std::size_t bytes = std::min(run->second - run->first, kMostBytes);
   run->second -= bytes;
-  const PieceRange piece{run->second, bytes};
+  const ChunkRange chunk{run->second, bytes};
   if (run->first == run->second) ready_.erase(run->first);
-  return piece;
+  return chunk;
 }
 
-std::optional<PieceRange> UploadPieces::take() {
+std::optional<ChunkRange> UploadChunks::take() {
   const std::lock_guard lock(mutex_);
   return take_locked();
 }
 
-std::optional<PieceRange> UploadPieces::wait() {
+std::optional<ChunkRange> UploadChunks::wait() {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (closed_) return std::nullopt;
-    if (const auto piece = take_locked()) return piece;
+    if (const auto chunk = take_locked()) return chunk;
     changed_.wait(lock);
   }
 }
 
-bool UploadPieces::send(Link& link, const PieceRange& piece) {
-  const auto bytes = payload_.subspan(piece.at, piece.bytes);
+bool UploadChunks::send(Link& link, const ChunkRange& chunk) {
+  const auto bytes = payload_.subspan(chunk.at, chunk.bytes);
   const std::uint32_t crc = crc32c(bytes);
-  trouble_ = link.write(encode_piece({request_id_, piece.at, payload_.size()}, bytes, crc));
-  if (trouble_) sent_[piece.at] = {piece.bytes, crc};
+  trouble_ = link.write(encode_chunk({request_id_, chunk.at, payload_.size()}, bytes, crc));
+  if (trouble_) sent_[chunk.at] = {chunk.bytes, crc};
   return trouble_.has_value();
 }
 
-void UploadPieces::close() {
+void UploadChunks::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   changed_.notify_one();
 }
 
-std::span<const PieceRange> UploadPieces::sent_of(const Encoded& answer) {
+std::span<const ChunkRange> UploadChunks::sent_of(const Encoded& answer) {
   ranges_.clear();
   if (sent_.empty() || answer.sections.size() != 1 || answer.sections[0].size() != payload_.size()) return {};
-  for (const auto& [at, piece] : sent_) {
-    if (crc32c(answer.sections[0].subspan(at, piece.first)) != piece.second) return {};
-    ranges_.push_back({at, piece.first});
+  for (const auto& [at, chunk] : sent_) {
+    if (crc32c(answer.sections[0].subspan(at, chunk.first)) != chunk.second) return {};
+    ranges_.push_back({at, chunk.first});
   }
   return ranges_;
 }
 
-PieceSender::PieceSender(Link& link, UploadPieces* pieces) : pieces_(pieces) {
-  if (pieces_ == nullptr) return;
-  const auto send = [pieces, &link] {
-    while (const auto piece = pieces->wait())
-      if (!pieces->send(link, *piece)) return;
+ChunkSender::ChunkSender(Link& link, UploadChunks* chunks) : chunks_(chunks) {
+  if (chunks_ == nullptr) return;
+  const auto send = [chunks, &link] {
+    while (const auto chunk = chunks->wait())
+      if (!chunks->send(link, *chunk)) return;
   };
   try {
     thread_ = std::thread(send);
@@ -105,8 +105,8 @@ PieceSender::PieceSender(Link& link, UploadPieces* pieces) : pieces_(pieces) {
   }
 }
 
-PieceSender::~PieceSender() {
-  if (pieces_ != nullptr) pieces_->close();
+ChunkSender::~ChunkSender() {
+  if (chunks_ != nullptr) chunks_->close();
   if (thread_.joinable()) thread_.join();
 }
 

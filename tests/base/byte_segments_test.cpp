@@ -1,4 +1,4 @@
-#include "base/pieces.h"
+#include "base/byte_segments.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -9,16 +9,16 @@
 namespace gradwire {
 namespace {
 
-std::string all_of(Pieces& pieces) {
+std::string all_of(ByteSegments& pieces) {
   std::string all;
   for (const std::string_view piece : pieces.views()) all += piece;
   return all;
 }
 
-TEST(Pieces, GiveTheBytesInTheirOrderAndLeaveTheLongOnesWhereTheyLie) {
-  const std::string head(10, 'h'), tail(Pieces::kLeastViewed - 1, 't');
-  std::string body(Pieces::kLeastViewed, 'b');
-  Pieces pieces;
+TEST(ByteSegments, GiveTheBytesInTheirOrderAndLeaveTheLongOnesWhereTheyLie) {
+  const std::string head(10, 'h'), tail(ByteSegments::kLeastViewed - 1, 't');
+  std::string body(ByteSegments::kLeastViewed, 'b');
+  ByteSegments pieces;
   for (int again = 0; again < 2; ++again) {
     pieces.clear();
     pieces.view(body);
@@ -44,11 +44,11 @@ struct SomeState {
   }
 };
 
-TEST(Pieces, AStateSavedInPlaceHasTheBytesOfASavedOneAndViewsItsLongVectors) {
+TEST(ByteSegments, AStateSavedInPlaceHasTheBytesOfASavedOneAndViewsItsLongVectors) {
   const SomeState state;
   Saver saver;
   SomeState::fields(state, saver);
-  Pieces pieces;
+  ByteSegments pieces;
   InPlaceSaver in_place(pieces);
   SomeState::fields(state, in_place);
   EXPECT_EQ(all_of(pieces), saver.take());

@@ -1,18 +1,18 @@
-// Replies in pieces, at a server: they count as one, and nothing that a peer makes of them harms anybody.
+// Replies in chunks, at a server: they count as one, and nothing that a peer makes of them harms anybody.
 #include "base/crc32c.h"
-#include "proto/wire/piece.h"
+#include "proto/wire/chunk.h"
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kPiecedDim = 40'000;  // 320 KB
-constexpr std::uint64_t kPiecedBytes = kPiecedDim * sizeof(double);
+constexpr std::uint32_t kChunkedDim = 40'000;  // 320 KB
+constexpr std::uint64_t kChunkedBytes = kChunkedDim * sizeof(double);
 
-class TcpPiecesTest : public TcpTransportTest {
+class TcpChunksTest : public TcpTransportTest {
  protected:
   void SetUp() override {
-    open(patient(), kPiecedDim);
+    open(patient(), kChunkedDim);
     begin();
     ask(1);
   }
@@ -21,14 +21,14 @@ class TcpPiecesTest : public TcpTransportTest {
     ASSERT_TRUE(receive(clients[0]));
   }
   // All values of the reply are `value`.
-  static std::string piece(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 1,
-                           double value = 5, std::uint64_t total = kPiecedBytes) {
-    const Vec<double> values(kPiecedDim, value);
+  static std::string chunk(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 1,
+                           double value = 5, std::uint64_t total = kChunkedBytes) {
+    const Vec<double> values(kChunkedDim, value);
     const auto content = std::as_bytes(std::span(values)).subspan(at % 8, bytes);
-    return bytes_of(encode_piece({request_id, at, total}, content, crc32c(content)));
+    return bytes_of(encode_chunk({request_id, at, total}, content, crc32c(content)));
   }
-  std::string rest(const std::vector<PieceRange>& came, std::uint64_t request_id = 1, double value = 5) {
-    const Vec<double> values(kPiecedDim, value);
+  std::string rest(const std::vector<ChunkRange>& came, std::uint64_t request_id = 1, double value = 5) {
+    const Vec<double> values(kChunkedDim, value);
     Uplink<double> uplink;
     uplink.request_id = request_id;
     uplink.parts = {Payload<double>::dense(values)};
@@ -62,50 +62,50 @@ class TcpPiecesTest : public TcpTransportTest {
   }
 };
 
-TEST_F(TcpPiecesTest, AreCompletedByTheirReply) {
-  clients[0].send(piece(200'000, 50'000) + heartbeat_frame() + piece(16'000, 70'000) +
-                  piece(250'000, 10'000));
+TEST_F(TcpChunksTest, AreCompletedByTheirReply) {
+  clients[0].send(chunk(200'000, 50'000) + heartbeat_frame() + chunk(16'000, 70'000) +
+                  chunk(250'000, 10'000));
   clients[0].send(rest({{16'000, 70'000}, {200'000, 60'000}}));
   expect_reply();
-  EXPECT_EQ(transport->bytes_in_pieces(), 130'000u);
+  EXPECT_EQ(transport->bytes_in_chunks(), 130'000u);
 }
 
-TEST_F(TcpPiecesTest, MayBeAllOfIt) {
-  clients[0].send(piece(160'000, 160'000) + piece(0, 160'000) + rest({{0, kPiecedBytes}}));
+TEST_F(TcpChunksTest, MayBeAllOfIt) {
+  clients[0].send(chunk(160'000, 160'000) + chunk(0, 160'000) + rest({{0, kChunkedBytes}}));
   expect_reply();
 }
 
-TEST_F(TcpPiecesTest, AreForgottenWhenTheWholeReplyComes) {
-  clients[0].send(piece(0, 160'000, 1, 7) + reply(0, 1, 5));
+TEST_F(TcpChunksTest, AreForgottenWhenTheWholeReplyComes) {
+  clients[0].send(chunk(0, 160'000, 1, 7) + reply(0, 1, 5));
   expect_reply();
-  EXPECT_EQ(transport->bytes_in_pieces(), 0u);
+  EXPECT_EQ(transport->bytes_in_chunks(), 0u);
   ask(2);
-  clients[0].send(piece(0, 160'000, 2) + rest({{0, 160'000}}, 2));
+  clients[0].send(chunk(0, 160'000, 2) + rest({{0, 160'000}}, 2));
   expect_reply(2);
 }
 
-TEST_F(TcpPiecesTest, OfAReplyThatIsLateAreALateReply) {
-  clients[0].send(piece(0, 160'000));
+TEST_F(TcpChunksTest, OfAReplyThatIsLateAreALateReply) {
+  clients[0].send(chunk(0, 160'000));
   ask(2);
-  clients[0].send(piece(160'000, 100'000) + rest({{0, 260'000}}));
+  clients[0].send(chunk(160'000, 100'000) + rest({{0, 260'000}}));
   const Event<double> late = next();
   ASSERT_EQ(late.kind, Kind::kReply);
   EXPECT_EQ(late.up.request_id, 1u);
   EXPECT_EQ(late.bytes, reply(0, 1, 5).size());
-  clients[0].send(piece(80'000, 160'000, 2) + rest({{80'000, 160'000}}, 2));
+  clients[0].send(chunk(80'000, 160'000, 2) + rest({{80'000, 160'000}}, 2));
   expect_reply(2);
 }
 
-TEST_F(TcpPiecesTest, AreForgottenWhenTheClientStopsInTheMiddle) {
-  clients[0].send(piece(0, 160'000));
+TEST_F(TcpChunksTest, AreForgottenWhenTheClientStopsInTheMiddle) {
+  clients[0].send(chunk(0, 160'000));
   ask(2);
-  clients[0].send(piece(160'000, 100'000, 2) + rest({{160'000, 100'000}}, 2));
+  clients[0].send(chunk(160'000, 100'000, 2) + rest({{160'000, 100'000}}, 2));
   expect_reply(2);
 }
 
-TEST_F(TcpPiecesTest, GoWithTheirConnection) {
-  for (const std::string& sent : {piece(0, 160'000), piece(0, 160'000).substr(0, 100'000),
-                                  piece(0, 160'000) + rest({{0, 160'000}}).substr(0, 100'000)}) {
+TEST_F(TcpChunksTest, GoWithTheirConnection) {
+  for (const std::string& sent : {chunk(0, 160'000), chunk(0, 160'000).substr(0, 100'000),
+                                  chunk(0, 160'000) + rest({{0, 160'000}}).substr(0, 100'000)}) {
     clients[0].send(sent);
     turn_for(milliseconds(20));
     clients[0].hang_up();
@@ -117,63 +117,63 @@ TEST_F(TcpPiecesTest, GoWithTheirConnection) {
     ASSERT_TRUE(asked);
     EXPECT_EQ(asked->have_bytes, 0u);
   }
-  clients[0].send(piece(160'000, 160'000) + rest({{160'000, 160'000}}));
+  clients[0].send(chunk(160'000, 160'000) + rest({{160'000, 160'000}}));
   expect_reply();
 }
 
-TEST_F(TcpPiecesTest, TheNewConnectionOfAClientBeginsWithNone) {
-  clients[0].send(piece(0, 160'000) + piece(160'000, 160'000).substr(0, 100'000));
+TEST_F(TcpChunksTest, TheNewConnectionOfAClientBeginsWithNone) {
+  clients[0].send(chunk(0, 160'000) + chunk(160'000, 160'000).substr(0, 100'000));
   turn_for(milliseconds(20));
   FakeClient old = std::move(clients[0]);
   clients[0] = come_back("a");
   while (next(0.05).kind != Kind::kTimeout) {
   }
   ask(1);
-  clients[0].send(piece(0, 100'000, 1, 6) + rest({{0, 100'000}}, 1, 6));
+  clients[0].send(chunk(0, 100'000, 1, 6) + rest({{0, 100'000}}, 1, 6));
   expect_reply(1, 6);
 }
 
-TEST_F(TcpPiecesTest, OfAnotherPayloadThanTheReplysAreFoundOut) {
-  clients[0].send(piece(0, 160'000, 1, 7) + rest({{0, 160'000}}));
+TEST_F(TcpChunksTest, OfAnotherPayloadThanTheReplysAreFoundOut) {
+  clients[0].send(chunk(0, 160'000, 1, 7) + rest({{0, 160'000}}));
   expect_refused("checksum");
 }
 
-TEST_F(TcpPiecesTest, ThatAreNotThoseThatTheReplyNamesAreRefused) {
-  clients[0].send(piece(0, 160'000) + rest({{0, 100'000}}));
+TEST_F(TcpChunksTest, ThatAreNotThoseThatTheReplyNamesAreRefused) {
+  clients[0].send(chunk(0, 160'000) + rest({{0, 100'000}}));
   expect_refused("bytes are here");
 }
 
-TEST_F(TcpPiecesTest, ThatDidNotComeAreRefused) {
+TEST_F(TcpChunksTest, ThatDidNotComeAreRefused) {
   clients[0].send(rest({{0, 100'000}}));
   expect_refused("bytes are here");
 }
 
-TEST_F(TcpPiecesTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
+TEST_F(TcpChunksTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
   ask(2);
-  clients[0].send(piece(0, 160'000, 1) + rest({{0, 160'000}}, 2));
+  clients[0].send(chunk(0, 160'000, 1) + rest({{0, 160'000}}, 2));
   const auto refusal = clients[0].read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_NE(refusal->message().find("another one"), std::string::npos) << refusal->message();
 }
 
-TEST_F(TcpPiecesTest, OfALengthThatIsNotTheReplysAreRefused) {
-  clients[0].send(piece(0, 160'000, 1, 5, 200'000) + rest({{0, 160'000}}));
+TEST_F(TcpChunksTest, OfALengthThatIsNotTheReplysAreRefused) {
+  clients[0].send(chunk(0, 160'000, 1, 5, 200'000) + rest({{0, 160'000}}));
   expect_refused("of another length");
 }
 
-TEST_F(TcpPiecesTest, ThatNobodyAskedForAreRefused) {
-  clients[0].send(piece(0, 160'000, 2));
+TEST_F(TcpChunksTest, ThatNobodyAskedForAreRefused) {
+  clients[0].send(chunk(0, 160'000, 2));
   expect_refused("nobody has asked for");
 }
 
-TEST_F(TcpPiecesTest, ThatOverlapAreRefused) {
-  clients[0].send(piece(0, 160'000) + piece(100'000, 100'000));
+TEST_F(TcpChunksTest, ThatOverlapAreRefused) {
+  clients[0].send(chunk(0, 160'000) + chunk(100'000, 100'000));
   expect_refused("came before");
 }
 
-TEST_F(TcpPiecesTest, AreNotForThoseWhoHaveNotJoined) {
+TEST_F(TcpChunksTest, AreNotForThoseWhoHaveNotJoined) {
   FakeClient stranger = connect();
-  stranger.send(piece(0, 160'000));
+  stranger.send(chunk(0, 160'000));
   const auto refusal = stranger.read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_NE(refusal->message().find("above the limit of 0"), std::string::npos) << refusal->message();
@@ -181,11 +181,11 @@ TEST_F(TcpPiecesTest, AreNotForThoseWhoHaveNotJoined) {
 }
 
 // As long as they are new bytes they are welcome; then the flood has an end.
-TEST_F(TcpPiecesTest, AFloodOfThemHasAnEnd) {
+TEST_F(TcpChunksTest, AFloodOfThemHasAnEnd) {
   std::string flood;
-  for (std::uint64_t at = 0; at + kLeastPieceBytes <= kPiecedBytes; at += kLeastPieceBytes)
-    flood += piece(at, kLeastPieceBytes);
-  clients[0].send(flood + piece(0, kLeastPieceBytes));
+  for (std::uint64_t at = 0; at + kLeastChunkBytes <= kChunkedBytes; at += kLeastChunkBytes)
+    flood += chunk(at, kLeastChunkBytes);
+  clients[0].send(flood + chunk(0, kLeastChunkBytes));
   expect_refused("came before");
 }
 

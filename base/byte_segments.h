@@ -13,7 +13,7 @@
 
 namespace gradwire {
 
-class Pieces {
+class ByteSegments {
  public:
   static constexpr std::size_t kLeastViewed = 4096;  // bytes; what is shorter is copied faster
 
@@ -62,12 +62,12 @@ class Pieces {
 // Gives what a Saver gives, without a copy of long vectors.
 class InPlaceSaver : public FieldBytes<InPlaceSaver> {
  public:
-  explicit InPlaceSaver(Pieces& to) : to_(to) {}
+  explicit InPlaceSaver(ByteSegments& to) : to_(to) {}
   void number(std::string_view bytes) { to_.copy(bytes); }
   void numbers(std::string_view bytes) { to_.view(bytes); }
 
  private:
-  Pieces& to_;
+  ByteSegments& to_;
 };
 
 }  // namespace gradwire

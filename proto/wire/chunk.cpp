@@ -1,4 +1,4 @@
-#include "proto/wire/piece.h"
+#include "proto/wire/chunk.h"
 
 #include <algorithm>
 #include <iterator>
@@ -15,13 +15,13 @@ namespace gradwire {
 namespace {
 
 // The last field of a Reply: of one byte of tag and eight of value.
-constexpr std::byte kInPiecesTag{wire::Reply::kInPiecesFieldNumber << 3 | 1};
-constexpr std::size_t kInPiecesBytes = 9;
+constexpr std::byte kInChunksTag{wire::Reply::kInPiecesFieldNumber << 3 | 1};
+constexpr std::size_t kInChunksBytes = 9;
 
 // Calls f(part of a section, the bytes of it lie in `ranges`) for consecutive parts of a payload that lies in
 // `sections`. `ranges` ascend.
 template <class Byte, class F>
-void split_at(std::span<const std::span<Byte>> sections, std::span<const PieceRange> ranges, F&& f) {
+void split_at(std::span<const std::span<Byte>> sections, std::span<const ChunkRange> ranges, F&& f) {
   std::uint64_t at = 0;  // of the payload
   std::size_t next = 0;  // the first range that does not end before `at`
   for (std::span<Byte> section : sections) {
@@ -42,41 +42,41 @@ void split_at(std::span<const std::span<Byte>> sections, std::span<const PieceRa
 
 }  // namespace
 
-Result<PieceHead> read_piece(std::span<const std::byte> header) {
-  wire::Piece piece;
-  if (Status status = parse_control(header, piece); !status) return status.error();
-  if (!piece.has_request_id() || !piece.has_at_byte() || !piece.has_total())
+Result<ChunkHeader> read_chunk(std::span<const std::byte> header) {
+  wire::Piece chunk;
+  if (Status status = parse_control(header, chunk); !status) return status.error();
+  if (!chunk.has_request_id() || !chunk.has_at_byte() || !chunk.has_total())
     return Error{"Piece: request id, at_byte or total is missing"};
-  return PieceHead{piece.request_id(), piece.at_byte(), piece.total()};
+  return ChunkHeader{chunk.request_id(), chunk.at_byte(), chunk.total()};
 }
 
-Encoded encode_piece(const PieceHead& head, std::span<const std::byte> bytes, std::uint32_t crc) {
-  wire::Piece piece;
-  piece.set_request_id(head.request_id);
-  piece.set_at_byte(head.at);
-  piece.set_total(head.total);
+Encoded encode_chunk(const ChunkHeader& head, std::span<const std::byte> bytes, std::uint32_t crc) {
+  wire::Piece chunk;
+  chunk.set_request_id(head.request_id);
+  chunk.set_at_byte(head.at);
+  chunk.set_total(head.total);
   Encoded message;
-  piece.SerializeToString(&message.header);
+  chunk.SerializeToString(&message.header);
   message.sections = {bytes};
   message.prefix =
-      write_prefix(FrameType::kPiece, std::as_bytes(std::span(message.header)), bytes.size(), crc);
+      write_prefix(FrameType::kChunk, std::as_bytes(std::span(message.header)), bytes.size(), crc);
   message.bytes = kPrefixBytes + message.header.size() + bytes.size();
   return message;
 }
 
-Encoded reply_without(const Encoded& reply, std::span<const PieceRange> came) {
+Encoded reply_without(const Encoded& reply, std::span<const ChunkRange> came) {
   Encoded rest;
   rest.header = reply.header;
   std::uint64_t in_pieces = 0, length = 0;
-  for (const PieceRange& range : came) in_pieces += range.bytes;
+  for (const ChunkRange& range : came) in_pieces += range.bytes;
   wire::Reply last;
   last.set_in_pieces(in_pieces);
   last.AppendToString(&rest.header);
   std::uint32_t crc = 0;
   split_at<const std::byte>(reply.sections, came,
-                            [&](std::span<const std::byte> part, std::uint64_t, bool in_piece) {
+                            [&](std::span<const std::byte> part, std::uint64_t, bool in_chunk) {
                               crc = crc32c(part, crc);
-                              if (in_piece) return;
+                              if (in_chunk) return;
                               rest.sections.push_back(part);
                               length += part.size();
                             });
@@ -85,28 +85,28 @@ Encoded reply_without(const Encoded& reply, std::span<const PieceRange> came) {
   return rest;
 }
 
-std::optional<PiecedHeader> pieced_header(std::span<const std::byte> header) {
+std::optional<ChunkedHeader> chunked_header(std::span<const std::byte> header) {
   // The walk finds where the last field begins: the byte there may also be in the middle of another field.
   std::span<const std::byte> left = header;
-  while (left.size() > kInPiecesBytes) {
+  while (left.size() > kInChunksBytes) {
     const std::optional<WireField> field = first_field(left);
     if (!field) return std::nullopt;
     left = left.subspan(field->bytes);
   }
-  if (left.size() != kInPiecesBytes || left[0] != kInPiecesTag) return std::nullopt;
+  if (left.size() != kInChunksBytes || left[0] != kInChunksTag) return std::nullopt;
   const auto* const text = reinterpret_cast<const char*>(left.data());
-  return PiecedHeader{header.first(header.size() - kInPiecesBytes),
-                      get<std::uint64_t>({text, left.size()}, 1)};
+  return ChunkedHeader{header.first(header.size() - kInChunksBytes),
+                       get<std::uint64_t>({text, left.size()}, 1)};
 }
 
-Result<std::span<const std::span<std::byte>>> Assembly::prepare(const PieceHead& head, const Prefix& prefix,
+Result<std::span<const std::span<std::byte>>> Assembly::prepare(const ChunkHeader& head, const Prefix& prefix,
                                                                 std::uint64_t max_payload) {
   const std::uint64_t bytes = prefix.payload_len;
   arriving_ = {};
   if (head.total > max_payload)
     return Error{"a piece of a payload of " + std::to_string(head.total) + " bytes, above the limit of " +
                  std::to_string(max_payload)};
-  if (bytes < kLeastPieceBytes) return Error{"a piece of only " + std::to_string(bytes) + " bytes"};
+  if (bytes < kLeastChunkBytes) return Error{"a piece of only " + std::to_string(bytes) + " bytes"};
   if (bytes > head.total || head.at > head.total - bytes) return Error{"a piece outside of its payload"};
   if (head.request_id < request_id_) return Error{"a piece of an earlier reply than the piece before it"};
   if (head.request_id == request_id_ && head.total != total_)
@@ -128,12 +128,12 @@ Result<std::span<const std::span<std::byte>>> Assembly::prepare(const PieceHead&
 }
 
 Status Assembly::finish() {
-  const PieceRange piece = std::exchange(arriving_, {});
-  if (piece.bytes == 0) return Error{"no piece was announced"};
+  const ChunkRange chunk = std::exchange(arriving_, {});
+  if (chunk.bytes == 0) return Error{"no piece was announced"};
   if (crc32c(place_) != crc_) return Error{"a piece was damaged on its way (checksum)"};
-  came_ += piece.bytes;
-  auto run = have_.emplace(piece.at, piece.at + piece.bytes).first;
-  if (run != have_.begin() && std::prev(run)->second == piece.at) {
+  came_ += chunk.bytes;
+  auto run = have_.emplace(chunk.at, chunk.at + chunk.bytes).first;
+  if (run != have_.begin() && std::prev(run)->second == chunk.at) {
     const auto before = std::prev(run);
     before->second = run->second;
     have_.erase(run);
@@ -147,7 +147,7 @@ Status Assembly::finish() {
 }
 
 std::vector<std::span<std::byte>> Assembly::spread(std::span<const std::span<std::byte>> targets) const {
-  std::vector<PieceRange> runs;
+  std::vector<ChunkRange> runs;
   for (const auto& [begin, end] : have_) runs.push_back({begin, end - begin});
   std::vector<std::span<std::byte>> rest;
   split_at<std::byte>(targets, runs, [&](std::span<std::byte> part, std::uint64_t at, bool came) {
