@@ -9,7 +9,7 @@
 #include "algorithms/core/options.h"
 #include "algorithms/support/down_compressor.h"
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "compressors/support.h"
 #include "engine/oracle.h"
 
@@ -39,12 +39,12 @@ std::vector<IdleParameter> idle_fields(const AlgorithmSpec& spec, std::span<cons
   std::vector<IdleParameter> idle;
   for (std::size_t k = 0; k < fields.size(); ++k) {
     const auto is_given = [&](const auto& p) { return p.first == fields[k].key; };
-    const std::string_view by = fields[k].rules.idle_by;
+    const std::string_view by = fields[k].constraints.idle_by;
     if (by.empty() || std::none_of(spec.parameters.begin(), spec.parameters.end(), is_given)) continue;
     const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == by; });
     if (at == fields.end()) throw std::logic_error("idle_by names no parameter: " + std::string(by));
     idle.push_back({std::string(fields[k].key), std::string(by), at->get(),
-                    fields[k].text() == defaults[k].text(), fields[k].rules.monitored});
+                    fields[k].text() == defaults[k].text(), fields[k].constraints.monitored});
   }
   return idle;
 }

@@ -27,7 +27,7 @@ struct AlgorithmInfo {
   std::vector<ParameterHelp> parameters;  // with step_size first
 };
 
-// A parameter that a spec gives, and that has no effect with the value of another one (Rules::idle_by).
+// A parameter that a spec gives, and that has no effect with the value of another one (Constraints::idle_by).
 struct IdleParameter {
   std::string key, by;
   Value value;               // of `by`

@@ -28,7 +28,7 @@ struct AsgdParams {
     visit("max_delay", self.max_delay,
           "tau: the oldest gradient that theory's step allows for, in steps; 0: that of clients of equal "
           "speed, one less than there are",
-          Rules{.idle_by = idle_if(self.step_size.value.has_value(), "step_size")});
+          Constraints{.idle_by = idle_if(self.step_size.value.has_value(), "step_size")});
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {

@@ -46,7 +46,7 @@ struct Ef21PpParams : Ef21CoreParams {
       p = {theory.participation};
     } else if (theory.participation < 1 && p != std::vector{theory.participation}) {
       warnings.push_back("participation has no effect with p = " +
-                         toml_literal(value_of(Spelling<std::vector<double>>::write(p))));
+                         toml_literal(value_of(TextCodec<std::vector<double>>::write(p))));
     }
     if (p.size() > 1 && theory.n > kMaxClients)
       throw ConfigError("algorithm.p", "ef21_pp takes a probability for each of at most " +

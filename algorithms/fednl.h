@@ -66,11 +66,11 @@ struct FedNlParams {
           "rate at which the H_i learn; theory: 1/(1+omega), or 1 for contractive compressors");
     visit("option", self.option, "2: H + l I | 1: eigenvalues of H raised to mu; the loss may rise");
     visit("mu", self.mu, "of option 1; theory: the strong convexity of the problem",
-          Rules{.idle_by = idle_if(self.option.is("2"), "option")});
+          Constraints{.idle_by = idle_if(self.option.is("2"), "option")});
     visit("init", self.init, "how H_i starts: hessian | zero");
     visit("line_search", self.line_search, "none | armijo");
     visit("c", self.c, "of armijo: the share of the linear decrease that must be reached",
-          Rules{.idle_by = idle_if(self.line_search.is("none"), "line_search")});
+          Constraints{.idle_by = idle_if(self.line_search.is("none"), "line_search")});
   }
   void needs(NeededConstants& constants) const {
     if (option.is("1") && !mu) constants.convexity = "algorithm.mu";

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 
 namespace gradwire {
 

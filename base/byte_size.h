@@ -18,9 +18,9 @@ struct ByteSize {
 std::string byte_size_text(std::uint64_t bytes);
 
 template <class T>
-struct Spelling;
+struct TextCodec;
 template <>
-struct Spelling<ByteSize> {
+struct TextCodec<ByteSize> {
   static bool read(std::string_view text, ByteSize& out) {
     const auto bytes = read_byte_size(text);
     if (bytes) out.bytes = *bytes;

@@ -5,15 +5,15 @@
 #include <cmath>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
 #include "base/printable.h"
+#include "base/suggest.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kLongestWord = 100;
 
-std::string range_text(const Rules& r, bool whole, const char* of) {
+std::string range_text(const Constraints& r, bool whole, const char* of) {
   const std::string low = number_text(r.low), high = number_text(r.high);
   if (r.high == kNoLimit)
     return r.low_open ? std::string(of) + " above " + low : std::string(of) + ", " + low + " or more";
@@ -35,11 +35,11 @@ std::string words_text(std::span<const std::string_view> words, const std::strin
   return list;
 }
 
-bool in_range(const Rules& r, double v) {
+bool in_range(const Constraints& r, double v) {
   return std::isfinite(v) && (r.low_open ? v > r.low : v >= r.low) &&
          (r.high_open ? v < r.high : v <= r.high);
 }
-bool in_range(const Rules& r, std::int64_t v) { return in_range(r, static_cast<double>(v)); }
+bool in_range(const Constraints& r, std::int64_t v) { return in_range(r, static_cast<double>(v)); }
 
 bool is_one_of(std::span<const std::string_view> words, const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
@@ -61,57 +61,59 @@ bool is_nothing(const Value& value) {
 }
 
 bool Field::takes_any_text() const {
-  return std::holds_alternative<std::string*>(member_) && rules.words.empty() && !rules.or_number;
+  return std::holds_alternative<std::string*>(member_) && constraints.words.empty() && !constraints.or_number;
 }
 
-bool Field::has_spelling() const { return std::holds_alternative<Own>(member_); }
+bool Field::has_text_codec() const { return std::holds_alternative<Own>(member_); }
 
 std::string Field::expected() const {
   if (const auto* own = std::get_if<Own>(&member_)) return std::string(own->expected);
-  if (rules.or_integer) return words_text(rules.words, range_text(rules, true, "an integer"));
-  if (rules.or_flag) return words_text(rules.words) + ", true or false";
-  if (rules.or_number) return "a number or a string";
-  if (!rules.words.empty()) return words_text(rules.words);
+  if (constraints.or_integer)
+    return words_text(constraints.words, range_text(constraints, true, "an integer"));
+  if (constraints.or_flag) return words_text(constraints.words) + ", true or false";
+  if (constraints.or_number) return "a number or a string";
+  if (!constraints.words.empty()) return words_text(constraints.words);
   if (std::holds_alternative<bool*>(member_)) return "true or false";
   if (std::holds_alternative<std::string*>(member_)) return "a string";
-  if (std::holds_alternative<double*>(member_)) return range_text(rules, false, "a number");
+  if (std::holds_alternative<double*>(member_)) return range_text(constraints, false, "a number");
   if (std::holds_alternative<std::vector<std::uint32_t>*>(member_))
-    return "a list of at most " + std::to_string(kMaxListLength) + range_text(rules, true, " integers");
-  return range_text(rules, true, "an integer");
+    return "a list of at most " + std::to_string(kMaxListLength) + range_text(constraints, true, " integers");
+  return range_text(constraints, true, "an integer");
 }
 
 bool Field::fits(const Value& value) const {
   const auto* integer = std::get_if<std::int64_t>(&value);
   const auto* number = std::get_if<double>(&value);
   const bool text = std::holds_alternative<std::string>(value), flag = std::holds_alternative<bool>(value);
-  if (rules.or_number) return text || integer != nullptr || number != nullptr;
-  if (!rules.words.empty())
-    return is_one_of(rules.words, value) || (rules.or_flag && flag) ||
-           (rules.or_integer && integer != nullptr && in_range(rules, *integer)) || fits_unquoted(value);
+  if (constraints.or_number) return text || integer != nullptr || number != nullptr;
+  if (!constraints.words.empty())
+    return is_one_of(constraints.words, value) || (constraints.or_flag && flag) ||
+           (constraints.or_integer && integer != nullptr && in_range(constraints, *integer)) ||
+           fits_unquoted(value);
   if (std::holds_alternative<bool*>(member_)) return flag;
   if (std::holds_alternative<std::string*>(member_)) return text;
-  if (std::holds_alternative<double*>(member_)) return number != nullptr && in_range(rules, *number);
+  if (std::holds_alternative<double*>(member_)) return number != nullptr && in_range(constraints, *number);
   if (!std::holds_alternative<std::vector<std::uint32_t>*>(member_))
-    return integer != nullptr && in_range(rules, *integer);
+    return integer != nullptr && in_range(constraints, *integer);
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   return list != nullptr && list->size() <= kMaxListLength &&
-         std::all_of(list->begin(), list->end(), [&](std::int64_t v) { return in_range(rules, v); });
+         std::all_of(list->begin(), list->end(), [&](std::int64_t v) { return in_range(constraints, v); });
 }
 
 // Whether the value is a flag or a number in quotes ("false") that would fit without the quotes.
 bool Field::fits_unquoted(const Value& value) const {
   const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr || !(rules.or_integer || rules.or_flag)) return false;
+  if (text == nullptr || !(constraints.or_integer || constraints.or_flag)) return false;
   const Value bare = value_of(*text);
   return !std::holds_alternative<std::string>(bare) && fits(bare);
 }
 
 void Field::refuse(const std::string& path, const Value& value) const {
   const auto* text = std::get_if<std::string>(&value);
-  if (text != nullptr && !rules.words.empty()) {
-    std::vector<std::string> known(rules.words.begin(), rules.words.end());
-    if (rules.or_flag) known.insert(known.end(), {"true", "false"});
-    if (rules.or_integer) known.push_back(range_text(rules, true, "an integer"));
+  if (text != nullptr && !constraints.words.empty()) {
+    std::vector<std::string> known(constraints.words.begin(), constraints.words.end());
+    if (constraints.or_flag) known.insert(known.end(), {"true", "false"});
+    if (constraints.or_integer) known.push_back(range_text(constraints, true, "an integer"));
     throw ConfigError(path, "unknown " + std::string(key) + " '" + text->substr(0, kLongestWord) + "'" +
                                 suggest(*text, known));
   }
@@ -124,7 +126,7 @@ void Field::set(const std::string& path, const Value& given) const {
     const bool scalar = !std::holds_alternative<std::vector<std::int64_t>>(given) &&
                         !std::holds_alternative<OtherValue>(given);
     if (!scalar) refuse(path, given);
-    if (rules.check != nullptr) rules.check(path, text_of(given));
+    if (constraints.check != nullptr) constraints.check(path, text_of(given));
     if (!own->read(text_of(given), own->at)) refuse(path, given);
     return;
   }
@@ -133,9 +135,9 @@ void Field::set(const std::string& path, const Value& given) const {
       integer != nullptr && std::holds_alternative<double*>(member_))
     value = static_cast<double>(*integer);
   if (!fits(value)) refuse(path, given);
-  if (!rules.words.empty() && !is_one_of(rules.words, value) && fits_unquoted(value))
+  if (!constraints.words.empty() && !is_one_of(constraints.words, value) && fits_unquoted(value))
     value = value_of(std::get<std::string>(value));
-  if (rules.check != nullptr) rules.check(path, text_of(value));
+  if (constraints.check != nullptr) constraints.check(path, text_of(value));
   store(value);
 }
 
@@ -145,10 +147,11 @@ void Field::store(const Value& value) const {
       [&]<class M>(const M& at) {
         if constexpr (std::is_same_v<M, Whole>) {
           const auto* word = std::get_if<std::string>(&value);
-          at.set(at.at, static_cast<std::uint64_t>(
-                            word == nullptr ? std::get<std::int64_t>(value)
-                                            : std::find(rules.words.begin(), rules.words.end(), *word) -
-                                                  rules.words.begin()));
+          at.set(at.at,
+                 static_cast<std::uint64_t>(
+                     word == nullptr ? std::get<std::int64_t>(value)
+                                     : std::find(constraints.words.begin(), constraints.words.end(), *word) -
+                                           constraints.words.begin()));
         } else if constexpr (std::is_same_v<M, std::string*>) {
           *at = text_of(value);
         } else if constexpr (std::is_same_v<M, std::vector<std::uint32_t>*>) {
@@ -168,7 +171,7 @@ Value Field::get() const {
       [&]<class M>(const M& at) -> Value {
         if constexpr (std::is_same_v<M, Whole>) {
           const std::uint64_t number = at.get(at.at);
-          if (number < rules.words.size()) return std::string(rules.words[number]);
+          if (number < constraints.words.size()) return std::string(constraints.words[number]);
           return static_cast<std::int64_t>(number);  // above 2^63 it turns negative, which no field accepts
         } else if constexpr (std::is_same_v<M, std::string*>) {
           return takes_any_text() ? Value(*at) : value_of(*at);
@@ -194,9 +197,9 @@ std::string Field::text() const {
 }
 
 void Field::from_text(const std::string& path, std::string_view text) const {
-  const bool is_word =
-      std::find(rules.words.begin(), rules.words.end(), text) != rules.words.end();  // "1" can be one
-  if (is_word || takes_any_text() || has_spelling()) return set(path, std::string(text));
+  const bool is_word = std::find(constraints.words.begin(), constraints.words.end(), text) !=
+                       constraints.words.end();  // "1" can be one
+  if (is_word || takes_any_text() || has_text_codec()) return set(path, std::string(text));
   if (!std::holds_alternative<std::vector<std::uint32_t>*>(member_)) return set(path, value_of(text));
   std::vector<std::int64_t> list;
   const char *at = text.data(), *const end = at + text.size();

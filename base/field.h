@@ -33,13 +33,13 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr double kMaxU32 = 4294967295.0;
 inline constexpr std::size_t kMaxListLength = 64;
 
-// For Rules::idle_by.
+// For Constraints::idle_by.
 constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
 
 // The places where a key has an effect: everywhere, in simulations, or where clients are processes.
 enum class RunIn : std::uint8_t { kAny, kMemory, kNetwork };
 
-struct Rules {
+struct Constraints {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
   // A text must be one of them, or what follows. In an unsigned integer the words stand for 0, 1, ...
@@ -73,12 +73,12 @@ concept Words = requires(E e) {
 //   static std::string write(const T& value);              // "": not known yet
 //   static constexpr std::string_view expected = "...";    // of errors: "a positive number or \"theory\""
 template <class T>
-struct Spelling;
+struct TextCodec;
 template <class T>
-concept Spelled = requires(T& out, const T& value, std::string_view text) {
-  { Spelling<T>::read(text, out) } -> std::same_as<bool>;
-  { Spelling<T>::write(value) } -> std::same_as<std::string>;
-  { Spelling<T>::expected } -> std::convertible_to<std::string_view>;
+concept HasTextCodec = requires(T& out, const T& value, std::string_view text) {
+  { TextCodec<T>::read(text, out) } -> std::same_as<bool>;
+  { TextCodec<T>::write(value) } -> std::same_as<std::string>;
+  { TextCodec<T>::expected } -> std::convertible_to<std::string_view>;
 };
 
 // One field of one live object, which must outlive it.
@@ -90,7 +90,7 @@ class Field {
     std::uint64_t (*get)(const void*);
     void (*set)(void*, std::uint64_t);
   };
-  // A type with a Spelling.
+  // A type with a TextCodec.
   struct Own {
     void* at;
     bool (*read)(std::string_view text, void*);
@@ -98,8 +98,8 @@ class Field {
     std::string_view expected;
   };
   using Member = std::variant<bool*, double*, std::string*, std::vector<std::uint32_t>*, Whole, Own>;
-  Field(std::string_view key, Member member, std::string_view meaning, const Rules& rules)
-      : key(key), meaning(meaning), rules(rules), member_(member) {}
+  Field(std::string_view key, Member member, std::string_view meaning, const Constraints& constraints)
+      : key(key), meaning(meaning), constraints(constraints), member_(member) {}
 
   Value get() const;
   // Throws ConfigError(path), which says what is wanted and what came; the member is then as before.
@@ -110,10 +110,10 @@ class Field {
 
   std::string expected() const;  // "an integer, 1 to 4096"
   bool takes_any_text() const;
-  bool has_spelling() const;  // Spelling<T>
+  bool has_text_codec() const;  // TextCodec<T>
 
   std::string_view key, meaning;
-  Rules rules;
+  Constraints constraints;
 
  private:
   bool fits(const Value& value) const;
@@ -127,24 +127,25 @@ class Field {
 class Collector {
  public:
   template <class T>
-  void operator()(std::string_view key, T& member, std::string_view meaning = {}, Rules rules = {}) {
+  void operator()(std::string_view key, T& member, std::string_view meaning = {},
+                  Constraints constraints = {}) {
     constexpr bool whole = std::is_unsigned_v<T> && !std::is_same_v<T, bool>;
-    if constexpr (Words<T>) rules.words = words_of(T{});
-    if (whole && sizeof(T) == 4 && rules.high == kNoLimit) rules.high = kMaxU32;
+    if constexpr (Words<T>) constraints.words = words_of(T{});
+    if (whole && sizeof(T) == 4 && constraints.high == kNoLimit) constraints.high = kMaxU32;
     if constexpr (Words<T> || whole) {
       const Field::Whole access{
           &member, [](const void* at) { return static_cast<std::uint64_t>(*static_cast<const T*>(at)); },
           [](void* at, std::uint64_t value) { *static_cast<T*>(at) = static_cast<T>(value); }};
-      fields.emplace_back(key, access, meaning, rules);
-    } else if constexpr (Spelled<T>) {
+      fields.emplace_back(key, access, meaning, constraints);
+    } else if constexpr (HasTextCodec<T>) {
       const Field::Own access{
           &member,
-          [](std::string_view text, void* at) { return Spelling<T>::read(text, *static_cast<T*>(at)); },
-          [](const void* at) { return Spelling<T>::write(*static_cast<const T*>(at)); },
-          Spelling<T>::expected};
-      fields.emplace_back(key, access, meaning, rules);
+          [](std::string_view text, void* at) { return TextCodec<T>::read(text, *static_cast<T*>(at)); },
+          [](const void* at) { return TextCodec<T>::write(*static_cast<const T*>(at)); },
+          TextCodec<T>::expected};
+      fields.emplace_back(key, access, meaning, constraints);
     } else {
-      fields.emplace_back(key, &member, meaning, rules);
+      fields.emplace_back(key, &member, meaning, constraints);
     }
   }
   std::vector<Field> fields;

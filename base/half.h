@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "base/numbers.h"
+#include "base/array_format.h"
 
 namespace gradwire {
 

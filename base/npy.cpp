@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "base/numbers.h"
+#include "base/array_format.h"
 
 namespace gradwire {
 namespace {

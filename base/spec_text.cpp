@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 
 namespace gradwire {
 namespace {
@@ -25,7 +25,7 @@ void read_setting(const std::string& path, const std::string& name, std::span<co
                       name + ": " + quoted_spec(key) + " needs a value, as in " + std::string(key) + "=...");
   const std::string_view text = item.substr(equals + 1);
   try {
-    field->from_text(path, field->has_spelling() ? std::string(text) : canonical_text(text));
+    field->from_text(path, field->has_text_codec() ? std::string(text) : canonical_text(text));
   } catch (const ConfigError& refused) {
     throw ConfigError(path, name + ": " + refused.what());
   }
@@ -38,7 +38,7 @@ std::string quoted_spec(std::string_view text) {
   return "'" + std::string(text.substr(0, kLongest)) + (text.size() > kLongest ? "...'" : "'");
 }
 
-SpelledThing split_spec(const std::string& path, std::string_view spec) {
+NamedSpec split_spec(const std::string& path, std::string_view spec) {
   const std::size_t colon = spec.find(':');
   if (colon == std::string_view::npos) return {spec, {}};
   if (colon + 1 == spec.size())

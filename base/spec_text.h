@@ -13,11 +13,11 @@ namespace gradwire {
 // The text in quotes, shortened when it is long.
 std::string quoted_spec(std::string_view text);
 
-struct SpelledThing {
+struct NamedSpec {
   std::string_view name, settings;  // of the spec; `settings` is what follows the colon
 };
 // Throws ConfigError(path) when nothing follows the colon.
-SpelledThing split_spec(const std::string& path, std::string_view spec);
+NamedSpec split_spec(const std::string& path, std::string_view spec);
 
 // Reads "KEY=VALUE,..." into the fields of the thing called `name`. Throws ConfigError(path) that names the
 // nearest known key.

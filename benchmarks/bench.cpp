@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "benchmarks/benchmarks.h"
 
 namespace gradwire {

@@ -17,7 +17,7 @@ struct Bernoulli {
   double p = 0.5;
   bool operator==(const Bernoulli&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("p", self.p, "probability to send", Rules{.low = 1e-30, .high = 1});  // 1/p must be a number
+    visit("p", self.p, "probability to send", Constraints{.low = 1e-30, .high = 1});  // 1/p must be a number
   }
 
   CompressorConstants constants(std::size_t d) const {

@@ -8,8 +8,8 @@
 
 #include "base/config_error.h"
 #include "base/field.h"
-#include "base/nearest.h"
 #include "base/spec_text.h"
+#include "base/suggest.h"
 #include "compressors/compress_finite.h"
 #include "compressors/norms.h"
 
@@ -95,7 +95,7 @@ C parse_fields(std::string_view parameters, const Run& run) {
 }
 
 Compressor parse_simple(std::string_view spec, const Run& run) {
-  const SpelledThing thing = split_spec(kKey, spec);
+  const NamedSpec thing = split_spec(kKey, spec);
   const std::string_view name = thing.name;
   Compressor result;
   bool found = false;

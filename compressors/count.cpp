@@ -31,7 +31,7 @@ void Count::resolve(std::size_t d) {
   *this = {static_cast<std::uint32_t>(std::min(wanted, static_cast<double>(d))), 0};
 }
 
-bool Spelling<Count>::read(std::string_view text, Count& out) {
+bool TextCodec<Count>::read(std::string_view text, Count& out) {
   if (!text.ends_with('%')) {
     Count c;
     if (!positive(text, c.count)) return false;
@@ -44,7 +44,7 @@ bool Spelling<Count>::read(std::string_view text, Count& out) {
   return true;
 }
 
-std::string Spelling<Count>::write(const Count& c) {
+std::string TextCodec<Count>::write(const Count& c) {
   if (c.share == 0) return std::to_string(c.count);
   // 15 digits give back what people write (0.29 * 100 is not 29); if 15 digits do not read back exactly,
   // print all.
@@ -57,18 +57,18 @@ std::string Spelling<Count>::write(const Count& c) {
   return std::string(static_cast<const char*>(text), end) + "%";
 }
 
-bool Spelling<Clients>::read(std::string_view text, Clients& out) { return positive(text, out.count); }
-std::string Spelling<Clients>::write(const Clients& n) { return known(n.count); }
+bool TextCodec<Clients>::read(std::string_view text, Clients& out) { return positive(text, out.count); }
+std::string TextCodec<Clients>::write(const Clients& n) { return known(n.count); }
 
-bool Spelling<NormOrder>::read(std::string_view text, NormOrder& out) {
+bool TextCodec<NormOrder>::read(std::string_view text, NormOrder& out) {
   double p = 0;
   if (!number(text, p) || !(p >= 1)) return false;
   out.p = p;
   return true;
 }
-std::string Spelling<NormOrder>::write(const NormOrder& order) { return number_text(order.p); }
+std::string TextCodec<NormOrder>::write(const NormOrder& order) { return number_text(order.p); }
 
-bool Spelling<Rows>::read(std::string_view text, Rows& out) { return positive(text, out.count); }
-std::string Spelling<Rows>::write(const Rows& rows) { return known(rows.count); }
+bool TextCodec<Rows>::read(std::string_view text, Rows& out) { return positive(text, out.count); }
+std::string TextCodec<Rows>::write(const Rows& rows) { return known(rows.count); }
 
 }  // namespace gradwire

@@ -38,26 +38,26 @@ struct Rows {
 };
 
 template <>
-struct Spelling<Count> {
+struct TextCodec<Count> {
   static bool read(std::string_view text, Count& out);
   static std::string write(const Count& value);
   static constexpr std::string_view expected =
       "a count of at least 1, or a share of d like 1% (above 0%, at most 100%)";
 };
 template <>
-struct Spelling<Clients> {
+struct TextCodec<Clients> {
   static bool read(std::string_view text, Clients& out);
   static std::string write(const Clients& value);
   static constexpr std::string_view expected = "the number of clients of the run, or left out";
 };
 template <>
-struct Spelling<NormOrder> {
+struct TextCodec<NormOrder> {
   static bool read(std::string_view text, NormOrder& out);
   static std::string write(const NormOrder& value);
   static constexpr std::string_view expected = "a number of at least 1, or inf";
 };
 template <>
-struct Spelling<Rows> {
+struct TextCodec<Rows> {
   static bool read(std::string_view text, Rows& out);
   static std::string write(const Rows& value);
   static constexpr std::string_view expected = "a number of rows, or left out for a nearly square matrix";

@@ -24,7 +24,7 @@ struct Qsgd {
   NormOrder p;
   bool operator==(const Qsgd&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("s", self.s, "levels", Rules{.low = 1, .high = 65535});
+    visit("s", self.s, "levels", Constraints{.low = 1, .high = 65535});
     visit("p", self.p, "of the norm");
   }
 
@@ -71,7 +71,7 @@ struct NaturalDithering {
   NormOrder p;
   bool operator==(const NaturalDithering&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("s", self.s, "levels", Rules{.low = 1, .high = kMostLevels});
+    visit("s", self.s, "levels", Constraints{.low = 1, .high = kMostLevels});
     visit("p", self.p, "of the norm");
   }
 

@@ -23,7 +23,7 @@ struct RankK {
   Rows rows;
   bool operator==(const RankK&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("k", self.k, "rank", Rules{.low = 1});
+    visit("k", self.k, "rank", Constraints{.low = 1});
     visit("rows", self.rows, "of the matrix");
   }
 

@@ -24,7 +24,7 @@ struct RankR {
       "r is larger than the side of the matrix, or the vector is not the triangle of one, as in fednl";
   std::uint32_t r = 1;
   bool operator==(const RankR&) const = default;
-  static void fields(auto& self, auto&& visit) { visit("r", self.r, "rank", Rules{.low = 1}); }
+  static void fields(auto& self, auto&& visit) { visit("r", self.r, "rank", Constraints{.low = 1}); }
 
   CompressorConstants constants(std::size_t d) const {
     // An approximation while d is not known yet.

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
 #include "base/random.h"
+#include "base/suggest.h"
 #include "base/text_lines.h"
 
 namespace gradwire {

@@ -18,7 +18,7 @@ const std::vector<std::string_view>& problem_type_words() {
   return words;
 }
 
-// Sets Rules::idle_by of the keys that a key of another section leaves without effect.
+// Sets Constraints::idle_by of the keys that a key of another section leaves without effect.
 void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) {
   struct Idle {
     std::string_view section, key, by;
@@ -40,7 +40,7 @@ void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) 
     for (Field& field : section.fields)
       for (const Idle& idle : all)
         if (idle.is_idle && idle.section == section.name && idle.key == field.key)
-          field.rules.idle_by = idle.by;
+          field.constraints.idle_by = idle.by;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "algorithms/algorithms.h"
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "config/client_seconds.h"
 #include "config/experiment.h"
 
@@ -25,8 +25,8 @@ void check_values(Experiment& e) {
     for (const Field& field : section.fields) {
       const std::string path = section.path(field.key);
       field.set(path, field.get());
-      if (!field.rules.required.empty() && is_nothing(field.get()))
-        throw ConfigError(path, of_kind + std::string(field.rules.required));
+      if (!field.constraints.required.empty() && is_nothing(field.get()))
+        throw ConfigError(path, of_kind + std::string(field.constraints.required));
     }
 }
 
@@ -166,7 +166,7 @@ void check_ends(const Experiment& e) {
 
 }  // namespace
 
-bool Spelling<LossTarget>::read(std::string_view text, LossTarget& out) {
+bool TextCodec<LossTarget>::read(std::string_view text, LossTarget& out) {
   if (text == "none") {
     out.value.reset();
     return true;
@@ -177,7 +177,7 @@ bool Spelling<LossTarget>::read(std::string_view text, LossTarget& out) {
   out.value = value;
   return true;
 }
-std::string Spelling<LossTarget>::write(const LossTarget& target) {
+std::string TextCodec<LossTarget>::write(const LossTarget& target) {
   return target.value ? number_text(*target.value) : "none";
 }
 

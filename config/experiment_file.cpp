@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/nearest.h"
 #include "base/printable.h"
+#include "base/suggest.h"
 #include "config/client_seconds.h"
 #include "config/toml_reader.h"
 

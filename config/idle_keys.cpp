@@ -41,10 +41,10 @@ std::vector<std::string> idle_keys(const LoadedExperiment& loaded) {
   const Experiment& e = loaded.experiment;
   std::vector<std::string> lines;
   each_field(e, [&](const auto& sections, const KeySection& section, const Field& field, bool has_default) {
-    if (field.rules.idle_by.empty() || loaded.lines.count(section.path(field.key)) == 0 ||
-        (!field.rules.quiet && has_default))
+    if (field.constraints.idle_by.empty() || loaded.lines.count(section.path(field.key)) == 0 ||
+        (!field.constraints.quiet && has_default))
       return;
-    const auto [by, value] = find(sections, section.name, field.rules.idle_by, e);
+    const auto [by, value] = find(sections, section.name, field.constraints.idle_by, e);
     lines.push_back(line(field.key, by, value));
   });
   for (const IdleParameter& idle : idle_parameters(e)) lines.push_back(line(idle.key, idle.by, idle.value));
@@ -62,7 +62,7 @@ std::vector<std::string> keys_of(RunIn place, const LoadedExperiment& loaded) {
   std::vector<std::string> paths;
   each_field(loaded.experiment,
              [&](const auto&, const KeySection& section, const Field& field, bool has_default) {
-               if (field.rules.place == place && !has_default) paths.push_back(section.path(field.key));
+               if (field.constraints.place == place && !has_default) paths.push_back(section.path(field.key));
              });
   return paths;
 }

@@ -12,8 +12,8 @@ struct OfProblemType {
 };
 
 std::string fallback_text(const Field& field) {
-  if (!field.rules.note.empty()) return std::string(field.rules.note);
-  return field.rules.required.empty() ? toml_literal(field.get()) : "required";
+  if (!field.constraints.note.empty()) return std::string(field.constraints.note);
+  return field.constraints.required.empty() ? toml_literal(field.get()) : "required";
 }
 
 // One text where all kinds say the same, else "KIND, KIND: TEXT; KIND: TEXT".

@@ -143,7 +143,7 @@ struct LossTarget {
   std::optional<double> value;
 };
 template <>
-struct Spelling<LossTarget> {
+struct TextCodec<LossTarget> {
   static bool read(std::string_view text, LossTarget& out);
   static std::string write(const LossTarget& target);
   static constexpr std::string_view expected = "\"none\" or a number";
@@ -304,7 +304,7 @@ struct FaultsSection {
   bool shuffle = false;
 
   static void fields(auto& self, auto&& visit) {
-    const Rules share{.high = 1, .high_open = true, .quiet = true, .place = RunIn::kMemory};
+    const Constraints share{.high = 1, .high_open = true, .quiet = true, .place = RunIn::kMemory};
     visit("lost_replies", self.lost_replies, "share of the replies that are lost", share);
     visit("lost_requests", self.lost_requests, "share of the requests that are lost", share);
     visit("duplicates", self.duplicates, "share of the messages that arrive twice", share);

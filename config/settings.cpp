@@ -28,7 +28,7 @@ Settings settings_of(const Experiment& experiment) {
   for (std::size_t s = 0; s < sections.size(); ++s)
     for (std::size_t k = 0; k < sections[s].fields.size(); ++k) {
       const Field& field = sections[s].fields[k];
-      if (field.rules.sent_if_set && field.get() == unset[s].fields[k].get()) continue;
+      if (field.constraints.sent_if_set && field.get() == unset[s].fields[k].get()) continue;
       settings.emplace_back(sections[s].path(field.key), field.text());
     }
   for (const auto& [key, value] : e.algorithm.parameters)
@@ -95,7 +95,7 @@ std::string first_difference(const Experiment& now, const Experiment& before) {
   for (std::size_t s = 0; s < as.size(); ++s)
     for (std::size_t k = 0; k < as[s].fields.size(); ++k) {
       const Field& field = as[s].fields[k];
-      if (!field.rules.may_change && field.get() != bs[s].fields[k].get())
+      if (!field.constraints.may_change && field.get() != bs[s].fields[k].get())
         return std::string(field.key) + " = " + toml_literal(field.get());
     }
   const Options &mine = a.algorithm.parameters, &theirs = b.algorithm.parameters;
@@ -110,7 +110,7 @@ void copy_what_may_change(const Experiment& from, Experiment& to) {
   const std::vector<KeySection> theirs = sections_of(source), mine = sections_of(to);
   for (std::size_t s = 0; s < mine.size(); ++s)
     for (std::size_t k = 0; k < mine[s].fields.size(); ++k)
-      if (const Field& field = mine[s].fields[k]; field.rules.may_change)
+      if (const Field& field = mine[s].fields[k]; field.constraints.may_change)
         field.set(mine[s].path(field.key), theirs[s].fields[k].get());
 }
 

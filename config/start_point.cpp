@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/array_format.h"
 #include "base/config_error.h"
-#include "base/numbers.h"
 #include "base/stream.h"
 #include "base/text_lines.h"
 #include "base/value.h"

@@ -29,7 +29,7 @@ std::string to_toml(const Experiment& experiment) {
     for (std::size_t k = 0; k < now[s].fields.size(); ++k) {
       const Field& field = now[s].fields[k];
       const Value value = field.get();
-      if (value == Value("") || (field.rules.quiet && value == unset[s].fields[k].get())) continue;
+      if (value == Value("") || (field.constraints.quiet && value == unset[s].fields[k].get())) continue;
       lines += line(std::string(field.key), value);
     }
     if (now[s].name == "algorithm") {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "config/experiment_file.h"
 #include "engine/data/dataset.h"
 #include "plotting/plot_script.h"

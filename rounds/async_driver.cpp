@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "rounds/client_queue.h"
 #include "rounds/client_times.h"
 #include "rounds/driver.h"

@@ -12,7 +12,7 @@
 
 #include "algorithms/core/client_server.h"
 #include "base/log.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "rounds/norm_limit.h"
 #include "rounds/run_progress.h"
 #include "rounds/transport.h"

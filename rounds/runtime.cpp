@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "compressors/norms.h"
 #include "rounds/evaluation.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 #include "simulation/evaluator.h"

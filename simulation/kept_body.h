@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/core/message.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "proto/wire/codec.h"
 
 namespace gradwire {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "engine/client_objectives.h"
 #include "proto/wire/codec.h"
 #include "rounds/round_loop.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "config/run_plan.h"
 #include "mpi/rank_communicator.h"
 #include "report/results_dir.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "config/client_seconds.h"
 #include "config/experiment.h"
 #include "config/start_point.h"

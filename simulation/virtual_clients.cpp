@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"

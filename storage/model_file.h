@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/numbers.h"
+#include "base/array_format.h"
 #include "base/result.h"
 #include "storage/disk.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "base/state.h"
+#include "base/serialize.h"
 
 namespace gradwire {
 namespace {

@@ -12,7 +12,7 @@
 #include "algorithms/core/options.h"
 #include "algorithms/core/sampling.h"
 #include "algorithms/core/vector_ops.h"
-#include "base/state.h"
+#include "base/serialize.h"
 
 namespace gradwire {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "base/value.h"
 
 namespace gradwire {
@@ -16,7 +16,7 @@ constexpr std::string_view kStepSize = "step_size";
 std::string path_of(std::string_view key) { return "algorithm." + std::string(key); }
 
 void read(const Field& field, const std::string& text) {
-  const bool verbatim = field.takes_any_text() || field.has_spelling();
+  const bool verbatim = field.takes_any_text() || field.has_text_codec();
   field.from_text(path_of(field.key), verbatim ? text : canonical_text(text));  // "0.10" is 0.1
 }
 

@@ -25,7 +25,7 @@ constexpr std::string_view kTheory = "theory";
 
 }  // namespace
 
-bool Spelling<StepSize>::read(std::string_view text, StepSize& out) {
+bool TextCodec<StepSize>::read(std::string_view text, StepSize& out) {
   const bool multiple = text.starts_with("theory*");
   if (text == kTheory) {
     out = {};
@@ -36,32 +36,32 @@ bool Spelling<StepSize>::read(std::string_view text, StepSize& out) {
   out = multiple ? StepSize{std::nullopt, *value} : StepSize{*value, 1};
   return true;
 }
-std::string Spelling<StepSize>::write(const StepSize& value) {
+std::string TextCodec<StepSize>::write(const StepSize& value) {
   if (value.value) return number_text(*value.value);
   return std::string(kTheory) + (value.factor == 1 ? "" : "*" + number_text(value.factor));
 }
 
-bool Spelling<PlConstant>::read(std::string_view text, PlConstant& out) {
+bool TextCodec<PlConstant>::read(std::string_view text, PlConstant& out) {
   const auto value = positive(text);
   if (!value && text != "none" && text != kTheory) return false;
   out = {text != "none", value};
   return true;
 }
-std::string Spelling<PlConstant>::write(const PlConstant& value) {
-  return value.asked ? Spelling<std::optional<double>>::write(value.value) : "none";
+std::string TextCodec<PlConstant>::write(const PlConstant& value) {
+  return value.asked ? TextCodec<std::optional<double>>::write(value.value) : "none";
 }
 
-bool Spelling<std::optional<double>>::read(std::string_view text, std::optional<double>& out) {
+bool TextCodec<std::optional<double>>::read(std::string_view text, std::optional<double>& out) {
   const auto value = number(text);
   if (!value && text != kTheory) return false;
   out = value;
   return true;
 }
-std::string Spelling<std::optional<double>>::write(const std::optional<double>& value) {
+std::string TextCodec<std::optional<double>>::write(const std::optional<double>& value) {
   return value ? number_text(*value) : std::string(kTheory);
 }
 
-bool Spelling<std::vector<double>>::read(std::string_view text, std::vector<double>& out) {
+bool TextCodec<std::vector<double>>::read(std::string_view text, std::vector<double>& out) {
   std::vector<double> list;
   while (text != kTheory && !text.empty()) {
     const std::size_t space = text.find(' ');
@@ -73,7 +73,7 @@ bool Spelling<std::vector<double>>::read(std::string_view text, std::vector<doub
   out = std::move(list);
   return true;
 }
-std::string Spelling<std::vector<double>>::write(const std::vector<double>& value) {
+std::string TextCodec<std::vector<double>>::write(const std::vector<double>& value) {
   std::string text;
   for (const double v : value) text += (text.empty() ? "" : " ") + number_text(v);
   return text.empty() ? std::string(kTheory) : text;

@@ -58,7 +58,7 @@ inline constexpr std::string_view kPlMeaning =
     "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
     "number";
 // Only theory's step and the monitor read the constant.
-inline Rules pl_rules(const StepSize& step) {
+inline Constraints pl_rules(const StepSize& step) {
   return {.idle_by = idle_if(step.value.has_value(), "step_size"), .monitored = true};
 }
 inline double error_weight(double mu) { return mu > 0 ? 2 : 1; }
@@ -68,26 +68,26 @@ inline double pl_step(double step, double rate, double mu) {
 
 // "theory", "theory*8" or a number.
 template <>
-struct Spelling<StepSize> {
+struct TextCodec<StepSize> {
   static bool read(std::string_view text, StepSize& out);
   static std::string write(const StepSize& value);
   static constexpr std::string_view expected = "\"theory\", \"theory*8\" or a positive number";
 };
 template <>
-struct Spelling<PlConstant> {
+struct TextCodec<PlConstant> {
   static bool read(std::string_view text, PlConstant& out);
   static std::string write(const PlConstant& value);
   static constexpr std::string_view expected = "\"none\", \"theory\" or a positive number";
 };
 // Empty: left to theory.
 template <>
-struct Spelling<std::optional<double>> {
+struct TextCodec<std::optional<double>> {
   static bool read(std::string_view text, std::optional<double>& out);
   static std::string write(const std::optional<double>& value);
   static constexpr std::string_view expected = "\"theory\" or a number";
 };
 template <>
-struct Spelling<std::vector<double>> {
+struct TextCodec<std::vector<double>> {
   static bool read(std::string_view text, std::vector<double>& out);
   static std::string write(const std::vector<double>& value);
   static constexpr std::string_view expected = "\"theory\" or numbers, one space between them";

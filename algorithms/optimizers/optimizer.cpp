@@ -4,8 +4,8 @@
 
 #include "base/config_error.h"
 #include "base/field.h"
-#include "base/nearest.h"
 #include "base/spec_text.h"
+#include "base/suggest.h"
 
 namespace gradwire {
 namespace {
@@ -36,7 +36,7 @@ std::string rule_text(Rule rule) {
 }  // namespace
 
 OptimizerRule parse_optimizer(const std::string& path, std::string_view spec, std::size_t d) {
-  const SpelledThing thing = split_spec(path, spec);
+  const NamedSpec thing = split_spec(path, spec);
   OptimizerRule result;
   bool found = false;
   std::vector<std::string> known;

@@ -45,7 +45,7 @@ struct OptimizerSettings {
     visit("local_optimizer", self.rule,
           "of the client's steps: sgd | sgd:momentum=0.9 | adam | microadam, with settings as in "
           "microadam:k=1%; it starts anew in each round",
-          Rules{.check = check_rule});
+          Constraints{.check = check_rule});
     visit("local_weight_decay", self.weight_decay,
           "lambda: each local step first shrinks y by the factor 1 - gamma_l lambda");
     visit("local_clip_norm", self.clip_norm,

@@ -26,7 +26,7 @@ struct Schedule {
     visit("schedule", self.kind,
           "of the step size: constant | inverse_sqrt (1/sqrt(t+1)) | inverse (1/(t+1)) | cosine");
     visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds",
-          Rules{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
+          Constraints{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
   }
   // `steps`: the word for what t counts, of which theory.rounds is the number.
   void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory,

@@ -1,5 +1,5 @@
 // Files of numbers: values, gradients, parameters, a range of a tape, or what else lies side by side. The
-// formats are those of base/numbers.h.
+// formats are those of base/array_format.h.
 //
 //   const Status saved = save_numbers<double>("x.gwn", tape.parameter_values());
 //   const Status loaded = load_numbers<double>("x.gwn", tape.parameter_values());
@@ -17,7 +17,7 @@
 #include <memory>
 #include <span>
 
-#include "base/numbers.h"
+#include "base/array_format.h"
 #include "base/result.h"
 
 namespace gradwire {

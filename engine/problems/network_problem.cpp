@@ -20,7 +20,7 @@ std::string too_small(const BudgetTooSmall& error) {
 
 }  // namespace
 
-bool Spelling<ActivationBudget>::read(std::string_view text, ActivationBudget& out) {
+bool TextCodec<ActivationBudget>::read(std::string_view text, ActivationBudget& out) {
   if (text == "none" || text == "sqrt") {
     out = text == "none" ? ActivationBudget() : ActivationBudget::sqrt();
     return true;
@@ -30,7 +30,7 @@ bool Spelling<ActivationBudget>::read(std::string_view text, ActivationBudget& o
   return size.has_value();
 }
 
-std::string Spelling<ActivationBudget>::write(const ActivationBudget& budget) {
+std::string TextCodec<ActivationBudget>::write(const ActivationBudget& budget) {
   if (budget.is_none()) return "none";
   if (budget.is_sqrt()) return "sqrt";
   return byte_size_text(budget.bytes());

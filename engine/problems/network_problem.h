@@ -36,7 +36,7 @@ inline std::span<const std::string_view> words_of(KeptActivations) {
 // "none", "sqrt", or a whole number of bytes, with KB, MB or GB (1024 times the one before) as they divide
 // it.
 template <>
-struct Spelling<ActivationBudget> {
+struct TextCodec<ActivationBudget> {
   static bool read(std::string_view text, ActivationBudget& out);
   static std::string write(const ActivationBudget& budget);
   static constexpr std::string_view expected = "\"none\", \"sqrt\" or a size as \"4MB\" (or KB, GB)";

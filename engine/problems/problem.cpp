@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/config_error.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "base/value.h"
 #include "engine/data/dataset.h"
 

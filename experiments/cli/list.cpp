@@ -7,7 +7,7 @@
 
 #include "algorithms/algorithms.h"
 #include "algorithms/optimizers/optimizer.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
 #include "report/results_dir.h"

@@ -9,7 +9,7 @@
 #include "algorithms/core/params.h"
 #include "algorithms/core/sampling.h"
 #include "algorithms/support/replica.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "tests/algorithms/theory.h"
 
 namespace gradwire::testing {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "tests/algorithms/federation.h"
 
 namespace gradwire::testing {

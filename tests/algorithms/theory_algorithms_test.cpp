@@ -4,7 +4,7 @@
 
 #include "algorithms/ef21_pp.h"
 #include "algorithms/fwd_grad.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "tests/algorithms/theory.h"
 
 namespace gradwire {

@@ -220,7 +220,8 @@ TEST(PlTheory, TheConstantIsSpelledOutAndStaysAsItIs) {
 TEST(Ef21PpTheory, AverageGradientObeysTheBoundWithAProbabilityForEachClient) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
-  const AlgorithmSpec spec = spec_of("ef21_pp", "topk:k=3", {{"p", Spelling<std::vector<double>>::write(p)}});
+  const AlgorithmSpec spec =
+      spec_of("ef21_pp", "topk:k=3", {{"p", TextCodec<std::vector<double>>::write(p)}});
   const double gamma = gamma_of(*f.run_context(spec));
   double spread = 0;
   for (std::size_t i = 0; i < 6; ++i)
@@ -241,7 +242,7 @@ TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
   const auto run_context =
-      f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", Spelling<std::vector<double>>::write(p)}}));
+      f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", TextCodec<std::vector<double>>::write(p)}}));
   std::vector<double> asked(6);
   constexpr std::uint32_t kRounds = 2000;
   run<double>(f, run_context, kRounds, {}, {},

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/state.h"
+#include "base/serialize.h"
 
 namespace gradwire {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "tests/algorithms/skewed.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/state.h"
+#include "base/serialize.h"
 
 namespace gradwire {
 namespace {

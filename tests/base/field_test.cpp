@@ -34,7 +34,7 @@ struct Thinned {
 }  // namespace
 
 template <>
-struct Spelling<Thinned> {
+struct TextCodec<Thinned> {
   static bool read(std::string_view text, Thinned& out) {
     if (!text.ends_with('%')) return false;
     out.share = std::stod(std::string(text.substr(0, text.size() - 1))) / 100;
@@ -205,7 +205,7 @@ TEST_F(Fields, ZeroHasOneSpelling) {
   Painting thick;
   thick.width = 1;
   std::vector<Field> own = fields_of(thick);
-  Rules any;
+  Constraints any;
   any.low = -1;
   const Field width("width", &thick.width, "", any);
   width.set("painting.width", -0.0);

@@ -168,7 +168,8 @@ TEST(IdleKeys, AreWarnedOfForEveryField) {
           Experiment after = changed.experiment;
           bool is_idle = false;
           for (const KeySection& s : sections_of(after))
-            for (const Field& f : s.fields) is_idle |= s.path(f.key) == path && !f.rules.idle_by.empty();
+            for (const Field& f : s.fields)
+              is_idle |= s.path(f.key) == path && !f.constraints.idle_by.empty();
           const Lines lines = idle_keys(changed);
           EXPECT_EQ(lines.size(), is_idle ? 1u : 0u) << path << " = " << value;
           if (is_idle) {

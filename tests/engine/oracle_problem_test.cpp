@@ -137,7 +137,7 @@ TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
       least = what.substr(start.size(), what.size() - start.size() - 1);
     }
     ActivationBudget budget;
-    ASSERT_TRUE(Spelling<ActivationBudget>::read(least, budget)) << least;
+    ASSERT_TRUE(TextCodec<ActivationBudget>::read(least, budget)) << least;
     for (const ActivationBudget each : {budget, ActivationBudget::sqrt()}) {
       EXPECT_EQ(oracle_within(each)->loss_and_gradient(x, {}, fitted), loss);
       EXPECT_EQ(fitted, g);

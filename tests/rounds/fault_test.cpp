@@ -1,7 +1,7 @@
 // A lossy network and crashing clients must not change one bit.
 #include <gtest/gtest.h>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "tests/algorithms/every_algorithm.h"
 #include "tests/algorithms/federation.h"
 

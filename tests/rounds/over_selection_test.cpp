@@ -5,7 +5,7 @@
 #include <set>
 
 #include "algorithms/core/sampling.h"
-#include "base/state.h"
+#include "base/serialize.h"
 #include "config/experiment_file.h"
 #include "simulation/simulate.h"
 #include "tests/algorithms/every_algorithm.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/state.h"
+#include "base/serialize.h"
 #include "engine/client_objectives.h"
 #include "tests/algorithms/every_algorithm.h"
 

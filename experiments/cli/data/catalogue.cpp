@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "report/results_dir.h"
 
 namespace gradwire {

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/numbers.h"
+#include "base/array_format.h"
 #include "engine/files/number_file.h"
 #include "report/results_dir.h"
 

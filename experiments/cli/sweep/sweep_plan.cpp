@@ -8,7 +8,7 @@
 
 #include "base/config_error.h"
 #include "base/fnv.h"
-#include "base/nearest.h"
+#include "base/suggest.h"
 #include "experiments/cli/sweep/conditions.h"
 #include "plotting/plot.h"
 #include "report/columns.h"
@@ -77,7 +77,7 @@ std::vector<std::string> panels_in(const TomlChoice& choice) {
 }
 
 // What the keys of [sweep] itself say.
-struct Rules {
+struct SweepSettings {
   Judgement judgement;
   SweepFigure figure;
   std::optional<std::vector<std::string>> tune;
@@ -175,7 +175,7 @@ std::vector<std::string> keys_that_differ(const std::vector<RunOfSweep>& runs) {
   return varied;
 }
 
-void check_keys(const Rules& rules, const std::vector<RunOfSweep>& runs) {
+void check_keys(const SweepSettings& rules, const std::vector<RunOfSweep>& runs) {
   std::set<std::string> known;
   for (const RunOfSweep& run : runs)
     for (const auto& [key, value] : run.settings) known.insert(key);
@@ -235,7 +235,7 @@ bool is_left_out(const std::vector<TomlEntry>& chosen, const std::vector<Conditi
 }
 
 void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
-  Rules rules;
+  SweepSettings rules;
   TomlChoices common;
   for (const TomlChoice& choice : sweep.keys)
     if (!rules.take(choice)) common.push_back(choice);

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 #include <cstddef>

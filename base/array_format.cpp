@@ -1,4 +1,4 @@
-#include "base/numbers.h"
+#include "base/array_format.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // Numbers in memory: the bytes of the formats, and bytes that somebody else has made or broken.
-#include "base/numbers.h"
+#include "base/array_format.h"
 
 #include <gtest/gtest.h>
 #include <limits>
