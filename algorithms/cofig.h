@@ -50,7 +50,7 @@ struct Cofig {
 
     void commit(const Uplink<Real>& used) {
       sample_cohort(this->run_context.seed, used.round, this->run_context.n,
-                    this->run_context.algorithm.participation, shifted, Purpose::kShiftCohort);
+                    this->run_context.algorithm.participation, shifted, RngDomain::kShiftCohort);
       if (std::binary_search(shifted.begin(), shifted.end(), used.client)) Base::commit(used);
     }
 
@@ -64,28 +64,28 @@ struct Cofig {
 
     Server(const RunContext<Real>& s, const Params& p) : Base(s, p) {}
 
-    void draw(std::vector<ClientId>& out, Purpose purpose) const {
-      sample_cohort(run_context.seed, t, run_context.n, run_context.algorithm.participation, out, purpose);
+    void draw(std::vector<ClientId>& out, RngDomain domain) const {
+      sample_cohort(run_context.seed, t, run_context.n, run_context.algorithm.participation, out, domain);
     }
     void cohort(std::vector<ClientId>& out) const {
       std::vector<ClientId> S, shifted;
-      draw(S, Purpose::kCohort);
-      draw(shifted, Purpose::kShiftCohort);
+      draw(S, RngDomain::kCohort);
+      draw(shifted, RngDomain::kShiftCohort);
       out.clear();
       std::set_union(S.begin(), S.end(), shifted.begin(), shifted.end(), std::back_inserter(out));
     }
     void apply(Replies<Real> uplinks) {
       std::vector<ClientId> members;
-      const auto those_in = [&](Purpose purpose) {
-        draw(members, purpose);
+      const auto those_in = [&](RngDomain domain) {
+        draw(members, domain);
         std::vector<UplinkView<Real>> chosen;
         for (const auto& up : uplinks)
           if (std::binary_search(members.begin(), members.end(), up.client)) chosen.push_back(up);
         return chosen;
       };
       g = this->h;
-      add_mean_of_replies<Real>(run_context, those_in(Purpose::kCohort), 0, Real(1), g);
-      this->learn(those_in(Purpose::kShiftCohort), 0);
+      add_mean_of_replies<Real>(run_context, those_in(RngDomain::kCohort), 0, Real(1), g);
+      this->learn(those_in(RngDomain::kShiftCohort), 0);
       axpy<Real>(-this->gamma, g, x);
       ++t;
     }

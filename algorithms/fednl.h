@@ -144,7 +144,7 @@ struct FedNl {
     }
     // difference −= H_i. When the compressor reads only a support that is known beforehand, subtracts only
     // there, unless l_i or the first message needs every entry.
-    void subtract_shift(Vec<Real>& difference, const StreamKey& key, const ClientContext<Real>& ctx) {
+    void subtract_shift(Vec<Real>& difference, const RngKey& key, const ClientContext<Real>& ctx) {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
           std::holds_alternative<RandK>(ctx.compressor) || std::holds_alternative<RandSeqK>(ctx.compressor);

@@ -34,7 +34,7 @@ struct DirectionWords {
 template <class Real>
 class DirectionStream {
  public:
-  DirectionStream(const StreamKey& key, bool gaussian)
+  DirectionStream(const RngKey& key, bool gaussian)
       : stream_(key),
         normal_(key.seed, "directions", std::uint64_t{key.client} << 32 | key.round),
         gaussian_(gaussian) {}
@@ -55,7 +55,7 @@ class DirectionStream {
   }
 
  private:
-  Stream stream_;
+  RngStream stream_;
   Random normal_;
   bool gaussian_;
   std::vector<double> numbers_;
@@ -168,7 +168,7 @@ struct FwdGrad {
    private:
     // g_i = (1/K) Σ_k s_{i,k} v_{i,k}
     void estimate(const UplinkView<Real>& up) {
-      DirectionStream<Real> directions({run_context.seed, up.client, t, Purpose::kCompressor}, gaussian);
+      DirectionStream<Real> directions({run_context.seed, up.client, t, RngDomain::kCompressor}, gaussian);
       std::fill(g_i.begin(), g_i.end(), Real(0));
       for (const Real s : up.parts[0].values) {
         directions.next(v);

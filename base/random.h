@@ -50,9 +50,9 @@ inline double portable_exp(double x) {
 // numbers.
 class Random {
  public:
-  explicit Random(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0) {
+  explicit Random(std::uint64_t seed, std::string_view domain, std::uint64_t index = 0) {
     Fnv1a name;
-    name.add(purpose);
+    name.add(domain);
     state_ = mix(mix(mix(seed + kStep) ^ name.value()) + index * kStep);
   }
 

@@ -8,7 +8,7 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr StreamKey kKey{1, 0, 0, Purpose::kCompressor};
+constexpr RngKey kKey{1, 0, 0, RngDomain::kCompressor};
 
 // A million gradient entries in fp32, and what copying them costs.
 struct Vectors {
@@ -59,7 +59,7 @@ void compressors_compress(Bench& bench) {
       double seconds = 0;
       for (std::uint32_t k = 0; k < calls; ++k) {
         v = vectors.source;
-        const StreamKey key{1, k % kClients, 0, Purpose::kCompressor};
+        const RngKey key{1, k % kClients, 0, RngDomain::kCompressor};
         seconds += seconds_of([&] { compress(compressor, v, key, scratch, buffer); });
         if (!buffer.view().values.empty()) bench.keep(buffer.view().values.back());
       }

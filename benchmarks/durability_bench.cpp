@@ -130,8 +130,8 @@ class Arrived {
       Vec<double> v = normal_vector<double>(d, c + 1);
       Uplink<double> up;
       up.client = c;
-      up.parts = {
-          compress(context_.compressor, v, {run_context_->seed, c, 0, Purpose::kCompressor}, scratch, store)};
+      up.parts = {compress(context_.compressor, v, {run_context_->seed, c, 0, RngDomain::kCompressor},
+                           scratch, store)};
       links_.push_back(std::make_unique<EncodedLink<double>>(context_, true));
       replies_.push_back(links_.back()->up(codec.encode(up), c));
       frames_.push_back(links_.back()->frame());

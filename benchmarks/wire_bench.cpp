@@ -11,8 +11,7 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr StreamKey kFirstKey{1, 0, 0,
-                              Purpose::kCompressor};  // of client 0 in round 0 of the run with seed 1
+constexpr RngKey kFirstKey{1, 0, 0, RngDomain::kCompressor};  // of client 0 in round 0 of the run with seed 1
 
 CodecContext context_for(const Compressor& compressor, std::size_t d, ZstdMode::Kind zstd) {
   CodecContext context;
@@ -77,7 +76,7 @@ std::vector<Real> digits_gradient(std::uint32_t hidden) {
 std::vector<float> mostly_zero_gradient(std::size_t d) {
   std::vector<float> gradient(d);
   const std::vector<float> values = normal_vector<float>(d / 200, 11);
-  Stream stream(kFirstKey);
+  RngStream stream(kFirstKey);
   for (const float v : values) gradient[stream.below(static_cast<std::uint32_t>(d))] = v;
   return gradient;
 }

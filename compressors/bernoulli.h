@@ -27,10 +27,10 @@ struct Bernoulli {
   std::size_t most_values(std::size_t d) const { return d; }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&,
                                   PayloadBuffer<Real>& to) const {
     to.values().reserve(v.size());  // the first whole() swaps this buffer into v
-    if (Stream(key).uniform() >= p) return to.nothing(static_cast<std::uint32_t>(v.size()));
+    if (RngStream(key).uniform() >= p) return to.nothing(static_cast<std::uint32_t>(v.size()));
     if (p < 1) {
       const Real scale = static_cast<Real>(1 / p);
       for (Real& x : v) x *= scale;

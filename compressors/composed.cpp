@@ -26,9 +26,9 @@ void refuse_rank_r(const std::vector<Compressor>& parts) {
     if (is<RankR>(part)) refuse("rankr stands alone: no other compressor goes around it or beside it");
 }
 
-StreamKey later(const StreamKey& key, std::uint32_t draws) {
-  StreamKey other = key;
-  other.purpose = key.purpose + draws;
+RngKey later(const RngKey& key, std::uint32_t draws) {
+  RngKey other = key;
+  other.domain = key.domain + draws;
   return other;
 }
 
@@ -48,8 +48,7 @@ double outer_omega(const std::vector<Compressor>& parts, std::size_t d) {
 }
 
 template <class Real>
-Packed<Real> round_values(const Compressor& c, std::span<Real> v, const StreamKey& key,
-                          Scratch<Real>& scratch) {
+Packed<Real> round_values(const Compressor& c, std::span<Real> v, const RngKey& key, Scratch<Real>& scratch) {
   return c.visit([&](const auto& outer) -> Packed<Real> {
     if constexpr (requires { outer.round(v, key, scratch); }) {
       return outer.round(v, key, scratch);
@@ -61,7 +60,7 @@ Packed<Real> round_values(const Compressor& c, std::span<Real> v, const StreamKe
 
 bool rounds(const Compressor& c) {
   return c.visit([](const auto& outer) {
-    return requires(std::span<double> v, Scratch<double> & s) { outer.round(v, StreamKey{}, s); };
+    return requires(std::span<double> v, Scratch<double> & s) { outer.round(v, RngKey{}, s); };
   });
 }
 
@@ -92,7 +91,7 @@ CompressorConstants Composed::joint(std::size_t d, std::uint32_t n) const {
 }
 
 template <class Real>
-const Payload<Real>& Composed::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& Composed::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                           PayloadBuffer<Real>& to) const {
   const std::size_t d = v.size();
   compress_finite(parts[1], v, key, scratch, to);
@@ -117,7 +116,7 @@ CompressorConstants Scaled::joint(std::size_t d, std::uint32_t n) const {
 }
 
 template <class Real>
-const Payload<Real>& Scaled::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& Scaled::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                         PayloadBuffer<Real>& to) const {
   const double omega = constants(parts[0], v.size()).omega;
   compress_finite(parts[0], v, key, scratch, to);
@@ -148,7 +147,7 @@ CompressorConstants Induced::joint(std::size_t d, std::uint32_t n) const {
 }
 
 template <class Real>
-const Payload<Real>& Induced::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& Induced::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                          PayloadBuffer<Real>& to) const {
   Vec<Real>& rest = scratch.vec(kCompressorVec, v.size());
   std::copy(v.begin(), v.end(), rest.begin());
@@ -157,8 +156,8 @@ const Payload<Real>& Induced::operator()(Vec<Real>& v, const StreamKey& key, Scr
   return to.chain();
 }
 
-#define GRADWIRE_INSTANTIATE(C, Real)                                                       \
-  template const Payload<Real>& C::operator()(Vec<Real>&, const StreamKey&, Scratch<Real>&, \
+#define GRADWIRE_INSTANTIATE(C, Real)                                                    \
+  template const Payload<Real>& C::operator()(Vec<Real>&, const RngKey&, Scratch<Real>&, \
                                               PayloadBuffer<Real>&) const;
 GRADWIRE_INSTANTIATE(Composed, float)
 GRADWIRE_INSTANTIATE(Composed, double)

@@ -35,7 +35,7 @@ struct Composed {
   void check(std::size_t d, std::uint32_t n) const;
   CompressorConstants joint(std::size_t d, std::uint32_t n) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
 };
 
@@ -48,7 +48,7 @@ struct Scaled {
   void check(std::size_t d, std::uint32_t n) const;
   CompressorConstants joint(std::size_t d, std::uint32_t n) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
 };
 
@@ -62,7 +62,7 @@ struct Induced {
   void check(std::size_t d, std::uint32_t n) const;
   CompressorConstants joint(std::size_t d, std::uint32_t n) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
 };
 

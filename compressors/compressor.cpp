@@ -202,7 +202,7 @@ CompressorConstants constants(const Compressor& compressor, std::size_t d, std::
 }
 
 template <class Real>
-const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
+const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const RngKey& key,
                               Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   // Rounding would turn a nan into a number, and a sparse compressor would leave it out: nobody would notice
   // the nan.
@@ -210,7 +210,7 @@ const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const 
 }
 
 template <class Real>
-const Payload<Real>& compress_finite(const Compressor& compressor, Vec<Real>& v, const StreamKey& key,
+const Payload<Real>& compress_finite(const Compressor& compressor, Vec<Real>& v, const RngKey& key,
                                      Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   return compressor.visit([&](const auto& c) -> const Payload<Real>& {
     require_resolved(c, v.size());
@@ -219,13 +219,13 @@ const Payload<Real>& compress_finite(const Compressor& compressor, Vec<Real>& v,
 }
 
 bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
-                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first) {
+                    const RngKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first) {
   BlockMemo memo;
   return redraw_support(compressor, shape, count, dim, key, indices, first, memo);
 }
 
 bool redraw_support(const Compressor& compressor, Shape shape, std::size_t count, std::uint32_t dim,
-                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
+                    const RngKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
                     BlockMemo& memo) {
   return compressor.visit([&]<class C>(const C& c) {
     if constexpr (requires { c.redraw(shape, count, dim, key, indices, first); }) {
@@ -264,13 +264,13 @@ std::vector<CompressorHelp> compressor_help() {
   return help;
 }
 
-template const Payload<float>& compress_finite(const Compressor&, Vec<float>&, const StreamKey&,
-                                               Scratch<float>&, PayloadBuffer<float>&);
-template const Payload<double>& compress_finite(const Compressor&, Vec<double>&, const StreamKey&,
+template const Payload<float>& compress_finite(const Compressor&, Vec<float>&, const RngKey&, Scratch<float>&,
+                                               PayloadBuffer<float>&);
+template const Payload<double>& compress_finite(const Compressor&, Vec<double>&, const RngKey&,
                                                 Scratch<double>&, PayloadBuffer<double>&);
-template const Payload<float>& compress(const Compressor&, Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& compress(const Compressor&, Vec<float>&, const RngKey&, Scratch<float>&,
                                         PayloadBuffer<float>&);
-template const Payload<double>& compress(const Compressor&, Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& compress(const Compressor&, Vec<double>&, const RngKey&, Scratch<double>&,
                                          PayloadBuffer<double>&);
 
 }  // namespace gradwire

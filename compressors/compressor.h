@@ -72,7 +72,7 @@ CompressorConstants constants(const Compressor& c, std::size_t d, std::uint32_t 
 // same size), a sparse one gathers. If an entry is not finite, the payload is the whole v, so that nobody
 // overlooks the entry.
 template <class Real>
-const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                               PayloadBuffer<Real>& to);
 
 // The compressor that makes the payload (link 0) or its `next` (link 1); null: c makes no such payload.
@@ -81,11 +81,10 @@ const Compressor* chain_link(const Compressor& c, std::size_t link);
 // Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending
 // `indices`, or `first`. False when c never makes seeded payloads of that shape and count (bytes from a
 // peer). `memo` keeps what the payloads of all clients share from call to call.
-bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim,
-                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first,
-                    BlockMemo& memo);
-bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim,
-                    const StreamKey& key, std::vector<std::uint32_t>& indices, std::uint32_t& first);
+bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
+                    std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo);
+bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
+                    std::vector<std::uint32_t>& indices, std::uint32_t& first);
 
 struct CompressorHelp {
   std::string name, parameters, summary, constants;

@@ -5,11 +5,11 @@
 // Such a struct C has
 //   name                                              what records call it; unless it has a spec() of its own
 //   Quality quality(std::size_t d) const              of one client alone; or joint(d, n), of all n
-//   const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&, PayloadBuffer<Real>&)
+//   const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&, PayloadBuffer<Real>&)
 //   const
 //                                                     for double, float or both; several threads may call it
 // and may have
-//   bool redraw(Shape, std::size_t count, std::uint32_t dim, const StreamKey&,
+//   bool redraw(Shape, std::size_t count, std::uint32_t dim, const RngKey&,
 //               std::vector<std::uint32_t>& indices, std::uint32_t& first) const
 //                                                     for payloads that it marks with set_seeded(): their
 //                                                     support then costs nothing on the wire
@@ -39,11 +39,11 @@ class CompressorInterface {
   virtual std::string spec() const = 0;
   virtual CompressorConstants joint(std::size_t d, std::uint32_t n) const = 0;
   virtual std::size_t most_values(std::size_t d) const = 0;
-  virtual const Payload<float>& compress(Vec<float>& v, const StreamKey& key, Scratch<float>& scratch,
+  virtual const Payload<float>& compress(Vec<float>& v, const RngKey& key, Scratch<float>& scratch,
                                          PayloadBuffer<float>& to) const = 0;
-  virtual const Payload<double>& compress(Vec<double>& v, const StreamKey& key, Scratch<double>& scratch,
+  virtual const Payload<double>& compress(Vec<double>& v, const RngKey& key, Scratch<double>& scratch,
                                           PayloadBuffer<double>& to) const = 0;
-  virtual bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  virtual bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                       std::vector<std::uint32_t>& indices, std::uint32_t& first) const = 0;
 };
 
@@ -62,7 +62,7 @@ struct CustomCompressor {
   }
   std::size_t most_values(std::size_t d) const { return made->most_values(d); }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     const auto dim = v.size();
     const Payload<Real>& payload = made->compress(v, key, scratch, to);
@@ -70,7 +70,7 @@ struct CustomCompressor {
       throw std::logic_error("the compressor " + spec() + " returned a payload of another length");
     return payload;
   }
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first) const {
     return made->redraw(shape, count, dim, key, indices, first);
   }
@@ -102,15 +102,15 @@ class CompressorAdapter final : public CompressorInterface {
       return static_cast<std::size_t>(std::ceil(joint(d, 1).zeta));
     }
   }
-  const Payload<float>& compress(Vec<float>& v, const StreamKey& key, Scratch<float>& scratch,
+  const Payload<float>& compress(Vec<float>& v, const RngKey& key, Scratch<float>& scratch,
                                  PayloadBuffer<float>& to) const override {
     return call(v, key, scratch, to);
   }
-  const Payload<double>& compress(Vec<double>& v, const StreamKey& key, Scratch<double>& scratch,
+  const Payload<double>& compress(Vec<double>& v, const RngKey& key, Scratch<double>& scratch,
                                   PayloadBuffer<double>& to) const override {
     return call(v, key, scratch, to);
   }
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first) const override {
     if constexpr (requires { c_.redraw(shape, count, dim, key, indices, first); }) {
       return c_.redraw(shape, count, dim, key, indices, first);
@@ -121,7 +121,7 @@ class CompressorAdapter final : public CompressorInterface {
 
  private:
   template <class Real>
-  const Payload<Real>& call(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& call(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                             PayloadBuffer<Real>& to) const {
     if constexpr (requires { c_(v, key, scratch, to); }) {
       return c_(v, key, scratch, to);

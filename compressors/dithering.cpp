@@ -27,7 +27,7 @@ Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
 
 // Rounds to multiples of the unit, at most `s` units; zeros become +0.
 template <class Real>
-void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const StreamKey& key) {
+void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const RngKey& key) {
   const Real most = static_cast<Real>(s);
   with_uniforms<Real>(key, v.size(), [=](std::size_t lo, std::span<const Real> draws) {
     Real* const to = v.data() + lo;
@@ -42,7 +42,7 @@ void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const Str
 }
 
 template <class Real>
-Packed<Real> dither(std::span<Real> v, std::uint32_t s, double p, const StreamKey& key) {
+Packed<Real> dither(std::span<Real> v, std::uint32_t s, double p, const RngKey& key) {
   const Real largest = std::min(largest_magnitude<Real>(v), std::numeric_limits<Real>::max());
   const Real unit = std::isinf(p) && s == 1 ? largest : unit_of(norm<Real>(v, p), largest, s);
   if (unit == 0) {
@@ -67,7 +67,7 @@ CompressorConstants Qsgd::constants(std::size_t dim) const {
 }
 
 template <class Real>
-Packed<Real> Qsgd::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
+Packed<Real> Qsgd::round(std::span<Real> v, const RngKey& key, Scratch<Real>&) const {
   return dither(v, s, p.p, key);
 }
 
@@ -77,7 +77,7 @@ CompressorConstants TernGrad::constants(std::size_t dim) const {
 }
 
 template <class Real>
-Packed<Real> TernGrad::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
+Packed<Real> TernGrad::round(std::span<Real> v, const RngKey& key, Scratch<Real>&) const {
   return dither(v, 1, std::numeric_limits<double>::infinity(), key);
 }
 
@@ -87,7 +87,7 @@ CompressorConstants NaturalDithering::constants(std::size_t dim) const {
 }
 
 template <class Real>
-Packed<Real> NaturalDithering::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
+Packed<Real> NaturalDithering::round(std::span<Real> v, const RngKey& key, Scratch<Real>&) const {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr int kMantissa = std::numeric_limits<Real>::digits - 1;
   constexpr Bits kFraction = (Bits{1} << kMantissa) - 1;
@@ -109,11 +109,11 @@ Packed<Real> NaturalDithering::round(std::span<Real> v, const StreamKey& key, Sc
   return {Packing::kDithered, static_cast<std::uint16_t>(s), unit};
 }
 
-template Packed<float> Qsgd::round(std::span<float>, const StreamKey&, Scratch<float>&) const;
-template Packed<double> Qsgd::round(std::span<double>, const StreamKey&, Scratch<double>&) const;
-template Packed<float> TernGrad::round(std::span<float>, const StreamKey&, Scratch<float>&) const;
-template Packed<double> TernGrad::round(std::span<double>, const StreamKey&, Scratch<double>&) const;
-template Packed<float> NaturalDithering::round(std::span<float>, const StreamKey&, Scratch<float>&) const;
-template Packed<double> NaturalDithering::round(std::span<double>, const StreamKey&, Scratch<double>&) const;
+template Packed<float> Qsgd::round(std::span<float>, const RngKey&, Scratch<float>&) const;
+template Packed<double> Qsgd::round(std::span<double>, const RngKey&, Scratch<double>&) const;
+template Packed<float> TernGrad::round(std::span<float>, const RngKey&, Scratch<float>&) const;
+template Packed<double> TernGrad::round(std::span<double>, const RngKey&, Scratch<double>&) const;
+template Packed<float> NaturalDithering::round(std::span<float>, const RngKey&, Scratch<float>&) const;
+template Packed<double> NaturalDithering::round(std::span<double>, const RngKey&, Scratch<double>&) const;
 
 }  // namespace gradwire

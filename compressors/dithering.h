@@ -31,9 +31,9 @@ struct Qsgd {
   CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
-  Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
+  Packed<Real> round(std::span<Real> v, const RngKey& key, Scratch<Real>& scratch) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
@@ -50,9 +50,9 @@ struct TernGrad {
   CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
-  Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
+  Packed<Real> round(std::span<Real> v, const RngKey& key, Scratch<Real>& scratch) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }
@@ -78,9 +78,9 @@ struct NaturalDithering {
   CompressorConstants constants(std::size_t d) const;
 
   template <class Real>
-  Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>& scratch) const;
+  Packed<Real> round(std::span<Real> v, const RngKey& key, Scratch<Real>& scratch) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }

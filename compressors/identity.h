@@ -20,7 +20,7 @@ struct Identity {
   }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>&,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey&, Scratch<Real>&,
                                   PayloadBuffer<Real>& to) const {
     return to.whole(v);
   }

@@ -7,13 +7,13 @@
 namespace gradwire {
 
 template <class Real>
-Packed<Real> Natural::round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const {
+Packed<Real> Natural::round(std::span<Real> v, const RngKey& key, Scratch<Real>&) const {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr int kMantissa = std::numeric_limits<Real>::digits - 1;
   constexpr Bits kFraction = (Bits{1} << kMantissa) - 1;
   constexpr Bits kExponent = (~Bits{0} >> 1) & ~kFraction;
   constexpr Bits kLargest = kExponent - (Bits{1} << kMantissa);
-  Stream stream(key);
+  RngStream stream(key);
   for (Real& t : v) {
     const Bits bits = std::bit_cast<Bits>(t);
     const Bits draw = static_cast<Bits>(stream.next() >> (64 - kMantissa));
@@ -25,7 +25,7 @@ Packed<Real> Natural::round(std::span<Real> v, const StreamKey& key, Scratch<Rea
   return {Packing::kNatural, 0, Real(1)};
 }
 
-template Packed<float> Natural::round(std::span<float>, const StreamKey&, Scratch<float>&) const;
-template Packed<double> Natural::round(std::span<double>, const StreamKey&, Scratch<double>&) const;
+template Packed<float> Natural::round(std::span<float>, const RngKey&, Scratch<float>&) const;
+template Packed<double> Natural::round(std::span<double>, const RngKey&, Scratch<double>&) const;
 
 }  // namespace gradwire

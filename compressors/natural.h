@@ -23,9 +23,9 @@ struct Natural {
   }
 
   template <class Real>
-  Packed<Real> round(std::span<Real> v, const StreamKey& key, Scratch<Real>&) const;
+  Packed<Real> round(std::span<Real> v, const RngKey& key, Scratch<Real>&) const;
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 
@@ -68,7 +68,7 @@ struct Payload {
   View<Real> values;
   // What the support (indices, or first) was drawn from: the receiver draws it again. It is always present
   // here, too. Null: it was not drawn.
-  const StreamKey* key = nullptr;
+  const RngKey* key = nullptr;
   const Payload* next = nullptr;  // a second summand of the same dim; it has no third
 
   static Payload nothing(std::size_t dim) {
@@ -123,7 +123,7 @@ using MagnitudeBits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::i
 
 // Which client has which coordinates, for all clients at once (PermK); kept until another key is asked for.
 struct BlockMemo {
-  StreamKey key;
+  RngKey key;
   std::uint32_t n = 0, d = 0;  // clients, dimension; n = 0: empty
   // indices[begin[i], begin[i+1]): the coordinates of client i; owners: work space
   std::vector<std::uint32_t> indices, begin, owners;
@@ -181,8 +181,8 @@ class PayloadBuffer {
     view_.levels = packed.levels;
     view_.unit = packed.unit;
   }
-  void set_seeded(const StreamKey& key) {
-    if (key_ == nullptr) key_ = std::make_unique<StreamKey>();
+  void set_seeded(const RngKey& key) {
+    if (key_ == nullptr) key_ = std::make_unique<RngKey>();
     *key_ = key;
     view_.key = key_.get();
   }
@@ -199,7 +199,7 @@ class PayloadBuffer {
   Vec<Real> values_;
   Payload<Real> view_;
   // These keep their addresses when this object is moved.
-  std::unique_ptr<StreamKey> key_;
+  std::unique_ptr<RngKey> key_;
   std::unique_ptr<PayloadBuffer> second_;
 };
 

@@ -12,14 +12,14 @@ namespace {
 // Draws that all clients share use other streams than the draws of one client.
 constexpr std::uint32_t kSharedDraw = 0x800;
 
-void shuffle(Stream& stream, std::vector<std::uint32_t>& items) {
+void shuffle(RngStream& stream, std::vector<std::uint32_t>& items) {
   for (std::size_t j = items.size(); j > 1; --j)
     std::swap(items[j - 1], items[stream.below(static_cast<std::uint32_t>(j))]);
 }
 
 // Fills memo.owners with `total` numbers below `kinds`, shuffled: each number equally often, and a random few
 // of them once more when `total` is no multiple of `kinds`.
-void deal(Stream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& memo) {
+void deal(RngStream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& memo) {
   std::vector<std::uint32_t>& order = memo.indices;
   order.resize(kinds);
   for (std::uint32_t i = 0; i < kinds; ++i) order[i] = i;
@@ -31,8 +31,8 @@ void deal(Stream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& m
   shuffle(stream, memo.owners);
 }
 
-void draw_blocks(const StreamKey& key, std::uint32_t n, std::uint32_t d, BlockMemo& memo) {
-  Stream stream(key);
+void draw_blocks(const RngKey& key, std::uint32_t n, std::uint32_t d, BlockMemo& memo) {
+  RngStream stream(key);
   memo.begin.assign(std::size_t{n} + 1, 0);
   if (n > d) {
     deal(stream, d, n, memo);
@@ -52,12 +52,12 @@ void draw_blocks(const StreamKey& key, std::uint32_t n, std::uint32_t d, BlockMe
 
 }  // namespace
 
-std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n, std::uint32_t d,
+std::span<const std::uint32_t> draw_block(const RngKey& key, std::uint32_t n, std::uint32_t d,
                                           BlockMemo& memo) {
   if (n == 0 || d == 0) throw std::logic_error("draw_block: no clients or no coordinates");
-  StreamKey shared = key;
+  RngKey shared = key;
   shared.client = kServerClient;
-  shared.purpose = key.purpose + kSharedDraw;
+  shared.domain = key.domain + kSharedDraw;
   if (memo.n != n || memo.d != d || memo.key != shared) {
     memo.n = 0;  // not valid while it changes
     draw_blocks(shared, n, d, memo);
@@ -87,7 +87,7 @@ CompressorConstants PermK::constants(std::size_t dim) const {
 }
 
 template <class Real>
-const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& PermK::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                        PayloadBuffer<Real>& to) const {
   const auto d = static_cast<std::uint32_t>(v.size());
   const auto block = draw_block(key, n.count, d, scratch.blocks);
@@ -100,7 +100,7 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const StreamKey& key, Scrat
   return to.view();
 }
 
-bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                    std::vector<std::uint32_t>& indices, std::uint32_t&, BlockMemo& memo) const {
   const std::size_t least = std::max<std::size_t>(dim / n.count, 1);
   // Checked before anything is drawn: a peer cannot cause O(d) work with a count that no client has.
@@ -113,9 +113,9 @@ bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const Stre
   return true;
 }
 
-template const Payload<float>& PermK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& PermK::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                  PayloadBuffer<float>&) const;
-template const Payload<double>& PermK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& PermK::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                   PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

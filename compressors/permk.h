@@ -37,15 +37,15 @@ struct PermK {
   }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo) const;
 };
 
 // The coordinates of one client, ascending. They lie in `memo`, where those of all n clients are drawn once
 // for each key.
-std::span<const std::uint32_t> draw_block(const StreamKey& key, std::uint32_t n, std::uint32_t d,
+std::span<const std::uint32_t> draw_block(const RngKey& key, std::uint32_t n, std::uint32_t d,
                                           BlockMemo& memo);
 
 }  // namespace gradwire

@@ -21,7 +21,7 @@ namespace {
 // Both functions draw until they have seen k different indices below d, so they give the same subset for the
 // same k.
 
-void draw_sorted(Stream& stream, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
+void draw_sorted(RngStream& stream, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
   out.clear();
   while (out.size() < k) {
     while (out.size() < k) out.push_back(stream.below(d));
@@ -30,7 +30,7 @@ void draw_sorted(Stream& stream, std::uint32_t k, std::uint32_t d, std::vector<s
   }
 }
 
-void mark(Stream& stream, std::uint32_t k, std::uint32_t d, std::uint32_t* marks) {
+void mark(RngStream& stream, std::uint32_t k, std::uint32_t d, std::uint32_t* marks) {
   for (std::uint32_t t = 0; t < k;) {
     const std::uint32_t j = stream.below(d);
     const std::uint32_t bit = std::uint32_t{1} << (j % 32);
@@ -61,9 +61,9 @@ void list_marks(const std::uint32_t* marks, std::uint32_t d, bool complement, st
 
 }  // namespace
 
-void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
+void draw_subset(const RngKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
   if (k > d) throw std::logic_error("draw_subset: k is larger than d");
-  Stream stream(key);
+  RngStream stream(key);
   if (k <= d / 4096) return draw_sorted(stream, k, d, out);
   // Marks the smaller of the subset and its complement: fewer than two draws an entry on average. The marks
   // lie in `out`, after the subset and the room for list_marks.
@@ -76,7 +76,7 @@ void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::ve
 }
 
 template <class Real>
-const Payload<Real>& RandK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+const Payload<Real>& RandK::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&,
                                        PayloadBuffer<Real>& to) const {
   draw_subset(key, k.count, static_cast<std::uint32_t>(v.size()), to.indices());
   gather<Real>(v, factor<Real>(v.size()), to);
@@ -84,16 +84,16 @@ const Payload<Real>& RandK::operator()(Vec<Real>& v, const StreamKey& key, Scrat
   return to.view();
 }
 
-bool RandK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+bool RandK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                    std::vector<std::uint32_t>& indices, std::uint32_t&) const {
   if (shape != Shape::kSparse || count != k.count) return false;
   draw_subset(key, k.count, dim, indices);
   return true;
 }
 
-template const Payload<float>& RandK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& RandK::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                  PayloadBuffer<float>&) const;
-template const Payload<double>& RandK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& RandK::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                   PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

@@ -33,13 +33,13 @@ struct RandK {
   }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t& first) const;
 };
 
 // A uniformly random k-subset of [0, d), ascending, into `out`; k <= d. O(k + d/64).
-void draw_subset(const StreamKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out);
+void draw_subset(const RngKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out);
 
 }  // namespace gradwire

@@ -37,10 +37,10 @@ struct RandSeqK {
   Real factor(std::size_t d) const {
     return scaled ? Real(d) / Real(k.count) : Real(1);
   }
-  static std::uint32_t draw_first(const StreamKey& key, std::uint32_t d) { return Stream(key).below(d); }
+  static std::uint32_t draw_first(const RngKey& key, std::uint32_t d) { return RngStream(key).below(d); }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&,
                                   PayloadBuffer<Real>& to) const {
     const auto d = static_cast<std::uint32_t>(v.size());
     const std::uint32_t first = draw_first(key, d);
@@ -56,7 +56,7 @@ struct RandSeqK {
     to.set_seeded(key);
     return to.view();
   }
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>&, std::uint32_t& first) const {
     if (shape != Shape::kRange || count != k.count) return false;
     first = draw_first(key, dim);

@@ -79,7 +79,7 @@ void project(const Side<Real>& x, const double* basis, std::size_t rank, double*
 }  // namespace
 
 template <class Real>
-const Payload<Real>& RankK::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
+const Payload<Real>& RankK::operator()(Vec<Real>& v, const RngKey&, Scratch<Real>& scratch,
                                        PayloadBuffer<Real>& to) const {
   const std::size_t m = rows.count, cols = v.size() / m, rank = k;
   const Real largest = largest_magnitude<Real>(v);
@@ -111,9 +111,9 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const StreamKey&, Scratch<R
   return to.low_rank(static_cast<std::uint32_t>(v.size()), rows.count);
 }
 
-template const Payload<float>& RankK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& RankK::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                  PayloadBuffer<float>&) const;
-template const Payload<double>& RankK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& RankK::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                   PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

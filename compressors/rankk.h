@@ -38,7 +38,7 @@ struct RankK {
   }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
 };
 

@@ -9,7 +9,7 @@
 namespace gradwire {
 
 template <class Real>
-const Payload<Real>& RankR::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
+const Payload<Real>& RankR::operator()(Vec<Real>& v, const RngKey&, Scratch<Real>& scratch,
                                        PayloadBuffer<Real>& to) const {
   const std::size_t m = triangle_side(v.size()), rank = r;
   const Real largest = largest_magnitude<Real>(v);
@@ -37,9 +37,9 @@ const Payload<Real>& RankR::operator()(Vec<Real>& v, const StreamKey&, Scratch<R
   return to.symmetric(static_cast<std::uint32_t>(v.size()));
 }
 
-template const Payload<float>& RankR::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& RankR::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                  PayloadBuffer<float>&) const;
-template const Payload<double>& RankR::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& RankR::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                   PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

@@ -35,7 +35,7 @@ struct RankR {
   bool resolved(std::size_t d) const { return d == kMaxDim || r <= triangle_side(d); }
 
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const;
 };
 

@@ -1,5 +1,5 @@
 // Shared by the compressors that round every entry and leave a dense vector. Each of them has
-//   Packed<Real> round(std::span<Real> v, const StreamKey&, Scratch<Real>&) const
+//   Packed<Real> round(std::span<Real> v, const RngKey&, Scratch<Real>&) const
 // which rounds in place; compositions apply it to the values of a sparse payload.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace gradwire {
 
 template <class Real, class C>
-const Payload<Real>& rounded(const C& c, Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& rounded(const C& c, Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                              PayloadBuffer<Real>& to) {
   const Packed<Real> packed = c.round(std::span<Real>(v), key, scratch);
   to.whole(v);
@@ -28,9 +28,9 @@ const Payload<Real>& rounded(const C& c, Vec<Real>& v, const StreamKey& key, Scr
 // mantissa. Two floats are made of one draw; the loops have no dependences, so they become vector code.
 inline constexpr std::size_t kUniformPiece = 1024;
 template <class Real, class Body>
-void with_uniforms(const StreamKey& key, std::size_t size, Body body) {
+void with_uniforms(const RngKey& key, std::size_t size, Body body) {
   static_assert(std::endian::native == std::endian::little, "the first of two floats has the low half");
-  Stream stream(key);
+  RngStream stream(key);
   std::array<std::uint64_t, kUniformPiece> words;
   std::array<Real, kUniformPiece> u;
   for (std::size_t lo = 0; lo < size; lo += kUniformPiece) {

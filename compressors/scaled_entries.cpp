@@ -9,7 +9,7 @@ bool sends_scaled_entries(const Compressor& c) {
 }
 
 template <class Real>
-bool ScaledEntries<Real>::draw(const Compressor& c, const StreamKey& key, std::size_t d, BlockMemo& memo) {
+bool ScaledEntries<Real>::draw(const Compressor& c, const RngKey& key, std::size_t d, BlockMemo& memo) {
   const auto dim = static_cast<std::uint32_t>(d);
   const Compressor::Variant& kind = c;
   if (std::holds_alternative<Identity>(kind)) {

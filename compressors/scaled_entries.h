@@ -18,7 +18,7 @@ template <class Real>
 class ScaledEntries {
  public:
   // For compress() with this key of a vector of length d. False: `c` does not send such entries.
-  bool draw(const Compressor& c, const StreamKey& key, std::size_t d, BlockMemo& memo);
+  bool draw(const Compressor& c, const RngKey& key, std::size_t d, BlockMemo& memo);
 
   // Where all values of the payload will be, for the vector v: v itself, or an array of this object, which
   // take() fills.

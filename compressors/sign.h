@@ -23,13 +23,13 @@ struct Sign {
   }
 
   template <class Real>
-  Packed<Real> round(std::span<Real> v, const StreamKey&, Scratch<Real>&) const {
+  Packed<Real> round(std::span<Real> v, const RngKey&, Scratch<Real>&) const {
     const auto unit = static_cast<Real>(norm<Real>(v, 1).over(static_cast<double>(v.size())));
     for (Real& x : v) x = std::copysign(unit, x);
     return {Packing::kSigns, 0, unit};
   }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                   PayloadBuffer<Real>& to) const {
     return rounded(*this, v, key, scratch, to);
   }

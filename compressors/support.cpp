@@ -31,7 +31,7 @@ void for_runs(const DrawnSupport& support, std::size_t d, F&& f) {
 
 bool draws_support(const Compressor& c) { return drawer_of(c) != nullptr; }
 
-bool draw_support(const Compressor& c, const StreamKey& key, std::size_t d, DrawnSupport& to) {
+bool draw_support(const Compressor& c, const RngKey& key, std::size_t d, DrawnSupport& to) {
   const Compressor* const drawer = drawer_of(c);
   if (drawer == nullptr) return false;
   const auto dim = static_cast<std::uint32_t>(d);
@@ -43,7 +43,7 @@ bool draw_support(const Compressor& c, const StreamKey& key, std::size_t d, Draw
 
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
-                                 const StreamKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
+                                 const RngKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   bool finite = true;
   for_runs(support, v.size(), [&](std::size_t first, std::size_t end) {
     for (std::size_t j = first; j < end; ++j) finite = finite && std::isfinite(v[j]);
@@ -56,9 +56,9 @@ const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& suppor
   return to.whole(whole);
 }
 
-template const Payload<float>& compress_at(const Compressor&, const DrawnSupport&, Vec<float>&,
-                                           const StreamKey&, Scratch<float>&, PayloadBuffer<float>&);
+template const Payload<float>& compress_at(const Compressor&, const DrawnSupport&, Vec<float>&, const RngKey&,
+                                           Scratch<float>&, PayloadBuffer<float>&);
 template const Payload<double>& compress_at(const Compressor&, const DrawnSupport&, Vec<double>&,
-                                            const StreamKey&, Scratch<double>&, PayloadBuffer<double>&);
+                                            const RngKey&, Scratch<double>&, PayloadBuffer<double>&);
 
 }  // namespace gradwire

@@ -22,12 +22,12 @@ bool draws_support(const Compressor& c);
 
 // The entries that compress() looks at in a vector of length d. False, and `to` is as it was: it looks at
 // all.
-bool draw_support(const Compressor& c, const StreamKey& key, std::size_t d, DrawnSupport& to);
+bool draw_support(const Compressor& c, const RngKey& key, std::size_t d, DrawnSupport& to);
 
 // compress() of a vector that has its values at `support` alone, drawn with this key; the others may be
 // anything. If one of them is not finite, the payload is the whole v with zeros elsewhere.
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
-                                 const StreamKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to);
+                                 const RngKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to);
 
 }  // namespace gradwire

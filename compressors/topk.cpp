@@ -203,15 +203,15 @@ void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::
 }
 
 template <class Real>
-const Payload<Real>& TopK::operator()(Vec<Real>& v, const StreamKey&, Scratch<Real>& scratch,
+const Payload<Real>& TopK::operator()(Vec<Real>& v, const RngKey&, Scratch<Real>& scratch,
                                       PayloadBuffer<Real>& to) const {
   select_largest<Real>(v, k.count, scratch, to.indices());
   return gather<Real>(v, 1, to);
 }
 
-template const Payload<float>& TopK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& TopK::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                 PayloadBuffer<float>&) const;
-template const Payload<double>& TopK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& TopK::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                  PayloadBuffer<double>&) const;
 template void select_largest(View<float>, std::uint32_t, Scratch<float>&, std::vector<std::uint32_t>&);
 template void select_largest(View<double>, std::uint32_t, Scratch<double>&, std::vector<std::uint32_t>&);

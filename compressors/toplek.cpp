@@ -10,7 +10,7 @@
 namespace gradwire {
 
 template <class Real>
-const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>& scratch,
+const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                                         PayloadBuffer<Real>& to) const {
   std::vector<std::uint32_t>& indices = to.indices();
   select_largest<Real>(v, k.count, scratch, indices);
@@ -23,7 +23,7 @@ const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const StreamKey& key, Scra
   const ScaledNorm length = norm<Real>(v, 2);
   const double target = static_cast<double>(k.count) / static_cast<double>(v.size());
   to.values().reserve(k.count);
-  const double u = Stream(key).uniform();
+  const double u = RngStream(key).uniform();
   double share = 0;  // a_j
   std::size_t kept = 0;
   while (kept < indices.size() && length.value > 0) {
@@ -41,9 +41,9 @@ const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const StreamKey& key, Scra
   return gather<Real>(v, 1, to);
 }
 
-template const Payload<float>& TopLEK::operator()(Vec<float>&, const StreamKey&, Scratch<float>&,
+template const Payload<float>& TopLEK::operator()(Vec<float>&, const RngKey&, Scratch<float>&,
                                                   PayloadBuffer<float>&) const;
-template const Payload<double>& TopLEK::operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+template const Payload<double>& TopLEK::operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                                    PayloadBuffer<double>&) const;
 
 }  // namespace gradwire

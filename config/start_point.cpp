@@ -12,7 +12,7 @@
 
 #include "base/array_format.h"
 #include "base/config_error.h"
-#include "base/stream.h"
+#include "base/rng_stream.h"
 #include "base/text_lines.h"
 #include "base/value.h"
 #include "config/experiment.h"
@@ -29,7 +29,7 @@ constexpr std::size_t kLooked = 4096;  // bytes that tell text from other files
 
 // Box and Muller, "A note on the generation of random normal deviates", 1958.
 std::vector<double> standard_normal(std::uint64_t seed, std::size_t d) {
-  Stream stream({seed, kServerClient, 0, Purpose::kStart});
+  RngStream stream({seed, kServerClient, 0, RngDomain::kStart});
   std::vector<double> x(d);
   for (std::size_t j = 0; j < d; j += 2) {
     const double radius = std::sqrt(-2 * std::log(1 - stream.uniform()));

@@ -42,7 +42,7 @@ Driver<Real>::Driver(const RunOf<Real>& run)
       lull_(run.limits.lull) {
   run_.progress.committed.resize(run_.run_context.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
-    sample_cohort(run_.run_context.seed, 0, run_.run_context.n, share, evaluated_, Purpose::kEvaluation);
+    sample_cohort(run_.run_context.seed, 0, run_.run_context.n, share, evaluated_, RngDomain::kEvaluation);
 }
 
 template <class Real>

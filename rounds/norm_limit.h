@@ -50,7 +50,7 @@ class HalvedParts {
 
   std::array<Vec<Real>, kMaxParts * kMaxLinks> values_;
   std::array<std::vector<std::uint32_t>, kMaxParts * kMaxLinks> indices_;
-  std::array<StreamKey, kMaxParts * kMaxLinks> keys_;
+  std::array<RngKey, kMaxParts * kMaxLinks> keys_;
   std::array<Payload<Real>, kMaxParts> next_;
   std::size_t links_ = 0;
   std::vector<Payload<Real>> parts_;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 
@@ -30,7 +30,7 @@ inline Fate draw_fate(const Faults& faults, bool draw_arrival, std::uint64_t see
                       std::uint32_t request) {
   Fate fate;
   if (!faults.any() && !draw_arrival) return fate;
-  Stream stream({seed, client, request, Purpose::kFault});
+  RngStream stream({seed, client, request, RngDomain::kFault});
   fate.crashes = stream.uniform() < faults.crashes;
   fate.wiped = stream.uniform() < faults.wiped;
   fate.request_lost = stream.uniform() < faults.lost_requests;

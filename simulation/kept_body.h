@@ -43,9 +43,9 @@ class KeptBody {
         to(p->levels), to(p->dim), to(p->first), to(p->rows), to(p->unit);
         to(std::vector(p->indices.begin(), p->indices.end()));
         to(std::vector(p->values.begin(), p->values.end()));
-        const StreamKey key = p->key == nullptr ? StreamKey{} : *p->key;
+        const RngKey key = p->key == nullptr ? RngKey{} : *p->key;
         to(static_cast<std::uint8_t>(p->key != nullptr)), to(key.seed), to(key.client), to(key.round);
-        to(static_cast<std::uint32_t>(key.purpose)), to(static_cast<std::uint8_t>(p->next != nullptr));
+        to(static_cast<std::uint32_t>(key.domain)), to(static_cast<std::uint8_t>(p->next != nullptr));
       }
     }
   }
@@ -72,7 +72,7 @@ class KeptBody {
  private:
   struct Link {
     Payload<Real> payload;
-    StreamKey key;
+    RngKey key;
     Vec<Real> values;
     std::vector<std::uint32_t> indices;
   };
@@ -103,16 +103,16 @@ class KeptBody {
         Link& link = links[l];
         Payload<Real>& p = link.payload;
         std::uint8_t shape = 0, packing = 0, has_key = 0;
-        std::uint32_t purpose = 0;
+        std::uint32_t domain = 0;
         has_next = 0;
         from(shape), from(packing), from(p.levels), from(p.dim), from(p.first), from(p.rows), from(p.unit);
         from(link.indices), from(link.values);
         from(has_key), from(link.key.seed), from(link.key.client), from(link.key.round);
-        from(purpose), from(has_next);
+        from(domain), from(has_next);
         p.shape = static_cast<Shape>(shape);
         p.packing = static_cast<Packing>(packing);
         if (p.shape == Shape::kDense && link.values.size() != p.dim) return false;
-        link.key.purpose = static_cast<Purpose>(purpose);
+        link.key.domain = static_cast<RngDomain>(domain);
         p.indices = link.indices;
         p.values = link.values;
         p.key = has_key != 0 ? &link.key : nullptr;

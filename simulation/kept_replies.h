@@ -58,7 +58,7 @@ template <class Real>
 void keep_values(Payload<Real>& part, Arena& arena) {
   part.indices = arena.copy(part.indices);
   part.values = arena.copy(part.values);
-  if (part.key != nullptr) part.key = arena.copy(std::span<const StreamKey>(part.key, 1)).data();
+  if (part.key != nullptr) part.key = arena.copy(std::span<const RngKey>(part.key, 1)).data();
   if (part.next == nullptr) return;
   Payload<Real> next = *part.next;
   keep_values(next, arena);

@@ -254,10 +254,10 @@ def tree_of(files):
 def self_test():
     """Each planted file breaks one rule; the message must name it. A clean tree must give none."""
     clean = {
-        "base/stream.h": "#pragma once\n#include <cstdint>\n",
+        "base/rng_stream.h": "#pragma once\n#include <cstdint>\n",
         "engine/oracle.h": "#pragma once\n#include <vector>\n",
         "engine/data/readers/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
-        "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/stream.h"\n',
+        "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/rng_stream.h"\n',
         "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
         "proto/wire/wire.proto": "",
         "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',

@@ -76,8 +76,8 @@ struct ClientContext {
   EarlyValues<Real>* early = nullptr;  // null: nobody wants to know
 
   // The key of the random stream for part `part` of the message of round t.
-  StreamKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {
-    return {seed, client, t, Purpose::kCompressor + part};
+  RngKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {
+    return {seed, client, t, RngDomain::kCompressor + part};
   }
 };
 

@@ -16,7 +16,7 @@ void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t
   if (p >= 1) return everyone(n, out);
   out.clear();
   if (1 - p == 1) return;  // too small to happen
-  Stream stream({seed, kServerClient, round, Purpose::kCohort});
+  RngStream stream({seed, kServerClient, round, RngDomain::kCohort});
   const double log_away = portable_log(1 - p);
   for (std::uint64_t next = 0;; ++next) {
     const double away = std::floor(portable_log(1 - stream.uniform()) / log_away);
@@ -38,10 +38,10 @@ std::uint32_t cohort_size(std::uint32_t n, double share) {
 }
 
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
-                   std::vector<ClientId>& out, Purpose purpose) {
+                   std::vector<ClientId>& out, RngDomain domain) {
   const std::uint32_t size = cohort_size(n, share);
   if (size == n) return everyone(n, out);
-  draw_subset({seed, kServerClient, round, purpose}, size, n, out);
+  draw_subset({seed, kServerClient, round, domain}, size, n, out);
 }
 
 std::size_t ceil_share(double share, std::size_t count) {
@@ -58,7 +58,7 @@ void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n,
       wanted >= others ? others : static_cast<std::uint32_t>(ceil_share(share, cohort.size()));
   if (spares == 0) return;
   std::vector<std::uint32_t> places;  // positions among the other clients
-  draw_subset({seed, kServerClient, round, Purpose::kSpareCohort}, spares, others, places);
+  draw_subset({seed, kServerClient, round, RngDomain::kSpareCohort}, spares, others, places);
   std::vector<ClientId> wider;
   std::size_t member = 0, spare = 0;
   for (ClientId client = 0, place = 0; client < n; ++client) {
@@ -77,13 +77,13 @@ void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::
   if (p.size() == 1) return toss_cohort_of_one_p(seed, round, n, p[0], out);
   out.clear();
   for (ClientId i = 0; i < n; ++i)
-    if (Stream({seed, i, round, Purpose::kCohort}).uniform() < p[i]) out.push_back(i);
+    if (RngStream({seed, i, round, RngDomain::kCohort}).uniform() < p[i]) out.push_back(i);
 }
 
 Batch draw_batch(std::uint64_t seed, ClientId client, std::uint32_t round, std::uint32_t local_step,
                  std::uint32_t batch, std::size_t m, std::vector<std::uint32_t>& work) {
   if (batch == 0) return {};
-  Stream stream({seed, client, round, Purpose::kMinibatch + local_step});
+  RngStream stream({seed, client, round, RngDomain::kMinibatch + local_step});
   work.resize(batch);
   for (std::uint32_t& j : work) j = stream.below(static_cast<std::uint32_t>(m));
   return work;
@@ -93,12 +93,12 @@ void shuffle_samples(std::uint64_t seed, ClientId client, std::uint32_t round, s
                      std::size_t m, std::vector<std::uint32_t>& out) {
   out.resize(m);
   std::iota(out.begin(), out.end(), 0u);
-  Stream stream({seed, client, round, Purpose::kMinibatch + epoch});
+  RngStream stream({seed, client, round, RngDomain::kMinibatch + epoch});
   for (std::size_t k = m; k > 1; --k) std::swap(out[k - 1], out[stream.below(static_cast<std::uint32_t>(k))]);
 }
 
 std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p) {
-  Stream stream({seed, kServerClient, t, Purpose::kCoin});
+  RngStream stream({seed, kServerClient, t, RngDomain::kCoin});
   std::uint32_t tosses = 1;
   while (tosses < kMaxTosses && !(stream.uniform() < p)) ++tosses;
   return tosses;
@@ -106,7 +106,7 @@ std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p) {
 
 void draw_clients(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
                   std::vector<Drawn>& out) {
-  Stream stream({seed, kServerClient, t, Purpose::kCohort});
+  RngStream stream({seed, kServerClient, t, RngDomain::kCohort});
   std::vector<ClientId> drawn(r);
   for (ClientId& i : drawn) i = stream.below(n);
   std::sort(drawn.begin(), drawn.end());
@@ -119,14 +119,14 @@ void draw_clients(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uin
 
 std::uint32_t times_drawn(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
                           ClientId client) {
-  Stream stream({seed, kServerClient, t, Purpose::kCohort});
+  RngStream stream({seed, kServerClient, t, RngDomain::kCohort});
   std::uint32_t times = 0;
   for (std::uint32_t k = 0; k < r; ++k) times += stream.below(n) == client;
   return times;
 }
 
 bool shared_coin(std::uint64_t seed, std::uint32_t t, double p) {
-  return Stream({seed, kServerClient, t, Purpose::kCoin}).uniform() < p;
+  return RngStream({seed, kServerClient, t, RngDomain::kCoin}).uniform() < p;
 }
 
 }  // namespace gradwire

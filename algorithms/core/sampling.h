@@ -18,7 +18,7 @@ std::uint32_t cohort_size(std::uint32_t n, double share);
 // A uniform sample of cohort_size(n, share) clients, ascending. Samples for different purposes are
 // independent.
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
-                   std::vector<ClientId>& out, Purpose purpose = Purpose::kCohort);
+                   std::vector<ClientId>& out, RngDomain domain = RngDomain::kCohort);
 
 // ceil(share * count), robust against rounding: 0.07 * 100 gives 7, not 8.
 std::size_t ceil_share(double share, std::size_t count);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 namespace {
@@ -97,7 +97,7 @@ Vector closest_to_ones(std::vector<Vector> columns) {
 GradientCode::GradientCode(std::uint32_t n, DataReplication replication, bool exact, std::uint64_t seed)
     : n_(n), replication_(replication) {
   if (!exact || replication.placement == ReplicaPlacement::kGroups || replication.count == 1) return;
-  Stream stream({seed, kServerClient, 0, Purpose::kGradientCode});
+  RngStream stream({seed, kServerClient, 0, RngDomain::kGradientCode});
   H_.assign(replication.count - 1, Vector(n));
   for (Vector& row : H_) {
     double sum = 0;

@@ -9,7 +9,7 @@
 #include "algorithms/core/params.h"
 #include "algorithms/core/sampling.h"
 #include "algorithms/core/vector_ops.h"
-#include "base/stream.h"
+#include "base/rng_stream.h"
 #include "compressors/scaled_entries.h"
 #include "compressors/support.h"
 
@@ -86,14 +86,14 @@ struct GradientMessage {
   double make(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
               View<Real> x, View<Real> shift, PayloadBuffer<Real>& to) {
     Vec<Real>& v = ctx.scratch.vec(0, x.size());
-    const StreamKey key = ctx.draw_key(t);
+    const RngKey key = ctx.draw_key(t);
     const bool some = partial && draw_support(ctx.compressor, key, x.size(), support);
     const Coordinates wanted = !some ? Coordinates()
                                : support.is_range
                                    ? Coordinates::cyclic(support.first, support.count, x.size())
                                    : Coordinates::list(support.indices);
     GradientOptions options{.wanted = wanted};
-    if (paths < 1) options.paths = {paths, Stream({ctx.seed, ctx.client, t, Purpose::kPaths}).next()};
+    if (paths < 1) options.paths = {paths, RngStream({ctx.seed, ctx.client, t, RngDomain::kPaths}).next()};
     const auto subtract = [&](std::size_t first, std::size_t end) {
       for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
     };

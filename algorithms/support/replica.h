@@ -44,8 +44,8 @@ struct Replica {
 };
 
 // The key of the random stream that a server's compressed broadcast draws from.
-inline StreamKey downlink_key(std::uint64_t seed, std::uint32_t t, std::uint32_t part = 0) {
-  return {seed, kServerClient, t, Purpose::kCompressor + part};
+inline RngKey downlink_key(std::uint64_t seed, std::uint32_t t, std::uint32_t part = 0) {
+  return {seed, kServerClient, t, RngDomain::kCompressor + part};
 }
 
 }  // namespace gradwire

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 
@@ -69,7 +69,7 @@ ClientRows Shares::rows(std::uint32_t client, std::vector<std::uint32_t>& work) 
     return {.first = first, .count = count};
   }
   // Floyd's algorithm: each set of rows is equally likely (Bentley and Floyd, CACM 1987).
-  Stream stream({seed_, client, 0, Purpose::kSamples});
+  RngStream stream({seed_, client, 0, RngDomain::kSamples});
   std::unordered_set<std::uint32_t> seen;
   work.clear();
   for (auto j = static_cast<std::uint32_t>(total_ - each_); j < total_; ++j) {

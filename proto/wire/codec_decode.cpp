@@ -89,9 +89,9 @@ Status RequestSlot<Real>::Impl::plan() {
 template <class Real>
 Status RequestSlot<Real>::Impl::redraw() {
   if (!context.compressor_down) return Unit{};
-  const StreamKey key{context.seed, kServerClient, header.body().round(), Purpose::kCompressor};
+  const RngKey key{context.seed, kServerClient, header.body().round(), RngDomain::kCompressor};
   if (Status s = body_parts.redraw(*context.compressor_down, key, draws); !s) return s;
-  StreamKey resync_key = key;
+  RngKey resync_key = key;
   resync_key.round = header.resync().round();
   return resync_parts.redraw(*context.compressor_down, resync_key, draws);
 }
@@ -295,7 +295,7 @@ Result<UplinkView<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* dr
   UplinkView<Real> uplink(announced(), {});
   if (Status s = m.parts.unpack(m.keeps_frames); !s) return s.error();
   const std::uint32_t draw = draw_number(m.context.asynchronous, uplink.round, uplink.request_id);
-  const StreamKey key{m.context.seed, client, draw, Purpose::kCompressor};
+  const RngKey key{m.context.seed, client, draw, RngDomain::kCompressor};
   if (Status s = m.parts.redraw(m.context.compressor, key, draws != nullptr ? *draws : m.draws); !s)
     return s.error();
   m.finished = m.parts.view();

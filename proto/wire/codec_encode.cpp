@@ -53,19 +53,19 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
 // The compressor with which the receiver of a message redraws supports; null: it redraws none.
 struct Redraws {
   const Compressor* compressor;
-  StreamKey key;  // of part 0: seed of the run, client, round
+  RngKey key;  // of part 0: seed of the run, client, round
 };
 
 template <class Real>
 Redraws redraws_of(const CodecContext& context, const UplinkView<Real>& uplink) {
   return {&context.compressor,
           {context.seed, uplink.client, draw_number(context.asynchronous, uplink.round, uplink.request_id),
-           Purpose::kCompressor}};
+           RngDomain::kCompressor}};
 }
 template <class Real>
 Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {
   return {context.compressor_down ? &*context.compressor_down : nullptr,
-          {context.seed, kServerClient, body.round, Purpose::kCompressor}};
+          {context.seed, kServerClient, body.round, RngDomain::kCompressor}};
 }
 
 // Whether the receiver redraws the same support. It cannot if another compressor drew the support: a

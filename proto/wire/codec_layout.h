@@ -64,9 +64,9 @@ template <class Real>
 Layout layout_of(const Payload<Real>& p, bool seeded);
 
 // The key of one summand of one part, derived from `key`, the key of the message's first part.
-inline StreamKey part_key(const StreamKey& key, std::size_t part, std::size_t link) {
-  StreamKey own = key;
-  own.purpose = key.purpose + static_cast<std::uint32_t>(part + link * kSecondDraw);
+inline RngKey part_key(const RngKey& key, std::size_t part, std::size_t link) {
+  RngKey own = key;
+  own.domain = key.domain + static_cast<std::uint32_t>(part + link * kSecondDraw);
   return own;
 }
 

@@ -121,9 +121,9 @@ class PartReader {
   }
 
   // Draws a seeded support again; called before view(). Null: no compressor makes this part.
-  Status redraw(const Compressor* compressor, const StreamKey& key, BlockMemo& draws) {
+  Status redraw(const Compressor* compressor, const RngKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
-    if (key_ == nullptr) key_ = std::make_unique<StreamKey>();
+    if (key_ == nullptr) key_ = std::make_unique<RngKey>();
     *key_ = key;
     if (compressor == nullptr || !redraw_support(*compressor, layout_.shape, layout_.count, layout_.dim, key,
                                                  indices_, layout_.first, draws)) {
@@ -171,7 +171,7 @@ class PartReader {
 
   Layout layout_;
   Packed<Real> packed_;
-  std::unique_ptr<StreamKey> key_;  // keeps its address when this object is moved
+  std::unique_ptr<RngKey> key_;  // keeps its address when this object is moved
   bool keeps_frame_ = true;
   bool finite_ = false;  // the values are known to be finite
   std::vector<std::uint32_t> indices_;
@@ -244,7 +244,7 @@ class PartsReader {
     for (std::size_t k = 0; k < count_; ++k) readers_[k].release();
   }
   // `key` is that of part 0; the purposes of the others follow it.
-  Status redraw(const Compressor& compressor, const StreamKey& key, BlockMemo& draws) {
+  Status redraw(const Compressor& compressor, const RngKey& key, BlockMemo& draws) {
     for (std::size_t k = 0; k < count_; ++k) {
       const auto [part, link] = place_[k];
       const Compressor* const c = chain_link(compressor, link);

@@ -32,12 +32,12 @@ struct Place {
 // One kind of draw, made so that it has two outcomes of the same probability, which its first number decides.
 struct Draw {
   std::string name;
-  std::string purpose;  // kinds of one purpose may share draws: no algorithm makes two of them
+  std::string domain;  // kinds of one purpose may share draws: no algorithm makes two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };
 
-bool support_bit(const StreamKey& key) {
+bool support_bit(const RngKey& key) {
   static const Compressor one_of_two = parse_compressor("randk:k=1", 2);
   Scratch<double> scratch;
   PayloadBuffer<double> buffer;
@@ -47,9 +47,9 @@ bool support_bit(const StreamKey& key) {
 
 // All that sampling.h and the keys of messages draw.
 std::vector<Draw> all_draws() {
-  const auto cohort_bit = [](const Place& at, Purpose purpose) {
+  const auto cohort_bit = [](const Place& at, RngDomain domain) {
     std::vector<ClientId> out;
-    sample_cohort(at.seed, at.round, 2, 0.5, out, purpose);
+    sample_cohort(at.seed, at.round, 2, 0.5, out, domain);
     return out[0] == 1;
   };
   const auto context_key = [](const Place& at) {
@@ -61,7 +61,7 @@ std::vector<Draw> all_draws() {
   };
   return {
       {"sample_cohort", "cohort", false, false,
-       [=](const Place& at) { return cohort_bit(at, Purpose::kCohort); }},
+       [=](const Place& at) { return cohort_bit(at, RngDomain::kCohort); }},
       {"draw_clients", "cohort", false, false,
        [](const Place& at) {
          std::vector<Drawn> out;
@@ -71,7 +71,7 @@ std::vector<Draw> all_draws() {
       {"times_drawn", "cohort", false, false,
        [](const Place& at) { return times_drawn(at.seed, at.round, 2, 1, 1) == 1; }},
       {"sample_cohort of shifts", "shift cohort", false, false,
-       [=](const Place& at) { return cohort_bit(at, Purpose::kShiftCohort); }},
+       [=](const Place& at) { return cohort_bit(at, RngDomain::kShiftCohort); }},
       {"add_spare_clients", "spare cohort", false, false,
        [](const Place& at) {
          std::vector<ClientId> cohort = {0};
@@ -161,7 +161,7 @@ TEST(Independence, DifferentPurposesDrawIndependently) {
   const std::vector<Draw> draws = all_draws();
   for (std::size_t a = 0; a < draws.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
-      if (draws[a].purpose == draws[b].purpose) continue;
+      if (draws[a].domain == draws[b].domain) continue;
       const auto bit_of = [&](const Draw& draw) {
         return [&draw](std::uint32_t k) { return draw.bit(place(k)); };
       };
@@ -193,7 +193,7 @@ TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
   for (const std::string& spec : random_compressors()) {
     const Compressor c = parse_compressor(spec, x.size(), kClients);
     Scratch<double> scratch;
-    const auto outcome = [&](const StreamKey& key) {
+    const auto outcome = [&](const RngKey& key) {
       PayloadBuffer<double> buffer;
       Vec<double> v = x, out(x.size());
       add_decoded<double>(compress(c, v, key, scratch, buffer), 1, out);
@@ -202,7 +202,7 @@ TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
     const auto expect = [&](const char* what, auto move) {
       std::vector<std::pair<Vec<double>, Vec<double>>> pairs;
       for (std::uint32_t k = 0; k < 2000; ++k) {
-        StreamKey key{1, k % kClients, k, Purpose::kCompressor};
+        RngKey key{1, k % kClients, k, RngDomain::kCompressor};
         const Vec<double> first = outcome(key);
         move(key);
         pairs.emplace_back(first, outcome(key));
@@ -215,19 +215,19 @@ TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
       EXPECT_GT(seen.size(), 1u) << spec << " draws nothing";
       expect_agreement_of_chance(pairs, spec + ": " + what);
     };
-    expect("one round on", [](StreamKey& key) { ++key.round; });
-    expect("two rounds on", [](StreamKey& key) { key.round += 2; });
-    expect("the next part", [](StreamKey& key) { key.purpose = key.purpose + 1; });
-    expect("the next seed", [](StreamKey& key) { ++key.seed; });
+    expect("one round on", [](RngKey& key) { ++key.round; });
+    expect("two rounds on", [](RngKey& key) { key.round += 2; });
+    expect("the next part", [](RngKey& key) { key.domain = key.domain + 1; });
+    expect("the next seed", [](RngKey& key) { ++key.seed; });
     if (spec.find("permk") == std::string::npos)  // whose clients share a draw
-      expect("the next client", [](StreamKey& key) { ++key.client; });
+      expect("the next client", [](RngKey& key) { ++key.client; });
   }
 }
 
 // A composition's second draw: where the first has the same number in the same place, both would be one.
 TEST(Independence, TheTwoDrawsOfACompositionAreIndependent) {
   Scratch<double> scratch;
-  const auto key = [](std::uint32_t k) { return StreamKey{1, k % 5, k, Purpose::kCompressor}; };
+  const auto key = [](std::uint32_t k) { return RngKey{1, k % 5, k, RngDomain::kCompressor}; };
   for (const char* spec : {"natural(randk:k=1)", "natural(randseqk:k=1)", "natural(permk)"}) {
     const Compressor c = parse_compressor(spec, 2, 2);
     const auto sent = [&](std::uint32_t k, bool value) {

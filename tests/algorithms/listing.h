@@ -33,13 +33,13 @@ struct Listing {
   }
   // Part `part` of the message of client i in round t.
   Vector C(std::uint32_t i, std::uint32_t t, Vector v, std::uint32_t part = 0) const {
-    return apply(compressor, std::move(v), {seed, i, t, Purpose::kCompressor + part});
+    return apply(compressor, std::move(v), {seed, i, t, RngDomain::kCompressor + part});
   }
   // What the server broadcasts in round t.
   Vector C_down(const std::string& spec, std::uint32_t t, Vector v) const {
     return apply(parse_compressor(spec, d, 1), std::move(v), downlink_key(seed, t));
   }
-  static Vector apply(const Compressor& c, Vector v, const StreamKey& key) {
+  static Vector apply(const Compressor& c, Vector v, const RngKey& key) {
     Scratch<double> scratch;
     PayloadBuffer<double> buffer;
     Vector out(v.size());
@@ -57,12 +57,12 @@ struct Listing {
     return sum;
   }
   bool coin(std::uint32_t t, double p) const {
-    return Stream({seed, kServerClient, t, Purpose::kCoin}).uniform() < p;
+    return RngStream({seed, kServerClient, t, RngDomain::kCoin}).uniform() < p;
   }
   // `count` samples of four, for local step k.
   std::vector<std::uint32_t> batch(std::uint32_t i, std::uint32_t t, std::uint32_t count,
                                    std::uint32_t k = 0) const {
-    Stream stream({seed, i, t, Purpose::kMinibatch + k});
+    RngStream stream({seed, i, t, RngDomain::kMinibatch + k});
     std::vector<std::uint32_t> samples(count);
     for (auto& s : samples) s = stream.below(4);
     return samples;

@@ -82,7 +82,7 @@ TEST(Ef21Pp, IsTheListingWithOneCoinPerClient) {
       c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
       [](std::uint32_t i, std::uint32_t t) {
-        return Stream({1, i, t, Purpose::kCohort}).uniform() < (i % 2 == 0 ? 0.4 : 0.7);
+        return RngStream({1, i, t, RngDomain::kCohort}).uniform() < (i % 2 == 0 ? 0.4 : 0.7);
       });
 }
 
@@ -93,7 +93,7 @@ TEST(Ef21Pp, IsTheListingWithOneStreamForAllWhereAllHaveOneP) {
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
       [](std::uint32_t i, std::uint32_t t) {
         // A number u stands for k absent clients where 0.6^(k+1) < 1 - u <= 0.6^k.
-        Stream stream({1, kServerClient, t, Purpose::kCohort});
+        RngStream stream({1, kServerClient, t, RngDomain::kCohort});
         for (std::uint32_t member = 0;; ++member) {
           const double rest = 1 - stream.uniform();
           for (double power = 0.6; rest <= power; power *= 0.6) ++member;

@@ -52,7 +52,7 @@ TEST(FwdGrad, IsTheListing) {
     for (std::uint32_t t = 0; t < kRounds; ++t) {
       x = x - 0.01 * c.list.mean([&](std::uint32_t i) {
         const Vector grad = c.list.grad(i, x, c.list.batch(i, t, 2));
-        Stream signs({1, i, t, Purpose::kCompressor});
+        RngStream signs({1, i, t, RngDomain::kCompressor});
         Random normal(1, "directions", std::uint64_t{i} << 32 | t);
         Vector g(c.list.d);
         for (int k = 0; k < 3; ++k) {
@@ -179,7 +179,7 @@ TEST(ProxSkip, IsTheListingOfEveryLocalStep) {
   std::vector<Vector> x_i(c.list.n, c.federation.x0), h_i(c.list.n, Vector(c.list.d));
   std::uint32_t steps = 0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
-    Stream coins({1, kServerClient, t, Purpose::kCoin});
+    RngStream coins({1, kServerClient, t, RngDomain::kCoin});
     for (bool heads = false; !heads; ++steps) {
       heads = coins.uniform() < 0.3;
       for (std::uint32_t i = 0; i < c.list.n; ++i)

@@ -266,7 +266,7 @@ struct Newton {
   Vector C(std::uint32_t i, std::uint32_t t, const Vector& v) const {
     if (const auto* rank_r = std::get_if<RankR>(&run_context->compressor))
       return rank_r_of(v, kDim, rank_r->r);
-    return Listing::apply(run_context->compressor, v, {1, i, t, Purpose::kCompressor + 1});
+    return Listing::apply(run_context->compressor, v, {1, i, t, RngDomain::kCompressor + 1});
   }
 
   // The listing from H_i^0, `option` 1 or 2.

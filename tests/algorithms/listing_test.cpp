@@ -74,7 +74,7 @@ TEST(Marina, IsTheListingWithOneCoinForAll) {
   Vector x = c.federation.x0, x_prev, g;
   int whole_rounds = 0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
-    const bool whole = t == 0 || Stream({1, kServerClient, t, Purpose::kCoin}).uniform() < p;
+    const bool whole = t == 0 || RngStream({1, kServerClient, t, RngDomain::kCoin}).uniform() < p;
     whole_rounds += whole;
     if (whole) g = Vector(c.list.d);
     for (std::uint32_t i = 0; i < c.list.n; ++i) {
@@ -136,7 +136,7 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
     for (std::uint32_t i = 0; i < c.list.n; ++i) {
       Vector y = x;
       for (std::uint32_t k = 0; k < 3; ++k) {
-        Stream stream({1, i, t, Purpose::kMinibatch + k});
+        RngStream stream({1, i, t, RngDomain::kMinibatch + k});
         const std::vector<std::uint32_t> batch = {stream.below(4), stream.below(4)};
         y = y - 0.3 * c.list.grad(i, y, batch);
       }

@@ -88,7 +88,7 @@ TEST(PpMarina, IsTheListingAlsoWhenOneClientIsDrawnManyTimes) {
       if (t == 0 || c.list.coin(t, 0.2)) {
         g = c.list.mean([&](std::uint32_t i) { return c.list.grad(i, x); });
       } else {
-        Stream stream({1, kServerClient, t, Purpose::kCohort});
+        RngStream stream({1, kServerClient, t, RngDomain::kCohort});
         std::array<std::uint32_t, 5> times{};
         for (std::uint32_t k = 0; k < draws; ++k) {
           const std::uint32_t i = stream.below(5);
@@ -111,7 +111,7 @@ TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
     if (t == 0 || c.list.coin(t, p)) {
       g = c.list.mean([&](std::uint32_t i) { return c.list.grad(i, x); });
     } else {
-      Stream clients({1, kServerClient, t, Purpose::kCohort});
+      RngStream clients({1, kServerClient, t, RngDomain::kCohort});
       std::array<std::uint32_t, 5> times{};
       for (int k = 0; k < 3; ++k) ++times[clients.below(5)];
       for (std::uint32_t i = 0; i < 5; ++i)
@@ -184,7 +184,7 @@ TEST(Cofig, IsTheListingWithTwoIndependentSamples) {
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     std::vector<ClientId> S, shifted;
     sample_cohort(1, t, c.list.n, 0.4, S);
-    sample_cohort(1, t, c.list.n, 0.4, shifted, Purpose::kShiftCohort);
+    sample_cohort(1, t, c.list.n, 0.4, shifted, RngDomain::kShiftCohort);
     different += S != shifted;
     Vector g = h;
     std::vector<Vector> u;

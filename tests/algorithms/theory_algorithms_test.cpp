@@ -124,7 +124,7 @@ TEST(FwdGradTheory, TheEstimateIsUnbiasedAndHasItsVariance) {
       Vec<double> mean(kDim);
       double second = 0;
       for (int draw = 0; draw < kDraws; ++draw) {
-        DirectionStream<double> directions({5, 2, static_cast<std::uint32_t>(draw), Purpose::kCompressor},
+        DirectionStream<double> directions({5, 2, static_cast<std::uint32_t>(draw), RngDomain::kCompressor},
                                            gaussian);
         Vec<double> g(kDim);
         for (int k = 0; k < K; ++k) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/core/vector_ops.h"
-#include "base/stream.h"
+#include "base/rng_stream.h"
 #include "rounds/reply_sum.h"
 
 namespace gradwire {
@@ -42,7 +42,7 @@ Vec<Real> plain_tree(const Vectors<Real>& replies) {
 
 template <class Real>
 Vectors<Real> random_replies(std::uint32_t n, double share, std::size_t d, std::uint32_t seed) {
-  Stream stream({seed, 0, 0, Purpose::kCohort});
+  RngStream stream({seed, 0, 0, RngDomain::kCohort});
   Vectors<Real> replies;
   for (ClientId i = 0; i < n; ++i) {
     if (stream.uniform() > share) continue;

@@ -119,7 +119,7 @@ TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
         Vec<double> sum(c.d);
         for (std::uint32_t i = 0; i < c.n; ++i) {
           Vec<double> v = a[i];
-          add_decoded<double>(compress(compressor, v, {1, i, t, Purpose::kCompressor}, scratch, buffer),
+          add_decoded<double>(compress(compressor, v, {1, i, t, RngDomain::kCompressor}, scratch, buffer),
                               weights[i], sum);
         }
         error += squared_distance(sum, mean) / kDraws;

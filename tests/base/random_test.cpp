@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 namespace {
@@ -25,24 +25,24 @@ TEST(Mix64, StepsAreThoseOfSplitMix64) {
 // format.
 TEST(StreamOf, FirstDrawsArePinned) {
   const struct {
-    StreamKey key;
+    RngKey key;
     std::uint64_t draws[3];
   } cases[] = {
       {{}, {0xF9AC6E337C2F0F1E, 0xCFF0E06F1187F3DE, 0x092ADB0D571525D6}},
-      {{.seed = 42, .client = 7, .round = 1000, .purpose = Purpose::kCompressor + 1},
+      {{.seed = 42, .client = 7, .round = 1000, .domain = RngDomain::kCompressor + 1},
        {0x5AB765B92CF2AB75, 0x50B9F58EFDA312D3, 0x6728924BD0535D89}},
       {{.seed = ~std::uint64_t{0},
         .client = kServerClient,
         .round = 0xFFFFFFFF,
-        .purpose = Purpose::kMinibatch + 5},
+        .domain = RngDomain::kMinibatch + 5},
        {0xE3D7CF99A9878926, 0x29E1FB5392C83295, 0x7EEF928700FC87CA}},
   };
   for (const auto& c : cases) {
-    Stream stream(c.key);
+    RngStream stream(c.key);
     for (const std::uint64_t draw : c.draws) EXPECT_EQ(stream.next(), draw);
   }
-  const StreamKey key = cases[1].key;
-  Stream uniforms(key), integers(key);
+  const RngKey key = cases[1].key;
+  RngStream uniforms(key), integers(key);
   EXPECT_EQ(uniforms.uniform(), 0.35436092158210875);
   EXPECT_EQ(uniforms.uniform(), 0.31533751240716534);
   EXPECT_EQ(integers.below(123), 43u);
@@ -50,7 +50,7 @@ TEST(StreamOf, FirstDrawsArePinned) {
 }
 
 TEST(StreamOf, ABlockIsTheNextDrawsAndTheDrawAfterItFollows) {
-  Stream one({7, 3, 5, Purpose::kCoin}), blocks = one;
+  RngStream one({7, 3, 5, RngDomain::kCoin}), blocks = one;
   for (const std::size_t size : {1u, 0u, 5u, 64u, 3u}) {
     std::vector<std::uint64_t> block(size);
     blocks.fill(block);
@@ -63,15 +63,16 @@ TEST(StreamOf, KeysThatDifferAnywhereShareNoDraw) {
   std::unordered_set<std::uint64_t> seen;
   std::size_t drawn = 0;
   const std::uint32_t numbers[] = {0, 1, 2, 0xFFFF, 0x10000, kServerClient};
-  const Purpose purposes[] = {
-      Purpose::kCoin,           Purpose::kCohort,    Purpose::kFault,         Purpose::kCompressor,
-      Purpose::kCompressor + 1, Purpose::kMinibatch, Purpose::kMinibatch + 1, Purpose::kMinibatch + 0x1000};
+  const RngDomain domains[] = {RngDomain::kCoin,           RngDomain::kCohort,
+                               RngDomain::kFault,          RngDomain::kCompressor,
+                               RngDomain::kCompressor + 1, RngDomain::kMinibatch,
+                               RngDomain::kMinibatch + 1,  RngDomain::kMinibatch + 0x1000};
   for (const std::uint64_t seed :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 32}) {
     for (const std::uint32_t client : numbers) {
       for (const std::uint32_t round : numbers) {
-        for (const Purpose purpose : purposes) {
-          Stream stream({seed, client, round, purpose});
+        for (const RngDomain domain : domains) {
+          RngStream stream({seed, client, round, domain});
           for (int i = 0; i < 50; ++i, ++drawn) seen.insert(stream.next());
         }
       }
@@ -84,19 +85,19 @@ TEST(StreamOf, NeighbouringKeysAreUncorrelated) {
   double flipped = 0;
   const int pairs = 4000;
   for (std::uint32_t i = 0; i < pairs; ++i) {
-    const StreamKey key{.seed = i, .client = i % 7, .round = i % 11};
-    StreamKey other = key;
+    const RngKey key{.seed = i, .client = i % 7, .round = i % 11};
+    RngKey other = key;
     if (i % 4 == 0) ++other.seed;
     if (i % 4 == 1) ++other.client;
     if (i % 4 == 2) ++other.round;
-    if (i % 4 == 3) other.purpose = Purpose::kCohort;
-    flipped += std::popcount(Stream(key).next() ^ Stream(other).next());
+    if (i % 4 == 3) other.domain = RngDomain::kCohort;
+    flipped += std::popcount(RngStream(key).next() ^ RngStream(other).next());
   }
   EXPECT_NEAR(flipped / pairs, 32, 5 * 4 / std::sqrt(pairs));
 }
 
 TEST(StreamOf, UniformLiesInTheUnitIntervalAndFillsIt) {
-  Stream stream({.seed = 6});
+  RngStream stream({.seed = 6});
   const int draws = 100'000, bins = 50;
   std::vector<double> hits(bins);
   for (int i = 0; i < draws; ++i) {
@@ -109,7 +110,7 @@ TEST(StreamOf, UniformLiesInTheUnitIntervalAndFillsIt) {
 }
 
 TEST(StreamOf, BelowReachesEveryNumberEquallyOften) {
-  Stream stream({.seed = 7});
+  RngStream stream({.seed = 7});
   for (const std::uint32_t k : {1u, 2u, 3u, 10u, 97u}) {
     const double mean = 2000;
     std::vector<double> hits(k);

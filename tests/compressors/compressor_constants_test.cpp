@@ -201,7 +201,7 @@ TEST(Norms, AreThoseOfTheLoopInEveryLength) {
 TEST(SymmetricEigenvectors, AreOrthonormalAndSolveTheMatrix) {
   std::vector<double> work;
   for (const std::size_t m : {1, 2, 3, 10, 40}) {
-    Stream stream({.seed = m});
+    RngStream stream({.seed = m});
     std::vector<double> a(m * m);
     for (std::size_t i = 0; i < m; ++i)
       for (std::size_t j = 0; j <= i; ++j) a[i * m + j] = a[j * m + i] = stream.uniform() - 0.5;

@@ -48,7 +48,7 @@ void expect_same_payload(const Payload<Real>& a, const Payload<Real>& b) {
 template <class Real>
 class CompressorContract : public ::testing::Test {
  protected:
-  const Payload<Real>& compressed(const Compressor& c, const Vec<Real>& x, const StreamKey& key) {
+  const Payload<Real>& compressed(const Compressor& c, const Vec<Real>& x, const RngKey& key) {
     v_ = x;
     return compress(c, v_, key, scratch_, buffer_);
   }
@@ -108,8 +108,8 @@ TYPED_TEST(CompressorContract, PayloadIsWellFormed) {
         ASSERT_LT(p.first, p.dim);
       }
       if (p.key != nullptr) {
-        const auto purpose = Purpose::kCoin + (number == 0 ? 0 : kSecondDraw);
-        ASSERT_EQ(*p.key, (StreamKey{.seed = 3, .client = 1, .purpose = purpose}));
+        const auto domain = RngDomain::kCoin + (number == 0 ? 0 : kSecondDraw);
+        ASSERT_EQ(*p.key, (RngKey{.seed = 3, .client = 1, .domain = domain}));
       }
       check_packing(p);
     });
@@ -121,7 +121,7 @@ TYPED_TEST(CompressorContract, SameKeyGivesTheSamePayloadWhateverWasInTheBuffers
     Vec<TypeParam> fresh = x;
     Scratch<TypeParam> scratch;
     PayloadBuffer<TypeParam> buffer;
-    const StreamKey key{.seed = 5, .client = 6, .round = 7, .purpose = Purpose::kCompressor + 1};
+    const RngKey key{.seed = 5, .client = 6, .round = 7, .domain = RngDomain::kCompressor + 1};
     expect_same_payload(compress(c, fresh, key, scratch, buffer), this->compressed(c, x, key));
   });
 }
@@ -138,8 +138,8 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
     const Vec<TypeParam> reference = decode(first);
     int differ[4] = {};
     for (std::uint32_t i = 1; i <= 50; ++i) {
-      const StreamKey keys[4] = {
-          {.seed = i}, {.client = i}, {.round = i}, {.purpose = Purpose::kCompressor + i}};
+      const RngKey keys[4] = {
+          {.seed = i}, {.client = i}, {.round = i}, {.domain = RngDomain::kCompressor + i}};
       for (int part = 0; part < 4; ++part)
         differ[part] += decode(this->compressed(c, x, keys[part])) != reference;
     }
@@ -306,7 +306,7 @@ TYPED_TEST(CompressorContract, SeededSupportsAreRedrawnAndOthersRefused) {
       std::vector<std::uint32_t> indices = {1, 2, 3};
       std::uint32_t first = 0;
       const std::size_t count = p.values.size();
-      const StreamKey key = p.key != nullptr ? *p.key : StreamKey{};
+      const RngKey key = p.key != nullptr ? *p.key : RngKey{};
       for (const Shape shape : shapes) {
         const bool mine = p.key != nullptr && shape == p.shape;
         ASSERT_EQ(redraw_support(maker, shape, count, p.dim, key, indices, first), mine);

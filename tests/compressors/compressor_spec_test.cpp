@@ -65,7 +65,7 @@ TEST(CompressorSpec, IsWrittenInOneForm) {
 }
 
 TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
-  Stream stream({.seed = 5});
+  RngStream stream({.seed = 5});
   for (int i = 0; i < 3000; ++i) {
     TopK topk;
     const double percent = 100 * stream.uniform() * std::pow(10.0, -static_cast<double>(stream.below(12)));

@@ -89,7 +89,7 @@ struct Input {
 // Vectors on which the bounds of theory hold up to rounding.
 template <class Real>
 std::vector<Input<Real>> ordinary_inputs(std::size_t d) {
-  Stream stream({.seed = 77});
+  RngStream stream({.seed = 77});
   Vec<Real> random(d), hot(d), huge(d), tiny(d);
   for (Real& t : random) t = static_cast<Real>(stream.uniform() + stream.uniform() - 1);
   hot[d / 2] = Real(-3);

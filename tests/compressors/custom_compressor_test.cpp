@@ -23,7 +23,7 @@ struct OwnRandK {
     return CompressorConstants::of_unbiased(static_cast<double>(d) / k - 1, k);
   }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&,
                                   PayloadBuffer<Real>& to) const {
     draw_subset(key, k, static_cast<std::uint32_t>(v.size()), to.indices());
     to.values().clear();
@@ -32,7 +32,7 @@ struct OwnRandK {
     to.set_seeded(key);
     return to.view();
   }
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>& indices, std::uint32_t&) const {
     if (shape != Shape::kSparse || count != k) return false;
     draw_subset(key, k, dim, indices);
@@ -46,7 +46,7 @@ struct OwnSigns {
   CompressorConstants constants(std::size_t d) const {
     return CompressorConstants::of_contractive(1 / static_cast<double>(d * d), static_cast<double>(d));
   }
-  const Payload<double>& operator()(Vec<double>& v, const StreamKey&, Scratch<double>&,
+  const Payload<double>& operator()(Vec<double>& v, const RngKey&, Scratch<double>&,
                                     PayloadBuffer<double>& to) const {
     double most = 0;
     for (const double x : v) most = std::max(most, std::abs(x));
@@ -129,7 +129,7 @@ TEST(CompressorInterface, TheRightClassIsAskedForAsOfThoseOfTheList) {
 }
 
 struct WrongLength : OwnSigns {
-  const Payload<double>& operator()(Vec<double>&, const StreamKey&, Scratch<double>&,
+  const Payload<double>& operator()(Vec<double>&, const RngKey&, Scratch<double>&,
                                     PayloadBuffer<double>& to) const {
     return to.nothing(1);
   }

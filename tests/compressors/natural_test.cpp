@@ -14,7 +14,7 @@ class NaturalOf : public ::testing::Test {
  protected:
   using Limits = std::numeric_limits<Real>;
 
-  static Vec<Real> compressed(Vec<Real> v, const StreamKey& key) {
+  static Vec<Real> compressed(Vec<Real> v, const RngKey& key) {
     Scratch<Real> scratch;
     PayloadBuffer<Real> buffer;
     const Payload<Real>& p = Natural{}(v, key, scratch, buffer);
@@ -35,7 +35,7 @@ class NaturalOf : public ::testing::Test {
   }
   // Numbers of all binades, in random order.
   static Vec<Real> spread(std::size_t d) {
-    Stream stream({.seed = 8});
+    RngStream stream({.seed = 8});
     Vec<Real> v(d);
     for (Real& t : v) {
       const int exponent = Limits::min_exponent - 20 +
@@ -65,10 +65,10 @@ TYPED_TEST_SUITE(NaturalOf, Reals);
 TYPED_TEST(NaturalOf, EveryEntryIsWhatTheFormulaMakesOfTheSameDraws) {
   using Limits = std::numeric_limits<TypeParam>;
   constexpr int kFractionBits = Limits::digits - 1;
-  const StreamKey key{.seed = 2, .client = 3, .round = 4, .purpose = Purpose::kCompressor};
+  const RngKey key{.seed = 2, .client = 3, .round = 4, .domain = RngDomain::kCompressor};
   const Vec<TypeParam> x = this->spread(20'000);
   const Vec<TypeParam> rounded = this->compressed(x, key);
-  Stream stream(key);
+  RngStream stream(key);
   int down = 0, up = 0;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const auto [lower, upper, fraction] = this->around(x[j]);
@@ -122,8 +122,8 @@ TYPED_TEST(NaturalOf, PowersOfTwoAndZerosStayAsTheyAre) {
 }
 
 TEST(Natural, SmallestDrawThereIsMovesNoPowerOfTwo) {
-  const StreamKey key{.seed = 15936027};
-  ASSERT_EQ(Stream(key).next() >> (64 - 23), 0u);
+  const RngKey key{.seed = 15936027};
+  ASSERT_EQ(RngStream(key).next() >> (64 - 23), 0u);
   Vec<float> v = {-4};
   Scratch<float> scratch;
   PayloadBuffer<float> buffer;

@@ -57,7 +57,7 @@ TEST(WireBits, SeededSupportsAreFree) {
   const Vec<float> values(3, 1);
   const Indices indices = {0, 1, 2};
   for (Payload<float> p : {part(Shape::kSparse, 1000, values, indices), part(Shape::kRange, 1000, values)}) {
-    const StreamKey key;
+    const RngKey key;
     p.key = &key;
     EXPECT_EQ(wire_bits(p), 3 * 32);
   }

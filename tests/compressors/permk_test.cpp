@@ -104,7 +104,7 @@ TEST(PermKFamily, EqualVectorsAreReproducedWhereEveryCoordinateHasEquallyManyOwn
 TEST(PermKFamily, TheJointErrorIsWhatAAndBSay) {
   constexpr int kDraws = 4000;
   Scratch<double> scratch;
-  Stream stream({.seed = 4});
+  RngStream stream({.seed = 4});
   for (const auto& [n, d] : {std::pair{3u, 7u}, {7u, 7u}, {5u, 4u}, {8u, 4u}, {2u, 9u}}) {
     std::vector<Vec<double>> a(n, Vec<double>(d));
     Vec<double> mean(d);

@@ -18,15 +18,15 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-Indices subset(const StreamKey& key, std::uint32_t k, std::uint32_t d) {
+Indices subset(const RngKey& key, std::uint32_t k, std::uint32_t d) {
   Indices out = {7, 7, 7};  // what was there before does not matter
   draw_subset(key, k, d, out);
   return out;
 }
 
 // The definition: draws until k different ones were seen; for more than half of d, those that stay away.
-Indices subset_by_definition(const StreamKey& key, std::uint32_t k, std::uint32_t d) {
-  Stream stream(key);
+Indices subset_by_definition(const RngKey& key, std::uint32_t k, std::uint32_t d) {
+  RngStream stream(key);
   const bool complement = k > d / 2;
   std::set<std::uint32_t> seen;
   while (seen.size() < (complement ? d - k : k)) seen.insert(stream.below(d));
@@ -44,7 +44,7 @@ TEST(DrawSubset, IsTheSetOfTheDefinition) {
     for (const std::uint32_t k : {0u, 1u, 2u, 4u, 5u, d / 3, d / 2, d / 2 + 1, d - 1, d}) {
       if (k > d) continue;
       for (std::uint32_t round = 0; round < 5; ++round) {
-        const StreamKey key{.seed = 12, .client = d, .round = round};
+        const RngKey key{.seed = 12, .client = d, .round = round};
         ASSERT_EQ(subset(key, k, d), subset_by_definition(key, k, d)) << "k = " << k << ", d = " << d;
       }
     }
@@ -55,9 +55,9 @@ TEST(DrawSubset, FewOfManyAreDrawnAgainWhenTwoCoincide) {
   const std::uint32_t k = 48, d = 200'000;
   int repeated = 0;
   for (std::uint32_t round = 0; round < 3000; ++round) {
-    const StreamKey key{.seed = 13, .round = round};
+    const RngKey key{.seed = 13, .round = round};
     ASSERT_EQ(subset(key, k, d), subset_by_definition(key, k, d));
-    Stream stream(key);
+    RngStream stream(key);
     std::set<std::uint32_t> first;
     for (std::uint32_t i = 0; i < k; ++i) first.insert(stream.below(d));
     repeated += first.size() < k;

@@ -15,7 +15,7 @@ void expect_early_values_of(const std::string& spec, std::size_t d, std::uint32_
   Random random(d, "scaled entries");
   for (std::uint32_t round = 0; round < 20; ++round) {
     SCOPED_TRACE(spec + " d=" + std::to_string(d) + " round " + std::to_string(round));
-    const StreamKey key{7, round % n, round, Purpose::kCompressor};
+    const RngKey key{7, round % n, round, RngDomain::kCompressor};
     Vec<Real> v(d);
     for (Real& x : v) x = static_cast<Real>(random.normal());
     ScaledEntries<Real> entries;
@@ -63,7 +63,8 @@ TEST(ScaledEntries, OtherCompressorsLookAtTheWholeVectorOrRound) {
        {"topk:k=2", "natural", "natural(randk:k=3)", "scaled(randk:k=3)", "sign", "bernoulli:p=0.5"}) {
     ScaledEntries<float> entries;
     BlockMemo memo;
-    EXPECT_FALSE(entries.draw(parse_compressor(spec, 12), {1, 0, 0, Purpose::kCompressor}, 12, memo)) << spec;
+    EXPECT_FALSE(entries.draw(parse_compressor(spec, 12), {1, 0, 0, RngDomain::kCompressor}, 12, memo))
+        << spec;
   }
 }
 

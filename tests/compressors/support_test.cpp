@@ -8,7 +8,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kDim = 50;
-constexpr StreamKey kKey{7, 3, 5, Purpose::kCompressor};
+constexpr RngKey kKey{7, 3, 5, RngDomain::kCompressor};
 
 Vec<double> numbers() {
   Vec<double> v(kDim);
@@ -37,7 +37,7 @@ TEST(DrawnSupports, AreAllThatTheCompressorLooksAt) {
     const Compressor c = parse_compressor(spec, kDim);
     ASSERT_TRUE(draws_support(c));
     for (std::uint32_t round = 0; round < 40; ++round) {  // ranges that go round the end, too
-      StreamKey key = kKey;
+      RngKey key = kKey;
       key.round = round;
       DrawnSupport support;
       ASSERT_TRUE(draw_support(c, key, kDim, support));

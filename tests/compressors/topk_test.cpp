@@ -40,7 +40,7 @@ class TopKOf : public ::testing::Test {
     }
   }
   static Vec<Real> random(std::size_t d, std::uint64_t seed) {
-    Stream stream({.seed = seed});
+    RngStream stream({.seed = seed});
     Vec<Real> v(d);
     for (Real& t : v) t = static_cast<Real>(stream.uniform() + stream.uniform() + stream.uniform() - 1.5);
     return v;
@@ -60,7 +60,7 @@ TYPED_TEST(TopKOf, RandomVectorsAsByASort) {
 }
 
 TYPED_TEST(TopKOf, EveryKOfASmallVectorWithTies) {
-  Stream stream({.seed = 9});
+  RngStream stream({.seed = 9});
   for (std::size_t d = 1; d <= 24; ++d) {
     Vec<TypeParam> v(d);
     for (TypeParam& t : v)

@@ -185,7 +185,7 @@ void for_each_payload(F f) {
     for (std::size_t k = 0; k < v.size(); ++k) v[k] = k % 5 == 0 ? 0 : 0.25 * static_cast<double>(k) - 3;
     Scratch<double> scratch;
     PayloadBuffer<double> buffer;
-    f(number, compress(context.compressor, v, {context.seed, 1, 4, Purpose::kCompressor}, scratch, buffer));
+    f(number, compress(context.compressor, v, {context.seed, 1, 4, RngDomain::kCompressor}, scratch, buffer));
   }
 }
 

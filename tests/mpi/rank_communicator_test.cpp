@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "algorithms/core/vector_ops.h"
-#include "base/stream.h"
+#include "base/rng_stream.h"
 #include "tests/mpi/thread_ranks.h"
 
 namespace gradwire {
@@ -30,7 +30,7 @@ enum class Kinds { kDense, kSparse, kMixed, kOneDense };
 template <class Real>
 std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share, Kinds kinds,
                                     std::uint32_t seed) {
-  Stream stream({seed, 0, 0, Purpose::kCohort});
+  RngStream stream({seed, 0, 0, RngDomain::kCohort});
   std::vector<Message<Real>> all;
   for (ClientId i = 0; i < n; ++i) {
     if (i > 0 && stream.uniform() > share) continue;

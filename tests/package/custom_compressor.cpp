@@ -23,7 +23,7 @@ struct RandomBlock {
                                             static_cast<double>(d) / blocks);  // omega, values sent
   }
   template <class Real>
-  const Payload<Real>& operator()(Vec<Real>& v, const StreamKey& key, Scratch<Real>&,
+  const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&,
                                   PayloadBuffer<Real>& to) const {
     const auto d = static_cast<std::uint32_t>(v.size());
     const std::uint32_t first = draw_first(key, d), length = d / blocks;
@@ -34,7 +34,7 @@ struct RandomBlock {
     return to.view();
   }
   // What the receiver does in the place of reading `first`.
-  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const StreamKey& key,
+  bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>&, std::uint32_t& first) const {
     if (shape != Shape::kRange || count != dim / blocks) return false;
     first = draw_first(key, dim);
@@ -42,8 +42,8 @@ struct RandomBlock {
   }
 
  private:
-  std::uint32_t draw_first(const StreamKey& key, std::uint32_t d) const {
-    return Stream(key).below(blocks) * (d / blocks);
+  std::uint32_t draw_first(const RngKey& key, std::uint32_t d) const {
+    return RngStream(key).below(blocks) * (d / blocks);
   }
 };
 

@@ -43,7 +43,7 @@ TEST(NormOfAReply, BoundsWhatEveryCompressorSends) {
       Scratch<double> scratch;
       PayloadBuffer<double> buffer;
       const Payload<double>& sent =
-          compress<double>(compressor, v, {1, 0, round, Purpose::kCompressor}, scratch, buffer);
+          compress<double>(compressor, v, {1, 0, round, RngDomain::kCompressor}, scratch, buffer);
       Vec<double> decoded(kSquare), half(kSquare);
       add_decoded<double>(sent, 1, decoded);
       const double norm = norm_of(std::span(&sent, 1));

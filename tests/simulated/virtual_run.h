@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/stream.h"
+#include "base/rng_stream.h"
 #include "simulation/virtual_time.h"
 #include "tests/algorithms/every_algorithm.h"
 
@@ -25,7 +25,7 @@ struct AsyncTrace {
 inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
 // Between 0.5 and 1.5, drawn for each request.
 inline double drawn(ClientId i, std::uint64_t request_id) {
-  return 0.5 + Stream({1, i, static_cast<std::uint32_t>(request_id), Purpose::kFault}).uniform();
+  return 0.5 + RngStream({1, i, static_cast<std::uint32_t>(request_id), RngDomain::kFault}).uniform();
 }
 
 // Computes ahead whatever it costs.

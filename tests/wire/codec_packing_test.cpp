@@ -173,7 +173,7 @@ void expect_through_codec(const Compressor& c, const Input<Real>& input, bool ex
   PayloadBuffer<Real> buffer;
   for (std::uint32_t round = 0; round < 2; ++round) {
     Vec<Real> v = input.x;
-    const Payload<Real>& p = compress(c, v, {5, 2, round, Purpose::kCompressor + 1}, scratch, buffer);
+    const Payload<Real>& p = compress(c, v, {5, 2, round, RngDomain::kCompressor + 1}, scratch, buffer);
     if (!all_finite(p)) return;
     Uplink<Real> sent;
     sent.round = round;
@@ -211,7 +211,7 @@ struct DownlinkCompression : ::testing::Test {
   CodecContext context{.seed = 5, .dim = 100, .clients = 3};
   Scratch<double> scratch;
   PayloadBuffer<double> buffer;
-  const Payload<double>& drawn(const Compressor& c, const StreamKey& key) {
+  const Payload<double>& drawn(const Compressor& c, const RngKey& key) {
     Vec<double> v(100, 0.3);
     return compress(c, v, key, scratch, buffer);
   }
@@ -230,7 +230,7 @@ TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
        {"randk:k=10", "randseqk:k=10", "natural(randk:k=10)", "induced(topk:k=3,randk:k=10)"}) {
     context.compressor_down = parse_compressor(spec, 100);
     RequestSlot<double> slot(context);
-    const auto& p = drawn(*context.compressor_down, {5, kServerClient, 9, Purpose::kCompressor});
+    const auto& p = drawn(*context.compressor_down, {5, kServerClient, 9, RngDomain::kCompressor});
     const auto got = through(context, slot, p);
     ASSERT_TRUE(got) << got.error().message;
     expect_same(got->body->parts[0], p);
@@ -239,7 +239,7 @@ TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
 
 TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRefused) {
   const Compressor c = parse_compressor("randk:k=10", 100);
-  const StreamKey key{5, kServerClient, 9, Purpose::kCompressor};
+  const RngKey key{5, kServerClient, 9, RngDomain::kCompressor};
   RequestSlot<double> plain_slot(context);
   // Without compressor_down nothing is derived.
   auto got = through(context, plain_slot, drawn(c, key));
@@ -248,9 +248,9 @@ TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRe
   const CodecContext plain = context;
   context.compressor_down = c;
   RequestSlot<double> slot(context);
-  for (const StreamKey& other :
-       {StreamKey{6, kServerClient, 9, key.purpose}, StreamKey{5, 1, 9, key.purpose},
-        StreamKey{5, kServerClient, 8, key.purpose}, StreamKey{5, kServerClient, 9, key.purpose + 1}}) {
+  for (const RngKey& other :
+       {RngKey{6, kServerClient, 9, key.domain}, RngKey{5, 1, 9, key.domain},
+        RngKey{5, kServerClient, 8, key.domain}, RngKey{5, kServerClient, 9, key.domain + 1}}) {
     got = through(context, slot, drawn(c, other));
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body->parts[0].key, nullptr);

@@ -154,7 +154,7 @@ struct Material {
   std::mt19937_64 random{7};
   std::vector<std::vector<std::uint32_t>> indices;
   std::vector<Vec<Real>> values;
-  std::deque<StreamKey> keys;
+  std::deque<RngKey> keys;
 
   Material() {
     indices.reserve(64);  // payloads view the inner vectors, which must not move
@@ -202,7 +202,7 @@ struct Material {
   // Draws the support of `p` again, from the key that the codec can derive.
   Payload<Real> seeded(Payload<Real> p, const CodecContext& context, ClientId client, std::uint32_t round,
                        std::uint32_t part) {
-    p.key = &keys.emplace_back(StreamKey{context.seed, client, round, Purpose::kCompressor + part});
+    p.key = &keys.emplace_back(RngKey{context.seed, client, round, RngDomain::kCompressor + part});
     auto& s = indices.emplace_back();
     EXPECT_TRUE(redraw_support(context.compressor, p.shape, p.values.size(), p.dim, *p.key, s, p.first));
     if (p.shape == Shape::kSparse) p.indices = s;

@@ -44,9 +44,9 @@ TEST(Random, StreamsOfSeedPurposeAndIndexDiffer) {
   std::set<std::uint64_t> first;
   int streams = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    for (const char* purpose : {"", "a", "b", "ab"}) {
+    for (const char* domain : {"", "a", "b", "ab"}) {
       for (std::uint64_t index = 0; index < 10; ++index, ++streams)
-        first.insert(Random(seed, purpose, index).next());
+        first.insert(Random(seed, domain, index).next());
     }
   }
   EXPECT_EQ(first.size(), static_cast<std::size_t>(streams));

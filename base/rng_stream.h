@@ -11,7 +11,7 @@ namespace gradwire {
 
 // Draws for different purposes never share a stream. Purposes with room behind them take an index:
 // kCompressor + part, kMinibatch + local step.
-enum class Purpose : std::uint32_t {
+enum class RngDomain : std::uint32_t {
   kCoin = 1,
   kCohort = 2,
   kFault = 3,
@@ -26,18 +26,18 @@ enum class Purpose : std::uint32_t {
   kMinibatch = 0x10000,  // + local step
 };
 
-constexpr Purpose operator+(Purpose purpose, std::uint32_t index) {
-  return static_cast<Purpose>(static_cast<std::uint32_t>(purpose) + index);
+constexpr RngDomain operator+(RngDomain domain, std::uint32_t index) {
+  return static_cast<RngDomain>(static_cast<std::uint32_t>(domain) + index);
 }
 
 inline constexpr std::uint32_t kServerClient = 0xFFFFFFFF;  // the `client` of draws that all share
 
-struct StreamKey {
+struct RngKey {
   std::uint64_t seed = 0;
   std::uint32_t client = 0;
   std::uint32_t round = 0;
-  Purpose purpose = Purpose::kCoin;
-  bool operator==(const StreamKey&) const = default;
+  RngDomain domain = RngDomain::kCoin;
+  bool operator==(const RngKey&) const = default;
 };
 
 constexpr std::uint64_t mix64(std::uint64_t z) {
@@ -47,10 +47,10 @@ constexpr std::uint64_t mix64(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-class Stream {
+class RngStream {
  public:
-  explicit Stream(const StreamKey& key)
-      : state_(mix64(mix64(mix64(mix64(key.seed) ^ static_cast<std::uint64_t>(key.purpose)) + key.client) +
+  explicit RngStream(const RngKey& key)
+      : state_(mix64(mix64(mix64(mix64(key.seed) ^ static_cast<std::uint64_t>(key.domain)) + key.client) +
                      key.round)) {}
 
   std::uint64_t next() {
