@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <utility>
 
+#include "fl_client/client_journal.h"
 #include "fl_client/client_session.h"
 #include "fl_client/connection.h"
-#include "fl_client/memory.h"
 #include "fl_client/stoppable_oracle.h"
 #include "fl_client/upload_chunks.h"
 #include "proto/security/tls.h"
@@ -59,7 +59,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   };
   try {
     const ChunkSender sender(connection, session.pieces());
-    connection.attend_while([&] { session.compute(); }, take_one);
+    connection.read_while_computing([&] { session.compute(); }, take_one);
   } catch (const OracleStopped&) {
   }
   if (trouble) std::rethrow_exception(trouble);
@@ -126,19 +126,19 @@ ClientEnding serve(ClientSession& session, ServerConnection& connection) {
 
 void run_client(const ClientOptions& options) {
   std::optional<ClientFolder> folder;
-  std::optional<ClientMemory> memory;
+  std::optional<ClientJournal> journal;
   std::string name = options.credentials    ? options.credentials->name
                      : options.name.empty() ? draw_name()
                                             : options.name;
   if (!options.state.empty()) {
     folder.emplace(options.state);
-    memory.emplace(folder->disk(), options.log);
-    if (options.name.empty() && !options.credentials) name = memory->name(name);
+    journal.emplace(folder->disk(), options.log);
+    if (options.name.empty() && !options.credentials) name = journal->name(name);
   }
   std::random_device device;
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
   ClientSession session({name, process, options.data, options.log, options.credentials},
-                        memory ? &*memory : nullptr);
+                        journal ? &*journal : nullptr);
   std::optional<OwnTls> tls;
   ServerConnection::MakeFilter filter;
   if (options.credentials || !options.ca_file.empty()) {

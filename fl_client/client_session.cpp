@@ -40,7 +40,7 @@ std::optional<ClientEnding> ending_of(const Status& status) {
 
 class ClientSession::Impl {
  public:
-  Impl(ClientIdentity identity, ClientMemory* memory) : identity_(std::move(identity)), memory_(memory) {}
+  Impl(ClientIdentity identity, ClientJournal* journal) : identity_(std::move(identity)), journal_(journal) {}
 
   std::string hello();
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
@@ -74,7 +74,7 @@ class ClientSession::Impl {
   }
 
   const ClientIdentity identity_;
-  ClientMemory* const memory_;
+  ClientJournal* const journal_;
 
   // Of the connection: how far the handshake has come.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
@@ -217,7 +217,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
     if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // the old worker uses the memory that the new one gets
-    worker_ = make_worker(plan, part(), number_, memory_, told + "#" + std::to_string(number_));
+    worker_ = make_worker(plan, part(), number_, journal_, told + "#" + std::to_string(number_));
     worker_->begin_connection();
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
@@ -330,8 +330,8 @@ std::optional<ClientEnding> ClientSession::Impl::finish_answer(Link* link) {
   return ending_of(status);
 }
 
-ClientSession::ClientSession(ClientIdentity identity, ClientMemory* memory)
-    : impl_(std::make_unique<Impl>(std::move(identity), memory)) {}
+ClientSession::ClientSession(ClientIdentity identity, ClientJournal* journal)
+    : impl_(std::make_unique<Impl>(std::move(identity), journal)) {}
 ClientSession::~ClientSession() = default;
 std::string ClientSession::hello() { return impl_->hello(); }
 std::uint64_t ClientSession::max_payload() const { return impl_->max_payload(); }

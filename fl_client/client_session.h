@@ -19,7 +19,7 @@
 
 namespace gradwire {
 
-class ClientMemory;
+class ClientJournal;
 
 struct ClientIdentity {
   std::string name;           // the same on every connection
@@ -41,7 +41,7 @@ class UploadChunks;
 class ClientSession {
  public:
   // memory: null when nothing survives this process; else it must outlive the session.
-  ClientSession(ClientIdentity identity, ClientMemory* memory);
+  ClientSession(ClientIdentity identity, ClientJournal* journal);
   ~ClientSession();
 
   // To be called when a connection begins; returns the first frame to write.

@@ -332,24 +332,24 @@ void ServerConnection::beat(milliseconds interval) {
   for (std::int64_t k = 1; !stop_changed_.wait_for(stop_lock, tick, [this] { return stop_; }); ++k) {
     stop_lock.unlock();
     if (k % ticks == 0) send_heartbeat(interval);
-    if (const std::lock_guard lock(working_); take_one_ != nullptr && !attendant_.joinable())
-      begin_to_attend();
+    if (const std::lock_guard lock(working_); take_one_ != nullptr && !reader_thread_.joinable())
+      start_reader();
     stop_lock.lock();
   }
 }
 
 // ---- work beside the connection ----
 
-void ServerConnection::attend_while(const std::function<void()>& work,
-                                    const std::function<bool()>& take_one) {
+void ServerConnection::read_while_computing(const std::function<void()>& work,
+                                            const std::function<bool()>& take_one) {
   struct Attended {  // ends the attendant, also when the work throws
     ~Attended() {
       std::unique_lock lock(connection.working_);
       connection.take_one_ = nullptr;
-      if (!connection.attendant_.joinable()) return;
+      if (!connection.reader_thread_.joinable()) return;
       std::uint64_t count = 1;
       (void)!::write(connection.worked_, &count, sizeof count);
-      connection.attendant_.join();
+      connection.reader_thread_.join();
       (void)!::read(connection.worked_, &count, sizeof count);
     }
     ServerConnection& connection;
@@ -358,14 +358,14 @@ void ServerConnection::attend_while(const std::function<void()>& work,
     const std::lock_guard lock(working_);
     take_one_ = &take_one;
   }
-  const Attended attended{*this};
+  const Attended read{*this};
   work();
 }
 
-void ServerConnection::begin_to_attend() {
+void ServerConnection::start_reader() {
   if (worked_ < 0) worked_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (worked_ < 0) return;  // no descriptors: the work goes on, and what the server sends must wait
-  const auto attend = [this, &take_one = *take_one_] {
+  const auto read_meanwhile = [this, &take_one = *take_one_] {
     for (std::array<pollfd, 2> ready = {{{worked_, POLLIN, 0}, {fd_, POLLIN, 0}}};;) {
       bool unread = has_unread();
       if (!unread) ::poll(ready.data(), ready.size(), -1);
@@ -378,7 +378,7 @@ void ServerConnection::begin_to_attend() {
     }
   };
   try {
-    attendant_ = std::thread(attend);
+    reader_thread_ = std::thread(read_meanwhile);
   } catch (const std::system_error&) {  // no thread can be made: as without descriptors
   }
 }

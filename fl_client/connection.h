@@ -53,7 +53,7 @@ class ServerConnection final : public Link {
   // Calls work(). If it is still running at the next tick, a quarter of a second or of the heartbeat
   // interval, another thread calls take_one() whenever there is something to read, until take_one() returns
   // false or work() returns. REQUIRES: nobody else reads.
-  void attend_while(const std::function<void()>& work, const std::function<bool()>& take_one);
+  void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
   // server that sends nothing for several intervals is lost.
@@ -73,7 +73,7 @@ class ServerConnection final : public Link {
   Status flush_filter();
   void beat(std::chrono::milliseconds interval);
   void send_heartbeat(std::chrono::milliseconds interval);
-  void begin_to_attend();
+  void start_reader();
 
   const int fd_;
   std::chrono::milliseconds silence_;                // after which the server is given up
@@ -93,7 +93,7 @@ class ServerConnection final : public Link {
 
   std::mutex working_;
   const std::function<bool()>* take_one_ = nullptr;  // while there is work
-  std::thread attendant_;                            // reads until the work is done
+  std::thread reader_thread_;                        // reads until the work is done
   int worked_ = -1;  // an eventfd: tells the attendant that the work is done; made with the first one
 
   std::mutex stopping_;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_client/memory.h"
+#include "fl_client/client_journal.h"
 #include "fl_client/stoppable_oracle.h"
 #include "fl_client/upload_chunks.h"
 #include "proto/wire/codec_context.h"
@@ -22,13 +22,13 @@ template <class Real>
 class RealWorker final : public Worker, private EarlyValues<Real> {
  public:
   RealWorker(std::shared_ptr<const RunContext<Real>> run_context, const ZstdMode& zstd,
-             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientMemory* memory, bool overlaps)
+             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientJournal* journal, bool overlaps)
       : oracle_(std::move(oracle)),
         runtime_(run_context, client, oracle_),
         codec_(codec_context(*run_context, zstd)),
-        orders_{{Order(codec_.context()), Order(codec_.context())}},
+        queue_{{QueuedRequest(codec_.context()), QueuedRequest(codec_.context())}},
         keeps_no_state_(traits_of(*run_context).client_state == ClientState::kNone),
-        memory_(keeps_no_state_ ? nullptr : memory),  // there is nothing to remember
+        journal_(keeps_no_state_ ? nullptr : journal),  // there is nothing to remember
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
         overlaps_(overlaps && zstd.kind == ZstdMode::Kind::kOff &&
@@ -37,38 +37,38 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
   // Throws std::runtime_error.
   void go_on(const std::string& run, Durability durability) {
-    if (memory_ == nullptr) return;
+    if (journal_ == nullptr) return;
     const Status status =
-        memory_->begin(run, durability,
-                       {.load = [this](std::string_view state) { return runtime_.load(state); },
-                        .recall =
-                            [this](std::string_view record) {
-                              return keeps_replies_ ? recall(record) : answer_again(record);
-                            }});
+        journal_->begin(run, durability,
+                        {.load = [this](std::string_view state) { return runtime_.load(state); },
+                         .recall =
+                             [this](std::string_view record) {
+                               return keeps_replies_ ? recall(record) : answer_again(record);
+                             }});
     throw_if_failed(status);
   }
 
   std::uint64_t max_payload() const override { return max_payload_bytes(codec_.context(), sizeof(Real)); }
-  std::uint64_t request_id() const override { return orders_[last_].request.request_id; }
+  std::uint64_t request_id() const override { return queue_[last_].request.request_id; }
   void begin_connection() override {
     runtime_.expect_any_request_id();
     newest_ = 0;
   }
   bool finds_server_behind() override {
-    return runtime_.is_ahead_of(orders_[last_].request) &&
+    return runtime_.is_ahead_of(queue_[last_].request) &&
            std::exchange(said_behind_, runtime_.committed()) != runtime_.committed();
   }
   std::uint64_t answered() const override { return answered_; }
 
   Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
     last_ = computes_ ? 1 - current_ : current_;
-    Order& to = orders_[last_];
+    QueuedRequest& to = queue_[last_];
     const auto targets = to.slot.prepare(prefix, header);
     if (!targets) return targets.error();
     // Copied now: reading on may overwrite the header, and unpacking frees what was packed.
     std::string& frame = to.bytes;
     frame.clear();
-    const bool keeps = memory_ != nullptr && !keeps_replies_;
+    const bool keeps = journal_ != nullptr && !keeps_replies_;
     if (keeps) {
       const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
       frame.append(text_of(raw)).append(text_of(header));
@@ -83,32 +83,32 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   }
 
   Status take_up(bool may_send_chunks) override {
-    const Order& order = orders_[last_];
-    if (!runtime_.accepts(order.request)) return Error{"the server sent a message of the wrong shape"};
+    const QueuedRequest& queued = queue_[last_];
+    if (!runtime_.accepts(queued.request)) return Error{"the server sent a message of the wrong shape"};
     current_ = last_;
     computes_ = true;
-    sends_chunks_ = overlaps_ && may_send_chunks && order.request.kind == RequestKind::kRound &&
-                    order.slot.have_bytes() == 0;
+    sends_chunks_ = overlaps_ && may_send_chunks && queued.request.kind == RequestKind::kRound &&
+                    queued.slot.have_bytes() == 0;
     runtime_.show_early(sends_chunks_ ? this : nullptr);
-    if (sends_chunks_) chunks_.begin(order.request.request_id);
+    if (sends_chunks_) chunks_.begin(queued.request.request_id);
     oracle_.go_on();
     return Unit{};
   }
 
   void compute() override {
-    const Order& order = orders_[current_];
-    const Request<Real>& request = order.request;
+    const QueuedRequest& queued = queue_[current_];
+    const Request<Real>& request = queued.request;
     // Late requests are not remembered: the last record must be of the request whose answer may be used.
     const bool keeps =
-        memory_ != nullptr && request.kind == RequestKind::kRound && request.request_id >= newest_;
+        journal_ != nullptr && request.kind == RequestKind::kRound && request.request_id >= newest_;
     if (keeps) newest_ = request.request_id;
-    if (keeps && !keeps_replies_) throw_if_failed(memory_->remember(order.bytes));
+    if (keeps && !keeps_replies_) throw_if_failed(journal_->remember(queued.bytes));
     const bool jumps = runtime_.jumps(request);
     const Uplink<Real>* const uplink = runtime_.handle(request, scratch_);
     answer_ = uplink == nullptr ? nullptr : &codec_.encode(*uplink);
     if (keeps && keeps_replies_ && uplink != nullptr && uplink->status == ReplyStatus::kReply) {
-      throw_if_failed(memory_->remember(record_of(request.committed)));
-      if (jumps) throw_if_failed(memory_->shorten(runtime_.save()));
+      throw_if_failed(journal_->remember(record_of(request.committed)));
+      if (jumps) throw_if_failed(journal_->shorten(runtime_.save()));
     }
   }
 
@@ -116,7 +116,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
   Status send(Link& to) override {
     if (answer_ == nullptr) return Unit{};
-    const std::uint64_t there = orders_[current_].slot.have_bytes();
+    const std::uint64_t there = queue_[current_].slot.have_bytes();
     const std::uint64_t payload = answer_->bytes - kPrefixBytes - answer_->header.size();
     std::span<const ChunkRange> came;
     if (sends_chunks_) came = chunks_.sent_of(*answer_);
@@ -136,13 +136,13 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     computes_ = sends_chunks_ = false;
     answer_ = nullptr;
     codec_.release_uplink();
-    if (memory_ != nullptr && memory_->is_long()) throw_if_failed(memory_->shorten(runtime_.save()));
+    if (journal_ != nullptr && journal_->is_long()) throw_if_failed(journal_->shorten(runtime_.save()));
   }
 
   void stop() override { oracle_.stop(); }
   bool is_superseded() const override {
     return keeps_no_state_ && computes_ &&
-           orders_[last_].request.request_id > orders_[current_].request.request_id;
+           queue_[last_].request.request_id > queue_[current_].request.request_id;
   }
 
  private:
@@ -193,7 +193,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   }
   // A request as remember() got it. False: it is not one of this run.
   bool answer_again(std::string_view frame) {
-    RequestSlot<Real>& slot = orders_[current_].slot;
+    RequestSlot<Real>& slot = queue_[current_].slot;
     if (!read_frame(std::as_bytes(std::span(frame)), slot)) return false;
     const Result<Request<Real>> request = slot.finish();
     if (!request || !runtime_.accepts(*request)) return false;
@@ -203,8 +203,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return true;
   }
 
-  struct Order {
-    explicit Order(const CodecContext& context) : slot(context) {}
+  struct QueuedRequest {
+    explicit QueuedRequest(const CodecContext& context) : slot(context) {}
     RequestSlot<Real> slot;
     Request<Real> request;  // views the slot
     std::string bytes;      // as they came, to be remembered
@@ -213,8 +213,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   StoppableOracle<Real> oracle_;
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
-  std::array<Order, 2> orders_;
-  std::size_t current_ = 0, last_ = 0;  // in orders_: the one taken up; the one received last
+  std::array<QueuedRequest, 2> queue_;
+  std::size_t current_ = 0, last_ = 0;  // in queue_: the one taken up; the one received last
   bool computes_ = false;               // true: the next request arrives in the other order
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
@@ -223,7 +223,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   std::uint64_t newest_ = 0;       // request id of the last request that was remembered
   std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
   const bool keeps_no_state_;
-  ClientMemory* const memory_;  // null: there is none, or nothing to remember
+  ClientJournal* const journal_;  // null: there is none, or nothing to remember
   const ClientId client_;
   // True: the state follows from the used answers, so the answers are remembered: compressed ones are short,
   // and nothing is computed again. False: the requests are remembered.
@@ -237,12 +237,12 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
 template <class Real>
 std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, ClientId client,
-                             ClientMemory* memory, const std::string& run) {
+                             ClientJournal* journal, const std::string& run) {
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
   auto worker = std::make_unique<RealWorker<Real>>(
       make_run_context<Real>(plan, Role::kClient), *zstd,
-      make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, memory,
+      make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, journal,
       plan.experiment.server.overlap);
   worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
@@ -251,9 +251,9 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
 }  // namespace
 
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientMemory* memory, const std::string& run) {
-  if (plan.experiment.precision == Precision::kFp32) return make<float>(plan, part, client, memory, run);
-  return make<double>(plan, part, client, memory, run);
+                                    ClientJournal* journal, const std::string& run) {
+  if (plan.experiment.precision == Precision::kFp32) return make<float>(plan, part, client, journal, run);
+  return make<double>(plan, part, client, journal, run);
 }
 
 }  // namespace gradwire

@@ -15,7 +15,7 @@
 
 namespace gradwire {
 
-class ClientMemory;
+class ClientJournal;
 class UploadChunks;
 
 class Worker {
@@ -61,6 +61,6 @@ class Worker {
 // earlier process stopped in the run that the Start message `run` names; null: it starts from the beginning.
 // Throws ConfigError, DataError or std::runtime_error.
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientMemory* memory = nullptr, const std::string& run = "");
+                                    ClientJournal* journal = nullptr, const std::string& run = "");
 
 }  // namespace gradwire

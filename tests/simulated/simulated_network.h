@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "config/experiment.h"
 #include "engine/problems/problem.h"
-#include "fl_client/memory.h"
+#include "fl_client/client_journal.h"
 #include "fl_client/worker.h"
 #include "proto/wire/codec_context.h"
 #include "rounds/transport.h"
@@ -115,15 +115,16 @@ class SimulatedClient {
   bool is_to_die() const { return disk_->crash_at != UINT64_MAX; }
   void die(bool with_its_disk) {
     worker_.reset();
-    memory_.reset();
+    journal_.reset();
     disk_->lose_process();
     if (with_its_disk) disk_ = std::make_unique<SimulatedDisk>(seed_ + 1);
   }
 
  private:
   void begin() {
-    if (remembers_) memory_.emplace(*disk_, std::function<void(const std::string&)>());
-    worker_ = make_worker(plan_of_start(experiment_, {}), {}, number_, memory_ ? &*memory_ : nullptr, "run");
+    if (remembers_) journal_.emplace(*disk_, std::function<void(const std::string&)>());
+    worker_ =
+        make_worker(plan_of_start(experiment_, {}), {}, number_, journal_ ? &*journal_ : nullptr, "run");
   }
 
   const Experiment& experiment_;
@@ -131,7 +132,7 @@ class SimulatedClient {
   const bool remembers_;
   const std::uint64_t seed_;
   std::unique_ptr<SimulatedDisk> disk_;
-  std::optional<ClientMemory> memory_;
+  std::optional<ClientJournal> journal_;
   std::unique_ptr<Worker> worker_;
 };
 

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "fl_client/client.h"
+#include "fl_client/client_journal.h"
 #include "fl_client/client_session.h"
-#include "fl_client/memory.h"
 #include "fl_client/upload_chunks.h"
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
@@ -89,10 +89,10 @@ class SimulatedPeer {
 
   // A process begins.
   void begin() {
-    if (habits_.remembers) memory_.emplace(*disk_, std::function<void(const std::string&)>());
+    if (habits_.remembers) journal_.emplace(*disk_, std::function<void(const std::string&)>());
     ClientIdentity identity{name_, seed_ * 1000 + deaths_, {}, {}};
     if (secure_ != nullptr) identity.credentials = secure_->credentials(name_);
-    session_.emplace(std::move(identity), memory_ ? &*memory_ : nullptr);
+    session_.emplace(std::move(identity), journal_ ? &*journal_ : nullptr);
     back_off_.emplace(std::chrono::milliseconds(100), std::chrono::seconds(60), seed_ + deaths_);
     connect_in(random_.uniform());
   }
@@ -100,7 +100,7 @@ class SimulatedPeer {
     deaths_ += 1;
     hang_up(random_.below(2) == 0);
     session_.reset();
-    memory_.reset();
+    journal_.reset();
     disk_->lose_process();
     if (random_.uniform() < habits_.disk_lost) disk_ = std::make_unique<SimulatedDisk>(seed_ + deaths_);
     guarded(2 * random_.uniform(), [this] { begin(); });
@@ -317,7 +317,7 @@ class SimulatedPeer {
   const std::uint64_t seed_;
   SecureWorld* const secure_;
   std::unique_ptr<SimulatedDisk> disk_;
-  std::optional<ClientMemory> memory_;
+  std::optional<ClientJournal> journal_;
   std::optional<ClientSession> session_;
   std::optional<BackOff> back_off_;
 

@@ -18,10 +18,10 @@
 
 namespace gradwire {
 
-class ClientMemory {
+class ClientJournal {
  public:
   // The disk must outlive the memory.
-  ClientMemory(Disk& disk, Log log);
+  ClientJournal(Disk& disk, Log log);
 
   // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
   std::string name(const std::string& fresh);

@@ -1,9 +1,10 @@
 // What a client keeps on its disk.
+#include "fl_client/client_journal.h"
+
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
-#include "fl_client/memory.h"
 #include "tests/storage/simulated_disk.h"
 
 namespace gradwire {
@@ -12,27 +13,27 @@ namespace {
 // A client whose state is how many requests it has answered; both are as long as the test wants.
 class Counting {
  public:
-  Counting(Disk& disk, std::size_t state_bytes) : memory_(disk, {}), state_bytes_(state_bytes) {
-    const Status status = memory_.begin("run", Durability::kProcess,
-                                        {.load =
-                                             [this](std::string_view state) {
-                                               answered = std::stoull(std::string(state.substr(0, 20)));
-                                               return true;
-                                             },
-                                         .recall =
-                                             [this](std::string_view request) {
-                                               read_again += request.size();
-                                               ++answered;
-                                               return true;
-                                             }});
+  Counting(Disk& disk, std::size_t state_bytes) : journal_(disk, {}), state_bytes_(state_bytes) {
+    const Status status = journal_.begin("run", Durability::kProcess,
+                                         {.load =
+                                              [this](std::string_view state) {
+                                                answered = std::stoull(std::string(state.substr(0, 20)));
+                                                return true;
+                                              },
+                                          .recall =
+                                              [this](std::string_view request) {
+                                                read_again += request.size();
+                                                ++answered;
+                                                return true;
+                                              }});
     EXPECT_TRUE(status) << status.error().message;
   }
   void answer(const std::string& request) {
-    ASSERT_TRUE(memory_.remember(request));
+    ASSERT_TRUE(journal_.remember(request));
     const std::string state = padded(std::to_string(answered), state_bytes_);
     ++answered;
-    if (memory_.is_long()) {
-      ASSERT_TRUE(memory_.shorten(state));
+    if (journal_.is_long()) {
+      ASSERT_TRUE(journal_.shorten(state));
     }
   }
   static std::string padded(std::string text, std::size_t size) {
@@ -43,7 +44,7 @@ class Counting {
   std::uint64_t answered = 0, read_again = 0;
 
  private:
-  ClientMemory memory_;
+  ClientJournal journal_;
   const std::size_t state_bytes_;
 };
 
@@ -54,7 +55,7 @@ std::size_t bytes_on(SimulatedDisk& disk) {
   return bytes;
 }
 
-TEST(ClientMemory, HoldsABoundedNumberOfBytesHoweverLongRequestsAre) {
+TEST(ClientJournal, HoldsABoundedNumberOfBytesHoweverLongRequestsAre) {
   for (const std::size_t size : {std::size_t{100}, std::size_t{20'000}, std::size_t{800'000}}) {
     SimulatedDisk disk;
     const std::string request(size, 'r');
@@ -74,7 +75,7 @@ TEST(ClientMemory, HoldsABoundedNumberOfBytesHoweverLongRequestsAre) {
   }
 }
 
-TEST(ClientMemory, ThatIsReadAgainIsAsLongAsItIs) {
+TEST(ClientJournal, ThatIsReadAgainIsAsLongAsItIs) {
   SimulatedDisk disk;
   const std::string request(100'000, 'r');
   for (int life = 0; life < 40; ++life) {  // none lives for long

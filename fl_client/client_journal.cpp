@@ -1,4 +1,4 @@
-#include "fl_client/memory.h"
+#include "fl_client/client_journal.h"
 
 #include <array>
 #include <cerrno>
@@ -23,9 +23,9 @@ const std::filesystem::path& made(const std::filesystem::path& folder) {
 
 ClientFolder::ClientFolder(const std::filesystem::path& folder) : disk_(made(folder)), lock_(folder) {}
 
-ClientMemory::ClientMemory(Disk& disk, Log log) : disk_(disk), log_(std::move(log)) {}
+ClientJournal::ClientJournal(Disk& disk, Log log) : disk_(disk), log_(std::move(log)) {}
 
-std::string ClientMemory::name(const std::string& fresh) {
+std::string ClientJournal::name(const std::string& fresh) {
   if (const auto remembered = disk_.read(kNameFile); remembered && !remembered->empty()) return *remembered;
   const std::string_view text = fresh;
   Status status = disk_.write(kNameFile, std::span(&text, 1));
@@ -35,7 +35,7 @@ std::string ClientMemory::name(const std::string& fresh) {
   return fresh;
 }
 
-Status ClientMemory::begin(const std::string& run, Durability durability, const Reader& reader) {
+Status ClientJournal::begin(const std::string& run, Durability durability, const Reader& reader) {
   journal_ = std::make_unique<Journal>(disk_, durability, log_);
   run_ = run;
   last_.clear();
@@ -71,14 +71,14 @@ Status ClientMemory::begin(const std::string& run, Durability durability, const 
   return shorten("");
 }
 
-Status ClientMemory::remember(std::string_view record) {
+Status ClientJournal::remember(std::string_view record) {
   last_ = record;
   records_ += 1;
   bytes_ += record.size();
   return journal_->append(std::span(&record, 1));
 }
 
-Status ClientMemory::shorten(const std::string& state) {
+Status ClientJournal::shorten(const std::string& state) {
   records_ = 0;
   bytes_ = 0;
   snapshot_bytes_ = state.size() + last_.size();
