@@ -56,19 +56,19 @@ LoadServer::LoadServer(const Load& load) : load_(load) {
     tls_ = std::make_shared<TlsServer>(load.certificates / "server.pem", load.certificates / "server.key");
     sockets = filtered(std::move(sockets), {[tls = tls_] { return tls->accept(); }, {}, {}});
   }
-  HubOptions options;
+  SessionManagerOptions options;
   options.clients = load.clients;
-  hub_ = std::make_unique<Hub>(options, std::move(sockets));
+  session_manager_ = std::make_unique<SessionManager>(options, std::move(sockets));
 }
 LoadServer::~LoadServer() = default;
 
 void LoadServer::begin() {
-  clients_ = std::make_unique<LoadProcess>(load_.clients_of(hub_->address()));
-  hub_->gather(kTimeToJoin);
+  clients_ = std::make_unique<LoadProcess>(load_.clients_of(session_manager_->address()));
+  session_manager_->gather(kTimeToJoin);
   wire::Start start;
   start.set_dim(load_.dim);
-  transport_ =
-      std::make_unique<TcpTransport<float>>(*hub_, load_.context(), control_frame(FrameType::kStart, start));
+  transport_ = std::make_unique<TcpTransport<float>>(*session_manager_, load_.context(),
+                                                     control_frame(FrameType::kStart, start));
 }
 
 void LoadServer::round() {

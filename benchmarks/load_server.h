@@ -1,4 +1,4 @@
-// A server's hub and transport in this process, and its clients in another one.
+// A server's session manager and transport in this process, and its clients in another one.
 #pragma once
 
 #include <filesystem>
@@ -49,7 +49,7 @@ class LoadServer {
  private:
   const Load load_;
   std::shared_ptr<TlsServer> tls_;
-  std::unique_ptr<Hub> hub_;
+  std::unique_ptr<SessionManager> session_manager_;
   std::unique_ptr<LoadProcess> clients_;
   std::unique_ptr<TcpTransport<float>> transport_;
   std::uint64_t request_id_ = 0;

@@ -16,7 +16,7 @@
 #include "config/idle_keys.h"
 #include "config/settings.h"
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"
@@ -130,10 +130,10 @@ class Serving {
   // Of a run whose results are written: some clients may still wait for the server.
   void notify_clients() {
     auto sockets = listening();  // before the options: it opens the identity
-    Hub hub(hub_options(about_.table), std::move(sockets));
-    options_.log("listening on " + hub.address() +
+    SessionManager session_manager(session_manager_options(about_.table), std::move(sockets));
+    options_.log("listening on " + session_manager.address() +
                  "; the run is over, telling clients that have not heard it");
-    server_run_->shut_down_clients(hub, about_.start, outcome());
+    server_run_->shut_down_clients(session_manager, about_.start, outcome());
     if (registry_) registry_->ended(outcome_name(outcome()));
   }
 
@@ -160,7 +160,8 @@ class Serving {
     const std::uint32_t clients = told_.clients.count;
     tally_.clients.set(clients);
     auto sockets = listening();  // before the options: it opens the identity
-    Hub hub(hub_options(resumed ? about_.table : ClientTable(clients)), std::move(sockets));
+    SessionManager session_manager(session_manager_options(resumed ? about_.table : ClientTable(clients)),
+                                   std::move(sockets));
     bool begun = resumed;
     try {
       if (resumed) {
@@ -169,57 +170,59 @@ class Serving {
           registry_->settle(kSettleTime);
         }
         write_config();
-        options_.log("listening on " + hub.address() + "; the run goes on after round " +
+        options_.log("listening on " + session_manager.address() + "; the run goes on after round " +
                      std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
                      " clients to come back");
       } else {
-        options_.log("listening on " + hub.address() + ", waiting for " + std::to_string(clients) +
-                     " clients");
-        if (!hub.gather(join_deadline(options_, told_))) {
-          hub.abandon("the server was stopped before the run began", false, kBackSoonMs);
+        options_.log("listening on " + session_manager.address() + ", waiting for " +
+                     std::to_string(clients) + " clients");
+        if (!session_manager.gather(join_deadline(options_, told_))) {
+          session_manager.abandon("the server was stopped before the run began", false, kBackSoonMs);
           return std::nullopt;
         }
-        begin(hub.table());
+        begin(session_manager.table());
         begun = true;
       }
       // A client that comes back may say more of itself than the state folder knows.
-      server_run_->ask_about([this, &hub] {
-        about_.table = hub.table();
+      server_run_->ask_about([this, &session_manager] {
+        about_.table = session_manager.table();
         return save_about(about_);
       });
-      const Outcome outcome = server_run_->go(hub, about_.start);
+      const Outcome outcome = server_run_->go(session_manager, about_.start);
       if (outcome == Outcome::kStopped)
-        hub.abandon("the server was stopped; the run goes on when it is back", false, kBackSoonMs);
+        session_manager.abandon("the server was stopped; the run goes on when it is back", false,
+                                kBackSoonMs);
       return outcome;
     } catch (const BadInput& error) {
       // A wrong experiment stays wrong; with other clients the same run may be right.
-      hub.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
+      session_manager.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
       throw;
     } catch (const std::exception& error) {
-      hub.abandon(std::string("the server ended the run: ") + error.what(), false, kBackSoonMs);
+      session_manager.abandon(std::string("the server ended the run: ") + error.what(), false, kBackSoonMs);
       throw;
     }
   }
 
-  HubOptions hub_options(const ClientTable& table) {
-    HubOptions hub{table.size(),
-                   pack_experiment(told_),
-                   options_.times,
-                   options_.handle_signals,
-                   options_.log,
-                   table,
-                   registry_.get(),
-                   asks_constants_,
-                   [this](const ClientInfo& info) { return check_client(info, told_); },
-                   identity_ ? &identity_->gate() : nullptr,
-                   &tally_};
+  SessionManagerOptions session_manager_options(const ClientTable& table) {
+    SessionManagerOptions session_manager{
+        table.size(),
+        pack_experiment(told_),
+        options_.times,
+        options_.handle_signals,
+        options_.log,
+        table,
+        registry_.get(),
+        asks_constants_,
+        [this](const ClientInfo& info) { return check_client(info, told_); },
+        identity_ ? &identity_->gate() : nullptr,
+        &tally_};
     const ServerSection& limits = told_.server;
-    hub.times.min_bytes_per_second = limits.min_bytes_per_second;
-    hub.quarantine.longest = std::chrono::seconds(limits.quarantine_s);
-    hub.most_from_address = limits.connections_per_address;
-    if (identity_) hub.handshakes = handshake_rates(table.size());
-    hub.staging_bytes = limits.staging_budget.bytes;
-    return hub;
+    session_manager.times.min_bytes_per_second = limits.min_bytes_per_second;
+    session_manager.quarantine.longest = std::chrono::seconds(limits.quarantine_s);
+    session_manager.most_from_address = limits.connections_per_address;
+    if (identity_) session_manager.handshakes = handshake_rates(table.size());
+    session_manager.staging_bytes = limits.staging_budget.bytes;
+    return session_manager;
   }
 
   void open_registry(std::uint64_t run) {
@@ -320,7 +323,7 @@ class Serving {
   bool asks_constants_ = false;
   std::uint64_t run_ = 0;                   // of a run that begins: its name for the clients
   std::optional<ServerIdentity> identity_;  // nothing: clients are believed, in plain text
-  std::unique_ptr<SocketLayer> sockets_;    // until a hub has them
+  std::unique_ptr<SocketLayer> sockets_;    // until a session manager has them
   std::chrono::steady_clock::time_point say_again_ = std::chrono::steady_clock::now() + kSayAfter;
   std::unique_ptr<Registry> registry_;
   std::unique_ptr<ServerRun> server_run_;

@@ -60,10 +60,10 @@ ZstdMode zstd_mode(const Experiment& e) {
 // Threads that add up replies; with more, memory is no faster.
 unsigned threads_of_sums() { return std::min(8u, usable_processors()); }
 
-// Does `work` on a thread of its own, while the hub serves its connections: clients that hear nothing for
-// long would hang up. Throws what `work` throws.
+// Does `work` on a thread of its own, while the session manager serves its connections: clients that hear
+// nothing for long would hang up. Throws what `work` throws.
 template <class Work>
-void do_beside(Hub& hub, const Work& work) {
+void do_beside(SessionManager& session_manager, const Work& work) {
   std::exception_ptr trouble;
   std::atomic<bool> done = false;
   std::thread thread;
@@ -81,7 +81,7 @@ void do_beside(Hub& hub, const Work& work) {
   }
   // Looks often at first: most models are small.
   for (std::chrono::milliseconds wait = kShortestWait; !done; wait = std::min(2 * wait, kLongestWait))
-    hub.wait(hub.now() + wait, [&] { return done.load(); });
+    session_manager.wait(session_manager.now() + wait, [&] { return done.load(); });
   thread.join();
   if (trouble) std::rethrow_exception(trouble);
 }
@@ -90,9 +90,9 @@ void do_beside(Hub& hub, const Work& work) {
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
-  WatchedTransport(Hub& hub, const CodecContext& context, const std::string& start, bool takes_sums,
-                   Registry* registry, Tally& tally)
-      : TcpTransport<Real>(hub, context, start, takes_sums),
+  WatchedTransport(SessionManager& session_manager, const CodecContext& context, const std::string& start,
+                   bool takes_sums, Registry* registry, Tally& tally)
+      : TcpTransport<Real>(session_manager, context, start, takes_sums),
         registry_(registry),
         tally_(tally),
         asked_(context.clients) {}
@@ -175,7 +175,7 @@ class RealRun final : public ServerRun {
   RunEnd stage() const override { return durable_.stage(); }
   void ask_about(std::function<std::string()> about) override { durable_.ask_about(std::move(about)); }
 
-  Outcome go(Hub& hub, const std::string& start) override {
+  Outcome go(SessionManager& session_manager, const std::string& start) override {
     const Durability durability = durability_of(plan_.experiment);
     const auto metrics =
         std::make_shared<MetricsFile>(options_.state / "metrics.csv", progress_.round, durability);
@@ -209,7 +209,8 @@ class RealRun final : public ServerRun {
     };
     ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
                         plan_.client_samples);
-    clients.name([&hub](std::uint32_t client) { return hub.table().info(client).name; });
+    clients.name(
+        [&session_manager](std::uint32_t client) { return session_manager.table().info(client).name; });
     hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
@@ -225,10 +226,10 @@ class RealRun final : public ServerRun {
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     const bool sums =
         takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
-    WatchedTransport<Real> transport(hub, context_, start, sums, registry_, tally_);
+    WatchedTransport<Real> transport(session_manager, context_, start, sums, registry_, tally_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
     durable_.refresh_about();
-    do_beside(hub, [this] { durable_.begin(std::random_device{}()); });
+    do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
     tally_.rounds.set(plan_.experiment.run.rounds);
     tally_progress();
     round_began_ = std::chrono::steady_clock::now();
@@ -248,10 +249,10 @@ class RealRun final : public ServerRun {
       summary.evaluation_seconds = progress_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
       if (!share.empty() && options_.log) options_.log(share);
-      summary.kernels = kernels(hub.table());
-      summary.processes = processes(hub.table());
+      summary.kernels = kernels(session_manager.table());
+      summary.processes = processes(session_manager.table());
       durable_.refresh_about();
-      do_beside(hub, [&] {
+      do_beside(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
         write_whole(disk_, "summary.json", summary_json(summary));
@@ -266,19 +267,20 @@ class RealRun final : public ServerRun {
     if (outcome == Outcome::kStopped) {
       write_results(outcome);
     } else {
-      if (hub.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
+      if (session_manager.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
     }
     return outcome;
   }
 
-  void shut_down_clients(Hub& hub, const std::string& start, Outcome outcome) override {
-    TcpTransport<Real> transport(hub, context_, start, takes_sums(*run_context_));
+  void shut_down_clients(SessionManager& session_manager, const std::string& start,
+                         Outcome outcome) override {
+    TcpTransport<Real> transport(session_manager, context_, start, takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = progress_.round;
     limits.evaluate_every = 0;
     run_rounds(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
                LoopHooks<Real>{});
-    if (hub.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
+    if (session_manager.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
   }
 
  private:

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "config/run_plan.h"
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/net/tally.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
@@ -32,10 +32,11 @@ class ServerRun {
   // Sets what snapshots ask for what save_about() gives, in place of the text that the run was made with.
   virtual void ask_about(std::function<std::string()> about) = 0;
   // Runs the rounds that are left and writes the results. `start`: the Start frame.
-  virtual Outcome go(Hub& hub, const std::string& start) = 0;
+  virtual Outcome go(SessionManager& session_manager, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have
   // heard it.
-  virtual void shut_down_clients(Hub& hub, const std::string& start, Outcome outcome) = 0;
+  virtual void shut_down_clients(SessionManager& session_manager, const std::string& start,
+                                 Outcome outcome) = 0;
 };
 
 // `disk`: the folder of the run, where its journal is. `about`: of save_about(). `registry` may be null. What

@@ -34,7 +34,7 @@ Connection& Session::speak(std::unique_ptr<Connection> connection) {
   return *connection_;
 }
 
-ChannelLink& Session::speak(std::unique_ptr<ChannelLink> channel, Session& relay) {
+MuxChannel& Session::speak(std::unique_ptr<MuxChannel> channel, Session& relay) {
   relay_ = &relay;
   channel_ = channel.get();
   link_ = std::move(channel);
@@ -73,7 +73,7 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
                                                                  std::span<const std::byte> header) {
   reply_bytes_ = 0;
   in_channel_ = prefix.channel != 0 && channel_ == nullptr;
-  if (in_channel_) return trunk_->on_header(prefix, header);
+  if (in_channel_) return multiplexer_->on_header(prefix, header);
   in_chunk_ = prefix.type == FrameType::kChunk && state_ == State::kRounds && takes_chunks_;
   if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
@@ -97,7 +97,7 @@ void Session::give_way(const std::string& why, bool fatal) {
 
 void Session::on_closed(const std::string& why) {
   tell_broken_reply();
-  if (trunk_) trunk_->lost("its relay is lost: " + why);
+  if (multiplexer_) multiplexer_->lost("its relay is lost: " + why);
   owner_.on_closed(*this, why);
 }
 
@@ -107,12 +107,12 @@ void Session::tell_broken_reply() {
 }
 
 void Session::on_shut() {
-  if (relay() != nullptr) relay_->trunk_->forget(channel_->channel());
+  if (relay() != nullptr) relay_->multiplexer_->forget(channel_->channel());
   owner_.on_shut(*this);
 }
 
 Status Session::on_frame() {
-  if (in_channel_) trunk_->on_frame();
+  if (in_channel_) multiplexer_->on_frame();
   if (in_chunk_) return owner_.on_chunk(*this);
   if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
   return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
@@ -262,7 +262,7 @@ void Session::carry() {
   const wire::Relay message = std::exchange(introduction_, nullptr)->relay;
   adds_ = message.adds();
   passes_chunks_ = message.pieces() && !adds_;
-  trunk_ = std::make_unique<Trunk>(
+  multiplexer_ = std::make_unique<Multiplexer>(
       [this](std::uint32_t channel) { return owner_.on_channel(*this, *connection_, channel); });
   connection_->carry_channels();
   link_->expect_heartbeats();

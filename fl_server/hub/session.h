@@ -9,7 +9,7 @@
 
 #include "fl_server/hub/client_table.h"
 #include "fl_server/hub/gate.h"
-#include "fl_server/hub/trunk.h"
+#include "fl_server/hub/multiplexer.h"
 #include "fl_server/net/connection.h"
 
 namespace gradwire {
@@ -17,7 +17,7 @@ namespace gradwire {
 class Session;
 struct Introduction;  // what a peer says of itself
 
-// What sessions ask of their hub.
+// What sessions ask of their session manager.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
@@ -38,7 +38,7 @@ class SessionOwner {
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
   virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
   // A client of the relay connects. No link: there are too many.
-  virtual Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) = 0;
+  virtual Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
@@ -68,7 +68,7 @@ class Session final : public FrameHandler {
   ~Session() override;
   // Sets the session's link; to be called once, before anything else.
   Connection& speak(std::unique_ptr<Connection> connection);
-  ChannelLink& speak(std::unique_ptr<ChannelLink> channel, Session& relay);
+  MuxChannel& speak(std::unique_ptr<MuxChannel> channel, Session& relay);
 
   std::uint64_t id() const { return id_; }
   FrameLink& link() { return *link_; }
@@ -91,7 +91,7 @@ class Session final : public FrameHandler {
   // Of a relay: it adds up replies where it may.
   bool adds() const { return adds_; }
   // Of a relay: it has no channels.
-  bool carries_nobody() const { return trunk_ && trunk_->empty(); }
+  bool carries_nobody() const { return multiplexer_ && multiplexer_->empty(); }
   bool is_channel() const { return channel_ != nullptr; }
   // The relay whose channel it is; null: it is no channel, or the relay is lost.
   Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
@@ -131,10 +131,10 @@ class Session final : public FrameHandler {
   SessionOwner& owner_;
   std::unique_ptr<FrameLink> link_;
   Connection* connection_ = nullptr;  // link_, unless that is a channel
-  ChannelLink* channel_ = nullptr;    // link_, if that is a channel
+  MuxChannel* channel_ = nullptr;     // link_, if that is a channel
   Session* relay_ = nullptr;          // whose channel it is, until channel_ is lost; null: it is no channel
-  std::unique_ptr<Trunk> trunk_;      // of a relay
-  bool in_channel_ = false;           // what arrives is for one of its channels
+  std::unique_ptr<Multiplexer> multiplexer_;  // of a relay
+  bool in_channel_ = false;                   // what arrives is for one of its channels
   State state_ = State::kHello;
   Patience patience_;  // since state_ began
   std::optional<ClientId> client_;

@@ -34,20 +34,25 @@ Event<Real> event_of(typename Event<Real>::Kind kind, ClientId client) {
 }  // namespace
 
 template <class Real>
-TcpTransport<Real>::TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums)
-    : hub_(hub), codec_(context), inboxes_(context.clients), takes_sums_(takes_sums), sums_(context) {
-  hub_.begin(std::move(start), max_payload_bytes(context, sizeof(Real)), *this, takes_sums);
+TcpTransport<Real>::TcpTransport(SessionManager& session_manager, const CodecContext& context,
+                                 std::string start, bool takes_sums)
+    : session_manager_(session_manager),
+      codec_(context),
+      inboxes_(context.clients),
+      takes_sums_(takes_sums),
+      sums_(context) {
+  session_manager_.begin(std::move(start), max_payload_bytes(context, sizeof(Real)), *this, takes_sums);
 }
 
 template <class Real>
 TcpTransport<Real>::~TcpTransport() {
   TcpTransport::settle();
-  hub_.end();
+  session_manager_.end();
 }
 
 template <class Real>
 double TcpTransport<Real>::now() const {
-  return Seconds(hub_.now().time_since_epoch()).count();
+  return Seconds(session_manager_.now().time_since_epoch()).count();
 }
 
 template <class Real>
@@ -70,7 +75,7 @@ void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Re
   body_request_id_ = request_id;
   body_source_ = body;
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
-  if (hub_.lends()) shared_->own();  // else no socket can be lent it
+  if (session_manager_.lends()) shared_->own();  // else no socket can be lent it
   unfinished_body_ = body_;
   unfinished_ = shared_;
 }
@@ -93,7 +98,7 @@ void TcpTransport<Real>::keep_body_while_written() {
 template <class Real>
 void TcpTransport<Real>::settle() {
   own_body();
-  hub_.own_pending();
+  session_manager_.own_pending();
 }
 
 template <class Real>
@@ -118,13 +123,13 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& req
     message.sections = resync->sections;
     message.borrowed = resync->borrows;
     message.keep = resync;
-  } else if (body != nullptr && hub_.remembers_bodies(client)) {
+  } else if (body != nullptr && session_manager_.remembers_bodies(client)) {
     message.short_head = head_of(codec_.encode(request, nullptr, nullptr, inbox.have, true));
   }
   message.request = request.request_id;
   message.alone = codec_.context().asynchronous;
   message.last = request.kind == RequestKind::kShutdown;
-  hub_.send(client, std::move(message));
+  session_manager_.send(client, std::move(message));
   newest_ = request.request_id;
   asking_ = request.kind == RequestKind::kRound;
   return encoded.bytes;  // as the client gets it, even if its relay got the short head
@@ -136,10 +141,10 @@ const Event<Real>& TcpTransport<Real>::next(double deadline) {
   keep_body_while_written();
   const double left = std::min(deadline - now(), kFarAway);
   const auto until =
-      hub_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
-  if (std::exchange(asking_, false) && takes_sums_) hub_.tell_asked(newest_);
+      session_manager_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
+  if (std::exchange(asking_, false) && takes_sums_) session_manager_.tell_asked(newest_);
   if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
-  if (events_.empty()) hub_.wait(until, [this] { return !events_.empty(); });
+  if (events_.empty()) session_manager_.wait(until, [this] { return !events_.empty(); });
   returned_since_ = true;
   if (events_.empty()) return nothing_;
   handed_ = true;
@@ -239,7 +244,7 @@ void TcpTransport<Real>::discard(const Event<Real>& event) {
 
 template <class Real>
 void TcpTransport<Real>::report_misbehaviour(const Event<Real>& event) {
-  if (event.covers.empty()) hub_.note_offence(event.up.client);
+  if (event.covers.empty()) session_manager_.note_offence(event.up.client);
 }
 
 template <class Real>
@@ -247,7 +252,7 @@ void TcpTransport<Real>::acknowledge(ClientId client, std::uint64_t request_id, 
   wire::Received message;
   message.set_request_id(request_id);
   message.set_receipt(static_cast<wire::Ack>(ack));
-  hub_.send_soon(client, control_frame(FrameType::kReceived, message));
+  session_manager_.send_soon(client, control_frame(FrameType::kReceived, message));
 }
 
 template <class Real>

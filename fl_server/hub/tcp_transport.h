@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/hub/sum_inbox.h"
 #include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
@@ -17,11 +17,12 @@
 namespace gradwire {
 
 template <class Real>
-class TcpTransport : public Transport<Real>, private HubEvents {
+class TcpTransport : public Transport<Real>, private SessionEvents {
  public:
   // Begins the run: `start` is the whole Start frame. takes_sums: relays may add up replies (takes_sums() of
   // algorithm.h). REQUIRES: hub.gather() returned true; one transport per hub.
-  TcpTransport(Hub& hub, const CodecContext& context, std::string start, bool takes_sums = false);
+  TcpTransport(SessionManager& session_manager, const CodecContext& context, std::string start,
+               bool takes_sums = false);
   ~TcpTransport() override;
 
   // A body is encoded once per request id. What is sent to a client that is not connected is lost; kJoined
@@ -85,7 +86,7 @@ class TcpTransport : public Transport<Real>, private HubEvents {
   void own_body();
   void keep_body_while_written();
 
-  Hub& hub_;
+  SessionManager& session_manager_;
   Codec<Real> codec_;
   std::vector<Inbox> inboxes_;  // by client
   BlockMemo draws_;             // that the replies of all clients share

@@ -1,5 +1,5 @@
 // One peer's frames, in and out, as a session sees them: over a socket of its own (Connection), or as a
-// channel of a relay's (ChannelLink).
+// channel of a relay's (MuxChannel).
 #pragma once
 
 #include <cstdint>

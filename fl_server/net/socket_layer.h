@@ -1,5 +1,5 @@
-// Where a hub's connections come from, and its clock: the operating system's sockets, or a simulation of
-// them. Everything above is a state machine that never waits, so it runs on either.
+// Where a session manager's connections come from, and its clock: the operating system's sockets, or a
+// simulation of them. Everything above is a state machine that never waits, so it runs on either.
 #pragma once
 
 #include <chrono>

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/registry/registry_file.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
 
-class Registry final : public HubWatcher {
+class Registry final : public SessionObserver {
  public:
   static constexpr std::size_t kMostRounds =
       65'536;  // that wait for the writer; if there are more, the oldest are left out

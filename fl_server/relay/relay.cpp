@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/hub.h"
 #include "fl_server/hub/newcomers.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"
@@ -65,9 +65,9 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
   }
   void said_hello(std::uint32_t channel) override { newcomers_.remove(channel); }
-  void from_local(std::uint32_t channel, Parcel& parcel) override {
-    const bool is_reply = parcel.prefix.type == FrameType::kReply;
-    if (!(is_reply && sums_ && sums_->take(channel, parcel))) pass_up(parcel.for_channel(channel));
+  void from_local(std::uint32_t channel, ForwardedFrame& forwarded) override {
+    const bool is_reply = forwarded.prefix.type == FrameType::kReply;
+    if (!(is_reply && sums_ && sums_->take(channel, forwarded))) pass_up(forwarded.for_channel(channel));
   }
   void local_left(Local& local, const std::string& why) override;
   void erase(std::uint32_t channel) override {
@@ -122,10 +122,10 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   // The connection to the server.
   std::unique_ptr<Connection> upstream_;
   bool joined_ = false;
-  Parcel parcel_;
-  wire::Round round_;  // the header in parcel_, when it is that of a Round
+  ForwardedFrame forwarded_;
+  wire::Round round_;  // the header in forwarded_, when it is that of a Round
   std::uint64_t max_payload_ = 0;
-  std::optional<Parcel> body_;  // the last Round that had a body; its header is that of the body
+  std::optional<ForwardedFrame> body_;  // the last Round that had a body; its header is that of the body
   BackOff back_off_;
   SteadyTime last_contact_, next_try_;
   std::string last_trouble_;
@@ -228,13 +228,13 @@ void Relay::connect() {
 Result<std::span<const std::span<std::byte>>> Relay::on_header(const Prefix& prefix,
                                                                std::span<const std::byte> header) {
   last_contact_ = sockets_->now();
-  return parcel_.begin(prefix, header);
+  return forwarded_.begin(prefix, header);
 }
 
 Status Relay::on_frame() {
-  const std::uint32_t channel = parcel_.prefix.channel;
+  const std::uint32_t channel = forwarded_.prefix.channel;
   if (channel == 0) return from_server();
-  if (parcel_.prefix.type == FrameType::kRound) {
+  if (forwarded_.prefix.type == FrameType::kRound) {
     if (Status status = complete_round(); !status) return status;
   }
   const auto local = locals_.find(channel);
@@ -243,8 +243,8 @@ Status Relay::on_frame() {
 }
 
 Status Relay::from_server() {
-  const auto header = std::as_bytes(std::span(parcel_.header));
-  switch (parcel_.prefix.type) {
+  const auto header = std::as_bytes(std::span(forwarded_.header));
+  switch (forwarded_.prefix.type) {
     case FrameType::kHeartbeat: return Unit{};
     case FrameType::kRelay: {
       wire::Relay answer;
@@ -296,19 +296,19 @@ Status Relay::joined(const wire::Relay& answer) {
 }
 
 Status Relay::pass_down(Local& local) {
-  if (sums_ && !sums_->watch(local.channel(), parcel_)) return Unit{};
-  const auto header = std::as_bytes(std::span(parcel_.header));
-  if (parcel_.prefix.type == FrameType::kRound) {
+  if (sums_ && !sums_->watch(local.channel(), forwarded_)) return Unit{};
+  const auto header = std::as_bytes(std::span(forwarded_.header));
+  if (forwarded_.prefix.type == FrameType::kRound) {
     pass_round(local);
     return Unit{};
   }
-  if (parcel_.prefix.type == FrameType::kStart) {
+  if (forwarded_.prefix.type == FrameType::kStart) {
     local.connection().set_max_payload(max_payload_);
     if (known_.size() >= kMostKnown) known_.erase(known_.begin());
     known_.insert(origin_of(local.connection().peer()));
   }
-  if (parcel_.prefix.type != FrameType::kError) {
-    local.connection().send(parcel_.for_channel(0));
+  if (forwarded_.prefix.type != FrameType::kError) {
+    local.connection().send(forwarded_.for_channel(0));
     return Unit{};
   }
   wire::ErrorMessage error;
@@ -321,24 +321,25 @@ Status Relay::pass_down(Local& local) {
 // Puts its body into a request that refers to the body of an earlier one. Also for a client that has left:
 // later requests may refer to the body of this one.
 Status Relay::complete_round() {
-  if (Status status = parse_control(std::as_bytes(std::span(parcel_.header)), round_); !status) return status;
+  if (Status status = parse_control(std::as_bytes(std::span(forwarded_.header)), round_); !status)
+    return status;
   if (round_.has_same_body()) {
     if (!body_) return Error{"a Round refers to a body that did not come"};
     round_.clear_same_body();
     if (!round_.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
-    parcel_.header = round_.SerializeAsString();
-    parcel_.prefix.payload_len = body_->prefix.payload_len;
-    parcel_.prefix.payload_crc = body_->prefix.payload_crc;
-    parcel_.payload = body_->payload;
+    forwarded_.header = round_.SerializeAsString();
+    forwarded_.prefix.payload_len = body_->prefix.payload_len;
+    forwarded_.prefix.payload_crc = body_->prefix.payload_crc;
+    forwarded_.payload = body_->payload;
   } else if (round_.has_body() && !round_.has_resync()) {
-    body_ = parcel_;
+    body_ = forwarded_;
     body_->header = round_.body().SerializeAsString();
   }
   return Unit{};
 }
 
 void Relay::pass_round(Local& local) {
-  Outgoing message = parcel_.for_channel(0);
+  Outgoing message = forwarded_.for_channel(0);
   message.request = round_.request_id();
   message.last = round_.request() == wire::REQUEST_GOODBYE;
   if (message.last) said_shutdown_ = local.heard_shutdown = true;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "fl_server/net/connection.h"
-#include "fl_server/net/parcel.h"
+#include "fl_server/net/forwarded_frame.h"
 
 namespace gradwire {
 
@@ -19,7 +19,7 @@ class LocalOwner {
  public:
   virtual ~LocalOwner() = default;
   virtual void said_hello(std::uint32_t channel) = 0;
-  virtual void from_local(std::uint32_t channel, Parcel& parcel) = 0;
+  virtual void from_local(std::uint32_t channel, ForwardedFrame& forwarded) = 0;
   virtual void local_left(Local& local, const std::string& why) = 0;
   virtual void erase(std::uint32_t channel) = 0;
 };
@@ -55,11 +55,11 @@ class Local final : public FrameHandler {
       connection_.expect_heartbeats();
       relay_.said_hello(channel_);
     }
-    return parcel_.begin(prefix, header);
+    return forwarded_.begin(prefix, header);
   }
   Status on_frame() override {
-    if (parcel_.prefix.type != FrameType::kHeartbeat) relay_.from_local(channel_, parcel_);
-    parcel_.payload.reset();
+    if (forwarded_.prefix.type != FrameType::kHeartbeat) relay_.from_local(channel_, forwarded_);
+    forwarded_.payload.reset();
     return Unit{};
   }
   void on_closed(const std::string& why) override { relay_.local_left(*this, why); }
@@ -71,7 +71,7 @@ class Local final : public FrameHandler {
   const WireTimes& times_;
   Patience patience_;  // since the client connected
   bool said_hello_ = false;
-  Parcel parcel_;
+  ForwardedFrame forwarded_;
   Connection connection_;
 };
 

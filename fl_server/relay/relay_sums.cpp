@@ -21,7 +21,7 @@ class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
   // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
-  virtual std::optional<UplinkHeader> head(const Parcel& parcel) = 0;
+  virtual std::optional<UplinkHeader> head(const ForwardedFrame& forwarded) = 0;
   // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
   // is no sum, or it would save no bytes; then all stay kHeld.
   virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
@@ -31,7 +31,9 @@ namespace {
 
 using Stage = RelaySums::Reply::Stage;
 
-std::span<const std::byte> header_of(const Parcel& parcel) { return std::as_bytes(std::span(parcel.header)); }
+std::span<const std::byte> header_of(const ForwardedFrame& forwarded) {
+  return std::as_bytes(std::span(forwarded.header));
+}
 
 // A frame that owns its payload.
 Outgoing whole(const Encoded& message) {
@@ -50,8 +52,8 @@ class RealAdder final : public RelaySums::Adder {
  public:
   explicit RealAdder(const CodecContext& context) : codec_(context), slot_(context) {}
 
-  std::optional<UplinkHeader> head(const Parcel& parcel) override {
-    if (!slot_.prepare(parcel.prefix, header_of(parcel))) return std::nullopt;
+  std::optional<UplinkHeader> head(const ForwardedFrame& forwarded) override {
+    if (!slot_.prepare(forwarded.prefix, header_of(forwarded))) return std::nullopt;
     return slot_.announced();
   }
 
@@ -71,7 +73,7 @@ class RealAdder final : public RelaySums::Adder {
     for (RelaySums::Reply* const reply : replies) {
       if (!decode_and_add(*reply)) continue;
       reply->stage = Stage::kAdded;
-      bytes += reply->parcel.bytes();
+      bytes += reply->forwarded.bytes();
     }
     if (sum_.covers().size() < 2) return std::nullopt;
     const Uplink<Real> sum = sum_.sum();
@@ -81,11 +83,11 @@ class RealAdder final : public RelaySums::Adder {
     return std::nullopt;
   }
   bool decode_and_add(const RelaySums::Reply& reply) {
-    const auto places = slot_.prepare(reply.parcel.prefix, header_of(reply.parcel));
+    const auto places = slot_.prepare(reply.forwarded.prefix, header_of(reply.forwarded));
     if (!places) return false;
     std::size_t at = 0;
     for (const std::span<std::byte> place : *places) {
-      if (!place.empty()) std::memcpy(place.data(), reply.parcel.payload.get() + at, place.size());
+      if (!place.empty()) std::memcpy(place.data(), reply.forwarded.payload.get() + at, place.size());
       at += place.size();
     }
     const Result<UplinkView<Real>> up = slot_.finish(reply.client, &draws_);
@@ -150,13 +152,13 @@ void RelaySums::begin(const std::string& start) {
   half_deadline_ = std::chrono::milliseconds(experiment->server.deadline_ms / 2);
 }
 
-bool RelaySums::watch(std::uint32_t channel, const Parcel& parcel) {
-  const auto header = header_of(parcel);
-  if (parcel.prefix.type == FrameType::kStart) begin(parcel.header);
-  if (wire::Welcome welcome; parcel.prefix.type == FrameType::kWelcome && parse_control(header, welcome))
+bool RelaySums::watch(std::uint32_t channel, const ForwardedFrame& forwarded) {
+  const auto header = header_of(forwarded);
+  if (forwarded.prefix.type == FrameType::kStart) begin(forwarded.header);
+  if (wire::Welcome welcome; forwarded.prefix.type == FrameType::kWelcome && parse_control(header, welcome))
     clients_[channel] = welcome.client();
   wire::Received received;
-  return parcel.prefix.type != FrameType::kReceived || !parse_control(header, received) ||
+  return forwarded.prefix.type != FrameType::kReceived || !parse_control(header, received) ||
          heard(channel, received);
 }
 
@@ -203,28 +205,28 @@ bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
 
 // ---- what clients say ----
 
-bool RelaySums::take(std::uint32_t channel, Parcel& parcel) {
+bool RelaySums::take(std::uint32_t channel, ForwardedFrame& forwarded) {
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return false;
   Reply& reply = found->second;
   // A duplicate, after its sum or the reply itself was sent: the server decides.
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
-  const auto head = adder_->head(parcel);
+  const auto head = adder_->head(forwarded);
   // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
   if (head && (head->request_id != request_id_ || head->status != ReplyStatus::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
   if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
-  if (is_sound && bytes_held_ + parcel.bytes() > kMostBytesHeld) send_all();
+  if (is_sound && bytes_held_ + forwarded.bytes() > kMostBytesHeld) send_all();
   if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
-  if (!is_sound || bytes_held_ + parcel.bytes() > kMostBytesHeld) {
+  if (!is_sound || bytes_held_ + forwarded.bytes() > kMostBytesHeld) {
     settle(reply);
     send_when_complete();
     return false;
   }
-  if (reply.stage == Stage::kHeld) bytes_held_ -= reply.parcel.bytes();
+  if (reply.stage == Stage::kHeld) bytes_held_ -= reply.forwarded.bytes();
   reply.stage = Stage::kHeld;
-  reply.parcel = std::move(parcel);
-  bytes_held_ += reply.parcel.bytes();
+  reply.forwarded = std::move(forwarded);
+  bytes_held_ += reply.forwarded.bytes();
   send_when_complete();
   return true;
 }
@@ -254,13 +256,13 @@ void RelaySums::forget() {
 
 // Frees a reply for which nothing is left to do.
 void RelaySums::settle(Reply& reply) {
-  if (reply.stage == Stage::kHeld || reply.stage == Stage::kAdded) bytes_held_ -= reply.parcel.bytes();
+  if (reply.stage == Stage::kHeld || reply.stage == Stage::kAdded) bytes_held_ -= reply.forwarded.bytes();
   reply.stage = Stage::kPassedOn;
-  reply.parcel = {};
+  reply.forwarded = {};
 }
 
 void RelaySums::pass_on(Reply& reply) {
-  const Outgoing frame = reply.parcel.for_channel(reply.channel);
+  const Outgoing frame = reply.forwarded.for_channel(reply.channel);
   settle(reply);
   up_(frame);
 }

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/net/parcel.h"
+#include "fl_server/net/forwarded_frame.h"
 #include "fl_server/net/socket_layer.h"
 
 namespace gradwire {
@@ -39,13 +39,13 @@ class RelaySums {
   // The server says whether this run takes sums.
   void allow(bool allow);
   // The server sends a frame for a client. False: the caller must not pass it on.
-  bool watch(std::uint32_t channel, const Parcel& parcel);
+  bool watch(std::uint32_t channel, const ForwardedFrame& forwarded);
   // The server asks a client.
   void asked(std::uint32_t channel, const wire::Round& round, SteadyTime now);
   // The server has sent this request id to all clients that it asks now.
   void asked_all(std::uint64_t request_id);
   // A client sends a reply. False: the caller must pass it on as it is.
-  bool take(std::uint32_t channel, Parcel& parcel);
+  bool take(std::uint32_t channel, ForwardedFrame& forwarded);
   // A client leaves. by_server: the server disconnected it, and takes nothing from this channel any more.
   void left(std::uint32_t channel, bool by_server);
   void check_time(SteadyTime now);
@@ -56,7 +56,7 @@ class RelaySums {
     enum class Stage : std::uint8_t { kAwaited, kHeld, kAdded, kPassedOn };
     Stage stage = Stage::kAwaited;
     std::uint32_t channel = 0, client = 0;
-    Parcel parcel;  // of kHeld and kAdded
+    ForwardedFrame forwarded;  // of kHeld and kAdded
   };
   // What depends on the precision of the run.
   class Adder;

@@ -33,23 +33,23 @@ local_step_size = 0.001
 class LongAnswerTest : public ::testing::Test {
  protected:
   LongAnswerTest() : loaded(parse_experiment(kEndless, "endless.toml")) {
-    HubOptions options;
+    SessionManagerOptions options;
     options.clients = 1;
     options.experiment = pack_experiment(loaded.experiment);
     options.times.heartbeat = milliseconds(1000);
     options.times.write_stall = milliseconds(1500);
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
-    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0"));
-    client = std::async(std::launch::async, [address = hub->address()] {
+    session_manager = std::make_unique<SessionManager>(options, listen_on_tcp("127.0.0.1:0"));
+    client = std::async(std::launch::async, [address = session_manager->address()] {
       ClientOptions client_options;
       client_options.server = address;
       run_client(client_options);
     });
-    EXPECT_TRUE(hub->gather(std::chrono::minutes(1)));
-    const RunPlan plan = plan_of_joins(loaded, hub->table());
+    EXPECT_TRUE(session_manager->gather(std::chrono::minutes(1)));
+    const RunPlan plan = plan_of_joins(loaded, session_manager->table());
     const auto run_context = make_run_context<double>(plan, Role::kServer);
-    transport =
-        std::make_unique<TcpTransport<double>>(*hub, codec_context(*run_context, {}), start_frame(plan, 1));
+    transport = std::make_unique<TcpTransport<double>>(*session_manager, codec_context(*run_context, {}),
+                                                       start_frame(plan, 1));
     x.assign(plan.d, 1);
     body.parts = {Payload<double>::dense(x)};
   }
@@ -76,7 +76,7 @@ class LongAnswerTest : public ::testing::Test {
   const LoadedExperiment loaded;
   std::vector<std::string> lines;
   std::future<void> client;
-  std::unique_ptr<Hub> hub;
+  std::unique_ptr<SessionManager> session_manager;
   std::unique_ptr<TcpTransport<double>> transport;
   Vec<double> x;
   Downlink<double> body;
@@ -86,7 +86,8 @@ TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunI
   ask_for(milliseconds(4000), 1);
   ask_for(milliseconds(1000), 2);
   send(3, RequestKind::kShutdown);
-  EXPECT_TRUE(hub->finish(std::chrono::seconds(60))) << "the shutdown is heard in the middle of the step";
+  EXPECT_TRUE(session_manager->finish(std::chrono::seconds(60)))
+      << "the shutdown is heard in the middle of the step";
   expect_the_client_ends();
   client.get();
 }
@@ -99,14 +100,14 @@ TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
   ASSERT_EQ(event.kind, Kind::kReply) << "the step would take hours";
   EXPECT_EQ(event.up.request_id, 2u);
   send(3, RequestKind::kShutdown);
-  EXPECT_TRUE(hub->finish(std::chrono::seconds(60)));
+  EXPECT_TRUE(session_manager->finish(std::chrono::seconds(60)));
   expect_the_client_ends();
   client.get();
 }
 
 TEST_F(LongAnswerTest, EndWhenTheServerSendsThemAway) {
   ask_for(milliseconds(500), 1);
-  hub->abandon("there is no more work", true, 0);
+  session_manager->abandon("there is no more work", true, 0);
   expect_the_client_ends();
   EXPECT_THROW(client.get(), ClientError);
 }

@@ -1,12 +1,12 @@
 // A relay that opens channels without end.
-#include "tests/fl_server/trunk_fixture.h"
+#include "tests/fl_server/multiplexer_fixture.h"
 
 namespace gradwire {
 namespace {
 
 constexpr int kMoreThanIsPermitted = 4000;
 
-TEST_F(TrunkTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) {
+TEST_F(MultiplexerTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) {
   open();
   begin();
   FakeClient relay = join();
@@ -25,13 +25,13 @@ TEST_F(TrunkTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) {
   EXPECT_EQ(last, "it opens channels too fast, again and again");
   EXPECT_GE(refused, 1) << "the first ones are answered";
   const auto is_logged = [&] { return logged("it opens channels too fast"); };
-  hub->wait(hub->now() + std::chrono::seconds(5), is_logged);
+  session_manager->wait(session_manager->now() + std::chrono::seconds(5), is_logged);
   EXPECT_TRUE(is_logged());
   expect_served(0, 1);
   expect_served(1, 2);
 }
 
-TEST_F(TrunkTest, TellsTheClientsOfARelayThatAreTooManyToComeBackLater) {
+TEST_F(MultiplexerTest, TellsTheClientsOfARelayThatAreTooManyToComeBackLater) {
   open();
   begin();
   FakeClient relay = join();

@@ -27,8 +27,8 @@ class RelayHoldingTest : public ::testing::Test {
     for (const std::uint32_t client : {2, 5, 7}) {
       wire::Welcome welcome;
       welcome.set_client(client);
-      EXPECT_TRUE(sums.watch(client + 10, parcel(control_frame(FrameType::kWelcome, welcome))));
-      EXPECT_TRUE(sums.watch(client + 10, parcel(start("1"))));
+      EXPECT_TRUE(sums.watch(client + 10, forwarded(control_frame(FrameType::kWelcome, welcome))));
+      EXPECT_TRUE(sums.watch(client + 10, forwarded(start("1"))));
     }
     ask();
   }
@@ -44,14 +44,14 @@ class RelayHoldingTest : public ::testing::Test {
             .experiment));
     return control_frame(FrameType::kStart, start);
   }
-  static Parcel parcel(const std::string& frame) {
+  static ForwardedFrame forwarded(const std::string& frame) {
     const auto bytes = std::as_bytes(std::span(frame));
     const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), UINT64_MAX);
-    Parcel parcel;
-    const auto places = parcel.begin(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
+    ForwardedFrame forwarded;
+    const auto places = forwarded.begin(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
     const auto payload = bytes.subspan(kPrefixBytes + prefix->header_len);
     std::copy(payload.begin(), payload.end(), places[0].begin());
-    return parcel;
+    return forwarded;
   }
   void ask(std::uint64_t request_id = 3) {
     wire::Round round;
@@ -80,7 +80,7 @@ class RelayHoldingTest : public ::testing::Test {
     return bytes;
   }
   bool take(const std::string& frame, std::uint32_t channel) {
-    Parcel arrived = parcel(frame);
+    ForwardedFrame arrived = forwarded(frame);
     return sums.take(channel, arrived);
   }
   bool take(ClientId client, double value) { return take(reply(client, value), client + 10); }
@@ -88,7 +88,7 @@ class RelayHoldingTest : public ::testing::Test {
     wire::Received received;
     received.set_request_id(3);
     received.set_receipt(ack);
-    return sums.watch(client + 10, parcel(control_frame(FrameType::kReceived, received)));
+    return sums.watch(client + 10, forwarded(control_frame(FrameType::kReceived, received)));
   }
 
   // What went up: the channel, and whom it covers.
@@ -257,7 +257,7 @@ TEST_F(RelayHoldingTest, ANewRequestMakesWhatIsHeldLate) {
 
 TEST_F(RelayHoldingTest, WhatIsHeldOfOneRunGoesOnBeforeAnotherBegins) {
   EXPECT_TRUE(take(2, 1));
-  EXPECT_TRUE(sums.watch(12, parcel(start("2"))));
+  EXPECT_TRUE(sums.watch(12, forwarded(start("2"))));
   EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}}));
   EXPECT_FALSE(take(5, 2)) << "nobody was asked in this one";
   sums.check_time(now + milliseconds(600));

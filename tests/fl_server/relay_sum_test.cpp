@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "rounds/reply_sum.h"
-#include "tests/fl_server/trunk_fixture.h"
+#include "tests/fl_server/multiplexer_fixture.h"
 
 namespace gradwire {
 namespace {
@@ -181,9 +181,9 @@ TEST(ReplySum, SaysWhenFiniteNumbersHaveASumThatIsNone) {
 
 // ---- the server's end, with a relay written by hand ----
 
-class SumTrunkTest : public TrunkTest {
+class SumMultiplexerTest : public MultiplexerTest {
  protected:
-  SumTrunkTest() { adds = takes_sums = true; }
+  SumMultiplexerTest() { adds = takes_sums = true; }
 
   std::string sum_frame(const Covers& covers, std::uint64_t request_id, double value) {
     const Vec<double> values(context.dim, value);
@@ -207,7 +207,7 @@ class SumTrunkTest : public TrunkTest {
   }
 };
 
-TEST_F(SumTrunkTest, TakesASumOfItsSite) {
+TEST_F(SumMultiplexerTest, TakesASumOfItsSite) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -221,7 +221,7 @@ TEST_F(SumTrunkTest, TakesASumOfItsSite) {
   EXPECT_EQ(event.bytes, frame.size());
 }
 
-TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
+TEST_F(SumMultiplexerTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -251,7 +251,7 @@ TEST_F(SumTrunkTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
                                           wire::RECEIPT_LATE}));
 }
 
-TEST_F(SumTrunkTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
+TEST_F(SumMultiplexerTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
   open();
   FakeClient relay = begin_behind_relay();
   clients.push_back(come_back("b"));
@@ -273,7 +273,7 @@ TEST_F(SumTrunkTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
   EXPECT_TRUE(event.covers.empty());
 }
 
-TEST_F(SumTrunkTest, ARelayThatCoversStrangersIsHungUpOn) {
+TEST_F(SumMultiplexerTest, ARelayThatCoversStrangersIsHungUpOn) {
   for (const Covers& covers : {Covers{0, 2}, Covers{1, 0}, Covers{0, 0}, Covers{0}, Covers{}}) {
     open();
     FakeClient relay = begin_behind_relay();
@@ -287,7 +287,7 @@ TEST_F(SumTrunkTest, ARelayThatCoversStrangersIsHungUpOn) {
   }
 }
 
-TEST_F(SumTrunkTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
+TEST_F(SumMultiplexerTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -299,7 +299,7 @@ TEST_F(SumTrunkTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
   EXPECT_EQ(next().up.request_id, 2u);
 }
 
-TEST_F(SumTrunkTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {
+TEST_F(SumMultiplexerTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -310,7 +310,7 @@ TEST_F(SumTrunkTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {
   EXPECT_TRUE(lines.empty()) << lines.front();
 }
 
-TEST_F(SumTrunkTest, ARelayThatSaidNothingOfSumsMaySendNone) {
+TEST_F(SumMultiplexerTest, ARelayThatSaidNothingOfSumsMaySendNone) {
   adds = false;
   open();
   FakeClient relay = begin_behind_relay();
@@ -320,7 +320,7 @@ TEST_F(SumTrunkTest, ARelayThatSaidNothingOfSumsMaySendNone) {
   EXPECT_EQ(refusal->prefix.type, FrameType::kError);
 }
 
-TEST_F(SumTrunkTest, ARunThatTakesNoSumsSaysSo) {
+TEST_F(SumMultiplexerTest, ARunThatTakesNoSumsSaysSo) {
   open();
   {
     const FakeClient relay = begin_behind_relay();

@@ -65,7 +65,7 @@ class SecureServer : public TcpTransportTest {
                                                  [this](const LogLine& line) { lines.push_back(line.text); });
     WireTimes times = patient();
     times.handshake = milliseconds(400);
-    HubOptions options;
+    SessionManagerOptions options;
     options.clients = 2;
     options.experiment = "experiment";
     options.times = times;
@@ -73,11 +73,12 @@ class SecureServer : public TcpTransportTest {
     options.gate = &identity_->gate();
     options.quarantine = quarantine;
     options.handshakes = handshakes_;
-    hub = std::make_unique<Hub>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
+    session_manager =
+        std::make_unique<SessionManager>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
     tls_ = std::make_unique<TlsClient>(TrustedServer{{}, realm()});
     work_ = [this] { turn(); };
   }
-  void TearDown() override { hub.reset(); }
+  void TearDown() override { session_manager.reset(); }
 
   std::string realm() const { return fingerprint_of(place_ / "ca.pem"); }
   Credentials enrolled(const std::string& name, Login::Role role = Login::Role::kClient) {
@@ -130,7 +131,7 @@ class SecureServer : public TcpTransportTest {
 
 TEST_F(SecureServer, WelcomesAClientThatProvesWhoItIs) {
   const Credentials who = enrolled("a");
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
   const auto answer = log_in(peer, who, who);
   ASSERT_TRUE(answer);
@@ -150,7 +151,7 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
       {{"nobody", realm(), b.key, std::nullopt}, {"nobody", realm(), b.key, std::nullopt}, "no client"}};
   for (const Case& each : cases) {
     lines.clear();
-    Peer peer(hub->address(), *tls_, work_);
+    Peer peer(session_manager->address(), *tls_, work_);
     const std::string told = error_in(log_in(peer, each.claimed, each.signer));
     EXPECT_NE(told.find(each.why), std::string::npos) << told;
     turn_for(milliseconds(60));
@@ -160,16 +161,16 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
 
 TEST_F(SecureServer, NoOtherClientTakesANumberUntilItsOwnerIsRevoked) {
   const Credentials a = enrolled("a"), b = enrolled("b");
-  Peer owner(hub->address(), *tls_, work_);
+  Peer owner(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(owner, a, a, 0)->type, FrameType::kWelcome);
-  Peer other(hub->address(), *tls_, work_);
+  Peer other(session_manager->address(), *tls_, work_);
   const std::string told = error_in(log_in(other, b, b, 0));
   EXPECT_NE(told.find("that of client 'a'"), std::string::npos) << told;
-  EXPECT_EQ(hub->table().info(0).name, "a");
-  Peer again(hub->address(), *tls_, work_);
+  EXPECT_EQ(session_manager->table().info(0).name, "a");
+  Peer again(session_manager->address(), *tls_, work_);
   EXPECT_EQ(log_in(again, a, a, 0)->type, FrameType::kWelcome) << "a new connection of the owner";
   clients_of(place_).revoke("a");
-  Peer next(hub->address(), *tls_, work_);
+  Peer next(session_manager->address(), *tls_, work_);
   EXPECT_EQ(log_in(next, b, b, 0)->type, FrameType::kWelcome);
 }
 
@@ -181,14 +182,14 @@ class SecureQuarantine : public SecureServer {
 TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
   const Credentials a = enrolled("a"), b = enrolled("b"), stranger{"a", realm(), SigningKey::generate(), {}};
   for (int k = 0; k < 3; ++k) {
-    Peer peer(hub->address(), *tls_, work_);
+    Peer peer(session_manager->address(), *tls_, work_);
     ASSERT_EQ(peer.trouble(), "");
     EXPECT_NE(error_in(log_in(peer, stranger, stranger)), "");
   }
   EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 1000 ms"));
   turn_for(milliseconds(1050));
   for (int k = 0; k < 3; ++k) {
-    Peer peer(hub->address(), *tls_, work_);
+    Peer peer(session_manager->address(), *tls_, work_);
     const auto welcome = log_in(peer, a, a);
     ASSERT_TRUE(welcome);
     ASSERT_EQ(welcome->type, FrameType::kWelcome) << "turn " << k;
@@ -196,7 +197,7 @@ TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     EXPECT_TRUE(peer.read(work_));
   }
   EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 1000 ms"));
-  Peer kept_out(hub->address(), *tls_, work_), other(hub->address(), *tls_, work_);
+  Peer kept_out(session_manager->address(), *tls_, work_), other(session_manager->address(), *tls_, work_);
   const auto refusal = log_in(kept_out, a, a);
   ASSERT_TRUE(refusal);
   wire::ErrorMessage error;
@@ -218,30 +219,30 @@ class SecureLimit : public SecureServer {
 
 TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsThoseThatAreThere) {
   const Credentials who = enrolled("a");
-  Peer client(hub->address(), *tls_, work_);
+  Peer client(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(client, who, who)->type, FrameType::kWelcome);
-  Peer second(hub->address(), *tls_, work_), third(hub->address(), *tls_, work_);
+  Peer second(session_manager->address(), *tls_, work_), third(session_manager->address(), *tls_, work_);
   EXPECT_EQ(second.trouble() + third.trouble(), "");
   for (int k = 0; k < 5; ++k) {
-    Peer late(hub->address(), *tls_, work_);
+    Peer late(session_manager->address(), *tls_, work_);
     EXPECT_NE(late.trouble(), "");
   }
   EXPECT_TRUE(logged("too many handshakes begin, the last one from 127.0.0.1"));
   EXPECT_TRUE(client.connection().write(FakeClient::join_frame()));
   turn_for(milliseconds(50));
-  EXPECT_TRUE(hub->table().joined(0));
+  EXPECT_TRUE(session_manager->table().joined(0));
 }
 
 TEST_F(SecureServer, AProofIsGoodForOneConnection) {
   const Credentials who = enrolled("a");
-  Peer first(hub->address(), *tls_, work_);
+  Peer first(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(first.connection().write(hello(who)));
   const auto challenge = first.read(work_);
   ASSERT_TRUE(challenge);
   const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
   ASSERT_TRUE(proof);
   for (int k = 0; k < 20; ++k) {
-    Peer replay(hub->address(), *tls_, work_);
+    Peer replay(session_manager->address(), *tls_, work_);
     ASSERT_TRUE(replay.connection().write(hello(who)));
     ASSERT_TRUE(replay.read(work_));
     ASSERT_TRUE(replay.connection().write(*proof));
@@ -250,7 +251,7 @@ TEST_F(SecureServer, AProofIsGoodForOneConnection) {
 }
 
 TEST_F(SecureServer, AClientWithoutAKeyIsToldWhatItNeeds) {
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(peer.connection().write(FakeClient::hello_frame("a")));
   EXPECT_NE(error_in(peer.read(work_)).find("--token"), std::string::npos);
 }
@@ -261,12 +262,12 @@ TEST_F(SecureServer, APeerInPlainTextIsToldSoInPlainText) {
   const auto refusal = plain.read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_NE(refusal->message().find("TLS"), std::string::npos);
-  EXPECT_FALSE(hub->table().joined(0));
+  EXPECT_FALSE(session_manager->table().joined(0));
 }
 
 TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
   const Credentials who = enrolled("a");
-  Peer silent(hub->address(), *tls_, work_);
+  Peer silent(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(silent.connection().write(hello(who)));
   ASSERT_TRUE(silent.read(work_)) << "the challenge, which it does not answer";
   FakeClient garbage = connect();
@@ -274,7 +275,7 @@ TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
   const auto last = silent.read(work_);
   EXPECT_TRUE(!last || last->type == FrameType::kError);
   EXPECT_TRUE(garbage.is_hung_up_on());
-  Peer good(hub->address(), *tls_, work_);
+  Peer good(session_manager->address(), *tls_, work_);
   const auto answer = log_in(good, who, who);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->type, FrameType::kWelcome);
@@ -282,7 +283,7 @@ TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
 
 TEST_F(SecureServer, ARevokedClientIsDisconnectedWhileItIsConnected) {
   const Credentials who = enrolled("a");
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
   clients_of(place_).revoke("a");
   EXPECT_NE(error_in(peer.read(work_)).find("revoked"), std::string::npos);
@@ -293,7 +294,7 @@ TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
   turn_for(milliseconds(300));
   EXPECT_TRUE(logged("the certificate is a new one"));
   const Credentials who = enrolled("a");
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
   EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
 }
@@ -301,7 +302,7 @@ TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
 TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
   const Credentials client = enrolled("a"), relay = enrolled("site", Login::Role::kRelay);
   const auto as_relay = [this](const Credentials& who) {
-    Peer peer(hub->address(), *tls_, work_);
+    Peer peer(session_manager->address(), *tls_, work_);
     wire::Relay message;
     message.set_protocol(kWireVersion);
     message.set_adds(true);
@@ -316,7 +317,7 @@ TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
     return peer.read(work_);
   };
   EXPECT_NE(error_in(as_relay(client)).find("may come as a client, not as a relay"), std::string::npos);
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   EXPECT_NE(error_in(log_in(peer, relay, relay)).find("may come as a relay, not as a client"),
             std::string::npos);
   const auto joined = as_relay(relay);
@@ -352,7 +353,7 @@ TEST_F(SecureServer, DoesNotWaitForAPipeInPlaceOfACertificate) {
   turn_for(milliseconds(300));
   EXPECT_TRUE(logged("server.pem: is not a file"));
   const Credentials who = enrolled("a");
-  Peer peer(hub->address(), *tls_, work_);
+  Peer peer(session_manager->address(), *tls_, work_);
   EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome) << "with the certificate from before";
 }
 

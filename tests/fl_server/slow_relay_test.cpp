@@ -1,7 +1,7 @@
 // A relay that reads slowly, or not at all, costs the server neither memory nor time.
 #include <fstream>
 
-#include "tests/fl_server/trunk_fixture.h"
+#include "tests/fl_server/multiplexer_fixture.h"
 #include "tests/support/sanitized.h"
 
 #if GRADWIRE_SANITIZED
@@ -11,7 +11,7 @@ extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // GCC instal
 namespace gradwire {
 namespace {
 
-using SlowRelayTest = TrunkTest;
+using SlowRelayTest = MultiplexerTest;
 
 constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
 

@@ -32,7 +32,7 @@ inline WireTimes patient() {
 class TcpTransportTest : public ::testing::Test {
  protected:
   void open(const WireTimes& times = patient(), std::uint32_t dim = kDim) {
-    HubOptions options;
+    SessionManagerOptions options;
     options.clients = 2;
     options.experiment = experiment;
     options.times = times;
@@ -43,18 +43,19 @@ class TcpTransportTest : public ::testing::Test {
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
-    hub = std::make_unique<Hub>(options, listen_on_tcp("127.0.0.1:0", {.lends = lends}));
+    session_manager =
+        std::make_unique<SessionManager>(options, listen_on_tcp("127.0.0.1:0", {.lends = lends}));
     context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
   }
   void turn() {
-    hub->wait(std::chrono::steady_clock::now() + milliseconds(1), [] { return false; });
+    session_manager->wait(std::chrono::steady_clock::now() + milliseconds(1), [] { return false; });
   }
   void turn_for(milliseconds time) {
-    hub->wait(std::chrono::steady_clock::now() + time, [] { return false; });
+    session_manager->wait(std::chrono::steady_clock::now() + time, [] { return false; });
   }
   FakeClient connect(int receive_bytes = 0) {
     return FakeClient(
-        hub->address(), [this] { turn(); }, receive_bytes);
+        session_manager->address(), [this] { turn(); }, receive_bytes);
   }
 
   // Both clients join and the run begins.
@@ -64,14 +65,14 @@ class TcpTransportTest : public ::testing::Test {
       clients.push_back(connect());
       ASSERT_EQ(clients.back().shake_hands(name), clients.size() - 1);
     }
-    ASSERT_TRUE(hub->gather(milliseconds(2000)));
+    ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
     start();
     for (FakeClient& client : clients) expect_start(client);
   }
   void start() {
     wire::Start message;
     message.set_dim(context.dim);
-    transport = std::make_unique<TcpTransport<double>>(*hub, context,
+    transport = std::make_unique<TcpTransport<double>>(*session_manager, context,
                                                        control_frame(FrameType::kStart, message), takes_sums);
   }
   static void expect_start(FakeClient& client) {
@@ -151,15 +152,16 @@ class TcpTransportTest : public ::testing::Test {
   bool takes_sums = false, lends = false;
   QuarantineLimits quarantine{.longest = {}};  // nobody is kept out
   std::uint32_t most_from_address = 0;
-  std::uint64_t staging_bytes = HubOptions().staging_bytes;
+  std::uint64_t staging_bytes = SessionManagerOptions().staging_bytes;
   std::string experiment = "experiment";
-  std::uint64_t most_for_relay_bytes = HubOptions().most_for_relay_bytes;
+  std::uint64_t most_for_relay_bytes = SessionManagerOptions().most_for_relay_bytes;
   std::vector<std::string> lines;
-  std::unique_ptr<Hub> hub;
+  std::unique_ptr<SessionManager> session_manager;
   CodecContext context;
   Vec<double> x;
   Downlink<double> down;
-  std::unique_ptr<TcpTransport<double>> transport;  // ends before the hub, and before what it sends
+  std::unique_ptr<TcpTransport<double>>
+      transport;  // ends before the session manager, and before what it sends
   std::vector<FakeClient> clients;
 };
 

@@ -122,11 +122,11 @@ TEST_F(TcpTransportTest, SaysShutdownUntilAllHaveHeardIt) {
   hears(clients[1]);
   clients[0].hang_up();  // before it could read
   const double before = transport->now();
-  hub->finish(milliseconds(50));
+  session_manager->finish(milliseconds(50));
   EXPECT_GE(transport->now() - before, 0.05);
   clients[0] = come_back("a");
   hears(clients[0]);
-  hub->finish(milliseconds(10'000));
+  session_manager->finish(milliseconds(10'000));
   EXPECT_LT(transport->now() - before, 5);
 }
 
@@ -215,7 +215,7 @@ TEST_F(TcpTransportTest, BeforeTheRunALostClientLeavesItsPlaceToAnother) {
     ASSERT_EQ(second.shake_hands("b"), 1u);
   }
   turn_for(milliseconds(50));
-  EXPECT_EQ(hub->table().joined_count(), 0u);
+  EXPECT_EQ(session_manager->table().joined_count(), 0u);
   FakeClient third = connect();
   EXPECT_EQ(third.shake_hands("c"), 0u);
 }
@@ -228,15 +228,16 @@ TEST_F(TcpTransportTest, BeforeTheRunTheNewestProcessStaysAndTheOtherIsToldToEnd
   second.send(FakeClient::hello_frame("a"));
   ASSERT_TRUE(second.read_message()) << "its Welcome";
   turn_for(milliseconds(30));
-  EXPECT_EQ(hub->table().joined_count(), 1u) << "a Hello replaces no client: it may be stale";
+  EXPECT_EQ(session_manager->table().joined_count(), 1u) << "a Hello replaces no client: it may be stale";
   second.send(FakeClient::join_frame(11));
   const auto refusal = first.read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_TRUE(refusal->fatal()) << "else both would replace each other again and again";
   EXPECT_NE(refusal->message().find("another process has connected as client 0"), std::string::npos);
   turn_for(milliseconds(30));
-  EXPECT_EQ(hub->table().joined_count(), 1u);
-  EXPECT_EQ(hub->table().info(0).sample_count, 11u) << "the newest process says what data there is";
+  EXPECT_EQ(session_manager->table().joined_count(), 1u);
+  EXPECT_EQ(session_manager->table().info(0).sample_count, 11u)
+      << "the newest process says what data there is";
 }
 
 TEST_F(TcpTransportTest, BeforeTheRunAProcessThatWaitsForAnotherTakesItsPlaceWhenThatLeaves) {
@@ -248,12 +249,12 @@ TEST_F(TcpTransportTest, BeforeTheRunAProcessThatWaitsForAnotherTakesItsPlaceWhe
   ASSERT_TRUE(second.read_message());
   first.hang_up();
   turn_for(milliseconds(30));
-  EXPECT_EQ(hub->table().joined_count(), 0u);
+  EXPECT_EQ(session_manager->table().joined_count(), 0u);
   FakeClient third = connect();
   ASSERT_EQ(third.shake_hands("b"), 1u) << "number 0 is that of the second process";
   second.send(FakeClient::join_frame(11));
-  ASSERT_TRUE(hub->gather(milliseconds(2000)));
-  EXPECT_EQ(hub->table().info(0).name, "a");
+  ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
+  EXPECT_EQ(session_manager->table().info(0).name, "a");
 }
 
 TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
@@ -261,7 +262,7 @@ TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
   FakeClient client = connect();
   ASSERT_EQ(client.shake_hands("x", 1, 2), 1u);
   try {
-    hub->gather(milliseconds(50));
+    session_manager->gather(milliseconds(50));
     FAIL() << "no error";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("only 1 of 2 clients have joined; missing: 0;"),

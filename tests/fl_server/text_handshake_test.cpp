@@ -40,10 +40,10 @@ class TextHandshake : public TcpTransportTest {
 TEST_F(TextHandshake, TheAlphabetIsKept) {
   open();
   const FakeClient a = join("a", "avx2", "abc\x80\xff"), b = join("b", "avx2", std::nullopt);
-  ASSERT_TRUE(hub->gather(milliseconds(2000)));
-  EXPECT_EQ(hub->table().info(0).alphabet, "abc\x80\xff");
-  EXPECT_EQ(hub->table().info(1).alphabet, "");
-  EXPECT_EQ(hub->table().info(0).kernels, "avx2");
+  ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
+  EXPECT_EQ(session_manager->table().info(0).alphabet, "abc\x80\xff");
+  EXPECT_EQ(session_manager->table().info(1).alphabet, "");
+  EXPECT_EQ(session_manager->table().info(0).kernels, "avx2");
 }
 
 TEST_F(TextHandshake, AnAlphabetThatDoesNotAscendIsRefused) {
@@ -55,14 +55,14 @@ TEST_F(TextHandshake, AnAlphabetThatDoesNotAscendIsRefused) {
     ASSERT_TRUE(refusal) << alphabet;
     EXPECT_NE(refusal->message().find("Join: the alphabet does not ascend"), std::string::npos)
         << refusal->message();
-    EXPECT_EQ(hub->table().joined_count(), 0u);
+    EXPECT_EQ(session_manager->table().joined_count(), 0u);
   }
 }
 
 TEST_F(TextHandshake, AClientThatComesBackWithOtherLettersIsRefused) {
   open();
   FakeClient a = join("a", "avx2", "abc"), b = join("b", "avx2", "abc");
-  ASSERT_TRUE(hub->gather(milliseconds(2000)));
+  ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
   start();
   FakeClient again = join("a", "avx2", "abcd");
   const auto refusal = again.read_refusal();
@@ -86,7 +86,7 @@ TEST_F(TextHandshake, EqualKernelsAndClientsThatDoNotSayAreNoWarning) {
     lines.clear();
     open();
     const FakeClient a = join("a", "avx2", "abc"), b = join("b", second, "abc");
-    ASSERT_TRUE(hub->gather(milliseconds(2000)));
+    ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
     EXPECT_EQ(warnings(), 0u);
   }
 }

@@ -9,7 +9,7 @@
 #include "base/crc32c.h"
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
@@ -130,16 +130,17 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
   }
   Stranger stranger(time, random, weather, by_relay ? site : harbour, script);
   try {
-    HubOptions options;
+    SessionManagerOptions options;
     options.clients = kHonest;
     options.experiment = pack_experiment(loaded.experiment);
     options.table = ClientTable(kHonest);
     options.most_for_relay_bytes = 1 << 20;
-    Hub hub(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+    SessionManager session_manager(options,
+                                   std::make_unique<SimulatedSockets>(time, random, weather, harbour));
     if (early) stranger.begin();
-    hub.gather(std::chrono::minutes(5));
-    const RunPlan plan = plan_of_joins(loaded, hub.table());
-    const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), hub.table()};
+    session_manager.gather(std::chrono::minutes(5));
+    const RunPlan plan = plan_of_joins(loaded, session_manager.table());
+    const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
     const auto run_context = make_run_context<double>(plan, Role::kServer);
     const auto half = make_server<double>(run_context);
     RunProgress progress;
@@ -148,7 +149,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, progress,
                            save_about(about), SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
     store.begin();
-    TcpTransport<double> transport(hub, codec_context(*run_context, {}), about.start,
+    TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), about.start,
                                    takes_sums(*run_context));
     if (!early) stranger.begin();
     RoundLimits limits;
@@ -165,7 +166,8 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     const Outcome outcome =
         run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
-    if (!hub.finish(std::chrono::seconds(20))) served.why_not = "not all clients heard the shutdown";
+    if (!session_manager.finish(std::chrono::seconds(20)))
+      served.why_not = "not all clients heard the shutdown";
   } catch (const std::logic_error&) {
     throw;
   } catch (const std::runtime_error& error) {

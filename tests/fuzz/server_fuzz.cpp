@@ -109,20 +109,20 @@ bool run_login(Input input) {
   Random random(1, "login");
   const StreamWeather weather{.delay_seconds = 0.001};
   Harbour harbour;
-  HubOptions options;
+  SessionManagerOptions options;
   options.clients = 1;
   options.table = ClientTable(1);
   options.experiment = "experiment";
   options.gate = &gate;
   Stranger stranger(time, random, weather, harbour, input);
-  Hub hub(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+  SessionManager session_manager(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
   stranger.begin();
   try {
-    hub.gather(std::chrono::seconds(90));
+    session_manager.gather(std::chrono::seconds(90));
     check(false, "nobody was let in");
   } catch (const std::runtime_error&) {  // not all have joined
   }
-  check(hub.table().joined_count() == 0, "somebody was let in");
+  check(session_manager.table().joined_count() == 0, "somebody was let in");
   return gate.asked > 0;
 }
 std::vector<Bytes> login_seeds() {

@@ -1,5 +1,6 @@
-// A whole federation on simulated streams, disks and a clock: the real hub, sessions, connections, loop,
-// journal, relay and clients, in which connections break, fall silent and stall, and processes die anywhere.
+// A whole federation on simulated streams, disks and a clock: the real session manager, sessions,
+// connections, loop, journal, relay and clients, in which connections break, fall silent and stall, and
+// processes die anywhere.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/hub.h"
+#include "fl_server/hub/session_manager.h"
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
@@ -177,7 +178,7 @@ class SimulatedSession {
   }
 
   void serve(bool resumed, Journal& journal, std::unique_ptr<SimulatedSockets> sockets) {
-    HubOptions options;
+    SessionManagerOptions options;
     options.clients = kClients;
     options.experiment = pack_experiment(loaded_.experiment);
     options.table = resumed ? about_.table : ClientTable(kClients);
@@ -186,17 +187,18 @@ class SimulatedSession {
     };
     options.staging_bytes = setting_.staging_bytes;
     if (setting_.secure != nullptr) options.gate = &setting_.secure->gate();
-    Hub hub(options, secured(std::move(sockets)));
+    SessionManager session_manager(options, secured(std::move(sockets)));
     try {
       if (!resumed) {
-        hub.gather(std::chrono::hours(10));
-        plan_ = plan_of_joins(loaded_, hub.table());
-        about_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)), hub.table()};
+        session_manager.gather(std::chrono::hours(10));
+        plan_ = plan_of_joins(loaded_, session_manager.table());
+        about_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)),
+                  session_manager.table()};
         make(journal);
       }
       if (stage_ == RunStage::kRounds) durable_->begin();
-      rounds(hub, options.log);
-      all_heard_ = hub.finish(std::chrono::seconds(20));
+      rounds(session_manager, options.log);
+      all_heard_ = session_manager.finish(std::chrono::seconds(20));
       if (all_heard_) durable_->end(RunStage::kOver, Outcome::kFinished);
     } catch (const SimulatedCrash&) {
       harbour_.machine_died = setting_.durability == Durability::kPower;
@@ -204,8 +206,8 @@ class SimulatedSession {
     }
   }
 
-  void rounds(Hub& hub, const std::function<void(const std::string&)>& log) {
-    TcpTransport<double> transport(hub, codec_context(*run_context_, {}), about_.start,
+  void rounds(SessionManager& session_manager, const std::function<void(const std::string&)>& log) {
+    TcpTransport<double> transport(session_manager, codec_context(*run_context_, {}), about_.start,
                                    takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = kRounds;

@@ -1,7 +1,7 @@
-// Deterministic simulation of whole federations: the real hub, sessions, connections, round loop, journal and
-// clients on simulated streams, disks and a clock. Connections break after any byte, fall silent, stall;
-// clients and servers die anywhere. After every committed round the state is that of a quiet run, bit by bit,
-// or up to rounding where a relay adds up replies.
+// Deterministic simulation of whole federations: the real session manager, sessions, connections, round loop,
+// journal and clients on simulated streams, disks and a clock. Connections break after any byte, fall silent,
+// stall; clients and servers die anywhere. After every committed round the state is that of a quiet run, bit
+// by bit, or up to rounding where a relay adds up replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
 #include "tests/simulated/simulated_session.h"

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "fl_server/hub/trunk.h"
+#include "fl_server/hub/multiplexer.h"
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {
 
-class TrunkTest : public TcpTransportTest {
+class MultiplexerTest : public TcpTransportTest {
  protected:
   // A relay that has joined.
   FakeClient join(int receive_bytes = 0) {
@@ -31,7 +31,7 @@ class TrunkTest : public TcpTransportTest {
       EXPECT_EQ(welcome ? welcome->prefix.channel : 0, channel);
       relay.send(on_channel(FakeClient::join_frame(), channel));
     }
-    EXPECT_TRUE(hub->gather(milliseconds(2000)));
+    EXPECT_TRUE(session_manager->gather(milliseconds(2000)));
     start();
     for (const FrameType type : {FrameType::kRelay, FrameType::kStart, FrameType::kStart}) {
       const auto frame = relay.read_message();

@@ -1,9 +1,9 @@
-// Whom a hub keeps out, and how many it lets in from one place.
+// Whom a session manager keeps out, and how many it lets in from one place.
 #include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "fl_server/hub/hub_impl.h"
+#include "fl_server/hub/session_manager_impl.h"
 
 namespace gradwire {
 namespace {
@@ -42,21 +42,21 @@ QuarantineLimits limits_of_origins(QuarantineLimits limits) {
 // Who is to blame for what a session does. A proven name is nobody else's. A name that is only claimed is
 // blamed together with the address, so that nobody can lock out another one who has it; a peer that has said
 // no name is its address.
-std::string Hub::Impl::culprit(const Session& session, const std::string& claims) const {
+std::string SessionManager::Impl::culprit(const Session& session, const std::string& claims) const {
   if (!session.proven_name().empty()) return "'" + session.proven_name() + "'";
   const std::string& peer = (session.relay() != nullptr ? *session.relay() : session).link().peer();
   return claims.empty() ? origin_of(peer) : "'" + claims + "' at " + origin_of(peer);
 }
 
-bool Hub::Impl::is_home(const std::string& origin) const { return clients_from.contains(origin); }
+bool SessionManager::Impl::is_home(const std::string& origin) const { return clients_from.contains(origin); }
 
-void Hub::Impl::move_home(ClientId client, const std::string& origin) {
+void SessionManager::Impl::move_home(ClientId client, const std::string& origin) {
   const auto left = clients_from.find(std::exchange(homes[client], origin));
   if (left != clients_from.end() && --left->second == 0) clients_from.erase(left);
   ++clients_from[origin];
 }
 
-std::uint32_t Hub::Impl::on_offence(const Session& session) {
+std::uint32_t SessionManager::Impl::on_offence(const Session& session) {
   if (ended || (events == nullptr && !start.empty())) return 0;  // what is sent now is sent in vain
   const std::string claims = session.client() ? table.info(*session.client()).name : std::string();
   const std::string who = culprit(session, claims);
@@ -71,11 +71,11 @@ std::uint32_t Hub::Impl::on_offence(const Session& session) {
   return milliseconds_of(out);
 }
 
-std::uint32_t Hub::Impl::kept_out(const Session& session, const std::string& name) const {
+std::uint32_t SessionManager::Impl::kept_out(const Session& session, const std::string& name) const {
   return name.empty() ? 0 : milliseconds_of(quarantine.left(culprit(session, name), now()));
 }
 
-bool Hub::Impl::wants(const std::string& peer) {
+bool SessionManager::Impl::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
   if (handshakes.take(origin, is_home(origin), now())) return true;
   tally().end(Ending::kFromOneOrigin);
@@ -84,7 +84,7 @@ bool Hub::Impl::wants(const std::string& peer) {
   return false;
 }
 
-void Hub::Impl::let_in(Session& session) {
+void SessionManager::Impl::let_in(Session& session) {
   const std::string origin = origin_of(session.link().peer());
   const auto left = quarantined_origins.left(origin, now());
   if (left > SteadyTime::duration::zero() && !is_home(origin))

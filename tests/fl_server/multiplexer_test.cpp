@@ -1,12 +1,12 @@
 // Clients of a relay as the server sees them, with a relay written by hand.
 #include <gtest/gtest.h>
 
-#include "tests/fl_server/trunk_fixture.h"
+#include "tests/fl_server/multiplexer_fixture.h"
 
 namespace gradwire {
 namespace {
 
-TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
+TEST_F(MultiplexerTest, CarriesABodyOnceForAllClientsOfTheSite) {
   open();
   FakeClient relay = begin_behind_relay();
   for (const std::uint64_t request_id : {1, 2}) {
@@ -27,7 +27,7 @@ TEST_F(TrunkTest, CarriesABodyOnceForAllClientsOfTheSite) {
   for (int k = 0; k < 2; ++k) EXPECT_EQ(next().kind, Kind::kReply);
 }
 
-TEST_F(TrunkTest, AClientThatMisbehavesIsRefusedAndItsNeighbourServed) {
+TEST_F(MultiplexerTest, AClientThatMisbehavesIsRefusedAndItsNeighbourServed) {
   open();
   FakeClient relay = begin_behind_relay();
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(1));
@@ -44,7 +44,7 @@ TEST_F(TrunkTest, AClientThatMisbehavesIsRefusedAndItsNeighbourServed) {
   EXPECT_EQ(event.up.client, 1u);
 }
 
-TEST_F(TrunkTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnotherWay) {
+TEST_F(MultiplexerTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnotherWay) {
   open();
   FakeClient relay = begin_behind_relay();
   relay.hang_up();
@@ -58,7 +58,7 @@ TEST_F(TrunkTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnotherWay)
   EXPECT_EQ(next().kind, Kind::kJoined);
 }
 
-TEST_F(TrunkTest, RelaysThatBringTheSameHelloConnectAgain) {
+TEST_F(MultiplexerTest, RelaysThatBringTheSameHelloConnectAgain) {
   open();
   FakeClient relay = join(), copy = join();
   wire::Hello hello;
@@ -84,7 +84,7 @@ TEST_F(TrunkTest, RelaysThatBringTheSameHelloConnectAgain) {
   EXPECT_EQ(welcome->prefix.type, FrameType::kWelcome);
 }
 
-TEST_F(TrunkTest, MessagesOfUnknownChannelsAreDropped) {
+TEST_F(MultiplexerTest, MessagesOfUnknownChannelsAreDropped) {
   open();
   FakeClient relay = begin_behind_relay();
   relay.send(on_channel(reply(0, 1, 3), 9));
@@ -95,7 +95,7 @@ TEST_F(TrunkTest, MessagesOfUnknownChannelsAreDropped) {
   EXPECT_EQ(round->prefix.type, FrameType::kRound);
 }
 
-TEST_F(TrunkTest, AClientCannotSpeakOfChannelsOrBecomeARelay) {
+TEST_F(MultiplexerTest, AClientCannotSpeakOfChannelsOrBecomeARelay) {
   open();
   FakeClient client = connect();
   client.send(on_channel(FakeClient::hello_frame("a"), 3));
@@ -112,7 +112,7 @@ TEST_F(TrunkTest, AClientCannotSpeakOfChannelsOrBecomeARelay) {
   EXPECT_EQ(refusal->prefix.channel, 1u);
 }
 
-TEST_F(TrunkTest, ARelayOfAnotherVersionIsRefusedForGood) {
+TEST_F(MultiplexerTest, ARelayOfAnotherVersionIsRefusedForGood) {
   open();
   FakeClient relay = connect();
   wire::Relay hello;

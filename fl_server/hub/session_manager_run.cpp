@@ -1,9 +1,9 @@
-// What the server does with a hub: the start, the rounds, the shutdown.
+// What the server does with a session manager: the start, the rounds, the shutdown.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "fl_server/hub/hub_impl.h"
+#include "fl_server/hub/session_manager_impl.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -21,15 +21,15 @@ SteadyTime after(SteadyTime now, std::chrono::milliseconds wait) {
 
 }  // namespace
 
-Hub::Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets)
+SessionManager::SessionManager(SessionManagerOptions options, std::unique_ptr<SocketLayer> sockets)
     : impl_(std::make_unique<Impl>(std::move(options), std::move(sockets))) {}
-Hub::~Hub() = default;
-std::string Hub::address() const { return impl_->sockets->address(); }
-SteadyTime Hub::now() const { return impl_->now(); }
-const ClientTable& Hub::table() const { return impl_->table; }
-bool Hub::stopped() const { return impl_->stopped; }
+SessionManager::~SessionManager() = default;
+std::string SessionManager::address() const { return impl_->sockets->address(); }
+SteadyTime SessionManager::now() const { return impl_->now(); }
+const ClientTable& SessionManager::table() const { return impl_->table; }
+bool SessionManager::stopped() const { return impl_->stopped; }
 
-bool Hub::gather(std::chrono::milliseconds deadline) {
+bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
@@ -48,7 +48,8 @@ bool Hub::gather(std::chrono::milliseconds deadline) {
                            "; start them, or give more time with --join-deadline-ms");
 }
 
-void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums) {
+void SessionManager::begin(std::string start, std::uint64_t max_payload, SessionEvents& events,
+                           bool takes_sums) {
   Impl& m = *impl_;
   m.takes_sums = takes_sums;
   m.start = std::move(start);
@@ -61,27 +62,27 @@ void Hub::begin(std::string start, std::uint64_t max_payload, HubEvents& events,
       session->begin(m.start, max_payload);
 }
 
-void Hub::end() {
+void SessionManager::end() {
   impl_->events = nullptr;
   for (const auto& [id, session] : impl_->sessions) session->link().skip_payload();
 }
 
-void Hub::send(ClientId client, Outgoing message) {
+void SessionManager::send(ClientId client, Outgoing message) {
   if (message.last) impl_->pending_shutdowns[client] = message;
   Session* session = impl_->live[client];
   if (session == nullptr || session->state() != Session::State::kRounds) return;
   session->link().send(std::move(message));
 }
 
-bool Hub::lends() const { return impl_->sockets->lends(); }
+bool SessionManager::lends() const { return impl_->sockets->lends(); }
 
-bool Hub::remembers_bodies(ClientId client) const {
+bool SessionManager::remembers_bodies(ClientId client) const {
   const Session* session = impl_->live[client];
   return session != nullptr && session->relay() != nullptr;
 }
 
 // Clients that come back are asked one by one: this must not look at all of their sessions each time.
-void Hub::tell_asked(std::uint64_t request_id) {
+void SessionManager::tell_asked(std::uint64_t request_id) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_asked(request_id);
@@ -90,28 +91,28 @@ void Hub::tell_asked(std::uint64_t request_id) {
   for (const std::uint64_t relay : impl_->adding) impl_->sessions.at(relay)->link().send(asked);
 }
 
-void Hub::send_soon(ClientId client, const std::string& control_frame) {
+void SessionManager::send_soon(ClientId client, const std::string& control_frame) {
   Session* session = impl_->live[client];
   if (session != nullptr) session->link().send_soon(control_frame);
 }
 
-void Hub::note_offence(ClientId client) {
+void SessionManager::note_offence(ClientId client) {
   Session* session = impl_->live[client];
   if (session == nullptr || !session->link().open()) return;
   if (const std::uint32_t out_ms = impl_->on_offence(*session); out_ms > 0)
     session->link().refuse("it misbehaved again and again", false, out_ms);
 }
 
-void Hub::wait(SteadyTime deadline, const std::function<bool()>& done) {
+void SessionManager::wait(SteadyTime deadline, const std::function<bool()>& done) {
   impl_->sockets->wait(deadline, done);
 }
 
-void Hub::own_pending() {
+void SessionManager::own_pending() {
   if (impl_->counts.borrowing == 0) return;
   for (const auto& [id, session] : impl_->sessions) session->link().own_sections();
 }
 
-bool Hub::finish(std::chrono::milliseconds deadline) {
+bool SessionManager::finish(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
@@ -137,7 +138,7 @@ bool Hub::finish(std::chrono::milliseconds deadline) {
   return heard();
 }
 
-void Hub::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
+void SessionManager::abandon(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;

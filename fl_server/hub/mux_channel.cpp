@@ -1,4 +1,4 @@
-#include "fl_server/hub/channel_link.h"
+#include "fl_server/hub/mux_channel.h"
 
 #include <utility>
 
@@ -11,15 +11,15 @@ constexpr std::uint64_t kMostBytesBeforeResync = 32 << 20;  // that wait for the
 
 }  // namespace
 
-ChannelLink::ChannelLink(SocketLayer& sockets, Connection& trunk, std::uint32_t channel,
-                         FrameHandler& handler)
+MuxChannel::MuxChannel(SocketLayer& sockets, Connection& multiplexer, std::uint32_t channel,
+                       FrameHandler& handler)
     : sockets_(sockets),
-      trunk_(&trunk),
+      multiplexer_(&multiplexer),
       channel_(channel),
       handler_(handler),
-      peer_("relay " + trunk.peer() + " channel " + std::to_string(channel)) {}
+      peer_("relay " + multiplexer.peer() + " channel " + std::to_string(channel)) {}
 
-void ChannelLink::detach(const std::string& why) {
+void MuxChannel::detach(const std::string& why) {
   if (!std::exchange(open_, false)) return;
   sockets_.post([this, why] {
     handler_.on_closed(why);
@@ -27,34 +27,34 @@ void ChannelLink::detach(const std::string& why) {
   });
 }
 
-void ChannelLink::trunk_lost(const std::string& why) {
+void MuxChannel::multiplexer_lost(const std::string& why) {
   received_ = payload_received();
-  trunk_ = nullptr;
+  multiplexer_ = nullptr;
   detach(why);
 }
 
-void ChannelLink::send(Outgoing message) {
+void MuxChannel::send(Outgoing message) {
   if (!open_ || ending_) return;
   // Discarded: the server asks the client again, and then there may be room.
-  if (!message.sections.empty() && trunk_->bytes_waiting() > kMostBytesBeforeResync) return;
+  if (!message.sections.empty() && multiplexer_->bytes_waiting() > kMostBytesBeforeResync) return;
   ending_ = std::exchange(message.last, false);
   const std::string soon = std::exchange(soon_, {});
   message.head = on_channel(soon + message.head, channel_);
   if (!message.short_head.empty()) message.short_head = on_channel(soon + message.short_head, channel_);
   message.channel = channel_;
-  trunk_->send(std::move(message));
+  multiplexer_->send(std::move(message));
 }
 
-std::uint64_t ChannelLink::payload_received() const {
-  if (trunk_ == nullptr) return received_;
-  return arriving_ ? trunk_->payload_received() : 0;
+std::uint64_t MuxChannel::payload_received() const {
+  if (multiplexer_ == nullptr) return received_;
+  return arriving_ ? multiplexer_->payload_received() : 0;
 }
 
-void ChannelLink::skip_payload() {
-  if (trunk_ != nullptr && arriving_) trunk_->skip_payload();
+void MuxChannel::skip_payload() {
+  if (multiplexer_ != nullptr && arriving_) multiplexer_->skip_payload();
 }
 
-void ChannelLink::refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
+void MuxChannel::refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   if (!open_) return;
   skip_payload();
   const bool was_ending = std::exchange(ending_, false);
@@ -63,8 +63,8 @@ void ChannelLink::refuse(const std::string& message, bool fatal, std::uint32_t r
   detach(message);
 }
 
-void ChannelLink::check_time(SteadyTime) {
-  if (open_ && !soon_.empty() && !trunk_->writing()) send(Outgoing::control(std::exchange(soon_, {})));
+void MuxChannel::check_time(SteadyTime) {
+  if (open_ && !soon_.empty() && !multiplexer_->writing()) send(Outgoing::control(std::exchange(soon_, {})));
 }
 
 }  // namespace gradwire

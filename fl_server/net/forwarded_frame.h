@@ -14,7 +14,7 @@
 namespace gradwire {
 
 // A frame that arrives, kept whole to be passed on.
-struct Parcel {
+struct ForwardedFrame {
   Prefix prefix;
   std::string header;
   std::shared_ptr<std::byte[]> payload;  // prefix.payload_len bytes

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fl_server/hub/hub_impl.h"
+#include "fl_server/hub/session_manager_impl.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -15,7 +15,7 @@ constexpr std::size_t kNamedMissing = 10;
 
 }  // namespace
 
-Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
+SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
       counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .staging = {}},
@@ -33,20 +33,20 @@ Hub::Impl::Impl(HubOptions o, std::unique_ptr<SocketLayer> n)
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 
-Hub::Impl::~Impl() {
+SessionManager::Impl::~Impl() {
   for (const auto gauge : {&Tally::open, &Tally::connected, &Tally::bytes_to_write, &Tally::bytes_staged})
     (tally().*gauge).set(0);
 }
 
 // ---- sockets and time ----
 
-std::size_t Hub::Impl::most_sockets() const {
+std::size_t SessionManager::Impl::most_sockets() const {
   return std::min<std::size_t>(2 * std::size_t{options.clients} + kExtraSockets, sockets->most_sockets());
 }
 
 // A peer that has not said who it is makes room for the next one: a client says who it is before a crowd of
 // strangers can push it out.
-void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
+void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   if (counts.open >= most_sockets()) {
     if (newcomers.empty()) return;
     send_newcomer_away();
@@ -60,7 +60,7 @@ void Hub::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   let_in(session);
 }
 
-void Hub::Impl::send_newcomer_away() {
+void SessionManager::Impl::send_newcomer_away() {
   const std::uint64_t id = newcomers.first_to_go();
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        newcomers.crowded_origin() + ": the oldest of them makes room"));
@@ -69,12 +69,12 @@ void Hub::Impl::send_newcomer_away() {
   sessions.at(id)->link().close("");
 }
 
-Session& Hub::Impl::add_session() {
+Session& SessionManager::Impl::add_session() {
   const std::uint64_t id = ++sessions_so_far;
   return *(sessions[id] = std::make_unique<Session>(id, *sockets, options.times, *this));
 }
 
-Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t channel) {
+Channel SessionManager::Impl::on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) {
   Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
   const bool is_too_fast = !opening.permitted.take(now());
   if (is_too_fast && !opening.refused.take(now())) {
@@ -84,15 +84,16 @@ Channel Hub::Impl::on_channel(Session& relay, Connection& trunk, std::uint32_t c
   }
   if (is_too_fast || sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
     const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
-    if (!trunk.writing()) trunk.send(Outgoing::control(gradwire::on_channel(full, channel)));
+    if (!multiplexer.writing()) multiplexer.send(Outgoing::control(gradwire::on_channel(full, channel)));
     return {};
   }
   Session& session = add_session();
-  ChannelLink& link = session.speak(std::make_unique<ChannelLink>(*sockets, trunk, channel, session), relay);
+  MuxChannel& link =
+      session.speak(std::make_unique<MuxChannel>(*sockets, multiplexer, channel, session), relay);
   return {&session, &link};
 }
 
-std::string Hub::Impl::relay_welcome(const Session& relay) {
+std::string SessionManager::Impl::relay_welcome(const Session& relay) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
@@ -103,12 +104,12 @@ std::string Hub::Impl::relay_welcome(const Session& relay) {
 }
 
 // What each of its clients is told at the start, and the largest message twice.
-std::uint64_t Hub::Impl::most_for_relay() const {
+std::uint64_t SessionManager::Impl::most_for_relay() const {
   return options.most_for_relay_bytes + 2 * longest_payload +
          options.clients * (options.experiment.size() + start.size());
 }
 
-void Hub::Impl::on_turned_away() {
+void SessionManager::Impl::on_turned_away() {
   tally().end(Ending::kTurnedAway);
   if (!newcomers.empty()) send_newcomer_away();
   if (!std::exchange(said_short, true))
@@ -117,7 +118,7 @@ void Hub::Impl::on_turned_away() {
                          "(LimitNOFILE of a unit)"));
 }
 
-void Hub::Impl::on_tick() {
+void SessionManager::Impl::on_tick() {
   const SteadyTime time = now();
   std::uint64_t waiting = 0;
   for (const auto& [id, session] : sessions) {
@@ -128,7 +129,7 @@ void Hub::Impl::on_tick() {
   tally().bytes_to_write.set(waiting);
 }
 
-void Hub::Impl::on_stop() {
+void SessionManager::Impl::on_stop() {
   stopped = true;
   log("stopping: the round is finished first");
   if (events != nullptr) events->on_stop();
@@ -138,20 +139,20 @@ void Hub::Impl::on_stop() {
 
 // True: the process of this session already has a newer connection, which is the good one. This session's
 // network was slow, or somebody on the way has sent its bytes twice.
-bool Hub::Impl::is_late(const Session& session, const Session* other) const {
+bool SessionManager::Impl::is_late(const Session& session, const Session* other) const {
   return other != nullptr && other != &session && other->same_process(session) &&
          other->ordinal() >= session.ordinal();
 }
 
 // Returns whether two relays send the same Hello of a client. Then one connection is a copy of the other.
-bool Hub::Impl::is_copy(const Session& session, const Session* other) const {
+bool SessionManager::Impl::is_copy(const Session& session, const Session* other) const {
   return other != nullptr && other->same_process(session) && other->ordinal() == session.ordinal() &&
          other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();
 }
 
 // A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
 // of another process: else two processes would replace each other again and again.
-void Hub::Impl::replace(ClientId client, Session& session) {
+void SessionManager::Impl::replace(ClientId client, Session& session) {
   Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
   set_connected(client, false);
@@ -162,16 +163,16 @@ void Hub::Impl::replace(ClientId client, Session& session) {
 }
 
 // A client is connected from its Join on.
-void Hub::Impl::set_connected(ClientId client, bool is) {
+void SessionManager::Impl::set_connected(ClientId client, bool is) {
   const bool was = connected[client];
   connected[client] = is;
   connected_count += static_cast<std::uint64_t>(is) - static_cast<std::uint64_t>(was);
   tally().connected.set(connected_count);
 }
 
-Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
-                                     std::optional<std::uint32_t> part_index,
-                                     std::optional<std::uint32_t> part_count) {
+Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& who,
+                                                std::optional<std::uint32_t> part_index,
+                                                std::optional<std::uint32_t> part_count) {
   // A name that was proven, and that may still come, is the only one that speaks for its number.
   const auto keeps = [this](const std::string& name) {
     return options.gate != nullptr && options.gate->still_admits(name);
@@ -201,7 +202,7 @@ Result<ClientId> Hub::Impl::on_hello(Session& session, const std::string& who,
   return client;
 }
 
-std::string Hub::Impl::welcome(ClientId client, bool pieces) {
+std::string SessionManager::Impl::welcome(ClientId client, bool pieces) {
   wire::Welcome message;
   message.set_client(client);
   message.set_experiment(options.experiment);
@@ -211,7 +212,7 @@ std::string Hub::Impl::welcome(ClientId client, bool pieces) {
   return control_frame(FrameType::kWelcome, message);
 }
 
-Status Hub::Impl::on_join(Session& session, ClientInfo info) {
+Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   const ClientId client = *session.client();
   if (options.asks_constants && !info.smoothness)
     return Error{"the run needs L_i and mu_i of every client, and " + name(client) +
@@ -243,7 +244,7 @@ Status Hub::Impl::on_join(Session& session, ClientInfo info) {
 }
 
 // Compares with the first other client; clients that do not name their kernels are not compared.
-void Hub::Impl::compare_kernels(ClientId client) const {
+void SessionManager::Impl::compare_kernels(ClientId client) const {
   const std::string& own = table.info(client).kernels;
   if (own.empty()) return;
   for (ClientId other = 0; other < table.size(); ++other) {
@@ -258,7 +259,7 @@ void Hub::Impl::compare_kernels(ClientId client) const {
   }
 }
 
-std::string Hub::Impl::missing() const {
+std::string SessionManager::Impl::missing() const {
   std::string text;
   std::size_t count = 0;
   for (ClientId client = 0; client < table.size(); ++client) {
@@ -268,7 +269,7 @@ std::string Hub::Impl::missing() const {
   return count > kNamedMissing ? text + " and " + std::to_string(count - kNamedMissing) + " more" : text;
 }
 
-void Hub::Impl::on_shut(Session& session) {
+void SessionManager::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
   newcomers.remove(session.id());
   if (!session.is_channel()) open_from.remove(origin_of(session.link().peer()));
@@ -280,35 +281,33 @@ void Hub::Impl::on_shut(Session& session) {
 
 // ---- the rounds ----
 
-Result<std::span<const std::span<std::byte>>> Hub::Impl::on_reply_header(Session& session,
-                                                                         const Prefix& prefix,
-                                                                         std::span<const std::byte> header) {
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_reply_header(
+    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
   if (events == nullptr) return Error{"the run is over"};
   auto places = events->on_reply_header(*session.client(), prefix, header);
   if (!places) tally().reject(Rejection::kMalformed);
   return places;
 }
 
-Status Hub::Impl::on_reply(Session& session, std::uint64_t bytes) {
+Status SessionManager::Impl::on_reply(Session& session, std::uint64_t bytes) {
   if (events == nullptr) return Error{"the run is over"};
   Status status = events->on_reply(*session.client(), bytes);
   if (!status) tally().reject(Rejection::kMalformed);
   return status;
 }
 
-Result<std::span<const std::span<std::byte>>> Hub::Impl::on_chunk_header(Session& session,
-                                                                         const Prefix& prefix,
-                                                                         std::span<const std::byte> header) {
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_chunk_header(
+    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
   if (events == nullptr) return Error{"the run is over"};
   return events->on_chunk_header(*session.client(), prefix, header);
 }
 
-Status Hub::Impl::on_chunk(Session& session) {
+Status SessionManager::Impl::on_chunk(Session& session) {
   return events != nullptr ? events->on_chunk(*session.client()) : Status(Error{"the run is over"});
 }
 
-Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& relay, const Prefix& prefix,
-                                                                       std::span<const std::byte> header) {
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_sum_header(
+    Session& relay, const Prefix& prefix, std::span<const std::byte> header) {
   if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
   return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
     const Session* session = live[client];
@@ -316,15 +315,15 @@ Result<std::span<const std::span<std::byte>>> Hub::Impl::on_sum_header(Session& 
   });
 }
 
-Status Hub::Impl::on_sum(Session& relay, std::uint64_t bytes) {
+Status SessionManager::Impl::on_sum(Session& relay, std::uint64_t bytes) {
   return events != nullptr ? events->on_sum(relay.id(), bytes) : Status(Unit{});
 }
 
-void Hub::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
+void SessionManager::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
   if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
 }
 
-void Hub::Impl::on_closed(Session& session, const std::string& why) {
+void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
   const bool speaks = client && live[*client] == &session;
   if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());

@@ -1,9 +1,9 @@
-#include "fl_server/hub/trunk.h"
+#include "fl_server/hub/multiplexer.h"
 
 namespace gradwire {
 
-std::span<const std::span<std::byte>> Trunk::on_header(const Prefix& prefix,
-                                                       std::span<const std::byte> header) {
+std::span<const std::span<std::byte>> Multiplexer::on_header(const Prefix& prefix,
+                                                             std::span<const std::byte> header) {
   if (arriving_.link != nullptr) arriving_.link->set_arriving(false);
   arriving_ = {};
   auto found = channels_.find(prefix.channel);
@@ -26,7 +26,7 @@ std::span<const std::span<std::byte>> Trunk::on_header(const Prefix& prefix,
   return *targets;
 }
 
-void Trunk::on_frame() {
+void Multiplexer::on_frame() {
   if (arriving_.link == nullptr) return;
   const Channel channel = std::exchange(arriving_, {});
   channel.link->set_arriving(false);
@@ -35,15 +35,15 @@ void Trunk::on_frame() {
     channel.link->refuse(status.error().message, false, channel.handler->on_misbehaviour());
 }
 
-void Trunk::forget(std::uint32_t channel) {
+void Multiplexer::forget(std::uint32_t channel) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   if (arriving_.link == found->second.link) arriving_ = {};
   channels_.erase(found);
 }
 
-void Trunk::lost(const std::string& why) {
-  for (const auto& [number, channel] : channels_) channel.link->trunk_lost(why);
+void Multiplexer::lost(const std::string& why) {
+  for (const auto& [number, channel] : channels_) channel.link->multiplexer_lost(why);
   channels_.clear();
   arriving_ = {};
 }

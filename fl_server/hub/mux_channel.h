@@ -8,46 +8,47 @@
 
 namespace gradwire {
 
-class ChannelLink final : public FrameLink {
+class MuxChannel final : public FrameLink {
  public:
-  // The sockets and the handler must outlive the link; the trunk must live until trunk_lost().
-  ChannelLink(SocketLayer& sockets, Connection& trunk, std::uint32_t channel, FrameHandler& handler);
+  // The sockets and the handler must outlive the link; the multiplexer must live until multiplexer_lost().
+  MuxChannel(SocketLayer& sockets, Connection& multiplexer, std::uint32_t channel, FrameHandler& handler);
 
   std::uint32_t channel() const { return channel_; }
   // The relay's connection is lost.
-  void trunk_lost(const std::string& why);
-  bool is_lost() const { return trunk_ == nullptr; }
-  // Whether the frame that arrives on the trunk is for this channel.
+  void multiplexer_lost(const std::string& why);
+  bool is_lost() const { return multiplexer_ == nullptr; }
+  // Whether the frame that arrives on the multiplexer is for this channel.
   void set_arriving(bool arriving) { arriving_ = arriving; }
 
   void start() override {}
   const std::string& peer() const override { return peer_; }
   bool open() const override { return open_; }
-  void set_max_payload(std::uint64_t) override {}  // the trunk has the limit
+  void set_max_payload(std::uint64_t) override {}  // the multiplexer has the limit
   void send(Outgoing message) override;
   void send_soon(const std::string& frame) override {
     if (soon_.size() < kMostSoon) soon_ += frame;
   }
-  void own_sections() override {}  // the trunk has the queue
+  void own_sections() override {}  // the multiplexer has the queue
   bool ending() const override { return ending_; }
   std::uint64_t payload_received() const override;
   void skip_payload() override;
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
   void close(const std::string& why) override { refuse(why, false, 0); }
-  void expect_heartbeats() override {}  // the trunk's show that the relay lives, and the relay tells who left
+  void expect_heartbeats() override {
+  }  // the multiplexer's show that the relay lives, and the relay tells who left
   void check_time(SteadyTime now) override;
 
  private:
   void detach(const std::string& why);
 
   SocketLayer& sockets_;
-  Connection* trunk_;  // null: lost
+  Connection* multiplexer_;  // null: lost
   const std::uint32_t channel_;
   FrameHandler& handler_;
   const std::string peer_;
   std::string soon_;
   bool open_ = true, ending_ = false, arriving_ = false;
-  std::uint64_t received_ = 0;  // of a payload, at the time when the trunk was lost
+  std::uint64_t received_ = 0;  // of a payload, at the time when the multiplexer was lost
 };
 
 }  // namespace gradwire

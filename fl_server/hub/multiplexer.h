@@ -5,23 +5,24 @@
 #include <map>
 #include <string>
 
-#include "fl_server/hub/channel_link.h"
+#include "fl_server/hub/mux_channel.h"
 
 namespace gradwire {
 
-// A session and its link, as the trunk knows them.
+// A session and its link, as the multiplexer knows them.
 struct Channel {
   FrameHandler* handler = nullptr;
-  ChannelLink* link = nullptr;  // null: there is no such channel
+  MuxChannel* link = nullptr;  // null: there is no such channel
 };
 
-class Trunk {
+class Multiplexer {
  public:
   // A new client of the relay; a channel without a link when there are too many.
   using Opener = std::function<Channel(std::uint32_t channel)>;
-  explicit Trunk(Opener opener) : opener_(std::move(opener)) {}
+  explicit Multiplexer(Opener opener) : opener_(std::move(opener)) {}
 
-  // As FrameHandler's, for frames of channels. An error refuses only the channel, and the trunk goes on.
+  // As FrameHandler's, for frames of channels. An error refuses only the channel, and the multiplexer goes
+  // on.
   std::span<const std::span<std::byte>> on_header(const Prefix& prefix, std::span<const std::byte> header);
   void on_frame();
   // The channel's session ends.

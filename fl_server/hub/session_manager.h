@@ -19,24 +19,24 @@
 namespace gradwire {
 
 // Is told who joins and leaves, for a record beside the run; from inside wait() and gather().
-class HubWatcher {
+class SessionObserver {
  public:
-  virtual ~HubWatcher() = default;
+  virtual ~SessionObserver() = default;
   virtual void client_joined(ClientId client, const ClientInfo& info, const std::string& peer) = 0;
   // `why` is empty when the client was not lost: the server disconnected it, or it left after its last
   // message.
   virtual void client_gone(ClientId client, const std::string& why) = 0;
 };
 
-struct HubOptions {
+struct SessionManagerOptions {
   std::uint32_t clients = 0;  // n
   std::string experiment;     // serialised, for the Welcome
   WireTimes times;
-  bool handle_signals = false;    // SIGINT and SIGTERM stop the run, a second one the process
-  Log log;                        // one line; may be empty
-  ClientTable table{0};           // of n clients: who they were in an earlier process, if any
-  HubWatcher* watcher = nullptr;  // may be null
-  bool asks_constants = false;    // clients must say how smooth their functions are
+  bool handle_signals = false;         // SIGINT and SIGTERM stop the run, a second one the process
+  Log log;                             // one line; may be empty
+  ClientTable table{0};                // of n clients: who they were in an earlier process, if any
+  SessionObserver* watcher = nullptr;  // may be null
+  bool asks_constants = false;         // clients must say how smooth their functions are
   std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
   Gate* gate = nullptr;                            // whom to let in; null: whoever comes
   Tally* tally = nullptr;                          // what happens is counted there; may be null
@@ -48,10 +48,10 @@ struct HubOptions {
   std::uint64_t staging_bytes = UINT64_MAX;  // of payloads that arrive at the same time
 };
 
-// What a hub tells the transport once the run has begun, from inside wait().
-class HubEvents {
+// What a session manager tells the transport once the run has begun, from inside wait().
+class SessionEvents {
  public:
-  virtual ~HubEvents() = default;
+  virtual ~SessionEvents() = default;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(ClientId client, std::uint64_t bytes) = 0;
@@ -76,11 +76,11 @@ class HubEvents {
 // once more.
 HandshakeRates handshake_rates(std::uint32_t clients);
 
-class Hub {
+class SessionManager {
  public:
   // Throws std::runtime_error (one line) when the experiment is too long for a Welcome.
-  Hub(HubOptions options, std::unique_ptr<SocketLayer> sockets);
-  ~Hub();
+  SessionManager(SessionManagerOptions options, std::unique_ptr<SocketLayer> sockets);
+  ~SessionManager();
 
   std::string address() const;  // HOST:PORT as bound
   SteadyTime now() const;
@@ -91,9 +91,9 @@ class Hub {
   // says who is missing.
   bool gather(std::chrono::milliseconds deadline);
 
-  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the hub
-  // accepts replies of up to `max_payload` bytes. takes_sums: relays may add up replies.
-  void begin(std::string start, std::uint64_t max_payload, HubEvents& events, bool takes_sums = false);
+  // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the session
+  // manager accepts replies of up to `max_payload` bytes. takes_sums: relays may add up replies.
+  void begin(std::string start, std::uint64_t max_payload, SessionEvents& events, bool takes_sums = false);
   // No more events.
   void end();
   // send() and send_soon() do nothing when the client is not connected.

@@ -1,4 +1,4 @@
-// What a hub is made of; only its source files include this.
+// What a session manager is made of; only its source files include this.
 #pragma once
 
 #include <map>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/hub.h"
 #include "fl_server/hub/newcomers.h"
 #include "fl_server/hub/session.h"
+#include "fl_server/hub/session_manager.h"
 
 namespace gradwire {
 
@@ -22,8 +22,8 @@ struct Opening {
   static Opening of(std::uint32_t clients);
 };
 
-struct Hub::Impl final : SessionOwner, SocketLayerHandler {
-  Impl(HubOptions o, std::unique_ptr<SocketLayer> n);
+struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
+  Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n);
   ~Impl() override;
 
   bool wants(const std::string& peer) override;
@@ -78,17 +78,17 @@ struct Hub::Impl final : SessionOwner, SocketLayerHandler {
   std::string relay_welcome(const Session& relay) override;
   std::uint64_t max_payload() const override { return longest_payload; }
   std::uint64_t most_for_relay() const override;
-  Channel on_channel(Session& relay, Connection& trunk, std::uint32_t channel) override;
+  Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) override;
   void on_shut(Session& session) override;
 
-  HubOptions options;
+  SessionManagerOptions options;
   ClientTable table;
   Tally unwatched;  // where nobody watches
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
   std::string start;                           // the frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
-  HubEvents* events = nullptr;                 // null before the run and after it
+  SessionEvents* events = nullptr;             // null before the run and after it
   bool stopped = false, ended = false, said_short = false, takes_sums = false;
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
