@@ -214,11 +214,11 @@ class Serving {
         registry_.get(),
         asks_constants_,
         [this](const ClientInfo& info) { return check_client(info, told_); },
-        identity_ ? &identity_->gate() : nullptr,
+        identity_ ? &identity_->authenticator() : nullptr,
         &tally_};
     const ServerSection& limits = told_.server;
     session_manager.times.min_bytes_per_second = limits.min_bytes_per_second;
-    session_manager.quarantine.longest = std::chrono::seconds(limits.quarantine_s);
+    session_manager.bans.longest = std::chrono::seconds(limits.quarantine_s);
     session_manager.most_from_address = limits.connections_per_address;
     if (identity_) session_manager.handshakes = handshake_rates(table.size());
     session_manager.staging_bytes = limits.staging_budget.bytes;

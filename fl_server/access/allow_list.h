@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/hub/gate.h"
+#include "fl_server/hub/authenticator.h"
 
 namespace gradwire {
 
@@ -28,7 +28,7 @@ struct AllowedClient {
 // A name that a client may be enrolled under: it names a file.
 Status check_enrolled_name(std::string_view name);
 
-class AllowList final : public Gate {
+class AllowList final : public Authenticator {
  public:
   using Clock = std::chrono::system_clock;
 

@@ -46,7 +46,7 @@ class ServerIdentity {
 
   // Connections that are accepted speak TLS; a new certificate in the folder serves those that come after it.
   std::unique_ptr<SocketLayer> secure(std::unique_ptr<SocketLayer> sockets);
-  Gate& gate() { return clients_; }
+  Authenticator& authenticator() { return clients_; }
 
  private:
   AllowList clients_;

@@ -53,7 +53,7 @@ void Session::refuse(Ending ending, const std::string& message, bool fatal, std:
 }
 
 void Session::check_time(SteadyTime now) {
-  if (!proven_name_.empty() && !owner_.gate()->still_admits(proven_name_))
+  if (!proven_name_.empty() && !owner_.authenticator()->still_admits(proven_name_))
     return refuse(Ending::kRevoked, "'" + proven_name_ + "' was revoked", true);
   if (!link_->open()) return link_->check_time(now);
   if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
@@ -148,13 +148,13 @@ Status Session::hello(std::span<const std::byte> header) {
   said_name_ = one_line(hello.client_name().substr(0, kMostOfSaidName));
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (refuse_version("client", hello.protocol())) return Unit{};
-  return owner_.gate() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
+  return owner_.authenticator() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
 }
 
 // The peer is who it says.
 Status Session::greet() {
   const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
-  if (keep_out(hello.client_name())) return Unit{};
+  if (ban(hello.client_name())) return Unit{};
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -177,8 +177,8 @@ Status Session::greet() {
   return Unit{};
 }
 
-bool Session::keep_out(const std::string& name) {
-  const std::uint32_t left_ms = owner_.kept_out(*this, name);
+bool Session::ban(const std::string& name) {
+  const std::uint32_t left_ms = owner_.banned(*this, name);
   if (left_ms == 0) return false;
   refuse(
       Ending::kKeptOut,
@@ -203,7 +203,7 @@ Status Session::challenge(const std::string& name, const std::string& public_key
   state_ = State::kProof;
   wire::Challenge message;
   message.set_nonce(login.nonce.data(), login.nonce.size());
-  message.set_realm(owner_.gate()->realm());
+  message.set_realm(owner_.authenticator()->realm());
   link_->send(Outgoing::control(control_frame(FrameType::kChallenge, message)));
   return Unit{};
 }
@@ -219,7 +219,7 @@ Status Session::proof(std::span<const std::byte> header) {
     if (message.token_mac().size() != login.nonce.size()) return Error{"Proof: token_mac is damaged"};
     std::memcpy(login.proof.token_mac.emplace().data(), message.token_mac().data(), login.nonce.size());
   }
-  if (const Status admitted = owner_.gate()->admit(login); !admitted) {
+  if (const Status admitted = owner_.authenticator()->admit(login); !admitted) {
     const bool fatal = admitted.error().kind != ErrorKind::kSystem;
     if (fatal) on_misbehaviour();  // no time to come back at: the answer will be the same
     refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal);
@@ -227,7 +227,7 @@ Status Session::proof(std::span<const std::byte> header) {
   }
   proven_name_ = login.name;
   if (introduction_->hello.has_protocol()) return greet();
-  if (!keep_out(login.name)) carry();
+  if (!ban(login.name)) carry();
   return Unit{};
 }
 
@@ -249,7 +249,7 @@ Status Session::relay(std::span<const std::byte> header) {
   if (refuse_version("relay", message.protocol())) return Unit{};
   introduction_ = std::make_unique<Introduction>();
   introduction_->relay = message;
-  if (owner_.gate() == nullptr) {
+  if (owner_.authenticator() == nullptr) {
     carry();
     return Unit{};
   }

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "fl_server/hub/authenticator.h"
 #include "fl_server/hub/client_table.h"
-#include "fl_server/hub/gate.h"
 #include "fl_server/hub/multiplexer.h"
 #include "fl_server/net/connection.h"
 
@@ -27,13 +27,13 @@ class SessionOwner {
                                     std::optional<std::uint32_t> part_count) = 0;
   // A whole frame. `pieces`: the client may send replies in pieces.
   virtual std::string welcome(ClientId client, bool pieces) = 0;
-  virtual Gate* gate() { return nullptr; }  // null: peers are believed
+  virtual Authenticator* authenticator() { return nullptr; }  // null: peers are believed
   virtual Tally& tally() = 0;
   // What the server tells the session's peer, a relay: a whole frame.
-  // A peer that misbehaved; returns for how many milliseconds it is kept out from now on; 0: it is not.
-  virtual std::uint32_t on_offence(const Session& session) = 0;
-  // For how many milliseconds the peer that says it is `name` is still kept out.
-  virtual std::uint32_t kept_out(const Session& session, const std::string& name) const = 0;
+  // A peer that misbehaved; returns for how many milliseconds it is banned from now on; 0: it is not.
+  virtual std::uint32_t on_violation(const Session& session) = 0;
+  // For how many milliseconds the peer that says it is `name` is still banned.
+  virtual std::uint32_t banned(const Session& session, const std::string& name) const = 0;
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
   virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
@@ -105,13 +105,13 @@ class Session final : public FrameHandler {
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override;
   Status on_frame() override;
-  std::uint32_t on_misbehaviour() override { return owner_.on_offence(*this); }
+  std::uint32_t on_misbehaviour() override { return owner_.on_violation(*this); }
   void on_closed(const std::string& why) override;
   void on_shut() override;
 
  private:
-  // Refuses a peer that is kept out; false: it is not.
-  bool keep_out(const std::string& name);
+  // Refuses a peer that is banned; false: it is not.
+  bool ban(const std::string& name);
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
   Status greet();

@@ -1,4 +1,4 @@
-// Whom a session manager keeps out, and how many it lets in from one place.
+// Whom a session manager bans, and how many it lets in from one place.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -34,7 +34,7 @@ Opening Opening::of(std::uint32_t clients) {
           RateLimit({.per_second = kPerAddressAndSecond, .burst = kRefusedChannels})};
 }
 
-QuarantineLimits limits_of_origins(QuarantineLimits limits) {
+BanLimits limits_of_origins(BanLimits limits) {
   limits.longest = std::min<SteadyTime::duration>(limits.longest, kLongestOfOrigin);
   return limits;
 }
@@ -42,52 +42,54 @@ QuarantineLimits limits_of_origins(QuarantineLimits limits) {
 // Who is to blame for what a session does. A proven name is nobody else's. A name that is only claimed is
 // blamed together with the address, so that nobody can lock out another one who has it; a peer that has said
 // no name is its address.
-std::string SessionManager::Impl::culprit(const Session& session, const std::string& claims) const {
+std::string SessionManager::Impl::offender_key(const Session& session, const std::string& claims) const {
   if (!session.proven_name().empty()) return "'" + session.proven_name() + "'";
   const std::string& peer = (session.relay() != nullptr ? *session.relay() : session).link().peer();
   return claims.empty() ? origin_of(peer) : "'" + claims + "' at " + origin_of(peer);
 }
 
-bool SessionManager::Impl::is_home(const std::string& origin) const { return clients_from.contains(origin); }
+bool SessionManager::Impl::is_known_origin(const std::string& origin) const {
+  return clients_from.contains(origin);
+}
 
-void SessionManager::Impl::move_home(ClientId client, const std::string& origin) {
-  const auto left = clients_from.find(std::exchange(homes[client], origin));
+void SessionManager::Impl::move_origin(ClientId client, const std::string& origin) {
+  const auto left = clients_from.find(std::exchange(last_origins[client], origin));
   if (left != clients_from.end() && --left->second == 0) clients_from.erase(left);
   ++clients_from[origin];
 }
 
-std::uint32_t SessionManager::Impl::on_offence(const Session& session) {
+std::uint32_t SessionManager::Impl::on_violation(const Session& session) {
   if (ended || (events == nullptr && !start.empty())) return 0;  // what is sent now is sent in vain
   const std::string claims = session.client() ? table.info(*session.client()).name : std::string();
-  const std::string who = culprit(session, claims);
+  const std::string who = offender_key(session, claims);
   const bool is_origin = session.proven_name().empty() && claims.empty();
   // A channel's origin is its relay, and an address from which clients joined is theirs, too.
-  if (is_origin && (session.is_channel() || is_home(who))) return 0;
-  Quarantine& judge = is_origin ? quarantined_origins : quarantine;
-  const SteadyTime::duration out = judge.offence(who, now());
+  if (is_origin && (session.is_channel() || is_known_origin(who))) return 0;
+  BanList& judge = is_origin ? banned_origins : bans;
+  const SteadyTime::duration out = judge.violation(who, now());
   if (out == SteadyTime::duration::zero()) return 0;
-  log(LogLine::warning(who + " misbehaved " + std::to_string(judge.offences(who, now())) +
+  log(LogLine::warning(who + " misbehaved " + std::to_string(judge.violations(who, now())) +
                        " times and is kept out for " + std::to_string(milliseconds_of(out)) + " ms"));
   return milliseconds_of(out);
 }
 
-std::uint32_t SessionManager::Impl::kept_out(const Session& session, const std::string& name) const {
-  return name.empty() ? 0 : milliseconds_of(quarantine.left(culprit(session, name), now()));
+std::uint32_t SessionManager::Impl::banned(const Session& session, const std::string& name) const {
+  return name.empty() ? 0 : milliseconds_of(bans.left(offender_key(session, name), now()));
 }
 
 bool SessionManager::Impl::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
-  if (handshakes.take(origin, is_home(origin), now())) return true;
+  if (handshakes.take(origin, is_known_origin(origin), now())) return true;
   tally().end(Ending::kFromOneOrigin);
   log(LogLine::warning("too many handshakes begin, the last one from " + origin +
                        ": its connection is closed"));
   return false;
 }
 
-void SessionManager::Impl::let_in(Session& session) {
+void SessionManager::Impl::admit_connection(Session& session) {
   const std::string origin = origin_of(session.link().peer());
-  const auto left = quarantined_origins.left(origin, now());
-  if (left > SteadyTime::duration::zero() && !is_home(origin))
+  const auto left = banned_origins.left(origin, now());
+  if (left > SteadyTime::duration::zero() && !is_known_origin(origin))
     session.refuse(Ending::kKeptOut,
                    origin + " is kept out for " + std::to_string(milliseconds_of(left)) +
                        " ms more: it misbehaved again and again",
@@ -95,11 +97,11 @@ void SessionManager::Impl::let_in(Session& session) {
   if (!open_from.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
                        origin + ": the oldest that has not said who it is makes room"));
-  const std::uint64_t oldest = *newcomers.first_from(origin);  // this one, if there is no other
+  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one, if there is no other
   if (oldest == session.id())
     return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
                           kCrowdedRetryMs);
-  newcomers.remove(oldest);
+  unauthenticated.remove(oldest);
   tally().end(Ending::kFromOneOrigin);
   sessions.at(oldest)->link().close("");
 }

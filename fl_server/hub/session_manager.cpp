@@ -8,7 +8,8 @@
 namespace gradwire {
 namespace {
 
-// Sockets, or channels, beyond two per client: room for newcomers that have not said who they are.
+// Sockets, or channels, beyond two per client: room for unauthenticated connections that have not said who
+// they are.
 constexpr std::size_t kExtraSockets = 256;
 constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
@@ -20,13 +21,13 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
       counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .staging = {}},
       sockets(std::move(n)),
-      quarantine(options.quarantine),
-      quarantined_origins(limits_of_origins(options.quarantine)),
-      homes(options.clients),
+      bans(options.bans),
+      banned_origins(limits_of_origins(options.bans)),
+      last_origins(options.clients),
       open_from(options.most_from_address),
       handshakes(options.handshakes),
       live(options.clients, nullptr),
-      coming(options.clients, nullptr),
+      candidates(options.clients, nullptr),
       connected(options.clients, false) {
   welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
   counts.staging.limit(options.staging_bytes);
@@ -48,23 +49,23 @@ std::size_t SessionManager::Impl::most_sockets() const {
 // strangers can push it out.
 void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   if (counts.open >= most_sockets()) {
-    if (newcomers.empty()) return;
-    send_newcomer_away();
+    if (unauthenticated.empty()) return;
+    reject_unauthenticated();
   }
   said_short = false;
   tally().accepted.add();
   Session& session = add_session();
-  newcomers.add(session.id(), socket->peer());
+  unauthenticated.add(session.id(), socket->peer());
   session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
       .start();
-  let_in(session);
+  admit_connection(session);
 }
 
-void SessionManager::Impl::send_newcomer_away() {
-  const std::uint64_t id = newcomers.first_to_go();
+void SessionManager::Impl::reject_unauthenticated() {
+  const std::uint64_t id = unauthenticated.first_to_go();
   log(LogLine::warning("too many connections do not say who they are, most come from " +
-                       newcomers.crowded_origin() + ": the oldest of them makes room"));
-  newcomers.remove(id);
+                       unauthenticated.crowded_origin() + ": the oldest of them makes room"));
+  unauthenticated.remove(id);
   tally().end(Ending::kCrowded);
   sessions.at(id)->link().close("");
 }
@@ -111,7 +112,7 @@ std::uint64_t SessionManager::Impl::most_for_relay() const {
 
 void SessionManager::Impl::on_turned_away() {
   tally().end(Ending::kTurnedAway);
-  if (!newcomers.empty()) send_newcomer_away();
+  if (!unauthenticated.empty()) reject_unauthenticated();
   if (!std::exchange(said_short, true))
     log(
         LogLine::warning("no file descriptors are left: connections are turned away; raise 'ulimit -n' "
@@ -175,28 +176,28 @@ Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::str
                                                 std::optional<std::uint32_t> part_count) {
   // A name that was proven, and that may still come, is the only one that speaks for its number.
   const auto keeps = [this](const std::string& name) {
-    return options.gate != nullptr && options.gate->still_admits(name);
+    return options.authenticator != nullptr && options.authenticator->still_admits(name);
   };
   Result<ClientId> client = table.assign(who, part_index, part_count, keeps);
   if (!client) return client;
   if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
-  for (Session* const other : {live[*client], coming[*client]}) {
+  for (Session* const other : {live[*client], candidates[*client]}) {
     if (!is_copy(session, other)) continue;
     // The relay comes back with a new connection; the copy of the old one does not.
     for (Session* const relay : {other->relay(), session.relay()})
       relay->refuse(Ending::kReplaced, "what it sends arrives twice; connect again", false);
     return Error{"what its relay sends arrives twice"};
   }
-  if (is_late(session, live[*client]) || is_late(session, coming[*client])) {
+  if (is_late(session, live[*client]) || is_late(session, candidates[*client])) {
     session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
     return Error{"it is late"};
   }
   const Session* const relay = session.relay();
-  newcomers.remove(relay != nullptr ? relay->id() : session.id());
+  unauthenticated.remove(relay != nullptr ? relay->id() : session.id());
   // A Hello replaces no connection: it may be stale, from a connection that its client has left. A Join does.
   if (live[*client] == nullptr) {
     live[*client] = &session;
-  } else if (Session* const other = std::exchange(coming[*client], &session); other != nullptr) {
+  } else if (Session* const other = std::exchange(candidates[*client], &session); other != nullptr) {
     other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
   }
   return client;
@@ -223,7 +224,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
     if (Status status = options.check(info); !status) return status;
   if (start.empty()) table.leave(client);  // until the run begins, the newest process says what data there is
   if (Status status = table.join(client, std::move(info)); !status) return status;
-  if (coming[client] == &session) coming[client] = nullptr;
+  if (candidates[client] == &session) candidates[client] = nullptr;
   if (live[client] != &session) replace(client, session);
   set_connected(client, true);
   const std::uint32_t left = table.size() - table.joined_count();
@@ -231,7 +232,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));
   compare_kernels(client);
-  move_home(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
+  move_origin(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
   if (options.watcher != nullptr)
     options.watcher->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
@@ -271,12 +272,12 @@ std::string SessionManager::Impl::missing() const {
 
 void SessionManager::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
-  newcomers.remove(session.id());
+  unauthenticated.remove(session.id());
   if (!session.is_channel()) open_from.remove(origin_of(session.link().peer()));
   adding.erase(session.id());
   openings.erase(session.id());
   sessions.erase(session.id());
-  if (relay != nullptr && relay->carries_nobody()) newcomers.add(relay->id(), relay->link().peer());
+  if (relay != nullptr && relay->carries_nobody()) unauthenticated.add(relay->id(), relay->link().peer());
 }
 
 // ---- the rounds ----
@@ -327,8 +328,9 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
   const bool speaks = client && live[*client] == &session;
   if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
-  if (!session.is_channel()) newcomers.add(session.id(), session.link().peer());  // it may still read why
-  if (client && coming[*client] == &session) coming[*client] = nullptr;
+  if (!session.is_channel())
+    unauthenticated.add(session.id(), session.link().peer());  // it may still read why
+  if (client && candidates[*client] == &session) candidates[*client] = nullptr;
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
     const std::string stranger =
@@ -341,7 +343,7 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
     set_connected(*client, false);
     if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) {
-      live[*client] = std::exchange(coming[*client], nullptr);
+      live[*client] = std::exchange(candidates[*client], nullptr);
       live[*client] != nullptr ? table.leave(*client) : table.release(*client);
     }
     if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/log.h"
+#include "fl_server/hub/authenticator.h"
+#include "fl_server/hub/ban_list.h"
 #include "fl_server/hub/client_table.h"
-#include "fl_server/hub/gate.h"
-#include "fl_server/hub/quarantine.h"
 #include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/tally.h"
@@ -38,11 +38,11 @@ struct SessionManagerOptions {
   SessionObserver* watcher = nullptr;  // may be null
   bool asks_constants = false;         // clients must say how smooth their functions are
   std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
-  Gate* gate = nullptr;                            // whom to let in; null: whoever comes
+  Authenticator* authenticator = nullptr;          // whom to let in; null: whoever comes
   Tally* tally = nullptr;                          // what happens is counted there; may be null
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
-  QuarantineLimits quarantine{};
+  BanLimits bans{};
   std::uint32_t most_from_address = 0;       // connections; 0: as many as from all
   HandshakeRates handshakes{};               // of peers that speak TLS; no limit unless set
   std::uint64_t staging_bytes = UINT64_MAX;  // of payloads that arrive at the same time
@@ -106,7 +106,7 @@ class SessionManager {
   void tell_asked(std::uint64_t request_id);
   void send_soon(ClientId client, const std::string& control_frame);
   // The client sent what cannot be used: whoever does so again and again is disconnected for a while.
-  void note_offence(ClientId client);
+  void note_violation(ClientId client);
   // Works on the connections until done() or the deadline.
   void wait(SteadyTime deadline, const std::function<bool()>& done);
   // Copies the buffers that unfinished writes still view.

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/newcomers.h"
 #include "fl_server/hub/session.h"
 #include "fl_server/hub/session_manager.h"
+#include "fl_server/hub/unauthenticated_peers.h"
 
 namespace gradwire {
 
 // Of a whole address, from which an honest client may come, too.
-QuarantineLimits limits_of_origins(QuarantineLimits limits);
+BanLimits limits_of_origins(BanLimits limits);
 
 // How fast a relay opens channels.
 struct Opening {
@@ -48,19 +48,19 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Status come_again(ClientId client, Session& session);
   Session& add_session();
   std::size_t most_sockets() const;
-  void send_newcomer_away();
-  // Refuses a connection whose origin is kept out, or has too many.
-  void let_in(Session& session);
-  std::string culprit(const Session& session, const std::string& claims) const;
-  bool is_home(const std::string& origin) const;
-  void move_home(ClientId client, const std::string& origin);
+  void reject_unauthenticated();
+  // Refuses a connection whose origin is banned, or has too many.
+  void admit_connection(Session& session);
+  std::string offender_key(const Session& session, const std::string& claims) const;
+  bool is_known_origin(const std::string& origin) const;
+  void move_origin(ClientId client, const std::string& origin);
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
   std::string welcome(ClientId client, bool pieces) override;
-  std::uint32_t on_offence(const Session& session) override;
-  std::uint32_t kept_out(const Session& session, const std::string& name) const override;
-  Gate* gate() override { return options.gate; }
+  std::uint32_t on_violation(const Session& session) override;
+  std::uint32_t banned(const Session& session, const std::string& name) const override;
+  Authenticator* authenticator() override { return options.authenticator; }
   Tally& tally() override { return counts.tally; }
   Status on_join(Session& session, ClientInfo info) override;
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
@@ -95,16 +95,16 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::uint64_t sessions_so_far = 0;
   std::set<std::uint64_t> adding;                   // those of relays that add up replies
   std::map<std::uint64_t, Opening> openings;        // by session of a relay
-  Quarantine quarantine;                            // of names, ...
-  Quarantine quarantined_origins;                   // ... and of addresses
-  std::vector<std::string> homes;                   // by client: the origin that it joined from last
+  BanList bans;                                     // of names, ...
+  BanList banned_origins;                           // ... and of addresses
+  std::vector<std::string> last_origins;            // by client: the origin that it joined from last
   std::map<std::string, std::size_t> clients_from;  // how many have this home
   OriginLimit open_from;                            // sockets
   HandshakeLimit handshakes;
-  Newcomers newcomers;         // also relays without clients, and refused peers that still read why
-  std::vector<Session*> live;  // by client: the connection that speaks for it, or null
+  UnauthenticatedPeers unauthenticated;  // also relays without clients, and refused peers that still read why
+  std::vector<Session*> live;            // by client: the connection that speaks for it, or null
   // By client: the connection that will speak for it once that has joined; or null.
-  std::vector<Session*> coming;
+  std::vector<Session*> candidates;
   std::vector<bool> connected;  // by client
   std::uint64_t connected_count = 0;
   // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.

@@ -96,10 +96,10 @@ void SessionManager::send_soon(ClientId client, const std::string& control_frame
   if (session != nullptr) session->link().send_soon(control_frame);
 }
 
-void SessionManager::note_offence(ClientId client) {
+void SessionManager::note_violation(ClientId client) {
   Session* session = impl_->live[client];
   if (session == nullptr || !session->link().open()) return;
-  if (const std::uint32_t out_ms = impl_->on_offence(*session); out_ms > 0)
+  if (const std::uint32_t out_ms = impl_->on_violation(*session); out_ms > 0)
     session->link().refuse("it misbehaved again and again", false, out_ms);
 }
 

@@ -244,7 +244,7 @@ void TcpTransport<Real>::discard(const Event<Real>& event) {
 
 template <class Real>
 void TcpTransport<Real>::report_misbehaviour(const Event<Real>& event) {
-  if (event.covers.empty()) session_manager_.note_offence(event.up.client);
+  if (event.covers.empty()) session_manager_.note_violation(event.up.client);
 }
 
 template <class Real>

@@ -23,7 +23,7 @@ class FrameHandler {
                                                                   std::span<const std::byte> header) = 0;
   // The whole payload is where on_header said.
   virtual Status on_frame() = 0;
-  // The peer broke the protocol and is about to be refused. Returns for how many milliseconds it is kept out
+  // The peer broke the protocol and is about to be refused. Returns for how many milliseconds it is banned
   // from now on; 0: it is not.
   virtual std::uint32_t on_misbehaviour() { return 0; }
   // Never from inside another call; only on_shut() follows.

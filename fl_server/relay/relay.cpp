@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/newcomers.h"
 #include "fl_server/hub/session_manager.h"
+#include "fl_server/hub/unauthenticated_peers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"
@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
 constexpr milliseconds kLastWords{20'000};    // for a server that is away after a shutdown
 constexpr std::size_t kMostClients = 1 << 16;
-constexpr std::size_t kMostNewcomers = 1024;           // that have not said who they are
+constexpr std::size_t kMostUnauthenticated = 1024;     // that have not said who they are
 constexpr std::size_t kMostKnown = 4096;               // addresses of clients that it remembers
 constexpr std::uint32_t kClientsOfSite = 1000;         // for the limits of handshakes
 constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
@@ -64,14 +64,14 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     upstream_->send(message);
     if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
   }
-  void said_hello(std::uint32_t channel) override { newcomers_.remove(channel); }
+  void said_hello(std::uint32_t channel) override { unauthenticated_.remove(channel); }
   void from_local(std::uint32_t channel, ForwardedFrame& forwarded) override {
     const bool is_reply = forwarded.prefix.type == FrameType::kReply;
     if (!(is_reply && sums_ && sums_->take(channel, forwarded))) pass_up(forwarded.for_channel(channel));
   }
   void local_left(Local& local, const std::string& why) override;
   void erase(std::uint32_t channel) override {
-    newcomers_.remove(channel);
+    unauthenticated_.remove(channel);
     open_from_.remove(origin_of(locals_.at(channel)->connection().peer()));
     locals_.erase(channel);
   }
@@ -79,12 +79,12 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  private:
   bool wants(const std::string& peer) override;
   void on_accepted(std::unique_ptr<Socket> socket) override;
-  void send_newcomer_away();
-  void close_newcomer(std::uint64_t channel, Ending ending);
+  void reject_unauthenticated();
+  void close_unauthenticated(std::uint64_t channel, Ending ending);
   void limit_origin(Local& local);
   void on_turned_away() override {
     counts_.tally.end(Ending::kTurnedAway);
-    if (!newcomers_.empty()) send_newcomer_away();
+    if (!unauthenticated_.empty()) reject_unauthenticated();
     if (!std::exchange(said_short_, true))
       log(LogLine::warning("no file descriptors are left: clients are turned away; raise 'ulimit -n'"));
   }
@@ -114,7 +114,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
   std::uint32_t channels_ = 0;                              // so far: none is used twice
-  Newcomers newcomers_;                                     // by channel
+  UnauthenticatedPeers unauthenticated_;                    // by channel
   OriginLimit open_from_;
   HandshakeLimit handshakes_;
   std::set<std::string> known_;  // origins from which clients were let into the run
@@ -143,7 +143,7 @@ void Relay::local_left(Local& local, const std::string& why) {
   if (sums_) sums_->left(local.channel(), local.server_closed);
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
-  newcomers_.add(local.channel(), local.connection().peer());  // it may still read why
+  unauthenticated_.add(local.channel(), local.connection().peer());  // it may still read why
   if (!local.heard_shutdown && !why.empty())
     log("a client at " + local.connection().peer() + " (connection " + std::to_string(local.channel()) +
         ") is disconnected: " + why);
@@ -159,12 +159,13 @@ bool Relay::wants(const std::string& peer) {
 }
 
 void Relay::on_accepted(std::unique_ptr<Socket> socket) {
-  const bool is_full = newcomers_.size() >= kMostNewcomers || counts_.open + 1 >= sockets_->most_sockets();
-  if (is_full && !newcomers_.empty()) send_newcomer_away();
+  const bool is_full =
+      unauthenticated_.size() >= kMostUnauthenticated || counts_.open + 1 >= sockets_->most_sockets();
+  if (is_full && !unauthenticated_.empty()) reject_unauthenticated();
   if (locals_.size() >= kMostClients) return;
   counts_.tally.accepted.add();
   const std::uint32_t channel = ++channels_;
-  newcomers_.add(channel, socket->peer());
+  unauthenticated_.add(channel, socket->peer());
   auto& local = locals_[channel] =
       std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
   local->connection().start();
@@ -174,26 +175,26 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   limit_origin(*local);
 }
 
-// Closes the oldest newcomer from an address that has too many connections.
+// Closes the oldest unauthenticated connection from an address that has too many connections.
 void Relay::limit_origin(Local& local) {
   const std::string origin = origin_of(local.connection().peer());
   if (!open_from_.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options_.most_from_address) + " connections come from " +
                        origin + ": the oldest that has not said who it is makes room"));
-  const std::uint64_t oldest = *newcomers_.first_from(origin);  // this one, if there is no other
-  if (oldest != local.channel()) return close_newcomer(oldest, Ending::kFromOneOrigin);
+  const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one, if there is no other
+  if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
   counts_.tally.end(Ending::kFromOneOrigin);
   local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
 }
 
-void Relay::send_newcomer_away() {
+void Relay::reject_unauthenticated() {
   log(LogLine::warning("too many connections do not say who they are, most come from " +
-                       newcomers_.crowded_origin() + ": the oldest of them makes room"));
-  close_newcomer(newcomers_.first_to_go(), Ending::kCrowded);
+                       unauthenticated_.crowded_origin() + ": the oldest of them makes room"));
+  close_unauthenticated(unauthenticated_.first_to_go(), Ending::kCrowded);
 }
 
-void Relay::close_newcomer(std::uint64_t channel, Ending ending) {
-  newcomers_.remove(channel);
+void Relay::close_unauthenticated(std::uint64_t channel, Ending ending) {
+  unauthenticated_.remove(channel);
   counts_.tally.end(ending);
   locals_.at(static_cast<std::uint32_t>(channel))->connection().close("");
 }

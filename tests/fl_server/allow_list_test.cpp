@@ -124,7 +124,7 @@ TEST_F(Allowed, AReplayedOrForgedLoginIsRefused) {
 
 // A signature costs the server most of a login.
 TEST_F(Allowed, VerifiesSignaturesOfEnrolledKeysAndGoodTokensAlone) {
-  const Credentials who = invited("a"), stranger{"a", realm_, SigningKey::generate(), random_secret()};
+  const Credentials who = invited("a"), unauthenticated{"a", realm_, SigningKey::generate(), random_secret()};
   const auto unsigned_login = [this](const Credentials& claimed) {
     Login bad = login(claimed);
     bad.proof.signature = {};
@@ -133,12 +133,12 @@ TEST_F(Allowed, VerifiesSignaturesOfEnrolledKeysAndGoodTokensAlone) {
   const std::string wrong = "the signature of 'a' is wrong";
   EXPECT_NE(unsigned_login({"nobody", realm_, SigningKey::generate(), {}}).find("no client"),
             std::string::npos);
-  EXPECT_NE(unsigned_login(stranger).find("another token"), std::string::npos);
+  EXPECT_NE(unsigned_login(unauthenticated).find("another token"), std::string::npos);
   EXPECT_EQ(unsigned_login(who), wrong);
   EXPECT_FALSE(list_.still_admits("a")) << "it has not enrolled";
   EXPECT_EQ(refusal(login(who)), "") << "its token is still good";
   EXPECT_EQ(unsigned_login(who), wrong);
-  EXPECT_NE(unsigned_login(stranger).find("another key"), std::string::npos);
+  EXPECT_NE(unsigned_login(unauthenticated).find("another key"), std::string::npos);
   list_.revoke("a");
   EXPECT_NE(unsigned_login(who).find("revoked"), std::string::npos);
 }

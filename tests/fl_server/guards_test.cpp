@@ -1,4 +1,4 @@
-// Who is kept out, how many come from one place, and how much arrives at the same time: over real sockets.
+// Who is banned, how many come from one place, and how much arrives at the same time: over real sockets.
 #include <cmath>
 
 #include "tests/fl_server/tcp_fixture.h"
@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-constexpr QuarantineLimits kShort{.first = milliseconds(300), .longest = std::chrono::hours(1)};
+constexpr BanLimits kShort{.first = milliseconds(300), .longest = std::chrono::hours(1)};
 
 class GuardsTest : public TcpTransportTest {
  protected:
@@ -37,7 +37,7 @@ class GuardsTest : public TcpTransportTest {
 };
 
 TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo) {
-  quarantine = kShort;
+  bans = kShort;
   open();
   begin();
   EXPECT_EQ(misbehave_as_b(NAN, 5), 300u) << "with its third one";
@@ -58,7 +58,7 @@ TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo
 }
 
 TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
-  quarantine = kShort;
+  bans = kShort;
   open();
   begin();
   for (int k = 0; k < 3; ++k) {
@@ -77,15 +77,15 @@ TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
 }
 
 TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
-  quarantine = kShort;
+  bans = kShort;
   open();
   begin();
   for (int k = 0; k < 9; ++k) {
-    FakeClient stranger = connect();
-    stranger.send(FakeClient::hello_frame("b"));
-    ASSERT_TRUE(stranger.read_message());
-    stranger.send("no frame at all, whatever it is called");
-    EXPECT_TRUE(stranger.is_hung_up_on());
+    FakeClient unauthenticated = connect();
+    unauthenticated.send(FakeClient::hello_frame("b"));
+    ASSERT_TRUE(unauthenticated.read_message());
+    unauthenticated.send("no frame at all, whatever it is called");
+    EXPECT_TRUE(unauthenticated.is_hung_up_on());
     FakeClient scanner = connect();
     scanner.send("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n");
     EXPECT_TRUE(scanner.is_hung_up_on());
@@ -99,7 +99,7 @@ TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
 }
 
 TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
-  quarantine = kShort;
+  bans = kShort;
   open();
   for (int k = 0; k < 3; ++k) {
     FakeClient scanner = connect();
@@ -117,7 +117,7 @@ TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
 }
 
 TEST_F(GuardsTest, ASlowLorisIsOneOffenceForEachConnection) {
-  quarantine = kShort;
+  bans = kShort;
   WireTimes times = patient();
   times.handshake = milliseconds(100);
   times.linger = milliseconds(500);  // its reader of refusals is slow as well
@@ -143,9 +143,9 @@ TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClien
   }
   EXPECT_TRUE(logged("more than 4 connections come from 127.0.0.1"));
   std::size_t left = 0;
-  for (FakeClient& stranger : crowd) {
-    stranger.send(FakeClient::hello_frame("x"));
-    left += stranger.read_refusal().has_value();
+  for (FakeClient& unauthenticated : crowd) {
+    unauthenticated.send(FakeClient::hello_frame("x"));
+    left += unauthenticated.read_refusal().has_value();
   }
   EXPECT_LE(left, 2u) << "the two clients have the other places";
   clients[1].hang_up();

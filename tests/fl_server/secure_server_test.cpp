@@ -70,8 +70,8 @@ class SecureServer : public TcpTransportTest {
     options.experiment = "experiment";
     options.times = times;
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
-    options.gate = &identity_->gate();
-    options.quarantine = quarantine;
+    options.authenticator = &identity_->authenticator();
+    options.bans = bans;
     options.handshakes = handshakes_;
     session_manager =
         std::make_unique<SessionManager>(options, identity_->secure(listen_on_tcp("127.0.0.1:0")));
@@ -140,13 +140,13 @@ TEST_F(SecureServer, WelcomesAClientThatProvesWhoItIs) {
 
 TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
   const Credentials a = enrolled("a"), b = enrolled("b");
-  const Credentials stranger{"a", realm(), SigningKey::generate(), std::nullopt};
+  const Credentials unauthenticated{"a", realm(), SigningKey::generate(), std::nullopt};
   struct Case {
     Credentials claimed, signer;
     std::string why;
   };
   const Case cases[] = {
-      {stranger, stranger, "another key"},
+      {unauthenticated, unauthenticated, "another key"},
       {a, b, "signature"},
       {{"nobody", realm(), b.key, std::nullopt}, {"nobody", realm(), b.key, std::nullopt}, "no client"}};
   for (const Case& each : cases) {
@@ -174,17 +174,18 @@ TEST_F(SecureServer, NoOtherClientTakesANumberUntilItsOwnerIsRevoked) {
   EXPECT_EQ(log_in(next, b, b, 0)->type, FrameType::kWelcome);
 }
 
-class SecureQuarantine : public SecureServer {
+class SecureBanList : public SecureServer {
  protected:
-  SecureQuarantine() { quarantine = {.first = milliseconds(1000), .longest = std::chrono::hours(1)}; }
+  SecureBanList() { bans = {.first = milliseconds(1000), .longest = std::chrono::hours(1)}; }
 };
 
-TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
-  const Credentials a = enrolled("a"), b = enrolled("b"), stranger{"a", realm(), SigningKey::generate(), {}};
+TEST_F(SecureBanList, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
+  const Credentials a = enrolled("a"), b = enrolled("b"),
+                    unauthenticated{"a", realm(), SigningKey::generate(), {}};
   for (int k = 0; k < 3; ++k) {
     Peer peer(session_manager->address(), *tls_, work_);
     ASSERT_EQ(peer.trouble(), "");
-    EXPECT_NE(error_in(log_in(peer, stranger, stranger)), "");
+    EXPECT_NE(error_in(log_in(peer, unauthenticated, unauthenticated)), "");
   }
   EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 1000 ms"));
   turn_for(milliseconds(1050));
@@ -197,8 +198,8 @@ TEST_F(SecureQuarantine, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     EXPECT_TRUE(peer.read(work_));
   }
   EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 1000 ms"));
-  Peer kept_out(session_manager->address(), *tls_, work_), other(session_manager->address(), *tls_, work_);
-  const auto refusal = log_in(kept_out, a, a);
+  Peer banned(session_manager->address(), *tls_, work_), other(session_manager->address(), *tls_, work_);
+  const auto refusal = log_in(banned, a, a);
   ASSERT_TRUE(refusal);
   wire::ErrorMessage error;
   ASSERT_TRUE(refusal->type == FrameType::kError && error.ParseFromString(refusal->header));

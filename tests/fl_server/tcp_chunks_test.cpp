@@ -172,9 +172,9 @@ TEST_F(TcpChunksTest, ThatOverlapAreRefused) {
 }
 
 TEST_F(TcpChunksTest, AreNotForThoseWhoHaveNotJoined) {
-  FakeClient stranger = connect();
-  stranger.send(chunk(0, 160'000));
-  const auto refusal = stranger.read_refusal();
+  FakeClient unauthenticated = connect();
+  unauthenticated.send(chunk(0, 160'000));
+  const auto refusal = unauthenticated.read_refusal();
   ASSERT_TRUE(refusal);
   EXPECT_NE(refusal->message().find("above the limit of 0"), std::string::npos) << refusal->message();
   expect_served(1, 1);

@@ -37,7 +37,7 @@ class TcpTransportTest : public ::testing::Test {
     options.experiment = experiment;
     options.times = times;
     options.most_for_relay_bytes = most_for_relay_bytes;
-    options.quarantine = quarantine;
+    options.bans = bans;
     options.most_from_address = most_from_address;
     options.staging_bytes = staging_bytes;
     options.log = [this](const LogLine& line) {
@@ -150,7 +150,7 @@ class TcpTransportTest : public ::testing::Test {
   }
 
   bool takes_sums = false, lends = false;
-  QuarantineLimits quarantine{.longest = {}};  // nobody is kept out
+  BanLimits bans{.longest = {}};  // nobody is banned
   std::uint32_t most_from_address = 0;
   std::uint64_t staging_bytes = SessionManagerOptions().staging_bytes;
   std::string experiment = "experiment";

@@ -128,7 +128,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     relay = make_relay(relay_options, std::move(sockets));
     relay->start();
   }
-  Stranger stranger(time, random, weather, by_relay ? site : harbour, script);
+  Stranger unauthenticated(time, random, weather, by_relay ? site : harbour, script);
   try {
     SessionManagerOptions options;
     options.clients = kHonest;
@@ -137,7 +137,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     options.most_for_relay_bytes = 1 << 20;
     SessionManager session_manager(options,
                                    std::make_unique<SimulatedSockets>(time, random, weather, harbour));
-    if (early) stranger.begin();
+    if (early) unauthenticated.begin();
     session_manager.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, session_manager.table());
     const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
@@ -151,7 +151,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     store.begin();
     TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), about.start,
                                    takes_sums(*run_context));
-    if (!early) stranger.begin();
+    if (!early) unauthenticated.begin();
     RoundLimits limits;
     limits.rounds = kServedRounds;
     limits.evaluate_every = 2;

@@ -89,7 +89,7 @@ bool run_relay(Input input) { return run_served(input, true); }
 // A server that asks who its clients are, and knows nobody: whatever a script (served_run.h) says, nobody is
 // let in.
 bool run_login(Input input) {
-  class Nobody final : public Gate {
+  class Nobody final : public Authenticator {
    public:
     const std::string& realm() const override { return realm_; }
     Status admit(const Login& login) override {
@@ -104,7 +104,7 @@ bool run_login(Input input) {
 
    private:
     const std::string realm_ = "realm";
-  } gate;
+  } authenticator;
   SimulatedTime time;
   Random random(1, "login");
   const StreamWeather weather{.delay_seconds = 0.001};
@@ -113,17 +113,17 @@ bool run_login(Input input) {
   options.clients = 1;
   options.table = ClientTable(1);
   options.experiment = "experiment";
-  options.gate = &gate;
-  Stranger stranger(time, random, weather, harbour, input);
+  options.authenticator = &authenticator;
+  Stranger unauthenticated(time, random, weather, harbour, input);
   SessionManager session_manager(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
-  stranger.begin();
+  unauthenticated.begin();
   try {
     session_manager.gather(std::chrono::seconds(90));
     check(false, "nobody was let in");
   } catch (const std::runtime_error&) {  // not all have joined
   }
   check(session_manager.table().joined_count() == 0, "somebody was let in");
-  return gate.asked > 0;
+  return authenticator.asked > 0;
 }
 std::vector<Bytes> login_seeds() {
   std::vector<Bytes> seeds;

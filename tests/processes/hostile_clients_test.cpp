@@ -54,7 +54,7 @@ class HostileClientsTest : public ProcessTest {
     // Strangers that come before any client has joined keep their address out, and that is the clients', too.
     EXPECT_TRUE(eventually([&] { return server.log().find(" joined with ") != std::string::npos; }))
         << server.log();
-    const LoadProcess strangers(others);
+    const LoadProcess unauthenticated(others);
     Figures figures;
     while (server.wait(0) == -1) {
       figures.peak_mb = std::max(figures.peak_mb, peak_mb(server.pid()));

@@ -245,10 +245,10 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
   ASSERT_EQ(run("gradwire-server", {"revoke", "client-0", "--identity", "identity"}).code, 0);
   expect_refusal("gradwire-client", client("me0", {}), 2, "was revoked");
   const std::vector<std::string> others = init("others", 1);
-  const Ended stranger =
+  const Ended unauthenticated =
       run("gradwire-client", client("stranger", {"--token", others[0], "--give-up-after-ms", "1"}));
-  EXPECT_EQ(stranger.code, 1) << stranger.said;
-  EXPECT_NE(stranger.said.find("another authority"), std::string::npos) << stranger.said;
+  EXPECT_EQ(unauthenticated.code, 1) << unauthenticated.said;
+  EXPECT_NE(unauthenticated.said.find("another authority"), std::string::npos) << unauthenticated.said;
   expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {

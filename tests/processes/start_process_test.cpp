@@ -44,17 +44,17 @@ TEST_F(StartTest, AClientThatSaysNonsenseOfItsDataIsSentAwayAlone) {
   write_config();
   Process server = start_server({"--set", "run.rounds=20"});
   {
-    FakeClient stranger(address, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
-    stranger.send(FakeClient::hello_frame("stranger"));
-    ASSERT_TRUE(stranger.read_message());
+    FakeClient unauthenticated(address, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+    unauthenticated.send(FakeClient::hello_frame("stranger"));
+    ASSERT_TRUE(unauthenticated.read_message());
     wire::Join join;
     join.set_columns(4'000'000'000);
     join.set_sample_count(10);
     join.set_test_count(0);
     join.add_labels(-1);
     join.add_labels(1);
-    stranger.send(control_frame(FrameType::kJoin, join));
-    const auto refusal = stranger.read_refusal();
+    unauthenticated.send(control_frame(FrameType::kJoin, join));
+    const auto refusal = unauthenticated.read_refusal();
     ASSERT_TRUE(refusal) << server.log();
     EXPECT_TRUE(refusal->fatal());
     EXPECT_NE(refusal->message().find("4000000000 columns"), std::string::npos) << refusal->message();

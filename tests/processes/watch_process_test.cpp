@@ -85,9 +85,9 @@ TEST_F(WatchProcessTest, StatusOfARunningServerSaysWhomItRefused) {
   Process server = start_server();
   for (const char* const bytes :
        {"GET / HTTP/1.1\r\n\r\n................", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
-    const HttpPeer stranger(address);
-    stranger.send(bytes);
-    EXPECT_EQ(stranger.read_all(), "");
+    const HttpPeer unauthenticated(address);
+    unauthenticated.send(bytes);
+    EXPECT_EQ(unauthenticated.read_all(), "");
   }
   EXPECT_TRUE(eventually([&] { return status_text(state()).find("ended: foreign 2") != std::string::npos; }))
       << status_text(state());

@@ -16,14 +16,14 @@ namespace {
 
 constexpr LogRate kRate{.burst = 3, .window_ms = 100, .longest_window_ms = 400, .kinds = 8};
 
-LogLine stranger(int port) { return "10.0.0.9:" + std::to_string(port) + " is disconnected"; }
+LogLine unauthenticated(int port) { return "10.0.0.9:" + std::to_string(port) + " is disconnected"; }
 LogLine of_client(std::uint32_t client) { return LogLine("is disconnected").of_client(client); }
 
 // ---- LogLimit ----
 
 TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
   LogLimit limit(kRate);
-  for (int k = 0; k < 10; ++k) EXPECT_EQ(limit.take(stranger(k), 5), k < 3) << k;
+  for (int k = 0; k < 10; ++k) EXPECT_EQ(limit.take(unauthenticated(k), 5), k < 3) << k;
   EXPECT_EQ(limit.next_sum_ms(), 105u);
   EXPECT_TRUE(limit.sums(104).empty());
   const auto sums = limit.sums(105);
@@ -34,7 +34,7 @@ TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
 
 TEST(LogLimit, AFloodOfStrangersHidesNothingThatIsSaidOfAClient) {
   LogLimit limit(kRate);
-  for (int k = 0; k < 1000; ++k) limit.take(stranger(k), 0);
+  for (int k = 0; k < 1000; ++k) limit.take(unauthenticated(k), 0);
   for (int k = 0; k < 1000; ++k) limit.take(of_client(1), 0);
   EXPECT_TRUE(limit.take(of_client(2), 0));
   EXPECT_TRUE(limit.take("another line", 0));
@@ -58,7 +58,7 @@ TEST(LogLimit, WhatGoesOnForLongIsSaidEverMoreRarely) {
       summed += std::stoul(sum.text.substr(4));
     }
     ++said;
-    if (limit.take(stranger(1), ms)) {
+    if (limit.take(unauthenticated(1), ms)) {
       ++printed;
       ++summed;
     }
@@ -70,14 +70,14 @@ TEST(LogLimit, WhatGoesOnForLongIsSaidEverMoreRarely) {
 
 TEST(LogLimit, AfterAQuietWindowLinesArePrintedAgain) {
   LogLimit limit(kRate);
-  for (int k = 0; k < 10; ++k) limit.take(stranger(k), 0);
+  for (int k = 0; k < 10; ++k) limit.take(unauthenticated(k), 0);
   EXPECT_EQ(limit.sums(100).size(), 1u);
-  EXPECT_FALSE(limit.take(stranger(1), 101)) << "the flood may go on";
+  EXPECT_FALSE(limit.take(unauthenticated(1), 101)) << "the flood may go on";
   EXPECT_EQ(limit.sums(300).at(0).text,
             "... 1 more such line in 200 ms, the last: 10.0.0.9:1 is disconnected");
-  EXPECT_TRUE(limit.take(stranger(1), 301));
+  EXPECT_TRUE(limit.take(unauthenticated(1), 301));
   EXPECT_TRUE(limit.sums(501).empty());
-  EXPECT_TRUE(limit.take(stranger(1), 502));
+  EXPECT_TRUE(limit.take(unauthenticated(1), 502));
 }
 
 TEST(LogLimit, ManyKindsTakeABoundedPlace) {
@@ -208,7 +208,7 @@ TEST(LoggerTest, AQuietProgramSaysWhyItFails) {
 TEST(LoggerTest, ASumComesWhenItIsDueAlthoughNothingElseIsSaid) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kText, kRate);
-    for (int k = 0; k < 10; ++k) logger.log(stranger(k));
+    for (int k = 0; k < 10; ++k) logger.log(unauthenticated(k));
     const auto printed = [] {
       struct stat file {};
       ::fstat(STDERR_FILENO, &file);
@@ -224,7 +224,7 @@ TEST(LoggerTest, ASumComesWhenItIsDueAlthoughNothingElseIsSaid) {
 TEST(LoggerTest, WhatIsStillToBeSummedUpIsPrintedAtTheEnd) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kText, {.burst = 3, .window_ms = 1'000'000});
-    for (int k = 0; k < 10; ++k) logger.log(stranger(k));
+    for (int k = 0; k < 10; ++k) logger.log(unauthenticated(k));
   });
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(without_time(lines[3]).substr(0, 25), "... 7 more such lines in ");

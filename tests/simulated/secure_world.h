@@ -29,7 +29,7 @@ class SecureWorld {
                                          {}});
   }
   std::unique_ptr<StreamFilter> connect() { return client_->connect("server"); }
-  Gate& gate() { return *clients_; }
+  Authenticator& authenticator() { return *clients_; }
   // Who this is; it is let in when it is first asked for.
   const Credentials& credentials(const std::string& name) {
     auto found = known_.find(name);

@@ -186,7 +186,7 @@ class SimulatedSession {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
     options.staging_bytes = setting_.staging_bytes;
-    if (setting_.secure != nullptr) options.gate = &setting_.secure->gate();
+    if (setting_.secure != nullptr) options.authenticator = &setting_.secure->authenticator();
     SessionManager session_manager(options, secured(std::move(sockets)));
     try {
       if (!resumed) {

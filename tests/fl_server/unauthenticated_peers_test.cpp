@@ -1,4 +1,4 @@
-#include "fl_server/hub/newcomers.h"
+#include "fl_server/hub/unauthenticated_peers.h"
 
 #include <gtest/gtest.h>
 
@@ -16,36 +16,36 @@ TEST(Origin, IsTheAddressOrItsNetwork) {
   EXPECT_EQ(origin_of("[fe80::1%eth0]:5000"), "fe80::/64");
 }
 
-TEST(Newcomers, OfACrowdTheOldestGoesFirstAndOthersStay) {
-  Newcomers newcomers;
-  newcomers.add(1, "10.0.0.1:1");
-  for (std::uint64_t id = 2; id < 6; ++id) newcomers.add(id, "10.0.0.2:" + std::to_string(id));
-  EXPECT_EQ(newcomers.crowded_origin(), "10.0.0.2");
-  EXPECT_EQ(newcomers.first_to_go(), 2u);
-  newcomers.remove(2);
-  newcomers.add(6, "10.0.0.2:6");
-  EXPECT_EQ(newcomers.first_to_go(), 3u);
-  newcomers.remove(3);
-  newcomers.remove(3);
-  EXPECT_EQ(newcomers.size(), 4u);
+TEST(UnauthenticatedPeers, OfACrowdTheOldestGoesFirstAndOthersStay) {
+  UnauthenticatedPeers unauthenticated;
+  unauthenticated.add(1, "10.0.0.1:1");
+  for (std::uint64_t id = 2; id < 6; ++id) unauthenticated.add(id, "10.0.0.2:" + std::to_string(id));
+  EXPECT_EQ(unauthenticated.crowded_origin(), "10.0.0.2");
+  EXPECT_EQ(unauthenticated.first_to_go(), 2u);
+  unauthenticated.remove(2);
+  unauthenticated.add(6, "10.0.0.2:6");
+  EXPECT_EQ(unauthenticated.first_to_go(), 3u);
+  unauthenticated.remove(3);
+  unauthenticated.remove(3);
+  EXPECT_EQ(unauthenticated.size(), 4u);
 }
 
-TEST(Newcomers, NobodyIsForgottenWhoeverComesAndGoes) {
-  Newcomers newcomers;
+TEST(UnauthenticatedPeers, NobodyIsForgottenWhoeverComesAndGoes) {
+  UnauthenticatedPeers unauthenticated;
   std::map<std::uint64_t, std::string> naive;
   Random random(1, "newcomers");
   for (std::uint64_t id = 1; id < 3000; ++id) {
     const std::string peer = "10.0.0." + std::to_string(random.below(5)) + ":1";
-    newcomers.add(id, peer);
+    unauthenticated.add(id, peer);
     naive[id] = peer;
     const std::uint64_t leaves = random.below(id + 1);
-    newcomers.remove(leaves);
+    unauthenticated.remove(leaves);
     naive.erase(leaves);
-    ASSERT_EQ(newcomers.size(), naive.size());
+    ASSERT_EQ(unauthenticated.size(), naive.size());
     if (naive.empty()) continue;
     std::map<std::string, std::size_t> crowds;
     for (const auto& [number, from] : naive) crowds[from] += 1;
-    const std::uint64_t first = newcomers.first_to_go();
+    const std::uint64_t first = unauthenticated.first_to_go();
     for (const auto& [from, count] : crowds) EXPECT_LE(count, crowds[naive[first]]);
     for (const auto& [number, from] : naive) {
       if (from == naive[first]) {

@@ -1,43 +1,43 @@
-#include "fl_server/hub/quarantine.h"
+#include "fl_server/hub/ban_list.h"
 
 #include <algorithm>
 #include <iterator>
 
 namespace gradwire {
 
-std::uint32_t Quarantine::remembered(const Record& record, SteadyTime now) const {
-  if (now <= record.since) return record.offences;
+std::uint32_t BanList::remembered(const Record& record, SteadyTime now) const {
+  if (now <= record.since) return record.violations;
   const auto forgiven = (now - record.since) / limits_.forgives;
-  return record.offences - static_cast<std::uint32_t>(std::min<std::int64_t>(forgiven, record.offences));
+  return record.violations - static_cast<std::uint32_t>(std::min<std::int64_t>(forgiven, record.violations));
 }
 
-SteadyTime::duration Quarantine::offence(const std::string& who, SteadyTime now) {
+SteadyTime::duration BanList::violation(const std::string& who, SteadyTime now) {
   if (limits_.longest == SteadyTime::duration::zero()) return {};
   if (records_.size() >= kMost && !records_.contains(who)) make_room(now);
   Record& record = records_[who];
-  record.offences = remembered(record, now) + 1;
+  record.violations = remembered(record, now) + 1;
   record.since = std::max(record.since, now);
-  if (record.offences <= limits_.allowed) return {};
+  if (record.violations <= limits_.allowed) return {};
   SteadyTime::duration out = std::min(limits_.first, limits_.longest);
-  for (std::uint32_t k = limits_.allowed + 1; k < record.offences && out < limits_.longest; ++k)
+  for (std::uint32_t k = limits_.allowed + 1; k < record.violations && out < limits_.longest; ++k)
     out = std::min(2 * out, limits_.longest);
   record.since = std::max(record.since, now + out);
   return record.since - now;
 }
 
-SteadyTime::duration Quarantine::left(const std::string& who, SteadyTime now) const {
+SteadyTime::duration BanList::left(const std::string& who, SteadyTime now) const {
   const auto found = records_.find(who);
   if (found == records_.end() || found->second.since <= now) return {};
   return found->second.since - now;
 }
 
-std::uint32_t Quarantine::offences(const std::string& who, SteadyTime now) const {
+std::uint32_t BanList::violations(const std::string& who, SteadyTime now) const {
   const auto found = records_.find(who);
   return found == records_.end() ? 0 : remembered(found->second, now);
 }
 
 // Forgets all who are forgiven; if there are none, whoever did least, and of those the one that did it first.
-void Quarantine::make_room(SteadyTime now) {
+void BanList::make_room(SteadyTime now) {
   const std::size_t before = records_.size();
   std::erase_if(records_, [&](const auto& entry) { return remembered(entry.second, now) == 0; });
   if (records_.size() < before) return;

@@ -20,9 +20,9 @@ struct Login {
   Role role = Role::kClient;  // that the peer wants to have
 };
 
-class Gate {
+class Authenticator {
  public:
-  virtual ~Gate() = default;
+  virtual ~Authenticator() = default;
   virtual const std::string& realm() const = 0;
   // The error says why not, for the peer and the log; it leaks no secret.
   virtual Status admit(const Login& login) = 0;

@@ -1,4 +1,4 @@
-#include "fl_server/hub/newcomers.h"
+#include "fl_server/hub/unauthenticated_peers.h"
 
 #include <arpa/inet.h>
 #include <array>
@@ -23,7 +23,7 @@ std::string origin_of(const std::string& peer) {
   return std::string(text.data()) + "/64";
 }
 
-void Newcomers::add(std::uint64_t id, const std::string& peer) {
+void UnauthenticatedPeers::add(std::uint64_t id, const std::string& peer) {
   const auto [place, is_new] = origins_.emplace(id, origin_of(peer));
   if (!is_new) return;
   std::set<std::uint64_t>& crowd = from_[place->second];
@@ -32,7 +32,7 @@ void Newcomers::add(std::uint64_t id, const std::string& peer) {
   crowds_.emplace(crowd.size(), place->second);
 }
 
-void Newcomers::remove(std::uint64_t id) {
+void UnauthenticatedPeers::remove(std::uint64_t id) {
   const auto found = origins_.find(id);
   if (found == origins_.end()) return;
   const std::string origin = std::move(found->second);
@@ -47,12 +47,12 @@ void Newcomers::remove(std::uint64_t id) {
   }
 }
 
-std::optional<std::uint64_t> Newcomers::first_from(const std::string& origin) const {
+std::optional<std::uint64_t> UnauthenticatedPeers::first_from(const std::string& origin) const {
   const auto found = from_.find(origin);
   return found == from_.end() ? std::nullopt : std::optional(*found->second.begin());
 }
 
-std::uint64_t Newcomers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
+std::uint64_t UnauthenticatedPeers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
 
 void OriginLimit::remove(const std::string& origin) {
   const auto found = open_.find(origin);

@@ -16,9 +16,9 @@ namespace gradwire {
 // network.
 std::string origin_of(const std::string& peer);
 
-class Newcomers {
+class UnauthenticatedPeers {
  public:
-  // `id` grows from one newcomer to the next.
+  // `id` grows from one unauthenticated connection to the next.
   void add(std::uint64_t id, const std::string& peer);
   void remove(std::uint64_t id);  // does nothing if it is none
   bool empty() const { return origins_.empty(); }
