@@ -221,7 +221,7 @@ class Serving {
     session_manager.bans.longest = std::chrono::seconds(limits.quarantine_s);
     session_manager.most_from_address = limits.connections_per_address;
     if (identity_) session_manager.handshakes = handshake_rates(table.size());
-    session_manager.staging_bytes = limits.staging_budget.bytes;
+    session_manager.receive_budget_bytes = limits.staging_budget.bytes;
     return session_manager;
   }
 
@@ -246,9 +246,10 @@ class Serving {
     if (!identity_ && told_.server.tls_min != "TLS1.3" && options_.log)
       options_.log(
           LogLine::warning("server.tls_min has no effect: without --identity nothing travels over TLS"));
-    const bool lends = told_.server.zerocopy;
-    sockets_ = listen_on_tcp(options_.listen, {.keep_signals = options_.handle_signals, .lends = lends});
-    if (lends && options_.log && (identity_ || !sockets_->lends()))
+    const bool zero_copy = told_.server.zerocopy;
+    sockets_ =
+        listen_on_tcp(options_.listen, {.keep_signals = options_.handle_signals, .zero_copy = zero_copy});
+    if (zero_copy && options_.log && (identity_ || !sockets_->zero_copy()))
       options_.log(LogLine::warning(identity_ ? "server.zerocopy: messages over TLS are copied"
                                               : "server.zerocopy: this system copies all messages"));
     if (identity_) sockets_ = identity_->secure(std::move(sockets_));

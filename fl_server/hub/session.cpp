@@ -23,7 +23,7 @@ struct Introduction {
 
 Session::Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner)
     : id_(id), sockets_(sockets), times_(times), owner_(owner) {
-  patience_.restart(sockets.now());
+  idle_timer_.restart(sockets.now());
 }
 
 Session::~Session() = default;
@@ -56,12 +56,12 @@ void Session::check_time(SteadyTime now) {
   if (!proven_name_.empty() && !owner_.authenticator()->still_admits(proven_name_))
     return refuse(Ending::kRevoked, "'" + proven_name_ + "' was revoked", true);
   if (!link_->open()) return link_->check_time(now);
-  if ((state_ == State::kHello || state_ == State::kProof) && patience_.is_over(now, times_.handshake))
+  if ((state_ == State::kHello || state_ == State::kProof) && idle_timer_.is_over(now, times_.handshake))
     return refuse(Ending::kTooLate,
                   std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
                       std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
                   false, on_misbehaviour());
-  if (state_ == State::kData && patience_.is_over(now, times_.data))
+  if (state_ == State::kData && idle_timer_.is_over(now, times_.data))
     return refuse(
         Ending::kTooLate,
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
@@ -170,7 +170,7 @@ Status Session::greet() {
   info_.kernels = one_line(hello.kernels());
   info_.pid = hello.pid();
   state_ = State::kData;
-  patience_.restart(sockets_.now());
+  idle_timer_.restart(sockets_.now());
   link_->expect_heartbeats();
   takes_chunks_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_chunks_);
   link_->send(Outgoing::control(owner_.welcome(*client, takes_chunks_)));

@@ -136,7 +136,7 @@ class Session final : public FrameHandler {
   std::unique_ptr<Multiplexer> multiplexer_;  // of a relay
   bool in_channel_ = false;                   // what arrives is for one of its channels
   State state_ = State::kHello;
-  Patience patience_;  // since state_ began
+  IdleTimer idle_timer_;  // since state_ began
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from the Hello
   std::unique_ptr<Introduction> introduction_;  // until the peer is believed

@@ -19,7 +19,7 @@ constexpr std::size_t kNamedMissing = 10;
 SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
-      counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .staging = {}},
+      counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .receive_budget = {}},
       sockets(std::move(n)),
       bans(options.bans),
       banned_origins(limits_of_origins(options.bans)),
@@ -30,7 +30,7 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
       candidates(options.clients, nullptr),
       connected(options.clients, false) {
   welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
-  counts.staging.limit(options.staging_bytes);
+  counts.receive_budget.limit(options.receive_budget_bytes);
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
 

@@ -43,9 +43,9 @@ struct SessionManagerOptions {
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
   BanLimits bans{};
-  std::uint32_t most_from_address = 0;       // connections; 0: as many as from all
-  HandshakeRates handshakes{};               // of peers that speak TLS; no limit unless set
-  std::uint64_t staging_bytes = UINT64_MAX;  // of payloads that arrive at the same time
+  std::uint32_t most_from_address = 0;              // connections; 0: as many as from all
+  HandshakeRates handshakes{};                      // of peers that speak TLS; no limit unless set
+  std::uint64_t receive_budget_bytes = UINT64_MAX;  // of payloads that arrive at the same time
 };
 
 // What a session manager tells the transport once the run has begun, from inside wait().
@@ -101,7 +101,7 @@ class SessionManager {
   // The client is behind a relay, which keeps the last body: requests may have a short head.
   bool remembers_bodies(ClientId client) const;
   // Long sections that are not borrowed may be sent without a copy.
-  bool lends() const;
+  bool zero_copy() const;
   // Tells relays that add up replies: all clients that are asked now have been sent this request id.
   void tell_asked(std::uint64_t request_id);
   void send_soon(ClientId client, const std::string& control_frame);

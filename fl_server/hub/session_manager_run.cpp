@@ -74,7 +74,7 @@ void SessionManager::send(ClientId client, Outgoing message) {
   session->link().send(std::move(message));
 }
 
-bool SessionManager::lends() const { return impl_->sockets->lends(); }
+bool SessionManager::zero_copy() const { return impl_->sockets->zero_copy(); }
 
 bool SessionManager::remembers_bodies(ClientId client) const {
   const Session* session = impl_->live[client];

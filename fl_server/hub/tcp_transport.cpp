@@ -75,7 +75,7 @@ void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Re
   body_request_id_ = request_id;
   body_source_ = body;
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
-  if (session_manager_.lends()) shared_->own();  // else no socket can be lent it
+  if (session_manager_.zero_copy()) shared_->own();  // else no socket can be lent it
   unfinished_body_ = body_;
   unfinished_ = shared_;
 }

@@ -209,7 +209,7 @@ void Connection::misbehaves(const std::string& what) {
 // False: the connection is not read until there is room.
 bool Connection::has_room() {
   if (staged_ > 0 || prefix_.payload_len == 0) return true;
-  if (counts_.staging.reserve(*this, prefix_.payload_len)) {
+  if (counts_.receive_budget.reserve(*this, prefix_.payload_len)) {
     staged_ = prefix_.payload_len;
     holding_.restart(sockets_.now());
     return true;
@@ -235,9 +235,10 @@ void Connection::on_room() {
 }
 
 void Connection::give_room_back() {
-  if (std::exchange(waits_, false)) counts_.staging.forget(*this);
-  if (staged_ > 0) counts_.staging.release(std::exchange(staged_, 0));
-  if (counts_.staging.awaited()) sockets_.post([&staging = counts_.staging] { staging.go_on(); });
+  if (std::exchange(waits_, false)) counts_.receive_budget.forget(*this);
+  if (staged_ > 0) counts_.receive_budget.release(std::exchange(staged_, 0));
+  if (counts_.receive_budget.awaited())
+    sockets_.post([&receive_budget = counts_.receive_budget] { receive_budget.go_on(); });
 }
 
 void Connection::pause_reading(bool pause) {
@@ -360,7 +361,7 @@ void Connection::close(const std::string& why) {
 // its end, or come on as fast as min_bytes_per_second; while others wait for the room that its payload takes,
 // it must come to its end.
 std::string Connection::too_slow(SteadyTime now) {
-  if (staged_ > 0 && holding_.is_over(now, times_.frame_grace) && counts_.staging.awaited())
+  if (staged_ > 0 && holding_.is_over(now, times_.frame_grace) && counts_.receive_budget.awaited())
     return "others wait for the room that its message takes; it may come back and go on";
   if (!arrival_.is_over(now, times_.frame_grace)) return {};
   const std::uint64_t came = payload_done_ - std::exchange(arrived_, payload_done_);

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fl_server/net/frame_link.h"
-#include "fl_server/net/patience.h"
-#include "fl_server/net/staging.h"
+#include "fl_server/net/idle_timer.h"
+#include "fl_server/net/receive_budget.h"
 #include "fl_server/net/tally.h"
 
 namespace gradwire {
@@ -41,15 +41,15 @@ inline constexpr std::size_t kReadBytes = 4096;  // of a socket at a time; a sma
 // Of all connections of one server.
 struct ConnectionCounts {  // outlives what the socket layer still has to do
   Tally& tally;
-  std::size_t open = 0;       // sockets
-  std::size_t borrowing = 0;  // connections that still write borrowed sections
-  Staging staging;            // of arriving payloads
+  std::size_t open = 0;          // sockets
+  std::size_t borrowing = 0;     // connections that still write borrowed sections
+  ReceiveBudget receive_budget;  // of arriving payloads
   // Where each in turn reads what is not the payload of a long message: behind what it has kept, which is at
   // most a prefix and a header.
   std::vector<std::byte> arriving = std::vector<std::byte>(kPrefixBytes + kMaxHeaderBytes + kReadBytes);
 };
 
-class Connection final : public FrameLink, private SocketHandler, private StagingWaiter {
+class Connection final : public FrameLink, private SocketHandler, private ReceiveBudgetWaiter {
  public:
   // All but the socket must outlive the connection.
   Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
@@ -129,11 +129,11 @@ class Connection final : public FrameLink, private SocketHandler, private Stagin
   std::size_t target_ = 0, target_done_ = 0;  // the first that is not full, and how full it is
   std::uint64_t payload_done_ = 0;
   std::uint64_t frame_bytes_ = 0;  // of the frame that is arriving, as far as known; 0: none is
-  Patience silence_, arrival_;     // with the peer; with that frame, or with what of it came since then:
+  IdleTimer silence_, arrival_;    // with the peer; with that frame, or with what of it came since then:
   std::uint64_t arrived_ = 0;      // payload_done_ when arrival_ began
   std::uint64_t staged_ = 0;       // reserved for its payload
   bool waits_ = false;             // for that: nothing is read
-  Patience holding_;               // since that is reserved
+  IdleTimer holding_;              // since that is reserved
 
   // Of what is sent.
   WriteQueue queue_;
@@ -143,7 +143,7 @@ class Connection final : public FrameLink, private SocketHandler, private Stagin
   bool refused_ = false;                     // the queue holds the refusal, and nothing follows it
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false, paused_ = false;
-  Patience stall_;
+  IdleTimer stall_;
   std::uint64_t taken_ = 0;  // queue_.taken() when stall_ began
   SteadyTime sent_, refused_at_;
 };

@@ -43,11 +43,11 @@ class Socket {
   // While paused, on_readable() is not called.
   virtual void pause_reading(bool pause) = 0;
   virtual Moved write(std::span<const std::span<const std::byte>> pieces) = 0;
-  // From how many bytes on lend() copies less than write(); SIZE_MAX: never.
-  virtual std::size_t lends_from() const { return SIZE_MAX; }
+  // From how many bytes on send_zero_copy() copies less than write(); SIZE_MAX: never.
+  virtual std::size_t zero_copy_from() const { return SIZE_MAX; }
   // Writes a piece that lies in memory of `owner` and never changes. The socket may go on reading it after
-  // the call; as long as it does, it holds the owner. REQUIRES: lends_from() is no more than its size.
-  virtual Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) {
+  // the call; as long as it does, it holds the owner. REQUIRES: zero_copy_from() is no more than its size.
+  virtual Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) {
     static_cast<void>(owner);
     return write(std::span(&piece, 1));
   }
@@ -81,8 +81,8 @@ class SocketLayer {
   virtual SteadyTime now() const = 0;
   // How many sockets this process can have at the same time.
   virtual std::size_t most_sockets() const { return SIZE_MAX; }
-  // Whether a socket may have a use for lend().
-  virtual bool lends() const { return false; }
+  // Whether a socket may have a use for send_zero_copy().
+  virtual bool zero_copy() const { return false; }
   // Accepts from now on, and calls the handler from inside wait(). `signals`: SIGINT and SIGTERM ask to stop,
   // a second one ends the process.
   virtual void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) = 0;

@@ -30,8 +30,8 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 
-#include "fl_server/net/lent_memory.h"
 #include "fl_server/net/listener.h"
+#include "fl_server/net/zero_copy_sender.h"
 #include "proto/wire/address.h"
 
 namespace gradwire {
@@ -39,8 +39,8 @@ namespace {
 
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMaxVectors = 16;        // of one system call
-constexpr std::size_t kLendsFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
+constexpr std::size_t kMaxVectors = 16;           // of one system call
+constexpr std::size_t kZeroCopyFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
 constexpr int kAcceptsPerWake = 64;
 constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask to stop
 constexpr int kMostUnwanted = 256;                  // connections that are closed at once, of one tick
@@ -131,14 +131,16 @@ Result<int> begin_connection(const std::string& address, NameLookup& lookup, std
 
 class TcpSocket final : public Socket {
  public:
-  TcpSocket(asio::io_context& io, int fd, std::string peer, bool lends)
-      : descriptor_(io, fd), peer_(std::move(peer)), lent_(lends ? LentMemory::of(fd) : nullptr) {
+  TcpSocket(asio::io_context& io, int fd, std::string peer, bool zero_copy)
+      : descriptor_(io, fd),
+        peer_(std::move(peer)),
+        zero_copy_sender_(zero_copy ? ZeroCopySender::of(fd) : nullptr) {
     const int yes = 1;
     ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   }
   ~TcpSocket() override {
     *alive_ = false;
-    forget_lent();
+    forget_zero_copy();
   }
 
   void start(SocketHandler& handler) override {
@@ -159,12 +161,12 @@ class TcpSocket final : public Socket {
     message.msg_iovlen = count;
     return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
   }
-  std::size_t lends_from() const override {
-    return lent_ != nullptr && lent_->saves_copies() ? kLendsFrom : SIZE_MAX;
+  std::size_t zero_copy_from() const override {
+    return zero_copy_sender_ != nullptr && zero_copy_sender_->saves_copies() ? kZeroCopyFrom : SIZE_MAX;
   }
-  Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
-    lent_->take_back();
-    return moved(lent_->send(piece, owner));
+  Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
+    zero_copy_sender_->take_back();
+    return moved(zero_copy_sender_->send(piece, owner));
   }
   void pause_reading(bool pause) override {
     paused_ = pause;
@@ -178,7 +180,7 @@ class TcpSocket final : public Socket {
   std::string failure() const override { return std::strerror(error_); }
   void end_writing() override { ::shutdown(descriptor_.native_handle(), SHUT_WR); }
   void close() override {
-    forget_lent();
+    forget_zero_copy();
     asio::error_code ignored;
     descriptor_.close(ignored);
   }
@@ -197,23 +199,25 @@ class TcpSocket final : public Socket {
     descriptor_.async_wait(Descriptor::wait_read, [this, alive = alive_](const asio::error_code& error) {
       if (error || !*alive || !is_open()) return;
       awaits_bytes_ = false;
-      if (lent_ != nullptr) lent_->take_back();  // that there is something wakes this, too
+      if (zero_copy_sender_ != nullptr)
+        zero_copy_sender_->take_back();  // that there is something wakes this, too
       if (!paused_) handler_->on_readable();
       if (*alive && is_open() && !paused_ && !awaits_bytes_) wait_readable();
     });
   }
 
   // The kernel must not send what is lent when its owner is gone: what it still holds is dropped.
-  void forget_lent() {
-    if (lent_ == nullptr || !is_open()) return;
-    lent_->take_back();
+  void forget_zero_copy() {
+    if (zero_copy_sender_ == nullptr || !is_open()) return;
+    zero_copy_sender_->take_back();
     const linger drop{1, 0};
-    if (!lent_->empty()) ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
+    if (!zero_copy_sender_->empty())
+      ::setsockopt(descriptor_.native_handle(), SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
   }
 
   Descriptor descriptor_;
   const std::string peer_;
-  const std::unique_ptr<LentMemory> lent_;  // may be null
+  const std::unique_ptr<ZeroCopySender> zero_copy_sender_;  // may be null
   SocketHandler* handler_ = nullptr;
   int error_ = 0;
   bool paused_ = false, awaits_bytes_ = false;
@@ -226,7 +230,7 @@ class TcpSockets final : public SocketLayer {
   TcpSockets(const std::string& address, const TcpOptions& options)
       : listener_(std::in_place, address),
         address_(listener_->address()),
-        lends_(options.lends && LentMemory::of(listener_->fd()) != nullptr),
+        zero_copy_(options.zero_copy && ZeroCopySender::of(listener_->fd()) != nullptr),
         lookup_(options.look_up) {
     if (options.keep_signals) keep_signals();
   }
@@ -235,7 +239,7 @@ class TcpSockets final : public SocketLayer {
 
   std::string address() const override { return address_; }
   std::size_t most_sockets() const override { return most_sockets_; }
-  bool lends() const override { return lends_; }
+  bool zero_copy() const override { return zero_copy_; }
   SteadyTime now() const override { return std::chrono::steady_clock::now(); }
 
   void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool signals) override {
@@ -262,7 +266,7 @@ class TcpSockets final : public SocketLayer {
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
     const Result<int> fd = begin_connection(address, lookup_, connections_++);
     if (!fd) return fd.error();
-    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address, lends_));
+    return std::unique_ptr<Socket>(std::make_unique<TcpSocket>(io_, *fd, address, zero_copy_));
   }
   void post(std::function<void()> job) override { asio::post(io_, std::move(job)); }
   void wait(SteadyTime deadline, const std::function<bool()>& done) override {
@@ -311,7 +315,7 @@ class TcpSockets final : public SocketLayer {
         pauses_ = true;  // the others wait in the queue of the system, where they cost less
         return;
       }
-      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, std::move(peer), lends_));
+      handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, std::move(peer), zero_copy_));
     }
   }
   void tick_again() {
@@ -328,7 +332,7 @@ class TcpSockets final : public SocketLayer {
 
   std::optional<Listener> listener_;  // none: it accepts no more
   const std::string address_;
-  const bool lends_;
+  const bool zero_copy_;
   const std::size_t most_sockets_ = raise_descriptor_limit();
   NameLookup lookup_;
   std::size_t connections_ = 0;  // begun

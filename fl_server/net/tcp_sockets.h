@@ -16,7 +16,7 @@ using LookUp = std::function<Result<AddressList>(const Address&)>;
 struct TcpOptions {
   bool keep_signals = false;  // from now on SIGINT and SIGTERM do not end the process, but wait for start()
   // Long messages are sent from where they lie, without a copy in the kernel (MSG_ZEROCOPY), where it can.
-  bool lends = false;
+  bool zero_copy = false;
   LookUp look_up = [](const Address& address) { return gradwire::look_up(address, AddressUse::kToConnect); };
 };
 

@@ -150,16 +150,16 @@ WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
   std::array<std::span<const std::byte>, kMaxPieces> pieces;
   std::size_t count = 0, most = kMaxPieces;
   std::uint64_t size = 0;
-  const std::shared_ptr<const void>* lender = nullptr;  // of the first piece, which is written alone
+  const std::shared_ptr<const void>* zero_copy_owner = nullptr;  // of the first piece, which is written alone
   const auto add = [&](std::span<const std::byte> piece, const std::shared_ptr<const void>* owner) {
     const std::uint64_t end = size + piece.size();
     const auto gone = static_cast<std::size_t>(written_ > size ? std::min(written_, end) - size : 0);
     size = end;
     if (piece.size() == gone || count >= most) return;
-    if (owner != nullptr && *owner != nullptr && piece.size() - gone >= socket.lends_from()) {
+    if (owner != nullptr && *owner != nullptr && piece.size() - gone >= socket.zero_copy_from()) {
       most = std::max<std::size_t>(count, 1);
       if (count > 0) return;
-      lender = owner;
+      zero_copy_owner = owner;
     }
     pieces[count++] = piece.subspan(gone);
   };
@@ -168,8 +168,8 @@ WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
     for (const auto section : first.body->sections)
       add(section, first.body->borrowed ? nullptr : &first.body->keep);
   for (const auto section : first.sections) add(section, first.borrowed ? nullptr : &first.keep);
-  const Socket::Moved moved =
-      lender != nullptr ? socket.lend(pieces[0], *lender) : socket.write(std::span(pieces).first(count));
+  const Socket::Moved moved = zero_copy_owner != nullptr ? socket.send_zero_copy(pieces[0], *zero_copy_owner)
+                                                         : socket.write(std::span(pieces).first(count));
   if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
   if (moved.got != Socket::Got::kSome) return Progress::kFailed;
   if (written_ == 0) begin();

@@ -40,7 +40,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
-        counts_{.tally = options.tally != nullptr ? *options.tally : unwatched_, .staging = {}},
+        counts_{.tally = options.tally != nullptr ? *options.tally : unwatched_, .receive_budget = {}},
         sockets_(std::move(sockets)),
         open_from_(options.most_from_address),
         handshakes_(options.handshakes),

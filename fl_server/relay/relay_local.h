@@ -32,7 +32,7 @@ class Local final : public FrameHandler {
         channel_(channel),
         times_(times),
         connection_(sockets, std::move(socket), times, *this, counts) {
-    patience_.restart(sockets.now());
+    idle_timer_.restart(sockets.now());
   }
 
   Connection& connection() { return connection_; }
@@ -41,7 +41,7 @@ class Local final : public FrameHandler {
   bool heard_shutdown = false, server_closed = false;
 
   void check_time(SteadyTime now) {
-    if (!said_hello_ && patience_.is_over(now, times_.handshake))
+    if (!said_hello_ && idle_timer_.is_over(now, times_.handshake))
       connection_.refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false, 0);
     connection_.check_time(now);
   }
@@ -69,7 +69,7 @@ class Local final : public FrameHandler {
   LocalOwner& relay_;
   const std::uint32_t channel_;
   const WireTimes& times_;
-  Patience patience_;  // since the client connected
+  IdleTimer idle_timer_;  // since the client connected
   bool said_hello_ = false;
   ForwardedFrame forwarded_;
   Connection connection_;

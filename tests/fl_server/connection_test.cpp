@@ -109,7 +109,7 @@ struct Receiver {
   NoSockets sockets;
   WireTimes times;
   Tally tally;
-  ConnectionCounts counts{.tally = tally, .staging = {}};
+  ConnectionCounts counts{.tally = tally, .receive_budget = {}};
   FrameTaker taker;
   PieceSocket* socket = nullptr;
   std::unique_ptr<Connection> connection;

@@ -159,7 +159,7 @@ TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClien
 constexpr std::uint32_t kLargeDim = 100'000;  // a reply of 800 KB
 
 TEST_F(GuardsTest, AReplyThatDoesNotFitIsNotReadUntilThereIsRoom) {
-  staging_bytes = 1 << 20;
+  receive_budget_bytes = 1 << 20;
   open(patient(), kLargeDim);
   begin();
   for (const std::uint32_t client : {0u, 1u}) {
@@ -183,7 +183,7 @@ TEST_F(GuardsTest, AReplyThatDoesNotFitIsNotReadUntilThereIsRoom) {
 }
 
 TEST_F(GuardsTest, WhoHoldsTheRoomAndSendsNothingMakesRoomForTheOthers) {
-  staging_bytes = 1 << 20;
+  receive_budget_bytes = 1 << 20;
   WireTimes times = patient();
   times.frame_grace = milliseconds(200);
   times.handshake = milliseconds(2000);

@@ -39,12 +39,12 @@ class TcpTransportTest : public ::testing::Test {
     options.most_for_relay_bytes = most_for_relay_bytes;
     options.bans = bans;
     options.most_from_address = most_from_address;
-    options.staging_bytes = staging_bytes;
+    options.receive_budget_bytes = receive_budget_bytes;
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
     session_manager =
-        std::make_unique<SessionManager>(options, listen_on_tcp("127.0.0.1:0", {.lends = lends}));
+        std::make_unique<SessionManager>(options, listen_on_tcp("127.0.0.1:0", {.zero_copy = zero_copy}));
     context = {1, dim, 2, parse_compressor("identity", dim), {ZstdMode::Kind::kOff, 0}};
   }
   void turn() {
@@ -149,10 +149,10 @@ class TcpTransportTest : public ::testing::Test {
                        [&](const std::string& line) { return line.find(text) != std::string::npos; });
   }
 
-  bool takes_sums = false, lends = false;
+  bool takes_sums = false, zero_copy = false;
   BanLimits bans{.longest = {}};  // nobody is banned
   std::uint32_t most_from_address = 0;
-  std::uint64_t staging_bytes = SessionManagerOptions().staging_bytes;
+  std::uint64_t receive_budget_bytes = SessionManagerOptions().receive_budget_bytes;
   std::string experiment = "experiment";
   std::uint64_t most_for_relay_bytes = SessionManagerOptions().most_for_relay_bytes;
   std::vector<std::string> lines;

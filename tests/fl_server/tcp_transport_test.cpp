@@ -66,10 +66,10 @@ TEST_F(TcpTransportTest, ARepeatedOrLateReplyLeavesTheOneThatIsLookedAtAlone) {
 // Lent or not: what may change is not lent, but copied before.
 TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
   constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
-  for (const bool lent : {false, true}) {
+  for (const bool is_zero_copy : {false, true}) {
     clients.clear();
     transport.reset();
-    lends = lent;
+    zero_copy = is_zero_copy;
     open(patient(), kLarge);
     begin();
     const std::uint64_t bytes = transport->send(0, request(1));
@@ -82,7 +82,7 @@ TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
     for (FakeClient& client : clients) {
       const auto received = receive(client);
       ASSERT_TRUE(received);
-      EXPECT_TRUE(received->x == sent) << lent;
+      EXPECT_TRUE(received->x == sent) << is_zero_copy;
     }
     expect_served(0, 2);
   }

@@ -39,16 +39,16 @@ class GreedySocket : public Socket {
 };
 
 // The same, and long pieces may be lent to it.
-class LenderSocket final : public GreedySocket {
+class ZeroCopySocket final : public GreedySocket {
  public:
-  std::string lent;
+  std::string zero_copy;
   std::vector<std::shared_ptr<const void>> owners;
 
-  std::size_t lends_from() const override { return 5; }
-  Moved lend(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
-    EXPECT_GE(piece.size(), lends_from());
+  std::size_t zero_copy_from() const override { return 5; }
+  Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
+    EXPECT_GE(piece.size(), zero_copy_from());
     const Moved moved = write(std::span(&piece, 1));
-    lent.append(got, got.size() - moved.bytes);
+    zero_copy.append(got, got.size() - moved.bytes);
     owners.push_back(owner);
     return moved;
   }
@@ -154,9 +154,9 @@ TEST_F(WriteQueueTest, LongSectionsThatAreKeptAreLentWithTheirOwnerAndTheBytesAr
   const auto kept = std::make_shared<std::string>("sections of its own");
   const std::string view = "what the sender may change";
   for (std::size_t room = 1; room < 40; ++room) {
-    LenderSocket lender;
+    ZeroCopySocket zero_copy_owner;
     const auto shared = body("a body that is long]");
-    for (Socket* const to : {static_cast<Socket*>(&socket), static_cast<Socket*>(&lender)}) {
+    for (Socket* const to : {static_cast<Socket*>(&socket), static_cast<Socket*>(&zero_copy_owner)}) {
       WriteQueue messages;
       messages.push(request(7, 1, shared));
       Outgoing own = Outgoing::control("{own:");
@@ -174,11 +174,11 @@ TEST_F(WriteQueueTest, LongSectionsThatAreKeptAreLentWithTheirOwnerAndTheBytesAr
         messages.write_once(greedy);
       }
     }
-    EXPECT_EQ(lender.got, socket.got) << room;
-    EXPECT_EQ(lender.lent.find("sender"), std::string::npos) << "it is only borrowed";
-    EXPECT_EQ(lender.lent.find(':'), std::string::npos) << "heads are short";
-    EXPECT_EQ(lender.lent.substr(0, 6), std::string("a body"));
-    for (const auto& owner : lender.owners) EXPECT_TRUE(owner == shared->keep || owner == kept);
+    EXPECT_EQ(zero_copy_owner.got, socket.got) << room;
+    EXPECT_EQ(zero_copy_owner.zero_copy.find("sender"), std::string::npos) << "it is only borrowed";
+    EXPECT_EQ(zero_copy_owner.zero_copy.find(':'), std::string::npos) << "heads are short";
+    EXPECT_EQ(zero_copy_owner.zero_copy.substr(0, 6), std::string("a body"));
+    for (const auto& owner : zero_copy_owner.owners) EXPECT_TRUE(owner == shared->keep || owner == kept);
   }
 }
 

@@ -42,8 +42,8 @@ struct Setting {
   double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
   bool relay_adds = false;                  // up replies
   double quorum = 1, over_selection = 0;
-  SecureWorld* secure = nullptr;             // TLS and logins; null: plain text
-  std::uint64_t staging_bytes = UINT64_MAX;  // of replies that arrive at the same time
+  SecureWorld* secure = nullptr;                    // TLS and logins; null: plain text
+  std::uint64_t receive_budget_bytes = UINT64_MAX;  // of replies that arrive at the same time
 };
 
 struct End {
@@ -185,7 +185,7 @@ class SimulatedSession {
     options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
-    options.staging_bytes = setting_.staging_bytes;
+    options.receive_budget_bytes = setting_.receive_budget_bytes;
     if (setting_.secure != nullptr) options.authenticator = &setting_.secure->authenticator();
     SessionManager session_manager(options, secured(std::move(sockets)));
     try {

@@ -93,7 +93,7 @@ TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = seed % 8 == 0 ? kBig : method_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    setting.staging_bytes = 1;
+    setting.receive_budget_bytes = 1;
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed

@@ -52,19 +52,19 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
   AlgorithmSpec spec = spec_of("gd");
   spec.participation = 0.2;
   const auto run_context = federation.run_context(spec);
-  for (const bool lends : {false, true}) {
+  for (const bool zero_copy : {false, true}) {
     std::set<const void*> runtimes;
     RoundLimits limits;
     limits.evaluate_every = 0;
     run<double>(
-        federation, run_context, 30, lends ? lean() : InProcessOptions{}, limits,
+        federation, run_context, 30, zero_copy ? lean() : InProcessOptions{}, limits,
         [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>& transport, RunProgress&) {
           // The round's cohort, as the algorithm draws it.
           std::vector<ClientId> cohort;
           server.cohort(cohort);
           for (const ClientId c : cohort) runtimes.insert(&transport.runtime(c));
         });
-    EXPECT_EQ(runtimes.size() <= 10, lends) << runtimes.size();
+    EXPECT_EQ(runtimes.size() <= 10, zero_copy) << runtimes.size();
   }
 }
 

@@ -1,5 +1,5 @@
 // What a socket was lent: it comes over as it was, and its owner is held until the system is done with it.
-#include "fl_server/net/lent_memory.h"
+#include "fl_server/net/zero_copy_sender.h"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -23,15 +23,15 @@ std::shared_ptr<const Bytes> a_megabyte() {
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
-class LentMemoryTest : public ::testing::Test {
+class ZeroCopySenderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const int few = 1 << 16;
     ASSERT_EQ(::setsockopt(near_, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
-    lent_ = LentMemory::of(near_);
-    if (lent_ == nullptr) GTEST_SKIP() << "this system has no MSG_ZEROCOPY";
+    zero_copy_sender_ = ZeroCopySender::of(near_);
+    if (zero_copy_sender_ == nullptr) GTEST_SKIP() << "this system has no MSG_ZEROCOPY";
   }
-  ~LentMemoryTest() override {
+  ~ZeroCopySenderTest() override {
     ::close(near_);
     ::close(far_);
   }
@@ -40,10 +40,10 @@ class LentMemoryTest : public ::testing::Test {
       if (listener.accept(fd) == Listener::Taken::kSocket) return fd;
   }
   // As much as the system takes now.
-  std::size_t lend_from(std::size_t begin, const std::shared_ptr<const Bytes>& bytes) {
+  std::size_t send_zero_copy_from(std::size_t begin, const std::shared_ptr<const Bytes>& bytes) {
     std::size_t done = begin;
     while (done < bytes->size()) {
-      const ssize_t sent = lent_->send(std::span(*bytes).subspan(done), bytes);
+      const ssize_t sent = zero_copy_sender_->send(std::span(*bytes).subspan(done), bytes);
       if (sent <= 0) break;
       done += static_cast<std::size_t>(sent);
     }
@@ -56,47 +56,48 @@ class LentMemoryTest : public ::testing::Test {
   }
   bool is_back_soon() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    for (; !lent_->empty() && std::chrono::steady_clock::now() < deadline; std::this_thread::yield())
-      lent_->take_back();
-    return lent_->empty();
+    for (; !zero_copy_sender_->empty() && std::chrono::steady_clock::now() < deadline;
+         std::this_thread::yield())
+      zero_copy_sender_->take_back();
+    return zero_copy_sender_->empty();
   }
 
   Listener listener_{"127.0.0.1:0"};
   const int far_ = connect_to(listener_.address(), 4096);
   const int near_ = accepted(listener_);
-  std::unique_ptr<LentMemory> lent_;
+  std::unique_ptr<ZeroCopySender> zero_copy_sender_;
 };
 
-TEST_F(LentMemoryTest, TheOwnerIsHeldWhileThePeerHasNotTakenAllAndNoLonger) {
+TEST_F(ZeroCopySenderTest, TheOwnerIsHeldWhileThePeerHasNotTakenAllAndNoLonger) {
   auto bytes = a_megabyte();
   const Bytes sent = *bytes;
   const std::weak_ptr<const Bytes> owner = bytes;
-  std::size_t done = lend_from(0, bytes);
+  std::size_t done = send_zero_copy_from(0, bytes);
   ASSERT_GT(done, 0u);
   ASSERT_LT(done, sent.size()) << "the peer reads nothing";
   Bytes got;
   while (done < sent.size()) {
     receive(got, done - got.size());
-    done += lend_from(done, bytes);
+    done += send_zero_copy_from(done, bytes);
   }
   bytes.reset();
-  lent_->take_back();
+  zero_copy_sender_->take_back();
   EXPECT_FALSE(owner.expired()) << "the peer has not read all";
   receive(got, sent.size() - got.size());
   EXPECT_EQ(got, sent);
   EXPECT_TRUE(is_back_soon());
   EXPECT_TRUE(owner.expired());
-  EXPECT_FALSE(lent_->saves_copies()) << "on one machine the system copies";
+  EXPECT_FALSE(zero_copy_sender_->saves_copies()) << "on one machine the system copies";
 }
 
-TEST_F(LentMemoryTest, OwnersAreHeldOneByOne) {
+TEST_F(ZeroCopySenderTest, OwnersAreHeldOneByOne) {
   std::vector<std::weak_ptr<const Bytes>> owners;
   Bytes sent, got;
   for (int k = 0; k < 20; ++k) {
     const auto bytes = std::make_shared<const Bytes>(100, static_cast<std::byte>(k));
     sent.insert(sent.end(), bytes->begin(), bytes->end());
     owners.push_back(bytes);
-    ASSERT_EQ(lend_from(0, bytes), 100u);
+    ASSERT_EQ(send_zero_copy_from(0, bytes), 100u);
     if (k % 7 == 6) receive(got, sent.size() - got.size());
   }
   receive(got, sent.size() - got.size());
@@ -105,15 +106,15 @@ TEST_F(LentMemoryTest, OwnersAreHeldOneByOne) {
   for (const auto& owner : owners) EXPECT_TRUE(owner.expired());
 }
 
-TEST_F(LentMemoryTest, WhatFailsIsNotHeld) {
+TEST_F(ZeroCopySenderTest, WhatFailsIsNotHeld) {
   const auto bytes = a_megabyte();
   ::shutdown(near_, SHUT_WR);
-  EXPECT_EQ(lent_->send(*bytes, bytes), -1);
-  EXPECT_TRUE(lent_->empty());
+  EXPECT_EQ(zero_copy_sender_->send(*bytes, bytes), -1);
+  EXPECT_TRUE(zero_copy_sender_->empty());
   EXPECT_EQ(bytes.use_count(), 1);
 }
 
-TEST(LentMemory, ThereIsNoneForWhatIsNoSocket) { EXPECT_EQ(LentMemory::of(STDIN_FILENO), nullptr); }
+TEST(ZeroCopySender, ThereIsNoneForWhatIsNoSocket) { EXPECT_EQ(ZeroCopySender::of(STDIN_FILENO), nullptr); }
 
 }  // namespace
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 namespace gradwire {
 
 // Measures how long this process has waited for a peer.
-class Patience {
+class IdleTimer {
  public:
   void restart(SteadyTime now) {
     seen_ = now;

@@ -8,19 +8,19 @@
 
 namespace gradwire {
 
-class StagingWaiter {
+class ReceiveBudgetWaiter {
  public:
-  virtual ~StagingWaiter() = default;
+  virtual ~ReceiveBudgetWaiter() = default;
   virtual void on_room() = 0;  // its room is reserved now
 };
 
-class Staging {
+class ReceiveBudget {
  public:
   void limit(std::uint64_t bytes) { budget_ = bytes; }
 
   // False: `waiter` is told when there is room. Nobody overtakes one that waits, and a payload that is larger
   // than all of the budget has it for itself: so each gets its turn.
-  bool reserve(StagingWaiter& waiter, std::uint64_t bytes) {
+  bool reserve(ReceiveBudgetWaiter& waiter, std::uint64_t bytes) {
     if (queue_.empty() && fits(bytes)) {
       used_ += bytes;
       return true;
@@ -29,7 +29,7 @@ class Staging {
     return false;
   }
   void release(std::uint64_t bytes) { used_ -= bytes; }
-  void forget(const StagingWaiter& waiter) {
+  void forget(const ReceiveBudgetWaiter& waiter) {
     std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.who == &waiter; });
   }
   // To be called some time after release() and forget(), not from inside them.
@@ -46,7 +46,7 @@ class Staging {
 
  private:
   struct Waiting {
-    StagingWaiter* who;
+    ReceiveBudgetWaiter* who;
     std::uint64_t bytes;
   };
   bool fits(std::uint64_t bytes) const {

@@ -1,4 +1,4 @@
-#include "fl_server/net/lent_memory.h"
+#include "fl_server/net/zero_copy_sender.h"
 
 #include <algorithm>
 #include <array>
@@ -22,13 +22,13 @@ const sock_extended_err* zerocopy_note(const cmsghdr& part) {
 
 }  // namespace
 
-std::unique_ptr<LentMemory> LentMemory::of(int fd) {
+std::unique_ptr<ZeroCopySender> ZeroCopySender::of(int fd) {
   const int yes = 1;
   if (::setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &yes, sizeof yes) != 0) return nullptr;
-  return std::unique_ptr<LentMemory>(new LentMemory(fd));
+  return std::unique_ptr<ZeroCopySender>(new ZeroCopySender(fd));
 }
 
-ssize_t LentMemory::send(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+ssize_t ZeroCopySender::send(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
   owners_.push_back(owner);  // first: there may be no memory for it
   const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), kFlags | MSG_ZEROCOPY);
@@ -38,7 +38,7 @@ ssize_t LentMemory::send(std::span<const std::byte> bytes, const std::shared_ptr
   return may_copy ? ::send(fd_, bytes.data(), bytes.size(), kFlags) : sent;
 }
 
-void LentMemory::take_back() {
+void ZeroCopySender::take_back() {
   while (!owners_.empty()) {
     alignas(cmsghdr) std::array<char, 256> parts;
     msghdr message{};
@@ -55,7 +55,7 @@ void LentMemory::take_back() {
 }
 
 // Calls `first` to `last` have ended.
-void LentMemory::end(std::uint32_t first, std::uint32_t last) {
+void ZeroCopySender::end(std::uint32_t first, std::uint32_t last) {
   const std::uint32_t begin = first - first_, count = last - first + 1;
   for (std::uint32_t k = begin; k - begin < count && k < owners_.size(); ++k) owners_[k].reset();
   for (; !owners_.empty() && owners_.front() == nullptr; owners_.pop_front()) ++first_;

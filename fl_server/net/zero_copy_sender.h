@@ -13,10 +13,10 @@ namespace gradwire {
 
 // Of one TCP socket. The system says on the socket's error queue, in order of sending or nearly so, what it
 // no longer needs.
-class LentMemory {
+class ZeroCopySender {
  public:
   // Null where the system has no such thing for this socket.
-  static std::unique_ptr<LentMemory> of(int fd);
+  static std::unique_ptr<ZeroCopySender> of(int fd);
 
   // As send() with MSG_DONTWAIT. Holds `owner` until the system no longer needs the bytes; where it takes no
   // more memory at present, it copies them.
@@ -29,7 +29,7 @@ class LentMemory {
   bool saves_copies() const { return saves_copies_; }
 
  private:
-  explicit LentMemory(int fd) : fd_(fd) {}
+  explicit ZeroCopySender(int fd) : fd_(fd) {}
   void end(std::uint32_t first, std::uint32_t last);
 
   const int fd_;
