@@ -126,9 +126,10 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
     if (*run)
       throw std::invalid_argument(option + ": holds the run of a server; give the relay a folder of its own");
   }
-  gradwire::Tally tally;
-  const gradwire::Watch watch(tally, {options.state, metrics, options.log, gradwire::Watched::kRelay});
-  options.tally = &tally;
+  gradwire::ServerMetrics server_metrics;
+  const gradwire::Watch watch(server_metrics,
+                              {options.state, metrics, options.log, gradwire::Watched::kRelay});
+  options.server_metrics = &server_metrics;
   gradwire::run_relay(options);
 }
 

@@ -124,7 +124,7 @@ class Serving {
   Outcome outcome() const { return server_run_->stage().outcome; }  // of a run that is over
   // Replies that this process has rejected because of it: of a resumed run not those before.
   std::uint64_t beyond_norm_limit() const {
-    return told_.server.norm_limit > 0 ? tally_.rejections.value(Rejection::kNorm) : 0;
+    return told_.server.norm_limit > 0 ? server_metrics_.rejections.value(Rejection::kNorm) : 0;
   }
 
   // Of a run whose results are written: some clients may still wait for the server.
@@ -158,7 +158,7 @@ class Serving {
 
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients.count;
-    tally_.clients.set(clients);
+    server_metrics_.clients.set(clients);
     auto sockets = listening();  // before the options: it opens the identity
     SessionManager session_manager(session_manager_options(resumed ? about_.table : ClientTable(clients)),
                                    std::move(sockets));
@@ -215,7 +215,7 @@ class Serving {
         asks_constants_,
         [this](const ClientInfo& info) { return check_client(info, told_); },
         identity_ ? &identity_->authenticator() : nullptr,
-        &tally_};
+        &server_metrics_};
     const ServerSection& limits = told_.server;
     session_manager.times.min_bytes_per_second = limits.min_bytes_per_second;
     session_manager.bans.longest = std::chrono::seconds(limits.quarantine_s);
@@ -237,7 +237,8 @@ class Serving {
   // Clients that come from here on need not try again: they wait in the queue of the system.
   void listen() {
     if (sockets_) return;
-    if (!watch_) watch_.emplace(tally_, Watch::Options{options_.state, options_.metrics, options_.log});
+    if (!watch_)
+      watch_.emplace(server_metrics_, Watch::Options{options_.state, options_.metrics, options_.log});
     if (!options_.identity.empty()) {
       check_authority(options_.identity);
       identity_.emplace(options_.identity,
@@ -305,8 +306,8 @@ class Serving {
   }
 
   void make_run() {
-    server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, registry_.get(), tally_,
-                                  save_about(about_));
+    server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, registry_.get(),
+                                  server_metrics_, save_about(about_));
     std::vector<double>().swap(plan_.x0);  // as long as the model
   }
 
@@ -316,7 +317,7 @@ class Serving {
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;
-  Tally tally_;
+  ServerMetrics server_metrics_;
   std::optional<Watch> watch_;
   RunAbout about_;
   RunPlan plan_;

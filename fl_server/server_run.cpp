@@ -91,10 +91,10 @@ template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
   WatchedTransport(SessionManager& session_manager, const CodecContext& context, const std::string& start,
-                   bool takes_sums, Registry* registry, Tally& tally)
+                   bool takes_sums, Registry* registry, ServerMetrics& server_metrics)
       : TcpTransport<Real>(session_manager, context, start, takes_sums),
         registry_(registry),
-        tally_(tally),
+        server_metrics_(server_metrics),
         asked_(context.clients) {}
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override {
@@ -104,13 +104,14 @@ class WatchedTransport final : public TcpTransport<Real> {
 
   void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override {
     if (registry_ != nullptr && ack == Ack::kLate) registry_->reply_unused(client);
-    if (ack == Ack::kLate) tally_.reject(Rejection::kLate);
-    if (ack == Ack::kRefused && std::pair(client, request_id) != reported_) tally_.reject(Rejection::kNorm);
+    if (ack == Ack::kLate) server_metrics_.reject(Rejection::kLate);
+    if (ack == Ack::kRefused && std::pair(client, request_id) != reported_)
+      server_metrics_.reject(Rejection::kNorm);
     TcpTransport<Real>::acknowledge(client, request_id, ack);
   }
 
   void report_misbehaviour(const Event<Real>& event) override {
-    tally_.reject(Rejection::kMalformed);
+    server_metrics_.reject(Rejection::kMalformed);
     reported_ = {event.up.client, event.up.request_id};
     TcpTransport<Real>::report_misbehaviour(event);
   }
@@ -128,16 +129,16 @@ class WatchedTransport final : public TcpTransport<Real> {
   };
 
   void note(const Event<Real>& event) {
-    if (event.repeated) return tally_.reject(Rejection::kRepeated);
+    if (event.repeated) return server_metrics_.reject(Rejection::kRepeated);
     const Asked& asked = asked_[event.up.client];
     if (event.up.request_id != asked.request_id) return;
-    if (event.up.status == ReplyStatus::kNotFinite) tally_.reject(Rejection::kNotFinite);
-    tally_.reply_time.observe(this->now() - asked.at);
-    tally_.bytes_staged.set(tally_.bytes_staged.value() + event.bytes);
+    if (event.up.status == ReplyStatus::kNotFinite) server_metrics_.reject(Rejection::kNotFinite);
+    server_metrics_.reply_time.observe(this->now() - asked.at);
+    server_metrics_.bytes_staged.set(server_metrics_.bytes_staged.value() + event.bytes);
   }
 
   Registry* const registry_;
-  Tally& tally_;
+  ServerMetrics& server_metrics_;
   std::vector<Asked> asked_;  // by client
   // The reply that was blamed last: it is counted, and refused then.
   std::pair<ClientId, std::uint64_t> reported_{};
@@ -147,11 +148,11 @@ template <class Real>
 class RealRun final : public ServerRun {
  public:
   RealRun(const ServeOptions& options, const RunPlan& plan, Disk& disk, Journal& journal,
-          Background& background, Registry* registry, Tally& tally, std::string about)
+          Background& background, Registry* registry, ServerMetrics& server_metrics, std::string about)
       : options_(options),
         disk_(disk),
         registry_(registry),
-        tally_(tally),
+        server_metrics_(server_metrics),
         plan_(plan),
         run_context_(make_run_context<Real>(plan, Role::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
@@ -196,14 +197,14 @@ class RealRun final : public ServerRun {
     hooks.on_commit = [this](const RoundCommit<Real>& commit) {
       const auto began = std::chrono::steady_clock::now();
       durable_.commit(commit);
-      tally_.commit_time.observe(Seconds(std::chrono::steady_clock::now() - began).count());
+      server_metrics_.commit_time.observe(Seconds(std::chrono::steady_clock::now() - began).count());
       register_round(commit);
-      tally_round(commit);
+      measure_round(commit);
     };
     hooks.on_record = [&](const RoundRecord& record) {
       metrics->write(record);
-      tally_.loss.set(record.loss);
-      if (record.accuracy) tally_.accuracy.set(*record.accuracy);
+      server_metrics_.loss.set(record.loss);
+      if (record.accuracy) server_metrics_.accuracy.set(*record.accuracy);
       if (registry_ != nullptr) registry_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
@@ -226,12 +227,12 @@ class RealRun final : public ServerRun {
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     const bool sums =
         takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
-    WatchedTransport<Real> transport(session_manager, context_, start, sums, registry_, tally_);
+    WatchedTransport<Real> transport(session_manager, context_, start, sums, registry_, server_metrics_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
     durable_.refresh_about();
     do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
-    tally_.rounds.set(plan_.experiment.run.rounds);
-    tally_progress();
+    server_metrics_.rounds.set(plan_.experiment.run.rounds);
+    measure_progress();
     round_began_ = std::chrono::steady_clock::now();
     const auto write_results = [&](Outcome outcome) {
       summary.outcome = outcome;
@@ -284,23 +285,23 @@ class RealRun final : public ServerRun {
   }
 
  private:
-  void tally_progress() {
-    tally_.round.set(progress_.round);
-    tally_.bytes_up.set(progress_.totals.bytes_up);
-    tally_.bytes_down.set(progress_.totals.bytes_down);
+  void measure_progress() {
+    server_metrics_.round.set(progress_.round);
+    server_metrics_.bytes_up.set(progress_.totals.bytes_up);
+    server_metrics_.bytes_down.set(progress_.totals.bytes_down);
   }
 
-  void tally_round(const RoundCommit<Real>& commit) {
+  void measure_round(const RoundCommit<Real>& commit) {
     const auto now = std::chrono::steady_clock::now();
-    tally_.round_time.observe(Seconds(now - std::exchange(round_began_, now)).count());
-    tally_.rounds_done.add();
-    tally_.bytes_staged.set(0);
+    server_metrics_.round_time.observe(Seconds(now - std::exchange(round_began_, now)).count());
+    server_metrics_.rounds_done.add();
+    server_metrics_.bytes_staged.set(0);
     if (commit.used) {
-      tally_.replies_used.add(commit.replies.size());
+      server_metrics_.replies_used.add(commit.replies.size());
     } else {
-      tally_.rejections.add(Rejection::kNotUsed, commit.replies.size());
+      server_metrics_.rejections.add(Rejection::kNotUsed, commit.replies.size());
     }
-    tally_progress();
+    measure_progress();
   }
 
   void register_round(const RoundCommit<Real>& commit) {
@@ -319,7 +320,7 @@ class RealRun final : public ServerRun {
   const ServeOptions& options_;
   Disk& disk_;
   Registry* const registry_;
-  Tally& tally_;
+  ServerMetrics& server_metrics_;
   std::chrono::steady_clock::time_point round_began_;
   std::vector<ClientId> used_;  // of one round
   const RunPlan& plan_;
@@ -342,11 +343,11 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
                                            Journal& journal, Background& background, Registry* registry,
-                                           Tally& tally, std::string about) {
+                                           ServerMetrics& server_metrics, std::string about) {
   if (plan.experiment.precision == Precision::kFp32)
-    return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, registry, tally,
-                                            std::move(about));
-  return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, registry, tally,
+    return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, registry,
+                                            server_metrics, std::move(about));
+  return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, registry, server_metrics,
                                            std::move(about));
 }
 

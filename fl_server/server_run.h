@@ -10,7 +10,7 @@
 
 #include "config/run_plan.h"
 #include "fl_server/hub/session_manager.h"
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 #include "fl_server/registry/registry.h"
 #include "fl_server/serve.h"
 #include "storage/run_store.h"
@@ -40,10 +40,10 @@ class ServerRun {
 };
 
 // `disk`: the folder of the run, where its journal is. `about`: of save_about(). `registry` may be null. What
-// happens is counted in `tally`. All but `about` must outlive the run. Throws ConfigError or
+// happens is counted in `server_metrics`. All but `about` must outlive the run. Throws ConfigError or
 // std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
                                            Journal& journal, Background& background, Registry* registry,
-                                           Tally& tally, std::string about);
+                                           ServerMetrics& server_metrics, std::string about);
 
 }  // namespace gradwire

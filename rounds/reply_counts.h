@@ -37,10 +37,10 @@ ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_c
 
 // Adds up counts along the tree over the clients: bits need not be whole numbers, and threads or processes
 // that share the clients must give the same sum.
-class CountSum {
+class ReplyCountSum {
  public:
-  CountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }
-  CountSum() { bits_.begin(2); }
+  ReplyCountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }
+  ReplyCountSum() { bits_.begin(2); }
   // REQUIRES: ascending clients. The counts may be of whole leaves, under their first client.
   void add(ClientId client, const ReplyCounts& counts) {
     const double bits[] = {counts.bits_up, counts.bits_up_paper};

@@ -32,7 +32,7 @@ struct RankRound {
 
 // Collective. Adds up what all ranks say; `counts`: of this rank's replies.
 template <class Real>
-RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& signals, CountSum& counts,
+RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& signals, ReplyCountSum& counts,
                          const RankRound& mine) {
   struct Head {
     std::uint64_t bytes_up, good, grad_calls, others;
@@ -62,7 +62,7 @@ RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& sign
   RankBytes all;
   communicator.ranks().all_gather(told, all);
   RankRound round;
-  CountSum sum;
+  ReplyCountSum sum;
   bool stop = false;
   signals.all_snapshot = false;
   for (unsigned r = 0; r < communicator.ranks().count(); ++r) {

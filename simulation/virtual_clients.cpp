@@ -91,7 +91,7 @@ struct VirtualClients<Real>::Impl {
       slot.others.clear();
     }
     std::ranges::sort(round.others);
-    CountSum sum(run_context->mine(), run_context->n);
+    ReplyCountSum sum(run_context->mine(), run_context->n);
     for (std::size_t k = here.first; k < here.end; ++k)
       if (k == here.first || count_of(asked[k]) != count_of(asked[k - 1]))
         sum.add(asked[k], counts[count_of(asked[k])]);

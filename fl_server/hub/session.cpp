@@ -48,7 +48,7 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
 }
 
 void Session::refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
-  if (link_->open()) owner_.tally().end(ending);
+  if (link_->open()) owner_.server_metrics().end(ending);
   link_->refuse(message, fatal, retry_after_ms);
 }
 
@@ -181,7 +181,7 @@ bool Session::ban(const std::string& name) {
   const std::uint32_t left_ms = owner_.banned(*this, name);
   if (left_ms == 0) return false;
   refuse(
-      Ending::kKeptOut,
+      Ending::kBanned,
       "'" + name + "' is kept out for " + std::to_string(left_ms) + " ms more: it misbehaved again and again",
       false, left_ms);
   return true;
@@ -279,7 +279,7 @@ void Session::tell_relay() {
 Status Session::error(std::span<const std::byte> header) {
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return status;
-  owner_.tally().end(Ending::kByPeer);
+  owner_.server_metrics().end(Ending::kByPeer);
   link_->close("it says: " + one_line(error.message()));
   return Unit{};
 }

@@ -28,7 +28,7 @@ class SessionOwner {
   // A whole frame. `pieces`: the client may send replies in pieces.
   virtual std::string welcome(ClientId client, bool pieces) = 0;
   virtual Authenticator* authenticator() { return nullptr; }  // null: peers are believed
-  virtual Tally& tally() = 0;
+  virtual ServerMetrics& server_metrics() = 0;
   // What the server tells the session's peer, a relay: a whole frame.
   // A peer that misbehaved; returns for how many milliseconds it is banned from now on; 0: it is not.
   virtual std::uint32_t on_violation(const Session& session) = 0;

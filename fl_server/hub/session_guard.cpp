@@ -80,7 +80,7 @@ std::uint32_t SessionManager::Impl::banned(const Session& session, const std::st
 bool SessionManager::Impl::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
   if (handshakes.take(origin, is_known_origin(origin), now())) return true;
-  tally().end(Ending::kFromOneOrigin);
+  server_metrics().end(Ending::kFromOneOrigin);
   log(LogLine::warning("too many handshakes begin, the last one from " + origin +
                        ": its connection is closed"));
   return false;
@@ -90,7 +90,7 @@ void SessionManager::Impl::admit_connection(Session& session) {
   const std::string origin = origin_of(session.link().peer());
   const auto left = banned_origins.left(origin, now());
   if (left > SteadyTime::duration::zero() && !is_known_origin(origin))
-    session.refuse(Ending::kKeptOut,
+    session.refuse(Ending::kBanned,
                    origin + " is kept out for " + std::to_string(milliseconds_of(left)) +
                        " ms more: it misbehaved again and again",
                    false, milliseconds_of(left));
@@ -102,7 +102,7 @@ void SessionManager::Impl::admit_connection(Session& session) {
     return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
                           kCrowdedRetryMs);
   unauthenticated.remove(oldest);
-  tally().end(Ending::kFromOneOrigin);
+  server_metrics().end(Ending::kFromOneOrigin);
   sessions.at(oldest)->link().close("");
 }
 

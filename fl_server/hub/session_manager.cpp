@@ -19,7 +19,8 @@ constexpr std::size_t kNamedMissing = 10;
 SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
-      counts{.tally = options.tally != nullptr ? *options.tally : unwatched, .receive_budget = {}},
+      counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : unwatched,
+             .receive_budget = {}},
       sockets(std::move(n)),
       bans(options.bans),
       banned_origins(limits_of_origins(options.bans)),
@@ -35,8 +36,9 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
 }
 
 SessionManager::Impl::~Impl() {
-  for (const auto gauge : {&Tally::open, &Tally::connected, &Tally::bytes_to_write, &Tally::bytes_staged})
-    (tally().*gauge).set(0);
+  for (const auto gauge : {&ServerMetrics::open, &ServerMetrics::connected, &ServerMetrics::bytes_to_write,
+                           &ServerMetrics::bytes_staged})
+    (server_metrics().*gauge).set(0);
 }
 
 // ---- sockets and time ----
@@ -53,7 +55,7 @@ void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
     reject_unauthenticated();
   }
   said_short = false;
-  tally().accepted.add();
+  server_metrics().accepted.add();
   Session& session = add_session();
   unauthenticated.add(session.id(), socket->peer());
   session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
@@ -66,7 +68,7 @@ void SessionManager::Impl::reject_unauthenticated() {
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        unauthenticated.crowded_origin() + ": the oldest of them makes room"));
   unauthenticated.remove(id);
-  tally().end(Ending::kCrowded);
+  server_metrics().end(Ending::kEvicted);
   sessions.at(id)->link().close("");
 }
 
@@ -79,7 +81,7 @@ Channel SessionManager::Impl::on_channel(Session& relay, Connection& multiplexer
   Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
   const bool is_too_fast = !opening.permitted.take(now());
   if (is_too_fast && !opening.refused.take(now())) {
-    relay.refuse(Ending::kCrowded, "it opens channels too fast, again and again", false,
+    relay.refuse(Ending::kEvicted, "it opens channels too fast, again and again", false,
                  relay.on_misbehaviour());
     return {};
   }
@@ -111,7 +113,7 @@ std::uint64_t SessionManager::Impl::most_for_relay() const {
 }
 
 void SessionManager::Impl::on_turned_away() {
-  tally().end(Ending::kTurnedAway);
+  server_metrics().end(Ending::kNoDescriptors);
   if (!unauthenticated.empty()) reject_unauthenticated();
   if (!std::exchange(said_short, true))
     log(
@@ -126,8 +128,8 @@ void SessionManager::Impl::on_tick() {
     session->check_time(time);
     waiting += session->bytes_waiting();
   }
-  tally().open.set(counts.open);
-  tally().bytes_to_write.set(waiting);
+  server_metrics().open.set(counts.open);
+  server_metrics().bytes_to_write.set(waiting);
 }
 
 void SessionManager::Impl::on_stop() {
@@ -168,7 +170,7 @@ void SessionManager::Impl::set_connected(ClientId client, bool is) {
   const bool was = connected[client];
   connected[client] = is;
   connected_count += static_cast<std::uint64_t>(is) - static_cast<std::uint64_t>(was);
-  tally().connected.set(connected_count);
+  server_metrics().connected.set(connected_count);
 }
 
 Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& who,
@@ -286,14 +288,14 @@ Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_reply_hea
     Session& session, const Prefix& prefix, std::span<const std::byte> header) {
   if (events == nullptr) return Error{"the run is over"};
   auto places = events->on_reply_header(*session.client(), prefix, header);
-  if (!places) tally().reject(Rejection::kMalformed);
+  if (!places) server_metrics().reject(Rejection::kMalformed);
   return places;
 }
 
 Status SessionManager::Impl::on_reply(Session& session, std::uint64_t bytes) {
   if (events == nullptr) return Error{"the run is over"};
   Status status = events->on_reply(*session.client(), bytes);
-  if (!status) tally().reject(Rejection::kMalformed);
+  if (!status) server_metrics().reject(Rejection::kMalformed);
   return status;
 }
 

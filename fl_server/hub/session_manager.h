@@ -14,7 +14,7 @@
 #include "fl_server/hub/client_table.h"
 #include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 
 namespace gradwire {
 
@@ -39,7 +39,7 @@ struct SessionManagerOptions {
   bool asks_constants = false;         // clients must say how smooth their functions are
   std::function<Status(const ClientInfo&)> check;  // of a new client; an error refuses it. May be empty
   Authenticator* authenticator = nullptr;          // whom to let in; null: whoever comes
-  Tally* tally = nullptr;                          // what happens is counted there; may be null
+  ServerMetrics* server_metrics = nullptr;         // what happens is counted there; may be null
   // What may wait for a relay, beside what its clients are told at the start and two messages of a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;
   BanLimits bans{};

@@ -61,7 +61,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::uint32_t on_violation(const Session& session) override;
   std::uint32_t banned(const Session& session, const std::string& name) const override;
   Authenticator* authenticator() override { return options.authenticator; }
-  Tally& tally() override { return counts.tally; }
+  ServerMetrics& server_metrics() override { return counts.server_metrics; }
   Status on_join(Session& session, ClientInfo info) override;
   Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
@@ -83,7 +83,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   SessionManagerOptions options;
   ClientTable table;
-  Tally unwatched;  // where nobody watches
+  ServerMetrics unwatched;  // where nobody watches
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
   std::string start;                           // the frame; empty until the run begins

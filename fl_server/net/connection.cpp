@@ -27,7 +27,7 @@ Connection::Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, con
       times_(times),
       handler_(handler),
       counts_(counts),
-      queue_(counts.tally.sent),
+      queue_(counts.server_metrics.sent),
       sent_(sockets.now()) {
   silence_.restart(sent_);
   counts_.open += 1;
@@ -120,9 +120,9 @@ bool Connection::take_prefix() {
   std::copy_n(unused_.begin(), kPrefixBytes, raw_prefix_.begin());
   if (!has_magic(raw_prefix_)) {
     handler_.on_misbehaviour();
-    close_for(Ending::kForeign, begins_tls(raw_prefix_)
-                                    ? "it speaks TLS, and this end was started without --identity"
-                                    : "the peer does not speak gradwire");
+    close_for(Ending::kNotGradwire, begins_tls(raw_prefix_)
+                                        ? "it speaks TLS, and this end was started without --identity"
+                                        : "the peer does not speak gradwire");
     return false;
   }
   const Result<Prefix> prefix = read_prefix(raw_prefix_, max_payload_, channels_);
@@ -188,7 +188,7 @@ void Connection::note_payload(std::size_t bytes) {
 bool Connection::frame_is_whole() {
   if (payload_done_ < prefix_.payload_len) return false;
   const bool skipped = stage_ == Stage::kSkipped;
-  counts_.tally.received.add(prefix_.type, frame_bytes_);
+  counts_.server_metrics.received.add(prefix_.type, frame_bytes_);
   frame_bytes_ = 0;
   stage_ = Stage::kPrefix;
   give_room_back();
@@ -200,7 +200,7 @@ bool Connection::frame_is_whole() {
 // The peer broke the protocol.
 void Connection::misbehaves(const std::string& what) {
   if (!open_) return;
-  counts_.tally.end(Ending::kBadMessage);
+  counts_.server_metrics.end(Ending::kBadMessage);
   refuse(what, false, handler_.on_misbehaviour());
 }
 
@@ -343,12 +343,12 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
 
 // Where the connection itself decides; others count what they decide.
 void Connection::refuse_for(Ending ending, const std::string& message) {
-  if (open_) counts_.tally.end(ending);
+  if (open_) counts_.server_metrics.end(ending);
   refuse(message, false, 0);
 }
 
 void Connection::close_for(Ending ending, const std::string& why) {
-  if (open_) counts_.tally.end(ending);
+  if (open_) counts_.server_metrics.end(ending);
   close(why);
 }
 

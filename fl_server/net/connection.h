@@ -13,7 +13,7 @@
 #include "fl_server/net/frame_link.h"
 #include "fl_server/net/idle_timer.h"
 #include "fl_server/net/receive_budget.h"
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 
 namespace gradwire {
 
@@ -40,7 +40,7 @@ inline constexpr std::size_t kReadBytes = 4096;  // of a socket at a time; a sma
 
 // Of all connections of one server.
 struct ConnectionCounts {  // outlives what the socket layer still has to do
-  Tally& tally;
+  ServerMetrics& server_metrics;
   std::size_t open = 0;          // sockets
   std::size_t borrowing = 0;     // connections that still write borrowed sections
   ReceiveBudget receive_budget;  // of arriving payloads

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "fl_server/net/server_metrics.h"
 #include "fl_server/net/socket_layer.h"
-#include "fl_server/net/tally.h"
 
 namespace gradwire {
 

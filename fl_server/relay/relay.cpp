@@ -40,7 +40,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
-        counts_{.tally = options.tally != nullptr ? *options.tally : unwatched_, .receive_budget = {}},
+        counts_{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : unwatched_,
+                .receive_budget = {}},
         sockets_(std::move(sockets)),
         open_from_(options.most_from_address),
         handshakes_(options.handshakes),
@@ -83,7 +84,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void close_unauthenticated(std::uint64_t channel, Ending ending);
   void limit_origin(Local& local);
   void on_turned_away() override {
-    counts_.tally.end(Ending::kTurnedAway);
+    counts_.server_metrics.end(Ending::kNoDescriptors);
     if (!unauthenticated_.empty()) reject_unauthenticated();
     if (!std::exchange(said_short_, true))
       log(LogLine::warning("no file descriptors are left: clients are turned away; raise 'ulimit -n'"));
@@ -109,7 +110,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  Tally unwatched_;  // where nobody watches
+  ServerMetrics unwatched_;  // where nobody watches
   ConnectionCounts counts_;
   const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
@@ -152,7 +153,7 @@ void Relay::local_left(Local& local, const std::string& why) {
 bool Relay::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
   if (handshakes_.take(origin, known_.contains(origin), sockets_->now())) return true;
-  counts_.tally.end(Ending::kFromOneOrigin);
+  counts_.server_metrics.end(Ending::kFromOneOrigin);
   log(LogLine::warning("too many handshakes begin, the last one from " + origin +
                        ": its connection is closed"));
   return false;
@@ -163,7 +164,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
       unauthenticated_.size() >= kMostUnauthenticated || counts_.open + 1 >= sockets_->most_sockets();
   if (is_full && !unauthenticated_.empty()) reject_unauthenticated();
   if (locals_.size() >= kMostClients) return;
-  counts_.tally.accepted.add();
+  counts_.server_metrics.accepted.add();
   const std::uint32_t channel = ++channels_;
   unauthenticated_.add(channel, socket->peer());
   auto& local = locals_[channel] =
@@ -183,19 +184,19 @@ void Relay::limit_origin(Local& local) {
                        origin + ": the oldest that has not said who it is makes room"));
   const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one, if there is no other
   if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
-  counts_.tally.end(Ending::kFromOneOrigin);
+  counts_.server_metrics.end(Ending::kFromOneOrigin);
   local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
 }
 
 void Relay::reject_unauthenticated() {
   log(LogLine::warning("too many connections do not say who they are, most come from " +
                        unauthenticated_.crowded_origin() + ": the oldest of them makes room"));
-  close_unauthenticated(unauthenticated_.first_to_go(), Ending::kCrowded);
+  close_unauthenticated(unauthenticated_.first_to_go(), Ending::kEvicted);
 }
 
 void Relay::close_unauthenticated(std::uint64_t channel, Ending ending) {
   unauthenticated_.remove(channel);
-  counts_.tally.end(ending);
+  counts_.server_metrics.end(ending);
   locals_.at(static_cast<std::uint32_t>(channel))->connection().close("");
 }
 
@@ -382,10 +383,10 @@ void Relay::on_tick() {
     waiting += local->connection().bytes_waiting();
     clients += local->said_hello() && local->connection().open() ? 1 : 0;
   }
-  counts_.tally.open.set(counts_.open);
-  counts_.tally.bytes_to_write.set(waiting);
-  counts_.tally.connected.set(clients);
-  counts_.tally.has_server.set(joined_ ? 1 : 0);
+  counts_.server_metrics.open.set(counts_.open);
+  counts_.server_metrics.bytes_to_write.set(waiting);
+  counts_.server_metrics.connected.set(clients);
+  counts_.server_metrics.has_server.set(joined_ ? 1 : 0);
   if (!upstream_ && !is_over_ && now >= next_try_) connect();
 }
 

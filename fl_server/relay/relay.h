@@ -39,8 +39,8 @@ struct RelayOptions {
   std::uint32_t most_from_address = 0;  // connections of clients; 0: no limit
   // Handshakes of clients. run_relay() sets them if there is an identity.
   HandshakeRates handshakes{};
-  Tally* tally = nullptr;  // where it counts; null: nobody watches
-  Log log;                 // one line; may be empty
+  ServerMetrics* server_metrics = nullptr;  // where it counts; null: nobody watches
+  Log log;                                  // one line; may be empty
 };
 
 // One relay on any sockets: everything happens inside their wait().

@@ -89,8 +89,9 @@ class Writer {
   std::string text_, name_;
 };
 
-void write_frames(Writer& to, const Tally& tally) {
-  const std::array directions{std::pair("received", &tally.received), std::pair("sent", &tally.sent)};
+void write_frames(Writer& to, const ServerMetrics& server_metrics) {
+  const std::array directions{std::pair("received", &server_metrics.received),
+                              std::pair("sent", &server_metrics.sent)};
   const auto each = [&](auto&& value_of) {
     for (const auto& [direction, frames] : directions)
       for (std::size_t kind = 0; kind < FrameCounts::kKinds; ++kind)
@@ -104,30 +105,32 @@ void write_frames(Writer& to, const Tally& tally) {
   each([](const FrameCounts& frames, std::size_t kind) { return frames.bytes(kind); });
 }
 
-void write_run(Writer& to, const Tally& tally) {
+void write_run(Writer& to, const ServerMetrics& server_metrics) {
   to.gauge("gradwire_round", "Rounds that the run has committed, also by earlier processes.",
-           tally.round.value());
-  to.gauge("gradwire_rounds", "Rounds that the run is to have.", tally.rounds.value());
+           server_metrics.round.value());
+  to.gauge("gradwire_rounds", "Rounds that the run is to have.", server_metrics.rounds.value());
   to.counter("gradwire_rounds_done_total", "Rounds that this process has committed.",
-             tally.rounds_done.value());
-  to.gauge("gradwire_loss", "Loss of the model when it was last evaluated.", tally.loss.value());
+             server_metrics.rounds_done.value());
+  to.gauge("gradwire_loss", "Loss of the model when it was last evaluated.", server_metrics.loss.value());
   to.gauge("gradwire_accuracy_ratio", "Accuracy of the model when it was last evaluated.",
-           tally.accuracy.value());
+           server_metrics.accuracy.value());
   to.metric("gradwire_bytes_total", "counter",
             "Bytes of round messages from clients (up) and to them (down), also by earlier processes: the "
             "columns of metrics.csv.");
-  to.sample(tally.bytes_up.value(), label("direction", "up"));
-  to.sample(tally.bytes_down.value(), label("direction", "down"));
-  to.counter("gradwire_replies_used_total", "Replies that rounds have used.", tally.replies_used.value());
+  to.sample(server_metrics.bytes_up.value(), label("direction", "up"));
+  to.sample(server_metrics.bytes_down.value(), label("direction", "down"));
+  to.counter("gradwire_replies_used_total", "Replies that rounds have used.",
+             server_metrics.replies_used.value());
   to.counters("gradwire_rejected_updates_total", "Replies that the run did not use, by reason.",
-              tally.rejections);
+              server_metrics.rejections);
 }
 
-void write_times(Writer& to, const Tally& tally) {
+void write_times(Writer& to, const ServerMetrics& server_metrics) {
   to.histogram("gradwire_round_seconds", "Time from one commit to the next, with the evaluation between.",
-               tally.round_time);
-  to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.", tally.reply_time);
-  to.histogram("gradwire_commit_seconds", "Time to make a round durable.", tally.commit_time);
+               server_metrics.round_time);
+  to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.",
+               server_metrics.reply_time);
+  to.histogram("gradwire_commit_seconds", "Time to make a round durable.", server_metrics.commit_time);
 }
 
 void write_process(Writer& to, const ProcessSeen& process) {
@@ -143,33 +146,35 @@ void write_process(Writer& to, const ProcessSeen& process) {
 
 }  // namespace
 
-std::string exposition(const Tally& tally, const ProcessSeen& process, Watched watched) {
+std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& process, Watched watched) {
   const bool has_run = watched == Watched::kServer;
   Writer to;
   if (has_run) {
-    write_run(to, tally);
+    write_run(to, server_metrics);
   } else {
     to.gauge("gradwire_relay_has_server", "1 while this relay has its server, else 0.",
-             tally.has_server.value());
+             server_metrics.has_server.value());
   }
   to.metric("gradwire_clients", "gauge", "Clients of the run, or of the relay, by state.");
-  const std::uint64_t clients = tally.clients.value(), connected = tally.connected.value();
+  const std::uint64_t clients = server_metrics.clients.value(), connected = server_metrics.connected.value();
   to.sample(connected, label("state", "connected"));
   if (has_run) to.sample(clients > connected ? clients - connected : 0, label("state", "missing"));
   to.gauge("gradwire_connections",
-           "Connections that are open, also of peers that have not said who they are.", tally.open.value());
+           "Connections that are open, also of peers that have not said who they are.",
+           server_metrics.open.value());
   to.counter("gradwire_connections_accepted_total", "Connections that were accepted.",
-             tally.accepted.value());
+             server_metrics.accepted.value());
   to.counters("gradwire_connections_ended_total",
-              "Connections that ended or were refused before the run was over, by reason.", tally.endings);
-  write_frames(to, tally);
+              "Connections that ended or were refused before the run was over, by reason.",
+              server_metrics.endings);
+  write_frames(to, server_metrics);
   to.metric("gradwire_waiting_bytes", "gauge",
             "Bytes that wait: to be taken by peers (write), and replies that wait for the end of their round "
             "(replies).");
-  to.sample(tally.bytes_to_write.value(), label("queue", "write"));
+  to.sample(server_metrics.bytes_to_write.value(), label("queue", "write"));
   if (has_run) {
-    to.sample(tally.bytes_staged.value(), label("queue", "replies"));
-    write_times(to, tally);
+    to.sample(server_metrics.bytes_staged.value(), label("queue", "replies"));
+    write_times(to, server_metrics);
   }
   write_process(to, process);
   return to.take();

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 
 namespace gradwire {
 
@@ -24,7 +24,8 @@ struct ProcessSeen {
 enum class Watched { kServer, kRelay };  // a relay has clients and connections, but no run
 
 // All counts, each with a line that says what it is.
-std::string exposition(const Tally& tally, const ProcessSeen& process, Watched watched = Watched::kServer);
+std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& process,
+                       Watched watched = Watched::kServer);
 
 // A name, with its labels as they stand (`gradwire_frames_total{direction="sent",kind="Round"}`), and a
 // value.

@@ -53,7 +53,8 @@ ProcessSeen see_process(double started_seconds) {
 
 class Watch::Impl {
  public:
-  Impl(const Tally& tally, const Options& options) : tally_(tally), watched_(options.watched) {
+  Impl(const ServerMetrics& server_metrics, const Options& options)
+      : server_metrics_(server_metrics), watched_(options.watched) {
     if (!options.state.empty()) disk_.emplace(options.state);
     if (!options.listen.empty()) {
       pages_ = serve_pages(options.listen, {{"/metrics", [this] { return Page{kExpositionType, text()}; }}});
@@ -73,7 +74,7 @@ class Watch::Impl {
   }
 
  private:
-  std::string text() const { return exposition(tally_, see_process(started_), watched_); }
+  std::string text() const { return exposition(server_metrics_, see_process(started_), watched_); }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -94,7 +95,7 @@ class Watch::Impl {
     if (disk_->write(fresh, pieces)) (void)disk_->rename(fresh, name);
   }
 
-  const Tally& tally_;
+  const ServerMetrics& server_metrics_;
   const Watched watched_;
   const double started_ =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -106,7 +107,8 @@ class Watch::Impl {
   std::thread thread_;
 };
 
-Watch::Watch(const Tally& tally, const Options& options) : impl_(std::make_unique<Impl>(tally, options)) {}
+Watch::Watch(const ServerMetrics& server_metrics, const Options& options)
+    : impl_(std::make_unique<Impl>(server_metrics, options)) {}
 Watch::~Watch() = default;
 
 }  // namespace gradwire

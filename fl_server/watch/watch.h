@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 #include "fl_server/watch/exposition.h"
 
 namespace gradwire {
@@ -23,9 +23,9 @@ class Watch {
     Watched watched = Watched::kServer;
   };
 
-  // The tally must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it cannot
-  // listen. A file that cannot be written is nobody's trouble: the run goes on.
-  Watch(const Tally& tally, const Options& options);
+  // The server metrics must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it
+  // cannot listen. A file that cannot be written is nobody's trouble: the run goes on.
+  Watch(const ServerMetrics& server_metrics, const Options& options);
   ~Watch();  // writes the file once more
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;

@@ -108,8 +108,8 @@ struct Receiver {
   }
   NoSockets sockets;
   WireTimes times;
-  Tally tally;
-  ConnectionCounts counts{.tally = tally, .receive_budget = {}};
+  ServerMetrics server_metrics;
+  ConnectionCounts counts{.server_metrics = server_metrics, .receive_budget = {}};
   FrameTaker taker;
   PieceSocket* socket = nullptr;
   std::unique_ptr<Connection> connection;

@@ -11,27 +11,27 @@ namespace {
 ProcessSeen some_process() { return {"0.2.0 \"a\\b\"\nc", 1.5e9, 2.25, 4096, 7}; }
 
 TEST(Exposition, OfAServerThatHasDoneNothingIsOfTheFormat) {
-  const PrometheusText text(exposition(Tally(), some_process()));
+  const PrometheusText text(exposition(ServerMetrics(), some_process()));
   EXPECT_EQ(text["gradwire_round_seconds_count"], 0);
   EXPECT_TRUE(std::isnan(text["gradwire_loss"]));
   EXPECT_EQ(text[R"(gradwire_build_info{build="0.2.0 \"a\\b\"\nc"})"], 1);
 }
 
 TEST(Exposition, SaysWhatWasCounted) {
-  Tally tally;
-  tally.clients.set(10);
-  tally.connected.set(7);
-  tally.reject(Rejection::kNorm);
-  tally.end(Ending::kSilent);
-  tally.end(Ending::kSilent);
-  tally.received.add(FrameType::kReply, 1000);
-  tally.sent.add(FrameType::kRound, 1ull << 60);
-  tally.bytes_up.set(123456789012345);
-  tally.bytes_staged.set(11);
-  tally.loss.set(1e-300);
-  tally.round_time.observe(0.02);
-  tally.round_time.observe(3000);
-  const PrometheusText text(exposition(tally, some_process()));
+  ServerMetrics server_metrics;
+  server_metrics.clients.set(10);
+  server_metrics.connected.set(7);
+  server_metrics.reject(Rejection::kNorm);
+  server_metrics.end(Ending::kSilent);
+  server_metrics.end(Ending::kSilent);
+  server_metrics.received.add(FrameType::kReply, 1000);
+  server_metrics.sent.add(FrameType::kRound, 1ull << 60);
+  server_metrics.bytes_up.set(123456789012345);
+  server_metrics.bytes_staged.set(11);
+  server_metrics.loss.set(1e-300);
+  server_metrics.round_time.observe(0.02);
+  server_metrics.round_time.observe(3000);
+  const PrometheusText text(exposition(server_metrics, some_process()));
   EXPECT_EQ(text["gradwire_clients{state=\"connected\"}"], 7);
   EXPECT_EQ(text["gradwire_clients{state=\"missing\"}"], 3);
   EXPECT_EQ(text["gradwire_rejected_updates_total{reason=\"norm\"}"], 1);
@@ -51,11 +51,11 @@ TEST(Exposition, SaysWhatWasCounted) {
 }
 
 TEST(Exposition, OfARelayHasItsClientsAndConnectionsAndNoRun) {
-  Tally tally;
-  tally.connected.set(4);
-  tally.has_server.set(1);
-  tally.accepted.add(6);
-  const std::string written = exposition(tally, some_process(), Watched::kRelay);
+  ServerMetrics server_metrics;
+  server_metrics.connected.set(4);
+  server_metrics.has_server.set(1);
+  server_metrics.accepted.add(6);
+  const std::string written = exposition(server_metrics, some_process(), Watched::kRelay);
   const PrometheusText text(written);
   EXPECT_EQ(text["gradwire_clients{state=\"connected\"}"], 4);
   EXPECT_EQ(text["gradwire_relay_has_server"], 1);
@@ -65,10 +65,10 @@ TEST(Exposition, OfARelayHasItsClientsAndConnectionsAndNoRun) {
 }
 
 TEST(Exposition, ReadsBackWhatItWrites) {
-  Tally tally;
-  tally.end(Ending::kForeign);
-  tally.loss.set(0.1);
-  const std::string text = exposition(tally, some_process());
+  ServerMetrics server_metrics;
+  server_metrics.end(Ending::kNotGradwire);
+  server_metrics.loss.set(0.1);
+  const std::string text = exposition(server_metrics, some_process());
   const PrometheusText strict(text);
   const std::vector<Sample> samples = samples_of(text);
   EXPECT_EQ(samples.size(), strict.samples().size());

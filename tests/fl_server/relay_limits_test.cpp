@@ -11,7 +11,7 @@ class RelayLimitsTest : public ::testing::Test {
   void open() {
     options.upstream = "127.0.0.1:1";
     options.handle_signals = false;
-    options.tally = &tally;
+    options.server_metrics = &server_metrics;
     options.times.linger = milliseconds(20);
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
     auto sockets = listen_on_tcp("127.0.0.1:0");
@@ -25,7 +25,7 @@ class RelayLimitsTest : public ::testing::Test {
   // Waits until the relay has taken or closed so many connections.
   void expect_decided(std::uint64_t count) {
     const auto decided = [&] {
-      return tally.accepted.value() + tally.endings.value(Ending::kFromOneOrigin) >= count;
+      return server_metrics.accepted.value() + server_metrics.endings.value(Ending::kFromOneOrigin) >= count;
     };
     layer->wait(layer->now() + std::chrono::seconds(5), decided);
     EXPECT_TRUE(decided());
@@ -38,7 +38,7 @@ class RelayLimitsTest : public ::testing::Test {
         lines.begin(), lines.end(), [&](const std::string& line) { return line.find(text) != line.npos; }));
   }
 
-  Tally tally;
+  ServerMetrics server_metrics;
   std::vector<std::string> lines;
   RelayOptions options;
   SocketLayer* layer = nullptr;
@@ -52,7 +52,7 @@ TEST_F(RelayLimitsTest, ClosesConnectionsBeforeTheirHandshakesIfTooManyBegin) {
   std::vector<FakeClient> crowd;
   for (int k = 0; k < 8; ++k) crowd.push_back(connect());
   expect_decided(8);
-  EXPECT_EQ(tally.accepted.value(), 3u);
+  EXPECT_EQ(server_metrics.accepted.value(), 3u);
   EXPECT_EQ(count_logged("too many handshakes begin, the last one from 127.0.0.1"), 5u);
 }
 
@@ -67,7 +67,7 @@ TEST_F(RelayLimitsTest, ClosesTheOldestNewcomerOfAnAddressThatHasTooManyConnecti
   const auto logged = [&] { return count_logged("more than 4 connections come from 127.0.0.1") > 0; };
   layer->wait(layer->now() + std::chrono::seconds(5), logged);
   EXPECT_TRUE(logged());
-  EXPECT_GT(tally.endings.value(Ending::kFromOneOrigin), 0u);
+  EXPECT_GT(server_metrics.endings.value(Ending::kFromOneOrigin), 0u);
 }
 
 TEST_F(RelayLimitsTest, TakesConnectionsAgainOnceOthersHaveEnded) {
@@ -80,7 +80,7 @@ TEST_F(RelayLimitsTest, TakesConnectionsAgainOnceOthersHaveEnded) {
     EXPECT_EQ(refusal->message(), "this relay has no server at the moment");
     EXPECT_TRUE(client.is_hung_up_on());
     client.hang_up();
-    for (int turns = 0; turns < 1000 && tally.open.value() > 0; ++turns) turn();
+    for (int turns = 0; turns < 1000 && server_metrics.open.value() > 0; ++turns) turn();
   }
   EXPECT_EQ(count_logged("connections come from"), 0u);
 }

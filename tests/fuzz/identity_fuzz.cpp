@@ -229,7 +229,7 @@ std::vector<Bytes> identity_seeds() {
   add(kIdentity, contents(k.client / "client"));
   add(kKey, contents(k.client / "client.key"));
   add(kCertificate, contents(k.server / "server.pem"));
-  add(kCounts, exposition(Tally(), {"0.2", 1, 2, 3, 4}).substr(0, 3000));
+  add(kCounts, exposition(ServerMetrics(), {"0.2", 1, 2, 3, 4}).substr(0, 3000));
   Bytes hello;
   put_u8(hello, kHandshake);
   TlsClient client(TrustedServer{{}, k.realm});

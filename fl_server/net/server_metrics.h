@@ -71,11 +71,11 @@ class CounterOf {
 // Why a connection ended, or was not taken.
 enum class Ending : std::uint8_t {
   kByPeer,         // it closed the connection, or the network failed
-  kTurnedAway,     // no file descriptors were left
-  kCrowded,        // it made room: too many connections did not say who they are
+  kNoDescriptors,  // no file descriptors were left
+  kEvicted,        // it made room: too many connections did not say who they are
   kFromOneOrigin,  // too many connections from its address
-  kKeptOut,        // it has misbehaved too often
-  kForeign,        // it does not speak gradwire
+  kBanned,         // it has misbehaved too often
+  kNotGradwire,    // it does not speak gradwire
   kNoTls,          // in plain text, too old a version, or a certificate that one of the two does not trust
   kTooLate,        // no Hello, Proof or Join in time
   kWrongVersion,   // of the protocol
@@ -122,7 +122,7 @@ class FrameCounts {
   std::array<Counter, kKinds> frames_, bytes_;
 };
 
-struct Tally {
+struct ServerMetrics {
   void reject(Rejection why) { rejections.add(why); }
   void end(Ending why) { endings.add(why); }
 

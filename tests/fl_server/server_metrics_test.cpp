@@ -1,5 +1,5 @@
 // What a server counts: buckets of times, frames that were written one after the other, names for labels.
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::uint64_t bytes_of(const FrameCounts& counts, FrameType type) {
   return counts.bytes(static_cast<std::size_t>(type));
 }
 
-TEST(Tally, ATimeFallsIntoTheFirstBucketThatIsNotBelowIt) {
+TEST(ServerMetrics, ATimeFallsIntoTheFirstBucketThatIsNotBelowIt) {
   TimeHistogram times;
   times.observe(0.001);   // a limit belongs to its bucket
   times.observe(0.0011);  // the next one
@@ -36,7 +36,7 @@ TEST(Tally, ATimeFallsIntoTheFirstBucketThatIsNotBelowIt) {
   EXPECT_NEAR(times.sum_seconds(), 1e9 + 0.0021, 1);
 }
 
-TEST(Tally, TimesThatAreNoneCountAsZero) {
+TEST(ServerMetrics, TimesThatAreNoneCountAsZero) {
   TimeHistogram times;
   times.observe(-1);
   times.observe(std::nan(""));
@@ -44,7 +44,7 @@ TEST(Tally, TimesThatAreNoneCountAsZero) {
   EXPECT_EQ(times.sum_seconds(), 0);
 }
 
-TEST(Tally, FramesInOneBufferAreCountedEachByItsKind) {
+TEST(ServerMetrics, FramesInOneBufferAreCountedEachByItsKind) {
   FrameCounts counts;
   const std::string received = whole_frame(FrameType::kReceived, "abc", "");
   std::string round = whole_frame(FrameType::kRound, "defgh", std::string(1000, 'x'));
@@ -57,7 +57,7 @@ TEST(Tally, FramesInOneBufferAreCountedEachByItsKind) {
   EXPECT_EQ(bytes_of(counts, FrameType::kRound), kPrefixBytes + 5 + 1000);
 }
 
-TEST(Tally, BytesThatAreNoFramesEndTheCount) {
+TEST(ServerMetrics, BytesThatAreNoFramesEndTheCount) {
   FrameCounts counts;
   const std::string garbage = whole_frame(FrameType::kHello, "abc", "") + std::string(100, 'x');
   counts.add_all(std::as_bytes(std::span(garbage)));
@@ -73,26 +73,26 @@ std::set<std::string> names() {
   return all;
 }
 
-TEST(Tally, EveryReasonHasANameOfItsOwn) {
+TEST(ServerMetrics, EveryReasonHasANameOfItsOwn) {
   EXPECT_EQ(names<Ending>().size(), CounterOf<Ending>::kSize);
   EXPECT_EQ(names<Rejection>().size(), CounterOf<Rejection>::kSize);
   EXPECT_EQ(names<Ending>().count("unknown") + names<Rejection>().count("unknown"), 0u);
 }
 
-TEST(Tally, NothingIsLostWhenThreadsCountAtTheSameTime) {
-  Tally tally;
+TEST(ServerMetrics, NothingIsLostWhenThreadsCountAtTheSameTime) {
+  ServerMetrics server_metrics;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 1000; ++i) {
-        tally.reject(Rejection::kLate);
-        tally.round_time.observe(0.5);
+        server_metrics.reject(Rejection::kLate);
+        server_metrics.round_time.observe(0.5);
       }
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(tally.rejections.value(Rejection::kLate), 4000u);
-  EXPECT_EQ(tally.rejections.sum(), 4000u);
-  EXPECT_NEAR(tally.round_time.sum_seconds(), 2000, 1e-6);
+  EXPECT_EQ(server_metrics.rejections.value(Rejection::kLate), 4000u);
+  EXPECT_EQ(server_metrics.rejections.sum(), 4000u);
+  EXPECT_NEAR(server_metrics.round_time.sum_seconds(), 2000, 1e-6);
 }
 
 }  // namespace

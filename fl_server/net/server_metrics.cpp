@@ -1,4 +1,4 @@
-#include "fl_server/net/tally.h"
+#include "fl_server/net/server_metrics.h"
 
 #include <algorithm>
 
@@ -14,11 +14,11 @@ void TimeHistogram::observe(double seconds) {
 const char* name_of(Ending ending) {
   switch (ending) {
     case Ending::kByPeer: return "by_peer";
-    case Ending::kTurnedAway: return "turned_away";
-    case Ending::kCrowded: return "crowded";
+    case Ending::kNoDescriptors: return "turned_away";
+    case Ending::kEvicted: return "crowded";
     case Ending::kFromOneOrigin: return "from_one_origin";
-    case Ending::kKeptOut: return "kept_out";
-    case Ending::kForeign: return "foreign";
+    case Ending::kBanned: return "kept_out";
+    case Ending::kNotGradwire: return "foreign";
     case Ending::kNoTls: return "no_tls";
     case Ending::kTooLate: return "too_late";
     case Ending::kWrongVersion: return "wrong_version";
