@@ -20,7 +20,7 @@
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
-#include "fl_server/watch/watch.h"
+#include "fl_server/watch/metrics_endpoint.h"
 #include "proto/wire/address.h"
 #include "report/build_info.h"
 #include "report/json.h"
@@ -127,8 +127,8 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
       throw std::invalid_argument(option + ": holds the run of a server; give the relay a folder of its own");
   }
   gradwire::ServerMetrics server_metrics;
-  const gradwire::Watch watch(server_metrics,
-                              {options.state, metrics, options.log, gradwire::Watched::kRelay});
+  const gradwire::MetricsEndpoint metrics_endpoint(
+      server_metrics, {options.state, metrics, options.log, gradwire::Watched::kRelay});
   options.server_metrics = &server_metrics;
   gradwire::run_relay(options);
 }
@@ -147,12 +147,12 @@ std::string unused_option(const CLI::App& app, bool is_relay) {
 
 // gradwire-server status DIR
 int show_status(int argc, char** argv) {
-  std::string folder, registry;
+  std::string folder, run_history;
   bool json = false;
   CLI::App app{"Shows what the folder of a server says of its run, also while the server is at work.",
                "gradwire-server status"};
   app.add_option("DIR", folder, "The folder of --state")->type_name("")->required();
-  app.add_option("--registry", registry,
+  app.add_option("--registry", run_history,
                  "The registry, when the server was started with one of another place")
       ->type_name("FILE");
   app.add_flag("--json", json, "One JSON object, with all clients");
@@ -160,7 +160,7 @@ int show_status(int argc, char** argv) {
   try {
     app.parse(argc - 1, argv + 1);
     const std::string text =
-        json ? gradwire::status_json(folder, registry) : gradwire::status_text(folder, registry);
+        json ? gradwire::status_json(folder, run_history) : gradwire::status_text(folder, run_history);
     std::fputs(text.c_str(), stdout);
     return 0;
   } catch (const CLI::ParseError& error) {
@@ -248,7 +248,7 @@ int main_of(int argc, char** argv) {
                  "Of a relay: how many connections one address (of IPv6 one /64) may have; 0: no limit")
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--registry", options.registry,
+  app.add_option("--registry", options.run_history,
                  "The database of clients, runs and rounds, which runs may share; 'none': none. Else "
                  "registry.sqlite3 in the folder of --state")
       ->type_name("FILE");

@@ -21,7 +21,7 @@
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_about.h"
 #include "fl_server/server_run.h"
-#include "fl_server/watch/watch.h"
+#include "fl_server/watch/metrics_endpoint.h"
 #include "proto/security/keys.h"
 #include "report/metrics_file.h"
 #include "report/summary.h"
@@ -37,7 +37,7 @@ constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes 
 // When the log says that rounds are being applied again: only if this takes a while.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
-constexpr std::chrono::milliseconds kSettleTime{1000};  // for the registry to take in what the journal has
+constexpr std::chrono::milliseconds kSettleTime{1000};  // for the run history to take in what the journal has
 
 // Names the run for its clients; results do not depend on it.
 std::uint64_t draw_run() {
@@ -134,18 +134,18 @@ class Serving {
     options_.log("listening on " + session_manager.address() +
                  "; the run is over, telling clients that have not heard it");
     server_run_->shut_down_clients(session_manager, about_.start, outcome());
-    if (registry_) registry_->ended(outcome_name(outcome()));
+    if (run_history_) run_history_->ended(outcome_name(outcome()));
   }
 
   std::optional<Outcome> serve(bool resumed) {
     asks_constants_ = resumed ? plan_.needed.any() : constants_to_ask(loaded_).any();
-    if (!resumed) open_registry(run_ = draw_run());
+    if (!resumed) open_run_history(run_ = draw_run());
     try {
       const std::optional<Outcome> outcome = serve_run(resumed);
-      if (registry_) registry_->ended(outcome ? outcome_name(*outcome) : "never_began");
+      if (run_history_) run_history_->ended(outcome ? outcome_name(*outcome) : "never_began");
       return outcome;
     } catch (const std::exception&) {
-      if (registry_) registry_->ended("failed");
+      if (run_history_) run_history_->ended("failed");
       throw;
     }
   }
@@ -165,9 +165,9 @@ class Serving {
     bool begun = resumed;
     try {
       if (resumed) {
-        if (registry_) {
-          registry_->goes_on_after(server_run_->round());
-          registry_->settle(kSettleTime);
+        if (run_history_) {
+          run_history_->goes_on_after(server_run_->round());
+          run_history_->settle(kSettleTime);
         }
         write_config();
         options_.log("listening on " + session_manager.address() + "; the run goes on after round " +
@@ -211,7 +211,7 @@ class Serving {
         options_.handle_signals,
         options_.log,
         table,
-        registry_.get(),
+        run_history_.get(),
         asks_constants_,
         [this](const ClientInfo& info) { return check_client(info, told_); },
         identity_ ? &identity_->authenticator() : nullptr,
@@ -225,20 +225,22 @@ class Serving {
     return session_manager;
   }
 
-  void open_registry(std::uint64_t run) {
-    if (options_.registry == "none" || registry_) return;
-    registry_ = std::make_unique<Registry>(
-        options_.registry.empty() ? options_.state / kRegistryName : options_.registry, durability_of(told_),
-        RegistryRun{registry_id(run), told_.name, told_.algorithm.name, told_.clients.count,
-                    registry_folder(options_.state)},
+  void open_run_history(std::uint64_t run) {
+    if (options_.run_history == "none" || run_history_) return;
+    run_history_ = std::make_unique<RunHistory>(
+        options_.run_history.empty() ? options_.state / kRunHistoryName : options_.run_history,
+        durability_of(told_),
+        RunHistoryRun{run_history_id(run), told_.name, told_.algorithm.name, told_.clients.count,
+                      run_history_folder(options_.state)},
         options_.log);
   }
 
   // Clients that come from here on need not try again: they wait in the queue of the system.
   void listen() {
     if (sockets_) return;
-    if (!watch_)
-      watch_.emplace(server_metrics_, Watch::Options{options_.state, options_.metrics, options_.log});
+    if (!metrics_endpoint_)
+      metrics_endpoint_.emplace(server_metrics_,
+                                MetricsEndpoint::Options{options_.state, options_.metrics, options_.log});
     if (!options_.identity.empty()) {
       check_authority(options_.identity);
       identity_.emplace(options_.identity,
@@ -272,7 +274,7 @@ class Serving {
     grows_ = told_.run.rounds > rounds_before;
     if (said->stage != RunStage::kOver || grows_) listen();
     plan_ = plan_of_snapshot(about_.asked, about_.resolved, about_.table);
-    open_registry(run_of(about_.start));
+    open_run_history(run_of(about_.start));
     make_run();
     return server_run_->load(sections);
   }
@@ -301,12 +303,12 @@ class Serving {
     describe(plan_, options_.log);
     write_config();
     about_ = {told_, plan_.experiment, start_frame(plan_, run_), table};
-    if (registry_) registry_->began(plan_.d);
+    if (run_history_) run_history_->began(plan_.d);
     make_run();
   }
 
   void make_run() {
-    server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, registry_.get(),
+    server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, run_history_.get(),
                                   server_metrics_, save_about(about_));
     std::vector<double>().swap(plan_.x0);  // as long as the model
   }
@@ -318,7 +320,7 @@ class Serving {
   Journal journal_;
   const std::unique_ptr<Background> background_;
   ServerMetrics server_metrics_;
-  std::optional<Watch> watch_;
+  std::optional<MetricsEndpoint> metrics_endpoint_;
   RunAbout about_;
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had
@@ -327,7 +329,7 @@ class Serving {
   std::optional<ServerIdentity> identity_;  // nothing: clients are believed, in plain text
   std::unique_ptr<SocketLayer> sockets_;    // until a session manager has them
   std::chrono::steady_clock::time_point say_again_ = std::chrono::steady_clock::now() + kSayAfter;
-  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<RunHistory> run_history_;
   std::unique_ptr<ServerRun> server_run_;
 };
 

@@ -24,7 +24,7 @@ struct ServeOptions {
   std::filesystem::path
       identity;         // who the server and its clients are (access/server_identity.h); empty: in plain text
   std::string metrics;  // HOST:PORT of http://HOST:PORT/metrics; empty: none
-  std::filesystem::path registry;  // empty: registry.sqlite3 in `state`; "none": no registry
+  std::filesystem::path run_history;  // empty: registry.sqlite3 in `state`; "none": no run history
   std::optional<std::chrono::milliseconds> join_deadline;  // in place of server.join_deadline_ms
   WireTimes times;
   bool handle_signals = true;

@@ -91,9 +91,9 @@ template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
   WatchedTransport(SessionManager& session_manager, const CodecContext& context, const std::string& start,
-                   bool takes_sums, Registry* registry, ServerMetrics& server_metrics)
+                   bool takes_sums, RunHistory* run_history, ServerMetrics& server_metrics)
       : TcpTransport<Real>(session_manager, context, start, takes_sums),
-        registry_(registry),
+        run_history_(run_history),
         server_metrics_(server_metrics),
         asked_(context.clients) {}
 
@@ -103,7 +103,7 @@ class WatchedTransport final : public TcpTransport<Real> {
   }
 
   void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override {
-    if (registry_ != nullptr && ack == Ack::kLate) registry_->reply_unused(client);
+    if (run_history_ != nullptr && ack == Ack::kLate) run_history_->reply_unused(client);
     if (ack == Ack::kLate) server_metrics_.reject(Rejection::kLate);
     if (ack == Ack::kRefused && std::pair(client, request_id) != reported_)
       server_metrics_.reject(Rejection::kNorm);
@@ -137,7 +137,7 @@ class WatchedTransport final : public TcpTransport<Real> {
     server_metrics_.bytes_staged.set(server_metrics_.bytes_staged.value() + event.bytes);
   }
 
-  Registry* const registry_;
+  RunHistory* const run_history_;
   ServerMetrics& server_metrics_;
   std::vector<Asked> asked_;  // by client
   // The reply that was blamed last: it is counted, and refused then.
@@ -148,10 +148,10 @@ template <class Real>
 class RealRun final : public ServerRun {
  public:
   RealRun(const ServeOptions& options, const RunPlan& plan, Disk& disk, Journal& journal,
-          Background& background, Registry* registry, ServerMetrics& server_metrics, std::string about)
+          Background& background, RunHistory* run_history, ServerMetrics& server_metrics, std::string about)
       : options_(options),
         disk_(disk),
-        registry_(registry),
+        run_history_(run_history),
         server_metrics_(server_metrics),
         plan_(plan),
         run_context_(make_run_context<Real>(plan, Role::kServer, ranges_of(plan.d, threads_of_sums()))),
@@ -169,7 +169,7 @@ class RealRun final : public ServerRun {
     used_.clear();
     for (ClientId client = 0; client < before.size(); ++client)
       if (progress_.committed[client] != before[client]) used_.push_back(client);
-    if (registry_ != nullptr) registry_->round_done(progress_, used_);
+    if (run_history_ != nullptr) run_history_->round_done(progress_, used_);
     return true;
   }
   std::uint32_t round() const override { return progress_.round; }
@@ -205,7 +205,7 @@ class RealRun final : public ServerRun {
       metrics->write(record);
       server_metrics_.loss.set(record.loss);
       if (record.accuracy) server_metrics_.accuracy.set(*record.accuracy);
-      if (registry_ != nullptr) registry_->evaluated(record);
+      if (run_history_ != nullptr) run_history_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
     ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
@@ -227,7 +227,7 @@ class RealRun final : public ServerRun {
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     const bool sums =
         takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
-    WatchedTransport<Real> transport(session_manager, context_, start, sums, registry_, server_metrics_);
+    WatchedTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
     durable_.refresh_about();
     do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
@@ -305,21 +305,21 @@ class RealRun final : public ServerRun {
   }
 
   void register_round(const RoundCommit<Real>& commit) {
-    if (registry_ == nullptr) return;
+    if (run_history_ == nullptr) return;
     used_.clear();
     for (const UplinkView<Real>& up : commit.replies) {
       if (commit.used) {
         used_.push_back(up.client);
       } else {
-        registry_->reply_unused(up.client);
+        run_history_->reply_unused(up.client);
       }
     }
-    registry_->round_done(commit.progress, used_);
+    run_history_->round_done(commit.progress, used_);
   }
 
   const ServeOptions& options_;
   Disk& disk_;
-  Registry* const registry_;
+  RunHistory* const run_history_;
   ServerMetrics& server_metrics_;
   std::chrono::steady_clock::time_point round_began_;
   std::vector<ClientId> used_;  // of one round
@@ -342,13 +342,13 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
 }
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
-                                           Journal& journal, Background& background, Registry* registry,
+                                           Journal& journal, Background& background, RunHistory* run_history,
                                            ServerMetrics& server_metrics, std::string about) {
   if (plan.experiment.precision == Precision::kFp32)
-    return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, registry,
+    return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, run_history,
                                             server_metrics, std::move(about));
-  return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, registry, server_metrics,
-                                           std::move(about));
+  return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, run_history,
+                                           server_metrics, std::move(about));
 }
 
 }  // namespace gradwire

@@ -11,7 +11,7 @@
 #include "config/run_plan.h"
 #include "fl_server/hub/session_manager.h"
 #include "fl_server/net/server_metrics.h"
-#include "fl_server/registry/registry.h"
+#include "fl_server/registry/run_history.h"
 #include "fl_server/serve.h"
 #include "storage/run_store.h"
 
@@ -39,11 +39,11 @@ class ServerRun {
                                  Outcome outcome) = 0;
 };
 
-// `disk`: the folder of the run, where its journal is. `about`: of save_about(). `registry` may be null. What
-// happens is counted in `server_metrics`. All but `about` must outlive the run. Throws ConfigError or
+// `disk`: the folder of the run, where its journal is. `about`: of save_about(). `run_history` may be null.
+// What happens is counted in `server_metrics`. All but `about` must outlive the run. Throws ConfigError or
 // std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
-                                           Journal& journal, Background& background, Registry* registry,
+                                           Journal& journal, Background& background, RunHistory* run_history,
                                            ServerMetrics& server_metrics, std::string about);
 
 }  // namespace gradwire

@@ -15,10 +15,10 @@
 #include "base/value.h"
 #include "config/experiment.h"
 #include "fl_server/plan_of_joins.h"
-#include "fl_server/registry/registry_file.h"
+#include "fl_server/registry/run_history_file.h"
 #include "fl_server/run_about.h"
 #include "fl_server/watch/exposition.h"
-#include "fl_server/watch/watch.h"
+#include "fl_server/watch/metrics_endpoint.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/summary.h"
@@ -123,12 +123,12 @@ struct Found {
   std::optional<std::string> holder;  // the number of the server's process
   std::string address;
   std::optional<Seen> run;  // nothing: the server still waits for its clients
-  std::optional<RegistrySeen> registry;
-  std::string no_registry;     // why there is none
+  std::optional<RunHistorySeen> run_history;
+  std::string no_run_history;  // why there is none
   std::vector<Sample> counts;  // of the process that has the folder, or had it last; empty: it left none
 };
 
-Found find(const fs::path& state, const fs::path& registry) {
+Found find(const fs::path& state, const fs::path& run_history) {
   if (!fs::is_directory(state)) throw std::runtime_error(state.string() + ": is no folder");
   Found found;
   found.state = state;
@@ -141,20 +141,20 @@ Found find(const fs::path& state, const fs::path& registry) {
     throw std::runtime_error(
         state.string() + ": " +
         (run ? "holds no run of gradwire-server; was it the folder of --state?" : run.error().message));
-  const std::string id = found.run ? registry_id(run_of(found.run->about.start)) : "";
-  auto seen =
-      look_into_registry(registry.empty() ? state / kRegistryName : registry, id, registry_folder(state));
+  const std::string id = found.run ? run_history_id(run_of(found.run->about.start)) : "";
+  auto seen = look_into_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
+                                    run_history_folder(state));
   if (!seen) {
-    found.no_registry = seen.error().message;
+    found.no_run_history = seen.error().message;
   } else if (*seen) {
-    found.registry = std::move(*seen);
+    found.run_history = std::move(*seen);
   } else {
-    found.no_registry = "the registry does not have this run";
+    found.no_run_history = "the registry does not have this run";
   }
   found.counts = samples_of(read_counts(state));
   // Who was connected when the server was killed is not connected any more.
-  if (found.registry && !found.holder)
-    for (RegistryClient& client : found.registry->clients) client.connected = false;
+  if (found.run_history && !found.holder)
+    for (RunHistoryClient& client : found.run_history->clients) client.connected = false;
   return found;
 }
 
@@ -221,7 +221,7 @@ std::vector<Row> rows_of_counts(const Found& found) {
                     mean_time(found, "gradwire_commit_seconds")}};
 }
 
-std::string describe(const RegistryClient& c) {
+std::string describe(const RunHistoryClient& c) {
   std::string text = std::to_string(c.number) + " '" + c.name + "' ";
   if (c.connected) {
     text += "connected since " + c.last_joined + " from " + c.peer;
@@ -238,13 +238,13 @@ std::string describe(const RegistryClient& c) {
 
 // Missing clients come first: they are what the reader looks for.
 std::vector<std::string> describe_clients(const Found& found) {
-  if (!found.registry) return {"unknown: " + found.no_registry};
-  std::vector<RegistryClient> clients = found.registry->clients;
+  if (!found.run_history) return {"unknown: " + found.no_run_history};
+  std::vector<RunHistoryClient> clients = found.run_history->clients;
   const auto away = std::stable_partition(clients.begin(), clients.end(),
-                                          [](const RegistryClient& c) { return !c.connected; });
+                                          [](const RunHistoryClient& c) { return !c.connected; });
   std::vector<std::string> lines = {std::to_string(clients.end() - away) + " connected, " +
                                     std::to_string(away - clients.begin()) + " not"};
-  for (const RegistryClient& c : clients) {
+  for (const RunHistoryClient& c : clients) {
     if (lines.size() > kMostClientsShown) break;
     lines.push_back(describe(c));
   }
@@ -270,7 +270,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json
 void add_run(Json& json, const Found& found) {
   const Experiment& e = found.run->about.resolved;
   const Totals& totals = found.run->progress.totals;
-  json["run"] = registry_id(run_of(found.run->about.start));
+  json["run"] = run_history_id(run_of(found.run->about.start));
   json["name"] = e.name;
   json["algorithm"] = e.algorithm.name;
   json["clients_wanted"] = e.clients.count;
@@ -285,7 +285,7 @@ void add_run(Json& json, const Found& found) {
   json["durability"] = survives_power(e) ? "power" : "process";
 }
 
-Json client_json(const RegistryClient& c) {
+Json client_json(const RunHistoryClient& c) {
   return {{"client", c.number},
           {"name", c.name},
           {"connected", c.connected},
@@ -305,8 +305,8 @@ Json client_json(const RegistryClient& c) {
 
 }  // namespace
 
-std::string status_text(const fs::path& state, const fs::path& registry) {
-  const Found found = find(state, registry);
+std::string status_text(const fs::path& state, const fs::path& run_history) {
+  const Found found = find(state, run_history);
   std::string text;
   const auto row = [&](const std::string& name, const std::string& value) {
     text += name + std::string(12 - name.size(), ' ') + printable(value) + "\n";
@@ -343,8 +343,8 @@ std::string status_text(const fs::path& state, const fs::path& registry) {
   return text;
 }
 
-std::string status_json(const fs::path& state, const fs::path& registry) {
-  const Found found = find(state, registry);
+std::string status_json(const fs::path& state, const fs::path& run_history) {
+  const Found found = find(state, run_history);
   Json json = {{"stage", stage_name(found)}, {"server", nullptr}};
   if (found.holder)
     json["server"] = {{"pid", std::strtoull(found.holder->c_str(), nullptr, 10)},
@@ -353,12 +353,12 @@ std::string status_json(const fs::path& state, const fs::path& registry) {
   json["counts"] = found.counts.empty() ? Json() : Json::object();
   for (const auto& [name, value] : found.counts) json["counts"][name] = value;
   json["clients"] = nullptr;
-  if (found.registry) {
+  if (found.run_history) {
     json["clients"] = Json::array();
-    for (const RegistryClient& client : found.registry->clients)
+    for (const RunHistoryClient& client : found.run_history->clients)
       json["clients"].push_back(client_json(client));
   } else {
-    json["clients_unknown"] = found.no_registry;
+    json["clients_unknown"] = found.no_run_history;
   }
   return json_text(json);
 }

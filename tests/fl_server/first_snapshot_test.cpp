@@ -69,7 +69,7 @@ TEST(FirstSnapshot, LetsHeartbeatsThroughWhileTheDiskTakesLong) {
   options.file = folder.path() / "run.toml";
   options.listen = "127.0.0.1:0";
   options.state = state;
-  options.registry = "none";
+  options.run_history = "none";
   options.handle_signals = false;
   options.times.heartbeat = std::chrono::milliseconds(200);
   std::string trouble;

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "fl_server/status.h"
-#include "fl_server/watch/pages.h"
-#include "fl_server/watch/watch.h"
+#include "fl_server/watch/http_server.h"
+#include "fl_server/watch/metrics_endpoint.h"
 #include "report/json.h"
 #include "report/metrics_file.h"
 #include "tests/processes/process_fixture.h"
@@ -27,7 +27,7 @@ class WatchProcessTest : public ProcessTest {
 };
 
 TEST_F(WatchProcessTest, PrometheusSeesTheRunWhileItGoesOnAndItsBitsStayTheSame) {
-  if (!can_serve_pages()) GTEST_SKIP() << "built without libmicrohttpd";
+  if (!can_serve_http()) GTEST_SKIP() << "built without libmicrohttpd";
   write_config();
   Process server = start_server({"--metrics", "127.0.0.1:0"});
   const std::string where = metrics_address(server);

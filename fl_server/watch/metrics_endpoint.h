@@ -14,7 +14,7 @@ namespace gradwire {
 // In the server's folder: all counts, in the format of Prometheus; of a server that ended, its last ones.
 inline constexpr const char* kCountsName = "counts.prom";
 
-class Watch {
+class MetricsEndpoint {
  public:
   struct Options {
     std::filesystem::path state;  // the server's folder; empty: no file is written
@@ -25,10 +25,10 @@ class Watch {
 
   // The server metrics must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it
   // cannot listen. A file that cannot be written is nobody's trouble: the run goes on.
-  Watch(const ServerMetrics& server_metrics, const Options& options);
-  ~Watch();  // writes the file once more
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  MetricsEndpoint(const ServerMetrics& server_metrics, const Options& options);
+  ~MetricsEndpoint();  // writes the file once more
+  MetricsEndpoint(const MetricsEndpoint&) = delete;
+  MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
 
  private:
   class Impl;

@@ -14,15 +14,15 @@ namespace {
 
 bool is_json_object(const std::string& text) { return Json::parse(text, nullptr, false).is_object(); }
 
-class RegistryProcessTest : public ProcessTest {
+class RunHistoryProcessTest : public ProcessTest {
  protected:
-  fs::path registry() const { return state() / "registry.sqlite3"; }
+  fs::path run_history() const { return state() / "registry.sqlite3"; }
   std::int64_t ask(const char* sql) const {
-    Database db(registry(), Database::Access::kRead, 1000);
+    Database db(run_history(), Database::Access::kRead, 1000);
     return db.number(sql);
   }
   bool has_rounds(std::int64_t count) const {
-    return fs::exists(registry()) && ask("SELECT count(*) FROM rounds") >= count;
+    return fs::exists(run_history()) && ask("SELECT count(*) FROM rounds") >= count;
   }
   // What a program says, and its exit code.
   std::pair<std::string, int> said_by(const std::string& name, const std::vector<std::string>& arguments) {
@@ -46,7 +46,7 @@ void expect_says(const std::string& text, const std::string& part) {
 constexpr int kRounds = scaled(3000);
 constexpr const char* kSamples = "problem.samples=6000";
 
-TEST_F(RegistryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
+TEST_F(RunHistoryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   write_config();
   const std::string all = std::to_string(kRounds);
   const std::vector<std::string> longer = {"--set", "run.rounds=" + all, "--set", kSamples,
@@ -75,7 +75,7 @@ TEST_F(RegistryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   expect_says(lines_of(read_file(state() / "metrics.csv")).back(), "," + std::to_string(bytes) + ",");
 }
 
-TEST_F(RegistryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
+TEST_F(RunHistoryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
   write_config();
   Process server = start_server({"--set", "run.rounds=1000000"});
   std::vector<Process> clients = start_clients(address);
@@ -98,7 +98,7 @@ TEST_F(RegistryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
 }
 
 // As another user who may only read: of a server that runs, of one that was killed, of one that ended.
-TEST_F(RegistryProcessTest, CountsTheRepliesThatCameTooLate) {
+TEST_F(RunHistoryProcessTest, CountsTheRepliesThatCameTooLate) {
   write_config();
   Process server = start_server(
       {"--set", "run.rounds=300", "--set", "run.evaluate_every=0", "--set", "server.quorum=0.3"});
@@ -111,7 +111,7 @@ TEST_F(RegistryProcessTest, CountsTheRepliesThatCameTooLate) {
   EXPECT_LE(late, 600);
 }
 
-TEST_F(RegistryProcessTest, StatusNeedsNoPermissionToWrite) {
+TEST_F(RunHistoryProcessTest, StatusNeedsNoPermissionToWrite) {
   constexpr int kNobody = 65534;
   write_config();
   const auto look = [&] {
@@ -150,16 +150,16 @@ TEST_F(RegistryProcessTest, StatusNeedsNoPermissionToWrite) {
     Process server = restart_server({"--set", "run.rounds=1000000"});
     server.kill(SIGTERM);
     server.wait();
-    EXPECT_FALSE(fs::exists(registry().string() + "-wal"));
+    EXPECT_FALSE(fs::exists(run_history().string() + "-wal"));
   }
   look();
 }
 
-TEST_F(RegistryProcessTest, ALockOfAnotherProgramChangesNoBit) {
+TEST_F(RunHistoryProcessTest, ALockOfAnotherProgramChangesNoBit) {
   write_config();
   Process server = start_server();
-  ASSERT_TRUE(eventually([&] { return fs::exists(registry()) && ask("SELECT count(*) FROM runs") == 1; }));
-  Database other(registry(), Database::Access::kWrite, 1000);
+  ASSERT_TRUE(eventually([&] { return fs::exists(run_history()) && ask("SELECT count(*) FROM runs") == 1; }));
+  Database other(run_history(), Database::Access::kWrite, 1000);
   other.run("BEGIN IMMEDIATE");
   ASSERT_EQ(other.message(), "");
   std::vector<Process> clients = start_clients(address);
@@ -171,7 +171,7 @@ TEST_F(RegistryProcessTest, ALockOfAnotherProgramChangesNoBit) {
   EXPECT_EQ(log.find("registry", first + 30), std::string::npos) << log;
 }
 
-TEST_F(RegistryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
+TEST_F(RunHistoryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
   write_config();
   folder.write("shared.sqlite3", "damaged, from the first byte to the last");
   Process server = start_server({"--registry", "shared.sqlite3"});
@@ -179,14 +179,14 @@ TEST_F(RegistryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
   expect_all_end_well(server, clients);
   expect_same_as_simulated();
   expect_says(server.log(), "it is now shared.sqlite3.corrupt");
-  EXPECT_FALSE(fs::exists(registry()));
+  EXPECT_FALSE(fs::exists(run_history()));
   const auto [text, code] = said_by("gradwire-server", {"status", "state", "--registry", "shared.sqlite3"});
   EXPECT_EQ(code, 0);
   expect_says(text, "clients     0 connected, 3 not\n");
   expect_says(said_by("gradwire-server", {"status", "state"}).first, "clients     unknown: state/registry");
 }
 
-TEST_F(RegistryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
+TEST_F(RunHistoryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
   write_config();
   Process server = start_server({"--json"});
   std::vector<Process> clients = start_clients(address);
@@ -217,7 +217,7 @@ TEST_F(RegistryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
   expect_json_lines(text);
 }
 
-TEST_F(RegistryProcessTest, ARunThatDivergesEndsWithALineOfJson) {
+TEST_F(RunHistoryProcessTest, ARunThatDivergesEndsWithALineOfJson) {
   write_config();
   Process server = start_server({"--json", "--set", "algorithm.step_size=1e300"});
   std::vector<Process> clients = start_clients(address);

@@ -1,4 +1,4 @@
-#include "fl_server/watch/watch.h"
+#include "fl_server/watch/metrics_endpoint.h"
 
 #include <array>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "fl_server/watch/pages.h"
+#include "fl_server/watch/http_server.h"
 #include "report/build_info.h"
 #include "storage/folder_disk.h"
 
@@ -51,14 +51,16 @@ ProcessSeen see_process(double started_seconds) {
 
 }  // namespace
 
-class Watch::Impl {
+class MetricsEndpoint::Impl {
  public:
   Impl(const ServerMetrics& server_metrics, const Options& options)
       : server_metrics_(server_metrics), watched_(options.watched) {
     if (!options.state.empty()) disk_.emplace(options.state);
     if (!options.listen.empty()) {
-      pages_ = serve_pages(options.listen, {{"/metrics", [this] { return Page{kExpositionType, text()}; }}});
-      if (options.log) options.log("metrics for Prometheus: http://" + pages_->address() + "/metrics");
+      http_server_ = serve_http(options.listen, {{"/metrics", [this] {
+                                                    return HttpPage{kExpositionType, text()};
+                                                  }}});
+      if (options.log) options.log("metrics for Prometheus: http://" + http_server_->address() + "/metrics");
     }
     write();
     thread_ = std::thread([this] { work(); });
@@ -81,7 +83,7 @@ class Watch::Impl {
     while (!stopped_.wait_for(lock, kWriteEvery, [this] { return stop_; })) {
       lock.unlock();
       write();
-      if (pages_) pages_->check_time();
+      if (http_server_) http_server_->check_time();
       lock.lock();
     }
   }
@@ -103,12 +105,12 @@ class Watch::Impl {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
-  std::unique_ptr<Pages> pages_;
+  std::unique_ptr<HttpServer> http_server_;
   std::thread thread_;
 };
 
-Watch::Watch(const ServerMetrics& server_metrics, const Options& options)
+MetricsEndpoint::MetricsEndpoint(const ServerMetrics& server_metrics, const Options& options)
     : impl_(std::make_unique<Impl>(server_metrics, options)) {}
-Watch::~Watch() = default;
+MetricsEndpoint::~MetricsEndpoint() = default;
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "fl_server/registry/registry_file.h"
+#include "fl_server/registry/run_history_file.h"
 
 #include <array>
 #include <chrono>
@@ -52,7 +52,7 @@ ON CONFLICT DO UPDATE SET name = ?3, peer = ?4, build = ?5, kernels = ?6, sample
   why_lost = coalesce(nullif(?12, ''), why_lost), times_joined = times_joined + ?13,
   times_lost = times_lost + ?14, replies_used = replies_used + ?15, replies_unused = replies_unused + ?16)";
 // For a client that has not come back yet: counts its replies of rounds that were in the journal but not in
-// the registry.
+// the run history.
 constexpr const char* kCountReplies = R"(
 UPDATE clients SET replies_used = replies_used + ?3, replies_unused = replies_unused + ?4
 WHERE run = ?1 AND client = ?2)";
@@ -67,7 +67,7 @@ fs::path beside(const fs::path& file, const char* suffix) { return file.string()
 
 }  // namespace
 
-std::string registry_time() {
+std::string run_history_time() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
   const std::time_t seconds = ms / 1000;
@@ -79,24 +79,24 @@ std::string registry_time() {
   return std::string(day.data()) + "." + thousandths + "Z";
 }
 
-std::string registry_id(std::uint64_t run) {
+std::string run_history_id(std::uint64_t run) {
   std::array<char, 20> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(run));
   return text.data();
 }
 
-std::string registry_folder(const fs::path& state) {
+std::string run_history_folder(const fs::path& state) {
   const fs::path folder = fs::absolute(state).lexically_normal();
   return folder.has_filename() ? folder.string() : folder.parent_path().string();
 }
 
-RegistryFile::RegistryFile(fs::path file, Durability durability, RegistryRun run)
+RunHistoryFile::RunHistoryFile(fs::path file, Durability durability, RunHistoryRun run)
     : file_(std::move(file)), durability_(durability), run_(std::move(run)) {}
-RegistryFile::~RegistryFile() = default;
+RunHistoryFile::~RunHistoryFile() = default;
 
 // ---- opening ----
 
-Status RegistryFile::failed() {
+Status RunHistoryFile::failed() {
   locked_ = database_->failure() == Database::Failure::kLocked;
   const std::string words = database_->message();
   database_->clear();
@@ -106,7 +106,7 @@ Status RegistryFile::failed() {
                "); the rounds go on, its rows wait until there is space and permission"};
 }
 
-Status RegistryFile::set_aside(const std::string& why) {
+Status RunHistoryFile::set_aside(const std::string& why) {
   database_.reset();
   if (std::exchange(was_set_aside_, true))
     return Error{file_.string() + ": is damaged again (" + why + "); this process writes no more rows to it"};
@@ -123,7 +123,7 @@ Status RegistryFile::set_aside(const std::string& why) {
   return Unit{};
 }
 
-void RegistryFile::make_tables() {
+void RunHistoryFile::make_tables() {
   Database& db = *database_;
   db.run("BEGIN IMMEDIATE");
   db.run(kTables);
@@ -132,7 +132,7 @@ void RegistryFile::make_tables() {
   db.run("COMMIT");
 }
 
-Status RegistryFile::try_open() {
+Status RunHistoryFile::try_open() {
   std::error_code ignored;
   const std::uintmax_t bytes = fs::file_size(file_, ignored);
   database_ = std::make_unique<Database>(file_, Database::Access::kWrite, kBusyMs);
@@ -159,7 +159,7 @@ Status RegistryFile::try_open() {
   return db.failure() == Database::Failure::kNone ? Status(Unit{}) : failed();
 }
 
-Status RegistryFile::open() {
+Status RunHistoryFile::open() {
   if (database_) return Unit{};
   locked_ = false;
   damage_.clear();
@@ -173,7 +173,7 @@ Status RegistryFile::open() {
   return status;
 }
 
-Result<std::uint32_t> RegistryFile::rounds() {
+Result<std::uint32_t> RunHistoryFile::rounds() {
   if (Status status = open(); !status) return status.error();
   std::uint32_t rounds = 0;
   database_->ask("SELECT rounds FROM runs WHERE run = ?1", {run_.id},
@@ -184,9 +184,9 @@ Result<std::uint32_t> RegistryFile::rounds() {
 
 // ---- writing ----
 
-void RegistryFile::write_run(const RegistryBatch& batch) {
+void RunHistoryFile::write_run(const RunHistoryBatch& batch) {
   Database& db = *database_;
-  const std::string now = registry_time();
+  const std::string now = run_history_time();
   // A folder holds one run at a time: older runs of it end here, and those that never began are deleted.
   db.run(
       "DELETE FROM clients WHERE run IN "
@@ -206,18 +206,18 @@ void RegistryFile::write_run(const RegistryBatch& batch) {
   db.run("DELETE FROM rounds WHERE run = ?1 AND round > ?2", {run_.id, number(*batch.goes_on_after)});
 }
 
-void RegistryFile::write_end(const RegistryBatch& batch) {
+void RunHistoryFile::write_end(const RunHistoryBatch& batch) {
   Database& db = *database_;
   if (batch.round) db.run("UPDATE runs SET rounds = ?2 WHERE run = ?1", {run_.id, number(*batch.round)});
   if (batch.outcome.empty()) return;
   db.run("UPDATE runs SET ended = ?2, outcome = ?3 WHERE run = ?1",
-         {run_.id, registry_time(), batch.outcome});
+         {run_.id, run_history_time(), batch.outcome});
   db.run("UPDATE clients SET connected = 0 WHERE run = ?1", {run_.id});
 }
 
-void RegistryFile::write_rows(const RegistryBatch& batch) {
+void RunHistoryFile::write_rows(const RunHistoryBatch& batch) {
   Database& db = *database_;
-  for (const RegistryClient& c : batch.clients) {
+  for (const RunHistoryClient& c : batch.clients) {
     if (c.last_joined.empty()) {
       db.run(kCountReplies, {run_.id, number(c.number), number(c.replies_used), number(c.replies_unused)});
       continue;
@@ -227,7 +227,7 @@ void RegistryFile::write_rows(const RegistryBatch& batch) {
             number(c.connected), c.first_joined, c.last_joined, c.last_lost, c.why_lost,
             number(c.times_joined), number(c.times_lost), number(c.replies_used), number(c.replies_unused)});
   }
-  for (const RegistryRound& r : batch.rounds) {
+  for (const RunHistoryRound& r : batch.rounds) {
     if (r.evaluation) {
       db.run(kWriteEvaluation, {run_.id, number(r.round), r.loss, real(r.grad_norm_sq), real(r.accuracy)});
     } else {
@@ -237,7 +237,7 @@ void RegistryFile::write_rows(const RegistryBatch& batch) {
   }
 }
 
-Status RegistryFile::write(const RegistryBatch& batch) {
+Status RunHistoryFile::write(const RunHistoryBatch& batch) {
   for (bool again : {false, true}) {
     if (Status status = open(); !status) return status;
     database_->run("BEGIN IMMEDIATE");
@@ -258,9 +258,9 @@ Status RegistryFile::write(const RegistryBatch& batch) {
 
 namespace {
 
-RegistryClient client_of(const SqlRow& row) {
+RunHistoryClient client_of(const SqlRow& row) {
   const auto count = [&](int column) { return static_cast<std::uint64_t>(row.integer(column)); };
-  RegistryClient c;
+  RunHistoryClient c;
   c.number = static_cast<ClientId>(row.integer(0));
   c.name = row.text(1);
   c.peer = row.text(2);
@@ -281,8 +281,8 @@ RegistryClient client_of(const SqlRow& row) {
 
 }  // namespace
 
-Result<std::optional<RegistrySeen>> look_into_registry(const fs::path& file, const std::string& id,
-                                                       const std::string& folder) {
+Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file, const std::string& id,
+                                                            const std::string& folder) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return Error{file.string() + ": is not there"};
   // Without a log beside it nobody writes the file, and reading it must not make one.
@@ -293,12 +293,12 @@ Result<std::optional<RegistrySeen>> look_into_registry(const fs::path& file, con
   const bool newer = db.number("PRAGMA user_version") > kSchema;
   if (db.failure() == Database::Failure::kNone && (!ours || newer))
     return Error{file.string() + (ours ? ": was made by a newer gradwire" : ": is no registry of gradwire")};
-  std::optional<RegistrySeen> seen;
+  std::optional<RunHistorySeen> seen;
   db.ask(
       "SELECT run, began, ended, outcome FROM runs WHERE run = ?1 OR (?1 = '' AND folder = ?2) "
       "ORDER BY began DESC LIMIT 1",
       {id, folder}, [&](const SqlRow& row) {
-        seen = RegistrySeen{row.text(0), row.text(1), row.text(2), row.text(3), {}};
+        seen = RunHistorySeen{row.text(0), row.text(1), row.text(2), row.text(3), {}};
       });
   if (seen)
     db.ask(

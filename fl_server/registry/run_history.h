@@ -1,5 +1,5 @@
-// Writes what happens in a run into the registry, beside the rounds: these calls hold a lock for a moment and
-// never wait for the disk; if the database fails, the run goes on.
+// Writes what happens in a run into the run history, beside the rounds: these calls hold a lock for a moment
+// and never wait for the disk; if the database fails, the run goes on.
 #pragma once
 
 #include <chrono>
@@ -15,21 +15,21 @@
 
 #include "base/log.h"
 #include "fl_server/hub/session_manager.h"
-#include "fl_server/registry/registry_file.h"
+#include "fl_server/registry/run_history_file.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
 
-class Registry final : public SessionObserver {
+class RunHistory final : public SessionObserver {
  public:
   static constexpr std::size_t kMostRounds =
       65'536;  // that wait for the writer; if there are more, the oldest are left out
 
   // Opens the file; waits a tenth of a second for the lock of another program. log: one line per kind of
   // trouble, from whichever thread calls the functions below; may be empty.
-  Registry(const std::filesystem::path& file, Durability durability, RegistryRun run, Log log);
+  RunHistory(const std::filesystem::path& file, Durability durability, RunHistoryRun run, Log log);
   // Writes what is left, for two seconds at most.
-  ~Registry() override;
+  ~RunHistory() override;
 
   void began(std::size_t dim);              // all clients are there
   void goes_on_after(std::uint32_t round);  // continues a run of an earlier process
@@ -47,21 +47,21 @@ class Registry final : public SessionObserver {
   void client_gone(ClientId client, const std::string& why) override;
 
  private:
-  RegistryClient& changed(ClientId client);
-  void add_round(RegistryRound round);
+  RunHistoryClient& changed(ClientId client);
+  void add_round(RunHistoryRound round);
   void tell_trouble();
   void write_batches();
-  RegistryBatch take_batch();
-  void forget(const RegistryBatch& written);
+  RunHistoryBatch take_batch();
+  void forget(const RunHistoryBatch& written);
   bool anything() const { return again_ || !rounds_.empty() || !changed_.empty(); }
   // To be called before something is added. A writer that is busy, or rests between batches, looks by itself.
   void wake_writer() {
     if (!anything()) wake_.notify_one();
   }
 
-  const RegistryRun run_;
+  const RunHistoryRun run_;
   const Log log_;
-  RegistryFile file_;          // of the writer, once it runs
+  RunHistoryFile file_;        // of the writer, once it runs
   std::uint32_t counted_ = 0;  // rounds whose replies the file has
 
   std::mutex mutex_;  // of all below
@@ -69,10 +69,10 @@ class Registry final : public SessionObserver {
   bool writing_ = false, failed_ = false;  // a batch is being written; the last one failed
   bool hurry_ = false;                     // no rest between batches
   bool again_ = false;                     // something beside rounds and clients is to be written
-  RegistryBatch run_changes_;
-  std::deque<RegistryRound> rounds_;
-  std::uint64_t left_out_ = 0;           // rounds that did not fit, since the last batch
-  std::vector<RegistryClient> clients_;  // by number; their counts are those not yet written
+  RunHistoryBatch run_changes_;
+  std::deque<RunHistoryRound> rounds_;
+  std::uint64_t left_out_ = 0;             // rounds that did not fit, since the last batch
+  std::vector<RunHistoryClient> clients_;  // by number; their counts are those not yet written
   std::vector<ClientId> changed_;
   std::vector<char> is_changed_;    // by number
   std::set<std::string> troubles_;  // that were told

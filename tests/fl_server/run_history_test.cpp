@@ -1,6 +1,6 @@
-// The registry with everything that can be wrong with its file: rows may be late or missing, but no call
+// The run history with everything that can be wrong with its file: rows may be late or missing, but no call
 // fails.
-#include "fl_server/registry/registry.h"
+#include "fl_server/registry/run_history.h"
 
 #include <chrono>
 #include <csignal>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const RegistryRun kRun{"00000000000000aa", "silo", "ef21", 2, "/runs/silo"};
+const RunHistoryRun kRun{"00000000000000aa", "silo", "ef21", 2, "/runs/silo"};
 
 RunProgress progress_after(std::uint32_t round) {
   RunProgress progress;
@@ -41,20 +41,20 @@ ClientInfo info(const std::string& name) {
   return info;
 }
 
-class RegistryTest : public ::testing::Test {
+class RunHistoryTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Registry> open(const RegistryRun& run = kRun) {
-    return std::make_unique<Registry>(file(), Durability::kProcess, run,
-                                      [this](const std::string& line) { lines.push_back(line); });
+  std::unique_ptr<RunHistory> open(const RunHistoryRun& run = kRun) {
+    return std::make_unique<RunHistory>(file(), Durability::kProcess, run,
+                                        [this](const std::string& line) { lines.push_back(line); });
   }
   // A run of two clients, from its first round to `last`.
-  void run_rounds(Registry& registry, std::uint32_t first, std::uint32_t last) {
+  void run_rounds(RunHistory& run_history, std::uint32_t first, std::uint32_t last) {
     const std::vector<ClientId> used = {0, 1};
-    for (std::uint32_t k = first; k <= last; ++k) registry.round_done(progress_after(k), used);
+    for (std::uint32_t k = first; k <= last; ++k) run_history.round_done(progress_after(k), used);
   }
-  void join_both(Registry& registry) {
-    registry.client_joined(0, info("a"), "10.0.0.1:5");
-    registry.client_joined(1, info("b"), "10.0.0.2:5");
+  void join_both(RunHistory& run_history) {
+    run_history.client_joined(0, info("a"), "10.0.0.1:5");
+    run_history.client_joined(1, info("b"), "10.0.0.2:5");
   }
   fs::path file() const { return folder.path() / "registry.sqlite3"; }
   std::int64_t ask(const char* sql) const {
@@ -63,32 +63,32 @@ class RegistryTest : public ::testing::Test {
     EXPECT_EQ(db.message(), "") << sql;
     return answer;
   }
-  RegistrySeen seen() const {
-    const auto found = look_into_registry(file(), kRun.id, "");
+  RunHistorySeen seen() const {
+    const auto found = look_into_run_history(file(), kRun.id, "");
     EXPECT_TRUE(found) << found.error().message;
-    return found && *found ? **found : RegistrySeen{};
+    return found && *found ? **found : RunHistorySeen{};
   }
 
   TemporaryFolder folder;
   std::vector<std::string> lines;
 };
 
-TEST_F(RegistryTest, HasTheRunItsClientsAndItsRounds) {
+TEST_F(RunHistoryTest, HasTheRunItsClientsAndItsRounds) {
   {
-    const auto registry = open();
-    join_both(*registry);
-    registry->began(7);
+    const auto run_history = open();
+    join_both(*run_history);
+    run_history->began(7);
     RoundRecord record;
     record.loss = 0.5;
-    registry->evaluated(record);
-    run_rounds(*registry, 1, 3);
+    run_history->evaluated(record);
+    run_rounds(*run_history, 1, 3);
     record.round = 3;
     record.accuracy = 0.75;
-    registry->evaluated(record);
-    registry->client_gone(1, "no heartbeat");
-    registry->reply_unused(1);
-    registry->client_joined(1, info("b"), "10.0.0.2:6");
-    registry->ended("finished");
+    run_history->evaluated(record);
+    run_history->client_gone(1, "no heartbeat");
+    run_history->reply_unused(1);
+    run_history->client_joined(1, info("b"), "10.0.0.2:6");
+    run_history->ended("finished");
   }
   EXPECT_TRUE(lines.empty()) << lines[0];
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 4);
@@ -96,9 +96,9 @@ TEST_F(RegistryTest, HasTheRunItsClientsAndItsRounds) {
   EXPECT_EQ(ask("SELECT accuracy * 100 FROM rounds WHERE round = 3 AND seconds = 3"), 75);
   EXPECT_EQ(ask("SELECT count(*) FROM rounds WHERE loss IS NULL"), 2);
   EXPECT_EQ(ask("SELECT dim FROM runs WHERE outcome = 'finished' AND rounds = 3 AND ended >= began"), 7);
-  const RegistrySeen run = seen();
+  const RunHistorySeen run = seen();
   ASSERT_EQ(run.clients.size(), 2u);
-  const RegistryClient& b = run.clients[1];
+  const RunHistoryClient& b = run.clients[1];
   EXPECT_EQ(b.name, "b");
   EXPECT_EQ(b.peer, "10.0.0.2:6");
   EXPECT_EQ(b.kernels, "avx2");
@@ -113,21 +113,21 @@ TEST_F(RegistryTest, HasTheRunItsClientsAndItsRounds) {
   EXPECT_LE(b.last_lost, b.last_joined);
 }
 
-// The journal gives the registry again the rounds that it may lack.
-TEST_F(RegistryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
+// The journal gives the run history again the rounds that it may lack.
+TEST_F(RunHistoryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
   {
-    const auto registry = open();
-    join_both(*registry);
-    registry->began(7);
-    run_rounds(*registry, 1, 5);
+    const auto run_history = open();
+    join_both(*run_history);
+    run_history->began(7);
+    run_rounds(*run_history, 1, 5);
   }
   {
-    const auto registry = open();
-    run_rounds(*registry, 3, 6);  // out of the journal
-    registry->goes_on_after(6);
-    join_both(*registry);
-    run_rounds(*registry, 7, 8);
-    registry->ended("stopped");
+    const auto run_history = open();
+    run_rounds(*run_history, 3, 6);  // out of the journal
+    run_history->goes_on_after(6);
+    join_both(*run_history);
+    run_rounds(*run_history, 7, 8);
+    run_history->ended("stopped");
   }
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 8);
   EXPECT_EQ(ask("SELECT rounds FROM runs"), 8);
@@ -135,29 +135,29 @@ TEST_F(RegistryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
   EXPECT_EQ(seen().clients.at(0).times_joined, 2u);
   EXPECT_EQ(seen().outcome, "stopped");
   {
-    const auto registry = open();
-    registry->goes_on_after(4);  // after a loss of power
-    run_rounds(*registry, 5, 6);
+    const auto run_history = open();
+    run_history->goes_on_after(4);  // after a loss of power
+    run_rounds(*run_history, 5, 6);
   }
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 6);
   EXPECT_EQ(seen().outcome, "");
   EXPECT_FALSE(seen().clients.at(0).connected) << "it has not come back";
 }
 
-TEST_F(RegistryTest, SettlesBeforeTheJournalForgets) {
-  const auto registry = open();
-  run_rounds(*registry, 1, 20'000);
-  registry->goes_on_after(20'000);
-  registry->settle(std::chrono::seconds(20));
+TEST_F(RunHistoryTest, SettlesBeforeTheJournalForgets) {
+  const auto run_history = open();
+  run_rounds(*run_history, 1, 20'000);
+  run_history->goes_on_after(20'000);
+  run_history->settle(std::chrono::seconds(20));
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 20'000);
   Database other(file(), Database::Access::kWrite, 0);
   other.run("BEGIN IMMEDIATE");
-  run_rounds(*registry, 1, 10);
-  registry->settle(std::chrono::hours(1));  // returns, because it cannot
+  run_rounds(*run_history, 1, 10);
+  run_history->settle(std::chrono::hours(1));  // returns, because it cannot
 }
 
-TEST_F(RegistryTest, OneFileServesSeveralRuns) {
-  RegistryRun other = kRun;
+TEST_F(RunHistoryTest, OneFileServesSeveralRuns) {
+  RunHistoryRun other = kRun;
   other.id = "00000000000000bb";
   other.folder = "/runs/other";
   {
@@ -172,30 +172,30 @@ TEST_F(RegistryTest, OneFileServesSeveralRuns) {
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 100);
 }
 
-TEST_F(RegistryTest, AFolderHasOneRunAtATime) {
+TEST_F(RunHistoryTest, AFolderHasOneRunAtATime) {
   open()->began(7);
-  RegistryRun second = kRun, third = kRun;
+  RunHistoryRun second = kRun, third = kRun;
   second.id = "00000000000000bb";
   third.id = "00000000000000cc";
   open(second)->ended("never_began");
   open(third)->began(7);
   EXPECT_EQ(ask("SELECT count(*) FROM runs"), 2);
   EXPECT_EQ(ask("SELECT count(*) FROM runs WHERE run = '00000000000000aa' AND outcome = 'replaced'"), 1);
-  const auto last = look_into_registry(file(), "", kRun.folder);
+  const auto last = look_into_run_history(file(), "", kRun.folder);
   ASSERT_TRUE(last && *last);
   EXPECT_EQ((*last)->id, third.id);
 }
 
-TEST_F(RegistryTest, ALockedFileCostsNoRoundAndOneLine) {
+TEST_F(RunHistoryTest, ALockedFileCostsNoRoundAndOneLine) {
   open()->began(7);
   {
     Database other(file(), Database::Access::kWrite, 0);
     other.run("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     ASSERT_EQ(other.message(), "");
-    const auto registry = open();
-    run_rounds(*registry, 1, 1000);
+    const auto run_history = open();
+    run_rounds(*run_history, 1, 1000);
     EXPECT_TRUE(eventually([&] {
-      run_rounds(*registry, 1001, 1001);
+      run_rounds(*run_history, 1001, 1001);
       return !lines.empty();
     }));
     other.clear();
@@ -204,51 +204,51 @@ TEST_F(RegistryTest, ALockedFileCostsNoRoundAndOneLine) {
   EXPECT_NE(lines[0].find("is locked by another program"), std::string::npos) << lines[0];
 }
 
-TEST_F(RegistryTest, RowsWaitForALockedFile) {
+TEST_F(RunHistoryTest, RowsWaitForALockedFile) {
   open()->began(7);
   auto other = std::make_unique<Database>(file(), Database::Access::kWrite, 0);
   other->run("BEGIN IMMEDIATE");
-  auto registry = open();
-  run_rounds(*registry, 1, 999);
+  auto run_history = open();
+  run_rounds(*run_history, 1, 999);
   EXPECT_TRUE(eventually([&] {
-    run_rounds(*registry, 1000, 1000);
+    run_rounds(*run_history, 1000, 1000);
     return !lines.empty();
   }));
   other.reset();
-  registry.reset();
+  run_history.reset();
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 1000);
   EXPECT_EQ(lines.size(), 1u);
 }
 
-TEST_F(RegistryTest, AFileThatStaysLockedHoldsTheServerUpForAMoment) {
+TEST_F(RunHistoryTest, AFileThatStaysLockedHoldsTheServerUpForAMoment) {
   open()->began(7);
   Database other(file(), Database::Access::kWrite, 0);
   other.run("BEGIN IMMEDIATE");
-  auto registry = open();
-  run_rounds(*registry, 1, 10);
-  registry.reset();
+  auto run_history = open();
+  run_rounds(*run_history, 1, 10);
+  run_history.reset();
 }
 
-TEST_F(RegistryTest, RoundsThatDoNotFitAnyMoreAreLeftOutTheOldestFirst) {
+TEST_F(RunHistoryTest, RoundsThatDoNotFitAnyMoreAreLeftOutTheOldestFirst) {
   open()->began(7);
   auto other = std::make_unique<Database>(file(), Database::Access::kWrite, 0);
   other->run("BEGIN IMMEDIATE");
-  auto registry = open();
-  constexpr std::uint32_t kRounds = Registry::kMostRounds + 1000;
-  run_rounds(*registry, 1, kRounds);
+  auto run_history = open();
+  constexpr std::uint32_t kRounds = RunHistory::kMostRounds + 1000;
+  run_rounds(*run_history, 1, kRounds);
   other.reset();
-  registry.reset();
-  EXPECT_GE(ask("SELECT count(*) FROM rounds"), static_cast<std::int64_t>(Registry::kMostRounds));
+  run_history.reset();
+  EXPECT_GE(ask("SELECT count(*) FROM rounds"), static_cast<std::int64_t>(RunHistory::kMostRounds));
   EXPECT_EQ(ask("SELECT max(round) FROM rounds"), kRounds);
   // The replies of all are counted.
   EXPECT_EQ(ask("SELECT rounds FROM runs"), kRounds);
 }
 
-TEST_F(RegistryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
+TEST_F(RunHistoryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
   folder.write("registry.sqlite3", "these are notes, and no database at all; there is enough of them");
   {
-    const auto registry = open();
-    run_rounds(*registry, 1, 3);
+    const auto run_history = open();
+    run_rounds(*run_history, 1, 3);
   }
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("it is now registry.sqlite3.corrupt"), std::string::npos) << lines[0];
@@ -256,12 +256,12 @@ TEST_F(RegistryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
   EXPECT_TRUE(read_file(file().string() + ".corrupt").starts_with("these are notes"));
 }
 
-// Wherever the damage is: nothing crashes, files set aside earlier stay, and the registry writes rows.
-TEST_F(RegistryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
+// Wherever the damage is: nothing crashes, files set aside earlier stay, and the run history writes rows.
+TEST_F(RunHistoryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
   {
-    const auto registry = open();
-    join_both(*registry);
-    run_rounds(*registry, 1, 2000);
+    const auto run_history = open();
+    join_both(*run_history);
+    run_rounds(*run_history, 1, 2000);
   }
   const std::string whole = read_file(file());
   ASSERT_GT(whole.size(), 50'000u);
@@ -274,10 +274,10 @@ TEST_F(RegistryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
     const fs::path damaged = place.write("registry.sqlite3", bytes);
     std::vector<std::string> said;
     {
-      Registry registry(damaged, Durability::kProcess, kRun,
-                        [&](const std::string& line) { said.push_back(line); });
-      join_both(registry);
-      run_rounds(registry, 2001, 2010);
+      RunHistory run_history(damaged, Durability::kProcess, kRun,
+                             [&](const std::string& line) { said.push_back(line); });
+      join_both(run_history);
+      run_rounds(run_history, 2001, 2010);
     }
     EXPECT_LE(said.size(), 1u) << "at " << at << ": " << said[0];
     set_aside += fs::exists(damaged.string() + ".corrupt") ? 1 : 0;
@@ -287,43 +287,43 @@ TEST_F(RegistryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
   EXPECT_GT(set_aside, 12);
 }
 
-TEST_F(RegistryTest, DamageInTheMiddleOfARunIsFoundAndSetAside) {
+TEST_F(RunHistoryTest, DamageInTheMiddleOfARunIsFoundAndSetAside) {
   {
-    const auto registry = open();
-    run_rounds(*registry, 1, 2000);
+    const auto run_history = open();
+    run_rounds(*run_history, 1, 2000);
   }
-  RegistryFile writer(file(), Durability::kProcess, kRun);
+  RunHistoryFile writer(file(), Durability::kProcess, kRun);
   ASSERT_TRUE(writer.rounds());
   Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");  // it must read again
   std::string bytes = read_file(file());
   std::fill(bytes.begin() + 4096, bytes.end(), '\xa5');
   std::ofstream(file(), std::ios::binary) << bytes;
-  RegistryBatch batch;
+  RunHistoryBatch batch;
   batch.rounds.push_back({.round = 2001});
   EXPECT_TRUE(writer.write(batch));
   EXPECT_NE(writer.take_note().find("is damaged"), std::string::npos);
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 1);
 }
 
-TEST_F(RegistryTest, AFileOfALaterVersionIsLeftAlone) {
+TEST_F(RunHistoryTest, AFileOfALaterVersionIsLeftAlone) {
   open()->began(7);
   {
     Database db(file(), Database::Access::kWrite, 0);
     db.run("PRAGMA user_version = 2");
   }
   {
-    const auto registry = open();
-    run_rounds(*registry, 1, 10);
+    const auto run_history = open();
+    run_rounds(*run_history, 1, 10);
   }
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("was made by a newer gradwire"), std::string::npos) << lines[0];
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 0);
-  const auto seen = look_into_registry(file(), kRun.id, "");
+  const auto seen = look_into_run_history(file(), kRun.id, "");
   ASSERT_FALSE(seen);
   EXPECT_NE(seen.error().message.find("newer gradwire"), std::string::npos);
 }
 
-TEST_F(RegistryTest, ADatabaseOfAnotherProgramIsLeftAlone) {
+TEST_F(RunHistoryTest, ADatabaseOfAnotherProgramIsLeftAlone) {
   {
     Database db(file(), Database::Access::kWrite, 0);
     db.run("CREATE TABLE runs(x); INSERT INTO runs VALUES(5)");
@@ -335,39 +335,39 @@ TEST_F(RegistryTest, ADatabaseOfAnotherProgramIsLeftAlone) {
   EXPECT_EQ(read_file(file()), before);
 }
 
-TEST_F(RegistryTest, APlaceThatCannotBeWrittenCostsOneLine) {
-  Registry registry("/proc/no/such/folder/registry.sqlite3", Durability::kProcess, kRun,
-                    [this](const std::string& line) { lines.push_back(line); });
-  run_rounds(registry, 1, 10);
+TEST_F(RunHistoryTest, APlaceThatCannotBeWrittenCostsOneLine) {
+  RunHistory run_history("/proc/no/such/folder/registry.sqlite3", Durability::kProcess, kRun,
+                         [this](const std::string& line) { lines.push_back(line); });
+  run_rounds(run_history, 1, 10);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("cannot be written (unable to open database file)"), std::string::npos) << lines[0];
 }
 
-TEST_F(RegistryTest, AFullDiskCostsOneLineAndRowsWaitUntilThereIsSpace) {
+TEST_F(RunHistoryTest, AFullDiskCostsOneLineAndRowsWaitUntilThereIsSpace) {
   open()->began(7);
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit little{60'000, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
-  auto registry = open();
-  run_rounds(*registry, 1, 5000);
+  auto run_history = open();
+  run_rounds(*run_history, 1, 5000);
   ASSERT_TRUE(eventually([&] {
-    run_rounds(*registry, 5000, 5000);
+    run_rounds(*run_history, 5000, 5000);
     return !lines.empty();
   }));
   ::setrlimit(RLIMIT_FSIZE, &before);
-  registry.reset();
+  run_history.reset();
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("cannot be written ("), std::string::npos) << lines[0];
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 5000);
 }
 
-TEST_F(RegistryTest, LookingChangesNothing) {
+TEST_F(RunHistoryTest, LookingChangesNothing) {
   {
-    const auto registry = open();
-    join_both(*registry);
-    registry->began(7);
+    const auto run_history = open();
+    join_both(*run_history);
+    run_history->began(7);
   }
   const auto files = [&] {
     std::set<std::string> names;

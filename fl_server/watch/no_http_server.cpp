@@ -1,13 +1,13 @@
-// In place of pages.cpp where libmicrohttpd is not there.
+// In place of http_server.cpp where libmicrohttpd is not there.
 #include <stdexcept>
 
-#include "fl_server/watch/pages.h"
+#include "fl_server/watch/http_server.h"
 
 namespace gradwire {
 
-bool can_serve_pages() { return false; }
+bool can_serve_http() { return false; }
 
-std::unique_ptr<Pages> serve_pages(const std::string&, Pages::Makers, const PageLimits&) {
+std::unique_ptr<HttpServer> serve_http(const std::string&, HttpServer::Makers, const HttpLimits&) {
   throw std::invalid_argument(
       "--metrics: this gradwire-server was built without libmicrohttpd; install it (Debian and Ubuntu: "
       "libmicrohttpd-dev), configure and build again");

@@ -1,4 +1,4 @@
-#include "fl_server/watch/pages.h"
+#include "fl_server/watch/http_server.h"
 
 #include <chrono>
 #include <exception>
@@ -26,9 +26,9 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, host.find(']'));
 }
 
-class HttpPages final : public Pages {
+class MhdServer final : public HttpServer {
  public:
-  HttpPages(const std::string& where, Makers makers, const PageLimits& limits)
+  MhdServer(const std::string& where, Makers makers, const HttpLimits& limits)
       : limits_(limits),
         makers_(std::move(makers)),
         listener_(where, "--metrics"),
@@ -46,7 +46,7 @@ class HttpPages final : public Pages {
     if (fd >= 0) ::close(fd);
     throw std::runtime_error("--metrics " + where + ": the system has no thread or no file descriptor left");
   }
-  ~HttpPages() override { MHD_stop_daemon(daemon_); }
+  ~MhdServer() override { MHD_stop_daemon(daemon_); }
 
   std::string address() const override { return address_; }
 
@@ -67,7 +67,7 @@ class HttpPages final : public Pages {
   // The socket of a connection that is in peers_ is open.
   static void note_connection(void* self, MHD_Connection* connection, void**,
                               MHD_ConnectionNotificationCode code) {
-    auto& pages = *static_cast<HttpPages*>(self);
+    auto& pages = *static_cast<MhdServer*>(self);
     const std::scoped_lock lock(pages.mutex_);
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
       pages.peers_.erase(connection);
@@ -83,7 +83,7 @@ class HttpPages final : public Pages {
   static MHD_Result answer(void* self, MHD_Connection* connection, const char* path, const char* method,
                            const char*, const char*, std::size_t*, void**) {
     try {
-      return static_cast<HttpPages*>(self)->answer(connection, path, method);
+      return static_cast<MhdServer*>(self)->answer(connection, path, method);
     } catch (const std::exception&) {  // no memory: the connection is closed
       return MHD_NO;
     }
@@ -103,9 +103,9 @@ class HttpPages final : public Pages {
     return reply(connection, MHD_HTTP_NOT_FOUND, text("there is no such page; there is: " + paths));
   }
 
-  static Page text(const std::string& line) { return {"text/plain; charset=utf-8", line + "\n"}; }
+  static HttpPage text(const std::string& line) { return {"text/plain; charset=utf-8", line + "\n"}; }
 
-  static MHD_Result reply(MHD_Connection* connection, unsigned status, Page page) {
+  static MHD_Result reply(MHD_Connection* connection, unsigned status, HttpPage page) {
     MHD_Response* const response =
         MHD_create_response_from_buffer(page.body.size(), page.body.data(), MHD_RESPMEM_MUST_COPY);
     if (response == nullptr) return MHD_NO;
@@ -120,7 +120,7 @@ class HttpPages final : public Pages {
     return queued;
   }
 
-  const PageLimits limits_;
+  const HttpLimits limits_;
   const Makers makers_;
   Listener listener_;
   const std::string address_;
@@ -132,10 +132,11 @@ class HttpPages final : public Pages {
 
 }  // namespace
 
-bool can_serve_pages() { return true; }
+bool can_serve_http() { return true; }
 
-std::unique_ptr<Pages> serve_pages(const std::string& where, Pages::Makers makers, const PageLimits& limits) {
-  return std::make_unique<HttpPages>(where, std::move(makers), limits);
+std::unique_ptr<HttpServer> serve_http(const std::string& where, HttpServer::Makers makers,
+                                       const HttpLimits& limits) {
+  return std::make_unique<MhdServer>(where, std::move(makers), limits);
 }
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "fl_server/registry/registry.h"
+#include "fl_server/registry/run_history.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +20,7 @@ constexpr std::uint32_t kUnknown = UINT32_MAX;
 
 }  // namespace
 
-Registry::Registry(const std::filesystem::path& file, Durability durability, RegistryRun run, Log log)
+RunHistory::RunHistory(const std::filesystem::path& file, Durability durability, RunHistoryRun run, Log log)
     : run_(std::move(run)),
       log_(std::move(log)),
       file_(file, durability, run_),
@@ -38,7 +38,7 @@ Registry::Registry(const std::filesystem::path& file, Durability durability, Reg
   writer_ = std::thread([this] { write_batches(); });
 }
 
-Registry::~Registry() {
+RunHistory::~RunHistory() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -50,7 +50,7 @@ Registry::~Registry() {
 
 // ---- what happens ----
 
-void Registry::began(std::size_t dim) {
+void RunHistory::began(std::size_t dim) {
   const std::lock_guard lock(mutex_);
   wake_writer();
   run_changes_.dim = dim;
@@ -58,7 +58,7 @@ void Registry::began(std::size_t dim) {
   again_ = true;
 }
 
-void Registry::goes_on_after(std::uint32_t round) {
+void RunHistory::goes_on_after(std::uint32_t round) {
   const std::lock_guard lock(mutex_);
   wake_writer();
   run_changes_.goes_on_after = round;
@@ -67,7 +67,7 @@ void Registry::goes_on_after(std::uint32_t round) {
   again_ = true;
 }
 
-void Registry::ended(const std::string& outcome) {
+void RunHistory::ended(const std::string& outcome) {
   tell_trouble();
   const std::lock_guard lock(mutex_);
   wake_writer();
@@ -75,7 +75,7 @@ void Registry::ended(const std::string& outcome) {
   again_ = true;
 }
 
-void Registry::add_round(RegistryRound round) {
+void RunHistory::add_round(RunHistoryRound round) {
   if (rounds_.size() >= kMostRounds) {
     rounds_.pop_front();
     ++left_out_;
@@ -84,7 +84,7 @@ void Registry::add_round(RegistryRound round) {
   rounds_.push_back(round);
 }
 
-void Registry::round_done(const RunProgress& progress, std::span<const ClientId> used) {
+void RunHistory::round_done(const RunProgress& progress, std::span<const ClientId> used) {
   tell_trouble();
   const double n = run_.clients;
   const std::lock_guard lock(mutex_);
@@ -100,7 +100,7 @@ void Registry::round_done(const RunProgress& progress, std::span<const ClientId>
   for (const ClientId client : used) ++changed(client).replies_used;
 }
 
-void Registry::evaluated(const RoundRecord& record) {
+void RunHistory::evaluated(const RoundRecord& record) {
   const std::lock_guard lock(mutex_);
   add_round({.round = record.round,
              .evaluation = true,
@@ -109,7 +109,7 @@ void Registry::evaluated(const RoundRecord& record) {
              .accuracy = record.accuracy});
 }
 
-RegistryClient& Registry::changed(ClientId client) {
+RunHistoryClient& RunHistory::changed(ClientId client) {
   if (!std::exchange(is_changed_[client], 1)) {
     wake_writer();
     changed_.push_back(client);
@@ -117,39 +117,39 @@ RegistryClient& Registry::changed(ClientId client) {
   return clients_[client];
 }
 
-void Registry::reply_unused(ClientId client) {
+void RunHistory::reply_unused(ClientId client) {
   const std::lock_guard lock(mutex_);
   ++changed(client).replies_unused;
 }
 
-void Registry::client_joined(ClientId client, const ClientInfo& info, const std::string& peer) {
+void RunHistory::client_joined(ClientId client, const ClientInfo& info, const std::string& peer) {
   tell_trouble();
   const std::lock_guard lock(mutex_);
-  RegistryClient& c = changed(client);
+  RunHistoryClient& c = changed(client);
   c.name = info.name;
   c.peer = peer;
   c.build = info.build;
   c.kernels = info.kernels;
   c.samples = info.sample_count;
   c.connected = true;
-  c.last_joined = registry_time();
+  c.last_joined = run_history_time();
   if (c.first_joined.empty()) c.first_joined = c.last_joined;
   ++c.times_joined;
 }
 
-void Registry::client_gone(ClientId client, const std::string& why) {
+void RunHistory::client_gone(ClientId client, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (clients_[client].last_joined.empty()) return;  // it never said what data it has
-  RegistryClient& c = changed(client);
+  RunHistoryClient& c = changed(client);
   c.connected = false;
   if (!why.empty()) {
-    c.last_lost = registry_time();
+    c.last_lost = run_history_time();
     c.why_lost = why;
     ++c.times_lost;
   }
 }
 
-void Registry::settle(milliseconds most) {
+void RunHistory::settle(milliseconds most) {
   std::unique_lock lock(mutex_);
   hurry_ = true;
   wake_.notify_one();
@@ -157,7 +157,7 @@ void Registry::settle(milliseconds most) {
   hurry_ = false;
 }
 
-void Registry::tell_trouble() {
+void RunHistory::tell_trouble() {
   std::vector<std::string> lines;
   {
     const std::lock_guard lock(mutex_);
@@ -169,8 +169,8 @@ void Registry::tell_trouble() {
 
 // ---- the writer ----
 
-RegistryBatch Registry::take_batch() {
-  RegistryBatch batch = run_changes_;
+RunHistoryBatch RunHistory::take_batch() {
+  RunHistoryBatch batch = run_changes_;
   const std::size_t count = std::min(rounds_.size(), kRoundsOfBatch);
   batch.rounds.assign(rounds_.begin(), rounds_.begin() + static_cast<std::ptrdiff_t>(count));
   for (const ClientId client : changed_) {
@@ -184,11 +184,11 @@ RegistryBatch Registry::take_batch() {
 }
 
 // Keeps what happened while the batch was written.
-void Registry::forget(const RegistryBatch& written) {
+void RunHistory::forget(const RunHistoryBatch& written) {
   const std::size_t gone = std::min<std::size_t>(left_out_, written.rounds.size());
   rounds_.erase(rounds_.begin(), rounds_.begin() + static_cast<std::ptrdiff_t>(written.rounds.size() - gone));
-  for (const RegistryClient& before : written.clients) {
-    RegistryClient& c = clients_[before.number];
+  for (const RunHistoryClient& before : written.clients) {
+    RunHistoryClient& c = clients_[before.number];
     c.times_joined -= before.times_joined;
     c.times_lost -= before.times_lost;
     c.replies_used -= before.replies_used;
@@ -199,7 +199,7 @@ void Registry::forget(const RegistryBatch& written) {
   if (run_changes_.outcome == written.outcome) run_changes_.outcome.clear();
 }
 
-void Registry::write_batches() {
+void RunHistory::write_batches() {
   std::unique_lock lock(mutex_);
   Clock::time_point give_up = Clock::time_point::max();
   const auto stopped = [&] { return stop_ || hurry_; };
@@ -207,7 +207,7 @@ void Registry::write_batches() {
     wake_.wait(lock, [&] { return stop_ || anything(); });
     if (!anything()) return;
     if (stop_ && give_up == Clock::time_point::max()) give_up = Clock::now() + kLastTries;
-    const RegistryBatch batch = take_batch();
+    const RunHistoryBatch batch = take_batch();
     writing_ = true;
     lock.unlock();
     const Clock::time_point started = Clock::now();
@@ -225,7 +225,7 @@ void Registry::write_batches() {
       wake_.wait_for(lock, std::max(kBatchEvery, took * kRestPerWork), stopped);
       continue;
     }
-    for (const RegistryClient& client : batch.clients) changed(client.number);
+    for (const RunHistoryClient& client : batch.clients) changed(client.number);
     again_ = true;
     if (stop_ && (!file_.locked() || Clock::now() > give_up)) return;
     written_.notify_all();

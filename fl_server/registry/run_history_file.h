@@ -18,10 +18,10 @@
 
 namespace gradwire {
 
-inline constexpr const char* kRegistryName = "registry.sqlite3";  // in the folder of --state
+inline constexpr const char* kRunHistoryName = "registry.sqlite3";  // in the folder of --state
 
 // What is known of a run before its first client joins.
-struct RegistryRun {
+struct RunHistoryRun {
   std::string id;  // 16 hexadecimal digits
   std::string name, algorithm;
   std::uint32_t clients = 0;  // n
@@ -29,7 +29,7 @@ struct RegistryRun {
 };
 
 // After round k; a number is cumulative if it is cumulative in metrics.csv.
-struct RegistryRound {
+struct RunHistoryRound {
   std::uint32_t round = 0;
   bool evaluation = false;  // true: only loss, grad_norm_sq and accuracy
   double seconds = 0;
@@ -40,7 +40,7 @@ struct RegistryRound {
   std::optional<double> grad_norm_sq = std::nullopt, accuracy = std::nullopt;
 };
 
-struct RegistryClient {
+struct RunHistoryClient {
   ClientId number = 0;
   std::string name, peer, build, kernels;
   std::uint64_t samples = 0;
@@ -54,26 +54,26 @@ struct RegistryClient {
 };
 
 // What happened since the batch before.
-struct RegistryBatch {
+struct RunHistoryBatch {
   // The server was started again: nobody is connected, and rounds after this one will be done again.
   std::optional<std::uint32_t> goes_on_after;
   std::optional<std::size_t> dim;  // d, once the clients have said it
-  std::vector<RegistryRound> rounds;
-  std::vector<RegistryClient> clients;  // that changed
-  std::optional<std::uint32_t> round;   // rounds done
-  std::string outcome;                  // of a run that ended; empty: it goes on
+  std::vector<RunHistoryRound> rounds;
+  std::vector<RunHistoryClient> clients;  // that changed
+  std::optional<std::uint32_t> round;     // rounds done
+  std::string outcome;                    // of a run that ended; empty: it goes on
 };
 
-class RegistryFile {
+class RunHistoryFile {
  public:
   // For one run. Does not open the file yet.
-  RegistryFile(std::filesystem::path file, Durability durability, RegistryRun run);
-  ~RegistryFile();
+  RunHistoryFile(std::filesystem::path file, Durability durability, RunHistoryRun run);
+  ~RunHistoryFile();
 
   // The last round of the run in the file; 0: none. An error when the file cannot be read now.
   Result<std::uint32_t> rounds();
   // One transaction: all of it, or nothing and an error. Opens the file first if needed.
-  Status write(const RegistryBatch& batch);
+  Status write(const RunHistoryBatch& batch);
   // The last error was another program's lock, which may be gone in a moment.
   bool locked() const { return locked_; }
   // One line about a damaged file that was set aside, once; else empty.
@@ -83,15 +83,15 @@ class RegistryFile {
   Status open();
   Status try_open();
   void make_tables();
-  void write_run(const RegistryBatch& batch);
-  void write_rows(const RegistryBatch& batch);
-  void write_end(const RegistryBatch& batch);
+  void write_run(const RunHistoryBatch& batch);
+  void write_rows(const RunHistoryBatch& batch);
+  void write_end(const RunHistoryBatch& batch);
   Status failed();
   Status set_aside(const std::string& why);
 
   const std::filesystem::path file_;
   const Durability durability_;
-  const RegistryRun run_;
+  const RunHistoryRun run_;
   std::unique_ptr<Database> database_;
   bool was_set_aside_ = false, suspect_ = false, locked_ = false;
   std::string damage_;  // found while opening
@@ -99,18 +99,18 @@ class RegistryFile {
 };
 
 // As the tables write them: the time now, the number of a run, the folder of a run.
-std::string registry_time();
-std::string registry_id(std::uint64_t run);
-std::string registry_folder(const std::filesystem::path& state);
+std::string run_history_time();
+std::string run_history_id(std::uint64_t run);
+std::string run_history_folder(const std::filesystem::path& state);
 
-// A run as the registry has it.
-struct RegistrySeen {
+// A run as the run history has it.
+struct RunHistorySeen {
   std::string id, began, ended, outcome;
-  std::vector<RegistryClient> clients;  // ascending numbers
+  std::vector<RunHistoryClient> clients;  // ascending numbers
 };
 // The run `id`, or the last one of the folder if `id` is empty; nothing: the file has no such run. Only
 // reads: also while a server writes, also where nothing can be written.
-Result<std::optional<RegistrySeen>> look_into_registry(const std::filesystem::path& file,
-                                                       const std::string& id, const std::string& folder);
+Result<std::optional<RunHistorySeen>> look_into_run_history(const std::filesystem::path& file,
+                                                            const std::string& id, const std::string& folder);
 
 }  // namespace gradwire

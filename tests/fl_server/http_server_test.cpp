@@ -1,5 +1,5 @@
 // Pages over HTTP, and strangers who send what they like.
-#include "fl_server/watch/pages.h"
+#include "fl_server/watch/http_server.h"
 
 #include <atomic>
 #include <gtest/gtest.h>
@@ -15,21 +15,21 @@ namespace {
 class PagesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!can_serve_pages()) GTEST_SKIP() << "built without libmicrohttpd";
-    pages = serve_pages("127.0.0.1:0",
-                        {{"/page",
-                          [this] {
-                            made += 1;
-                            return Page{"text/plain", "hello\n"};
-                          }}},
-                        {.connections = 8,
-                         .silence = std::chrono::seconds(1),
-                         .connection = std::chrono::milliseconds(1500)});
+    if (!can_serve_http()) GTEST_SKIP() << "built without libmicrohttpd";
+    pages = serve_http("127.0.0.1:0",
+                       {{"/page",
+                         [this] {
+                           made += 1;
+                           return HttpPage{"text/plain", "hello\n"};
+                         }}},
+                       {.connections = 8,
+                        .silence = std::chrono::seconds(1),
+                        .connection = std::chrono::milliseconds(1500)});
   }
   HttpAnswer ask(const std::string& request) const { return http_ask(pages->address(), request); }
 
   std::atomic<int> made = 0;
-  std::unique_ptr<Pages> pages;
+  std::unique_ptr<HttpServer> pages;
 };
 
 TEST_F(PagesTest, AreMadeAnewForEachRequest) {
@@ -94,13 +94,13 @@ TEST_F(PagesTest, PeersThatNeverEndTheirRequestsMakeRoomForOthers) {
 
 TEST_F(PagesTest, AddressesThatCannotBeListenedOnAreErrorsOfOneLine) {
   try {
-    serve_pages(pages->address(), {});
+    serve_http(pages->address(), {});
     ADD_FAILURE() << "two servers have the same port";
   } catch (const std::runtime_error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("--metrics " + pages->address() + ": "))
         << error.what();
   }
-  EXPECT_THROW(serve_pages("nonsense", {}), std::invalid_argument);
+  EXPECT_THROW(serve_http("nonsense", {}), std::invalid_argument);
 }
 
 }  // namespace
