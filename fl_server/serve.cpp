@@ -19,15 +19,15 @@
 #include "fl_server/hub/session_manager.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 #include "fl_server/server_run.h"
 #include "fl_server/watch/metrics_endpoint.h"
 #include "proto/security/keys.h"
 #include "report/metrics_file.h"
 #include "report/summary.h"
+#include "storage/atomic_file.h"
 #include "storage/folder_disk.h"
 #include "storage/journal.h"
-#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {
@@ -130,10 +130,10 @@ class Serving {
   // Of a run whose results are written: some clients may still wait for the server.
   void notify_clients() {
     auto sockets = listening();  // before the options: it opens the identity
-    SessionManager session_manager(session_manager_options(about_.table), std::move(sockets));
+    SessionManager session_manager(session_manager_options(metadata_.table), std::move(sockets));
     options_.log("listening on " + session_manager.address() +
                  "; the run is over, telling clients that have not heard it");
-    server_run_->shut_down_clients(session_manager, about_.start, outcome());
+    server_run_->shut_down_clients(session_manager, metadata_.start, outcome());
     if (run_history_) run_history_->ended(outcome_name(outcome()));
   }
 
@@ -160,7 +160,7 @@ class Serving {
     const std::uint32_t clients = told_.clients.count;
     server_metrics_.clients.set(clients);
     auto sockets = listening();  // before the options: it opens the identity
-    SessionManager session_manager(session_manager_options(resumed ? about_.table : ClientTable(clients)),
+    SessionManager session_manager(session_manager_options(resumed ? metadata_.table : ClientTable(clients)),
                                    std::move(sockets));
     bool begun = resumed;
     try {
@@ -184,11 +184,11 @@ class Serving {
         begun = true;
       }
       // A client that comes back may say more of itself than the state folder knows.
-      server_run_->ask_about([this, &session_manager] {
-        about_.table = session_manager.table();
-        return save_about(about_);
+      server_run_->ask_metadata([this, &session_manager] {
+        metadata_.table = session_manager.table();
+        return save_metadata(metadata_);
       });
-      const Outcome outcome = server_run_->go(session_manager, about_.start);
+      const Outcome outcome = server_run_->go(session_manager, metadata_.start);
       if (outcome == Outcome::kStopped)
         session_manager.abandon("the server was stopped; the run goes on when it is back", false,
                                 kBackSoonMs);
@@ -264,17 +264,17 @@ class Serving {
   }
 
   bool load(std::span<const Section> sections) {
-    const auto said = snapshot_about(sections);
+    const auto said = snapshot_metadata(sections);
     if (!said) return false;
-    Result<RunAbout> about = load_about(said->about);
-    if (!about) return false;
-    const std::uint32_t rounds_before = about->resolved.run.rounds;
-    take_settings(told_, *about, options_.state.string());
-    about_ = std::move(*about);
+    Result<RunMetadata> metadata = load_metadata(said->metadata);
+    if (!metadata) return false;
+    const std::uint32_t rounds_before = metadata->resolved.run.rounds;
+    take_settings(told_, *metadata, options_.state.string());
+    metadata_ = std::move(*metadata);
     grows_ = told_.run.rounds > rounds_before;
     if (said->stage != RunStage::kOver || grows_) listen();
-    plan_ = plan_of_snapshot(about_.asked, about_.resolved, about_.table);
-    open_run_history(run_of(about_.start));
+    plan_ = plan_of_snapshot(metadata_.asked, metadata_.resolved, metadata_.table);
+    open_run_history(run_of(metadata_.start));
     make_run();
     return server_run_->load(sections);
   }
@@ -302,14 +302,14 @@ class Serving {
     plan_ = plan_of_joins(loaded_, table);
     describe(plan_, options_.log);
     write_config();
-    about_ = {told_, plan_.experiment, start_frame(plan_, run_), table};
+    metadata_ = {told_, plan_.experiment, start_frame(plan_, run_), table};
     if (run_history_) run_history_->began(plan_.d);
     make_run();
   }
 
   void make_run() {
     server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, run_history_.get(),
-                                  server_metrics_, save_about(about_));
+                                  server_metrics_, save_metadata(metadata_));
     std::vector<double>().swap(plan_.x0);  // as long as the model
   }
 
@@ -321,7 +321,7 @@ class Serving {
   const std::unique_ptr<Background> background_;
   ServerMetrics server_metrics_;
   std::optional<MetricsEndpoint> metrics_endpoint_;
-  RunAbout about_;
+  RunMetadata metadata_;
   RunPlan plan_;
   bool grows_ = false;  // the run is to have more rounds than it had
   bool asks_constants_ = false;

@@ -21,8 +21,8 @@
 #include "report/metrics_file.h"
 #include "report/run_clock.h"
 #include "report/summary.h"
+#include "storage/atomic_file.h"
 #include "storage/model_file.h"
-#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace {
@@ -148,7 +148,8 @@ template <class Real>
 class RealRun final : public ServerRun {
  public:
   RealRun(const ServeOptions& options, const RunPlan& plan, Disk& disk, Journal& journal,
-          Background& background, RunHistory* run_history, ServerMetrics& server_metrics, std::string about)
+          Background& background, RunHistory* run_history, ServerMetrics& server_metrics,
+          std::string metadata)
       : options_(options),
         disk_(disk),
         run_history_(run_history),
@@ -157,7 +158,7 @@ class RealRun final : public ServerRun {
         run_context_(make_run_context<Real>(plan, Role::kServer, ranges_of(plan.d, threads_of_sums()))),
         context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
         server_(make_server<Real>(run_context_)),
-        durable_(journal, background, context_, *server_, progress_, std::move(about), {}, options.log) {
+        durable_(journal, background, context_, *server_, progress_, std::move(metadata), {}, options.log) {
     Vec<Real>().swap(run_context_->x0);  // the algorithm has begun there
   }
 
@@ -174,7 +175,9 @@ class RealRun final : public ServerRun {
   }
   std::uint32_t round() const override { return progress_.round; }
   RunEnd stage() const override { return durable_.stage(); }
-  void ask_about(std::function<std::string()> about) override { durable_.ask_about(std::move(about)); }
+  void ask_metadata(std::function<std::string()> metadata) override {
+    durable_.ask_metadata(std::move(metadata));
+  }
 
   Outcome go(SessionManager& session_manager, const std::string& start) override {
     const Durability durability = durability_of(plan_.experiment);
@@ -229,7 +232,7 @@ class RealRun final : public ServerRun {
         takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
     WatchedTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
     // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
-    durable_.refresh_about();
+    durable_.refresh_metadata();
     do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
     server_metrics_.rounds.set(plan_.experiment.run.rounds);
     measure_progress();
@@ -252,7 +255,7 @@ class RealRun final : public ServerRun {
       if (!share.empty() && options_.log) options_.log(share);
       summary.kernels = kernels(session_manager.table());
       summary.processes = processes(session_manager.table());
-      durable_.refresh_about();
+      durable_.refresh_metadata();
       do_beside(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
@@ -343,12 +346,12 @@ std::chrono::milliseconds join_deadline(const ServeOptions& options, const Exper
 
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
                                            Journal& journal, Background& background, RunHistory* run_history,
-                                           ServerMetrics& server_metrics, std::string about) {
+                                           ServerMetrics& server_metrics, std::string metadata) {
   if (plan.experiment.precision == Precision::kFp32)
     return std::make_unique<RealRun<float>>(options, plan, disk, journal, background, run_history,
-                                            server_metrics, std::move(about));
+                                            server_metrics, std::move(metadata));
   return std::make_unique<RealRun<double>>(options, plan, disk, journal, background, run_history,
-                                           server_metrics, std::move(about));
+                                           server_metrics, std::move(metadata));
 }
 
 }  // namespace gradwire

@@ -29,8 +29,8 @@ class ServerRun {
   virtual bool replay(std::string_view record) = 0;
   virtual std::uint32_t round() const = 0;  // rounds done
   virtual RunEnd stage() const = 0;         // of what was recovered
-  // Sets what snapshots ask for what save_about() gives, in place of the text that the run was made with.
-  virtual void ask_about(std::function<std::string()> about) = 0;
+  // Sets what snapshots ask for what save_metadata() gives, in place of the text that the run was made with.
+  virtual void ask_metadata(std::function<std::string()> metadata) = 0;
   // Runs the rounds that are left and writes the results. `start`: the Start frame.
   virtual Outcome go(SessionManager& session_manager, const std::string& start) = 0;
   // Tells clients that the run is over, also those that come back for it, and waits a while until they have
@@ -39,11 +39,11 @@ class ServerRun {
                                  Outcome outcome) = 0;
 };
 
-// `disk`: the folder of the run, where its journal is. `about`: of save_about(). `run_history` may be null.
-// What happens is counted in `server_metrics`. All but `about` must outlive the run. Throws ConfigError or
-// std::runtime_error.
+// `disk`: the folder of the run, where its journal is. `metadata`: of save_metadata(). `run_history` may be
+// null. What happens is counted in `server_metrics`. All but `metadata` must outlive the run. Throws
+// ConfigError or std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
                                            Journal& journal, Background& background, RunHistory* run_history,
-                                           ServerMetrics& server_metrics, std::string about);
+                                           ServerMetrics& server_metrics, std::string metadata);
 
 }  // namespace gradwire

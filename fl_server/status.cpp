@@ -16,7 +16,7 @@
 #include "config/experiment.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/registry/run_history_file.h"
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 #include "fl_server/watch/exposition.h"
 #include "fl_server/watch/metrics_endpoint.h"
 #include "report/columns.h"
@@ -51,7 +51,7 @@ class ReadOnlyDisk final : public Disk {
 };
 
 struct Seen {
-  RunAbout about;
+  RunMetadata metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run that is over
   RunProgress progress;
@@ -64,11 +64,12 @@ Result<std::optional<Seen>> look(const fs::path& state) {
   Seen seen;
   const Result<bool> found = journal.recover({.snapshot =
                                                   [&](std::span<const Section> sections) {
-                                                    auto said = snapshot_about(sections);
+                                                    auto said = snapshot_metadata(sections);
                                                     if (!said) return false;
-                                                    Result<RunAbout> about = load_about(said->about);
-                                                    if (!about) return false;
-                                                    seen.about = std::move(*about);
+                                                    Result<RunMetadata> metadata =
+                                                        load_metadata(said->metadata);
+                                                    if (!metadata) return false;
+                                                    seen.metadata = std::move(*metadata);
                                                     seen.stage = said->stage;
                                                     seen.outcome = said->outcome;
                                                     seen.progress = said->progress;
@@ -141,7 +142,7 @@ Found find(const fs::path& state, const fs::path& run_history) {
     throw std::runtime_error(
         state.string() + ": " +
         (run ? "holds no run of gradwire-server; was it the folder of --state?" : run.error().message));
-  const std::string id = found.run ? run_history_id(run_of(found.run->about.start)) : "";
+  const std::string id = found.run ? run_history_id(run_of(found.run->metadata.start)) : "";
   auto seen = look_into_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
                                     run_history_folder(state));
   if (!seen) {
@@ -268,9 +269,9 @@ std::string stage_name(const Found& found) {
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void add_run(Json& json, const Found& found) {
-  const Experiment& e = found.run->about.resolved;
+  const Experiment& e = found.run->metadata.resolved;
   const Totals& totals = found.run->progress.totals;
-  json["run"] = run_history_id(run_of(found.run->about.start));
+  json["run"] = run_history_id(run_of(found.run->metadata.start));
   json["name"] = e.name;
   json["algorithm"] = e.algorithm.name;
   json["clients_wanted"] = e.clients.count;
@@ -323,7 +324,7 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
     rows_of_clients();
     return text;
   }
-  const Experiment& e = found.run->about.resolved;
+  const Experiment& e = found.run->metadata.resolved;
   const Totals& totals = found.run->progress.totals;
   row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"

@@ -20,7 +20,7 @@
 #include "report/columns.h"
 #include "report/results_dir.h"
 #include "simulation/optimum/f_star.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/value.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace {

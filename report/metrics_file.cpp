@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "report/columns.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace {

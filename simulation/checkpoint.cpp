@@ -32,13 +32,13 @@ std::string text_of(const RunInputs& inputs) {
 // Returns why a run that is about `now` cannot continue one that was about `saved`; nothing if it can.
 std::optional<std::string> difference(const std::string& saved, const std::string& now) {
   if (saved == now) return std::nullopt;
-  const auto split = [](std::string_view about) {
-    const std::size_t end = about.rfind(kHashes), space = about.rfind(' ');
+  const auto split = [](std::string_view metadata) {
+    const std::size_t end = metadata.rfind(kHashes), space = metadata.rfind(' ');
     struct {
       bool has_hashes;
       std::string_view config, samples;
-    } parts = {end != about.npos, about.substr(0, end),
-               end != about.npos ? about.substr(end, space - end) : ""};
+    } parts = {end != metadata.npos, metadata.substr(0, end),
+               end != metadata.npos ? metadata.substr(end, space - end) : ""};
     return parts;
   };
   const auto before = split(saved), after = split(now);
@@ -56,9 +56,9 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
 
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& results, const RunInputs& about, fs::path metrics)
+Checkpoint::Checkpoint(const fs::path& results, const RunInputs& metadata, fs::path metrics)
     : folder_(folder_of(results)),
-      about_(text_of(about)),
+      metadata_(text_of(metadata)),
       files_{std::move(metrics)},
       disk_(folder_),
       journal_(disk_, Durability::kProcess) {}
@@ -87,9 +87,9 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
   std::optional<std::string> trouble;
   const Result<bool> found = journal_.recover({.snapshot =
                                                    [&](std::span<const Section> sections) {
-                                                     const auto said = snapshot_about(sections);
+                                                     const auto said = snapshot_metadata(sections);
                                                      if (!said) return false;
-                                                     trouble = difference(said->about, about_);
+                                                     trouble = difference(said->metadata, metadata_);
                                                      saved.round = said->progress.round;
                                                      saved.sections.clear();
                                                      for (const Section& s : sections)

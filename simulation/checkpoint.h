@@ -22,9 +22,9 @@ struct RunInputs {
 
 class Checkpoint {
  public:
-  // `results`: the folder that the run will publish; `about`: what must not change before the run is resumed;
-  // `metrics`: the file that the run writes, of which each snapshot has a copy.
-  Checkpoint(const std::filesystem::path& results, const RunInputs& about, std::filesystem::path metrics);
+  // `results`: the folder that the run will publish; `metadata`: what must not change before the run is
+  // resumed; `metrics`: the file that the run writes, of which each snapshot has a copy.
+  Checkpoint(const std::filesystem::path& results, const RunInputs& metadata, std::filesystem::path metrics);
 
   struct Saved {
     std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes
@@ -51,7 +51,7 @@ class Checkpoint {
   // Adds a file of the run of which each snapshot has a copy, as of the metrics.
   void copy_also(std::filesystem::path file) { files_.push_back(std::move(file)); }
 
-  const std::string& about() const { return about_; }  // of the RunStore
+  const std::string& metadata() const { return metadata_; }  // of the RunStore
 
  private:
   // Makes the folder and locks it.
@@ -60,7 +60,7 @@ class Checkpoint {
   Status copy(const std::filesystem::path& file);
 
   const std::filesystem::path folder_;
-  const std::string about_;
+  const std::string metadata_;
   std::vector<std::filesystem::path> files_;  // the metrics first
   std::optional<FolderLock> lock_;
   FolderDisk disk_;

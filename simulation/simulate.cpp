@@ -67,7 +67,8 @@ struct Work {
 constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
 
 template <class Real, class Clients>
-SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const RunProgress& progress, Clients& clients) {
+SimulationSnapshots snapshots_of(const Checkpoints& checkpoints, const RunProgress& progress,
+                                 Clients& clients) {
   return {.seconds = checkpoints.seconds > 0 ? checkpoints.seconds : std::numeric_limits<double>::infinity(),
           .save_clients = [&] { return clients.save_clients(progress.committed); },
           .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
@@ -76,11 +77,12 @@ SnapshotsAlone snapshots_of(const Checkpoints& checkpoints, const RunProgress& p
 // Of a run that was continued, too; what was saved is given back. Null: the run saves nothing.
 template <class Real>
 std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorithm<Real>& server,
-                                         RunProgress& progress, SnapshotsAlone snapshots, const Log& note) {
+                                         RunProgress& progress, SimulationSnapshots snapshots,
+                                         const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
   Checkpoint& checkpoint = *checkpoints.checkpoint;
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, progress,
-                                                checkpoint.about(), note);
+                                                checkpoint.metadata(), note);
   store->before_snapshots([&] { return checkpoint.prepare(); });
   const std::vector<Section> sections = sections_of(checkpoints.saved);
   if (!sections.empty() && !store->load(sections)) throw std::runtime_error(kDoesNotFit);
@@ -143,7 +145,7 @@ RunResult run_on_ranks(VirtualClients<Real>& clients, RankCommunicator<Real>& co
                        ServerAlgorithm<Real>& server, RunProgress& progress, const RoundLimits& limits,
                        LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
                        Checkpoints& checkpoints) {
-  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, progress, clients);
+  SimulationSnapshots snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   // The store goes on without a snapshot where one fails, but the others would wait for this rank.
   snapshots.save_clients = [&] {
     try {
@@ -244,7 +246,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   virtual_options.seconds = seconds_of(std::move(p.seconds), run_context->seed, requests);
   VirtualTime<Real> clients(run_context, functions, virtual_options);
   Work work;
-  SnapshotsAlone snapshots = snapshots_of<Real>(checkpoints, progress, clients);
+  SimulationSnapshots snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   snapshots.save_clients = [&] {
     const std::string of_clients = clients.save_clients(progress.committed), of_driver = work.save();
     Saver saver;

@@ -73,7 +73,7 @@ std::uint32_t record_checksum(std::string_view numbers, std::span<const std::str
 }  // namespace
 
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const LateSection* late) {
+                                            std::string& frame, const CowSection* late) {
   frame = kSnapshotMagic;
   put(frame, number);
   put(frame, static_cast<std::uint32_t>(sections.size() + (late != nullptr ? 1 : 0)));
@@ -328,7 +328,7 @@ std::uint64_t Journal::begin_snapshot() {
 }
 
 Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                               const LateSection* late) {
+                               const CowSection* late) {
   std::string frame, whole;
   std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame, late);
   const auto found = names();
@@ -337,7 +337,7 @@ Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> se
     if (Status status = mark(); !status) return status;
   const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
                                  [number](std::uint64_t other) { return other == number; });
-  LateCopy* chunks = late != nullptr ? late->bytes : nullptr;
+  CowSnapshot* chunks = late != nullptr ? late->bytes : nullptr;
   if (alone && chunks != nullptr) {  // it is written twice
     for (std::string_view chunk = chunks->next(); !chunk.empty(); chunk = chunks->next()) whole += chunk;
     pieces.push_back(whole);
@@ -362,7 +362,7 @@ Status Journal::mark() {
 
 // Makes the contents durable. The name becomes durable with sync_folder().
 Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces,
-                              LateCopy* late) {
+                              CowSnapshot* late) {
   const std::string draft = name + std::string(kDraft);
   const auto next_chunk = [&pieces, late] {
     for (; !pieces.empty(); pieces = pieces.subspan(1))

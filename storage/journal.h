@@ -21,8 +21,8 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "storage/cow_snapshot.h"
 #include "storage/disk.h"
-#include "storage/late_copy.h"
 
 namespace gradwire {
 
@@ -37,15 +37,15 @@ struct Section {
 };
 
 // A section whose bytes are given chunk by chunk, as late as they are written.
-struct LateSection {
+struct CowSection {
   std::uint32_t tag = 0;
-  LateCopy* bytes = nullptr;
+  CowSnapshot* bytes = nullptr;
 };
 
 // A snapshot as bytes: the pieces view the sections and `frame`, which is filled. The bytes of a late section
 // are to follow.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const LateSection* late = nullptr);
+                                            std::string& frame, const CowSection* late = nullptr);
 // Views `bytes`. Errors say what is damaged; no byte of a snapshot can change unnoticed.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
 
@@ -79,7 +79,7 @@ class Journal {
   // may call while records are appended.
   std::uint64_t begin_snapshot();
   Status write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                        const LateSection* late = nullptr);
+                        const CowSection* late = nullptr);
 
   // Whether the disk has files of a journal.
   Result<bool> is_there();
@@ -97,7 +97,7 @@ class Journal {
   Status remove_files(const Names& names);
   Status mark();
   Status write_durably(const std::string& name, std::span<const std::string_view> pieces,
-                       LateCopy* late = nullptr);
+                       CowSnapshot* late = nullptr);
   Status prune();
   Status set_aside(const std::string& name, const std::string& why);
   void note(const LogLine& line) const {

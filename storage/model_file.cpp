@@ -11,7 +11,7 @@
 #include "base/half.h"
 #include "engine/files/number_file.h"
 #include "proto/wire/little_endian.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace {

@@ -59,7 +59,7 @@ class BackgroundThread final : public Background {
 
 std::unique_ptr<Background> background_thread() { return std::make_unique<BackgroundThread>(); }
 
-std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections) {
+std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections) {
   const std::string_view stage = section(sections, kStage);
   if (section(sections, kProgress).empty() || stage.size() != 2) return std::nullopt;
   const auto progress = peek_progress(section(sections, kProgress));
@@ -86,12 +86,12 @@ template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, 
 
 template <class Real>
 struct RunStore<Real>::Snapshot {
-  std::string about, progress, server, stage;
+  std::string metadata, progress, server, stage;
   std::optional<std::string> clients;  // of a simulation
-  LateCopy late;                       // the algorithm, where `server` is empty
+  CowSnapshot late;                    // the algorithm, where `server` is empty
 
   std::vector<Section> sections() const {
-    std::vector<Section> all = {{kAbout, about}, {kProgress, progress}};
+    std::vector<Section> all = {{kAbout, metadata}, {kProgress, progress}};
     if (!server.empty()) all.push_back({kServer, server});
     all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});
@@ -101,13 +101,13 @@ struct RunStore<Real>::Snapshot {
 
 template <class Real>
 RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecContext& context,
-                         ServerAlgorithm<Real>& server, RunProgress& progress, std::string about,
+                         ServerAlgorithm<Real>& server, RunProgress& progress, std::string metadata,
                          SnapshotPolicy policy, Log note)
     : journal_(journal),
       background_(&background),
       server_(server),
       progress_(progress),
-      about_(std::move(about)),
+      metadata_(std::move(metadata)),
       policy_(policy),
       note_(std::move(note)),
       records_(context),
@@ -116,14 +116,14 @@ RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecCo
 }
 
 template <class Real>
-RunStore<Real>::RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server,
-                         RunProgress& progress, std::string about, Log note)
+RunStore<Real>::RunStore(Journal& journal, SimulationSnapshots snapshots, ServerAlgorithm<Real>& server,
+                         RunProgress& progress, std::string metadata, Log note)
     : journal_(journal),
       background_(nullptr),
-      alone_(std::move(snapshots)),
+      simulation_(std::move(snapshots)),
       server_(server),
       progress_(progress),
-      about_(std::move(about)),
+      metadata_(std::move(metadata)),
       note_(std::move(note)) {}
 
 template <class Real>
@@ -134,11 +134,11 @@ RunStore<Real>::~RunStore() {
 template <class Real>
 bool RunStore<Real>::load(std::span<const Section> sections) {
   const std::string_view server = section(sections, kServer);
-  const auto about = snapshot_about(sections);
-  stage_ = about ? RunEnd{about->stage, about->outcome} : RunEnd{};
+  const auto metadata = snapshot_metadata(sections);
+  stage_ = metadata ? RunEnd{metadata->stage, metadata->outcome} : RunEnd{};
   state_bytes_ = server.size();
   recovered_ = true;
-  return load_snapshot(sections, server_, progress_, alone_.load_clients);
+  return load_snapshot(sections, server_, progress_, simulation_.load_clients);
 }
 
 template <class Real>
@@ -152,7 +152,7 @@ template <class Real>
 std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(RunStage stage,
                                                                                 Outcome outcome) const {
   const auto snapshot = std::make_shared<Snapshot>();
-  snapshot->about = about_;
+  snapshot->metadata = metadata_;
   snapshot->progress = save_progress(progress_);
   snapshot->stage = {static_cast<char>(stage), static_cast<char>(outcome)};
   return snapshot;
@@ -161,7 +161,7 @@ std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
-  if (alone_.save_clients) clients = alone_.save_clients();  // first: other processes may take part
+  if (simulation_.save_clients) clients = simulation_.save_clients();  // first: other processes may take part
   const auto snapshot = new_snapshot(stage, outcome);
   snapshot->server = server_.save();
   snapshot->clients = std::move(clients);
@@ -196,7 +196,7 @@ void RunStore<Real>::before_apply() {
 
 template <class Real>
 void RunStore<Real>::snapshot_if_due() {
-  if (alone_.is_due ? alone_.is_due() : is_due()) snapshot_alone(RunStage::kRounds);
+  if (simulation_.is_due ? simulation_.is_due() : is_due()) write_simulation_snapshot(RunStage::kRounds);
 }
 
 template <class Real>
@@ -213,7 +213,7 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
 }
 
 template <class Real>
-void RunStore<Real>::snapshot_alone(RunStage stage, Outcome outcome) {
+void RunStore<Real>::write_simulation_snapshot(RunStage stage, Outcome outcome) {
   try {
     snapshot_now(stage, outcome);
     throw_if_failed(journal_.append({}));  // so that the next snapshot has another number
@@ -238,7 +238,7 @@ void RunStore<Real>::snapshot_beside() {
   background_->wait();
   if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
-  refresh_about();
+  refresh_metadata();
   const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
@@ -265,7 +265,7 @@ void RunStore<Real>::snapshot_beside() {
                       beside = beside_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
-      const LateSection late{kServer, &snapshot->late};
+      const CowSection late{kServer, &snapshot->late};
       if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
       if (!status) beside->failed = status.error();
     });
@@ -282,7 +282,7 @@ void RunStore<Real>::snapshot_beside() {
 template <class Real>
 void RunStore<Real>::end(RunStage stage, Outcome outcome) {
   if (background_ == nullptr) {
-    if (std::isfinite(alone_.seconds)) snapshot_alone(stage, outcome);
+    if (std::isfinite(simulation_.seconds)) write_simulation_snapshot(stage, outcome);
     return;
   }
   background_->wait();

@@ -56,7 +56,7 @@ struct RunEnd {
 std::optional<RunEnd> peek_end(std::string_view record);
 
 // Of a run whose clients live in its process.
-struct SnapshotsAlone {
+struct SimulationSnapshots {
   double seconds = 30;  // from one to the next, about; infinity: none
   std::function<std::string()> save_clients;
   std::function<bool(std::string_view)> load_clients;  // false: save_clients() did not write it
@@ -67,18 +67,18 @@ struct SnapshotsAlone {
 template <class Real>
 class RunStore {
  public:
-  // Of a server. `about`: whatever else a restart must know. What is passed by
+  // Of a server. `metadata`: whatever else a restart must know. What is passed by
   // reference must outlive this.
   RunStore(Journal& journal, Background& background, const CodecContext& context,
-           ServerAlgorithm<Real>& server, RunProgress& progress, std::string about,
+           ServerAlgorithm<Real>& server, RunProgress& progress, std::string metadata,
            SnapshotPolicy policy = {}, Log note = {});
   // Of a simulation: what is committed after the last snapshot is done again. The run goes on where a
   // snapshot cannot be written, and `note` gets a warning.
-  RunStore(Journal& journal, SnapshotsAlone snapshots, ServerAlgorithm<Real>& server, RunProgress& progress,
-           std::string about, Log note = {});
+  RunStore(Journal& journal, SimulationSnapshots snapshots, ServerAlgorithm<Real>& server,
+           RunProgress& progress, std::string metadata, Log note = {});
   ~RunStore();
 
-  // Readers for Journal::recover, to be used after snapshot_about() has told which run it is.
+  // Readers for Journal::recover, to be used after snapshot_metadata() has told which run it is.
   bool load(std::span<const Section> sections);
   bool replay(std::string_view record);
   // Of what was recovered.
@@ -88,11 +88,11 @@ class RunStore {
   // Is called before each snapshot is written: makes durable what a snapshot relies on. Another thread may
   // call it while the rounds go on.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  // Sets what commit() asks for the `about` of its snapshots, in place of the text that the constructor got.
-  // begin() and end(), which may run on another thread, do not ask: call refresh_about() before them.
-  void ask_about(std::function<std::string()> about) { ask_about_ = std::move(about); }
-  void refresh_about() {
-    if (ask_about_) about_ = ask_about_();
+  // Sets what commit() asks for the `metadata` of its snapshots, in place of the text that the constructor
+  // got. begin() and end(), which may run on another thread, do not ask: call refresh_metadata() before them.
+  void ask_metadata(std::function<std::string()> metadata) { ask_metadata_ = std::move(metadata); }
+  void refresh_metadata() {
+    if (ask_metadata_) metadata_ = ask_metadata_();
   }
   // Of a server: to be called before the first round of this process, of a new run or of a recovered one.
   // Request ids that an earlier process issued are never issued again, even if no record names them. Request
@@ -109,7 +109,7 @@ class RunStore {
   void snapshot_if_due();
   // Of a simulation: `seconds` have passed since the last snapshot.
   bool is_due() const {
-    return std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= alone_.seconds;
+    return std::chrono::duration<double>(Clock::now() - last_snapshot_).count() >= simulation_.seconds;
   }
   // Writes a last snapshot; of a server after a record that says the same in case the snapshot is damaged,
   // and throws std::runtime_error when the disk fails.
@@ -124,15 +124,15 @@ class RunStore {
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
   void snapshot_beside();
-  void snapshot_alone(RunStage stage, Outcome outcome = Outcome::kStopped);
+  void write_simulation_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped);
 
   Journal& journal_;
   Background* const background_;  // null: of a simulation
-  const SnapshotsAlone alone_;
+  const SimulationSnapshots simulation_;
   ServerAlgorithm<Real>& server_;
   RunProgress& progress_;
-  std::string about_;
-  std::function<std::string()> ask_about_;  // may be empty
+  std::string metadata_;
+  std::function<std::string()> ask_metadata_;  // may be empty
   const SnapshotPolicy policy_;
   const Log note_;
   std::function<Status()> make_durable_;       // may be empty
@@ -165,11 +165,11 @@ bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& ser
 
 // What a snapshot says about its run.
 struct SnapshotAbout {
-  std::string about;
+  std::string metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run that has no rounds left
   RunProgress progress;                 // without its list of clients
 };
-std::optional<SnapshotAbout> snapshot_about(std::span<const Section> sections);
+std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections);
 
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 // A file is written under another name, then renamed: readers see the old contents or the new ones, and where
 // something fails, the old ones are still there and no other file is left. Nothing waits for the disk: a loss
 // of power soon after may leave a file that is damaged, which loading notices (except for raw numbers and
-// .npy); what must survive one is written by write_whole() (storage/whole_file.h). The file is a new one:
+// .npy); what must survive one is written by write_whole() (storage/atomic_file.h). The file is a new one:
 // a symbolic link of that name is replaced, not what it leads to, and the permissions are those of a file
 // that is made, 0666 less the umask, whatever the old ones were. An error is one line that begins with the
 // name of the file.

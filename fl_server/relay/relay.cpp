@@ -21,7 +21,7 @@
 #include "proto/wire/back_off.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace {

@@ -20,7 +20,7 @@
 #include "proto/security/openssl.h"
 #include "proto/security/private_file.h"
 #include "proto/wire/address.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -5,8 +5,8 @@
 
 #include "proto/security/private_file.h"
 #include "proto/wire/client_name.h"
+#include "storage/atomic_file.h"
 #include "storage/folder_disk.h"
-#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

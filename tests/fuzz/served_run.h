@@ -13,7 +13,7 @@
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/fuzz/fuzz.h"
@@ -140,16 +140,17 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     if (early) unauthenticated.begin();
     session_manager.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, session_manager.table());
-    const RunAbout about{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
+    const RunMetadata metadata{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
     const auto run_context = make_run_context<double>(plan, Role::kServer);
     const auto half = make_server<double>(run_context);
     RunProgress progress;
     AtTheLast beside;
     Journal journal(disk, Durability::kProcess);
     RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, progress,
-                           save_about(about), SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
+                           save_metadata(metadata),
+                           SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
     store.begin();
-    TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), about.start,
+    TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), metadata.start,
                                    takes_sums(*run_context));
     if (!early) unauthenticated.begin();
     RoundLimits limits;

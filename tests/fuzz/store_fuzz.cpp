@@ -20,11 +20,11 @@ struct Left {
   std::vector<Bytes> sections;  // of its newest snapshot: tag u8, bytes
 };
 std::shared_ptr<const RunContext<double>> run_context_of(std::span<const Section> sections) {
-  const auto said = snapshot_about(sections);
+  const auto said = snapshot_metadata(sections);
   if (!said) return nullptr;
-  const auto about = load_about(said->about);
-  if (!about) return nullptr;
-  return make_run_context<double>(plan_of_snapshot(about->asked, about->resolved, about->table),
+  const auto metadata = load_metadata(said->metadata);
+  if (!metadata) return nullptr;
+  return make_run_context<double>(plan_of_snapshot(metadata->asked, metadata->resolved, metadata->table),
                                   Role::kServer);
 }
 const Left& left() {
@@ -80,10 +80,10 @@ bool run_snapshot(Input input) {
   progress.committed.resize(kHonest);
   const bool taken = load_snapshot<double>(sections, *server, progress, {});
   if (taken) check(server->model().size() == 8, "a model of another length was loaded");
-  if (const auto said = snapshot_about(sections)) (void)load_about(said->about);
+  if (const auto said = snapshot_metadata(sections)) (void)load_metadata(said->metadata);
   for (const Section& section : sections) {
     (void)peek_progress(section.bytes);
-    (void)load_about(section.bytes);
+    (void)load_metadata(section.bytes);
   }
   (void)peek_end(text_of(record));
   (void)peek_record(text_of(record));

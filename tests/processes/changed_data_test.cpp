@@ -4,7 +4,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 #include "storage/folder_disk.h"
 #include "storage/journal.h"
 #include "storage/run_store.h"
@@ -148,17 +148,17 @@ void forget_hashes(const fs::path& state) {
   ASSERT_TRUE(found && *found);
   std::vector<Section> sections;
   for (const auto& [tag, bytes] : saved) sections.push_back({tag, bytes});
-  const std::string old = snapshot_about(sections)->about;
-  RunAbout about = *load_about(old);
-  const ClientTable known = about.table;
-  about.table = ClientTable(known.size());
+  const std::string old = snapshot_metadata(sections)->metadata;
+  RunMetadata metadata = *load_metadata(old);
+  const ClientTable known = metadata.table;
+  metadata.table = ClientTable(known.size());
   for (ClientId client = 0; client < known.size(); ++client) {
     ClientInfo info = known.info(client);
     EXPECT_TRUE(info.data_hash.has_value());
     info.data_hash.reset();
-    ASSERT_TRUE(about.table.restore(client, info, known.by_part(client)));
+    ASSERT_TRUE(metadata.table.restore(client, info, known.by_part(client)));
   }
-  const std::string now = save_about(about);
+  const std::string now = save_metadata(metadata);
   EXPECT_LT(now.size(), old.size());
   for (Section& section : sections)
     if (section.bytes == old) section.bytes = now;

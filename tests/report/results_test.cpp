@@ -15,8 +15,8 @@
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
 #include "report/summary.h"
+#include "storage/atomic_file.h"
 #include "storage/model_file.h"
-#include "storage/whole_file.h"
 #include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
 

@@ -17,7 +17,7 @@
 #include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
@@ -181,7 +181,7 @@ class SimulatedSession {
     SessionManagerOptions options;
     options.clients = kClients;
     options.experiment = pack_experiment(loaded_.experiment);
-    options.table = resumed ? about_.table : ClientTable(kClients);
+    options.table = resumed ? metadata_.table : ClientTable(kClients);
     options.log = [this](const std::string& line) {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
@@ -192,8 +192,8 @@ class SimulatedSession {
       if (!resumed) {
         session_manager.gather(std::chrono::hours(10));
         plan_ = plan_of_joins(loaded_, session_manager.table());
-        about_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)),
-                  session_manager.table()};
+        metadata_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)),
+                     session_manager.table()};
         make(journal);
       }
       if (stage_ == RunStage::kRounds) durable_->begin();
@@ -207,7 +207,7 @@ class SimulatedSession {
   }
 
   void rounds(SessionManager& session_manager, const std::function<void(const std::string&)>& log) {
-    TcpTransport<double> transport(session_manager, codec_context(*run_context_, {}), about_.start,
+    TcpTransport<double> transport(session_manager, codec_context(*run_context_, {}), metadata_.start,
                                    takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = kRounds;
@@ -300,13 +300,13 @@ class SimulatedSession {
   }
 
   bool load(std::span<const Section> sections, Journal& journal) {
-    const auto said = snapshot_about(sections);
+    const auto said = snapshot_metadata(sections);
     if (!said) return false;
-    Result<RunAbout> about = load_about(said->about);
-    if (!about) return false;
-    about_ = std::move(*about);
+    Result<RunMetadata> metadata = load_metadata(said->metadata);
+    if (!metadata) return false;
+    metadata_ = std::move(*metadata);
     stage_ = said->stage;
-    plan_ = plan_of_snapshot(about_.asked, about_.resolved, about_.table);
+    plan_ = plan_of_snapshot(metadata_.asked, metadata_.resolved, metadata_.table);
     make(journal);
     return durable_->load(sections);
   }
@@ -323,7 +323,7 @@ class SimulatedSession {
     }
     progress_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*run_context_, {}), *server_, progress_, save_about(about_),
+        journal, beside_, codec_context(*run_context_, {}), *server_, progress_, save_metadata(metadata_),
         SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
   }
 
@@ -338,7 +338,7 @@ class SimulatedSession {
   std::vector<std::unique_ptr<SimulatedPeer>> peers_;
 
   AtTheLast beside_;
-  RunAbout about_;
+  RunMetadata metadata_;
   RunStage stage_ = RunStage::kRounds;
   RunPlan plan_;
   std::shared_ptr<const RunContext<double>> run_context_;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 

@@ -181,26 +181,26 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   AtTheLast beside;
-  const auto saved_about = [&] {
+  const auto saved_metadata = [&] {
     Journal journal(disk, Durability::kProcess);
-    std::string about;
+    std::string metadata;
     const auto found = journal.recover({.snapshot =
                                             [&](std::span<const Section> sections) {
-                                              about = snapshot_about(sections)->about;
+                                              metadata = snapshot_metadata(sections)->metadata;
                                               return true;
                                             },
                                         .record = [](std::string_view) { return true; }});
     EXPECT_TRUE(found && *found);
-    return about;
+    return metadata;
   };
   Journal journal(disk, Durability::kProcess);
   RunStore<double> store(journal, beside, codec_context(*run_context, {}), *server, progress, "first");
   store.begin();
-  EXPECT_EQ(saved_about(), "first");
-  store.ask_about([] { return std::string("second"); });
-  store.refresh_about();
+  EXPECT_EQ(saved_metadata(), "first");
+  store.ask_metadata([] { return std::string("second"); });
+  store.refresh_metadata();
   store.end(RunStage::kOver, Outcome::kFinished);
-  EXPECT_EQ(saved_about(), "second");
+  EXPECT_EQ(saved_metadata(), "second");
 }
 
 // A run on a disk of its own.

@@ -14,7 +14,7 @@
 
 #include "experiments/cli/data/checked_bytes.h"
 #include "experiments/cli/data/download.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -22,8 +22,8 @@
 #include "simulation/checkpoint.h"
 #include "simulation/input_hash.h"
 #include "simulation/prepare.h"
+#include "storage/atomic_file.h"
 #include "storage/model_file.h"
-#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -13,8 +13,8 @@
 #include "experiments/cli/support/scratch_folder.h"
 #include "report/clients_file.h"
 #include "report/columns.h"
+#include "storage/atomic_file.h"
 #include "storage/model_file.h"
-#include "storage/whole_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

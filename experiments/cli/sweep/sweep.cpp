@@ -19,7 +19,7 @@
 #include "report/json.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;

@@ -1,4 +1,4 @@
-#include "storage/late_copy.h"
+#include "storage/cow_snapshot.h"
 
 #include <span>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace gradwire {
 
-void LateCopy::begin(ByteSegments bytes) {
+void CowSnapshot::begin(ByteSegments bytes) {
   bytes_ = std::move(bytes);
   for (const std::string_view piece : bytes_.views()) {
     rest_.push_back(piece);
@@ -16,7 +16,7 @@ void LateCopy::begin(ByteSegments bytes) {
   }
 }
 
-std::string_view LateCopy::next() {
+std::string_view CowSnapshot::next() {
   const std::lock_guard lock(mutex_);
   if (std::exchange(in_use_, false)) given_back_.notify_all();
   if (rest_.empty()) return {};
@@ -28,14 +28,14 @@ std::string_view LateCopy::next() {
   return chunk;
 }
 
-void LateCopy::close() {
+void CowSnapshot::close() {
   const std::lock_guard lock(mutex_);
   in_use_ = false;
   rest_.clear();
   given_back_.notify_all();
 }
 
-void LateCopy::own_rest() {
+void CowSnapshot::own_rest() {
   std::unique_lock lock(mutex_);
   owned_.assign(rest_.begin(), rest_.end());
   rest_.assign(owned_.begin(), owned_.end());

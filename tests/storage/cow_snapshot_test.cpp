@@ -1,4 +1,4 @@
-#include "storage/late_copy.h"
+#include "storage/cow_snapshot.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kChunk = LateCopy::kChunkBytes;
+constexpr std::size_t kChunk = CowSnapshot::kChunkBytes;
 
 // Parts around the sizes at which they are copied, viewed, and given out in chunks.
 std::vector<std::string> some_parts() {
@@ -34,7 +34,7 @@ std::string sum_of(const std::vector<std::string>& parts) {
   return all;
 }
 
-void begin(LateCopy& late, const std::vector<std::string>& parts) {
+void begin(CowSnapshot& late, const std::vector<std::string>& parts) {
   ByteSegments pieces;
   for (const std::string& part : parts) pieces.view(part);
   late.begin(std::move(pieces));
@@ -44,12 +44,12 @@ void overwrite(std::vector<std::string>& parts) {
   for (std::string& part : parts) std::ranges::fill(part, '?');
 }
 
-TEST(LateCopy, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
+TEST(CowSnapshot, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
   const std::string all = sum_of(some_parts());
   const std::size_t chunks = 8;  // about
   for (std::size_t before = 0; before <= chunks; ++before) {
     std::vector<std::string> parts = some_parts();
-    LateCopy late;
+    CowSnapshot late;
     begin(late, parts);
     EXPECT_EQ(late.size(), all.size());
     EXPECT_EQ(late.checksum(), crc32c(std::as_bytes(std::span(all))));
@@ -76,9 +76,9 @@ TEST(LateCopy, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
   }
 }
 
-TEST(LateCopy, OfAWriterThatIsFasterCopiesNothing) {
+TEST(CowSnapshot, OfAWriterThatIsFasterCopiesNothing) {
   std::vector<std::string> parts = some_parts();
-  LateCopy late;
+  CowSnapshot late;
   begin(late, parts);
   const auto lies_in_parts = [&](std::string_view chunk) {
     return std::ranges::any_of(parts, [&](const std::string& part) {
@@ -93,15 +93,15 @@ TEST(LateCopy, OfAWriterThatIsFasterCopiesNothing) {
 }
 
 // The first snapshot of a folder is written twice, later ones once.
-TEST(LateCopy, IsASectionOfASnapshotLikeAnyOther) {
+TEST(CowSnapshot, IsASectionOfASnapshotLikeAnyOther) {
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   for (int k = 0; k < 2; ++k) {
     const std::vector<std::string> parts = some_parts();
-    LateCopy late;
+    CowSnapshot late;
     begin(late, parts);
     const Section about{1, "about"};
-    const LateSection section{2, &late};
+    const CowSection section{2, &late};
     ASSERT_TRUE(journal.write_snapshot(journal.begin_snapshot(), std::span(&about, 1), &section));
     late.close();
     Journal next(disk, Durability::kProcess);
@@ -120,9 +120,9 @@ TEST(LateCopy, IsASectionOfASnapshotLikeAnyOther) {
   }
 }
 
-TEST(LateCopy, AWriterThatGivesUpInTheMiddleKeepsNobodyWaiting) {
+TEST(CowSnapshot, AWriterThatGivesUpInTheMiddleKeepsNobodyWaiting) {
   std::vector<std::string> parts = some_parts();
-  LateCopy late;
+  CowSnapshot late;
   begin(late, parts);
   EXPECT_FALSE(late.next().empty());
   late.close();

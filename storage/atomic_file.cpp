@@ -1,4 +1,4 @@
-#include "storage/whole_file.h"
+#include "storage/atomic_file.h"
 
 #include <span>
 

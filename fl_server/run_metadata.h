@@ -1,4 +1,4 @@
-// What a server must know of its run to go on with it, beside the state of the algorithm; `about` of a
+// What a server must know of its run to go on with it, beside the state of the algorithm; `metadata` of a
 // RunStore.
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace gradwire {
 
-struct RunAbout {
+struct RunMetadata {
   Experiment asked;      // as the operator gave it, paths absolute
   Experiment resolved;   // step sizes are numbers
   std::string start;     // the Start frame
   ClientTable table{0};  // all joined
 };
 
-std::string save_about(const RunAbout& about);
-Result<RunAbout> load_about(std::string_view bytes);
+std::string save_metadata(const RunMetadata& metadata);
+Result<RunMetadata> load_metadata(std::string_view bytes);
 
 // A run may go on with another quorum, over-selection, deadline, join deadline, durability, other evaluations
 // and more or fewer rounds: those are copied from `now` into about.resolved. Throws ExperimentError that
 // names `folder` and the first other key that differs.
-void take_settings(const Experiment& now, RunAbout& about, const std::string& folder);
+void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder);
 
 }  // namespace gradwire

@@ -15,7 +15,7 @@
 
 namespace gradwire {
 
-class LateCopy {
+class CowSnapshot {
  public:
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 

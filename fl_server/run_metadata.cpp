@@ -1,4 +1,4 @@
-#include "fl_server/run_about.h"
+#include "fl_server/run_metadata.h"
 
 #include <utility>
 
@@ -9,12 +9,12 @@
 #include "storage/state.pb.h"
 
 namespace gradwire {
-std::string save_about(const RunAbout& about) {
+std::string save_metadata(const RunMetadata& metadata) {
   state::Run run;
-  run.set_asked(pack_experiment(about.asked));
-  run.set_experiment(pack_experiment(about.resolved));
-  run.set_start(about.start);
-  const ClientTable& table = about.table;
+  run.set_asked(pack_experiment(metadata.asked));
+  run.set_experiment(pack_experiment(metadata.resolved));
+  run.set_start(metadata.start);
+  const ClientTable& table = metadata.table;
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     state::Client& saved = *run.add_clients();
@@ -30,7 +30,7 @@ std::string save_about(const RunAbout& about) {
   return run.SerializeAsString();
 }
 
-Result<RunAbout> load_about(std::string_view bytes) {
+Result<RunMetadata> load_metadata(std::string_view bytes) {
   state::Run run;
   if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || run.start().empty())
     return Error{"what it says of its run cannot be read"};
@@ -39,11 +39,11 @@ Result<RunAbout> load_about(std::string_view bytes) {
   if (!resolved) return resolved.error();
   if (resolved->clients.count != static_cast<std::uint32_t>(run.clients_size()))
     return Error{"what it says of its clients cannot be read"};
-  RunAbout about;
-  about.asked = std::move(*asked);
-  about.resolved = std::move(*resolved);
-  about.start = run.start();
-  about.table = ClientTable(static_cast<std::uint32_t>(run.clients_size()));
+  RunMetadata metadata;
+  metadata.asked = std::move(*asked);
+  metadata.resolved = std::move(*resolved);
+  metadata.start = run.start();
+  metadata.table = ClientTable(static_cast<std::uint32_t>(run.clients_size()));
   for (int k = 0; k < run.clients_size(); ++k) {
     const state::Client& saved = run.clients(k);
     ClientInfo info;
@@ -56,21 +56,21 @@ Result<RunAbout> load_about(std::string_view bytes) {
       return Error{"what it says of client " + std::to_string(k) + " cannot be read"};
     Result<ClientInfo> read = read_join(join, std::move(info));
     if (!read) return read.error();
-    if (Status status = about.table.restore(static_cast<ClientId>(k), std::move(*read), saved.by_part());
+    if (Status status = metadata.table.restore(static_cast<ClientId>(k), std::move(*read), saved.by_part());
         !status)
       return status.error();
   }
-  return about;
+  return metadata;
 }
 
-void take_settings(const Experiment& now, RunAbout& about, const std::string& folder) {
-  const std::string line = first_difference(now, about.asked);
+void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder) {
+  const std::string line = first_difference(now, metadata.asked);
   if (!line.empty())
     throw ExperimentError("--state " + folder + ": holds a run of another experiment, which differs in '" +
                           line +
                           "'; give it the experiment that it was started with, or choose another folder");
-  copy_what_may_change(now, about.asked);
-  copy_what_may_change(now, about.resolved);
+  copy_what_may_change(now, metadata.asked);
+  copy_what_may_change(now, metadata.resolved);
 }
 
 }  // namespace gradwire
