@@ -9,7 +9,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/workloads.h"
 #include "config/client_seconds.h"
-#include "simulation/virtual_time.h"
+#include "simulation/event_simulation.h"
 
 namespace gradwire::bench {
 namespace {
@@ -54,8 +54,8 @@ class EventRun {
   View<double> model() const { return server_->model(); }
 
  private:
-  static VirtualTimeOptions options(const std::string& speeds) {
-    VirtualTimeOptions options;
+  static EventSimulationOptions options(const std::string& speeds) {
+    EventSimulationOptions options;
     options.seconds = [seconds = parse_client_seconds(speeds)](ClientId i, std::uint64_t request_id) {
       return seconds.of(1, i, request_id);
     };
@@ -65,7 +65,7 @@ class EventRun {
   CopyOracle oracle_;
   std::shared_ptr<const RunContext<double>> run_context_;
   std::unique_ptr<ServerAlgorithm<double>> server_;
-  VirtualTime<double> clients_;
+  EventSimulation<double> clients_;
   RunProgress progress_;
 };
 

@@ -8,8 +8,8 @@
 
 #include "base/random.h"
 #include "compressors/compressor.h"
-#include "simulation/in_process.h"
-#include "simulation/virtual_clients.h"
+#include "simulation/fault_simulation.h"
+#include "simulation/parallel_simulation.h"
 
 namespace gradwire::bench {
 namespace {
@@ -53,8 +53,8 @@ std::unique_ptr<Transport<Real>> make_clients(LoopHooks<Real>& hooks, std::funct
   return clients;
 }
 
-InProcessOptions in_process(unsigned threads) {
-  InProcessOptions options;
+FaultSimulationOptions in_process(unsigned threads) {
+  FaultSimulationOptions options;
   options.threads = threads;
   return options;
 }
@@ -122,11 +122,11 @@ Simulation<Real>::Simulation(std::shared_ptr<const RunContext<Real>> run_context
     : run_context_(run_context),
       server_(make_server<Real>(run_context)),
       transport_(server_->may_refuse()
-                     ? make_clients<InProcess<Real>>(hooks_, shared_seconds_, std::move(run_context),
-                                                     std::move(functions), in_process(threads))
-                     : make_clients<VirtualClients<Real>>(
+                     ? make_clients<FaultSimulation<Real>>(hooks_, shared_seconds_, std::move(run_context),
+                                                           std::move(functions), in_process(threads))
+                     : make_clients<ParallelSimulation<Real>>(
                            hooks_, shared_seconds_, std::move(run_context), std::move(functions),
-                           VirtualClientsOptions{.threads = threads}, std::move(binding))) {
+                           ParallelSimulationOptions{.threads = threads}, std::move(binding))) {
   hooks_.on_record = [this](const RoundRecord& record) { record_ = record; };
 }
 

@@ -15,7 +15,7 @@
 #include "engine/oracle.h"
 #include "engine/smoothness/smoothness.h"
 #include "rounds/round_loop.h"
-#include "simulation/virtual_clients.h"
+#include "simulation/parallel_simulation.h"
 
 namespace gradwire::bench {
 

@@ -20,24 +20,24 @@ struct Faults {
 };
 
 // The faults of one request.
-struct Fate {
+struct InjectedFaults {
   bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
   double delay = 0;  // place in a drawn order of arrival
 };
 
 // `request`: how many the client had before. `draw_arrival`: the order of arrival is drawn as with shuffle.
-inline Fate draw_fate(const Faults& faults, bool draw_arrival, std::uint64_t seed, std::uint32_t client,
-                      std::uint32_t request) {
-  Fate fate;
-  if (!faults.any() && !draw_arrival) return fate;
+inline InjectedFaults draw_faults(const Faults& faults, bool draw_arrival, std::uint64_t seed,
+                                  std::uint32_t client, std::uint32_t request) {
+  InjectedFaults injected;
+  if (!faults.any() && !draw_arrival) return injected;
   RngStream stream({seed, client, request, RngDomain::kFault});
-  fate.crashes = stream.uniform() < faults.crashes;
-  fate.wiped = stream.uniform() < faults.wiped;
-  fate.request_lost = stream.uniform() < faults.lost_requests;
-  fate.reply_lost = stream.uniform() < faults.lost_replies;
-  fate.repeated = stream.uniform() < faults.duplicates;
-  if (faults.shuffle || draw_arrival) fate.delay = stream.uniform();
-  return fate;
+  injected.crashes = stream.uniform() < faults.crashes;
+  injected.wiped = stream.uniform() < faults.wiped;
+  injected.request_lost = stream.uniform() < faults.lost_requests;
+  injected.reply_lost = stream.uniform() < faults.lost_replies;
+  injected.repeated = stream.uniform() < faults.duplicates;
+  if (faults.shuffle || draw_arrival) injected.delay = stream.uniform();
+  return injected;
 }
 
 }  // namespace gradwire

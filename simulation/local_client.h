@@ -65,8 +65,9 @@ EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body,
 template <class Real>
 struct LocalClient {
   std::unique_ptr<ClientRuntime<Real>> runtime;
-  std::unique_ptr<ClientRuntime<Real>> grave;  // a wiped one, kept while its reply may be in flight
-  std::unique_ptr<EncodedLink<Real>> link;     // where messages are encoded
+  std::unique_ptr<ClientRuntime<Real>>
+      previous_runtime;                     // a wiped one, kept while its reply may be in flight
+  std::unique_ptr<EncodedLink<Real>> link;  // where messages are encoded
   // The state to which a crash before the next request leads, if a snapshot was taken since the last one and
   // made a reply permanent.
   std::string before_commit;
@@ -75,14 +76,14 @@ struct LocalClient {
       : runtime(std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle)) {}
 
   // What happens to the process of the client before it gets a request.
-  void suffer(const Fate& fate, std::shared_ptr<const RunContext<Real>> run_context, ClientId client,
-              Oracle<Real>& oracle) {
-    if (fate.wiped) {
-      grave = std::move(runtime);
+  void apply_faults(const InjectedFaults& injected, std::shared_ptr<const RunContext<Real>> run_context,
+                    ClientId client, Oracle<Real>& oracle) {
+    if (injected.wiped) {
+      previous_runtime = std::move(runtime);
       runtime = std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle);
-    } else if (fate.crashes && !before_commit.empty()) {
+    } else if (injected.crashes && !before_commit.empty()) {
       if (!runtime->load(before_commit)) throw std::logic_error("a client cannot read its own state");
-    } else if (fate.crashes) {
+    } else if (injected.crashes) {
       runtime->drop_proposal();
     }
     before_commit.clear();
@@ -112,10 +113,10 @@ struct LocalClient {
 
   // Answers the request; false: nothing comes back. The event views this client until its next newer request
   // id. `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
-  bool answer(ClientId client, Request<Real> request, bool encoded, const Bytes& bytes, const Fate& fate,
-              const Codec<Real>& codec, LocalWorker<Real>& worker, Event<Real>& event,
-              const Evaluated<Real>& known = {}) {
-    if (fate.request_lost) return false;
+  bool answer(ClientId client, Request<Real> request, bool encoded, const Bytes& bytes,
+              const InjectedFaults& injected, const Codec<Real>& codec, LocalWorker<Real>& worker,
+              Event<Real>& event, const Evaluated<Real>& known = {}) {
+    if (injected.request_lost) return false;
     worker.oracle->bind(client);
     if (known.x.empty()) {
       runtime->bind(*worker.oracle);
@@ -127,7 +128,7 @@ struct LocalClient {
       request = link->down(codec.encode(request, bytes.body.get(), bytes.resync.get()));
     }
     const Uplink<Real>* reply = runtime->handle(request, worker.scratch);
-    if (reply == nullptr || fate.reply_lost) return false;
+    if (reply == nullptr || injected.reply_lost) return false;
     event.kind = Event<Real>::Kind::kReply;
     if (encoded) {
       const Encoded& message = worker.codec->encode(*reply);

@@ -11,7 +11,7 @@
 #include "config/run_plan.h"
 #include "mpi/rank_communicator.h"
 #include "report/results_dir.h"
-#include "simulation/virtual_clients.h"
+#include "simulation/parallel_simulation.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

@@ -15,18 +15,18 @@
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
 #include "report/run_clock.h"
-#include "simulation/in_process.h"
+#include "simulation/event_simulation.h"
+#include "simulation/fault_simulation.h"
 #include "simulation/local_client.h"
 #include "simulation/over_ranks.h"
-#include "simulation/virtual_clients.h"
-#include "simulation/virtual_time.h"
+#include "simulation/parallel_simulation.h"
 #include "storage/run_store.h"
 
 namespace gradwire {
 namespace {
 
-InProcessOptions in_process_options(const Experiment& e, bool encoded, unsigned threads) {
-  InProcessOptions options;
+FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encoded, unsigned threads) {
+  FaultSimulationOptions options;
   options.threads = threads;
   options.encoded = encoded;
   options.faults = {e.faults.lost_replies, e.faults.lost_requests, e.faults.duplicates,
@@ -140,7 +140,7 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
 
 // The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
 template <class Real>
-RunResult run_on_ranks(VirtualClients<Real>& clients, RankCommunicator<Real>& communicator,
+RunResult run_on_ranks(ParallelSimulation<Real>& clients, RankCommunicator<Real>& communicator,
                        RankSignals& signals, const RunContext<Real>& run_context,
                        ServerAlgorithm<Real>& server, RunProgress& progress, const RoundLimits& limits,
                        LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
@@ -204,7 +204,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   limits.keep_clients = checkpoints.checkpoint != nullptr;
   limits.lull = checkpoints.saved.lull;
   limits.max_delay = theory_delay(p);
-  const InProcessOptions options = in_process_options(p.experiment, encoded, threads);
+  const FaultSimulationOptions options = fault_simulation_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
   if (p.monitor) watch.emplace(std::move(*p.monitor), run_context, functions);
   Monitor<Real>* const monitor = watch ? &*watch : nullptr;
@@ -217,7 +217,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();
   if (!is_timed && is_plain) {
-    VirtualClients<Real> clients(run_context, functions, {.threads = threads}, rank);
+    ParallelSimulation<Real> clients(run_context, functions, {.threads = threads}, rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     if (rank.communicator != nullptr)
       return run_on_ranks<Real>(clients, *rank.communicator, signals, *run_context, *server, progress, limits,
@@ -229,7 +229,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   }
   if (ranks != nullptr) throw std::logic_error("simulate: ranks cannot share this run");
   if (!is_timed) {
-    InProcess<Real> clients(run_context, functions, options);
+    FaultSimulation<Real> clients(run_context, functions, options);
     const auto store = store_of<Real>(checkpoints, *server, progress,
                                       snapshots_of<Real>(checkpoints, progress, clients), observer.on_note);
     if (!encoded && !options.faults.any())  // else evaluations are messages like all others
@@ -237,14 +237,14 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),
                         monitor);
   }
-  VirtualTimeOptions virtual_options;
+  EventSimulationOptions virtual_options;
   virtual_options.threads = threads;
   virtual_options.encoded = encoded;
   virtual_options.faults = options.faults;
   virtual_options.zstd = options.zstd;
   std::vector<std::uint64_t> requests;
   virtual_options.seconds = seconds_of(std::move(p.seconds), run_context->seed, requests);
-  VirtualTime<Real> clients(run_context, functions, virtual_options);
+  EventSimulation<Real> clients(run_context, functions, virtual_options);
   Work work;
   SimulationSnapshots snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   snapshots.save_clients = [&] {

@@ -11,7 +11,7 @@
 #include "algorithms/algorithms.h"
 #include "base/random.h"
 #include "rounds/round_loop.h"
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 namespace gradwire::testing {
 
@@ -163,13 +163,13 @@ inline AlgorithmSpec spec_of(std::string name, std::string compressor = "identit
 
 template <class Real>
 Trace<Real> run(const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
-                std::uint32_t rounds, const InProcessOptions& options = {}, RoundLimits limits = {},
-                const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, InProcess<Real>&,
+                std::uint32_t rounds, const FaultSimulationOptions& options = {}, RoundLimits limits = {},
+                const std::function<void(std::uint32_t, ServerAlgorithm<Real>&, FaultSimulation<Real>&,
                                          RunProgress&)>& after = {}) {
   limits.rounds = rounds;
   if (options.faults.any()) limits.attempts = 1000;
   Trace<Real> trace;
-  InProcess<Real> transport(run_context, federation.oracle_pointers(), options);
+  FaultSimulation<Real> transport(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<Real>(run_context);
   RunProgress progress;
   LoopHooks<Real> hooks;

@@ -236,7 +236,7 @@ struct Newton {
     run_context->compressor = uplink_compressor(run_context->algorithm, kDim, kNewtonClients);
     std::vector<Oracle<double>*> pointers;
     for (auto& f : oracles) pointers.push_back(&f);
-    InProcess<double> transport(run_context, pointers, {});
+    FaultSimulation<double> transport(run_context, pointers, {});
     const auto server = make_server<double>(run_context);
     RunProgress progress;
     RoundLimits limits;

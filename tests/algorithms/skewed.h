@@ -106,7 +106,7 @@ struct Skewed {
                     std::uint32_t evaluate_every = 1) {
     std::vector<Oracle<double>*> pointers;
     for (auto& oracle : oracles) pointers.push_back(&oracle);
-    InProcess<double> transport(run_context, pointers, {});
+    FaultSimulation<double> transport(run_context, pointers, {});
     const auto server = make_server<double>(run_context);
     RunProgress progress;
     Trace<double> trace;

@@ -49,7 +49,7 @@ struct Gradients {
 Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
                  const std::function<double(ClientId, std::uint64_t)>& seconds, std::uint64_t seed) {
   const auto run_context = f.run_context(spec, seed);
-  VirtualTime<double> clients(run_context, f.oracle_pointers(), with(seconds));
+  EventSimulation<double> clients(run_context, f.oracle_pointers(), with(seconds));
   const auto server = make_server<double>(run_context);
   Gradients run{{norm_sq(gradient(f, 0, f.x0))}, {}, {}};
   LoopHooks<double> hooks;
@@ -253,7 +253,7 @@ TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
       const auto run_context =
           f.run_context(spec_of("ringmaster", "identity",
                                 {{"delay_threshold", std::to_string(R)}, {"outdated", outdated}}, "1e-9"));
-      VirtualTime<double> clients(run_context, f.oracle_pointers(), with(roots));
+      EventSimulation<double> clients(run_context, f.oracle_pointers(), with(roots));
       const auto server = make_server<double>(run_context);
       RunProgress progress;
       RoundLimits limits;

@@ -55,7 +55,7 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
         const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
         const auto trace =
             run<double>(f, run_context, kRounds, {}, {},
-                        [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&,
+                        [&](std::uint32_t, ServerAlgorithm<double>& server, FaultSimulation<double>&,
                             RunProgress&) { noise += sample_noise(f, server.model()) / kRounds / kSeeds; });
         mean += average_grad_norm_sq(trace) / kSeeds;
       }
@@ -246,7 +246,7 @@ TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
   std::vector<double> asked(6);
   constexpr std::uint32_t kRounds = 2000;
   run<double>(f, run_context, kRounds, {}, {},
-              [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
+              [&](std::uint32_t, ServerAlgorithm<double>& server, FaultSimulation<double>&, RunProgress&) {
                 std::vector<ClientId> cohort;
                 server.cohort(cohort);
                 for (const ClientId i : cohort) asked[i] += 1.0 / kRounds;

@@ -37,7 +37,7 @@ struct RingRun {
 RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
                  const std::function<double(ClientId, std::uint64_t)>& seconds, std::uint64_t seed) {
   const auto run_context = f.run_context(spec, seed);
-  VirtualTime<double> clients(run_context, f.oracle_pointers(), with(seconds));
+  EventSimulation<double> clients(run_context, f.oracle_pointers(), with(seconds));
   const auto server = make_server<double>(run_context);
   const auto norm_at = [&](View<double> x) {
     Vec<double> sum(f.d());
@@ -116,7 +116,7 @@ TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoo
   const auto seconds_of_a_step = [&](std::uint32_t n) {
     const Federation<double> f(n, 2);
     const auto run_context = f.run_context(spec_of("ringleader", "identity", {}, "1e-9"));
-    VirtualTime<double> clients(run_context, f.oracle_pointers(), with(roots));
+    EventSimulation<double> clients(run_context, f.oracle_pointers(), with(roots));
     const auto server = make_server<double>(run_context);
     const std::uint32_t steps = 10 * n;
     std::atomic<bool> stop = false;

@@ -6,7 +6,7 @@
 #include "engine/client_objectives.h"
 #include "mpi/rank_communicator.h"
 #include "simulation/over_ranks.h"
-#include "simulation/virtual_clients.h"
+#include "simulation/parallel_simulation.h"
 #include "tests/algorithms/every_algorithm.h"
 #include "tests/mpi/thread_ranks.h"
 
@@ -37,7 +37,7 @@ RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<
   const std::shared_ptr<const RunContext<Real>> shared = run_context;
   const auto server = make_server<Real>(shared);
   const auto functions = std::make_shared<OracleList<Real>>(federation.oracle_pointers());
-  VirtualClients<Real> clients(shared, functions, {.threads = threads}, binding);
+  ParallelSimulation<Real> clients(shared, functions, {.threads = threads}, binding);
   RunProgress progress;
   progress.committed.resize(run_context->n);
   if (from != nullptr) {

@@ -12,7 +12,7 @@
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
 #include "rounds/round_loop.h"
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 using namespace gradwire;
 
@@ -109,7 +109,7 @@ int main() {
                                              {.n = run_context->n, .d = run_context->d}, warnings);
 
   const auto server = make_server<double>(run_context);
-  InProcess<double> transport(run_context, oracles, {});
+  FaultSimulation<double> transport(run_context, oracles, {});
   RunProgress progress;
   RoundLimits limits;
   limits.rounds = 200;

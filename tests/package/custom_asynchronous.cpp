@@ -14,7 +14,7 @@
 #include "algorithms/support/gradients.h"
 #include "algorithms/support/server_base.h"
 #include "rounds/round_loop.h"
-#include "simulation/virtual_time.h"
+#include "simulation/event_simulation.h"
 
 using namespace gradwire;
 
@@ -90,9 +90,9 @@ int main() {
   run_context->algorithm = run_context->custom_algorithm->resolve(
       {.name = "impatient"}, {.n = run_context->n, .d = run_context->d}, warnings);
 
-  VirtualTimeOptions options;
+  EventSimulationOptions options;
   options.seconds = [](ClientId i, std::uint64_t) { return i + 1.0; };
-  VirtualTime<double> transport(run_context, oracles, options);
+  EventSimulation<double> transport(run_context, oracles, options);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;

@@ -10,7 +10,7 @@
 
 #include "algorithms/algorithms.h"
 #include "rounds/round_loop.h"
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 using namespace gradwire;
 
@@ -87,7 +87,7 @@ double distance_after(const char* algorithm) {
               {.n = run_context->n, .d = run_context->d, .smoothness = &smoothness}, warnings);
 
   const auto server = make_server<double>(run_context);
-  InProcess<double> transport(run_context, oracles, {.encoded = true});
+  FaultSimulation<double> transport(run_context, oracles, {.encoded = true});
   RunProgress progress;
   RoundLimits limits;
   limits.rounds = 600;

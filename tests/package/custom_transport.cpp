@@ -14,7 +14,7 @@
 #include "proto/wire/frame.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 using namespace gradwire;
 
@@ -200,7 +200,7 @@ int main() {
 
   std::fflush(stdout);
   Pipes pipes(run_context);
-  InProcess<double> memory(run_context, oracles, {});
+  FaultSimulation<double> memory(run_context, oracles, {});
   const bool same = run_over(pipes, run_context) == run_over(memory, run_context);
   std::printf("the same bits over pipes as in memory: %s\n", same ? "yes" : "NO");
   return same ? 0 : 1;

@@ -9,7 +9,7 @@
 #include "algorithms/algorithms.h"
 #include "engine/oracle.h"
 #include "rounds/round_loop.h"
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 // f_i(x) = ||x - a||^2 / 2.
 class Distance final : public gradwire::Oracle<double> {
@@ -52,7 +52,7 @@ int main() {
   run_context->algorithm = gradwire::resolve(spec, theory, warnings);
 
   const auto server = gradwire::make_server<double>(run_context);
-  gradwire::InProcess<double> transport(run_context, oracles, {});
+  gradwire::FaultSimulation<double> transport(run_context, oracles, {});
   gradwire::RunProgress progress{.committed = std::vector<std::uint64_t>(run_context->n)};
   gradwire::run_rounds<double>(*server, gradwire::find_algorithm("ef21").traits, *run_context, transport,
                                progress, {.rounds = 300}, {});

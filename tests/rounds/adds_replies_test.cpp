@@ -78,7 +78,7 @@ struct End {
 
 End run_in_sites(const Federation<double>& federation, const std::shared_ptr<RunContext<double>>& run_context,
                  std::uint32_t sites, std::uint32_t rounds = 12) {
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, sites);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
@@ -158,7 +158,7 @@ TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   run_context->weights = {0.1, 0.2, 0.3, 0.4};
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   SiteTransport<double> transport(clients, 1);
   const auto server = make_server<double>(run_context);
   RunProgress progress;

@@ -56,11 +56,11 @@ double loss_at(const Federation<double>& federation, View<double> x) {
 
 // A run of 300 steps with an evaluation by the clients every ten; returns how many clients were stopped for
 // one.
-int stopped_for_evaluations(const VirtualTimeOptions& options, std::vector<RoundRecord>& rows) {
+int stopped_for_evaluations(const EventSimulationOptions& options, std::vector<RoundRecord>& rows) {
   const Federation<double> federation(4, 5);
   const auto run_context =
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "50"}}, "0.05"));
-  VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
+  EventSimulation<double> clients(run_context, federation.oracle_pointers(), options);
   Watched watched(clients);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
@@ -98,7 +98,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
   const Federation<double> federation(6, 5);
   const auto run_context = federation.run_context(
       spec_of("ringmaster", "identity", {{"delay_threshold", "2"}, {"outdated", "ignore"}}, "0.05"));
-  VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
+  EventSimulation<double> clients(run_context, federation.oracle_pointers(), with(drawn));
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;
@@ -117,7 +117,7 @@ TEST(Asynchronous, CommitsNoReplyThatTheAlgorithmDidNotUse) {
 }
 
 TEST(Asynchronous, NeverSendsAnOldRequestIdWithANewBody) {
-  VirtualTimeOptions options = with(drawn);
+  EventSimulationOptions options = with(drawn);
   options.faults = {.lost_replies = 0.3, .lost_requests = 0.3, .duplicates = 0.3};
   std::vector<RoundRecord> rows;
   stopped_for_evaluations(options, rows);  // fails where a request id comes with another body
@@ -150,7 +150,7 @@ TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn
   const double good = std::exchange(b, std::numeric_limits<double>::quiet_NaN());
   const auto run_context =
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "20"}}, "0.05"));
-  VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(linear));
+  EventSimulation<double> clients(run_context, federation.oracle_pointers(), with(linear));
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;

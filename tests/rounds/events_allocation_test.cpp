@@ -20,7 +20,7 @@ TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
         "identity";  // the codec asserts that a support can be drawn again, into memory of its own
 #endif
     const auto run_context = federation.run_context(spec);
-    VirtualTime<double> clients(run_context, federation.oracle_pointers(), with(drawn));
+    EventSimulation<double> clients(run_context, federation.oracle_pointers(), with(drawn));
     const auto server = make_server<double>(run_context);
     RunProgress progress;
     RoundLimits limits;

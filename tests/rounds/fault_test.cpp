@@ -57,7 +57,7 @@ void faults_change_nothing() {
     const auto quiet = run<Real>(federation, run_context, kFaultRounds);
     for (const unsigned threads : {1u, 4u}) {
       for (const bool encoded : {false, true}) {
-        InProcessOptions options;
+        FaultSimulationOptions options;
         options.threads = threads;
         options.encoded = encoded;
         const std::string what = std::string(algorithm.traits.name) + (encoded ? " encoded" : "") + ", " +
@@ -75,7 +75,8 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
     run_context->keep_mirrors = true;
-    const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
+    const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, FaultSimulation<double>&,
+                           RunProgress&) {
       const std::string state = server.save();
       ASSERT_TRUE(server.load(state));
       EXPECT_EQ(server.save(), state);
@@ -94,7 +95,7 @@ TEST(Faults, AreReallyInjected) {
   const Federation<double> federation(8, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   run_context->keep_mirrors = true;
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults = bad_network();
   const auto trace = run<double>(federation, run_context, 150, options);
   int asked_again = 0, restored = 0;
@@ -109,7 +110,7 @@ TEST(Faults, AreReallyInjected) {
 TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
   const Federation<double> federation(4, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults.wiped = 0.1;
   try {
     run<double>(federation, run_context, 100, options);
@@ -126,7 +127,7 @@ TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
 TEST(Faults, WipedMarinaClientsRecomputeTheirStateWithoutMirrors) {
   const Federation<double> federation(8, 12);
   const auto run_context = federation.run_context(spec_of("marina", "randk:k=3"));
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults = bad_network();
   expect_same_bits(run<double>(federation, run_context, 150, options),
                    run<double>(federation, run_context, 150), "marina");
@@ -136,14 +137,14 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   const Federation<double> federation(10, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   run_context->keep_mirrors = true;
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults = bad_network();
   RoundLimits limits;
   limits.quorum = 0.6;
   int short_rounds = 0;
   const auto trace = run<double>(
       federation, run_context, 300, options, limits,
-      [&](std::uint32_t round, ServerAlgorithm<double>& server, InProcess<double>&, RunProgress&) {
+      [&](std::uint32_t round, ServerAlgorithm<double>& server, FaultSimulation<double>&, RunProgress&) {
         // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
         const std::string state = server.save();
         Loader loader(state);
@@ -182,9 +183,9 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
 TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   const Federation<double> federation(4, 6);
   const auto run_context = federation.run_context(spec_of("gd"));
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults.lost_replies = 1.0;
-  InProcess<double> transport(run_context, federation.oracle_pointers(), options);
+  FaultSimulation<double> transport(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;
@@ -237,7 +238,7 @@ template <class Real>
 std::string final_state_with_restart(const Federation<Real>& federation,
                                      std::shared_ptr<const RunContext<Real>> run_context,
                                      std::uint32_t rounds, bool restart) {
-  InProcess<Real> transport(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<Real> transport(run_context, federation.oracle_pointers(), {});
   auto server = make_server<Real>(run_context);
   const AlgorithmTraits traits = find_algorithm(run_context->algorithm.name).traits;
   RunProgress progress, old_progress;

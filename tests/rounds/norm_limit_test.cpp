@@ -102,13 +102,13 @@ struct GuardedRun {
 };
 
 GuardedRun run_guarded(const AlgorithmSpec& spec, double times, NormLimit norm, double quorum,
-                       const InProcessOptions& options = {}) {
+                       const FaultSimulationOptions& options = {}) {
   const Federation<double> f(kGuarded, kGuardedDim);
   const auto run_context = f.run_context(spec);
   std::vector<Oracle<double>*> oracles = f.oracle_pointers();
   Exaggerating bad(*oracles[kExaggerates], times);
   oracles[kExaggerates] = &bad;
-  InProcess<double> transport(run_context, oracles, options);
+  FaultSimulation<double> transport(run_context, oracles, options);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;

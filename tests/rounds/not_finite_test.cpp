@@ -55,7 +55,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
   bad.value = value;
   bad.spoils_hessian = hessian;
   oracles[kBad] = &bad;
-  InProcess<double> transport(run_context, oracles, {});
+  FaultSimulation<double> transport(run_context, oracles, {});
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;

@@ -32,8 +32,8 @@ RoundLimits asking_more(double share, double quorum = 1) {
   return limits;
 }
 
-InProcessOptions arriving_anyhow(unsigned threads = 1) {
-  InProcessOptions options;
+FaultSimulationOptions arriving_anyhow(unsigned threads = 1) {
+  FaultSimulationOptions options;
   options.threads = threads;
   options.draw_arrival = true;
   return options;
@@ -46,10 +46,10 @@ AlgorithmSpec sampled(AlgorithmSpec spec, double participation) {
 
 // Per round, the clients whose replies were used.
 std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federation, std::uint32_t rounds,
-                                                const InProcessOptions& options, RoundLimits limits,
+                                                const FaultSimulationOptions& options, RoundLimits limits,
                                                 RunProgress& progress) {
   const auto run_context = federation.run_context(sampled(spec_of("dcgd", "identity", {}, "0.01"), 0.2));
-  InProcess<double> clients(run_context, federation.oracle_pointers(), options);
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
   std::vector<std::vector<ClientId>> used;
   LoopHooks<double> hooks;
@@ -151,9 +151,9 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
     RoundLimits limits = asking_more(0.5);
     limits.evaluate_every = 5;
     const auto once = run<double>(federation, run_context, 40, arriving_anyhow(), limits);
-    InProcessOptions encoded = arriving_anyhow(3);
+    FaultSimulationOptions encoded = arriving_anyhow(3);
     encoded.encoded = true;
-    for (const InProcessOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
+    for (const FaultSimulationOptions& options : {arriving_anyhow(), arriving_anyhow(4), encoded}) {
       const auto again = run<double>(federation, run_context, 40, options, limits);
       EXPECT_EQ(again.server_state, once.server_state) << algorithm.traits.name;
       EXPECT_EQ(again.client_states, once.client_states) << algorithm.traits.name;
@@ -170,11 +170,11 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   for (const bool faults : {false, true}) {
     const auto run_context = federation.run_context(sampled(spec_of("ef21", "topk:k=2"), 0.4));
     run_context->keep_mirrors = true;
-    InProcessOptions options = arriving_anyhow();
+    FaultSimulationOptions options = arriving_anyhow();
     if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
     const auto trace = run<double>(federation, run_context, 200, options, asking_more(0.6),
                                    [&](std::uint32_t round, ServerAlgorithm<double>& server,
-                                       InProcess<double>& clients, RunProgress& progress) {
+                                       FaultSimulation<double>& clients, RunProgress& progress) {
                                      if (round == 1) return;  // everyone was asked, and used
                                      EXPECT_EQ(progress.totals.replies, 5u);
                                      const std::string state = server.save();
@@ -200,7 +200,8 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Algo
                                 bool moved) {
   const auto run_context = federation.run_context(sampled(spec_for(algorithm), 0.4));
   const auto make_clients = [&] {
-    return std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), arriving_anyhow());
+    return std::make_unique<FaultSimulation<double>>(run_context, federation.oracle_pointers(),
+                                                     arriving_anyhow());
   };
   auto clients = make_clients();
   auto server = make_server<double>(run_context);

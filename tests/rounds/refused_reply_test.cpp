@@ -38,7 +38,7 @@ class Impostor final : public Transport<double> {
   double now() const override { return clients_.now(); }
 
  private:
-  InProcess<double> clients_;
+  FaultSimulation<double> clients_;
   Event<double> good_, event_;
   const Vec<double> wrong_ = Vec<double>(2);
   const Parts<double> wrong_parts_ = {Payload<double>::dense(View<double>(wrong_))};

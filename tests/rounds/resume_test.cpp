@@ -30,9 +30,10 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
                                bool moved) {
   const auto run_context = federation.run_context(spec_for(algorithm));
   run_context->keep_mirrors = true;
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.faults = some_faults(algorithm.traits);
-  auto clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
+  auto clients =
+      std::make_unique<FaultSimulation<double>>(run_context, federation.oracle_pointers(), options);
   auto server = make_server<double>(run_context);
   RunProgress progress;
   progress.committed.resize(run_context->n);
@@ -46,10 +47,10 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
     const std::string saved_server = server->save(),
                       saved_clients = clients->save_clients(progress.committed);
     server = make_server<double>(run_context);
-    clients = std::make_unique<InProcess<double>>(run_context, federation.oracle_pointers(), options);
+    clients = std::make_unique<FaultSimulation<double>>(run_context, federation.oracle_pointers(), options);
     EXPECT_TRUE(server->load(saved_server));
     EXPECT_TRUE(clients->load_clients(saved_clients));
-    EXPECT_FALSE(InProcess<double>(run_context, federation.oracle_pointers(), options)
+    EXPECT_FALSE(FaultSimulation<double>(run_context, federation.oracle_pointers(), options)
                      .load_clients(std::string_view(saved_clients).substr(1)));
   }
   return server->save() + clients->save_clients(progress.committed);

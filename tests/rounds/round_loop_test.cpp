@@ -14,7 +14,7 @@ using testing::spec_of;
 TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   const Federation<double> federation(2, 3);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;
@@ -43,7 +43,7 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
   const auto run_context =
       federation.run_context(spec_of("gd", "identity", {}, "1e-300"));  // x stays where it is
   const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
-    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+    FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     const auto server = make_server<double>(run_context);
     RunProgress progress;
     RoundLimits limits;
@@ -66,7 +66,7 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
 TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
   const Federation<double> federation(4, 3);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundLimits limits;

@@ -14,7 +14,7 @@
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
-#include "simulation/kept_body.h"
+#include "simulation/broadcast_copy.h"
 
 namespace gradwire {
 
@@ -118,7 +118,7 @@ class AsynchronousTwin {
 
   struct Sent {
     ClientId client = 0;
-    KeptBody<double> body;
+    BroadcastCopy<double> body;
   };
   std::unique_ptr<ServerAlgorithm<double>> server_;
   std::vector<std::unique_ptr<Oracle<double>>> oracles_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/rng_stream.h"
-#include "simulation/virtual_time.h"
+#include "simulation/event_simulation.h"
 #include "tests/algorithms/every_algorithm.h"
 
 namespace gradwire {
@@ -29,14 +29,14 @@ inline double drawn(ClientId i, std::uint64_t request_id) {
 }
 
 // Computes ahead whatever it costs.
-inline VirtualTimeOptions on_threads(unsigned threads, VirtualTimeOptions options) {
+inline EventSimulationOptions on_threads(unsigned threads, EventSimulationOptions options) {
   options.threads = threads;
   options.worth_threads_seconds = 0;
   return options;
 }
 
-inline VirtualTimeOptions with(std::function<double(ClientId, std::uint64_t)> seconds) {
-  VirtualTimeOptions options;
+inline EventSimulationOptions with(std::function<double(ClientId, std::uint64_t)> seconds) {
+  EventSimulationOptions options;
   options.seconds = std::move(seconds);
   return options;
 }
@@ -45,9 +45,9 @@ enum class Evaluate { kBeside, kByClients, kNever };
 
 inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
                               std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
-                              const VirtualTimeOptions& options, Evaluate evaluate = Evaluate::kBeside,
+                              const EventSimulationOptions& options, Evaluate evaluate = Evaluate::kBeside,
                               RoundLimits limits = {}) {
-  VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
+  EventSimulation<double> clients(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
   RunProgress progress;
   limits.rounds = rounds;

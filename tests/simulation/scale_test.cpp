@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;
 
-InProcessOptions lean(InProcessOptions options = {}) {
+FaultSimulationOptions lean(FaultSimulationOptions options = {}) {
   options.runtime_bytes = options.evaluation_bytes = 0;
   return options;
 }
@@ -56,14 +56,14 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
     std::set<const void*> runtimes;
     RoundLimits limits;
     limits.evaluate_every = 0;
-    run<double>(
-        federation, run_context, 30, zero_copy ? lean() : InProcessOptions{}, limits,
-        [&](std::uint32_t, ServerAlgorithm<double>& server, InProcess<double>& transport, RunProgress&) {
-          // The round's cohort, as the algorithm draws it.
-          std::vector<ClientId> cohort;
-          server.cohort(cohort);
-          for (const ClientId c : cohort) runtimes.insert(&transport.runtime(c));
-        });
+    run<double>(federation, run_context, 30, zero_copy ? lean() : FaultSimulationOptions{}, limits,
+                [&](std::uint32_t, ServerAlgorithm<double>& server, FaultSimulation<double>& transport,
+                    RunProgress&) {
+                  // The round's cohort, as the algorithm draws it.
+                  std::vector<ClientId> cohort;
+                  server.cohort(cohort);
+                  for (const ClientId c : cohort) runtimes.insert(&transport.runtime(c));
+                });
     EXPECT_EQ(runtimes.size() <= 10, zero_copy) << runtimes.size();
   }
 }

@@ -28,7 +28,7 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   const auto run_context = federation.run_context(testing::spec_of("gd"));
   const CodecContext context = codec_context(*run_context, {});
   for (const std::size_t state_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
-    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+    FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     auto server = make_server<double>(run_context), replayed = make_server<double>(run_context);
     RunProgress progress, copy;
     copy.committed.resize(5);
@@ -52,7 +52,7 @@ template <class OnCommit>
 void rounds_of_frames(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, const CodecContext& context,
                       OnCommit on_commit) {
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
   RunProgress progress;
   Codec<double> codec(context);
@@ -105,7 +105,7 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   const Federation<double> federation(2, 5000);
   const auto run_context = federation.run_context(testing::spec_of("gd"));
   const CodecContext context = codec_context(*run_context, {});
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundRecords<double> records(context);
@@ -178,7 +178,7 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
 TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   auto server = make_server<double>(run_context);
   RunProgress progress;
   RoundRecords<double> records(codec_context(*run_context, {}));

@@ -40,7 +40,7 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
   Death<Real> death;
   SimulatedDisk disk(life.seed);
   Random random(life.seed, "crashes");
-  InProcess<Real> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<Real> clients(run_context, federation.oracle_pointers(), {});
   const AlgorithmTraits& traits = find_algorithm(run_context->algorithm.name).traits;
   RoundLimits limits;
   limits.rounds = rounds;
@@ -143,7 +143,7 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   auto server = make_server<double>(run_context);
   RunProgress progress;
   {
-    InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+    FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
     const auto beside = background_thread();
     RunStore<double> durable(journal, *beside, context, *server, progress, "about", {.records = 1});
@@ -252,7 +252,7 @@ class OnADisk {
   const Federation<double> federation_{5, 9};
   const std::shared_ptr<RunContext<double>> run_context_ =
       federation_.run_context(testing::spec_of("ef21", "topk:k=2"));
-  InProcess<double> clients_{run_context_, federation_.oracle_pointers(), {}};
+  FaultSimulation<double> clients_{run_context_, federation_.oracle_pointers(), {}};
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
   AtTheLast beside_;
   std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
@@ -300,7 +300,7 @@ TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
 TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("gd"));
-  InProcess<double> clients(run_context, federation.oracle_pointers(), {});
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   AtTheLast beside;
@@ -342,7 +342,7 @@ struct SnapshotEveryCommit {
     run_rounds<double>(*server, traits_of(*run_context_), *run_context_, clients, progress, limits, hooks);
   }
 
-  InProcess<double> clients;
+  FaultSimulation<double> clients;
   std::unique_ptr<ServerAlgorithm<double>> server;
   RunProgress progress;
   RunStore<double> store;

@@ -14,10 +14,10 @@ namespace gradwire {
 // Beside its vectors and numbers, a client costs 24 bytes for each vector and one more, and 1/8 byte before
 // one of its 64 neighbours is asked.
 template <class Real>
-class KeptStates {
+class StateCache {
  public:
   // `fresh`: an algorithm that has seen nothing; its state is taken.
-  KeptStates(std::uint32_t clients, ClientAlgorithm<Real>& fresh)
+  StateCache(std::uint32_t clients, ClientAlgorithm<Real>& fresh)
       : shape_(fresh.state_shape()),
         fresh_vectors_(shape_.vectors),
         fresh_numbers_(shape_.number_bytes),

@@ -19,7 +19,7 @@
 
 namespace gradwire {
 
-struct VirtualClientsOptions {
+struct ParallelSimulationOptions {
   unsigned threads = 1;
   // The gradients of an evaluation are remembered, for algorithms that need them at the same point, if those
   // of all clients take no more.
@@ -35,14 +35,14 @@ struct RankBinding {
 };
 
 template <class Real>
-class VirtualClients final : public Transport<Real>, public BatchTransport<Real> {
+class ParallelSimulation final : public Transport<Real>, public BatchTransport<Real> {
  public:
   // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
   // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
-  VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
-                 std::shared_ptr<const ClientObjectives<Real>> functions,
-                 const VirtualClientsOptions& options, RankBinding<Real> binding = {});
-  ~VirtualClients() override;
+  ParallelSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                     std::shared_ptr<const ClientObjectives<Real>> functions,
+                     const ParallelSimulationOptions& options, RankBinding<Real> binding = {});
+  ~ParallelSimulation() override;
 
   typename BatchTransport<Real>::BatchReplies ask(
       const typename BatchTransport<Real>::BatchRequest& batch) override;

@@ -14,7 +14,7 @@
 namespace gradwire {
 
 template <class Real>
-class KeptBody {
+class BroadcastCopy {
  public:
   // Copies the body into memory that is kept for the next one.
   void keep(const Downlink<Real>& from) {

@@ -23,7 +23,7 @@
 
 namespace gradwire {
 
-struct VirtualTimeOptions {
+struct EventSimulationOptions {
   // Seconds that client i takes for the request of a request id: 0 or more; infinity: it never answers. A
   // client that takes no time is done before all others, again and again.
   std::function<double(ClientId i, std::uint64_t request_id)> seconds;
@@ -36,16 +36,17 @@ struct VirtualTimeOptions {
 };
 
 template <class Real>
-class VirtualTime final : public Transport<Real> {
+class EventSimulation final : public Transport<Real> {
  public:
   // `oracles`: one per client; they must outlive this.
-  VirtualTime(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
-              const VirtualTimeOptions& options)
-      : VirtualTime(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {
-  }
-  VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
-              std::shared_ptr<const ClientObjectives<Real>> functions, const VirtualTimeOptions& options);
-  ~VirtualTime() override;
+  EventSimulation(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
+                  const EventSimulationOptions& options)
+      : EventSimulation(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)),
+                        options) {}
+  EventSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                  std::shared_ptr<const ClientObjectives<Real>> functions,
+                  const EventSimulationOptions& options);
+  ~EventSimulation() override;
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;

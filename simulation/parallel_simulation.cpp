@@ -1,4 +1,4 @@
-#include "simulation/virtual_clients.h"
+#include "simulation/parallel_simulation.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,14 +14,14 @@
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
 #include "simulation/evaluator.h"
-#include "simulation/kept_replies.h"
-#include "simulation/kept_states.h"
 #include "simulation/local_client.h"
+#include "simulation/reply_cache.h"
+#include "simulation/state_cache.h"
 
 namespace gradwire {
 
 template <class Real>
-struct VirtualClients<Real>::Impl {
+struct ParallelSimulation<Real>::Impl {
   using Clock = std::chrono::steady_clock;
 
   struct WorkerSlot {
@@ -40,7 +40,7 @@ struct VirtualClients<Real>::Impl {
   };
 
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
-       const VirtualClientsOptions& options, RankBinding<Real> rank_binding)
+       const ParallelSimulationOptions& options, RankBinding<Real> rank_binding)
       : run_context(std::move(s)),
         functions(std::move(f)),
         rank(std::move(rank_binding)),
@@ -54,7 +54,7 @@ struct VirtualClients<Real>::Impl {
         adds(takes_sums(*run_context) && whole_leaves),
         counts(count_of(run_context->n) + 1) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("VirtualClients needs one function per client");
+      throw std::logic_error("ParallelSimulation needs one function per client");
   }
 
   std::vector<WorkerSlot> make_slots() {
@@ -223,7 +223,7 @@ struct VirtualClients<Real>::Impl {
     runtime.swap_in(client, known_to, *slot.worker.oracle, evaluator.known(client), kept);
     if (known_to != request.committed && request.resync != nullptr) runtime.lacked_state(request.request_id);
     const Uplink<Real>* const up = runtime.handle(request, slot.worker.scratch);
-    if (up == nullptr) throw std::logic_error("VirtualClients: a request without an answer");
+    if (up == nullptr) throw std::logic_error("ParallelSimulation: a request without an answer");
     take(*up);
     if (up->status == ReplyStatus::kReply) slot.bytes_up += slot.worker.codec->encoded_bytes(*up);
     if (is_round && up->status == ReplyStatus::kReply) {
@@ -234,7 +234,7 @@ struct VirtualClients<Real>::Impl {
   }
 
   std::uint64_t send(ClientId client, const Request<Real>& request) {
-    if (client >= run_context->n) throw std::logic_error("VirtualClients: there is no such client");
+    if (client >= run_context->n) throw std::logic_error("ParallelSimulation: there is no such client");
     if (request.kind == RequestKind::kShutdown) return Codec<Real>::request_bytes(0, 0);
     if (rank.communicator != nullptr) return repeat_answer(client, request);
     if (request.request_id != request_id) forget_replies(0);
@@ -289,7 +289,7 @@ struct VirtualClients<Real>::Impl {
   ThreadPool pool;
   std::vector<WorkerSlot> slots;
   Evaluator<Real> evaluator;
-  KeptStates<Real> states;
+  StateCache<Real> states;
   const AlgorithmTraits& traits;
   const bool whole_leaves, adds;
 
@@ -311,43 +311,44 @@ struct VirtualClients<Real>::Impl {
 };
 
 template <class Real>
-VirtualClients<Real>::VirtualClients(std::shared_ptr<const RunContext<Real>> run_context,
-                                     std::shared_ptr<const ClientObjectives<Real>> functions,
-                                     const VirtualClientsOptions& options, RankBinding<Real> binding)
+ParallelSimulation<Real>::ParallelSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                                             std::shared_ptr<const ClientObjectives<Real>> functions,
+                                             const ParallelSimulationOptions& options,
+                                             RankBinding<Real> binding)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options,
                                    std::move(binding))) {}
 template <class Real>
-VirtualClients<Real>::~VirtualClients() = default;
+ParallelSimulation<Real>::~ParallelSimulation() = default;
 
 template <class Real>
-typename BatchTransport<Real>::BatchReplies VirtualClients<Real>::ask(
+typename BatchTransport<Real>::BatchReplies ParallelSimulation<Real>::ask(
     const typename BatchTransport<Real>::BatchRequest& batch) {
   return impl_->ask(batch);
 }
 template <class Real>
-std::uint64_t VirtualClients<Real>::send(ClientId client, const Request<Real>& request) {
+std::uint64_t ParallelSimulation<Real>::send(ClientId client, const Request<Real>& request) {
   return impl_->send(client, request);
 }
 template <class Real>
-const Event<Real>& VirtualClients<Real>::next(double deadline) {
+const Event<Real>& ParallelSimulation<Real>::next(double deadline) {
   return impl_->next(deadline);
 }
 template <class Real>
-double VirtualClients<Real>::now() const {
+double ParallelSimulation<Real>::now() const {
   return impl_->clock;
 }
 template <class Real>
-double VirtualClients<Real>::shared_seconds() const {
+double ParallelSimulation<Real>::shared_seconds() const {
   return impl_->shared_seconds;
 }
 template <class Real>
-void VirtualClients<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+void ParallelSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
 
-// In the form of InProcess, whose clients count their requests.
+// In the form of FaultSimulation, whose clients count their requests.
 template <class Real>
-std::string VirtualClients<Real>::save_clients(std::span<const std::uint64_t> committed) {
+std::string ParallelSimulation<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Saver saver;
   for (ClientId c = impl_->run_context->mine().first; c < impl_->run_context->mine().end; ++c) {
     std::string state;
@@ -361,7 +362,7 @@ std::string VirtualClients<Real>::save_clients(std::span<const std::uint64_t> co
 }
 
 template <class Real>
-bool VirtualClients<Real>::load_clients(std::string_view bytes) {
+bool ParallelSimulation<Real>::load_clients(std::string_view bytes) {
   Loader loader(bytes);
   std::uint32_t requests = 0;
   std::vector<char> state;
@@ -401,7 +402,7 @@ std::vector<std::string_view> cut_clients(std::string_view saved, std::span<cons
   return pieces;
 }
 
-template class VirtualClients<float>;
-template class VirtualClients<double>;
+template class ParallelSimulation<float>;
+template class ParallelSimulation<double>;
 
 }  // namespace gradwire

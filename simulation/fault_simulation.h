@@ -20,7 +20,7 @@
 
 namespace gradwire {
 
-struct InProcessOptions {
+struct FaultSimulationOptions {
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};
@@ -36,15 +36,17 @@ struct InProcessOptions {
 };
 
 template <class Real>
-class InProcess final : public Transport<Real> {
+class FaultSimulation final : public Transport<Real> {
  public:
   // `oracles`: one per client; they must outlive this.
-  InProcess(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
-            const InProcessOptions& options)
-      : InProcess(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)), options) {}
-  InProcess(std::shared_ptr<const RunContext<Real>> run_context,
-            std::shared_ptr<const ClientObjectives<Real>> functions, const InProcessOptions& options);
-  ~InProcess() override;
+  FaultSimulation(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
+                  const FaultSimulationOptions& options)
+      : FaultSimulation(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)),
+                        options) {}
+  FaultSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                  std::shared_ptr<const ClientObjectives<Real>> functions,
+                  const FaultSimulationOptions& options);
+  ~FaultSimulation() override;
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;

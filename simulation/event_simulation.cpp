@@ -1,4 +1,4 @@
-#include "simulation/virtual_time.h"
+#include "simulation/event_simulation.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,15 +13,15 @@
 #include "base/serialize.h"
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
+#include "simulation/broadcast_copy.h"
 #include "simulation/evaluator.h"
-#include "simulation/kept_body.h"
 #include "simulation/local_client.h"
 
 namespace gradwire {
 
 template <class Real>
-struct VirtualTime<Real>::Impl {
-  using Body = KeptBody<Real>;
+struct EventSimulation<Real>::Impl {
+  using Body = BroadcastCopy<Real>;
 
   enum class Stage : std::uint8_t { kIdle, kWorks, kComputed };
   struct Client {
@@ -30,7 +30,7 @@ struct VirtualTime<Real>::Impl {
     Request<Real> request;  // views body and resync
     Body* body = nullptr;
     std::unique_ptr<Body> resync;  // made when first needed, then kept
-    Fate fate;
+    InjectedFaults injected;
     Stage stage = Stage::kIdle;
     bool answered = false;  // of kComputed: there is something to deliver
     Event<Real> event;
@@ -52,7 +52,7 @@ struct VirtualTime<Real>::Impl {
   };
 
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
-       const VirtualTimeOptions& opt)
+       const EventSimulationOptions& opt)
       : run_context(std::move(s)),
         functions(std::move(f)),
         options(opt),
@@ -63,7 +63,7 @@ struct VirtualTime<Real>::Impl {
         clients(run_context->n),
         keeps_state(traits_of(*run_context).client_state != ClientState::kNone) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("VirtualTime needs one function per client");
+      throw std::logic_error("EventSimulation needs one function per client");
   }
 
   // ---- asking ----
@@ -93,13 +93,13 @@ struct VirtualTime<Real>::Impl {
       if (options.encoded) to.resync->encoded = codec.encode_body(to.resync->down());
       to.request.resync = &to.resync->down();
     }
-    to.fate = draw_fate(options.faults, false, run_context->seed, c, to.requests++);
-    to.local->suffer(to.fate, run_context, c, *workers[0].oracle);
+    to.injected = draw_faults(options.faults, false, run_context->seed, c, to.requests++);
+    to.local->apply_faults(to.injected, run_context, c, *workers[0].oracle);
     to.stage = is_shutdown ? Stage::kIdle : Stage::kWorks;
     if (is_shutdown) {
       compute(to, c, workers[0]);
       to.stage = Stage::kIdle;
-    } else if (!to.fate.request_lost) {
+    } else if (!to.injected.request_lost) {
       add_done(c, request.request_id, false);
     } else {
       to.stage = Stage::kIdle;
@@ -110,7 +110,7 @@ struct VirtualTime<Real>::Impl {
   void add_done(ClientId c, std::uint64_t request_id, bool is_repetition) {
     const double at = clock + options.seconds(c, request_id);
     if (std::isinf(at)) return;
-    if (!(at >= clock)) throw std::logic_error("VirtualTime: a client takes less than no time");
+    if (!(at >= clock)) throw std::logic_error("EventSimulation: a client takes less than no time");
     heap.push_back({at, ++order, request_id, c, is_repetition});
     std::push_heap(heap.begin(), heap.end());
   }
@@ -151,7 +151,7 @@ struct VirtualTime<Real>::Impl {
     if (client.body != nullptr) bytes.body = client.body->encoded;
     if (client.request.resync != nullptr) bytes.resync = client.resync->encoded;
     client.event = {};
-    client.answered = client.local->answer(c, client.request, options.encoded, bytes, client.fate, codec,
+    client.answered = client.local->answer(c, client.request, options.encoded, bytes, client.injected, codec,
                                            worker, client.event);
     client.stage = Stage::kComputed;
   }
@@ -230,7 +230,7 @@ struct VirtualTime<Real>::Impl {
       }
       client.stage = Stage::kIdle;
       if (!client.answered) continue;
-      if (client.fate.repeated) add_done(done.client, done.request_id, true);
+      if (client.injected.repeated) add_done(done.client, done.request_id, true);
       return client.event;
     }
     clock = std::max(clock, deadline);
@@ -278,7 +278,7 @@ struct VirtualTime<Real>::Impl {
       saver(static_cast<std::uint8_t>(at.kind)), saver(at.request_id), saver(at.committed);
       saver(client.body == nullptr ? kNoBody : numbers.at(client.body)), saver(at.resync != nullptr);
       if (at.resync != nullptr) client.resync->save(saver);
-      saver(client.fate.reply_lost), saver(client.fate.repeated);
+      saver(client.injected.reply_lost), saver(client.injected.repeated);
     }
     Times times;
     for (const Done& done : heap) {
@@ -353,8 +353,8 @@ struct VirtualTime<Real>::Impl {
       at.resync = &client.resync->down();
     }
     loader(reply_lost), loader(repeated);
-    client.fate.reply_lost = reply_lost != 0;
-    client.fate.repeated = repeated != 0;
+    client.injected.reply_lost = reply_lost != 0;
+    client.injected.repeated = repeated != 0;
     client.stage = Stage::kWorks;
     return true;
   }
@@ -362,7 +362,7 @@ struct VirtualTime<Real>::Impl {
 
   std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const ClientObjectives<Real>> functions;
-  VirtualTimeOptions options;
+  EventSimulationOptions options;
   Codec<Real> codec;
   ThreadPool pool;
   std::vector<LocalWorker<Real>> workers;
@@ -385,45 +385,45 @@ struct VirtualTime<Real>::Impl {
 };
 
 template <class Real>
-VirtualTime<Real>::VirtualTime(std::shared_ptr<const RunContext<Real>> run_context,
-                               std::shared_ptr<const ClientObjectives<Real>> functions,
-                               const VirtualTimeOptions& options)
+EventSimulation<Real>::EventSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                                       std::shared_ptr<const ClientObjectives<Real>> functions,
+                                       const EventSimulationOptions& options)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>
-VirtualTime<Real>::~VirtualTime() = default;
+EventSimulation<Real>::~EventSimulation() = default;
 
 template <class Real>
-std::uint64_t VirtualTime<Real>::send(ClientId client, const Request<Real>& request) {
+std::uint64_t EventSimulation<Real>::send(ClientId client, const Request<Real>& request) {
   return impl_->send(client, request);
 }
 template <class Real>
-const Event<Real>& VirtualTime<Real>::next(double deadline) {
+const Event<Real>& EventSimulation<Real>::next(double deadline) {
   return impl_->next(deadline);
 }
 template <class Real>
-double VirtualTime<Real>::now() const {
+double EventSimulation<Real>::now() const {
   return impl_->clock;
 }
 template <class Real>
-void VirtualTime<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+void EventSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
 template <class Real>
-std::uint64_t VirtualTime<Real>::computed() const {
+std::uint64_t EventSimulation<Real>::computed() const {
   return impl_->computed;
 }
 
 template <class Real>
-std::string VirtualTime<Real>::save_clients(std::span<const std::uint64_t> committed) {
+std::string EventSimulation<Real>::save_clients(std::span<const std::uint64_t> committed) {
   return impl_->save(committed);
 }
 
 template <class Real>
-bool VirtualTime<Real>::load_clients(std::string_view bytes) {
+bool EventSimulation<Real>::load_clients(std::string_view bytes) {
   return impl_->load(bytes);
 }
 
-template class VirtualTime<float>;
-template class VirtualTime<double>;
+template class EventSimulation<float>;
+template class EventSimulation<double>;
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-#include "simulation/in_process.h"
+#include "simulation/fault_simulation.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 template <class Real>
-struct InProcess<Real>::Impl {
+struct FaultSimulation<Real>::Impl {
   struct Client {
     std::unique_ptr<LocalClient<Real>> local;  // null: was never asked, or gave it back
     std::uint32_t requests = 0;
@@ -27,12 +27,12 @@ struct InProcess<Real>::Impl {
     ClientId client = 0;
     Request<Real> request;
     typename LocalClient<Real>::Bytes bytes;
-    Fate fate;
+    InjectedFaults injected;
     bool answered = false;
     Event<Real> event;
   };
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
-       const InProcessOptions& opt)
+       const FaultSimulationOptions& opt)
       : run_context(std::move(s)),
         functions(std::move(f)),
         options(opt),
@@ -43,7 +43,7 @@ struct InProcess<Real>::Impl {
         evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),
         clients(run_context->n) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("InProcess needs one function per client");
+      throw std::logic_error("FaultSimulation needs one function per client");
     const AlgorithmTraits& traits = traits_of(*run_context);
     const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
     lends_clients = traits.client_state == ClientState::kNone && !traits.asynchronous &&
@@ -104,9 +104,9 @@ struct InProcess<Real>::Impl {
     for (std::size_t k = 0; k < queued; ++k) {
       Work& work = queue[k];
       Client& to = client(work.client);
-      work.fate =
-          draw_fate(options.faults, options.draw_arrival, run_context->seed, work.client, to.requests++);
-      to.local->suffer(work.fate, run_context, work.client, *workers[0].oracle);
+      work.injected =
+          draw_faults(options.faults, options.draw_arrival, run_context->seed, work.client, to.requests++);
+      to.local->apply_faults(work.injected, run_context, work.client, *workers[0].oracle);
     }
     run_clients();
     deliver();
@@ -128,9 +128,9 @@ struct InProcess<Real>::Impl {
   }
 
   void answer(Work& work, LocalWorker<Real>& worker) {
-    work.answered =
-        clients[work.client].local->answer(work.client, work.request, options.encoded, work.bytes, work.fate,
-                                           codec, worker, work.event, evaluator.known(work.client));
+    work.answered = clients[work.client].local->answer(work.client, work.request, options.encoded, work.bytes,
+                                                       work.injected, codec, worker, work.event,
+                                                       evaluator.known(work.client));
   }
 
   void deliver() {
@@ -144,12 +144,12 @@ struct InProcess<Real>::Impl {
       if (queue[k].answered) order.push_back(k);
     if (options.faults.shuffle || options.draw_arrival)
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return queue[a].fate.delay < queue[b].fate.delay;
+        return queue[a].injected.delay < queue[b].injected.delay;
       });
     arrived.resize(first + order.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
       arrived[first + k] = queue[order[k]].event;
-      if (queue[order[k]].fate.repeated) late.push_back(queue[order[k]].event);
+      if (queue[order[k]].injected.repeated) late.push_back(queue[order[k]].event);
     }
   }
 
@@ -166,7 +166,7 @@ struct InProcess<Real>::Impl {
 
   std::shared_ptr<const RunContext<Real>> run_context;
   std::shared_ptr<const ClientObjectives<Real>> functions;
-  InProcessOptions options;
+  FaultSimulationOptions options;
   CodecContext context;
   Codec<Real> codec;
   ThreadPool pool;
@@ -192,36 +192,36 @@ struct InProcess<Real>::Impl {
 };
 
 template <class Real>
-InProcess<Real>::InProcess(std::shared_ptr<const RunContext<Real>> run_context,
-                           std::shared_ptr<const ClientObjectives<Real>> functions,
-                           const InProcessOptions& options)
+FaultSimulation<Real>::FaultSimulation(std::shared_ptr<const RunContext<Real>> run_context,
+                                       std::shared_ptr<const ClientObjectives<Real>> functions,
+                                       const FaultSimulationOptions& options)
     : impl_(std::make_unique<Impl>(std::move(run_context), std::move(functions), options)) {}
 template <class Real>
-InProcess<Real>::~InProcess() = default;
+FaultSimulation<Real>::~FaultSimulation() = default;
 
 template <class Real>
-std::uint64_t InProcess<Real>::send(ClientId client, const Request<Real>& request) {
+std::uint64_t FaultSimulation<Real>::send(ClientId client, const Request<Real>& request) {
   return impl_->send(client, request);
 }
 template <class Real>
-const Event<Real>& InProcess<Real>::next(double deadline) {
+const Event<Real>& FaultSimulation<Real>::next(double deadline) {
   return impl_->next(deadline);
 }
 template <class Real>
-double InProcess<Real>::now() const {
+double FaultSimulation<Real>::now() const {
   return impl_->clock;
 }
 template <class Real>
-void InProcess<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+void FaultSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
 template <class Real>
-ClientRuntime<Real>& InProcess<Real>::runtime(ClientId client) {
+ClientRuntime<Real>& FaultSimulation<Real>::runtime(ClientId client) {
   return *impl_->client(client).local->runtime;
 }
 
 template <class Real>
-std::string InProcess<Real>::save_clients(std::span<const std::uint64_t> committed) {
+std::string FaultSimulation<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Impl& m = *impl_;
   Saver saver;
   for (ClientId c = 0; c < m.clients.size(); ++c) {
@@ -234,7 +234,7 @@ std::string InProcess<Real>::save_clients(std::span<const std::uint64_t> committ
 }
 
 template <class Real>
-bool InProcess<Real>::load_clients(std::string_view bytes) {
+bool FaultSimulation<Real>::load_clients(std::string_view bytes) {
   Impl& m = *impl_;
   Loader loader(bytes);
   for (ClientId c = 0; c < m.clients.size(); ++c) {
@@ -246,7 +246,7 @@ bool InProcess<Real>::load_clients(std::string_view bytes) {
   return loader.done();
 }
 
-template class InProcess<float>;
-template class InProcess<double>;
+template class FaultSimulation<float>;
+template class FaultSimulation<double>;
 
 }  // namespace gradwire

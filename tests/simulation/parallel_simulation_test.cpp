@@ -1,5 +1,5 @@
 // Clients that exist only while they work give the bits of clients that stay.
-#include "simulation/virtual_clients.h"
+#include "simulation/parallel_simulation.h"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
   std::string saved;
   for (const std::uint32_t until : {pause_after, kRoundsHere}) {
     if (until == 0) continue;
-    VirtualClients<Real> clients(run_context, functions_of(federation), {.threads = threads});
+    ParallelSimulation<Real> clients(run_context, functions_of(federation), {.threads = threads});
     if (others == Others::kLoadMost && !saved.empty()) saved = without_some(saved, run_context->n);
     if (!saved.empty() && others != Others::kLoadNothing) {
       EXPECT_TRUE(clients.load_clients(saved));
@@ -83,7 +83,7 @@ void compare_every_algorithm(double participation) {
     ++compared;
     RoundLimits limits;
     limits.evaluate_every = 3;
-    InProcessOptions options;
+    FaultSimulationOptions options;
     options.zstd = {.kind = ZstdMode::Kind::kOff};
     const auto stay = run<Real>(federation, run_context, kRoundsHere, options, limits);
     EXPECT_NE(stay.model, run_context->x0);
@@ -99,18 +99,18 @@ void compare_every_algorithm(double participation) {
   EXPECT_GT(compared, participation < 1 ? 5u : 20u);
 }
 
-TEST(VirtualClients, GiveTheBitsOfClientsThatStay) {
+TEST(ParallelSimulation, GiveTheBitsOfClientsThatStay) {
   compare_every_algorithm<double>(1);
   compare_every_algorithm<float>(1);
 }
 
-TEST(VirtualClients, GiveThemWhenAFewAreAsked) {
+TEST(ParallelSimulation, GiveThemWhenAFewAreAsked) {
   compare_every_algorithm<double>(0.35);
   compare_every_algorithm<float>(0.35);
 }
 
 // Some or all of those who are asked together lack a state: they are asked once more, with it.
-TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
+TEST(ParallelSimulation, GetAStateFromTheServerThatItCanRestore) {
   const Federation<double> federation(41, 8);
   std::size_t with_state = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
@@ -134,10 +134,10 @@ TEST(VirtualClients, GetAStateFromTheServerThatItCanRestore) {
   EXPECT_GT(with_state, 5u);
 }
 
-TEST(VirtualClients, EndARunWhoseNumbersAreNoLongerFinite) {
+TEST(ParallelSimulation, EndARunWhoseNumbersAreNoLongerFinite) {
   RoundLimits limits;
   limits.evaluate_every = 1000;
-  InProcessOptions options;
+  FaultSimulationOptions options;
   options.zstd = {.kind = ZstdMode::Kind::kOff};
   for (const char* gamma : {"0.5", "1e200"}) {
     Federation<double> federation(4, 6);
@@ -149,21 +149,21 @@ TEST(VirtualClients, EndARunWhoseNumbersAreNoLongerFinite) {
   }
 }
 
-TEST(VirtualClients, RefuseStatesThatAreNotTheirs) {
+TEST(ParallelSimulation, RefuseStatesThatAreNotTheirs) {
   const Federation<double> federation(3, 4);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=1"));
   const auto saved = run_virtual<double>(federation, run_context, 1, {}).client_states.front();
   for (std::size_t size = 0; size < saved.size(); ++size) {
-    VirtualClients<double> clients(run_context, functions_of(federation), {});
+    ParallelSimulation<double> clients(run_context, functions_of(federation), {});
     EXPECT_FALSE(clients.load_clients(saved.substr(0, size))) << size;
   }
-  VirtualClients<double> clients(run_context, functions_of(federation), {});
+  ParallelSimulation<double> clients(run_context, functions_of(federation), {});
   EXPECT_FALSE(clients.load_clients(saved + "x"));
 }
 
-TEST(VirtualClients, NeedAFunctionForEachClient) {
+TEST(ParallelSimulation, NeedAFunctionForEachClient) {
   const Federation<double> federation(3, 4), other(2, 4);
-  EXPECT_THROW(VirtualClients<double>(federation.run_context(spec_of("gd")), functions_of(other), {}),
+  EXPECT_THROW(ParallelSimulation<double>(federation.run_context(spec_of("gd")), functions_of(other), {}),
                std::logic_error);
 }
 

@@ -1,5 +1,5 @@
 // Asynchronous algorithms, and synchronous ones, on the virtual clock of a simulation.
-#include "simulation/virtual_time.h"
+#include "simulation/event_simulation.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,14 +17,14 @@ using testing::Federation;
 using testing::spec_for;
 using testing::spec_of;
 
-TEST(VirtualTime, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates) {
+TEST(EventSimulation, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
     const auto run_context = federation.run_context(spec);
     const AsyncTrace one = run_virtual(federation, run_context, 150, with(drawn));
     ASSERT_EQ(one.used.size(), 150u);
-    VirtualTimeOptions options = on_threads(4, with(drawn));
+    EventSimulationOptions options = on_threads(4, with(drawn));
     EXPECT_EQ(run_virtual(federation, run_context, 150, options).model, one.model);
     options.encoded = true;
     const AsyncTrace encoded = run_virtual(federation, run_context, 150, options);
@@ -36,7 +36,7 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates) {
   }
 }
 
-TEST(VirtualTime, ComputesNothingThatIsStopped) {
+TEST(EventSimulation, ComputesNothingThatIsStopped) {
   const Federation<double> federation(50, 4);
   const AlgorithmSpec spec = spec_of("ringmaster", "identity", {{"delay_threshold", "2"}}, "0.05");
   const AsyncTrace trace =
@@ -46,7 +46,7 @@ TEST(VirtualTime, ComputesNothingThatIsStopped) {
 }
 
 // What is superseded may have changed what the client remembers, or lacks, whoever computed it.
-TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRounds) {
+TEST(EventSimulation, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (algorithm.traits.needs_all_replies) continue;
@@ -56,7 +56,7 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRoun
     RoundLimits limits;
     limits.quorum = 0.5;
     limits.deadline_seconds = 30;
-    VirtualTimeOptions options = with(linear);
+    EventSimulationOptions options = with(linear);
     const bool is_private = has(algorithm.traits.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const AsyncTrace one = run_virtual(federation, run_context, 30, options, Evaluate::kByClients, limits);
@@ -66,7 +66,7 @@ TEST(VirtualTime, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRoun
   }
 }
 
-TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfARunWithoutAClock) {
+TEST(EventSimulation, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfARunWithoutAClock) {
   const Federation<double> federation(4, 8);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     SCOPED_TRACE(algorithm.traits.name);
@@ -83,14 +83,14 @@ TEST(VirtualTime, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfA
   }
 }
 
-TEST(VirtualTime, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
+TEST(EventSimulation, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
   const Federation<double> federation(5, 6);
   RoundLimits limits;
   limits.deadline_seconds = 10;
   limits.attempts = 100;
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
-    VirtualTimeOptions options = with(drawn);
+    EventSimulationOptions options = with(drawn);
     options.faults = {
         .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
     const auto run_context = federation.run_context(spec);
@@ -106,7 +106,7 @@ TEST(VirtualTime, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
   }
 }
 
-TEST(VirtualTime, AClientThatNeverAnswersStopsNobodyElse) {
+TEST(EventSimulation, AClientThatNeverAnswersStopsNobodyElse) {
   const Federation<double> federation(3, 5);
   const auto run_context =
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "3"}}, "0.1"));
@@ -127,7 +127,7 @@ struct Ending {
 // Runs `rounds` rounds; after each round in `stops` the run stops and continues in other objects.
 Ending run_with_stops(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
-                      const VirtualTimeOptions& options, RoundLimits limits,
+                      const EventSimulationOptions& options, RoundLimits limits,
                       std::vector<std::uint32_t> stops) {
   limits.rounds = rounds;
   limits.evaluate_every = 7;
@@ -137,7 +137,7 @@ Ending run_with_stops(const Federation<double>& federation,
   Ending ending;
   stops.push_back(rounds + 1);
   for (const std::uint32_t end : stops) {
-    VirtualTime<double> clients(run_context, federation.oracle_pointers(), options);
+    EventSimulation<double> clients(run_context, federation.oracle_pointers(), options);
     const auto server = make_server<double>(run_context);
     if (!ending.server.empty()) {
       EXPECT_TRUE(server->load(ending.server));
@@ -186,12 +186,12 @@ void expect_equal(const Ending& resumed, const Ending& whole) {
 
 const std::vector<std::vector<std::uint32_t>> kStops = {{1}, {2, 3}, {50}, {10, 11, 77, 149}};
 
-TEST(VirtualTime, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRun) {
+TEST(EventSimulation, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRun) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     const auto run_context = federation.run_context(spec);
     for (const bool encoded : {false, true}) {
-      VirtualTimeOptions options = with(drawn);
+      EventSimulationOptions options = with(drawn);
       options.encoded = encoded;
       const Ending whole = run_with_stops(federation, run_context, 150, options, {}, {});
       for (const auto& stops : kStops) {
@@ -205,12 +205,12 @@ TEST(VirtualTime, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRu
   }
 }
 
-TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
+TEST(EventSimulation, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
   const Federation<double> federation(5, 6);
   RoundLimits limits;
   limits.deadline_seconds = 10;
   limits.attempts = 100;
-  VirtualTimeOptions options = with(drawn);
+  EventSimulationOptions options = with(drawn);
   options.faults = {
       .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
@@ -225,7 +225,7 @@ TEST(VirtualTime, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
   }
 }
 
-TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
+TEST(EventSimulation, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
@@ -233,7 +233,7 @@ TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
     RoundLimits limits;
     if (!algorithm.traits.needs_all_replies) limits.quorum = 0.5;
     limits.deadline_seconds = 30;
-    VirtualTimeOptions options = with(drawn);
+    EventSimulationOptions options = with(drawn);
     const bool is_private = has(algorithm.traits.client_state, ClientState::kPrivate);
     options.faults = {.duplicates = 0.2, .crashes = is_private ? 0 : 0.2};
     const Ending whole = run_with_stops(federation, run_context, 60, options, limits, {});
@@ -246,12 +246,13 @@ TEST(VirtualTime, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
   }
 }
 
-TEST(VirtualTime, RefusesBytesThatAreNotItsSavedClients) {
+TEST(EventSimulation, RefusesBytesThatAreNotItsSavedClients) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(asynchronous_specs()[0]);
   const std::string saved = run_with_stops(federation, run_context, 30, with(drawn), {}, {}).clients;
   const auto loads = [&](std::string_view bytes) {
-    return VirtualTime<double>(run_context, federation.oracle_pointers(), with(drawn)).load_clients(bytes);
+    return EventSimulation<double>(run_context, federation.oracle_pointers(), with(drawn))
+        .load_clients(bytes);
   };
   EXPECT_TRUE(loads(saved));
   for (std::size_t size = 0; size < saved.size(); ++size) EXPECT_FALSE(loads(saved.substr(0, size))) << size;
