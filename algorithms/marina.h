@@ -133,10 +133,10 @@ struct TwoPointServer : MarinaServer<Real> {
   // Everyone in whole rounds, else the clients of `r` draws.
   void drawn_cohort(std::uint32_t r, std::vector<ClientId>& out) const {
     if (this->whole()) return everyone(this->run_context.n, out);
-    std::vector<Drawn> drawn;
+    std::vector<ClientDraws> drawn;
     draw_clients(this->run_context.seed, this->t, this->run_context.n, r, drawn);
     out.clear();
-    for (const Drawn& d : drawn) out.push_back(d.client);
+    for (const ClientDraws& d : drawn) out.push_back(d.client);
   }
 };
 

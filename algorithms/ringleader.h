@@ -52,11 +52,11 @@ struct Ringleader {
   using Client = OneGradientClient<Real>;
 
   // Sums of gradients, by client.
-  struct Table {
+  struct GradientTable {
     std::vector<Vec<Real>> G;
     std::vector<std::uint32_t> b;
 
-    explicit Table(std::uint32_t n) : G(n), b(n) {}
+    explicit GradientTable(std::uint32_t n) : G(n), b(n) {}
     static void fields(auto& self, auto&& visit) {
       visit(self.G);
       visit(self.b);
@@ -80,7 +80,7 @@ struct Ringleader {
     Vec<Real> x_first;                   // x^0
     std::vector<Vec<Real>> x_of;         // x_i; empty: x^0
     std::vector<std::uint32_t> t_of;     // x_i = x^{t_i}
-    Table now, next;                     // G, b and G⁺, b⁺
+    GradientTable now, next;             // G, b and G⁺, b⁺
     std::vector<std::uint32_t> stepped;  // 1: has made its step of phase 2
     std::uint32_t steps = 0;             // of phase 2; 0: phase 1
     Vec<Real> mean;                      // (1/n) Σ G_j/b_j, in phase 2
@@ -100,8 +100,8 @@ struct Ringleader {
       visit(self.x_first);
       visit(self.x_of);
       visit(self.t_of);
-      Table::fields(self.now, visit);
-      Table::fields(self.next, visit);
+      GradientTable::fields(self.now, visit);
+      GradientTable::fields(self.next, visit);
       visit(self.stepped);
       visit(self.steps);
       visit(self.mean);

@@ -67,7 +67,7 @@ class Literal {
   bool failed_ = false;
 };
 
-struct Fields {
+struct NpyFields {
   std::optional<std::string_view> descr;
   std::optional<bool> fortran_order;
   std::optional<std::uint64_t> count;
@@ -92,9 +92,9 @@ std::optional<std::uint64_t> shape(Literal& text, std::size_t& long_dimensions) 
   return too_many ? std::nullopt : std::optional(count);
 }
 
-std::optional<Fields> fields_of(std::string_view header) {
+std::optional<NpyFields> fields_of(std::string_view header) {
   Literal text(header);
-  Fields fields;
+  NpyFields fields;
   text.expect('{');
   while (!text.failed() && !text.take('}')) {
     const std::string_view key = text.string();

@@ -128,11 +128,11 @@ void algorithms_permk(Bench& bench) {
 }
 
 void algorithms_fednl(Bench& bench) {
-  struct Case {
+  struct FedNlCase {
     const char* data;
     double target_ms;
   };
-  for (const Case& c : {Case{"phishing", 4}, Case{"w8a", 60}}) {
+  for (const FedNlCase& c : {FedNlCase{"phishing", 4}, FedNlCase{"w8a", 60}}) {
     const NamedData named = libsvm_or_like(c.data, bench.small());
     ProblemSpec spec;
     auto& logistic = spec.problem.emplace<Logistic>();

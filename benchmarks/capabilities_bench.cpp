@@ -71,7 +71,7 @@ class CapabilitiesTask {
 };
 
 // Enough calls a turn for about a millisecond.
-Body timed(Bench& bench, const std::function<void()>& call) {
+BenchBody timed(Bench& bench, const std::function<void()>& call) {
   call();
   const double once = seconds_of(call);
   const int calls = bench.small() ? 1 : static_cast<int>(std::clamp(1e-3 / once, 1.0, 1000.0));

@@ -48,7 +48,7 @@ void compressors_compress(Bench& bench) {
   Scratch<float> scratch;
   PayloadBuffer<float> buffer;
   Vec<float> v(d);
-  std::vector<Body> bodies = {[&] {
+  std::vector<BenchBody> bodies = {[&] {
     double seconds = 0;
     for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
     bench.keep(vectors.copy[d / 2]);
@@ -126,7 +126,7 @@ void compressors_add(Bench& bench) {
   Vectors vectors(d);
   std::vector<float> sum(d);
   std::vector<PayloadBuffer<float>> buffers(std::size(kSpecs));
-  std::vector<Body> bodies = {[&] {
+  std::vector<BenchBody> bodies = {[&] {
     double seconds = 0;
     for (std::uint32_t k = 0; k < calls; ++k) seconds += vectors.seconds_of_memcpy();
     bench.keep(vectors.copy[d / 2]);

@@ -129,7 +129,7 @@ void tcp_connections(Bench& bench) {
     Load load;
     load.clients = clients_up_to(wanted);
     load.dim = 1000;
-    load.reply = LoadOptions::Reply::kNothing;
+    load.reply = LoadOptions::ReplyKind::kNothing;
     if (tls) load.certificates = certificates.folder();
     Row joined, asked;
     for (std::uint32_t k = 0; k < bench.repeats(2); ++k) {

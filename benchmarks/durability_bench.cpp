@@ -22,9 +22,9 @@ constexpr std::uint32_t kFewClients = 4;
 constexpr double kNetworkBytesPerSecond = 1.25e9;
 
 // Rounds of EF21 with Top-K, K = 1 % of d, as far as the journal sees them.
-class Rounds {
+class DurableRounds {
  public:
-  Rounds(std::size_t d, Durability durability)
+  DurableRounds(std::size_t d, Durability durability)
       : run_context_(make_run_context(ef21(d), kFewClients, std::vector<float>(d))),
         server_(make_server<float>(run_context_)),
         disk_(folder_.path()),
@@ -180,19 +180,19 @@ double percentile(std::vector<double> seconds, std::size_t percent) {
 }  // namespace
 
 void durability_commit(Bench& bench) {
-  struct Case {
+  struct DurabilityCase {
     const char* name;
     std::size_t d;
     Durability durability;
     std::uint32_t commits;
     double target_ms;
   };
-  const Case cases[] = {{"process d=1e6", 1'000'000, Durability::kProcess, 600, 1},
-                        {"power d=1e4", 10'000, Durability::kPower, 200, 50},
-                        {"power d=1e6", 1'000'000, Durability::kPower, 600, 50},
-                        {"process d=1e8", 100'000'000, Durability::kProcess, 20, 100}};
-  for (const Case& c : cases) {
-    Rounds rounds(bench.size(c.d, std::size_t{1000}), c.durability);
+  const DurabilityCase cases[] = {{"process d=1e6", 1'000'000, Durability::kProcess, 600, 1},
+                                  {"power d=1e4", 10'000, Durability::kPower, 200, 50},
+                                  {"power d=1e6", 1'000'000, Durability::kPower, 600, 50},
+                                  {"process d=1e8", 100'000'000, Durability::kProcess, 20, 100}};
+  for (const DurabilityCase& c : cases) {
+    DurableRounds rounds(bench.size(c.d, std::size_t{1000}), c.durability);
     Series median, p99, plain_median, plain_p99, longest_copy;
     for (std::uint32_t k = 0; k < bench.repeats(5); ++k) {
       std::vector<double> seconds, plain;

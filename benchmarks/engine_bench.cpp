@@ -171,18 +171,18 @@ void engine_logistic(Bench& bench) {
 
 void engine_first_layer(Bench& bench) {
   constexpr std::size_t kSamples = 60, kBatch = 20, kIn = 784;
-  struct Case {
+  struct EngineCase {
     std::uint32_t out;
     double density, target_us;
   };
-  const Case cases[] = {{10, 1, 15}, {10, 0.19, 8}, {128, 1, 100}};
+  const EngineCase cases[] = {{10, 1, 15}, {10, 0.19, 8}, {128, 1, 100}};
   std::vector<std::uint32_t> batch(kBatch);
   for (std::uint32_t k = 0; k < kBatch; ++k) batch[k] = k * kSamples / kBatch;
   std::vector<std::unique_ptr<NetworkOracle<float>>> oracles;
   std::vector<AlignedVector<float>> x, gradient;
   const std::uint32_t calls = bench.size(50u, 1u);
-  std::vector<Body> bodies;
-  for (const Case& c : cases) {
+  std::vector<BenchBody> bodies;
+  for (const EngineCase& c : cases) {
     std::vector<double> labels;
     for (std::uint32_t label = 0; label < c.out; ++label) labels.push_back(label);
     const Network network = mlp({kIn, {}, c.out});

@@ -92,12 +92,12 @@ class BareEvents {
   std::span<const double> x() const { return x_; }
 
  private:
-  using Done = std::pair<double, ClientId>;
+  using BareEvent = std::pair<double, ClientId>;
   CopyOracle oracle_;
   ClientSeconds seconds_;
   std::vector<double> x_, gradient_;
   std::vector<std::vector<double>> points_;
-  std::priority_queue<Done, std::vector<Done>, std::greater<>> queue_;
+  std::priority_queue<BareEvent, std::vector<BareEvent>, std::greater<>> queue_;
   std::uint64_t request_id_ = 0;
 };
 

@@ -126,8 +126,8 @@ Series Series::minus(const Series& other) const {
   return difference;
 }
 
-std::vector<Series> interleave(std::uint32_t repeats, const std::vector<Body>& bodies) {
-  for (const Body& body : bodies) body();
+std::vector<Series> interleave(std::uint32_t repeats, const std::vector<BenchBody>& bodies) {
+  for (const BenchBody& body : bodies) body();
   std::vector<Series> series(bodies.size());
   for (std::uint32_t r = 0; r < repeats; ++r) {
     for (std::size_t k = 0; k < bodies.size(); ++k) {
@@ -145,12 +145,12 @@ Series Series::or_more(const Series& other) const {
   return larger;
 }
 
-struct Bench::Rows {
+struct Bench::BenchRows {
   Json json = Json::array();
 };
 
 Bench::Bench(const BenchOptions& options, std::ostream& out)
-    : options_(options), out_(out), rows_(std::make_unique<Rows>()) {}
+    : options_(options), out_(out), rows_(std::make_unique<BenchRows>()) {}
 Bench::~Bench() = default;
 
 std::uint32_t Bench::repeats(std::uint32_t usual) const {

@@ -40,11 +40,11 @@ double seconds_of(F&& work) {
 }
 
 // One repeat of something; returns its seconds, so that preparations need not count.
-using Body = std::function<double()>;
+using BenchBody = std::function<double()>;
 
 // Calls the bodies in turn, `repeats` times, each time another one first, after a warm-up that does not
 // count. One series per body.
-std::vector<Series> interleave(std::uint32_t repeats, const std::vector<Body>& bodies);
+std::vector<Series> interleave(std::uint32_t repeats, const std::vector<BenchBody>& bodies);
 
 // What a figure is compared with.
 struct Versus {
@@ -122,8 +122,8 @@ class Bench {
   const BenchOptions& options_;
   std::ostream& out_;
   double checksum_ = 0;
-  struct Rows;  // of --json
-  std::unique_ptr<Rows> rows_;
+  struct BenchRows;  // of --json
+  std::unique_ptr<BenchRows> rows_;
 };
 
 }  // namespace gradwire::bench

@@ -41,9 +41,9 @@ double thread_seconds() {
 }
 
 // A server with its clients, which stay connected.
-class Served {
+class ServedLoad {
  public:
-  virtual ~Served() = default;
+  virtual ~ServedLoad() = default;
   // Seconds of this thread for so many rounds that ask every client.
   double seconds(std::uint32_t rounds) {
     const double begun = thread_seconds();
@@ -55,7 +55,7 @@ class Served {
   virtual void round() = 0;
 };
 
-class WithGradwire final : public Served {
+class WithGradwire final : public ServedLoad {
  public:
   explicit WithGradwire(const Load& load) : server_(load) { server_.begin(); }
 
@@ -66,12 +66,12 @@ class WithGradwire final : public Served {
 
 // The same with Asio and nothing else: it knows how long each message is.
 template <class Stream>
-class WithAsio final : public Served {
+class WithAsio final : public ServedLoad {
  public:
   explicit WithAsio(const Load& load) : load_(load), codec_(load.context()) {
     Uplink<float> up;
     up.parts = {Payload<float>::nothing(load.dim)};
-    if (load.reply == LoadOptions::Reply::kFloats) {
+    if (load.reply == LoadOptions::ReplyKind::kFloats) {
       values_.resize(load.dim);
       up.parts = {Payload<float>::dense(values_)};
     }
@@ -87,15 +87,16 @@ class WithAsio final : public Served {
     }
     clients_.emplace(clients);
     for (std::uint32_t i = 0; i < load.clients; ++i) {
-      peers_.push_back(std::make_unique<Peer>(connection(acceptor_.accept()), head_bytes_, values_.size()));
+      peers_.push_back(
+          std::make_unique<EchoPeer>(connection(acceptor_.accept()), head_bytes_, values_.size()));
       peers_.back()->stream.lowest_layer().set_option(asio::ip::tcp::no_delay(true));
       if constexpr (std::is_same_v<Stream, Tls>) peers_.back()->stream.handshake(Tls::server);
     }
   }
 
  private:
-  struct Peer {
-    Peer(Stream s, std::size_t head_bytes, std::size_t count)
+  struct EchoPeer {
+    EchoPeer(Stream s, std::size_t head_bytes, std::size_t count)
         : stream(std::move(s)), head(head_bytes), values(count) {}
     Stream stream;
     std::vector<std::byte> head;
@@ -127,7 +128,7 @@ class WithAsio final : public Served {
     while (got_ < load_.clients) io_.run_one();
     if (damaged_ > 0) throw std::runtime_error("a bare message is damaged");
   }
-  void read(Peer& peer) {
+  void read(EchoPeer& peer) {
     asio::async_read(peer.stream, asio::buffer(peer.head), [&](const asio::error_code& error, std::size_t) {
       if (error) throw std::runtime_error("a bare client is gone");
       if (peer.values.empty()) return check(peer);
@@ -138,7 +139,7 @@ class WithAsio final : public Served {
                        });
     });
   }
-  void check(const Peer& peer) {
+  void check(const EchoPeer& peer) {
     const std::span<const std::byte> head(peer.head);
     const Status status = check_header(head.first<kPrefixBytes>(), head.subspan(kPrefixBytes));
     std::uint32_t crc = 0;
@@ -159,10 +160,10 @@ class WithAsio final : public Served {
   asio::ssl::context tls_{asio::ssl::context::tlsv13_server};
   asio::ip::tcp::acceptor acceptor_{io_, {asio::ip::address_v4::loopback(), 0}};
   std::optional<LoadProcess> clients_;
-  std::vector<std::unique_ptr<Peer>> peers_;
+  std::vector<std::unique_ptr<EchoPeer>> peers_;
 };
 
-std::unique_ptr<Served> bare(const Load& load) {
+std::unique_ptr<ServedLoad> bare(const Load& load) {
   if (load.certificates.empty()) return std::make_unique<WithAsio<Tcp>>(load);
   return std::make_unique<WithAsio<Tls>>(load);
 }
@@ -170,7 +171,7 @@ std::unique_ptr<Served> bare(const Load& load) {
 // Both with all their clients, in turns. The first rounds, in which both allocate, are the warm-up.
 Row load_row(Bench& bench, const Load& load, std::uint32_t rounds, std::uint32_t repeats) {
   WithGradwire ours(load);
-  const std::unique_ptr<Served> asio = bare(load);
+  const std::unique_ptr<ServedLoad> asio = bare(load);
   const auto series = interleave(
       bench.repeats(repeats), {[&] { return ours.seconds(rounds); }, [&] { return asio->seconds(rounds); }});
   const double to_us = 1e6 / (static_cast<double>(rounds) * load.clients);
@@ -178,12 +179,12 @@ Row load_row(Bench& bench, const Load& load, std::uint32_t rounds, std::uint32_t
   row.value = series[0].times(to_us);
   row.unit = "us/reply";
   row.versus = {load.certificates.empty() ? "bare Asio" : "bare Asio, TLS", series[1].times(to_us)};
-  row.note =
-      "time of the server's thread for a " +
-      (load.reply == LoadOptions::Reply::kNothing ? "reply without a payload"
-                                                  : "dense reply of " + std::to_string(load.dim) + " fp32") +
-      " from one of " + std::to_string(load.clients) +
-      " clients, request, checksum and check for numbers that are not finite included";
+  row.note = "time of the server's thread for a " +
+             (load.reply == LoadOptions::ReplyKind::kNothing
+                  ? "reply without a payload"
+                  : "dense reply of " + std::to_string(load.dim) + " fp32") +
+             " from one of " + std::to_string(load.clients) +
+             " clients, request, checksum and check for numbers that are not finite included";
   return row;
 }
 
@@ -210,13 +211,13 @@ void tcp_load(Bench& bench) {
   row.target = {Target::Of::kRatio, 1 / 0.65};
   bench.row(row);
 
-  load.reply = LoadOptions::Reply::kNothing;
+  load.reply = LoadOptions::ReplyKind::kNothing;
   row = load_row(bench, load, rounds, 25);
   row.name = "tcp/load empty round";
   row.target = {Target::Of::kRatio, 1.5};
   bench.row(row);
 
-  load.reply = LoadOptions::Reply::kFloats;
+  load.reply = LoadOptions::ReplyKind::kFloats;
   load.certificates = certificates.folder();
   row = load_row(bench, load, rounds, 25);
   row.name = "tcp/load 4 KB, TLS";

@@ -72,7 +72,7 @@ class LoadClients {
     server_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (!options.ca_pin.empty()) tls_.emplace(TrustedServer{{}, options.ca_pin});
     for (std::uint32_t k = 0; k < options.clients() + options.slow + options.garbage; ++k) {
-      Peer& peer = *peers_.emplace_back(std::make_unique<Peer>(Peer{k, kind_of(k)}));
+      LoadPeer& peer = *peers_.emplace_back(std::make_unique<LoadPeer>(LoadPeer{k, kind_of(k)}));
       if (options.back_off_cap)
         peer.back_off.emplace(ClientOptions{}.back_off_base, *options.back_off_cap, k);
     }
@@ -94,7 +94,7 @@ class LoadClients {
           ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), milliseconds_to_wait());
       for (int k = 0; k < count; ++k) {
         const epoll_event& event = ready[static_cast<std::size_t>(k)];
-        Peer& peer = *static_cast<Peer*>(event.data.ptr);
+        LoadPeer& peer = *static_cast<LoadPeer*>(event.data.ptr);
         if (!serve(peer, event.events) && !closed(peer)) return false;
       }
       if (!look_after_all()) return false;
@@ -104,7 +104,7 @@ class LoadClients {
 
  private:
   enum class Kind : std::uint8_t { kHonest, kSilent, kNan, kSlow, kGarbage };
-  struct Peer {
+  struct LoadPeer {
     std::uint32_t number;
     Kind kind;
     int fd = -1;
@@ -144,7 +144,7 @@ class LoadClients {
         if (peer->is_welcome && peer->out.empty()) say(*peer, heartbeat_frame());
     }
     while (!due_.empty() && due_.begin()->first <= now) {
-      Peer& peer = *due_.begin()->second;
+      LoadPeer& peer = *due_.begin()->second;
       due_.erase(due_.begin());
       if (peer.fd < 0) {
         if (!open(peer) && !closed(peer)) return false;
@@ -164,7 +164,7 @@ class LoadClients {
       if (!open(*peers_[opened_]) && !closed(*peers_[opened_])) return false;
     return true;
   }
-  bool open(Peer& peer) {
+  bool open(LoadPeer& peer) {
     peer.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (peer.fd < 0) return false;
     const int yes = 1;
@@ -185,7 +185,7 @@ class LoadClients {
     if (is_connected) connected(peer);
     return true;
   }
-  void connected(Peer& peer) {
+  void connected(LoadPeer& peer) {
     peer.is_connecting = false;
     if (tls_ && peer.is_client()) peer.filter = tls_->connect("127.0.0.1");
     if (!options_.greets) {
@@ -202,7 +202,7 @@ class LoadClients {
     drain(peer);
   }
   // The connection is over; false: that of an honest client that does not come back.
-  bool closed(Peer& peer) {
+  bool closed(LoadPeer& peer) {
     if (peer.fd >= 0) ::close(peer.fd);
     peer.fd = -1;
     set_in_run(peer, false);
@@ -220,12 +220,12 @@ class LoadClients {
     due_.emplace(Clock::now() + wait, &peer);
     return peer.back_off || peer.kind != Kind::kHonest;
   }
-  void set_in_run(Peer& peer, bool is) {
+  void set_in_run(LoadPeer& peer, bool is) {
     if (std::exchange(peer.in_run, is) == is) return;
     in_run_.fetch_add(is ? 1 : UINT32_MAX, std::memory_order_relaxed);
   }
-  void end_opening(Peer& peer) { opening_ -= std::exchange(peer.is_opening, false) ? 1 : 0; }
-  void welcome(Peer& peer) {
+  void end_opening(LoadPeer& peer) { opening_ -= std::exchange(peer.is_opening, false) ? 1 : 0; }
+  void welcome(LoadPeer& peer) {
     peer.is_welcome = true;
     end_opening(peer);
     say(peer, join_);
@@ -233,7 +233,7 @@ class LoadClients {
 
   // ---- bytes ----
 
-  void say(Peer& peer, const std::string& bytes) {
+  void say(LoadPeer& peer, const std::string& bytes) {
     if (!peer.filter) {
       peer.out += bytes;
     } else if (peer.filter->ready()) {
@@ -244,7 +244,7 @@ class LoadClients {
     drain(peer);
   }
   // From the filter to the socket.
-  void drain(Peer& peer) {
+  void drain(LoadPeer& peer) {
     if (peer.filter && peer.filter->ready() && !peer.unsaid.empty())
       say(peer, std::exchange(peer.unsaid, {}));
     if (peer.filter)
@@ -254,7 +254,7 @@ class LoadClients {
       }
     flush(peer);
   }
-  void flush(Peer& peer) {
+  void flush(LoadPeer& peer) {
     while (peer.sent < peer.out.size()) {
       const ssize_t n = ::send(peer.fd, peer.out.data() + peer.sent, peer.out.size() - peer.sent,
                                MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -271,7 +271,7 @@ class LoadClients {
   }
 
   // False: the connection is over.
-  bool serve(Peer& peer, std::uint32_t events) {
+  bool serve(LoadPeer& peer, std::uint32_t events) {
     if (peer.fd < 0) return true;
     if (peer.is_connecting) {
       int error = 0;
@@ -293,7 +293,7 @@ class LoadClients {
       if (static_cast<std::size_t>(n) < buffer_.size()) return true;
     }
   }
-  bool take(Peer& peer, std::span<const char> arrived) {
+  bool take(LoadPeer& peer, std::span<const char> arrived) {
     if (!peer.filter) {
       peer.in.append(arrived.data(), arrived.size());
       return true;
@@ -311,7 +311,7 @@ class LoadClients {
 
   // ---- frames ----
 
-  bool take_frame(Peer& peer) {
+  bool take_frame(LoadPeer& peer) {
     if (peer.in.size() < kPrefixBytes) return false;
     std::array<std::byte, kPrefixBytes> raw;
     std::memcpy(raw.data(), peer.in.data(), kPrefixBytes);
@@ -330,7 +330,7 @@ class LoadClients {
     }
     return true;
   }
-  void answer(Peer& peer, const std::string& header) {
+  void answer(LoadPeer& peer, const std::string& header) {
     wire::Round round;
     round.ParseFromString(header);
     if (round.request() == wire::REQUEST_GOODBYE) {
@@ -354,10 +354,10 @@ class LoadClients {
   const int epoll_;
   sockaddr_in server_{};
   std::optional<TlsClient> tls_;
-  std::vector<std::unique_ptr<Peer>> peers_;
-  std::size_t opened_ = 0;                       // peers that were opened once
-  std::uint32_t opening_ = 0;                    // clients that are connecting or in the handshake
-  std::multimap<Clock::time_point, Peer*> due_;  // who tries again, or sends its next byte
+  std::vector<std::unique_ptr<LoadPeer>> peers_;
+  std::size_t opened_ = 0;                           // peers that were opened once
+  std::uint32_t opening_ = 0;                        // clients that are connecting or in the handshake
+  std::multimap<Clock::time_point, LoadPeer*> due_;  // who tries again, or sends its next byte
   std::vector<char> buffer_ = std::vector<char>(1 << 16), plain_ = std::vector<char>(1 << 16);
   const std::string join_ = join_of_load(), slow_byte_ = hello_of(0, 1).substr(0, 1);
   std::uint32_t shutdowns_ = 0, random_ = 1;
@@ -376,15 +376,15 @@ std::uint32_t most_load_sockets() {
   return static_cast<std::uint32_t>(std::min<rlim_t>(most, UINT32_MAX));
 }
 
-struct LoadProcess::Progress {
+struct LoadProcess::LoadProgress {
   std::atomic<std::uint32_t> in_run{0};
 };
 
 LoadProcess::LoadProcess(const LoadOptions& options) {
   void* const place =
-      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, sizeof(LoadProgress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) throw std::bad_alloc();
-  progress_ = new (place) Progress;
+  progress_ = new (place) LoadProgress;
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -17,7 +17,7 @@ struct LoadOptions {
   enum class Bad : std::uint8_t { kSilent, kNan } kind = Bad::kSilent;
   std::uint32_t slow = 0, garbage = 0;  // connections of strangers at a time
   std::uint32_t dim = 0;                // of the vectors
-  enum class Reply : std::uint8_t { kDoubles, kFloats, kNothing } reply = Reply::kDoubles;
+  enum class ReplyKind : std::uint8_t { kDoubles, kFloats, kNothing } reply = ReplyKind::kDoubles;
   // False: a server without a handshake, which speaks first; its clients are numbered as they connect.
   bool greets = true;
   std::string ca_pin{};  // they speak TLS to a server of this authority; empty: no TLS
@@ -49,8 +49,8 @@ class LoadProcess {
   std::uint32_t in_run() const;
 
  private:
-  struct Progress;
-  Progress* progress_;  // shared by both
+  struct LoadProgress;
+  LoadProgress* progress_;  // shared by both
   pid_t pid_;
 };
 

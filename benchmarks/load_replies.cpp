@@ -11,7 +11,7 @@ template <class Real>
 class LoadRepliesOf final : public LoadReplies {
  public:
   explicit LoadRepliesOf(const LoadOptions& options)
-      : is_empty_(options.reply == LoadOptions::Reply::kNothing), values_(options.dim) {
+      : is_empty_(options.reply == LoadOptions::ReplyKind::kNothing), values_(options.dim) {
     CodecContext context;
     context.dim = options.dim;
     context.clients = options.clients();
@@ -51,7 +51,8 @@ class LoadRepliesOf final : public LoadReplies {
 }  // namespace
 
 std::unique_ptr<LoadReplies> load_replies_of(const LoadOptions& options) {
-  if (options.reply == LoadOptions::Reply::kDoubles) return std::make_unique<LoadRepliesOf<double>>(options);
+  if (options.reply == LoadOptions::ReplyKind::kDoubles)
+    return std::make_unique<LoadRepliesOf<double>>(options);
   return std::make_unique<LoadRepliesOf<float>>(options);
 }
 

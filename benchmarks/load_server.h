@@ -16,7 +16,7 @@ namespace gradwire::bench {
 struct Load {
   std::uint32_t clients = 0;
   std::uint32_t dim = 0;
-  LoadOptions::Reply reply = LoadOptions::Reply::kFloats;
+  LoadOptions::ReplyKind reply = LoadOptions::ReplyKind::kFloats;
   std::filesystem::path certificates{};  // of Certificates: over TLS; empty: plain
 
   CodecContext context() const;

@@ -17,12 +17,12 @@
 namespace gradwire {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::vector<std::string> names;
   BenchOptions options;
 };
 
-int bench(const Arguments& a, const Launch& launch) {
+int bench(const BenchArguments& a, const Launch& launch) {
   BenchOptions options = a.options;
   std::ostringstream nobody;
   if (launch.processes > 1) {
@@ -38,7 +38,7 @@ int bench(const Arguments& a, const Launch& launch) {
 
 int main_of(int argc, char** argv) {
   Logger logger("gradwire", log_format(argc, argv));
-  Arguments a;
+  BenchArguments a;
   CLI::App app("Measure how fast the parts are", "gradwire bench");
   app.set_version_flag("--version", "gradwire " + build_info());
   app.add_option("NAME", a.names, "Groups or single benchmarks; all unless given");

@@ -35,7 +35,7 @@ Row row_of(std::string name, const Duel& figures, const Series& least, const cha
 
 // Several steps in a row, so that each rival finds its own numbers in the caches and not the others'.
 template <class Real>
-Body steps_of(TaskRun<Real>& run) {
+BenchBody steps_of(TaskRun<Real>& run) {
   return [&run] {
     constexpr int kSteps = 5;
     run.step();
@@ -73,8 +73,8 @@ void engine_letters(Bench& bench) {
     // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
     // writes.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
-    const Work work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
-    const Work batched{64 * work.multiply_adds, work.bytes};
+    const PeakWork work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
+    const PeakWork batched{64 * work.multiply_adds, work.bytes};
     const auto command = [&](const char* batch, const char* mode) {
       return beside(bench, "mlp", text, {std::to_string(e), batch, mode});
     };
@@ -100,7 +100,7 @@ void engine_batches(Bench& bench) {
     const std::vector<std::size_t> sizes = {64, 15, 17, 63};
     std::vector<TaskRun<float>> runs;
     for (const std::size_t b : sizes) runs.emplace_back(network, windows, b);
-    std::vector<Body> bodies;
+    std::vector<BenchBody> bodies;
     for (auto& run : runs) bodies.push_back(steps_of(run));
     const std::uint32_t steps = steps_for(bench, 0.2, [&] { runs[0].step(); });
     const auto series = interleave(std::min(steps, 100u), bodies);
@@ -127,8 +127,8 @@ void engine_gpt(Bench& bench) {
     const auto figures = measure(
         bench, 0.2, [&] { run.step(); }, command);
     const Peak peak(run.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
-    const Work work{gpt_multiply_adds(network, 8, 24, b),
-                    6.0 * sizeof(float) * static_cast<double>(network.dim())};
+    const PeakWork work{gpt_multiply_adds(network, 8, 24, b),
+                        6.0 * sizeof(float) * static_cast<double>(network.dim())};
     bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
                      {1.1, b == 64 ? 0.72 : 0}));
     bench.keep(run.loss());
@@ -145,19 +145,19 @@ void engine_gpt(Bench& bench) {
     figures.theirs = series;
   }
   const Peak peak(each.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
-  const Work work{gpt_multiply_adds(network, 8, 24, 1),
-                  3.0 * sizeof(float) * static_cast<double>(network.dim())};
+  const PeakWork work{gpt_multiply_adds(network, 8, 24, 1),
+                      3.0 * sizeof(float) * static_cast<double>(network.dim())};
   bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},
                    "per sample of 64"));
 }
 
 void engine_shapes(Bench& bench) {
   const TaskText text = shakespeare_text(bench.small());
-  struct Size {
+  struct NetworkSize {
     std::size_t context, width;
   };
-  std::vector<Size> sizes = {{8, 24},   {16, 24}, {13, 24},  {64, 24},
-                             {256, 24}, {64, 96}, {64, 384}, {256, 384}};
+  std::vector<NetworkSize> sizes = {{8, 24},   {16, 24}, {13, 24},  {64, 24},
+                                    {256, 24}, {64, 96}, {64, 384}, {256, 384}};
   if (bench.small()) sizes = {{5, 24}};
   for (const auto [context, width] : sizes) {
     const Network network = gpt_network(context, width);
@@ -209,7 +209,7 @@ void engine_kernels(Bench& bench) {
                            std::size_t b) {
     std::vector<TaskRun<float>> runs;
     for (const Kernels<float>* kernels : available) runs.emplace_back(network, windows, b, kernels);
-    std::vector<Body> bodies;
+    std::vector<BenchBody> bodies;
     for (auto& run : runs) bodies.push_back(steps_of(run));
     const std::uint32_t steps = steps_for(bench, 0.1, [&] { runs[0].step(); });
     const auto series = interleave(std::min(steps, 200u), bodies);

@@ -10,7 +10,7 @@
 namespace gradwire::bench {
 namespace {
 
-using Figure = std::optional<double>;
+using PaperFigure = std::optional<double>;
 
 // Means that the authors measured on a machine of theirs, in their repository,
 // github.com/burlachenkok/burtorch: experiments/utils/plotenergy/plot_compute_win.py, 100,000 gradients in
@@ -36,7 +36,9 @@ const char* const kHowToGetPyTorch =
     "torch (Debian: "
     "python3-torch libopenblas0-serial)";
 
-Figure smallest(const std::optional<Series>& series) { return series ? Figure(series->min()) : std::nullopt; }
+PaperFigure smallest(const std::optional<Series>& series) {
+  return series ? PaperFigure(series->min()) : std::nullopt;
+}
 
 // The figures of a script of --beside; none where it, or PyTorch, is not there.
 std::vector<std::string> script_lines(const Bench& bench, const char* script,
@@ -48,13 +50,13 @@ std::vector<std::string> script_lines(const Bench& bench, const char* script,
   return result_lines(command).value_or(std::vector<std::string>{});
 }
 
-Figure pytorch_ms(const Bench& bench, const char* script, const TaskText& text,
-                  std::vector<std::string> arguments) {
+PaperFigure pytorch_ms(const Bench& bench, const char* script, const TaskText& text,
+                       std::vector<std::string> arguments) {
   if (text.path.empty()) return std::nullopt;
   arguments.push_back(std::to_string(bench.size(kPyTorchSteps, 2u)));
   arguments.push_back(text.path.string());
   for (const std::string& line : script_lines(bench, script, arguments))
-    if (const Figure ms = figure_in(line, "min_ms")) return ms;
+    if (const PaperFigure ms = figure_in(line, "min_ms")) return ms;
   return std::nullopt;
 }
 
@@ -65,8 +67,9 @@ void graphs(Bench& bench) {
               {},
               {kHowToGetPyTorch, "*: by BurTorch's authors, on their machine; means"}};
   const std::vector<std::string> lines = script_lines(bench, "tiny_small.py", {bench.small() ? "2" : "2000"});
-  const auto add = [&](const std::string& name, const GraphTimes& times, Figure burtorch, Figure pytorch) {
-    Figure here;
+  const auto add = [&](const std::string& name, const GraphTimes& times, PaperFigure burtorch,
+                       PaperFigure pytorch) {
+    PaperFigure here;
     for (const std::string& line : lines)
       if (line.starts_with("RESULT " + name + " ")) here = figure_in(line, "ns");
     table.lines.push_back({name,

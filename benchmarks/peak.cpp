@@ -10,7 +10,7 @@ constexpr double kTurnSeconds = 2e-3;
 
 // Seconds of one call of `work`, called as often as fills a turn.
 template <class F>
-Body called_often(F work) {
+BenchBody called_often(F work) {
   const double once = std::max(seconds_of(work), 1e-8);
   const auto times = static_cast<std::uint32_t>(std::clamp(kTurnSeconds / once, 1.0, 1e6));
   return [work, times] {
@@ -39,7 +39,7 @@ Peak::Peak(const Kernels<float>& kernels, std::size_t numbers, std::uint32_t tur
   for_a_byte_ = series[1].times(1 / (3.0 * sizeof(float) * static_cast<double>(half)));
 }
 
-Series Peak::seconds(const Work& work) const {
+Series Peak::seconds(const PeakWork& work) const {
   return for_a_multiply_add_.times(work.multiply_adds).or_more(for_a_byte_.times(work.bytes));
 }
 

@@ -11,7 +11,7 @@
 namespace gradwire::bench {
 
 // What a computation cannot do without, in fp32.
-struct Work {
+struct PeakWork {
   double multiply_adds = 0;
   double bytes = 0;  // read or written once
 };
@@ -24,7 +24,7 @@ class Peak {
 
   // The least seconds that `work` could take, turn by turn: the slower of its two parts, as if they
   // overlapped.
-  Series seconds(const Work& work) const;
+  Series seconds(const PeakWork& work) const;
 
  private:
   Series for_a_multiply_add_, for_a_byte_;  // seconds

@@ -19,13 +19,13 @@ std::filesystem::path probe(const Bench& bench) {
   return folder / "gradwire-engine-probe";
 }
 
-struct Case {
+struct ProcessCase {
   std::string name;
   std::vector<std::string> ours, theirs;  // arguments behind the program; theirs may be empty
   double peak_mb, process_ms;             // bounds
 };
 
-void compare(Bench& bench, const Case& task) {
+void compare(Bench& bench, const ProcessCase& task) {
   Series time, peak, rival_time, rival_peak;
   for (std::uint32_t turn = 0; turn < bench.repeats(7); ++turn) {
     const auto ours = run_outside(task.ours);

@@ -16,7 +16,7 @@ constexpr const char* kNoProgram = "the program gradwire is not in the folder of
 constexpr std::size_t kScaleDim = 100;
 constexpr double kQuadraticBytes = 2 * sizeof(double);  // the data of one client
 
-struct Experiment {
+struct ScaleExperiment {
   std::string problem, algorithm;  // the lines of these sections
   std::uint32_t clients = 0, asked = 0, rounds = 0, evaluate_every = 0;
   const char* precision = "fp64";
@@ -39,8 +39,9 @@ std::string two_samples_each(const char* kind, std::uint32_t clients) {
   return "kind = \"" + std::string(kind) +
          "\"\ndata = \"synthetic\"\ndim = 10\nsamples = " + std::to_string(std::uint64_t{2} * clients) + "\n";
 }
-Experiment softmax(std::uint32_t clients) {
-  Experiment e{.problem = two_samples_each("mlp", clients), .algorithm = kGd, .clients = clients, .asked = 1};
+ScaleExperiment softmax(std::uint32_t clients) {
+  ScaleExperiment e{
+      .problem = two_samples_each("mlp", clients), .algorithm = kGd, .clients = clients, .asked = 1};
   e.precision = "fp32";
   return e;
 }
@@ -62,7 +63,7 @@ void add_row(Bench& bench, const std::string& name, const Series& value, const c
 }
 
 // The clients that were asked at least once.
-double ever_asked(const Experiment& e) {
+double ever_asked(const ScaleExperiment& e) {
   const double n = e.clients;
   return n * (1 - std::pow(1 - e.asked / n, e.rounds));
 }
@@ -73,9 +74,9 @@ void scale_start(Bench& bench) {
   const auto program = find_gradwire(bench.options().programs);
   if (program.empty()) return bench.skip("scale/start", kNoProgram);
   const std::uint32_t n = million(bench);
-  const Experiment start = softmax(n);
-  Experiment many{.problem = kQuadratic, .algorithm = kGd, .clients = n, .asked = 10, .rounds = 1};
-  Experiment few = many;
+  const ScaleExperiment start = softmax(n);
+  ScaleExperiment many{.problem = kQuadratic, .algorithm = kGd, .clients = n, .asked = 10, .rounds = 1};
+  ScaleExperiment few = many;
   few.clients = n / 100;
   Series seconds, peak, idle;
   for (std::uint32_t r = 0; r < bench.repeats(5); ++r) {
@@ -101,9 +102,9 @@ void scale_rounds(Bench& bench) {
   const std::uint32_t n = million(bench), rounds = bench.size(1000u, 10u);
   const auto timed = [&](const std::string& algorithm, double target, const std::string& name,
                          Series* state) {
-    Experiment all{.problem = kQuadratic, .algorithm = algorithm, .clients = n, .asked = n / 1000};
+    ScaleExperiment all{.problem = kQuadratic, .algorithm = algorithm, .clients = n, .asked = n / 1000};
     all.rounds = rounds;
-    Experiment first = all;
+    ScaleExperiment first = all;
     first.rounds = 1;
     Series round;
     for (std::uint32_t r = 0; r < bench.repeats(3); ++r) {
@@ -129,12 +130,12 @@ void scale_ef21(Bench& bench) {
   const auto program = find_gradwire(bench.options().programs);
   if (program.empty()) return bench.skip("scale/ef21", kNoProgram);
   const std::uint32_t n = million(bench), rounds = 6;
-  Experiment all{.problem = kQuadratic,
-                 .algorithm = "name = \"ef21\"\ncompressor = \"topk:k=5\"\nstep_size = 0.1\n",
-                 .clients = n,
-                 .asked = n,
-                 .rounds = rounds};
-  Experiment first = all;
+  ScaleExperiment all{.problem = kQuadratic,
+                      .algorithm = "name = \"ef21\"\ncompressor = \"topk:k=5\"\nstep_size = 0.1\n",
+                      .clients = n,
+                      .asked = n,
+                      .rounds = rounds};
+  ScaleExperiment first = all;
   first.rounds = 1;
   Series round, peak;
   for (std::uint32_t r = 0; r < bench.repeats(3); ++r) {
@@ -153,7 +154,7 @@ void scale_evaluation(Bench& bench) {
   const auto program = find_gradwire(bench.options().programs);
   if (program.empty()) return bench.skip("scale/evaluation", kNoProgram);
   const std::uint32_t n = million(bench), rounds = 5;
-  const auto timed = [&](Experiment e, double target, const std::string& name) {
+  const auto timed = [&](ScaleExperiment e, double target, const std::string& name) {
     e.rounds = rounds;
     e.evaluate_every = 1;
     Series each;
@@ -170,7 +171,7 @@ void scale_evaluation(Bench& bench) {
 void scale_serial(Bench& bench) {
   const std::uint32_t n = bench.size(100000u, 2000u), rounds = bench.size(20u, 2u);
   const auto timed = [&](const std::string& algorithm, const std::string& name) {
-    const Experiment e{
+    const ScaleExperiment e{
         .problem = two_samples_each("logistic", n), .algorithm = algorithm, .clients = n, .asked = n};
     Prepared plan = prepare(parse_experiment(e.toml(), "bench.toml"));
     const auto run_context = make_run_context<double>(plan, Role::kSimulation);

@@ -37,10 +37,10 @@ double number_after(const std::string& text, const std::string& name) {
   return number;
 }
 
-class Session {
+class BenchSession {
  public:
-  Session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients, Watch watch,
-          const std::string& source, double link_bytes_per_second)
+  BenchSession(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients,
+               Watch watch, const std::string& source, double link_bytes_per_second)
       : programs_(programs), watch_(watch), deadline_(Clock::now() + kSessionDeadline) {
     const auto experiment = folder_.path() / "bench.toml";
     std::ofstream(experiment) << toml;
@@ -109,7 +109,7 @@ class Session {
 
 TcpFigures run_session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients,
                        Watch watch, const std::string& source, double link_bytes_per_second) {
-  return Session(programs, toml, clients, watch, source, link_bytes_per_second).finish();
+  return BenchSession(programs, toml, clients, watch, source, link_bytes_per_second).finish();
 }
 
 std::filesystem::path find_programs(const std::filesystem::path& given) {

@@ -35,10 +35,10 @@ Uplink<Real> uplink_of(const Payload<Real>& part) {
 
 // One end that writes and one that reads.
 template <class Real>
-struct Line {
+struct WireLine {
   Codec<Real> codec;
   EncodedLink<Real> link;
-  explicit Line(const CodecContext& context) : codec(context), link(context) {}
+  explicit WireLine(const CodecContext& context) : codec(context), link(context) {}
 
   double encode_seconds(const Uplink<Real>& up, std::uint32_t calls) {
     return seconds_of([&] {
@@ -90,9 +90,9 @@ void zstd_rows(Bench& bench, const std::string& kind, const std::vector<Real>& g
   PayloadBuffer<Real> buffer;
   Vec<Real> v = gradient;
   const Uplink<Real> up = uplink_of(compress(compressor, v, kFirstKey, scratch, buffer));
-  Line<Real> plain(context_for(compressor, d, ZstdMode::Kind::kOff));
-  Line<Real> automatic(context_for(compressor, d, ZstdMode::Kind::kAuto));
-  Line<Real> always(context_for(compressor, d, ZstdMode::Kind::kLevel));
+  WireLine<Real> plain(context_for(compressor, d, ZstdMode::Kind::kOff));
+  WireLine<Real> automatic(context_for(compressor, d, ZstdMode::Kind::kAuto));
+  WireLine<Real> always(context_for(compressor, d, ZstdMode::Kind::kLevel));
   const std::uint64_t raw = plain.codec.encode(up).bytes, sent = automatic.codec.encode(up).bytes;
   const std::uint64_t forced = always.codec.encode(up).bytes;
   const std::uint32_t calls = bench.size(4u, 1u);
@@ -129,7 +129,7 @@ void small_message_rows(Bench& bench) {
   PayloadBuffer<double> buffer;
   Vec<double> v = normal_vector<double>(kDim, 5);
   const Uplink<double> up = uplink_of(compress(compressor, v, kFirstKey, scratch, buffer));
-  Line<double> line(context_for(compressor, kDim, ZstdMode::Kind::kAuto));
+  WireLine<double> line(context_for(compressor, kDim, ZstdMode::Kind::kAuto));
   std::uint64_t counted = 0;
   const auto series = interleave(bench.repeats(15), {[&] { return line.encode_seconds(up, calls); },
                                                      [&] { return line.decode_seconds(up, calls); },
@@ -158,7 +158,7 @@ void dense_message_rows(Bench& bench) {
   const std::vector<float> gradient = normal_vector<float>(d, 9);
   std::vector<float> copy(d);
   const Uplink<float> up = uplink_of(Payload<float>::dense(gradient));
-  Line<float> line(context_for(Identity{}, d, ZstdMode::Kind::kOff));
+  WireLine<float> line(context_for(Identity{}, d, ZstdMode::Kind::kOff));
   const auto series =
       interleave(bench.repeats(15), {[&] { return line.encode_seconds(up, calls); },
                                      [&] { return line.decode_seconds(up, calls); },

@@ -70,13 +70,14 @@ AlgorithmSpec ef21_top1(const std::string& step_size) {
 }
 
 NamedData libsvm_or_like(const std::string& name, bool small) {
-  struct Shape {
+  struct WorkloadShape {
     const char* name;
     std::size_t rows, columns, nonzeros;
   };
-  constexpr Shape kShapes[] = {{"a9a", 32561, 123, 14}, {"phishing", 11055, 68, 30}, {"w8a", 49749, 300, 12}};
+  constexpr WorkloadShape kShapes[] = {
+      {"a9a", 32561, 123, 14}, {"phishing", 11055, 68, 30}, {"w8a", 49749, 300, 12}};
   constexpr std::size_t kSmallRows = 400;
-  for (const Shape& shape : kShapes) {
+  for (const WorkloadShape& shape : kShapes) {
     if (name != shape.name) continue;
     if (small) return {one_hot_rows(kSmallRows, shape.columns, shape.nonzeros), "400 rows like " + name};
     try {

@@ -35,7 +35,7 @@ std::string ClientJournal::name(const std::string& fresh) {
   return fresh;
 }
 
-Status ClientJournal::begin(const std::string& run, Durability durability, const Reader& reader) {
+Status ClientJournal::begin(const std::string& run, Durability durability, const Recovery& reader) {
   journal_ = std::make_unique<Journal>(disk_, durability, log_);
   run_ = run;
   last_.clear();

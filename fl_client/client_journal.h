@@ -28,14 +28,14 @@ class ClientJournal {
 
   // Begins or continues the run that `run` names. Hands what is remembered of this run to `load` (the state)
   // and `recall` (records, in order); they return false when it cannot be used. Forgets another run.
-  struct Reader {
+  struct Recovery {
     std::function<bool(std::string_view)> load, recall;
   };
-  Status begin(const std::string& run, Durability durability, const Reader& reader);
+  Status begin(const std::string& run, Durability durability, const Recovery& reader);
 
   // To be called before the answer is sent.
   Status remember(std::string_view record);
-  // It is time for a snapshot: shorten(). Its `state` is what Reader::load takes, before the last record.
+  // It is time for a snapshot: shorten(). Its `state` is what Recovery::load takes, before the last record.
   bool is_long() const {
     return records_ >= kRecordsPerSnapshot ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);

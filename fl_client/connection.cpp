@@ -175,7 +175,7 @@ Status ServerConnection::fill(std::size_t bytes) {
   return Unit{};
 }
 
-Result<ServerConnection::Frame> ServerConnection::read_head(std::uint64_t max_payload) {
+Result<ServerConnection::ReceivedFrame> ServerConnection::read_head(std::uint64_t max_payload) {
   frame_due_ = std::chrono::steady_clock::time_point::max();
   if (Status status = fill(1); !status) return status.error();
   frame_due_ = std::chrono::steady_clock::now() + kFrameGrace;
@@ -189,7 +189,7 @@ Result<ServerConnection::Frame> ServerConnection::read_head(std::uint64_t max_pa
   const auto header = std::span<const std::byte>(buffer_).subspan(begin_ + kPrefixBytes, prefix->header_len);
   begin_ += kPrefixBytes + prefix->header_len;
   if (Status status = check_header(raw, header); !status) return status.error();
-  return Frame{*prefix, header};
+  return ReceivedFrame{*prefix, header};
 }
 
 Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targets) {

@@ -37,12 +37,12 @@ class ServerConnection final : public Link {
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
-  struct Frame {
+  struct ReceivedFrame {
     Prefix prefix;
     std::span<const std::byte> header;  // valid until the next read
   };
   // The next frame up to its payload, checked against its checksum.
-  Result<Frame> read_head(std::uint64_t max_payload);
+  Result<ReceivedFrame> read_head(std::uint64_t max_payload);
   Status read_payload(std::span<const std::span<std::byte>> targets) override;
   // Part of the next frame has arrived already.
   bool more_waiting();

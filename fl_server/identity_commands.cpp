@@ -29,7 +29,7 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-struct Arguments {
+struct IdentityArguments {
   std::string folder, name, relay, out, role;
   std::vector<std::string> hosts;
   std::uint32_t clients = 0;
@@ -40,43 +40,44 @@ struct Command {
   std::string_view name;
   const char* summary;
   const char* footer;
-  void (*add)(CLI::App&, Arguments&);
-  void (*run)(const Arguments&);
+  void (*add)(CLI::App&, IdentityArguments&);
+  void (*run)(const IdentityArguments&);
 };
 
-void add_folder(CLI::App& app, Arguments& a) {
+void add_folder(CLI::App& app, IdentityArguments& a) {
   app.add_option("--identity", a.folder, "The folder that gradwire-server init has made")
       ->type_name("DIR")
       ->required();
 }
-void add_name(CLI::App& app, Arguments& a) {
+void add_name(CLI::App& app, IdentityArguments& a) {
   app.add_option("NAME", a.name, "Of the client")->type_name("")->required();
 }
-void add_days(CLI::App& app, Arguments& a) {
+void add_days(CLI::App& app, IdentityArguments& a) {
   app.add_option("--days", a.days, "How long the certificate is good")
       ->type_name("N")
       ->check(CLI::Range(1, 3650))
       ->capture_default_str();
 }
-void add_hosts(CLI::App& app, Arguments& a, const std::string& otherwise = "those that this machine has") {
+void add_hosts(CLI::App& app, IdentityArguments& a,
+               const std::string& otherwise = "those that this machine has") {
   app.add_option("--host", a.hosts,
                  "A name or address under which clients reach it; may be repeated. Else " + otherwise)
       ->type_name("HOST")
       ->allow_extra_args(false);
   add_days(app, a);
 }
-void add_validity(CLI::App& app, Arguments& a) {
+void add_validity(CLI::App& app, IdentityArguments& a) {
   app.add_option("--valid-hours", a.valid_hours, "How long a token is good")
       ->type_name("N")
       ->check(CLI::Range(1, 10 * 365 * 24))
       ->capture_default_str();
 }
 
-std::vector<std::string> hosts_of(const Arguments& a) {
+std::vector<std::string> hosts_of(const IdentityArguments& a) {
   return a.hosts.empty() ? names_of_this_machine() : a.hosts;
 }
 
-void print_token(AllowList& clients, const std::string& name, const Arguments& a) {
+void print_token(AllowList& clients, const std::string& name, const IdentityArguments& a) {
   std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
 }
 
@@ -141,7 +142,7 @@ class Attempt {
   int fd_ = -1;
 };
 
-void init(const Arguments& a) {
+void init(const IdentityArguments& a) {
   Attempt attempt(a.folder, {"ca.key", "ca.pem", "server.key", "server.pem", "clients"});
   if (!attempt.continues() && holds_identity(a.folder))
     throw std::runtime_error(
@@ -156,7 +157,7 @@ void init(const Arguments& a) {
   attempt.succeeded();
 }
 
-void enroll(const Arguments& a) {
+void enroll(const IdentityArguments& a) {
   AllowList clients = clients_of(a.folder);
   if (a.relay.empty()) return print_token(clients, a.name, a);
   clients.check_may_enroll(a.name);
@@ -170,7 +171,7 @@ void enroll(const Arguments& a) {
       a.relay.c_str());
 }
 
-void certify(const Arguments& a) {
+void certify(const IdentityArguments& a) {
   fs::create_directories(a.out);
   make_client_certificate(a.folder, a.out, a.name, std::chrono::days(a.days));
   std::printf(
@@ -185,14 +186,14 @@ std::string standing_of(const AllowedClient& client, std::int64_t now) {
     case AllowedClient::Standing::kInvited:
       return client.token_expires < now ? "invited, its token has expired" : "invited";
     case AllowedClient::Standing::kEnrolled:
-      return (client.role == Login::Role::kRelay ? "enrolled as a relay, key " : "enrolled, key ") +
+      return (client.role == Login::PeerRole::kRelay ? "enrolled as a relay, key " : "enrolled, key ") +
              client.key.text();
     case AllowedClient::Standing::kRevoked: return "revoked";
   }
   return "";
 }
 
-void list_clients(const Arguments& a) {
+void list_clients(const IdentityArguments& a) {
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
   for (const auto& [name, client] : clients_of(a.folder).all()) {
@@ -206,7 +207,7 @@ constexpr Command kCommands[] = {
      R"(
 Example:
   gradwire-server init identity --clients 10      prints ten tokens, one for each client)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        app.add_option("DIR", a.folder, "The folder to make")->type_name("")->required();
        app.add_option("--clients", a.clients, "Tokens for so many clients, client-0, client-1, ...")
            ->type_name("N")
@@ -222,7 +223,7 @@ Examples:
   gradwire-server enroll site-3 --identity identity --relay site-3-identity --host relay.site-3.example
 The client:
   gradwire-client --server HOST:7000 --data SOURCE --identity my-identity --token TOKEN)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        add_name(app, a);
        add_folder(app, a);
        add_validity(app, a);
@@ -239,16 +240,16 @@ The client:
      R"(
 Example:
   gradwire-server revoke hospital-7 --identity identity)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        add_name(app, a);
        add_folder(app, a);
      },
-     [](const Arguments& a) { clients_of(a.folder).revoke(a.name); }},
+     [](const IdentityArguments& a) { clients_of(a.folder).revoke(a.name); }},
     {"role", "Says whether an enrolled key is let in as a client or as a relay.",
      R"(
 Example:
   gradwire-server role site-3 relay --identity identity      for a relay that enrolled before keys had roles)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        add_name(app, a);
        app.add_option("ROLE", a.role, "client or relay")
            ->type_name("")
@@ -256,8 +257,9 @@ Example:
            ->check(CLI::IsMember({"client", "relay"}));
        add_folder(app, a);
      },
-     [](const Arguments& a) {
-       clients_of(a.folder).set_role(a.name, a.role == "relay" ? Login::Role::kRelay : Login::Role::kClient);
+     [](const IdentityArguments& a) {
+       clients_of(a.folder).set_role(a.name,
+                                     a.role == "relay" ? Login::PeerRole::kRelay : Login::PeerRole::kClient);
      }},
     {"renew", "Makes a new certificate; a server that runs takes it for the connections that come then.",
      R"(
@@ -265,13 +267,13 @@ Examples:
   gradwire-server renew --identity identity
   gradwire-server renew --identity identity --host fl.example.org      for another name than before
   gradwire-server renew --identity identity --out site-3-identity      of a relay: bring server.pem and server.key to it)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        add_folder(app, a);
        app.add_option("--out", a.out, "Where to put it, in place of the folder of --identity")
            ->type_name("DIR");
        add_hosts(app, a, "those of the old certificate");
      },
-     [](const Arguments& a) {
+     [](const IdentityArguments& a) {
        renew_certificate(a.folder, a.out.empty() ? a.folder : a.out, a.hosts, std::chrono::days(a.days));
      }},
     {"certify", "Makes a certificate for a client, for servers that ask for one.",
@@ -279,7 +281,7 @@ Examples:
 Example:
   gradwire-server certify hospital-7 --identity identity --out hospital-7
   cp identity/ca.pem identity/client-ca.pem       from the server's next start on, clients need one)",
-     [](CLI::App& app, Arguments& a) {
+     [](CLI::App& app, IdentityArguments& a) {
        add_name(app, a);
        add_folder(app, a);
        app.add_option("--out", a.out, "The folder for certificate.pem and certificate.key")
@@ -308,7 +310,7 @@ bool is_identity_command(std::string_view word) { return find(word) != nullptr; 
 int identity_command(int argc, char** argv) {
   const Command& command = *find(argv[1]);
   const std::string name = "gradwire-server " + std::string(command.name);
-  Arguments arguments;
+  IdentityArguments arguments;
   CLI::App app(command.summary, name);
   app.footer(command.footer);
   command.add(app, arguments);

@@ -59,9 +59,9 @@ Clients of a site that has one way out connect to a relay in place of the server
 Exit codes: 0 done, or stopped; 2 the command line, the experiment or the data must be mended; 1 anything else)";
 
 // Shows the evaluated rounds: with --json all of them, on stdout; else one from time to time in the log.
-class Rounds {
+class RoundLog {
  public:
-  Rounds(Logger& logger, bool json, bool quiet) : logger_(logger), json_(json), quiet_(quiet) {}
+  RoundLog(Logger& logger, bool json, bool quiet) : logger_(logger), json_(json), quiet_(quiet) {}
 
   void record(const gradwire::RoundRecord& record) {
     if (quiet_) return;
@@ -278,7 +278,7 @@ int main_of(int argc, char** argv) {
   }
   if (metrics->count() > 0 && options.metrics.empty()) options.metrics = kMetricsListen;
   logger.set_quiet(quiet);
-  Rounds rounds(logger, json, quiet);
+  RoundLog rounds(logger, json, quiet);
   const bool is_relay = !relay.upstream.empty();
   if (const std::string trouble = trouble_of(options, relay, insecure); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);

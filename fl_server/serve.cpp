@@ -239,8 +239,8 @@ class Serving {
   void listen() {
     if (sockets_) return;
     if (!metrics_endpoint_)
-      metrics_endpoint_.emplace(server_metrics_,
-                                MetricsEndpoint::Options{options_.state, options_.metrics, options_.log});
+      metrics_endpoint_.emplace(server_metrics_, MetricsEndpoint::MetricsEndpointOptions{
+                                                     options_.state, options_.metrics, options_.log});
     if (!options_.identity.empty()) {
       check_authority(options_.identity);
       identity_.emplace(options_.identity,

@@ -196,9 +196,9 @@ double sum_of(const Found& found, const std::string& begin) {
   return sum;
 }
 
-using Row = std::pair<std::string, std::string>;
+using StatusRow = std::pair<std::string, std::string>;
 
-std::vector<Row> rows_of_counts(const Found& found) {
+std::vector<StatusRow> rows_of_counts(const Found& found) {
   if (found.counts.empty()) return {};
   const std::string rejected = reasons(found, "gradwire_rejected_updates_total");
   const std::string ended = reasons(found, "gradwire_connections_ended_total");

@@ -69,7 +69,7 @@ class MpiRanks final : public Ranks {
 
   void all_gather(std::span<const std::byte> mine, RankBytes& all) override {
     // What is short travels with its size.
-    Short own;
+    ShortMessage own;
     own.size = mine.size();
     if (mine.size() <= own.bytes.size()) std::ranges::copy(mine, own.bytes.begin());
     shorts_.resize(count());
@@ -78,7 +78,7 @@ class MpiRanks final : public Ranks {
                             request);
     });
     std::vector<std::size_t> sizes;
-    for (const Short& of_rank : shorts_) sizes.push_back(of_rank.size);
+    for (const ShortMessage& of_rank : shorts_) sizes.push_back(of_rank.size);
     all.resize(sizes);
     const std::size_t longest = *std::ranges::max_element(sizes);
     if (longest <= own.bytes.size()) {
@@ -140,12 +140,12 @@ class MpiRanks final : public Ranks {
   }
 
  private:
-  struct Short {
+  struct ShortMessage {
     std::uint64_t size = 0;
     std::array<std::byte, 120> bytes{};
   };
   int rank_ = 0, count_ = 1;
-  std::vector<Short> shorts_;
+  std::vector<ShortMessage> shorts_;
 };
 
 }  // namespace

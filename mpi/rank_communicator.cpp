@@ -207,13 +207,14 @@ void RankCommunicator<Real>::share(std::size_t size, const auto& make, const aut
 }
 
 template <class Real>
-typename RankCommunicator<Real>::Totals RankCommunicator<Real>::totals_of(std::span<const Summand> summands) {
-  Totals mine;
+typename RankCommunicator<Real>::SummandTotals RankCommunicator<Real>::totals_of(
+    std::span<const Summand> summands) {
+  SummandTotals mine;
   for (const Summand& s : summands) ++(s.part->shape == Shape::kDense ? mine.dense : mine.others);
   ranks_->all_gather(std::as_bytes(std::span(&mine, 1)), received_);
-  Totals all;
+  SummandTotals all;
   for (unsigned r = 0; r < ranks_->count(); ++r) {
-    Totals of_rank;
+    SummandTotals of_rank;
     std::memcpy(&of_rank, received_.of(r).data(), sizeof of_rank);
     all.dense += of_rank.dense;
     all.others += of_rank.others;
@@ -224,7 +225,7 @@ typename RankCommunicator<Real>::Totals RankCommunicator<Real>::totals_of(std::s
 template <class Real>
 void RankCommunicator<Real>::add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
                                  Vec<Real>& out) {
-  const Totals totals = totals_of(summands);
+  const SummandTotals totals = totals_of(summands);
   if (totals.dense + totals.others == 0) return;
   // A single vector is no tree: it is scaled by its weight, as it is.
   const bool single = totals.dense == 1;

@@ -37,10 +37,10 @@ class RankCommunicator final : public Communicator<Real> {
   bool has_whole_leaves() const { return whole_leaves_; }
 
  private:
-  struct Totals {
+  struct SummandTotals {
     std::uint64_t dense = 0, others = 0;  // summands of all ranks
   };
-  Totals totals_of(std::span<const Summand> summands);
+  SummandTotals totals_of(std::span<const Summand> summands);
   // Rank r has coordinates [begin[r], begin[r + 1]). Sends it the to[r] that make(to, begin) packs, calls
   // take(lo, hi, messages of all ranks) for the coordinates of this one, and gives everybody `out`, of which
   // take() has written [lo, hi).

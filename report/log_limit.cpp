@@ -18,11 +18,11 @@ bool LogLimit::take(const LogLine& line, std::uint64_t now_ms) {
   if (at == windows_.end()) {
     if (windows_.size() >= rate_.kinds) kind = {};
     const auto [place, is_new] =
-        windows_.try_emplace(kind, Window{.begin_ms = now_ms, .length_ms = rate_.window_ms, .last = {}});
+        windows_.try_emplace(kind, LogWindow{.begin_ms = now_ms, .length_ms = rate_.window_ms, .last = {}});
     at = place;
     if (is_new) first_end_ms_ = std::min(first_end_ms_, now_ms + rate_.window_ms);
   }
-  Window& window = at->second;
+  LogWindow& window = at->second;
   ++window.lines;
   if (!window.flooded && window.lines <= rate_.burst) return true;
   ++window.left_out;
@@ -36,7 +36,7 @@ std::vector<LogLine> LogLimit::sums(std::uint64_t now_ms, bool all) {
   if (now_ms < first_end_ms_ && !all) return lines;
   first_end_ms_ = UINT64_MAX;
   for (auto at = windows_.begin(); at != windows_.end();) {
-    Window& window = at->second;
+    LogWindow& window = at->second;
     const bool over = all || now_ms >= window.begin_ms + window.length_ms;
     if (over && window.left_out == 0) {
       at = windows_.erase(at);
@@ -58,7 +58,7 @@ std::vector<LogLine> LogLimit::sums(std::uint64_t now_ms, bool all) {
   return lines;
 }
 
-LogLine LogLimit::sum_of(Window& window, std::uint64_t now_ms) {
+LogLine LogLimit::sum_of(LogWindow& window, std::uint64_t now_ms) {
   LogLine sum = std::move(*window.last);
   sum.text = "... " + std::to_string(window.left_out) + " more such line" +
              (window.left_out == 1 ? "" : "s") + " in " + duration_text(now_ms - window.begin_ms) +

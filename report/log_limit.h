@@ -36,17 +36,17 @@ class LogLimit {
 
  private:
   using Kind = std::tuple<std::string, int, std::int64_t>;  // file, line, client or -1
-  struct Window {
+  struct LogWindow {
     std::uint64_t begin_ms = 0, length_ms = 0;
     std::uint64_t lines = 0, left_out = 0;
     bool flooded = false;  // the window before had too many lines
     std::optional<LogLine> last;
   };
 
-  static LogLine sum_of(Window& window, std::uint64_t now_ms);
+  static LogLine sum_of(LogWindow& window, std::uint64_t now_ms);
 
   const LogRate rate_;
-  std::map<Kind, Window> windows_;
+  std::map<Kind, LogWindow> windows_;
   std::uint64_t first_end_ms_ = UINT64_MAX;  // no window ends before
   std::uint64_t left_out_ = 0;               // in all windows
 };

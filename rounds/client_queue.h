@@ -33,7 +33,7 @@ class ClientQueue {
     places_[end()].before = client;
   }
   void remove(ClientId client) {
-    Place& place = places_[client];
+    QueueLink& place = places_[client];
     if (place.next == kNowhere) return;
     places_[place.before].next = place.next;
     places_[place.next].before = place.before;
@@ -42,12 +42,12 @@ class ClientQueue {
 
  private:
   static constexpr ClientId kNowhere = UINT32_MAX;
-  struct Place {
+  struct QueueLink {
     ClientId before, next;
   };
   ClientId end() const { return static_cast<ClientId>(places_.size() - 1); }
 
-  std::vector<Place> places_;  // by client; the last one closes the ring
+  std::vector<QueueLink> places_;  // by client; the last one closes the ring
 };
 
 }  // namespace gradwire

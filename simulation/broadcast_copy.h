@@ -70,19 +70,19 @@ class BroadcastCopy {
   std::uint32_t users = 0;
 
  private:
-  struct Link {
+  struct PayloadLink {
     Payload<Real> payload;
     RngKey key;
     Vec<Real> values;
     std::vector<std::uint32_t> indices;
   };
   struct KeptPart {
-    Link links[kMaxLinks];
+    PayloadLink links[kMaxLinks];
 
     const Payload<Real>& keep(const Payload<Real>& from) {
       const Payload<Real>* source = &from;
       for (std::size_t l = 0; l < kMaxLinks && source != nullptr; ++l, source = source->next) {
-        Link& link = links[l];
+        PayloadLink& link = links[l];
         link.payload = *source;
         link.values.assign(source->values.begin(), source->values.end());
         link.indices.assign(source->indices.begin(), source->indices.end());
@@ -100,7 +100,7 @@ class BroadcastCopy {
       std::uint8_t has_next = 1;
       for (std::size_t l = 0; has_next != 0; ++l) {
         if (l == kMaxLinks) return false;
-        Link& link = links[l];
+        PayloadLink& link = links[l];
         Payload<Real>& p = link.payload;
         std::uint8_t shape = 0, packing = 0, has_key = 0;
         std::uint32_t domain = 0;

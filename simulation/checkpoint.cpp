@@ -56,23 +56,23 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
 
 }  // namespace
 
-Checkpoint::Checkpoint(const fs::path& results, const RunInputs& metadata, fs::path metrics)
+RunCheckpoint::RunCheckpoint(const fs::path& results, const RunInputs& metadata, fs::path metrics)
     : folder_(folder_of(results)),
       metadata_(text_of(metadata)),
       files_{std::move(metrics)},
       disk_(folder_),
       journal_(disk_, Durability::kProcess) {}
 
-bool Checkpoint::exists() const { return fs::is_directory(folder_); }
+bool RunCheckpoint::exists() const { return fs::is_directory(folder_); }
 
-void Checkpoint::open() {
+void RunCheckpoint::open() {
   if (lock_) return;
   if (!make_folder(folder_))
     throw std::runtime_error(folder_.string() + ": cannot be made: " + std::strerror(errno));
   lock_.emplace(folder_);
 }
 
-Checkpoint::Saved Checkpoint::resume() {
+RunCheckpoint::Saved RunCheckpoint::resume() {
   std::optional<Saved> saved = find();
   if (!saved)
     throw UsageError("--resume: there is no checkpoint of this run in " + folder_.string() +
@@ -80,7 +80,7 @@ Checkpoint::Saved Checkpoint::resume() {
   return std::move(*saved);
 }
 
-std::optional<Checkpoint::Saved> Checkpoint::find() {
+std::optional<RunCheckpoint::Saved> RunCheckpoint::find() {
   if (!exists()) return std::nullopt;
   open();
   Saved saved;
@@ -106,14 +106,14 @@ std::optional<Checkpoint::Saved> Checkpoint::find() {
   return saved;
 }
 
-Status Checkpoint::prepare() {
+Status RunCheckpoint::prepare() {
   open();
   for (const fs::path& file : files_)
     if (Status copied = copy(file); !copied) return copied;
   return Unit{};
 }
 
-Status Checkpoint::copy(const fs::path& file) {
+Status RunCheckpoint::copy(const fs::path& file) {
   const std::string name = file.filename().string(), draft = name + ".new";
   std::ifstream in(file, std::ios::binary);
   if (!in) return Error{file.string() + ": cannot be read: " + std::strerror(errno), ErrorKind::kSystem};
@@ -131,13 +131,13 @@ Status Checkpoint::copy(const fs::path& file) {
   return copied;
 }
 
-bool Checkpoint::has_snapshot() {
+bool RunCheckpoint::has_snapshot() {
   if (!exists()) return false;
   const Result<bool> found = journal_.is_there();
   return found && *found;
 }
 
-void Checkpoint::remove() {
+void RunCheckpoint::remove() {
   if (!exists()) return;
   open();
   throw_if_failed(journal_.remove());

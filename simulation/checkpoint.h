@@ -20,11 +20,12 @@ struct RunInputs {
   std::uint64_t samples = 0, traces = 0;  // hashes of the files that it reads (input_hash.h)
 };
 
-class Checkpoint {
+class RunCheckpoint {
  public:
   // `results`: the folder that the run will publish; `metadata`: what must not change before the run is
   // resumed; `metrics`: the file that the run writes, of which each snapshot has a copy.
-  Checkpoint(const std::filesystem::path& results, const RunInputs& metadata, std::filesystem::path metrics);
+  RunCheckpoint(const std::filesystem::path& results, const RunInputs& metadata,
+                std::filesystem::path metrics);
 
   struct Saved {
     std::vector<std::pair<std::uint32_t, std::string>> sections;  // of a RunStore's snapshot: tag and bytes

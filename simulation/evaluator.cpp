@@ -68,7 +68,7 @@ void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   for (std::size_t first = begin; first < end; first += sums.size()) {
     const std::size_t count = std::min(sums.size(), end - first);
     pool_.for_each(count, [&](unsigned thread, std::size_t k) {
-      Worker& worker = workers_[thread];
+      EvaluationWorker& worker = workers_[thread];
       sums[k].clear();
       worker.gradient.resize(has_gradients ? d_ : 0);
       const std::size_t block = (first + k) * kClientsOfBlock;

@@ -28,7 +28,7 @@ class Evaluator {
   Evaluated<Real> known(ClientId client) const;
 
  private:
-  struct Worker {
+  struct EvaluationWorker {
     RebindableOracle<Real>* oracle;
     Vec<Real> gradient;
   };
@@ -49,7 +49,7 @@ class Evaluator {
   const ClientRange mine_;
   const std::size_t d_;
   ThreadPool& pool_;
-  std::vector<Worker> workers_;
+  std::vector<EvaluationWorker> workers_;
   const bool remembers_;
   Vec<Real> x_;          // empty: nothing is remembered
   Vec<Real> gradients_;  // shape (mine, d) where they are remembered, else of a window of clients

@@ -23,7 +23,7 @@ template <class Real>
 struct EventSimulation<Real>::Impl {
   using Body = BroadcastCopy<Real>;
 
-  enum class Stage : std::uint8_t { kIdle, kWorks, kComputed };
+  enum class ClientStage : std::uint8_t { kIdle, kWorks, kComputed };
   struct Client {
     std::unique_ptr<LocalClient<Real>> local;  // null: was never asked
     // The newest request.
@@ -31,13 +31,13 @@ struct EventSimulation<Real>::Impl {
     Body* body = nullptr;
     std::unique_ptr<Body> resync;  // made when first needed, then kept
     InjectedFaults injected;
-    Stage stage = Stage::kIdle;
+    ClientStage stage = ClientStage::kIdle;
     bool answered = false;  // of kComputed: there is something to deliver
     Event<Real> event;
     std::uint32_t requests = 0;
   };
   // A point of time at which a client is done, or its reply comes once more.
-  struct Done {
+  struct Completion {
     double at;
     std::uint64_t order;  // of asking
     std::uint64_t request_id;
@@ -45,7 +45,7 @@ struct EventSimulation<Real>::Impl {
     bool is_repetition;
     // The heap of the standard library has its largest element in front. Of several clients that are done at
     // once, the one with the lowest number is first.
-    bool operator<(const Done& o) const {
+    bool operator<(const Completion& o) const {
       if (at != o.at) return at > o.at;
       return client != o.client ? client > o.client : order > o.order;
     }
@@ -76,7 +76,7 @@ struct EventSimulation<Real>::Impl {
     const std::uint64_t resync_bytes = request.resync == nullptr ? 0 : codec.body_bytes(*request.resync);
     const std::uint64_t bytes = Codec<Real>::request_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
     // It works at this already.
-    if (to.stage != Stage::kIdle && request.request_id == to.request.request_id &&
+    if (to.stage != ClientStage::kIdle && request.request_id == to.request.request_id &&
         request.resync == nullptr) {
       give_back(body);
       return bytes;
@@ -95,14 +95,14 @@ struct EventSimulation<Real>::Impl {
     }
     to.injected = draw_faults(options.faults, false, run_context->seed, c, to.requests++);
     to.local->apply_faults(to.injected, run_context, c, *workers[0].oracle);
-    to.stage = is_shutdown ? Stage::kIdle : Stage::kWorks;
+    to.stage = is_shutdown ? ClientStage::kIdle : ClientStage::kWorks;
     if (is_shutdown) {
       compute(to, c, workers[0]);
-      to.stage = Stage::kIdle;
+      to.stage = ClientStage::kIdle;
     } else if (!to.injected.request_lost) {
       add_done(c, request.request_id, false);
     } else {
-      to.stage = Stage::kIdle;
+      to.stage = ClientStage::kIdle;
     }
     return bytes;
   }
@@ -142,7 +142,7 @@ struct EventSimulation<Real>::Impl {
   // Before a client is given something else: its state may depend on what it was asked, whoever computes
   // ahead.
   void finish(Client& client, ClientId c) {
-    if (!keeps_state || client.stage != Stage::kWorks) return;
+    if (!keeps_state || client.stage != ClientStage::kWorks) return;
     compute(client, c, workers[0]);
     ++computed;
   }
@@ -153,20 +153,20 @@ struct EventSimulation<Real>::Impl {
     client.event = {};
     client.answered = client.local->answer(c, client.request, options.encoded, bytes, client.injected, codec,
                                            worker, client.event);
-    client.stage = Stage::kComputed;
+    client.stage = ClientStage::kComputed;
   }
 
   // A repetition is on its way whatever its client does meanwhile.
-  bool is_current(const Done& done) const {
+  bool is_current(const Completion& done) const {
     const Client& client = clients[done.client];
     return done.is_repetition ||
-           (client.request.request_id == done.request_id && client.stage != Stage::kIdle);
+           (client.request.request_id == done.request_id && client.stage != ClientStage::kIdle);
   }
 
   // Computes the answer that comes first, and with several threads those that come next, as far as they are
   // worth it.
   void compute_first() {
-    const Done first = heap.front();
+    const Completion first = heap.front();
     if (pool.size() == 1) {  // no clock is asked
       compute(clients[first.client], first.client, workers[0]);
       ++computed;
@@ -185,14 +185,14 @@ struct EventSimulation<Real>::Impl {
         std::pop_heap(heap.begin(), heap.end());
         taken.push_back(heap.back());
         heap.pop_back();
-        const Done& done = taken.back();
+        const Completion& done = taken.back();
         if (!is_current(done)) {
           taken.pop_back();
-        } else if (!done.is_repetition && clients[done.client].stage == Stage::kWorks) {
+        } else if (!done.is_repetition && clients[done.client].stage == ClientStage::kWorks) {
           batch.push_back(done.client);
         }
       }
-      for (const Done& done : taken) {
+      for (const Completion& done : taken) {
         heap.push_back(done);
         std::push_heap(heap.begin(), heap.end());
       }
@@ -208,14 +208,14 @@ struct EventSimulation<Real>::Impl {
 
   const Event<Real>& next(double deadline) {
     while (!heap.empty()) {
-      const Done done = heap.front();
+      const Completion done = heap.front();
       Client& client = clients[done.client];
       if (!is_current(done)) {
         pop();
         continue;
       }
       if (done.at > deadline) break;
-      if (!done.is_repetition && client.stage == Stage::kWorks) {
+      if (!done.is_repetition && client.stage == ClientStage::kWorks) {
         compute_first();
         continue;  // the order of the heap is as before
       }
@@ -228,7 +228,7 @@ struct EventSimulation<Real>::Impl {
         repetition.repeated = true;
         return repetition;
       }
-      client.stage = Stage::kIdle;
+      client.stage = ClientStage::kIdle;
       if (!client.answered) continue;
       if (client.injected.repeated) add_done(done.client, done.request_id, true);
       return client.event;
@@ -261,7 +261,7 @@ struct EventSimulation<Real>::Impl {
     std::vector<const Body*> kept;  // each once
     std::unordered_map<const Body*, std::uint64_t> numbers;
     for (const Client& client : clients)
-      if (client.stage != Stage::kIdle && client.body != nullptr &&
+      if (client.stage != ClientStage::kIdle && client.body != nullptr &&
           numbers.try_emplace(client.body, kept.size()).second)
         kept.push_back(client.body);
     saver(static_cast<std::uint64_t>(kept.size()));
@@ -272,8 +272,8 @@ struct EventSimulation<Real>::Impl {
       saver(client.requests), saver(client.local != nullptr);
       if (!client.local) continue;
       client.local->save(committed[c], keeps_state && options.faults.crashes > 0, saver);
-      saver(client.stage != Stage::kIdle);
-      if (client.stage == Stage::kIdle) continue;
+      saver(client.stage != ClientStage::kIdle);
+      if (client.stage == ClientStage::kIdle) continue;
       const Request<Real>& at = client.request;
       saver(static_cast<std::uint8_t>(at.kind)), saver(at.request_id), saver(at.committed);
       saver(client.body == nullptr ? kNoBody : numbers.at(client.body)), saver(at.resync != nullptr);
@@ -281,7 +281,7 @@ struct EventSimulation<Real>::Impl {
       saver(client.injected.reply_lost), saver(client.injected.repeated);
     }
     Times times;
-    for (const Done& done : heap) {
+    for (const Completion& done : heap) {
       if (!is_current(done)) continue;
       times.at.push_back(done.at);
       times.order.push_back(done.order);
@@ -355,7 +355,7 @@ struct EventSimulation<Real>::Impl {
     loader(reply_lost), loader(repeated);
     client.injected.reply_lost = reply_lost != 0;
     client.injected.repeated = repeated != 0;
-    client.stage = Stage::kWorks;
+    client.stage = ClientStage::kWorks;
     return true;
   }
   static constexpr std::uint64_t kNoBody = UINT64_MAX;
@@ -374,11 +374,11 @@ struct EventSimulation<Real>::Impl {
   std::vector<Body*> free_bodies;
   Body* newest = nullptr;  // counts as a user
 
-  std::vector<Done> heap;
+  std::vector<Completion> heap;
   std::uint64_t order = 0, computed = 0;
   double clock = 0;
   double seconds_each = 0;  // wall, of one thread for one answer
-  std::vector<Done> taken;
+  std::vector<Completion> taken;
   std::vector<ClientId> batch;
   Event<Real> repetition;
   const Event<Real> nothing;

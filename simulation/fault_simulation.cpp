@@ -23,7 +23,7 @@ struct FaultSimulation<Real>::Impl {
     std::unique_ptr<LocalClient<Real>> local;  // null: was never asked, or gave it back
     std::uint32_t requests = 0;
   };
-  struct Work {
+  struct ClientWork {
     ClientId client = 0;
     Request<Real> request;
     typename LocalClient<Real>::Bytes bytes;
@@ -80,7 +80,7 @@ struct FaultSimulation<Real>::Impl {
     if (request.kind == RequestKind::kShutdown && !clients.at(c).local && !options.faults.any())
       return Codec<Real>::request_bytes(0, 0);  // nothing to commit
     if (queued == queue.size()) queue.emplace_back();
-    Work& work = queue[queued++];
+    ClientWork& work = queue[queued++];
     work.client = c;
     work.request = request;
     work.answered = false;
@@ -102,7 +102,7 @@ struct FaultSimulation<Real>::Impl {
   // Lets every client with a request work, and puts the answers in the order of their arrival.
   void process() {
     for (std::size_t k = 0; k < queued; ++k) {
-      Work& work = queue[k];
+      ClientWork& work = queue[k];
       Client& to = client(work.client);
       work.injected =
           draw_faults(options.faults, options.draw_arrival, run_context->seed, work.client, to.requests++);
@@ -127,7 +127,7 @@ struct FaultSimulation<Real>::Impl {
     }
   }
 
-  void answer(Work& work, LocalWorker<Real>& worker) {
+  void answer(ClientWork& work, LocalWorker<Real>& worker) {
     work.answered = clients[work.client].local->answer(work.client, work.request, options.encoded, work.bytes,
                                                        work.injected, codec, worker, work.event,
                                                        evaluator.known(work.client));
@@ -177,7 +177,7 @@ struct FaultSimulation<Real>::Impl {
   std::vector<ClientId> seated, evaluated;  // clients whose slot or evaluation give_back() frees
   std::vector<std::unique_ptr<LocalClient<Real>>> spare;
 
-  std::vector<Work> queue;  // the first `queued` are to be done
+  std::vector<ClientWork> queue;  // the first `queued` are to be done
   std::size_t queued = 0;
   std::uint64_t body_request_id = 0, body_bytes = 0;
   RequestKind body_kind = RequestKind::kRound;

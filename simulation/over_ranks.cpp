@@ -72,7 +72,7 @@ void check_same_run(Ranks& ranks, const std::string& text) {
   });
 }
 
-Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine) {
+RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine) {
   Saver saver;
   if (ranks.rank() == 0) {
     saver(mine.round);
@@ -89,7 +89,7 @@ Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine) {
   ranks.all_gather(bytes_of(saver.take()), all);
   if (ranks.rank() == 0) return mine;
   Loader loader(text_of(all.of(0)));
-  Checkpoint::Saved saved;
+  RunCheckpoint::Saved saved;
   std::uint32_t sections = 0;
   loader(saved.round);
   loader(saved.lull.best);

@@ -27,7 +27,7 @@ void check_for_ranks(const Prepared& prepared);
 void check_same_run(Ranks& ranks, const std::string& text);
 
 // Collective; `mine` of rank 0 counts. All get its sections but the states of clients, which stay there.
-Checkpoint::Saved share_saved(Ranks& ranks, Checkpoint::Saved mine);
+RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine);
 // Collective: gives each rank the states of its clients. `saved` of rank 0 counts: of all clients.
 std::string hand_out_clients(Ranks& ranks, std::uint32_t clients, std::string_view saved);
 // Collective. At rank 0: the texts of all ranks, one after the other; elsewhere empty.

@@ -35,7 +35,7 @@ struct ParallelSimulation<Real>::Impl {
   };
   using BatchRequest = typename BatchTransport<Real>::BatchRequest;
   using BatchReplies = typename BatchTransport<Real>::BatchReplies;
-  struct Place {
+  struct AskedRange {
     std::size_t first, end;  // in those who are asked
   };
 
@@ -78,7 +78,7 @@ struct ParallelSimulation<Real>::Impl {
     request_id = batch.request.request_id;
     const auto first = std::ranges::lower_bound(asked, run_context->mine().first) - asked.begin();
     const auto end = std::ranges::lower_bound(asked, run_context->mine().end) - asked.begin();
-    const Place here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
+    const AskedRange here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
     if (states.has_state())
       for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
     share(asked, here,
@@ -174,7 +174,7 @@ struct ParallelSimulation<Real>::Impl {
 
   // Calls some(slot, begin, end) for ranges of asked[here] that together are all of it, none of them with a
   // part of a leaf.
-  void share(std::span<const ClientId> asked, Place here, const auto& some) {
+  void share(std::span<const ClientId> asked, AskedRange here, const auto& some) {
     const std::size_t count = here.end - here.first;
     const auto started = Clock::now();
     const auto over = [&] {

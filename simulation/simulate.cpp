@@ -53,13 +53,13 @@ std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds,
   };
 }
 
-std::vector<Section> sections_of(const Checkpoint::Saved& saved) {
+std::vector<Section> sections_of(const RunCheckpoint::Saved& saved) {
   std::vector<Section> sections;
   for (const auto& [tag, bytes] : saved.sections) sections.push_back({tag, bytes});
   return sections;
 }
 // The work in progress of a driver.
-struct Work {
+struct DriverWork {
   std::function<std::string()> save;  // for a snapshot
   std::string saved;                  // by the process that this one continues
 };
@@ -80,7 +80,7 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorit
                                          RunProgress& progress, SimulationSnapshots snapshots,
                                          const Log& note) {
   if (checkpoints.checkpoint == nullptr) return nullptr;
-  Checkpoint& checkpoint = *checkpoints.checkpoint;
+  RunCheckpoint& checkpoint = *checkpoints.checkpoint;
   auto store = std::make_unique<RunStore<Real>>(checkpoint.journal(), std::move(snapshots), server, progress,
                                                 checkpoint.metadata(), note);
   store->before_snapshots([&] { return checkpoint.prepare(); });
@@ -95,7 +95,7 @@ template <class Real, class Clients>
 RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
                  RunProgress& progress, const RoundLimits& limits, LoopHooks<Real> hooks,
                  const RunObserver& observer, const std::atomic<bool>& stop, RunStore<Real>* store,
-                 Monitor<Real>* monitor = nullptr, Work* work = nullptr) {
+                 Monitor<Real>* monitor = nullptr, DriverWork* work = nullptr) {
   RunResult result;
   result.kernels = kernels_name();
   result.rounds = progress.round;
@@ -245,7 +245,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   std::vector<std::uint64_t> requests;
   virtual_options.seconds = seconds_of(std::move(p.seconds), run_context->seed, requests);
   EventSimulation<Real> clients(run_context, functions, virtual_options);
-  Work work;
+  DriverWork work;
   SimulationSnapshots snapshots = snapshots_of<Real>(checkpoints, progress, clients);
   snapshots.save_clients = [&] {
     const std::string of_clients = clients.save_clients(progress.committed), of_driver = work.save();

@@ -46,9 +46,9 @@ struct RunResult {
 
 // How a simulation saves all that another process needs to continue it. Without a checkpoint: not at all.
 struct Checkpoints {
-  Checkpoint* checkpoint = nullptr;
-  Checkpoint::Saved saved;  // to continue from; no sections: start from the beginning
-  double seconds = 30;      // from one to the next, about; one more when the run is stopped; 0: none
+  RunCheckpoint* checkpoint = nullptr;
+  RunCheckpoint::Saved saved;  // to continue from; no sections: start from the beginning
+  double seconds = 30;         // from one to the next, about; one more when the run is stopped; 0: none
 };
 
 // Takes the samples of `prepared` over, so that there is one copy of them.

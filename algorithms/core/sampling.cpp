@@ -105,7 +105,7 @@ std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p) {
 }
 
 void draw_clients(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
-                  std::vector<Drawn>& out) {
+                  std::vector<ClientDraws>& out) {
   RngStream stream({seed, kServerClient, t, RngDomain::kCohort});
   std::vector<ClientId> drawn(r);
   for (ClientId& i : drawn) i = stream.below(n);

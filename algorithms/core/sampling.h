@@ -51,13 +51,13 @@ inline constexpr std::uint32_t kMaxTosses = 1'000'000;
 std::uint32_t shared_geometric(std::uint64_t seed, std::uint32_t t, double p);
 
 // `r` clients of n, uniform with replacement: how often each was drawn.
-struct Drawn {
+struct ClientDraws {
   ClientId client = 0;
   std::uint32_t times = 0;
 };
 // Ascending clients.
 void draw_clients(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
-                  std::vector<Drawn>& out);
+                  std::vector<ClientDraws>& out);
 // How often `client` is among them.
 std::uint32_t times_drawn(std::uint64_t seed, std::uint32_t t, std::uint32_t n, std::uint32_t r,
                           ClientId client);

@@ -64,7 +64,7 @@ const std::vector<std::uint32_t>& largest(const Vec<Real>& a, std::uint32_t k, S
 
 // G: the places and values of slot i are those from i k on.
 template <class Real>
-struct Window {
+struct ErrorWindow {
   std::span<const std::uint32_t> places;
   std::span<const Real> values;
   std::size_t k, slots;  // those that are filled
@@ -73,7 +73,8 @@ struct Window {
 // y −= γ m̂/(ε + √v̂). Goes through the coordinates once, in pieces that fit the cache: m̂ and v̂ are never
 // whole.
 template <class Real>
-void move_by_stats(const MicroAdam& rule, std::uint32_t t, Real gamma, const Window<Real>& G, Vec<Real>& y) {
+void move_by_stats(const MicroAdam& rule, std::uint32_t t, Real gamma, const ErrorWindow<Real>& G,
+                   Vec<Real>& y) {
   std::array<Real, MicroAdam::kMaxWindow> weight1, weight2;
   std::array<std::size_t, MicroAdam::kMaxWindow> next;
   for (std::uint32_t i = 0; i < G.slots; ++i) {

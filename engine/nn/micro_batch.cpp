@@ -64,7 +64,7 @@ MicroBatch<Real>::MicroBatch(const Network& network, Plan plan, const Kernels<Re
   turned_ = scratch_ + plan_.scratch_numbers;
   dense_ = values_ + numbers;
   kept_ = reinterpret_cast<BFloat16*>(dense_ + plan_.dense_numbers);
-  for (const Plan::Place& place : plan_.places)
+  for (const Plan::ArenaPlace& place : plan_.places)
     where_.push_back(place.value == Plan::kNowhere ? nullptr : values_ + place.value);
   for (const Step& step : plan_.steps)
     keep_.push_back(step.keep == Plan::kNowhere ? nullptr : values_ + step.keep);
@@ -164,11 +164,11 @@ std::optional<double> MicroBatch<Real>::forward(const Real* x, Real seed, const 
 template <class Real>
 bool MicroBatch<Real>::backward(const Real* x, Real* gradient, bool add, const BackwardPass& pass) {
   const GradientOptions* options = pass.options();
-  const auto wants = [options](const Plan::Range& range) {
+  const auto wants = [options](const Plan::PlanRange& range) {
     return options == nullptr || !options->wanted.hull({range.first, range.first + range.count}).empty();
   };
   if (!add)
-    for (const Plan::Range& range : plan_.zeroed)
+    for (const Plan::PlanRange& range : plan_.zeroed)
       if (wants(range)) std::fill_n(gradient + range.first, range.count, Real(0));
   turned_node_ = Op::kNone;
   const bool tells = options != nullptr && options->finished && pass.last_micro_batch;

@@ -42,7 +42,8 @@ double MicroBatch<Real>::clipped(const Real* x, const FactorOf& factor, Real* gr
   for (Index l = 0; l < real_lanes_; ++l)
     factor_[static_cast<std::size_t>(l)] = static_cast<Real>(factor(square_[sample_of(l)]));
   if (!add)
-    for (const Plan::Range& range : plan_.zeroed) std::fill_n(gradient + range.first, range.count, Real(0));
+    for (const Plan::PlanRange& range : plan_.zeroed)
+      std::fill_n(gradient + range.first, range.count, Real(0));
   // From the data up: what this spoils are slopes of operations that are done.
   BackwardPart parameters;
   for (bool& input : parameters.input) input = false;

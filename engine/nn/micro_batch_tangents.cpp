@@ -17,7 +17,7 @@ template <class Real>
 typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real* x, const Real* v) {
   if (tangents_ == nullptr) {
     std::size_t zeros = 0;
-    for (const Plan::Place& place : plan_.places) zeros = std::max(zeros, place.shape.channels);
+    for (const Plan::ArenaPlace& place : plan_.places) zeros = std::max(zeros, place.shape.channels);
     const std::size_t numbers = plan_.value_numbers + zeros + kSlack;
     tangents_.reset(new (std::align_val_t{64}) Real[numbers]());
   }

@@ -141,7 +141,7 @@ class Planner {
     const std::size_t lanes = plan_.capacity;
     for (Plan::Step& step : plan_.steps) {
       const Op& op = step.op;
-      Plan::Place& out = plan_.places[op.out];
+      Plan::ArenaPlace& out = plan_.places[op.out];
       if (from_result(op) && may_overwrite(op.in[0])) {
         out.value = plan_.places[op.in[0]].value;
       } else if (op.kind == OpKind::kAdd && op.in[0] != op.in[1] && may_overwrite(op.in[1])) {
@@ -243,13 +243,13 @@ class Planner {
     std::erase_if(lives, [](const Life& life) { return life.numbers == 0; });
     std::stable_sort(lives.begin(), lives.end(),
                      [](const Life& a, const Life& b) { return a.from > b.from; });
-    struct Taken {
+    struct TakenBytes {
       std::size_t first, end, to;
     };
-    std::vector<Taken> taken;  // ascending
+    std::vector<TakenBytes> taken;  // ascending
     std::vector<std::size_t> at(plan_.places.size(), Plan::kNowhere);
     for (const Life& life : lives) {
-      if (!keep_gradients_) std::erase_if(taken, [&](const Taken& t) { return t.to > life.from; });
+      if (!keep_gradients_) std::erase_if(taken, [&](const TakenBytes& t) { return t.to > life.from; });
       std::size_t first = 0;
       auto before = taken.begin();
       while (before != taken.end() && first + life.numbers > before->first) first = (before++)->end;

@@ -38,19 +38,19 @@ struct Plan {
     std::size_t keep = kNowhere;  // what backward wants to find again
   };
 
-  struct Place {
+  struct ArenaPlace {
     TensorShape shape;
     std::size_t value = kNowhere;     // first number in the arena of values
     std::size_t gradient = kNowhere;  // in that of gradients; nowhere: not needed
     bool rows = false;                // [lane][channel]
   };
 
-  struct Range {
+  struct PlanRange {
     std::size_t first, count;
   };
 
   struct Final {
-    Range range;
+    PlanRange range;
     std::size_t step;
   };
 
@@ -60,8 +60,8 @@ struct Plan {
   // steps go backward in descending order too, and others follow only for gradients of single samples.
   std::vector<Action> actions;
   std::size_t forward_actions = 0, backward_actions = 0;
-  std::vector<Place> places;  // by node
-  std::vector<Range> zeroed;  // parameters whose gradients are set to 0 first: all others are assigned
+  std::vector<ArenaPlace> places;  // by node
+  std::vector<PlanRange> zeroed;   // parameters whose gradients are set to 0 first: all others are assigned
   // After which step of the backward pass each parameter's gradient is final; steps descend, the first is
   // that of the loss: of parameters that nothing reads.
   std::vector<Final> finals;

@@ -40,7 +40,7 @@ class Cutter {
   }
 
  private:
-  struct Life {  // of a region, in steps
+  struct RegionLife {  // of a region, in steps
     std::size_t made = Plan::kNowhere, written = 0, read = 0;
     bool backward = false;  // some backward reads it
   };
@@ -51,7 +51,7 @@ class Cutter {
       for (const std::uint32_t in : op.in)
         if (in != Op::kNone) lives_[regions_.of(in)].read = i;
       if (i == last_) break;
-      Life& life = lives_[regions_.of(op.out)];
+      RegionLife& life = lives_[regions_.of(op.out)];
       life.made = std::min(life.made, i);
       life.written = life.read = i;
       for (const std::uint32_t node : read_backward(op)) lives_[regions_.of(node)].backward = true;
@@ -61,7 +61,7 @@ class Cutter {
   // Before each step: the numbers that live across, and how many regions are not finished there.
   void count_alive() {
     for (std::size_t r = 0; r < lives_.size(); ++r) {
-      const Life& life = lives_[r];
+      const RegionLife& life = lives_[r];
       if (life.made == Plan::kNowhere) continue;  // of a step
       for (std::size_t c = life.made + 1; c <= life.read && c <= last_; ++c) {
         alive_[c] += regions_.numbers(r);
@@ -132,7 +132,7 @@ class Cutter {
       for (const std::uint32_t node : read_backward(step.op)) restored += regions_.numbers(regions_.of(node));
       window = std::max(window, restored);
       const std::size_t region = regions_.of(step.op.out);
-      const Life& life = lives_[region];
+      const RegionLife& life = lives_[region];
       if (life.made != i) continue;
       const std::size_t numbers = regions_.numbers(region), until = std::min(life.read, end);
       pass.add(i, until, numbers * number_bytes_);
@@ -150,7 +150,7 @@ class Cutter {
   const std::size_t number_bytes_;
   const bool packed_;
   const std::size_t last_;  // the loss
-  std::vector<Life> lives_;
+  std::vector<RegionLife> lives_;
   std::vector<std::size_t> alive_, inside_;  // by the step behind the cut
 };
 

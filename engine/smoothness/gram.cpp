@@ -140,7 +140,7 @@ std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t 
 
 std::size_t Gram::rows() const {
   std::size_t sum = 0;
-  for (const Term& term : terms) sum += term.rows->rows();
+  for (const GramTerm& term : terms) sum += term.rows->rows();
   return sum;
 }
 

@@ -15,12 +15,12 @@ namespace gradwire {
 enum class Smallest : std::uint8_t { kOfAll, kNonzero };
 
 struct Gram {
-  struct Term {
+  struct GramTerm {
     const Dataset* rows;  // A_i; must outlive the Gram
     double scale;
   };
   std::size_t columns = 0;
-  std::vector<Term> terms;
+  std::vector<GramTerm> terms;
 
   std::size_t rows() const;  // of all A_i together
 

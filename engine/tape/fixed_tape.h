@@ -50,7 +50,7 @@ class FixedTape {
 
   GRADWIRE_INLINE Var variable(const T& value) { return append(value, kNone, T(0), kNone, T(0)); }
   // Takes part in operations like a variable, without a record.
-  GRADWIRE_INLINE Var constant(const T& value) { return {this, value, Place::at(kNone, 0)}; }
+  GRADWIRE_INLINE Var constant(const T& value) { return {this, value, TapePlace::at(kNone, 0)}; }
 
   // Computes the gradient of everything recorded; overwrites earlier gradients.
   GRADWIRE_INLINE void backward(const Var& root, const T& seed = T(1)) {
@@ -98,7 +98,7 @@ class FixedTape {
       }
     };
     (add(lists), ...);
-    return {this, value, Place::at(sum, 0)};
+    return {this, value, TapePlace::at(sum, 0)};
   }
   // The derivative by x_i is alpha + beta x_i.
   GRADWIRE_INLINE Var record_linear(const T& value, std::span<const Var> x, const T& alpha, const T& beta) {
@@ -132,7 +132,7 @@ class FixedTape {
     b_[size_] = b;
     da_[size_] = da;
     db_[size_] = db;
-    return {this, value, Place::at(size_++, 0)};
+    return {this, value, TapePlace::at(size_++, 0)};
   }
 
   GRADWIRE_INLINE void accumulate(std::array<bool, N>& reached, std::uint32_t slot, const T& amount) {

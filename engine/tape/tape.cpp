@@ -121,7 +121,7 @@ void Tape<T>::zero_parameter_gradients() {
 template <class T>
 auto Tape<T>::leaves(std::span<const T> values) -> Range {
   // No record: every operation must have results, because the slots in use tell which operations are in use.
-  if (values.empty()) return {this, Place::at(used_.slots, generation()), 0};
+  if (values.empty()) return {this, TapePlace::at(used_.slots, generation()), 0};
   if (values.size() > capacity_ - used_.slots) {
     if (borrowed_) throw_full();
     const std::vector<T> kept(values.begin(), values.end());  // `values` may be in an array that moves
@@ -143,7 +143,7 @@ auto Tape<T>::pack(std::span<const Var> scalars) -> Range {
 template <class T>
 auto Tape<T>::element(const Range& range, std::uint32_t i) -> Var {
   const std::uint32_t slot = checked(range) + i;
-  return {this, value_[slot], Place::at(slot, generation())};
+  return {this, value_[slot], TapePlace::at(slot, generation())};
 }
 
 // Operations of any number of scalars.
@@ -170,7 +170,7 @@ auto Tape<T>::begin_operation(Kind kind, std::size_t slots) -> Operation& {
 }
 
 template <class T>
-Place Tape<T>::end_operation(Operation& op, std::size_t derivatives) {
+TapePlace Tape<T>::end_operation(Operation& op, std::size_t derivatives) {
   if (std::max(index_.size(), used_.derivatives + derivatives) > kMost)
     throw std::length_error("the tape is full: 2^32 operands are recorded; rewind it");
   op.index_end = used_.indices = static_cast<std::uint32_t>(index_.size());
@@ -178,7 +178,7 @@ Place Tape<T>::end_operation(Operation& op, std::size_t derivatives) {
   used_.derivatives += static_cast<std::uint32_t>(derivatives);
   used_.slots += op.slots;
   ++used_.operations;
-  return Place::at(op.slot, generation());
+  return TapePlace::at(op.slot, generation());
 }
 
 template <class T>
@@ -294,7 +294,7 @@ bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
 // modulo 2^32: a handle that is more than 2^32 rewinds old looks younger than it is, so a stale one may pass,
 // but a good one always passes.
 template <class T>
-bool Tape<T>::is_alive(Place place, std::uint32_t slots) const noexcept {
+bool Tape<T>::is_alive(TapePlace place, std::uint32_t slots) const noexcept {
   const std::uint64_t age = generation() - place.generation();
   return survived(rewinds_ - age, std::uint64_t{place.slot()} + slots);
 }

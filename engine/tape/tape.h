@@ -108,13 +108,13 @@ class Tape {
   // The spans are valid until the next recording.
   std::span<T> parameter_values() { return {value_.get() + kDeadSlots, parameters_}; }
   std::span<T> parameter_gradients() { return {gradient_.get() + kDeadSlots, parameters_}; }
-  Range parameters() { return {this, Place::at(kDeadSlots, generation()), parameters_}; }
+  Range parameters() { return {this, TapePlace::at(kDeadSlots, generation()), parameters_}; }
   void zero_parameter_gradients();
 
   GRADWIRE_INLINE Var variable(const T& value) { return append(value, dead(), T(0), dead() ^ 1, T(0)); }
   GRADWIRE_INLINE Var leaf(const T& value) { return variable(value); }
   // Takes part in operations like a variable, without a record; its gradient is not kept.
-  GRADWIRE_INLINE Var constant(const T& value) { return {this, value, Place::at(0, generation())}; }
+  GRADWIRE_INLINE Var constant(const T& value) { return {this, value, TapePlace::at(0, generation())}; }
   // Variables side by side, for operations on ranges. The values may be this tape's own.
   Range leaves(std::span<const T> values);
   // Copies of scalars, side by side.
@@ -157,7 +157,7 @@ class Tape {
     Var operator()(const Var& x) const {
       part_->check(x);
       return {tape_, x.value(),
-              Place::at(part_->moved(x.place().slot(), inputs_, shift_), tape_->generation())};
+              TapePlace::at(part_->moved(x.place().slot(), inputs_, shift_), tape_->generation())};
     }
 
    private:
@@ -267,7 +267,7 @@ class Tape {
     entry.links = std::uint64_t{b} << 32 | a;
     gradient_[slot] = T(0);
     used_.slots = slot + 1;
-    return {this, value, Place::at(slot, generation())};
+    return {this, value, TapePlace::at(slot, generation())};
   }
 
   GRADWIRE_INLINE void check(const Var& x) const {
@@ -279,13 +279,13 @@ class Tape {
   std::uint32_t checked(const Range& x) const;  // its first slot
   // What can throw must not return, and what returns must not throw: across a call that does both, the
   // compiler keeps no number in a register.
-  GRADWIRE_INLINE void check_age(Place place, std::uint32_t slots) const {
+  GRADWIRE_INLINE void check_age(TapePlace place, std::uint32_t slots) const {
     if (!is_alive(place, slots)) throw_stale();
   }
   GRADWIRE_INLINE void reserve(std::size_t slots) {
     if (!grow(slots)) throw_full();
   }
-  [[gnu::cold]] bool is_alive(Place place, std::uint32_t slots) const noexcept;
+  [[gnu::cold]] bool is_alive(TapePlace place, std::uint32_t slots) const noexcept;
   [[gnu::cold]] bool is_alive(const Checkpoint& to) const noexcept;
   // Did no rewind later than the first `rewinds` ones go below slot `end`?
   bool survived(std::uint64_t rewinds, std::uint64_t end) const noexcept;
@@ -301,7 +301,7 @@ class Tape {
   std::pair<SumOf<T>, Operation*> inner_products(std::span<const Range> a, std::span<const Range> b);
   void link(std::span<const Var> list);
   void link(std::span<const Range> list);
-  Place end_operation(Operation& operation, std::size_t derivatives = 0);
+  TapePlace end_operation(Operation& operation, std::size_t derivatives = 0);
 
   GRADWIRE_INLINE void start_sweep();
   void sweep(std::uint32_t root, const T& seed);
@@ -344,7 +344,7 @@ class Tape {
 template <class T>
 template <class Make>
 auto Tape<T>::range(std::size_t n, Make make) -> Range {
-  Place first = Place::at(used_.slots, generation());
+  TapePlace first = TapePlace::at(used_.slots, generation());
   for (std::size_t i = 0; i < n; ++i) {
     const Var x = make(i);
     check(x);

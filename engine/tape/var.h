@@ -32,12 +32,12 @@ inline constexpr bool kIsScalar = std::is_arithmetic_v<T> || requires {
 // Where a tape keeps the gradient of a scalar, and in which generation of the tape the scalar was recorded.
 // Both are in one word: a handle that is passed to a function goes through memory, and two parts that are
 // written separately but read together stall the processor.
-struct Place {
+struct TapePlace {
   std::uint64_t word = 0;
 
   // Adds the two parts: the compiler can undo a sum, so it knows the results of checks on what it has just
   // recorded.
-  GRADWIRE_INLINE static Place at(std::uint32_t slot, std::uint32_t generation) {
+  GRADWIRE_INLINE static TapePlace at(std::uint32_t slot, std::uint32_t generation) {
     return {(std::uint64_t{generation} << 32) + slot};
   }
   GRADWIRE_INLINE std::uint32_t slot() const { return static_cast<std::uint32_t>(word); }
@@ -53,7 +53,7 @@ class Var {
   using Value = typename Tape::Value;
 
   Var() = default;  // belongs to no tape; any operation on it throws std::logic_error
-  GRADWIRE_INLINE Var(Tape* tape, const Value& value, Place place)
+  GRADWIRE_INLINE Var(Tape* tape, const Value& value, TapePlace place)
       : place_(place), value_(value), tape_(tape) {}
   // Written out, so that a handle is copied word by word and passed by address (see Place).
   GRADWIRE_INLINE Var(const Var& other) : place_(other.place_), value_(other.value_), tape_(other.tape_) {}
@@ -68,7 +68,7 @@ class Var {
   // The gradient from the last backward(); for parameters, the sum since they were zeroed.
   GRADWIRE_INLINE Value grad() const { return tape().gradient(*this); }
 
-  GRADWIRE_INLINE Place place() const { return place_; }
+  GRADWIRE_INLINE TapePlace place() const { return place_; }
   GRADWIRE_INLINE Tape* owner() const { return tape_; }
   GRADWIRE_INLINE Tape& tape() const {
     if (tape_ == nullptr) [[unlikely]]
@@ -77,7 +77,7 @@ class Var {
   }
 
  private:
-  Place place_;
+  TapePlace place_;
   Value value_ = Value(0);  // travels in the handle, so that adding a number needs no record
   Tape* tape_ = nullptr;
 };

@@ -28,7 +28,7 @@ class VarRange {
     return {&tape(), {place_.word + first}, static_cast<std::uint32_t>(size)};
   }
 
-  Place place() const { return place_; }  // of the first
+  TapePlace place() const { return place_; }  // of the first
   Tape* owner() const { return tape_; }
   Tape& tape() const {
     if (tape_ == nullptr) throw_no_tape();
@@ -37,10 +37,10 @@ class VarRange {
 
  private:
   friend Tape;
-  VarRange(Tape* tape, Place place, std::uint32_t size) : tape_(tape), place_(place), size_(size) {}
+  VarRange(Tape* tape, TapePlace place, std::uint32_t size) : tape_(tape), place_(place), size_(size) {}
 
   Tape* tape_ = nullptr;
-  Place place_;
+  TapePlace place_;
   std::uint32_t size_ = 0;
 };
 

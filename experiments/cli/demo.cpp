@@ -12,15 +12,15 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-struct Row {
+struct DemoRow {
   std::string algorithm;
   RunReport report;
 };
 
-void print_table(const std::vector<Row>& rows) {
+void print_table(const std::vector<DemoRow>& rows) {
   std::printf("\n%-28s %13s %8s %15s %16s %10s %9s\n", "algorithm", "test accuracy", "loss", "bits up/client",
               "bits down/client", "sent up", "rounds/s");
-  for (const Row& row : rows) {
+  for (const DemoRow& row : rows) {
     const RoundRecord& r = row.report.result.last;
     std::printf("%-28s %11.1f %% %8.3f %15s %16s %10s %9s\n", row.algorithm.c_str(),
                 100 * r.accuracy.value_or(0), r.loss, bits_text(r.bits_up).c_str(),
@@ -33,7 +33,7 @@ void print_table(const std::vector<Row>& rows) {
 
 int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const std::atomic<bool>& stop) {
   const std::array<std::string_view, 2> configs = {demo_gd_config(), demo_ef21_config()};
-  std::vector<Row> rows;
+  std::vector<DemoRow> rows;
   std::vector<fs::path> folders;
   for (const std::string_view config : configs) {
     const LoadedExperiment loaded = parse_experiment(config, "demo.toml");

@@ -66,7 +66,7 @@ std::string text_of(const AllowedClient& client) {
     text += "token_hash " + to_base64(client.token_hash) + "\ntoken_expires " +
             std::to_string(client.token_expires) + "\n";
   if (client.standing == Standing::kEnrolled) text += "key " + client.key.text() + "\n";
-  if (client.role == Login::Role::kRelay) text += "role " + std::string(kRelayRole) + "\n";
+  if (client.role == Login::PeerRole::kRelay) text += "role " + std::string(kRelayRole) + "\n";
   return text;
 }
 
@@ -90,7 +90,7 @@ std::optional<AllowedClient> parse_client(std::string_view text) {
   const auto* const standing = std::find(std::begin(kStandings), std::end(kStandings), fields["standing"]);
   if (standing == std::end(kStandings)) return std::nullopt;
   client.standing = static_cast<Standing>(standing - std::begin(kStandings));
-  if (fields["role"] == kRelayRole) client.role = Login::Role::kRelay;
+  if (fields["role"] == kRelayRole) client.role = Login::PeerRole::kRelay;
   const std::string_view expires = fields["token_expires"];
   if (client.standing == Standing::kInvited &&
       (!read_digest(fields["token_hash"], client.token_hash) ||
@@ -167,7 +167,7 @@ void AllowList::revoke(const std::string& name) {
   write(name, client);
 }
 
-void AllowList::enroll(const std::string& name, const PublicKey& key, Login::Role role) {
+void AllowList::enroll(const std::string& name, const PublicKey& key, Login::PeerRole role) {
   check_may_enroll(name);  // before anything: a wrong name makes no file
   const FolderTurn turn(folder_);
   check_may_enroll(name);
@@ -178,7 +178,7 @@ void AllowList::enroll(const std::string& name, const PublicKey& key, Login::Rol
   write(name, client);
 }
 
-void AllowList::set_role(const std::string& name, Login::Role role) {
+void AllowList::set_role(const std::string& name, Login::PeerRole role) {
   const FolderTurn turn(folder_);
   auto found = find(name);
   if (!found) throw std::runtime_error(found.error().message);
@@ -253,7 +253,7 @@ Result<bool> AllowList::admits_known(const Login& login) const {
                  "; its operator must revoke and enroll it again"};
   if (client.role != login.role)
     return Error{
-        login.role == Login::Role::kRelay
+        login.role == Login::PeerRole::kRelay
             ? "'" + login.name +
                   "' may come as a client, not as a relay; the operator of the server makes the "
                   "identity of a relay with gradwire-server enroll NAME --relay OUT; a relay that was "

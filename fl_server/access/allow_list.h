@@ -22,7 +22,7 @@ struct AllowedClient {
   std::int64_t token_expires = 0;  // the same, seconds since 1970
   PublicKey key;                   // of an enrolled one
   // The only role in which the key is let in. A file that names no role is of a client.
-  Login::Role role = Login::Role::kClient;
+  Login::PeerRole role = Login::PeerRole::kClient;
 };
 
 // A name that a client may be enrolled under: it names a file.
@@ -43,9 +43,9 @@ class AllowList final : public Authenticator {
   // It is let in no more, and disconnected. Throws std::runtime_error: nobody has the name.
   void revoke(const std::string& name);
   // Lets in a key that the operator has made: of a relay. Throws as invite() does.
-  void enroll(const std::string& name, const PublicKey& key, Login::Role role);
+  void enroll(const std::string& name, const PublicKey& key, Login::PeerRole role);
   // Changes the role of an enrolled key, for its next login. Throws std::runtime_error.
-  void set_role(const std::string& name, Login::Role role);
+  void set_role(const std::string& name, Login::PeerRole role);
   // An error: the file of that client is damaged, or cannot be read.
   std::map<std::string, Result<AllowedClient>> all() const;
 

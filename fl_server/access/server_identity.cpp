@@ -117,7 +117,7 @@ void make_relay_identity(const fs::path& folder, const std::string& name, const 
   const SigningKey key = SigningKey::generate();
   key.save(to / "client.key");
   write_identity(to, name, clients.realm());
-  clients.enroll(name, key.public_key(), Login::Role::kRelay);
+  clients.enroll(name, key.public_key(), Login::PeerRole::kRelay);
 }
 
 ServerIdentity::ServerIdentity(const fs::path& folder, TlsVersion least, Log log)

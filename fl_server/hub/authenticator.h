@@ -12,12 +12,12 @@ namespace gradwire {
 
 // A peer that says who it is, and what it gives as proof.
 struct Login {
-  enum class Role : std::uint8_t { kClient, kRelay };
+  enum class PeerRole : std::uint8_t { kClient, kRelay };
   std::string name;
   PublicKey key;
   Bytes32 nonce{};  // that the server drew for this login
   Proof proof;
-  Role role = Role::kClient;  // that the peer wants to have
+  PeerRole role = PeerRole::kClient;  // that the peer wants to have
 };
 
 class Authenticator {

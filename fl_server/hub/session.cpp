@@ -42,7 +42,7 @@ MuxChannel& Session::speak(std::unique_ptr<MuxChannel> channel, Session& relay) 
 }
 
 void Session::begin(const std::string& start, std::uint64_t max_payload) {
-  state_ = State::kRounds;
+  state_ = SessionState::kRounds;
   link_->set_max_payload(max_payload);
   link_->send(Outgoing::control(start));
 }
@@ -56,12 +56,13 @@ void Session::check_time(SteadyTime now) {
   if (!proven_name_.empty() && !owner_.authenticator()->still_admits(proven_name_))
     return refuse(Ending::kRevoked, "'" + proven_name_ + "' was revoked", true);
   if (!link_->open()) return link_->check_time(now);
-  if ((state_ == State::kHello || state_ == State::kProof) && idle_timer_.is_over(now, times_.handshake))
+  if ((state_ == SessionState::kHello || state_ == SessionState::kProof) &&
+      idle_timer_.is_over(now, times_.handshake))
     return refuse(Ending::kTooLate,
-                  std::string(state_ == State::kHello ? "no Hello" : "no Proof") + " within " +
+                  std::string(state_ == SessionState::kHello ? "no Hello" : "no Proof") + " within " +
                       std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
                   false, on_misbehaviour());
-  if (state_ == State::kData && idle_timer_.is_over(now, times_.data))
+  if (state_ == SessionState::kData && idle_timer_.is_over(now, times_.data))
     return refuse(
         Ending::kTooLate,
         "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
@@ -74,8 +75,8 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   reply_bytes_ = 0;
   in_channel_ = prefix.channel != 0 && channel_ == nullptr;
   if (in_channel_) return multiplexer_->on_header(prefix, header);
-  in_chunk_ = prefix.type == FrameType::kChunk && state_ == State::kRounds && takes_chunks_;
-  if (prefix.type == FrameType::kReply && state_ == State::kRounds) {
+  in_chunk_ = prefix.type == FrameType::kChunk && state_ == SessionState::kRounds && takes_chunks_;
+  if (prefix.type == FrameType::kReply && state_ == SessionState::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_reply_header(*this, prefix, header);
   }
@@ -120,11 +121,12 @@ Status Session::on_frame() {
 
 Status Session::control(FrameType type, std::span<const std::byte> header) {
   if (type == FrameType::kError) return error(header);
-  if (type == FrameType::kRelay && state_ == State::kHello && connection_ != nullptr) return relay(header);
-  if (type == FrameType::kHello && state_ == State::kHello) return hello(header);
-  if (type == FrameType::kJoin && state_ == State::kData) return join(header);
-  if (type == FrameType::kProof && state_ == State::kProof) return proof(header);
-  if (type == FrameType::kHeartbeat && state_ != State::kHello) return Unit{};
+  if (type == FrameType::kRelay && state_ == SessionState::kHello && connection_ != nullptr)
+    return relay(header);
+  if (type == FrameType::kHello && state_ == SessionState::kHello) return hello(header);
+  if (type == FrameType::kJoin && state_ == SessionState::kData) return join(header);
+  if (type == FrameType::kProof && state_ == SessionState::kProof) return proof(header);
+  if (type == FrameType::kHeartbeat && state_ != SessionState::kHello) return Unit{};
   if (type == FrameType::kReceived && link_->ending()) {
     owner_.on_heard(*this);
     return Unit{};
@@ -169,7 +171,7 @@ Status Session::greet() {
   info_.build = one_line(hello.build());
   info_.kernels = one_line(hello.kernels());
   info_.pid = hello.pid();
-  state_ = State::kData;
+  state_ = SessionState::kData;
   idle_timer_.restart(sockets_.now());
   link_->expect_heartbeats();
   takes_chunks_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_chunks_);
@@ -196,11 +198,11 @@ Status Session::challenge(const std::string& name, const std::string& public_key
            true);
     return Unit{};
   }
-  login.role = introduction_->hello.has_protocol() ? Login::Role::kClient : Login::Role::kRelay;
+  login.role = introduction_->hello.has_protocol() ? Login::PeerRole::kClient : Login::PeerRole::kRelay;
   login.name = name;
   std::memcpy(login.key.bytes.data(), public_key.data(), public_key.size());
   login.nonce = random_secret();
-  state_ = State::kProof;
+  state_ = SessionState::kProof;
   wire::Challenge message;
   message.set_nonce(login.nonce.data(), login.nonce.size());
   message.set_realm(owner_.authenticator()->realm());
@@ -236,7 +238,7 @@ Status Session::join(std::span<const std::byte> header) {
   if (Status status = parse_control(header, join); !status) return status;
   const Result<ClientInfo> info = read_join(join, info_);
   if (!info) return info.error();
-  state_ = State::kJoined;
+  state_ = SessionState::kJoined;
   const Status joined = owner_.on_join(*this, *info);
   if (!joined) refuse(Ending::kUnwanted, joined.error().message, true);
   return Unit{};
@@ -258,7 +260,7 @@ Status Session::relay(std::span<const std::byte> header) {
 
 // The peer is a relay that is believed.
 void Session::carry() {
-  state_ = State::kRelay;
+  state_ = SessionState::kRelay;
   const wire::Relay message = std::exchange(introduction_, nullptr)->relay;
   adds_ = message.adds();
   passes_chunks_ = message.pieces() && !adds_;

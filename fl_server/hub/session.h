@@ -61,7 +61,7 @@ class SessionOwner {
 
 class Session final : public FrameHandler {
  public:
-  enum class State : std::uint8_t { kHello, kProof, kData, kJoined, kRounds, kRelay };
+  enum class SessionState : std::uint8_t { kHello, kProof, kData, kJoined, kRounds, kRelay };
 
   // `id`: the owner's name for it.
   Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
@@ -73,7 +73,7 @@ class Session final : public FrameHandler {
   std::uint64_t id() const { return id_; }
   FrameLink& link() { return *link_; }
   const FrameLink& link() const { return *link_; }
-  State state() const { return state_; }
+  SessionState state() const { return state_; }
   const std::string& proven_name() const { return proven_name_; }  // empty: the peer has proven nothing
   std::optional<ClientId> client() const { return client_; }
   // Of its Hello or Relay, for a log; perhaps a lie. Empty: it has said none.
@@ -135,7 +135,7 @@ class Session final : public FrameHandler {
   Session* relay_ = nullptr;          // whose channel it is, until channel_ is lost; null: it is no channel
   std::unique_ptr<Multiplexer> multiplexer_;  // of a relay
   bool in_channel_ = false;                   // what arrives is for one of its channels
-  State state_ = State::kHello;
+  SessionState state_ = SessionState::kHello;
   IdleTimer idle_timer_;  // since state_ began
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from the Hello

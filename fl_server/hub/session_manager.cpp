@@ -314,7 +314,8 @@ Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_sum_heade
   if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
   return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
     const Session* session = live[client];
-    return session != nullptr && session->state() == Session::State::kRounds && session->is_behind(relay);
+    return session != nullptr && session->state() == Session::SessionState::kRounds &&
+           session->is_behind(relay);
   });
 }
 
@@ -329,7 +330,8 @@ void SessionManager::Impl::on_broken_reply(Session& session, std::uint64_t paylo
 void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
   const bool speaks = client && live[*client] == &session;
-  if (session.state() == Session::State::kRelay && events != nullptr) events->on_relay_left(session.id());
+  if (session.state() == Session::SessionState::kRelay && events != nullptr)
+    events->on_relay_left(session.id());
   if (!session.is_channel())
     unauthenticated.add(session.id(), session.link().peer());  // it may still read why
   if (client && candidates[*client] == &session) candidates[*client] = nullptr;
@@ -348,7 +350,7 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
       live[*client] = std::exchange(candidates[*client], nullptr);
       live[*client] != nullptr ? table.leave(*client) : table.release(*client);
     }
-    if (session.state() == Session::State::kRounds && events != nullptr) events->on_left(*client);
+    if (session.state() == Session::SessionState::kRounds && events != nullptr) events->on_left(*client);
   }
 }
 

@@ -56,9 +56,9 @@ void SessionManager::begin(std::string start, std::uint64_t max_payload, Session
   m.longest_payload = max_payload;
   m.events = &events;
   for (const auto& [id, session] : m.sessions)
-    if (session->state() == Session::State::kRelay) session->tell_relay();
+    if (session->state() == Session::SessionState::kRelay) session->tell_relay();
   for (Session* session : m.live)
-    if (session != nullptr && session->state() == Session::State::kJoined)
+    if (session != nullptr && session->state() == Session::SessionState::kJoined)
       session->begin(m.start, max_payload);
 }
 
@@ -70,7 +70,7 @@ void SessionManager::end() {
 void SessionManager::send(ClientId client, Outgoing message) {
   if (message.last) impl_->pending_shutdowns[client] = message;
   Session* session = impl_->live[client];
-  if (session == nullptr || session->state() != Session::State::kRounds) return;
+  if (session == nullptr || session->state() != Session::SessionState::kRounds) return;
   session->link().send(std::move(message));
 }
 
@@ -131,7 +131,7 @@ bool SessionManager::finish(std::chrono::milliseconds deadline) {
   over.set_protocol(kWireVersion);
   over.set_over(true);
   for (const auto& [id, session] : m.sessions)
-    if (heard() && session->state() == Session::State::kRelay)
+    if (heard() && session->state() == Session::SessionState::kRelay)
       session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
   m.sockets->wait(std::min(end, m.now() + kQuietShutdown),
                   [&] { return m.counts.open == 0; });  // they disconnect

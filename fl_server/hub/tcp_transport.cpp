@@ -103,7 +103,7 @@ void TcpTransport<Real>::settle() {
 
 template <class Real>
 std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& request) {
-  using Body = std::shared_ptr<const EncodedBody<Real>>;
+  using SharedEncodedBody = std::shared_ptr<const EncodedBody<Real>>;
   Inbox& inbox = inboxes_[client];
   if (request.request_id > inbox.asked) {
     inbox.asked = request.request_id;
@@ -114,7 +114,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& req
   }
   if (request.body != nullptr) encode_once(request.request_id, request.body);
   const EncodedBody<Real>* const body = request.body == nullptr ? nullptr : body_.get();
-  const Body resync = request.resync == nullptr ? nullptr : codec_.encode_body(*request.resync);
+  const SharedEncodedBody resync = request.resync == nullptr ? nullptr : codec_.encode_body(*request.resync);
   const Encoded encoded = codec_.encode(request, body, resync.get(), inbox.have);
   Outgoing message;
   message.head = head_of(encoded);

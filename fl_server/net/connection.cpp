@@ -67,7 +67,7 @@ void Connection::on_readable() {
 void Connection::read_frames() {
   for (std::size_t read = 0; open_ && !paused_ && !waits_ && read < kBytesPerWake;) {
     const std::span<std::byte> to = room();
-    const bool into_payload = stage_ == Stage::kPayload;
+    const bool into_payload = stage_ == ReadStage::kPayload;
     const Socket::Moved moved = socket_->read(to);
     if (moved.got == Socket::Got::kNothing) return;
     if (moved.got == Socket::Got::kEnd) return close_for(Ending::kByPeer, "it closed the connection");
@@ -87,7 +87,7 @@ void Connection::read_frames() {
 
 // Where the next bytes go: straight into the target of a payload, or behind what is kept.
 std::span<std::byte> Connection::room() {
-  if (stage_ == Stage::kPayload) return targets_[target_].subspan(target_done_);
+  if (stage_ == ReadStage::kPayload) return targets_[target_].subspan(target_done_);
   std::copy(kept_.begin(), kept_.end(), counts_.arriving.begin());
   return std::span(counts_.arriving).subspan(kept_.size(), kReadBytes);
 }
@@ -104,10 +104,10 @@ void Connection::use_what_arrived() {
 bool Connection::advance() {
   if (!open_) return false;
   switch (stage_) {
-    case Stage::kPrefix: return take_prefix();
-    case Stage::kHeader: return take_header();
-    case Stage::kPayload:
-    case Stage::kSkipped: take_payload(); return frame_is_whole();
+    case ReadStage::kPrefix: return take_prefix();
+    case ReadStage::kHeader: return take_header();
+    case ReadStage::kPayload:
+    case ReadStage::kSkipped: take_payload(); return frame_is_whole();
   }
   return false;
 }
@@ -133,7 +133,7 @@ bool Connection::take_prefix() {
   unused_ = unused_.subspan(kPrefixBytes);
   prefix_ = *prefix;
   frame_bytes_ = kPrefixBytes + prefix_.header_len + prefix_.payload_len;
-  stage_ = Stage::kHeader;
+  stage_ = ReadStage::kHeader;
   return true;
 }
 
@@ -155,8 +155,8 @@ bool Connection::take_header() {
   if (!open_) return false;
   target_ = target_done_ = 0;
   payload_done_ = arrived_ = 0;
-  stage_ = prefix_.payload_len > 0 && targets_.empty() ? Stage::kSkipped : Stage::kPayload;
-  if (stage_ == Stage::kSkipped) give_room_back();
+  stage_ = prefix_.payload_len > 0 && targets_.empty() ? ReadStage::kSkipped : ReadStage::kPayload;
+  if (stage_ == ReadStage::kSkipped) give_room_back();
   note_payload(0);  // skips empty targets
   return true;
 }
@@ -165,7 +165,7 @@ void Connection::take_payload() {
   while (payload_done_ < prefix_.payload_len && !unused_.empty()) {
     const std::uint64_t left = prefix_.payload_len - payload_done_;
     std::size_t here = static_cast<std::size_t>(std::min<std::uint64_t>(left, unused_.size()));
-    if (stage_ == Stage::kPayload) {
+    if (stage_ == ReadStage::kPayload) {
       const std::span<std::byte> target = targets_[target_].subspan(target_done_);
       here = std::min(here, target.size());
       std::copy_n(unused_.begin(), here, target.begin());
@@ -177,7 +177,7 @@ void Connection::take_payload() {
 
 void Connection::note_payload(std::size_t bytes) {
   payload_done_ += bytes;
-  if (stage_ == Stage::kSkipped) return;
+  if (stage_ == ReadStage::kSkipped) return;
   target_done_ += bytes;
   while (target_ < targets_.size() && target_done_ == targets_[target_].size()) {
     target_ += 1;
@@ -187,10 +187,10 @@ void Connection::note_payload(std::size_t bytes) {
 
 bool Connection::frame_is_whole() {
   if (payload_done_ < prefix_.payload_len) return false;
-  const bool skipped = stage_ == Stage::kSkipped;
+  const bool skipped = stage_ == ReadStage::kSkipped;
   counts_.server_metrics.received.add(prefix_.type, frame_bytes_);
   frame_bytes_ = 0;
-  stage_ = Stage::kPrefix;
+  stage_ = ReadStage::kPrefix;
   give_room_back();
   if (skipped) return true;
   if (const Status status = handler_.on_frame(); !status) misbehaves(status.error().message);
@@ -249,8 +249,8 @@ void Connection::pause_reading(bool pause) {
 }
 
 void Connection::skip_payload() {
-  if (stage_ != Stage::kPayload) return;
-  stage_ = Stage::kSkipped;
+  if (stage_ != ReadStage::kPayload) return;
+  stage_ = ReadStage::kSkipped;
   give_room_back();
 }
 
@@ -265,13 +265,13 @@ void Connection::write() {
   if (waiting_ || !socket_->is_open()) return;
   for (;;) {
     switch (queue_.write_once(*socket_)) {
-      case WriteQueue::Progress::kNothing:
+      case WriteQueue::WriteProgress::kNothing:
         count_borrowing();
         waiting_ = true;
         return socket_->want_write();
-      case WriteQueue::Progress::kFailed: return close_for(Ending::kByPeer, socket_->failure());
-      case WriteQueue::Progress::kSome: sent_ = sockets_.now(); break;
-      case WriteQueue::Progress::kAll:
+      case WriteQueue::WriteProgress::kFailed: return close_for(Ending::kByPeer, socket_->failure());
+      case WriteQueue::WriteProgress::kSome: sent_ = sockets_.now(); break;
+      case WriteQueue::WriteProgress::kAll:
         sent_ = sockets_.now();
         count_borrowing();
         if (refused_) socket_->end_writing();
@@ -336,7 +336,7 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
     refused_at_ = sockets_.now();
     write();
   }
-  const bool in_payload = stage_ == Stage::kPayload || stage_ == Stage::kSkipped;
+  const bool in_payload = stage_ == ReadStage::kPayload || stage_ == ReadStage::kSkipped;
   if (!can_tell || in_payload || waiting_) return shut();
   count_borrowing();
 }

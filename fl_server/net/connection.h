@@ -68,7 +68,9 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   }
   void own_sections() override;
   bool ending() const override { return ending_; }
-  std::uint64_t payload_received() const override { return stage_ == Stage::kPayload ? payload_done_ : 0; }
+  std::uint64_t payload_received() const override {
+    return stage_ == ReadStage::kPayload ? payload_done_ : 0;
+  }
   void skip_payload() override;
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
   void close(const std::string& why) override;
@@ -85,7 +87,7 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   void pause_reading(bool pause);
 
  private:
-  enum class Stage : std::uint8_t { kPrefix, kHeader, kPayload, kSkipped };
+  enum class ReadStage : std::uint8_t { kPrefix, kHeader, kPayload, kSkipped };
 
   void on_readable() override;
   void on_writable() override;
@@ -122,7 +124,7 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   bool channels_ = false;
   std::vector<std::byte> kept_;        // the beginning of a frame, until more of it arrives
   std::span<const std::byte> unused_;  // of what has arrived; empty outside the calls that use it
-  Stage stage_ = Stage::kPrefix;
+  ReadStage stage_ = ReadStage::kPrefix;
   std::array<std::byte, kPrefixBytes> raw_prefix_{};
   Prefix prefix_;
   std::span<const std::span<std::byte>> targets_;

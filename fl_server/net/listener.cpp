@@ -64,15 +64,15 @@ std::string Listener::address() const {
   return (storage.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
-Listener::Taken Listener::accept(int& socket) {
+Listener::Accepted Listener::accept(int& socket) {
   socket = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (socket >= 0) return Taken::kSocket;
-  if (errno != EMFILE && errno != ENFILE) return Taken::kNothing;
+  if (socket >= 0) return Accepted::kSocket;
+  if (errno != EMFILE && errno != ENFILE) return Accepted::kNothing;
   if (spare_ >= 0) ::close(spare_);
   const int dropped = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
   if (dropped >= 0) ::close(dropped);
   spare_ = open_spare();
-  return Taken::kNoDescriptors;
+  return Accepted::kNoDescriptors;
 }
 
 }  // namespace gradwire

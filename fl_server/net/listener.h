@@ -17,10 +17,10 @@ class Listener {
   int fd() const { return fd_; }
   std::string address() const;  // as bound, numeric
 
-  enum class Taken { kSocket, kNothing, kNoDescriptors };
+  enum class Accepted { kSocket, kNothing, kNoDescriptors };
   // Accepts the next connection that waits, if any. Without free descriptors it is closed, so that the peer
   // does not wait.
-  Taken accept(int& socket);
+  Accepted accept(int& socket);
 
  private:
   int fd_ = -1;

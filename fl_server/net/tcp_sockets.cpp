@@ -302,9 +302,9 @@ class TcpSockets final : public SocketLayer {
   void accept_ready() {
     for (int k = 0; k < kAcceptsPerWake && listener_; ++k) {
       int fd = -1;
-      const Listener::Taken taken = listener_->accept(fd);
-      if (taken == Listener::Taken::kNothing) return;
-      if (taken == Listener::Taken::kNoDescriptors) {
+      const Listener::Accepted taken = listener_->accept(fd);
+      if (taken == Listener::Accepted::kNothing) return;
+      if (taken == Listener::Accepted::kNoDescriptors) {
         short_of_descriptors_ = true;
         return handler_->on_turned_away();
       }

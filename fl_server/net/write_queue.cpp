@@ -46,14 +46,14 @@ void WriteQueue::append(Outgoing message) {
 }
 
 // REQUIRES: the place is void.
-void WriteQueue::put(Place place, Outgoing message) {
+void WriteQueue::put(Position place, Outgoing message) {
   *place = std::move(message);
   messages_ += 1;
   borrowing_ += place->borrowed ? 1 : 0;
   bytes_ += bytes_held(*place);
 }
 
-void WriteQueue::make_void(Place place) {
+void WriteQueue::make_void(Position place) {
   if (is_void(*place)) return;
   messages_ -= 1;
   borrowing_ -= place->borrowed ? 1 : 0;
@@ -77,7 +77,7 @@ void WriteQueue::push(Outgoing message) {
     waiting_[channel] = std::prev(queue_.end());
     return;
   }
-  const Place place = found->second;
+  const Position place = found->second;
   make_void(place);
   // A channel keeps its position in the queue: else a slow relay would serve only the channels that are asked
   // first. A message of the connection itself moves to the end, after all messages that it speaks of.
@@ -142,8 +142,8 @@ void WriteQueue::end_front() {
   waiting_.clear();
 }
 
-WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
-  if (empty()) return Progress::kAll;
+WriteQueue::WriteProgress WriteQueue::write_once(Socket& socket) {
+  if (empty()) return WriteProgress::kAll;
   for (; is_void(queue_.front()); queue_.pop_front()) waiting_.erase(queue_.front().channel);
   const Outgoing& first = queue_.front();
   const bool is_short = is_body_known(first);
@@ -170,13 +170,13 @@ WriteQueue::Progress WriteQueue::write_once(Socket& socket) {
   for (const auto section : first.sections) add(section, first.borrowed ? nullptr : &first.keep);
   const Socket::Moved moved = zero_copy_owner != nullptr ? socket.send_zero_copy(pieces[0], *zero_copy_owner)
                                                          : socket.write(std::span(pieces).first(count));
-  if (moved.got == Socket::Got::kNothing) return Progress::kNothing;
-  if (moved.got != Socket::Got::kSome) return Progress::kFailed;
+  if (moved.got == Socket::Got::kNothing) return WriteProgress::kNothing;
+  if (moved.got != Socket::Got::kSome) return WriteProgress::kFailed;
   if (written_ == 0) begin();
   written_ += moved.bytes;
   taken_ += moved.bytes;
   if (written_ == size) end_front();
-  return empty() ? Progress::kAll : Progress::kSome;
+  return empty() ? WriteProgress::kAll : WriteProgress::kSome;
 }
 
 }  // namespace gradwire

@@ -66,25 +66,25 @@ class WriteQueue {
   bool borrowing() const { return borrowing_ > 0; }
   void own();
 
-  enum class Progress { kAll, kSome, kNothing, kFailed };
+  enum class WriteProgress { kAll, kSome, kNothing, kFailed };
   // One write of a socket. kAll: the queue is empty now. kFailed: the socket says why.
-  Progress write_once(Socket& socket);
+  WriteProgress write_once(Socket& socket);
 
  private:
-  using Place = std::list<Outgoing>::iterator;
+  using Position = std::list<Outgoing>::iterator;
   void append(Outgoing message);
-  void put(Place place, Outgoing message);
-  void make_void(Place place);
+  void put(Position place, Outgoing message);
+  void make_void(Position place);
   void make_requests_void();
   bool is_body_known(const Outgoing& message) const;
   void begin();
   void end_front();
 
   FrameCounts* sent_ = nullptr;
-  std::list<Outgoing> queue_;               // with empty (void) places, which keep a channel's position
-  std::map<std::uint32_t, Place> waiting_;  // by channel: requests not begun yet, and void places
-  std::weak_ptr<SharedBody> last_body_;     // written in full, and remembered by the peer
-  std::uint64_t newest_ = 0;                // request
+  std::list<Outgoing> queue_;                  // with empty (void) places, which keep a channel's position
+  std::map<std::uint32_t, Position> waiting_;  // by channel: requests not begun yet, and void places
+  std::weak_ptr<SharedBody> last_body_;        // written in full, and remembered by the peer
+  std::uint64_t newest_ = 0;                   // request
   std::size_t messages_ = 0, borrowing_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t written_ = 0;  // bytes of the first message

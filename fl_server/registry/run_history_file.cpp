@@ -97,7 +97,7 @@ RunHistoryFile::~RunHistoryFile() = default;
 // ---- opening ----
 
 Status RunHistoryFile::failed() {
-  locked_ = database_->failure() == Database::Failure::kLocked;
+  locked_ = database_->failure() == Database::SqlFailure::kLocked;
   const std::string words = database_->message();
   database_->clear();
   if (locked_)
@@ -140,7 +140,7 @@ Status RunHistoryFile::try_open() {
   const bool empty = db.number("SELECT count(*) FROM sqlite_master") == 0;
   const std::int64_t application = db.number("PRAGMA application_id"),
                      schema = db.number("PRAGMA user_version");
-  if (db.failure() == Database::Failure::kNone && !(empty && application == 0 && schema == 0)) {
+  if (db.failure() == Database::SqlFailure::kNone && !(empty && application == 0 && schema == 0)) {
     const std::string none = "; this process writes no rows to it; choose another file with --registry";
     if (application != kApplication)
       return Error{file_.string() + ": is a database of another program" + none};
@@ -155,8 +155,8 @@ Status RunHistoryFile::try_open() {
     });
   }
   if (empty) make_tables();
-  if (db.failure() == Database::Failure::kDamaged) damage_ = db.message();
-  return db.failure() == Database::Failure::kNone ? Status(Unit{}) : failed();
+  if (db.failure() == Database::SqlFailure::kDamaged) damage_ = db.message();
+  return db.failure() == Database::SqlFailure::kNone ? Status(Unit{}) : failed();
 }
 
 Status RunHistoryFile::open() {
@@ -178,7 +178,7 @@ Result<std::uint32_t> RunHistoryFile::rounds() {
   std::uint32_t rounds = 0;
   database_->ask("SELECT rounds FROM runs WHERE run = ?1", {run_.id},
                  [&](const SqlRow& row) { rounds = static_cast<std::uint32_t>(row.integer(0)); });
-  if (database_->failure() != Database::Failure::kNone) return failed().error();
+  if (database_->failure() != Database::SqlFailure::kNone) return failed().error();
   return rounds;
 }
 
@@ -245,8 +245,8 @@ Status RunHistoryFile::write(const RunHistoryBatch& batch) {
     write_rows(batch);
     write_end(batch);
     database_->run("COMMIT");
-    if (database_->failure() == Database::Failure::kNone) return Unit{};
-    if (database_->failure() != Database::Failure::kDamaged || again) break;
+    if (database_->failure() == Database::SqlFailure::kNone) return Unit{};
+    if (database_->failure() != Database::SqlFailure::kDamaged || again) break;
     // Perhaps another server of this site has set it aside already: opens the file that has the name now.
     suspect_ = true;
     database_.reset();
@@ -291,7 +291,7 @@ Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file
   Database db(file, access, kReadBusyMs);
   const bool ours = db.number("PRAGMA application_id") == kApplication;
   const bool newer = db.number("PRAGMA user_version") > kSchema;
-  if (db.failure() == Database::Failure::kNone && (!ours || newer))
+  if (db.failure() == Database::SqlFailure::kNone && (!ours || newer))
     return Error{file.string() + (ours ? ": was made by a newer gradwire" : ": is no registry of gradwire")};
   std::optional<RunHistorySeen> seen;
   db.ask(
@@ -307,7 +307,7 @@ Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file
         "why_lost, times_joined, times_lost, replies_used, replies_unused FROM clients WHERE run = ?1 "
         "ORDER BY client",
         {seen->id}, [&](const SqlRow& row) { seen->clients.push_back(client_of(row)); });
-  if (db.failure() != Database::Failure::kNone)
+  if (db.failure() != Database::SqlFailure::kNone)
     return Error{file.string() + ": cannot be read (" + db.message() + ")"};
   return seen;
 }

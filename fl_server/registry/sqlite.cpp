@@ -59,14 +59,14 @@ void Database::check(int code) {
   message_ = database_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database_);
 }
 
-Database::Failure Database::failure() const {
+Database::SqlFailure Database::failure() const {
   switch (code_ & 0xff) {  // the upper bits say more than is needed
-    case SQLITE_OK: return Failure::kNone;
+    case SQLITE_OK: return SqlFailure::kNone;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return Failure::kLocked;
+    case SQLITE_LOCKED: return SqlFailure::kLocked;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return Failure::kDamaged;
-    default: return Failure::kOther;
+    case SQLITE_NOTADB: return SqlFailure::kDamaged;
+    default: return SqlFailure::kOther;
   }
 }
 

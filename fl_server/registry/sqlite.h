@@ -36,7 +36,7 @@ class Database {
     kRead,       // also while another program writes
     kReadAlone,  // a file that nobody writes; also where no file can be made beside it
   };
-  enum class Failure : std::uint8_t { kNone, kLocked, kDamaged, kOther };
+  enum class SqlFailure : std::uint8_t { kNone, kLocked, kDamaged, kOther };
 
   // busy_ms: how long a call waits for another program's lock.
   Database(const std::filesystem::path& file, Access access, int busy_ms);
@@ -44,7 +44,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  Failure failure() const;
+  SqlFailure failure() const;
   std::string message() const { return message_; }  // of the first failure, in SQLite's words
   void clear();                                     // also rolls back the open transaction
 

@@ -24,12 +24,12 @@ class RelaySums::Adder {
   virtual std::optional<UplinkHeader> head(const ForwardedFrame& forwarded) = 0;
   // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
   // is no sum, or it would save no bytes; then all stay kHeld.
-  virtual std::optional<Outgoing> add(std::span<Reply* const> replies) = 0;
+  virtual std::optional<Outgoing> add(std::span<RelayReply* const> replies) = 0;
 };
 
 namespace {
 
-using Stage = RelaySums::Reply::Stage;
+using ReplyStage = RelaySums::RelayReply::ReplyStage;
 
 std::span<const std::byte> header_of(const ForwardedFrame& forwarded) {
   return std::as_bytes(std::span(forwarded.header));
@@ -57,22 +57,22 @@ class RealAdder final : public RelaySums::Adder {
     return slot_.announced();
   }
 
-  std::optional<Outgoing> add(std::span<RelaySums::Reply* const> replies) override {
+  std::optional<Outgoing> add(std::span<RelaySums::RelayReply* const> replies) override {
     try {
       if (auto sum = sum_of(replies)) return sum;
     } catch (const std::bad_alloc&) {  // one by one they need less memory
     }
-    for (RelaySums::Reply* const reply : replies) reply->stage = Stage::kHeld;
+    for (RelaySums::RelayReply* const reply : replies) reply->stage = ReplyStage::kHeld;
     return std::nullopt;
   }
 
  private:
-  std::optional<Outgoing> sum_of(std::span<RelaySums::Reply* const> replies) {
+  std::optional<Outgoing> sum_of(std::span<RelaySums::RelayReply* const> replies) {
     sum_.clear();
     std::uint64_t bytes = 0;
-    for (RelaySums::Reply* const reply : replies) {
+    for (RelaySums::RelayReply* const reply : replies) {
       if (!decode_and_add(*reply)) continue;
-      reply->stage = Stage::kAdded;
+      reply->stage = ReplyStage::kAdded;
       bytes += reply->forwarded.bytes();
     }
     if (sum_.covers().size() < 2) return std::nullopt;
@@ -82,7 +82,7 @@ class RealAdder final : public RelaySums::Adder {
     if (message.bytes < bytes) return whole(message);
     return std::nullopt;
   }
-  bool decode_and_add(const RelaySums::Reply& reply) {
+  bool decode_and_add(const RelaySums::RelayReply& reply) {
     const auto places = slot_.prepare(reply.forwarded.prefix, header_of(reply.forwarded));
     if (!places) return false;
     std::size_t at = 0;
@@ -135,7 +135,7 @@ void RelaySums::begin(const std::string& start) {
   if (start == start_) return;
   start_ = start;
   for (auto& [channel, reply] : replies_)  // they cannot be added any more
-    if (reply.stage == Reply::Stage::kHeld) pass_on(reply);
+    if (reply.stage == RelayReply::ReplyStage::kHeld) pass_on(reply);
   replies_.clear();
   bytes_held_ = 0;
   adder_.reset();
@@ -175,10 +175,10 @@ void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTim
       client == clients_.end())
     return;
   if (const auto known = replies_.find(channel); known != replies_.end()) {
-    if (known->second.stage == Stage::kHeld) send_all();  // asked again: the server's deadline is over
+    if (known->second.stage == ReplyStage::kHeld) send_all();  // asked again: the server's deadline is over
     return;
   }
-  replies_[channel] = {Stage::kAwaited, channel, client->second, {}};
+  replies_[channel] = {ReplyStage::kAwaited, channel, client->second, {}};
   all_asked_ = false;
 }
 
@@ -192,9 +192,9 @@ void RelaySums::asked_all(std::uint64_t request_id) {
 bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   const auto found = replies_.find(channel);
   if (received.request_id() != request_id_ || found == replies_.end() ||
-      found->second.stage == Stage::kPassedOn)
+      found->second.stage == ReplyStage::kPassedOn)
     return true;
-  const bool was_added = found->second.stage == Stage::kAdded;
+  const bool was_added = found->second.stage == ReplyStage::kAdded;
   if (received.receipt() != wire::RECEIPT_REFUSED) {
     if (was_added) settle(found->second);
     return true;
@@ -208,23 +208,23 @@ bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
 bool RelaySums::take(std::uint32_t channel, ForwardedFrame& forwarded) {
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return false;
-  Reply& reply = found->second;
+  RelayReply& reply = found->second;
   // A duplicate, after its sum or the reply itself was sent: the server decides.
-  if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
+  if (reply.stage == ReplyStage::kAdded || reply.stage == ReplyStage::kPassedOn) return false;
   const auto head = adder_->head(forwarded);
   // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
   if (head && (head->request_id != request_id_ || head->status != ReplyStatus::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
-  if (!is_sound && reply.stage == Stage::kHeld) return false;  // the held reply may be sound
+  if (!is_sound && reply.stage == ReplyStage::kHeld) return false;  // the held reply may be sound
   if (is_sound && bytes_held_ + forwarded.bytes() > kMostBytesHeld) send_all();
-  if (reply.stage == Stage::kAdded || reply.stage == Stage::kPassedOn) return false;
+  if (reply.stage == ReplyStage::kAdded || reply.stage == ReplyStage::kPassedOn) return false;
   if (!is_sound || bytes_held_ + forwarded.bytes() > kMostBytesHeld) {
     settle(reply);
     send_when_complete();
     return false;
   }
-  if (reply.stage == Stage::kHeld) bytes_held_ -= reply.forwarded.bytes();
-  reply.stage = Stage::kHeld;
+  if (reply.stage == ReplyStage::kHeld) bytes_held_ -= reply.forwarded.bytes();
+  reply.stage = ReplyStage::kHeld;
   reply.forwarded = std::move(forwarded);
   bytes_held_ += reply.forwarded.bytes();
   send_when_complete();
@@ -235,7 +235,7 @@ void RelaySums::left(std::uint32_t channel, bool by_server) {
   clients_.erase(channel);
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return;
-  if (found->second.stage == Stage::kHeld && !by_server) pass_on(found->second);
+  if (found->second.stage == ReplyStage::kHeld && !by_server) pass_on(found->second);
   settle(found->second);
   replies_.erase(found);
   send_when_complete();
@@ -255,35 +255,37 @@ void RelaySums::forget() {
 // ---- sending ----
 
 // Frees a reply for which nothing is left to do.
-void RelaySums::settle(Reply& reply) {
-  if (reply.stage == Stage::kHeld || reply.stage == Stage::kAdded) bytes_held_ -= reply.forwarded.bytes();
-  reply.stage = Stage::kPassedOn;
+void RelaySums::settle(RelayReply& reply) {
+  if (reply.stage == ReplyStage::kHeld || reply.stage == ReplyStage::kAdded)
+    bytes_held_ -= reply.forwarded.bytes();
+  reply.stage = ReplyStage::kPassedOn;
   reply.forwarded = {};
 }
 
-void RelaySums::pass_on(Reply& reply) {
+void RelaySums::pass_on(RelayReply& reply) {
   const Outgoing frame = reply.forwarded.for_channel(reply.channel);
   settle(reply);
   up_(frame);
 }
 
 void RelaySums::send_when_complete() {
-  const bool waits = std::any_of(replies_.begin(), replies_.end(),
-                                 [](const auto& reply) { return reply.second.stage == Stage::kAwaited; });
+  const bool waits = std::any_of(replies_.begin(), replies_.end(), [](const auto& reply) {
+    return reply.second.stage == ReplyStage::kAwaited;
+  });
   if (all_asked_ && !waits) send_all();
 }
 
 void RelaySums::send_all() {
-  std::vector<Reply*> held;
+  std::vector<RelayReply*> held;
   for (auto& [channel, reply] : replies_)
-    if (reply.stage == Stage::kHeld) held.push_back(&reply);
+    if (reply.stage == ReplyStage::kHeld) held.push_back(&reply);
   std::stable_sort(held.begin(), held.end(), [](auto* a, auto* b) { return a->client < b->client; });
-  for (std::span<Reply* const> rest = held; !rest.empty();) {
+  for (std::span<RelayReply* const> rest = held; !rest.empty();) {
     const auto some = rest.first(std::min(rest.size(), kMostCovered));
     rest = rest.subspan(some.size());
     if (const auto sum = adder_->add(some)) up_(*sum);
-    for (Reply* const reply : some)
-      if (reply->stage == Stage::kHeld) pass_on(*reply);
+    for (RelayReply* const reply : some)
+      if (reply->stage == ReplyStage::kHeld) pass_on(*reply);
   }
 }
 

@@ -52,9 +52,9 @@ class RelaySums {
   // The server is lost.
   void forget();
 
-  struct Reply {
-    enum class Stage : std::uint8_t { kAwaited, kHeld, kAdded, kPassedOn };
-    Stage stage = Stage::kAwaited;
+  struct RelayReply {
+    enum class ReplyStage : std::uint8_t { kAwaited, kHeld, kAdded, kPassedOn };
+    ReplyStage stage = ReplyStage::kAwaited;
     std::uint32_t channel = 0, client = 0;
     ForwardedFrame forwarded;  // of kHeld and kAdded
   };
@@ -64,10 +64,10 @@ class RelaySums {
  private:
   void begin(const std::string& start);
   bool heard(std::uint32_t channel, const wire::Received& received);
-  void settle(Reply& reply);
+  void settle(RelayReply& reply);
   void send_when_complete();
   void send_all();
-  void pass_on(Reply& reply);
+  void pass_on(RelayReply& reply);
 
   const std::function<void(const Outgoing&)> up_;
   const Log log_;
@@ -82,7 +82,7 @@ class RelaySums {
   std::uint32_t round_ = 0;
   bool all_asked_ = false;
   SteadyTime since_;
-  std::map<std::uint32_t, Reply> replies_;  // of those asked, by channel
+  std::map<std::uint32_t, RelayReply> replies_;  // of those asked, by channel
   std::uint64_t bytes_held_ = 0;
 };
 

@@ -59,7 +59,7 @@ class MhdServer final : public HttpServer {
   }
 
  private:
-  struct Peer {
+  struct HttpPeer {
     int fd;
     Clock::time_point since;
   };
@@ -127,7 +127,7 @@ class MhdServer final : public HttpServer {
   bool is_local_ = false;
   MHD_Daemon* daemon_ = nullptr;
   std::mutex mutex_;
-  std::map<MHD_Connection*, Peer> peers_;
+  std::map<MHD_Connection*, HttpPeer> peers_;
 };
 
 }  // namespace

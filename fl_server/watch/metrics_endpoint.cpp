@@ -53,7 +53,7 @@ ProcessSeen see_process(double started_seconds) {
 
 class MetricsEndpoint::Impl {
  public:
-  Impl(const ServerMetrics& server_metrics, const Options& options)
+  Impl(const ServerMetrics& server_metrics, const MetricsEndpointOptions& options)
       : server_metrics_(server_metrics), watched_(options.watched) {
     if (!options.state.empty()) disk_.emplace(options.state);
     if (!options.listen.empty()) {
@@ -109,7 +109,7 @@ class MetricsEndpoint::Impl {
   std::thread thread_;
 };
 
-MetricsEndpoint::MetricsEndpoint(const ServerMetrics& server_metrics, const Options& options)
+MetricsEndpoint::MetricsEndpoint(const ServerMetrics& server_metrics, const MetricsEndpointOptions& options)
     : impl_(std::make_unique<Impl>(server_metrics, options)) {}
 MetricsEndpoint::~MetricsEndpoint() = default;
 

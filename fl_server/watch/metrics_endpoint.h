@@ -16,7 +16,7 @@ inline constexpr const char* kCountsName = "counts.prom";
 
 class MetricsEndpoint {
  public:
-  struct Options {
+  struct MetricsEndpointOptions {
     std::filesystem::path state;  // the server's folder; empty: no file is written
     std::string listen;           // HOST:PORT for http://HOST:PORT/metrics; empty: nothing listens
     Log log;                      // may be empty
@@ -25,7 +25,7 @@ class MetricsEndpoint {
 
   // The server metrics must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it
   // cannot listen. A file that cannot be written is nobody's trouble: the run goes on.
-  MetricsEndpoint(const ServerMetrics& server_metrics, const Options& options);
+  MetricsEndpoint(const ServerMetrics& server_metrics, const MetricsEndpointOptions& options);
   ~MetricsEndpoint();  // writes the file once more
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;

@@ -269,7 +269,7 @@ class PartsReader {
   }
 
  private:
-  struct Place {
+  struct PartPlace {
     std::size_t part = 0, link = 0;
   };
 
@@ -280,7 +280,7 @@ class PartsReader {
   // As many as any message so far had: a server keeps a reader of parts for each of its clients, and most
   // messages have one part.
   std::vector<PartReader<Real>> readers_;
-  std::vector<Place> place_;
+  std::vector<PartPlace> place_;
   std::vector<Payload<Real>> seconds_;  // what `next` of a view points at; empty or kMaxParts
   std::size_t count_ = 0;
 };

@@ -64,7 +64,7 @@ std::vector<Draw> all_draws() {
        [=](const Place& at) { return cohort_bit(at, RngDomain::kCohort); }},
       {"draw_clients", "cohort", false, false,
        [](const Place& at) {
-         std::vector<Drawn> out;
+         std::vector<ClientDraws> out;
          draw_clients(at.seed, at.round, 2, 1, out);
          return out[0].client == 1;
        }},

@@ -198,19 +198,19 @@ TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
 TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
   const Credentials client = invited("a");
   Login as_relay = login(client);
-  as_relay.role = Login::Role::kRelay;
+  as_relay.role = Login::PeerRole::kRelay;
   EXPECT_NE(refusal(as_relay).find("'a' may come as a client, not as a relay"), std::string::npos)
       << "a token is of a client";
   ASSERT_EQ(refusal(login(client)), "");
   as_relay = login(client);
-  as_relay.role = Login::Role::kRelay;
+  as_relay.role = Login::PeerRole::kRelay;
   EXPECT_NE(refusal(as_relay).find("gradwire-server role NAME relay"), std::string::npos);
 
   const Credentials relay{"site", realm_, SigningKey::generate(), std::nullopt};
-  list_.enroll("site", relay.key.public_key(), Login::Role::kRelay);
+  list_.enroll("site", relay.key.public_key(), Login::PeerRole::kRelay);
   EXPECT_NE(refusal(login(relay)).find("'site' may come as a relay, not as a client"), std::string::npos);
   as_relay = login(relay);
-  as_relay.role = Login::Role::kRelay;
+  as_relay.role = Login::PeerRole::kRelay;
   EXPECT_EQ(refusal(as_relay), "");
 }
 
@@ -218,15 +218,15 @@ TEST_F(Allowed, AFileWithoutARoleIsOfAClientUntilItsOperatorSaysOtherwise) {
   const Credentials who{"site", realm_, SigningKey::generate(), std::nullopt};
   folder_.write("site.client", "standing enrolled\nkey " + who.key.public_key().text() + "\n");
   Login as_relay = login(who);
-  as_relay.role = Login::Role::kRelay;
+  as_relay.role = Login::PeerRole::kRelay;
   EXPECT_EQ(refusal(login(who)), "");
   EXPECT_NE(refusal(as_relay), "");
-  list_.set_role("site", Login::Role::kRelay);
+  list_.set_role("site", Login::PeerRole::kRelay);
   EXPECT_EQ(refusal(as_relay), "");
   EXPECT_NE(refusal(login(who)), "");
-  list_.set_role("site", Login::Role::kClient);
+  list_.set_role("site", Login::PeerRole::kClient);
   EXPECT_EQ(refusal(login(who)), "");
-  EXPECT_THROW(list_.set_role("b", Login::Role::kRelay), std::runtime_error) << "it has not enrolled";
+  EXPECT_THROW(list_.set_role("b", Login::PeerRole::kRelay), std::runtime_error) << "it has not enrolled";
 }
 
 // A process that holds the lock, or pipes in place of files, must not stop the thread of the network.

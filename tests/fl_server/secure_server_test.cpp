@@ -81,7 +81,7 @@ class SecureServer : public TcpTransportTest {
   void TearDown() override { session_manager.reset(); }
 
   std::string realm() const { return fingerprint_of(place_ / "ca.pem"); }
-  Credentials enrolled(const std::string& name, Login::Role role = Login::Role::kClient) {
+  Credentials enrolled(const std::string& name, Login::PeerRole role = Login::PeerRole::kClient) {
     AllowList clients = clients_of(place_);
     const SigningKey key = SigningKey::generate();
     clients.enroll(name, key.public_key(), role);
@@ -301,7 +301,7 @@ TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
 }
 
 TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
-  const Credentials client = enrolled("a"), relay = enrolled("site", Login::Role::kRelay);
+  const Credentials client = enrolled("a"), relay = enrolled("site", Login::PeerRole::kRelay);
   const auto as_relay = [this](const Credentials& who) {
     Peer peer(session_manager->address(), *tls_, work_);
     wire::Relay message;

@@ -76,7 +76,7 @@ class WriteQueueTest : public ::testing::Test {
   std::string write(std::size_t bytes = SIZE_MAX) {
     socket.room = bytes;
     socket.got.clear();
-    while (queue.write_once(socket) == WriteQueue::Progress::kSome) {
+    while (queue.write_once(socket) == WriteQueue::WriteProgress::kSome) {
     }
     return socket.got;
   }

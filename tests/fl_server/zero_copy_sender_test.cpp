@@ -37,7 +37,7 @@ class ZeroCopySenderTest : public ::testing::Test {
   }
   static int accepted(Listener& listener) {
     for (int fd = -1;; std::this_thread::yield())
-      if (listener.accept(fd) == Listener::Taken::kSocket) return fd;
+      if (listener.accept(fd) == Listener::Accepted::kSocket) return fd;
   }
   // As much as the system takes now.
   std::size_t send_zero_copy_from(std::size_t begin, const std::shared_ptr<const Bytes>& bytes) {

@@ -45,7 +45,7 @@ struct Known {
     make_identity(server, {"server"}, std::chrono::hours(24));
     AllowList clients = clients_of(server);
     realm = clients.realm();
-    clients.enroll("a", key.public_key(), Login::Role::kClient);
+    clients.enroll("a", key.public_key(), Login::PeerRole::kClient);
     token = clients.invite("b", std::chrono::hours(1));
     (void)open_identity(client, token.text());
     fs::create_directories(changed);

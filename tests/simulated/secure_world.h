@@ -35,7 +35,8 @@ class SecureWorld {
     auto found = known_.find(name);
     if (found != known_.end()) return found->second;
     const SigningKey key = SigningKey::generate();
-    clients_->enroll(name, key.public_key(), name == "relay" ? Login::Role::kRelay : Login::Role::kClient);
+    clients_->enroll(name, key.public_key(),
+                     name == "relay" ? Login::PeerRole::kRelay : Login::PeerRole::kClient);
     return known_.emplace(name, Credentials{name, clients_->realm(), key, std::nullopt}).first->second;
   }
 

@@ -24,11 +24,11 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 // Throws DataError when a file that begins with `bytes` is compressed in a way that is not read.
 void refuse_compressed(std::string_view bytes, const std::string& name) {
-  struct Packed {
+  struct PackedFormat {
     std::string_view magic, format, command;
   };
   using namespace std::string_view_literals;
-  constexpr auto kPacked = std::to_array<Packed>({
+  constexpr auto kPacked = std::to_array<PackedFormat>({
       {"\xfd"
        "7zXZ\0"sv,
        "xz", "unxz"},
@@ -42,7 +42,7 @@ void refuse_compressed(std::string_view bytes, const std::string& name) {
     throw DataError(name + ": is compressed by " + std::string(format) +
                     ", and only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
   };
-  for (const Packed& packed : kPacked)
+  for (const PackedFormat& packed : kPacked)
     if (bytes.starts_with(packed.magic)) refuse(packed.format, packed.command);
   if (bytes.starts_with("BZh") &&
       bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with(kBlockOfBzip2))

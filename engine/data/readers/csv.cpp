@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-using Fields = std::vector<std::string_view>;
+using CsvFields = std::vector<std::string_view>;
 
 constexpr auto kLabelNames = std::to_array<std::string_view>({"label", "class", "target", "y"});
 
@@ -213,7 +213,7 @@ class CsvParser {
   const std::string& file_;
   const KeepRow keep_;
   std::string_view line_;
-  Fields fields_;
+  CsvFields fields_;
   std::size_t expected_ = 0;  // fields per line; 0 before the first line
   std::size_t label_at_ = 0;
   Dataset data_;

@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-using Rows = std::vector<std::uint32_t>;
+using RowNumbers = std::vector<std::uint32_t>;
 
 // A Dirichlet split draws one number per (class, client); labels of a regression are all distinct.
 constexpr std::size_t kMaxDirichletClasses = 10000;
@@ -23,14 +23,14 @@ constexpr double kMinAlpha = 1e-6;
 constexpr double kMaxAlpha = 1e6;
 
 // What a split reads.
-struct Samples {
+struct RowsAndLabels {
   std::size_t count = 0;
   std::span<const double> label;  // one each; may be empty for contiguous and iid
   std::size_t overlap = 0;        // a sample shares letters with this many samples after it
   std::span<const std::uint32_t> speaker_start = {};  // as of Windows
 };
 
-void check(const Samples& samples, const SplitSpec& spec) {
+void check(const RowsAndLabels& samples, const SplitSpec& spec) {
   if (spec.clients == 0) throw DataError("clients.count must be at least 1");
   if (!(spec.test_share >= 0 && spec.test_share < 1)) throw DataError("test_share must be in [0, 1)");
   if (samples.count > std::numeric_limits<std::uint32_t>::max()) throw DataError("more than 2^32-1 samples");
@@ -44,7 +44,7 @@ void check(const Samples& samples, const SplitSpec& spec) {
 }
 
 // Gives all of `rows` to n clients in order; sizes differ by at most one.
-RowLists share_out(Rows rows, std::uint32_t clients) {
+RowLists share_out(RowNumbers rows, std::uint32_t clients) {
   RowLists lists;
   lists.start.reserve(clients + std::size_t{1});
   for (std::uint64_t i = 1; i <= clients; ++i)
@@ -55,7 +55,7 @@ RowLists share_out(Rows rows, std::uint32_t clients) {
 
 // Gives each client consecutive entries of `rows`, each of the first N mod n clients one more than the
 // others. Copies need equal parts: with them, drops the last N mod n entries.
-RowLists blocks(Rows rows, const SplitSpec& spec) {
+RowLists blocks(RowNumbers rows, const SplitSpec& spec) {
   const std::size_t each = rows.size() / spec.clients;
   const std::size_t longer = spec.replication.count > 1 ? 0 : rows.size() % spec.clients;
   RowLists lists;
@@ -100,13 +100,13 @@ std::vector<double> dirichlet(double alpha, std::uint32_t n, Random& random) {
 }
 
 // The rows of each class, classes ascending by label, rows in their order.
-std::vector<Rows> rows_by_class(std::span<const double> label, std::span<const std::uint32_t> rows) {
+std::vector<RowNumbers> rows_by_class(std::span<const double> label, std::span<const std::uint32_t> rows) {
   const std::vector<double> labels = distinct_labels(label);
   if (labels.size() > kMaxDirichletClasses) {
     throw DataError("partition = dirichlet needs classes, but there are " + std::to_string(labels.size()) +
                     " distinct labels; use contiguous, iid or by_label");
   }
-  std::vector<Rows> classes(labels.size());
+  std::vector<RowNumbers> classes(labels.size());
   for (const std::uint32_t r : rows) {
     const auto at = std::lower_bound(labels.begin(), labels.end(), label[r]);
     classes[static_cast<std::size_t>(at - labels.begin())].push_back(r);
@@ -116,16 +116,16 @@ std::vector<Rows> rows_by_class(std::span<const double> label, std::span<const s
 
 // Clients that got nothing take one row each from the client that then has most (of equal ones the first).
 // REQUIRES: at least as many rows as clients.
-void fill_empty(std::vector<Rows>& clients) {
+void fill_empty(std::vector<RowNumbers>& clients) {
   using Entry = std::pair<std::size_t, std::size_t>;  // (rows, n - client)
   const std::size_t n = clients.size();
   std::priority_queue<Entry> largest;
   for (std::size_t i = 0; i < n; ++i) largest.emplace(clients[i].size(), n - i);
-  for (Rows& empty : clients) {
+  for (RowNumbers& empty : clients) {
     if (!empty.empty()) continue;
     const auto [rows, from_end] = largest.top();
     largest.pop();
-    Rows& donor = clients[n - from_end];
+    RowNumbers& donor = clients[n - from_end];
     empty.push_back(donor.back());
     donor.pop_back();
     largest.emplace(rows - 1, from_end);
@@ -134,11 +134,11 @@ void fill_empty(std::vector<Rows>& clients) {
 
 RowLists dirichlet_split(std::span<const double> label, std::span<const std::uint32_t> rows,
                          const SplitSpec& spec) {
-  std::vector<Rows> clients(spec.clients);
+  std::vector<RowNumbers> clients(spec.clients);
   std::vector<std::uint32_t> order(spec.clients);
   std::iota(order.begin(), order.end(), 0);
   Random random(spec.seed, "partition dirichlet");
-  for (Rows& members : rows_by_class(label, rows)) {
+  for (RowNumbers& members : rows_by_class(label, rows)) {
     random.shuffle(std::span(members));
     random.shuffle(std::span(order));  // so that rounding favours nobody
     const std::vector<double> share = dirichlet(spec.dirichlet_alpha, spec.clients, random);
@@ -148,7 +148,7 @@ RowLists dirichlet_split(std::span<const double> label, std::span<const std::uin
       cumulative += share[i];
       const auto cut = static_cast<std::size_t>(cumulative * static_cast<double>(members.size()) + 0.5);
       const std::size_t end = i + 1 == spec.clients ? members.size() : std::clamp(cut, begin, members.size());
-      Rows& mine = clients[order[i]];
+      RowNumbers& mine = clients[order[i]];
       mine.insert(mine.end(), members.begin() + static_cast<std::ptrdiff_t>(begin),
                   members.begin() + static_cast<std::ptrdiff_t>(end));
       begin = end;
@@ -156,14 +156,14 @@ RowLists dirichlet_split(std::span<const double> label, std::span<const std::uin
   }
   fill_empty(clients);
   RowLists lists;
-  for (const Rows& mine : clients) {
+  for (const RowNumbers& mine : clients) {
     lists.row.insert(lists.row.end(), mine.begin(), mine.end());
     lists.start.push_back(static_cast<std::uint32_t>(lists.row.size()));
   }
   return lists;
 }
 
-RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& spec) {
+RowLists split_train(std::span<const double> label, RowNumbers rows, const SplitSpec& spec) {
   switch (spec.partition) {
     case PartitionKind::kContiguous: break;
     case PartitionKind::kIid: Random(spec.seed, "partition iid").shuffle(std::span(rows)); break;
@@ -177,19 +177,19 @@ RowLists split_train(std::span<const double> label, Rows rows, const SplitSpec& 
   return blocks(std::move(rows), spec);
 }
 
-Rows numbered(std::size_t first, std::size_t last) {
-  Rows rows(last - first);
+RowNumbers numbered(std::size_t first, std::size_t last) {
+  RowNumbers rows(last - first);
   std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
   return rows;
 }
 
 struct HeldOut {
-  Rows train, test;
+  RowNumbers train, test;
 };
 
 // Holds out a random share of the samples. When samples overlap, holds out the last ones, and drops the
 // samples before them that share letters with them.
-HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
+HeldOut hold_out(const RowsAndLabels& samples, const SplitSpec& spec) {
   const auto count =
       static_cast<std::size_t>(std::llround(spec.test_share * static_cast<double>(samples.count)));
   if (samples.overlap > 0) {
@@ -197,18 +197,18 @@ HeldOut hold_out(const Samples& samples, const SplitSpec& spec) {
     const std::size_t dropped = count > 0 ? std::min(first, samples.overlap) : 0;
     return {numbered(0, first - dropped), numbered(first, samples.count)};
   }
-  Rows order = numbered(0, samples.count);
+  RowNumbers order = numbered(0, samples.count);
   if (count > 0) Random(spec.seed, "test share").shuffle(std::span(order));
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
   if (count > 0) {
     std::sort(order.begin(), middle);
     std::sort(middle, order.end());
   }
-  return {Rows(middle, order.end()), Rows(order.begin(), middle)};
+  return {RowNumbers(middle, order.end()), RowNumbers(order.begin(), middle)};
 }
 
 // Of samples that are drawn, all that may be are one list.
-RowLists train_lists(const Samples& samples, Rows rows, const SplitSpec& spec) {
+RowLists train_lists(const RowsAndLabels& samples, RowNumbers rows, const SplitSpec& spec) {
   if (spec.samples_per_client == 0) return split_train(samples.label, std::move(rows), spec);
   if (spec.samples_per_client > rows.size()) {
     throw DataError("clients.samples_per_client = " + std::to_string(spec.samples_per_client) +
@@ -218,7 +218,7 @@ RowLists train_lists(const Samples& samples, Rows rows, const SplitSpec& spec) {
 }
 
 // Role i for client i; holds out the end of what each role says, and drops what shares letters with it.
-Split split_by_speaker(const Samples& samples, const SplitSpec& spec) {
+Split split_by_speaker(const RowsAndLabels& samples, const SplitSpec& spec) {
   const std::span<const std::uint32_t> start = samples.speaker_start;
   if (start.size() < spec.clients + std::size_t{1})
     throw DataError("clients.count = " + std::to_string(spec.clients) + ", but " +
@@ -243,7 +243,7 @@ Split split_by_speaker(const Samples& samples, const SplitSpec& spec) {
   return result;
 }
 
-Split split(const Samples& samples, const SplitSpec& spec) {
+Split split(const RowsAndLabels& samples, const SplitSpec& spec) {
   check(samples, spec);
   if (spec.partition == PartitionKind::kBySpeaker && !samples.speaker_start.empty())
     return split_by_speaker(samples, spec);
@@ -266,10 +266,10 @@ Split split(const Samples& samples, const SplitSpec& spec) {
   return result;
 }
 
-Samples samples_of(const Dataset& data) { return {data.rows(), data.label, 0}; }
+RowsAndLabels samples_of(const Dataset& data) { return {data.rows(), data.label, 0}; }
 
 // Fills `label` with the tokens of the letters that are predicted, if the split needs labels.
-Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<double>& label) {
+RowsAndLabels samples_of(const Windows& text, const SplitSpec& spec, std::vector<double>& label) {
   const bool by_label =
       spec.partition == PartitionKind::kByLabel || spec.partition == PartitionKind::kDirichlet;
   if (by_label && text.targets > 1) {
@@ -281,7 +281,7 @@ Samples samples_of(const Windows& text, const SplitSpec& spec, std::vector<doubl
   return {text.size(), label, text.targets > 1 ? text.context : 0, text.speaker_start};
 }
 
-Split split_for(const Samples& samples, std::size_t test_count, bool has_test, SplitSpec spec) {
+Split split_for(const RowsAndLabels& samples, std::size_t test_count, bool has_test, SplitSpec spec) {
   if (!has_test) return split(samples, spec);
   spec.test_share = 0;
   Split result = split(samples, spec);
@@ -292,7 +292,7 @@ Split split_for(const Samples& samples, std::size_t test_count, bool has_test, S
 }
 
 // 0, 1, 2, ...
-bool counts_up(const Rows& rows) {
+bool counts_up(const RowNumbers& rows) {
   for (std::size_t k = 0; k < rows.size(); ++k)
     if (rows[k] != k) return false;
   return true;
@@ -369,7 +369,7 @@ SharedSamples share_samples(const Windows& text, const Windows* test, const Spli
   const Windows own = with_alphabet(text, alphabet);
   const Windows held_out = test != nullptr ? with_alphabet(*test, alphabet) : own;
   std::vector<double> label;
-  const Samples samples = samples_of(own, spec, label);
+  const RowsAndLabels samples = samples_of(own, spec, label);
   Split rows = split_for(samples, held_out.size(), test != nullptr, spec);
   SharedSamples shared;
   shared.train_text = select_rows(own, rows.train.row);

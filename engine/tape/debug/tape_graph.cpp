@@ -31,7 +31,7 @@ std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
 
 std::string to_text(const TapeGraph& graph) {
   std::string out;
-  for (const TapeGraph::Node& node : graph.nodes) {
+  for (const TapeGraph::GraphNode& node : graph.nodes) {
     out += std::to_string(node.slot) + " " + (node.name.empty() ? "-" : in_one_line(node.name)) + " " +
            node.kind;
     if (node.value) out += " value " + brief(*node.value);
@@ -46,7 +46,7 @@ std::string to_text(const TapeGraph& graph) {
 
 std::string to_dot(const TapeGraph& graph) {
   std::string out = "digraph tape {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  for (const TapeGraph::Node& node : graph.nodes) {
+  for (const TapeGraph::GraphNode& node : graph.nodes) {
     out += "  " + id(node.slot) + " [label=\"" +
            escaped(node.name.empty() ? node.kind + " " + std::to_string(node.slot) : node.name);
     if (node.value) out += "\\nvalue " + brief(*node.value);

@@ -17,7 +17,7 @@ struct TapeGraph {
     std::uint32_t from;  // operand
     double derivative;   // of the node by it, as recorded
   };
-  struct Node {
+  struct GraphNode {
     std::uint32_t slot;
     std::string kind;             // "parameter", "leaf", "variable", "operation", "reduction"
     std::string name;             // empty: it has none
@@ -25,7 +25,7 @@ struct TapeGraph {
     double gradient = 0;          // of the last backward()
     std::vector<Edge> operands;
   };
-  std::vector<Node> nodes;  // in the order of recording, parameters first
+  std::vector<GraphNode> nodes;  // in the order of recording, parameters first
 };
 
 // One line per node: slot, name (an end of a line in it as \n), kind, value, gradient, and "derivative *
@@ -77,7 +77,7 @@ struct TapeReader {
   template <class Names>
   TapeGraph graph(const Names& names) const {
     TapeGraph graph;
-    const auto add = [&](std::uint32_t slot, const char* kind) -> TapeGraph::Node& {
+    const auto add = [&](std::uint32_t slot, const char* kind) -> TapeGraph::GraphNode& {
       const auto named = names.of(slot);
       graph.nodes.push_back({slot,
                              kind,
@@ -95,7 +95,7 @@ struct TapeReader {
         const Operation& op = tape.operation_[k++];
         const bool leaves = op.kind == Kind::kLeaves;
         for (std::uint32_t j = 0; j < op.slots; ++j, ++slot) {
-          TapeGraph::Node& node = add(slot, leaves ? "leaf" : "reduction");
+          TapeGraph::GraphNode& node = add(slot, leaves ? "leaf" : "reduction");
           if (leaves) node.value = static_cast<double>(tape.value_[slot]);
           node.operands = operands(op);
         }
@@ -105,7 +105,7 @@ struct TapeReader {
       const auto a = static_cast<std::uint32_t>(entry.links),
                  b = static_cast<std::uint32_t>(entry.links >> 32);
       const bool one = a >= Tape::kDeadSlots, two = b >= Tape::kDeadSlots;
-      TapeGraph::Node& node = add(slot++, one || two ? "operation" : "variable");
+      TapeGraph::GraphNode& node = add(slot++, one || two ? "operation" : "variable");
       if (one) node.operands.push_back({a, static_cast<double>(entry.da)});
       if (two) node.operands.push_back({b, static_cast<double>(entry.db)});
     }

@@ -74,7 +74,7 @@ EnergyMeter::~EnergyMeter() {
   }
   ended_.notify_all();
   if (reader_.joinable()) reader_.join();
-  for (const Counter& counter : counters_) ::close(counter.file);
+  for (const EnergyCounter& counter : counters_) ::close(counter.file);
 }
 
 void EnergyMeter::find_counters(const fs::path& root) {
@@ -94,7 +94,7 @@ void EnergyMeter::find_counters(const fs::path& root) {
 // Where one of them cannot be read, none is: a sum without it would be wrong.
 void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
   constexpr std::array<const char*, kKinds> kNames = {"packages", "cores", "memory"};
-  std::vector<Counter> opened;
+  std::vector<EnergyCounter> opened;
   for (const fs::path& zone : zones) {
     const fs::path path = zone / "energy_uj";
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -106,7 +106,7 @@ void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
                 " is not measured: " + path.string() + ": " +
                 (file >= 0 ? "holds no number" : std::strerror(reason));
     if (file < 0 && reason == EACCES) trouble_ += " (as root: chmod a+r " + path.string() + ")";
-    for (const Counter& counter : opened) ::close(counter.file);
+    for (const EnergyCounter& counter : opened) ::close(counter.file);
     return;
   }
   is_measured_[kind] = !opened.empty();
@@ -115,7 +115,7 @@ void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
 
 // REQUIRES: the mutex is held. A counter that cannot be read any more stands still.
 void EnergyMeter::read_counters() {
-  for (Counter& counter : counters_) {
+  for (EnergyCounter& counter : counters_) {
     const std::optional<std::uint64_t> now = number_in(counter.file);
     if (!now) continue;
     if (*now >= counter.last) {

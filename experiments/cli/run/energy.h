@@ -40,7 +40,7 @@ class EnergyMeter {
 
  private:
   enum Kind : std::size_t { kPackage, kCore, kMemory, kKinds };
-  struct Counter {
+  struct EnergyCounter {
     Kind kind;
     int file;             // open; each read gives the present value, in microjoules
     std::uint64_t range;  // the largest value, after which 0 follows; 0: not known
@@ -50,7 +50,7 @@ class EnergyMeter {
   void open_counters(Kind kind, const std::vector<std::filesystem::path>& zones);
   void read_counters();
 
-  std::vector<Counter> counters_;
+  std::vector<EnergyCounter> counters_;
   std::array<std::uint64_t, kKinds> used_uj_{};  // microjoules
   std::array<bool, kKinds> is_measured_{};
   std::string trouble_;

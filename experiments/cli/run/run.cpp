@@ -142,7 +142,7 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
 // Says what of a run that failed is still there. Rethrows the error as it is if there is nothing. REQUIRES:
 // an exception is being handled.
 [[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
-                                         Checkpoint& checkpoint) {
+                                         RunCheckpoint& checkpoint) {
   std::string left;
   if (records > 1) {
     folder.keep();
@@ -166,10 +166,10 @@ Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) 
 }
 
 // The checkpoint to go on from, where one is asked for; without, an old one is removed.
-Checkpoint::Saved begin_or_resume(Checkpoint& checkpoint, Resume resume, Progress& progress) {
+RunCheckpoint::Saved begin_or_resume(RunCheckpoint& checkpoint, Resume resume, Progress& progress) {
   if (resume == Resume::kYes) return checkpoint.resume();
   if (resume == Resume::kAuto) {
-    if (std::optional<Checkpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
+    if (std::optional<RunCheckpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
   } else if (checkpoint.exists()) {
     progress.note(
         LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
@@ -272,7 +272,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
                               ? "; the checkpoint of that run stays, and --resume continues from there"
                               : "")));
   const fs::path metrics_file = folder.work() / "metrics.csv";
-  Checkpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
+  RunCheckpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
   const bool can_resume = saves_checkpoints(plan, request);
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;

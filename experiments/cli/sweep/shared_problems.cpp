@@ -9,14 +9,14 @@ template <class Files, class Read>
 auto read_once(Files& files, const std::string& key, Read read) {
   const std::lock_guard lock(files.mutex);
   auto& kept = files.read[key];
-  using Samples = std::remove_cvref_t<decltype(*kept)>;
-  if (kept == nullptr) kept = std::make_shared<const Samples>(read());
+  using T = std::remove_cvref_t<decltype(*kept)>;
+  if (kept == nullptr) kept = std::make_shared<const T>(read());
   return *kept;
 }
 
 }  // namespace
 
-struct SharedProblems::ProblemType {
+struct SharedProblems::SharedProblem {
   std::size_t runs_to_come = 0;  // guarded by the mutex of all
 
   std::mutex mutex;  // of what follows
@@ -35,15 +35,15 @@ std::string SharedProblems::key_of(const Settings& run) {
   return key;
 }
 
-std::shared_ptr<SharedProblems::ProblemType> SharedProblems::find(const Settings& run) {
+std::shared_ptr<SharedProblems::SharedProblem> SharedProblems::find(const Settings& run) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<ProblemType>& problem = problems_[key_of(run)];
-  if (problem == nullptr) problem = std::make_shared<ProblemType>();
+  std::shared_ptr<SharedProblem>& problem = problems_[key_of(run)];
+  if (problem == nullptr) problem = std::make_shared<SharedProblem>();
   return problem;
 }
 
 void SharedProblems::expect(const Settings& run) {
-  const std::shared_ptr<ProblemType> problem = find(run);
+  const std::shared_ptr<SharedProblem> problem = find(run);
   const std::lock_guard lock(mutex_);
   ++problem->runs_to_come;
 }
@@ -73,7 +73,7 @@ Reading SharedProblems::reading() {
 }
 
 Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
-  const std::shared_ptr<ProblemType> problem = find(settings_of(loaded.experiment));
+  const std::shared_ptr<SharedProblem> problem = find(settings_of(loaded.experiment));
   const std::lock_guard lock(problem->mutex);
   if (!problem->is_made) {
     problem->spec = problem_spec(loaded.experiment);

@@ -31,12 +31,12 @@ class SharedProblems {
   static std::string key_of(const Settings& run);
 
  private:
-  struct ProblemType;
-  std::shared_ptr<ProblemType> find(const Settings& run);
+  struct SharedProblem;
+  std::shared_ptr<SharedProblem> find(const Settings& run);
   Reading reading();
 
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<ProblemType>> problems_;
+  std::map<std::string, std::shared_ptr<SharedProblem>> problems_;
 
   // By source, folder and number of features: two runs may read one file in two ways.
   template <class Samples>
