@@ -1,4 +1,5 @@
-// One accepted socket: frames in, frames out, and every wait has a limit. Knows nothing of clients or rounds.
+// Frames in and out over one accepted socket. Every wait has a time limit. This file knows no clients and no
+// rounds.
 #pragma once
 
 #include <algorithm>
@@ -19,39 +20,41 @@ namespace gradwire {
 
 // Network time limits; tests shorten them.
 struct WireTimes {
-  std::chrono::milliseconds handshake{5'000};     // from accept to Hello
-  std::chrono::milliseconds data{30 * 60'000};    // from Welcome to Join: the client reads its data
-  std::chrono::milliseconds heartbeat{15'000};    // sent when nothing else was, by either end
-  std::uint32_t missed_heartbeats = 3;            // silence after which a peer is given up
-  std::chrono::milliseconds write_stall{60'000};  // over which a peer must take min_bytes_per_second
-  // For a frame to arrive, or for so much of it to arrive as min_bytes_per_second says.
+  std::chrono::milliseconds handshake{5'000};   // from accept to Hello
+  std::chrono::milliseconds data{30 * 60'000};  // from Welcome to Join, while the client reads its data
+  std::chrono::milliseconds heartbeat{15'000};  // sent when nothing else was, by either end
+  std::uint32_t missed_heartbeats = 3;          // after so many a silent peer is disconnected
+  // Period in which a peer must read at the rate min_bytes_per_second.
+  std::chrono::milliseconds write_stall{60'000};
+  // Period in which a frame must arrive, or at least make progress at the rate min_bytes_per_second.
   std::chrono::milliseconds frame_grace{30'000};
-  std::chrono::milliseconds linger{1'000};  // for a refused peer to read why
+  std::chrono::milliseconds linger{1'000};  // gives a refused peer the time to read the reason
   std::uint64_t min_bytes_per_second = 4096;
 
-  // How often to check these limits.
+  // Returns the period of the checks of these limits.
   std::chrono::milliseconds tick() const {
     using std::chrono::milliseconds;
     return std::clamp(std::min({handshake, heartbeat, linger}) / 4, milliseconds(10), milliseconds(1000));
   }
 };
 
-inline constexpr std::size_t kReadBytes = 4096;  // of a socket at a time; a small message arrives in one read
+// Bytes of one read from a socket; a small message arrives in one read.
+inline constexpr std::size_t kReadBytes = 4096;
 
-// Of all connections of one server.
-struct ConnectionCounts {  // outlives what the socket layer still has to do
+// The shared state of all connections of one server. It must outlive the pending jobs of the socket layer.
+struct ConnectionCounts {
   ServerMetrics& server_metrics;
   std::size_t open = 0;          // sockets
   std::size_t borrowing = 0;     // connections that still write borrowed sections
-  ReceiveBudget receive_budget;  // of arriving payloads
-  // Where each in turn reads what is not the payload of a long message: behind what it has kept, which is at
-  // most a prefix and a header.
+  ReceiveBudget receive_budget;  // for arriving payloads
+  // Shared read buffer for all that is not the payload of a long message. A connection first copies in what
+  // it kept, at most a prefix and a header.
   std::vector<std::byte> arriving = std::vector<std::byte>(kPrefixBytes + kMaxHeaderBytes + kReadBytes);
 };
 
 class Connection final : public FrameLink, private SocketHandler, private ReceiveBudgetWaiter {
  public:
-  // All but the socket must outlive the connection.
+  // All arguments except the socket must outlive the connection.
   Connection(SocketLayer& sockets, std::unique_ptr<Socket> socket, const WireTimes& times,
              FrameHandler& handler, ConnectionCounts& counts);
   ~Connection() override;
@@ -64,7 +67,7 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   void set_max_payload(std::uint64_t bytes) override { max_payload_ = bytes; }
   void send(Outgoing message) override;
   void send_soon(const std::string& frame) override {
-    if (soon_.size() < kMostSoon) soon_ += frame;  // discarded when the peer does not read
+    if (soon_.size() < kMostSoon) soon_ += frame;  // discarded if the peer does not read
   }
   void own_sections() override;
   bool ending() const override { return ending_; }
@@ -77,13 +80,13 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   void expect_heartbeats() override { heartbeats_ = true; }
   void check_time(SteadyTime now) override;
 
-  // From now on every frame names its channel.
+  // Requires a channel number in each frame from now on.
   void carry_channels() { channels_ = true; }
-  bool writing() const { return !queue_.empty(); }  // something waits to be written
+  bool writing() const { return !queue_.empty(); }  // true if something waits to be written
   std::uint64_t bytes_waiting() const { return queue_.bytes(); }
-  // A peer is disconnected when more than this waits for it.
+  // Disconnects the peer as soon as more bytes than this wait for it.
   void limit_waiting(std::uint64_t bytes) { most_waiting_ = bytes; }
-  // While paused, nothing is read, and the peer's silence does not disconnect it.
+  // Pauses reading. A silent peer is not disconnected while reading is paused.
   void pause_reading(bool pause);
 
  private:
@@ -119,30 +122,32 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   ConnectionCounts& counts_;
   bool open_ = true;  // neither closed nor refused
 
-  // Of what arrives.
+  // Receiving.
   std::uint64_t max_payload_ = 0;
   bool channels_ = false;
-  std::vector<std::byte> kept_;        // the beginning of a frame, until more of it arrives
-  std::span<const std::byte> unused_;  // of what has arrived; empty outside the calls that use it
+  std::vector<std::byte> kept_;        // beginning of a frame whose rest is still to come
+  std::span<const std::byte> unused_;  // received bytes not yet used; empty outside the calls that use it
   ReadStage stage_ = ReadStage::kPrefix;
   std::array<std::byte, kPrefixBytes> raw_prefix_{};
   Prefix prefix_;
   std::span<const std::span<std::byte>> targets_;
-  std::size_t target_ = 0, target_done_ = 0;  // the first that is not full, and how full it is
+  // Index of the first target that is not full, and the bytes in it.
+  std::size_t target_ = 0, target_done_ = 0;
   std::uint64_t payload_done_ = 0;
-  std::uint64_t frame_bytes_ = 0;  // of the frame that is arriving, as far as known; 0: none is
-  IdleTimer silence_, arrival_;    // with the peer; with that frame, or with what of it came since then:
-  std::uint64_t arrived_ = 0;      // payload_done_ when arrival_ began
-  std::uint64_t staged_ = 0;       // reserved for its payload
-  bool waits_ = false;             // for that: nothing is read
-  IdleTimer holding_;              // since that is reserved
+  std::uint64_t frame_bytes_ = 0;  // size of the arriving frame, as far as known; 0 if there is none
+  // silence_: time without bytes; arrival_: time of the frame, or since its last progress check.
+  IdleTimer silence_, arrival_;
+  std::uint64_t arrived_ = 0;  // payload_done_ when arrival_ began
+  std::uint64_t staged_ = 0;   // bytes reserved for the payload
+  bool waits_ = false;         // true while it waits for that reservation; then nothing is read
+  IdleTimer holding_;          // time since the reservation
 
-  // Of what is sent.
+  // Sending.
   WriteQueue queue_;
   std::string soon_;
-  std::uint64_t most_waiting_ = UINT64_MAX;  // bytes
-  bool waiting_ = false;                     // until the socket takes more
-  bool refused_ = false;                     // the queue holds the refusal, and nothing follows it
+  std::uint64_t most_waiting_ = UINT64_MAX;  // limit of bytes_waiting()
+  bool waiting_ = false;                     // until the socket accepts more
+  bool refused_ = false;                     // the queue holds the refusal; nothing follows it
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false, paused_ = false;
   IdleTimer stall_;

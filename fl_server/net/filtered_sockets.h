@@ -1,4 +1,5 @@
-// Sockets whose bytes pass through a filter (TLS), on any sockets below: the system's or simulated ones.
+// Sockets whose bytes pass through a filter (TLS). The sockets below belong to the operating system or to a
+// simulation.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,13 @@
 namespace gradwire {
 
 struct Filters {
-  // Of a connection that was accepted; empty: those are as they come.
+  // Creates the filter of an accepted connection. If empty, accepted connections have no filter.
   std::function<std::unique_ptr<StreamFilter>()> accept;
-  // Of one to this host; empty: the same.
+  // Creates the filter of a connection to this host. If empty, such connections have no filter.
   std::function<std::unique_ptr<StreamFilter>(const std::string& host)> connect;
-  std::function<void()> on_tick;  // with the clock; may be empty
-  // Handshakes of accepted connections run on a thread of their own, and so many may wait for it. 0: they run
-  // on the thread of the sockets. REQUIRES: any thread may call post() of the sockets below.
+  std::function<void()> on_tick;  // called in each tick; may be empty
+  // The largest number of handshakes of accepted connections that may wait for a thread of their own. If 0,
+  // handshakes run on the thread of the sockets. REQUIRES: any thread may call post() of the sockets below.
   std::size_t handshakes_apart = 0;
 };
 

@@ -1,4 +1,4 @@
-// A frame that a relay passes on.
+// Frames that a relay forwards.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace gradwire {
 
-// A frame that arrives, kept whole to be passed on.
+// A frame that is received whole before it is forwarded.
 struct ForwardedFrame {
   Prefix prefix;
   std::string header;
@@ -23,7 +23,7 @@ struct ForwardedFrame {
   std::span<const std::span<std::byte>> begin(const Prefix& p, std::span<const std::byte> h) {
     prefix = p;
     header.assign(reinterpret_cast<const char*>(h.data()), h.size());
-    // Not filled with zeros: a payload that is announced and does not come costs no memory.
+    // Not filled with zeros: a payload that is announced but never arrives costs no memory.
     payload = std::make_shared_for_overwrite<std::byte[]>(p.payload_len);
     place = {payload.get(), p.payload_len};
     return std::span(&place, 1);

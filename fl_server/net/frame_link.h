@@ -1,5 +1,5 @@
-// One peer's frames, in and out, as a session sees them: over a socket of its own (Connection), or as a
-// channel of a relay's (MuxChannel).
+// The frames of one peer, in and out, as a session sees them. A link is a socket of its own (Connection) or a
+// channel of a relay (MuxChannel).
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace gradwire {
 
-// What the owner of a link is told. An error returned closes the link with an ErrorMessage.
+// Callbacks of a link. A returned error closes the link with an ErrorMessage.
 class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
-  // Takes a header whose checksum is right; returns where the payload goes. A payload that goes
-  // nowhere is discarded, and on_frame() is not called.
+  // Receives a header whose checksum is right, and returns where to store the payload. If no place is
+  // returned, the payload is discarded and on_frame() is not called.
   virtual Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                                   std::span<const std::byte> header) = 0;
-  // The whole payload is where on_header said.
+  // Receives the frame once its whole payload is stored.
   virtual Status on_frame() = 0;
-  // The peer broke the protocol and is about to be refused. Returns for how many milliseconds it is banned
-  // from now on; 0: it is not.
+  // Reports that the peer broke the protocol and is about to be refused. Returns the length of its ban in
+  // milliseconds, or 0 if it is not banned.
   virtual std::uint32_t on_misbehaviour() { return 0; }
-  // Never from inside another call; only on_shut() follows.
+  // Reports that the link closed. Never called from inside another call; only on_shut() follows.
   virtual void on_closed(const std::string& why) = 0;
-  // Nothing is left to do: the link may be destroyed, also from inside this call.
+  // Reports that nothing is left to do. The link may be destroyed, even inside this call.
   virtual void on_shut() = 0;
 };
 
@@ -41,27 +41,27 @@ class FrameLink {
   virtual bool open() const = 0;
 
   virtual void set_max_payload(std::uint64_t bytes) = 0;  // 0 until set
-  // Writes at once what the peer takes, the rest as soon as it can.
+  // Writes as much as the peer accepts now, and the rest as soon as possible.
   virtual void send(Outgoing message) = 0;
-  // Writes a control frame together with the next message, at the latest at the next check_time(). If another
-  // message replaces that message, the control frame is lost with it.
+  // Writes a control frame together with the next message, or at the next check_time(). It is lost if another
+  // message replaces that message.
   virtual void send_soon(const std::string& frame) = 0;
   static constexpr std::size_t kMostSoon = 4096;  // bytes of such frames
   virtual void own_sections() = 0;                // copies the buffers that waiting messages view
-  virtual bool ending() const = 0;                // a message with `last` was sent
+  virtual bool ending() const = 0;                // true after a message with `last` was sent
 
-  // How many bytes of the arriving payload are where on_header said; 0: none is arriving.
+  // Returns the number of stored bytes of the arriving payload, or 0 if no payload is arriving.
   virtual std::uint64_t payload_received() const = 0;
-  // Discards the rest of an arriving payload: the buffer for it no longer exists.
+  // Discards the rest of an arriving payload, because its buffer no longer exists.
   virtual void skip_payload() = 0;
 
-  // Tells the peer why and closes. on_closed follows.
+  // Sends the reason to the peer and closes the link. on_closed() follows.
   virtual void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) = 0;
   virtual void close(const std::string& why) = 0;
 
-  // From now on both ends send heartbeats.
+  // Starts heartbeats at both ends.
   virtual void expect_heartbeats() = 0;
-  // To be called from time to time: closes the link when the peer is too slow, sends heartbeats.
+  // Closes the link if the peer is too slow, and sends heartbeats. Must be called periodically.
   virtual void check_time(SteadyTime now) = 0;
 };
 

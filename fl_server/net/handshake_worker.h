@@ -1,13 +1,13 @@
-// One thread that takes filters through their handshakes, so that signatures do not hold up the rounds.
+// A thread that performs handshakes of filters, so that signatures do not delay the rounds.
 //
 // Contract:
-// 1. A step has one owner: submit() takes its filter, and from then on the worker alone uses it.
-// 2. The worker feeds the bytes and hands the step to its `done`, on the worker's thread; `done` passes it on
-//    to the thread that owns the connection. A connection has one step at a time, so its bytes keep their
-//    order.
-// 3. At most `most` steps wait. submit() leaves a step as it is and returns false if there is no room.
-// 4. A step whose `wanted` has become false is handed back without the work.
-// 5. The destructor waits for the step in progress; steps that still wait are destroyed, and not handed back.
+// 1. submit() takes ownership of a step and its filter. From then on only the worker uses them.
+// 2. The worker feeds the bytes and passes the step to its `done`, on the worker's thread. `done` hands it to
+// the
+//    thread that owns the connection. A connection has one step at a time, so its bytes stay in order.
+// 3. At most `most` steps wait. If there is no room, submit() returns false and leaves the step unchanged.
+// 4. A step whose `wanted` is false is returned without work.
+// 5. The destructor waits for the step in progress. It destroys waiting steps without returning them.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ namespace gradwire {
 
 struct HandshakeStep {
   std::unique_ptr<StreamFilter> filter;
-  std::vector<std::byte> arrived;                   // from the peer
+  std::vector<std::byte> arrived;                   // bytes from the peer
   std::shared_ptr<const std::atomic<bool>> wanted;  // false once the connection has closed
-  std::function<void(HandshakeStep)> done;          // empty when it is called
+  std::function<void(HandshakeStep)> done;          // empty inside the call
   Status status = Unit{};                           // the result of StreamFilter::feed()
 };
 
@@ -49,7 +49,7 @@ class HandshakeWorker {
   std::condition_variable changed_;
   std::deque<HandshakeStep> waiting_;
   bool ending_ = false;
-  std::thread thread_;  // last: it uses the members above
+  std::thread thread_;  // declared last because it uses the members above
 };
 
 }  // namespace gradwire

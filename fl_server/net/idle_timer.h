@@ -6,16 +6,16 @@
 
 namespace gradwire {
 
-// Measures how long this process has waited for a peer.
+// Measures the time for which this process has waited for a peer.
 class IdleTimer {
  public:
   void restart(SteadyTime now) {
     seen_ = now;
     waited_ = {};
   }
-  // To be called from time to time. A pause of this process, as in a long round, counts as a third of the
-  // limit at most: so the process reads what came meanwhile before it gives up a peer, and yet gives up a
-  // silent peer however long the rounds are.
+  // Returns true if the wait has exceeded the limit; must be called periodically. A pause of this process, as
+  // in a long round, counts as at most a third of the limit. So the process reads what arrived meanwhile
+  // before it disconnects a peer. It still disconnects a silent peer, however long the rounds are.
   bool is_over(SteadyTime now, SteadyTime::duration limit) {
     waited_ += std::min(now - seen_, limit / 3);
     seen_ = now;

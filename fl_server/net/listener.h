@@ -1,4 +1,4 @@
-// A listening TCP socket, without blocking.
+// A non-blocking, listening TCP socket.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@ namespace gradwire {
 
 class Listener {
  public:
-  // HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws std::invalid_argument or
-  // std::runtime_error (one line, that begins with the option that gave the address).
+  // Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces). Port 0 picks a free port. Throws
+  // std::invalid_argument or std::runtime_error: one line that begins with `option`, the source of the
+  // address.
   explicit Listener(const std::string& address, const std::string& option = "--listen");
   ~Listener();
   Listener(const Listener&) = delete;
@@ -18,13 +19,13 @@ class Listener {
   std::string address() const;  // as bound, numeric
 
   enum class Accepted { kSocket, kNothing, kNoDescriptors };
-  // Accepts the next connection that waits, if any. Without free descriptors it is closed, so that the peer
-  // does not wait.
+  // Accepts the next waiting connection, if any. If no descriptors are free, closes that connection, so the
+  // peer does not wait.
   Accepted accept(int& socket);
 
  private:
   int fd_ = -1;
-  int spare_ = -1;  // closed for a moment to accept and close a connection when no descriptors are left
+  int spare_ = -1;  // closed for a moment to accept and close a connection if no descriptors are left
 };
 
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// Room for payloads that are arriving, for all connections of one server together: whoever's payload does not
-// fit is not read until it does, oldest first. Pure: no I/O.
+// A memory budget for arriving payloads, shared by all connections of one server. A payload that does not fit
+// waits unread; the oldest comes first. Pure: no I/O.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@ namespace gradwire {
 class ReceiveBudgetWaiter {
  public:
   virtual ~ReceiveBudgetWaiter() = default;
-  virtual void on_room() = 0;  // its room is reserved now
+  virtual void on_room() = 0;  // the memory is reserved now
 };
 
 class ReceiveBudget {
  public:
   void limit(std::uint64_t bytes) { budget_ = bytes; }
 
-  // False: `waiter` is told when there is room. Nobody overtakes one that waits, and a payload that is larger
-  // than all of the budget has it for itself: so each gets its turn.
+  // Reserves memory, or returns false and calls on_room() of `waiter` later. Waiters are served in order. A
+  // payload larger than the whole budget is served alone, so each waiter gets its turn.
   bool reserve(ReceiveBudgetWaiter& waiter, std::uint64_t bytes) {
     if (queue_.empty() && fits(bytes)) {
       used_ += bytes;
@@ -32,7 +32,7 @@ class ReceiveBudget {
   void forget(const ReceiveBudgetWaiter& waiter) {
     std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.who == &waiter; });
   }
-  // To be called some time after release() and forget(), not from inside them.
+  // Serves waiters. Must be called some time after release() and forget(), not from inside them.
   void go_on() {
     while (!queue_.empty() && fits(queue_.front().bytes)) {
       const Waiting next = queue_.front();

@@ -1,5 +1,5 @@
-// What a server counts while it works, for whoever watches it: plain numbers that any thread may read at any
-// time. Counting takes no lock and no memory. All counts are of this process: they begin with 0.
+// The metrics of a server: plain numbers that any thread may read at any time. Counting takes no lock and
+// allocates nothing. All counts start at 0 in each process.
 #pragma once
 
 #include <array>
@@ -33,15 +33,15 @@ class Gauge {
   std::atomic<T> value_;
 };
 
-// How often something took how long.
+// A histogram of durations.
 class TimeHistogram {
  public:
-  // Upper limits of the buckets, seconds; one more bucket holds what took longer.
+  // Upper limits of the buckets, in seconds. One more bucket holds all longer durations.
   static constexpr std::array kLimits{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
                                       0.25,   0.5,     1.0,    2.5,   5.0,    10.0,  25.0, 50.0,  100.0};
   static constexpr std::size_t kBuckets = kLimits.size() + 1;
 
-  // A time that is negative or not a number counts as 0.
+  // Counts a duration in seconds. A negative value or NaN counts as 0.
   void observe(double seconds);
   std::uint64_t in_bucket(std::size_t bucket) const { return counts_[bucket].value(); }
   double sum_seconds() const { return 1e-9 * static_cast<double>(nanoseconds_.value()); }
@@ -51,7 +51,7 @@ class TimeHistogram {
   Counter nanoseconds_;
 };
 
-// Counters, one for each value of an enumeration that ends with kCount.
+// A counter for each value of an enumeration that ends with kCount.
 template <class Kind>
 class CounterOf {
  public:
@@ -68,55 +68,55 @@ class CounterOf {
   std::array<Counter, kSize> counts_;
 };
 
-// Why a connection ended, or was not taken.
+// The reason why a connection ended or was refused.
 enum class Ending : std::uint8_t {
-  kByPeer,         // it closed the connection, or the network failed
+  kByPeer,         // the peer closed the connection, or the network failed
   kNoDescriptors,  // no file descriptors were left
-  kEvicted,        // it made room: too many connections did not say who they are
+  kEvicted,        // closed to make room: too many unauthenticated connections
   kFromOneOrigin,  // too many connections from its address
-  kBanned,         // it has misbehaved too often
-  kNotGradwire,    // it does not speak gradwire
-  kNoTls,          // in plain text, too old a version, or a certificate that one of the two does not trust
+  kBanned,         // the peer is banned
+  kNotGradwire,    // the peer does not speak gradwire
+  kNoTls,          // plain text, a TLS version that is too old, or a certificate that an end does not trust
   kTooLate,        // no Hello, Proof or Join in time
-  kWrongVersion,   // of the protocol
-  kNotAdmitted,    // its login was refused
-  kRevoked,        // its identity was
-  kUnwanted,       // the run has no place for it, or it does not fit the run
-  kReplaced,       // a newer connection of the same client
-  kBadMessage,     // a message that was damaged, out of place or not as it must be
-  kTooSlow,        // it sent or read too slowly
-  kSilent,         // no sign of life
+  kWrongVersion,   // another version of the protocol
+  kNotAdmitted,    // the login was refused
+  kRevoked,        // the identity was revoked
+  kUnwanted,       // the run has no place for the peer, or the peer does not fit the run
+  kReplaced,       // replaced by a newer connection of the same client
+  kBadMessage,     // a message that is damaged, out of order or malformed
+  kTooSlow,        // the peer sent or read too slowly
+  kSilent,         // no heartbeat
   kCount
 };
-const char* name_of(Ending ending);  // for labels, in lower case
+const char* name_of(Ending ending);  // the value of a label, in lower case
 
-// Why the run did not use a reply of a client.
+// The reason why the run did not use a reply of a client.
 enum class Rejection : std::uint8_t {
-  kLate,       // the round was over
-  kRepeated,   // the same again
-  kMalformed,  // it was not as the algorithm's replies must be
-  kNotFinite,  // a number of it was not finite
-  kNorm,       // it was larger than the experiment allows
+  kLate,       // the round had ended
+  kRepeated,   // a repeated reply
+  kMalformed,  // not a valid reply of the algorithm
+  kNotFinite,  // a number is not finite
+  kNorm,       // the norm exceeds the limit of the experiment
   kNotUsed,    // the algorithm refused it
   kCount
 };
-const char* name_of(Rejection rejection);  // for labels, in lower case
+const char* name_of(Rejection rejection);  // the value of a label, in lower case
 
-const char* name_of(FrameType type);  // as in docs/wire.md: "Hello"; for any value
+const char* name_of(FrameType type);  // the name in docs/wire.md, as in "Hello"; "unknown" for other values
 
-// Whole messages in one direction.
+// Counts of whole messages in one direction.
 class FrameCounts {
  public:
-  static constexpr std::size_t kKinds = 14;  // values of FrameType; 0 stands for those that are not known
+  static constexpr std::size_t kKinds = 14;  // values of FrameType; 0 stands for unknown ones
   void add(FrameType type, std::uint64_t bytes) {
     const std::size_t kind = static_cast<std::size_t>(type) < kKinds ? static_cast<std::size_t>(type) : 0;
     frames_[kind].add();
     bytes_[kind].add(bytes);
   }
-  // Whole frames one after the other; the payload of the last may lie elsewhere.
+  // Counts consecutive whole frames. The payload of the last one may be elsewhere.
   void add_all(std::span<const std::byte> heads);
   std::uint64_t frames(std::size_t kind) const { return frames_[kind].value(); }
-  std::uint64_t bytes(std::size_t kind) const { return bytes_[kind].value(); }  // with prefix and header
+  std::uint64_t bytes(std::size_t kind) const { return bytes_[kind].value(); }  // including prefix and header
 
  private:
   std::array<Counter, kKinds> frames_, bytes_;
@@ -129,25 +129,24 @@ struct ServerMetrics {
   // Connections.
   Counter accepted;  // sockets
   CounterOf<Ending> endings;
-  Gauge<std::uint64_t> open;  // sockets, also of peers that have not said who they are
+  Gauge<std::uint64_t> open;  // sockets, including unauthenticated ones
   FrameCounts received, sent;
-  // Queues: bytes that wait until peers take them, as of the last tick; bytes of replies that wait for the
-  // end of their round.
+  // Queues. bytes_to_write: bytes that wait for peers to read them, as of the last tick. bytes_staged: bytes
+  // of replies that wait for the end of their round.
   Gauge<std::uint64_t> bytes_to_write, bytes_staged;
-  Gauge<std::uint64_t> has_server;  // of a relay: 1 while it has its server, else 0
+  Gauge<std::uint64_t> has_server;  // 1 while a relay is connected to its server, else 0
 
   // Clients and their replies.
-  Gauge<std::uint64_t> clients;  // of the run
+  Gauge<std::uint64_t> clients;  // n of the run
   Gauge<std::uint64_t> connected;
   CounterOf<Rejection> rejections;
-  TimeHistogram reply_time;  // from the request, as it is handed to the connection, to the whole reply
+  TimeHistogram reply_time;  // from handing the request to the connection until the whole reply
 
-  // Rounds. Of the run with its earlier processes: round, rounds, bytes_up and bytes_down (as in
-  // metrics.csv).
+  // Rounds. round, rounds, bytes_up and bytes_down include earlier processes of the run (as in metrics.csv).
   Gauge<std::uint64_t> round, rounds, bytes_up, bytes_down;
   Counter rounds_done, replies_used;
-  TimeHistogram round_time, commit_time;  // of a round with its evaluation; of making it durable
-  // Of the last evaluation; not a number: there is none.
+  TimeHistogram round_time, commit_time;  // a round with its evaluation; storing it durably
+  // Results of the last evaluation. NaN if there is none.
   Gauge<double> loss{std::numeric_limits<double>::quiet_NaN()};
   Gauge<double> accuracy{std::numeric_limits<double>::quiet_NaN()};
 };

@@ -1,4 +1,4 @@
-// TCP sockets of the operating system as a SocketLayer; one thread, Asio inside.
+// TCP sockets of the operating system as a SocketLayer. It uses one thread, and Asio.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace gradwire {
 
-// Returns the addresses to connect to. May wait: it is called on a thread of its own.
+// Returns the addresses to connect to. It may block: it is called on a thread of its own.
 using LookUp = std::function<Result<AddressList>(const Address&)>;
 
 struct TcpOptions {
-  bool keep_signals = false;  // from now on SIGINT and SIGTERM do not end the process, but wait for start()
-  // Long messages are sent from where they lie, without a copy in the kernel (MSG_ZEROCOPY), where it can.
+  bool keep_signals = false;  // SIGINT and SIGTERM do not end the process; start() handles them
+  // Sends long messages without a copy in the kernel (MSG_ZEROCOPY), if the kernel supports it.
   bool zero_copy = false;
   LookUp look_up = [](const Address& address) { return gradwire::look_up(address, AddressUse::kToConnect); };
 };
 
-// Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces); port 0: any that is free. Throws
+// Listens on HOST:PORT, [V6]:PORT or :PORT (all interfaces). Port 0 picks a free port. Throws
 // std::invalid_argument or std::runtime_error (one line).
 std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, const TcpOptions& options = {});
 

@@ -1,4 +1,4 @@
-// The messages that one socket has still to send, written by scatter-gather, without a copy.
+// A queue of messages for one socket. It writes them with scatter-gather I/O, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@
 
 namespace gradwire {
 
-// The part that all messages of one request share: written with each of them, kept once.
+// The body that all messages of one request share. Each message writes it; memory holds it once.
 struct SharedBody {
   std::vector<std::span<const std::byte>> sections;
-  std::shared_ptr<const void> keep;  // owns sections that are not borrowed
-  bool borrowed = false;             // sections may view the sender's vectors
+  std::shared_ptr<const void> keep;  // owns the sections that are not borrowed
+  bool borrowed = false;             // true if the sections may view the sender's vectors
 
-  // Copies what is borrowed.
+  // Copies borrowed sections.
   void own();
 };
 
-// A frame to be written: head, then the sections of the body, then its own. Its own may view the sender's
-// vectors (`borrowed`) until WriteQueue::own() was called.
+// A frame to write: the head, the sections of the body, and its own sections. The own sections may view the
+// sender's vectors (`borrowed`) until WriteQueue::own().
 struct Outgoing {
   std::string head;        // prefix and header
-  std::string short_head;  // replaces head and body if this body was the last one written; empty: none
+  std::string short_head;  // replaces head and body if this body was the last one written; may be empty
   std::shared_ptr<SharedBody> body;  // may be null
   std::vector<std::span<const std::byte>> sections;
-  std::shared_ptr<const void> keep;  // owns sections that are not borrowed
+  std::shared_ptr<const void> keep;  // owns the sections that are not borrowed
   bool borrowed = false;
-  // Not 0: a message of this request. While it waits, a message of a newer request, for any channel, discards
-  // it, and a message for the same channel replaces it.
+  // The request that this message belongs to, or 0. While the message waits, a message of a newer request
+  // discards it, whatever its channel. A message for the same channel replaces it.
   std::uint64_t request = 0;
   std::uint32_t channel = 0;
-  bool alone = false;  // its request is to one client: it discards nothing of other channels
-  bool last = false;   // nothing follows; the client confirms it and disconnects
+  bool alone = false;  // the request is to one client; it discards nothing of other channels
+  bool last = false;   // the final message; the client confirms it and disconnects
 
   static Outgoing control(std::string frame) {
     Outgoing message;
@@ -51,23 +51,23 @@ struct Outgoing {
 class WriteQueue {
  public:
   WriteQueue() = default;
-  // `sent`: where to count the messages that were written whole.
+  // Counts the messages that were written completely in `sent`.
   explicit WriteQueue(FrameCounts& sent) : sent_(&sent) {}
 
   void push(Outgoing message);
-  // Discards the messages of which nothing was written yet.
+  // Discards the messages whose writing has not begun.
   void drop_waiting();
   void clear();
 
   bool empty() const { return messages_ == 0; }
-  // How many the queue holds, without shared bodies.
+  // Returns the bytes in the queue, without shared bodies.
   std::uint64_t bytes() const;
-  std::uint64_t taken() const { return taken_; }  // so far, by the socket
+  std::uint64_t taken() const { return taken_; }  // bytes written to the socket so far
   bool borrowing() const { return borrowing_ > 0; }
   void own();
 
   enum class WriteProgress { kAll, kSome, kNothing, kFailed };
-  // One write of a socket. kAll: the queue is empty now. kFailed: the socket says why.
+  // Performs one write. Returns kAll if the queue is empty now, kFailed if the socket failed.
   WriteProgress write_once(Socket& socket);
 
  private:
@@ -81,13 +81,13 @@ class WriteQueue {
   void end_front();
 
   FrameCounts* sent_ = nullptr;
-  std::list<Outgoing> queue_;                  // with empty (void) places, which keep a channel's position
-  std::map<std::uint32_t, Position> waiting_;  // by channel: requests not begun yet, and void places
-  std::weak_ptr<SharedBody> last_body_;        // written in full, and remembered by the peer
+  std::list<Outgoing> queue_;                  // includes void entries, which keep a channel's position
+  std::map<std::uint32_t, Position> waiting_;  // by channel: requests not yet begun, and void entries
+  std::weak_ptr<SharedBody> last_body_;        // the last body written in full; the peer remembers it
   std::uint64_t newest_ = 0;                   // request
   std::size_t messages_ = 0, borrowing_ = 0;
   std::uint64_t bytes_ = 0;
-  std::uint64_t written_ = 0;  // bytes of the first message
+  std::uint64_t written_ = 0;  // bytes written of the first message
   std::uint64_t taken_ = 0;
 };
 

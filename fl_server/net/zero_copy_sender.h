@@ -1,5 +1,4 @@
-// Memory that the operating system sends from where it lies (MSG_ZEROCOPY), and that must not change
-// meanwhile.
+// Zero-copy sends (MSG_ZEROCOPY): the kernel sends from the caller's memory, which must not change meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +10,21 @@
 
 namespace gradwire {
 
-// Of one TCP socket. The system says on the socket's error queue, in order of sending or nearly so, what it
-// no longer needs.
+// Tracks zero-copy sends on one TCP socket. The kernel reports completions on the error queue, mostly in send
+// order.
 class ZeroCopySender {
  public:
-  // Null where the system has no such thing for this socket.
+  // Returns null if the kernel does not support zero-copy sends for this socket.
   static std::unique_ptr<ZeroCopySender> of(int fd);
 
-  // As send() with MSG_DONTWAIT. Holds `owner` until the system no longer needs the bytes; where it takes no
-  // more memory at present, it copies them.
+  // Sends like send() with MSG_DONTWAIT. Holds `owner` until the kernel no longer needs the bytes. Copies
+  // them if the kernel cannot pin more memory now.
   ssize_t send(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner);
-  // Lets go of what the system no longer needs.
+  // Releases the memory that the kernel no longer needs.
   void take_back();
 
   bool empty() const { return owners_.empty(); }
-  // False: the system has copied what it was lent, as it does where the peer is on the same machine.
+  // Returns false if the kernel copied the bytes after all, as it does for a peer on the same machine.
   bool saves_copies() const { return saves_copies_; }
 
  private:
@@ -33,9 +32,9 @@ class ZeroCopySender {
   void end(std::uint32_t first, std::uint32_t last);
 
   const int fd_;
-  // By number of the call, of those from first_ on; null: ended, but one before has not.
+  // The owners by call, from call first_ on. Null if the call has ended and an earlier one has not.
   std::deque<std::shared_ptr<const void>> owners_;
-  std::uint32_t first_ = 0;  // the system counts calls in 32 bits
+  std::uint32_t first_ = 0;  // the kernel counts calls in 32 bits
   bool saves_copies_ = true;
 };
 
