@@ -1,5 +1,5 @@
-// Vectors that begin at a cache line. The kernels take any address, but a parameter or gradient array that
-// begins inside a line makes every other access of theirs touch two lines: measured up to 1.5 times slower.
+// Vectors that begin at a cache line. The kernels take any address, but they run up to 1.5 times slower if an
+// array begins inside a line: every other access then touches two lines.
 #pragma once
 
 #include <cstddef>

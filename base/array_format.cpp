@@ -32,12 +32,12 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
 
-// An error unless exactly `count` numbers are there.
+// Returns an error unless exactly `count` numbers follow the header.
 Status check_size(std::uint64_t there, std::uint64_t count, NumberType type) {
   const std::uint64_t size = bytes_per_number(type);
   if (count <= std::numeric_limits<std::uint64_t>::max() / size && there == count * size) return Unit{};
   const bool short_of = count > there / size;
-  return Error{std::string(short_of ? "is cut short" : "has bytes behind its numbers") +
+  return Error{std::string(short_of ? "is cut short" : "has bytes after its numbers") +
                ": its header says " + std::to_string(count) + " numbers of " + std::string(name_of(type)) +
                ", and " + std::to_string(there) + " bytes follow; copy the file again"};
 }
@@ -51,7 +51,7 @@ Result<NumbersView> read_own(std::span<const std::byte> bytes) {
     return Error{"has version " + std::to_string(byte(8)) + " of the format; this program reads version " +
                  std::to_string(kVersion)};
   if (!is_type(byte(9)) || (byte(10) != kLowestFirst && byte(10) != kHighestFirst) || byte(11) != 0)
-    return Error{"has a type or byte order of numbers that this program does not know"};
+    return Error{"has an unknown number type or byte order; check for a newer version of gradwire"};
   const bool lowest_first = byte(10) == kLowestFirst;
   NumbersView view;
   view.type = static_cast<NumberType>(byte(9));
@@ -59,7 +59,7 @@ Result<NumbersView> read_own(std::span<const std::byte> bytes) {
   view.foreign_order = byte(10) != kNativeOrder;
   view.bytes = bytes.subspan(kHeaderBytes);
   for (std::size_t at = kReservedAt; at < kHeaderBytes; ++at)
-    if (byte(at) != 0) return Error{"has a header that this program does not know"};
+    if (byte(at) != 0) return Error{"has an unknown header; check for a newer version of gradwire"};
   if (Status fits = check_size(view.bytes.size(), view.count, view.type); !fits) return fits.error();
   std::array<std::byte, kHeaderBytes> header;
   std::copy_n(bytes.begin(), kHeaderBytes, header.begin());
@@ -108,7 +108,7 @@ NumbersHeader numbers_header(NumberType type, std::span<const std::byte> numbers
 
 Result<NumbersView> read_model_numbers(std::span<const std::byte> bytes) {
   if (bytes.size() < kModelHeaderBytes + kModelCrcBytes || !starts_with(bytes, kModelMagic))
-    return Error{"is no model.bin of gradwire"};
+    return Error{"is not a model.bin of gradwire"};
   const auto width = get<std::uint32_t>(bytes, 8, true);
   NumbersView view;
   view.type = width == 4 ? NumberType::kFp32 : NumberType::kFp64;
@@ -118,7 +118,7 @@ Result<NumbersView> read_model_numbers(std::span<const std::byte> bytes) {
   view.bytes = checked.subspan(kModelHeaderBytes);
   if ((width != 4 && width != 8) || get<std::uint32_t>(bytes, 12, true) != 0 ||
       !check_size(view.bytes.size(), view.count, view.type))
-    return Error{"is cut short or damaged: its header and its size do not agree"};
+    return Error{"is cut short or damaged: its header does not match its size"};
   if (crc32c(checked) != get<std::uint32_t>(bytes, checked.size(), true)) return damaged();
   return view;
 }
@@ -127,13 +127,13 @@ Result<NumbersView> read_numbers(std::span<const std::byte> bytes) {
   if (starts_with(bytes, kNumbersMagic)) return read_own(bytes);
   if (starts_with(bytes, kModelMagic)) return read_model_numbers(bytes);
   if (starts_with(bytes, kNpyMagic)) return read_npy(bytes);
-  return Error{"is no file of numbers: it begins neither as one of gradwire nor as one of NumPy"};
+  return Error{"is not a file of numbers: it begins neither like a file of gradwire nor like one of NumPy"};
 }
 
 Result<NumbersView> read_raw_numbers(std::span<const std::byte> bytes, NumberType type) {
   const std::size_t size = bytes_per_number(type);
   if (bytes.size() % size != 0)
-    return Error{"has " + std::to_string(bytes.size()) + " bytes, which are no whole numbers of " +
+    return Error{"has " + std::to_string(bytes.size()) + " bytes, which is not a multiple of the size of " +
                  std::string(name_of(type))};
   return NumbersView{type, bytes.size() / size, false, bytes};
 }
@@ -141,7 +141,7 @@ Result<NumbersView> read_raw_numbers(std::span<const std::byte> bytes, NumberTyp
 Status check_numbers(const NumbersView& view, NumberType type, std::uint64_t count) {
   if (view.type == type && view.count == count) return Unit{};
   return Error{"holds " + std::to_string(view.count) + " numbers of " + std::string(name_of(view.type)) +
-               ", but " + std::to_string(count) + " of " + std::string(name_of(type)) + " are wanted"};
+               ", but " + std::to_string(count) + " of " + std::string(name_of(type)) + " are expected"};
 }
 
 void copy_numbers(const NumbersView& view, std::span<std::byte> to) {

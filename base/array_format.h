@@ -1,23 +1,23 @@
-// Numbers in files and messages of the user's own: a header, then the numbers as they lie in memory. Bytes
-// in, numbers out; engine/files/number_file.h has the files. Three formats are told apart by their first
-// bytes.
+// Numbers in the user's files and messages: a header, then the numbers as in memory. This file turns bytes
+// into numbers; engine/files/number_file.h reads and writes the files. The first bytes tell three formats
+// apart.
 //
-// Ours, 64 bytes, so that numbers that are mapped into memory begin at a cache line:
+// The format of gradwire has a header of 64 bytes, so mapped numbers begin at a cache line:
 //   offset  field          rule
 //   0       magic          "GWNUMBER"
 //   8       version u8     1
 //   9       type u8        a NumberType
-//   10      byte order u8  1: lowest byte first, 2: highest byte first; of all fields below and the numbers
+//   10      byte order u8  1: lowest byte first, 2: highest byte first; for all fields below and the numbers
 //   11      u8             zero
 //   12      crc u32        CRC32C over the header, with this field zero, and the numbers
 //   16      count u64
 //   24      40 bytes       zero
-//   64      count numbers, and no byte behind them
+//   64      count numbers, and nothing after them
 //
-// model.bin, the result of a run: storage/model_file.h.
+// The format of model.bin, the result of a run: storage/model_file.h.
 //
-// NumPy's .npy, versions 1.0 to 3.0, of f2, f4 and f8 (numpy.lib.format in the manual of NumPy): an array of
-// several dimensions counts as its numbers in C order.
+// NumPy's .npy, versions 1.0 to 3.0, with types f2, f4 and f8 (numpy.lib.format in the manual of NumPy). An
+// array of several dimensions counts as its numbers in C order.
 #pragma once
 
 #include <array>
@@ -35,13 +35,13 @@
 
 namespace gradwire {
 
-// Each is a byte of the header: never renumbered.
+// The type of stored numbers. Each value is a byte of the header and is never renumbered.
 enum class NumberType : std::uint8_t { kFp32 = 1, kFp64 = 2, kFp16 = 3, kBf16 = 4, kFp128 = 5 };
 
 std::size_t bytes_per_number(NumberType type);
 std::string_view name_of(NumberType type);  // "fp32"
 
-// Of the types that can be saved; base/half.h and engine/tape/float128.h have more.
+// The NumberType of T, for types that can be saved. base/half.h and engine/tape/float128.h have more.
 template <class T>
 inline constexpr NumberType kNumberType = T::kNumberType;
 template <>
@@ -53,37 +53,38 @@ inline constexpr std::string_view kNumbersMagic = "GWNUMBER";
 inline constexpr std::string_view kModelMagic = "GWMODEL1";
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 
-// Numbers inside bytes of somebody else.
+// Numbers inside bytes that another object owns.
 struct NumbersView {
   NumberType type = NumberType::kFp64;
   std::uint64_t count = 0;
-  bool foreign_order = false;  // the bytes of each number stand in the order that this processor does not use
+  bool foreign_order = false;  // true if the bytes of each number are not in this processor's order
   std::span<const std::byte> bytes;
 };
 
-// What stands in front of numbers; no allocation.
+// The bytes before the numbers. Allocates nothing.
 struct NumbersHeader {
   std::array<std::byte, 128> bytes{};
   std::size_t size = 0;
   std::span<const std::byte> span() const { return std::span(bytes).first(size); }
 };
 NumbersHeader numbers_header(NumberType type, std::span<const std::byte> numbers);
-// Fails for types that NumPy does not have.
+// Returns the header of a .npy file. Fails for types that NumPy does not have.
 Result<NumbersHeader> npy_header(NumberType type, std::uint64_t count);
 
-// Any of the formats above. Checks magic, version, type, size and checksum; allocates nothing but the text of
-// an error, which names no file.
+// Reads any of the formats above. Checks magic, version, type, size and checksum. Allocates only the text of
+// an error, which does not name a file.
 Result<NumbersView> read_numbers(std::span<const std::byte> bytes);
-// Bytes without a header.
+// Reads bytes without a header.
 Result<NumbersView> read_raw_numbers(std::span<const std::byte> bytes, NumberType type);
-// What model.bin holds behind its magic.
+// Reads the part of model.bin that follows its magic.
 Result<NumbersView> read_model_numbers(std::span<const std::byte> bytes);
-// A file of NumPy.
+// Reads a NumPy file.
 Result<NumbersView> read_npy(std::span<const std::byte> bytes);
 
-// An error unless the view holds `count` numbers of `type`.
+// Returns an error unless the view holds `count` numbers of `type`.
 Status check_numbers(const NumbersView& view, NumberType type, std::uint64_t count);
-// REQUIRES: check_numbers() is content with them; `to` has as many bytes.
+// Copies the numbers in the byte order of this processor. REQUIRES: check_numbers() accepts the view; `to`
+// has as many bytes as the numbers.
 void copy_numbers(const NumbersView& view, std::span<std::byte> to);
 
 template <class T>
@@ -94,7 +95,7 @@ std::vector<std::byte> numbers_to_bytes(std::span<const T> x) {
   bytes.insert(bytes.end(), numbers.begin(), numbers.end());
   return bytes;
 }
-// `x` is changed only when all is well: of its type, as many, undamaged.
+// Reads x.size() numbers of type T. Changes `x` only if the type, the count and the checksum are right.
 template <class T>
 Status numbers_from_bytes(std::span<const std::byte> bytes, std::span<T> x) {
   const Result<NumbersView> view = read_numbers(bytes);

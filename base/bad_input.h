@@ -4,8 +4,8 @@
 
 namespace gradwire {
 
-// What a person gave cannot be used: an option, an experiment file, a data file. The same input fails again,
-// so programs end with the exit code for bad usage. what() is one line.
+// Input from the user that cannot be used: an option, an experiment file, a data file. The same input fails
+// again, so programs end with the exit code for bad usage. what() is one line.
 class BadInput : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -6,14 +6,13 @@
 
 namespace gradwire {
 
-// Work space for reuse. Its bytes are not initialised: when only the beginning is written, only the beginning
-// costs memory.
+// Reusable work space. Its bytes are not initialised, so only the part that is written costs memory.
 class ByteBuffer {
  public:
-  // Larger memory is freed as soon as it is not needed; smaller memory is kept for the next message.
+  // The largest size that is kept for the next message. Larger memory is freed as soon as it is unused.
   static constexpr std::size_t kKeptBytes = 256 * 1024;
 
-  // `size` bytes with undefined contents, valid until the next call.
+  // Returns `size` bytes with undefined contents. They are valid until the next call.
   std::span<std::byte> take(std::size_t size) {
     if (size > capacity_) {
       bytes_.reset();

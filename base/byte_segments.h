@@ -1,4 +1,4 @@
-// A string of bytes whose long parts stay where they are: what is written by scatter-gather.
+// A byte string for scatter-gather output. Its long parts are not copied.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace gradwire {
 
 class ByteSegments {
  public:
-  static constexpr std::size_t kLeastViewed = 4096;  // bytes; what is shorter is copied faster
+  static constexpr std::size_t kLeastViewed = 4096;  // bytes; copying shorter parts is faster
 
   void clear() {
     copied_.clear();
     viewed_.clear();
   }
   void copy(std::string_view bytes) { copied_ += bytes; }
-  // A part that is long is not copied: its bytes must stay as they are until clear().
+  // Appends `bytes`. Long parts are not copied: their bytes must stay unchanged until clear().
   void view(std::string_view bytes) {
     if (bytes.size() < kLeastViewed) return copy(bytes);
     viewed_.push_back({copied_.size(), bytes});
@@ -30,12 +30,12 @@ class ByteSegments {
   void view(std::span<const std::byte> bytes) {
     view(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
-  // A number as it lies in memory.
+  // Appends a number as its bytes in memory.
   template <class T>
   requires std::is_arithmetic_v<T>
   void put(const T& value) { copied_.append(reinterpret_cast<const char*>(&value), sizeof value); }
 
-  // All bytes in order. The views live until the next call of this object.
+  // Returns all bytes in order. The views are valid until the next call of this object.
   std::span<const std::string_view> views() {
     views_.clear();
     const std::string_view copied = copied_;
@@ -51,7 +51,7 @@ class ByteSegments {
 
  private:
   struct Viewed {
-    std::size_t after;  // so many bytes of copied_
+    std::size_t after;  // the number of bytes of copied_ before this part
     std::string_view bytes;
   };
   std::string copied_;
@@ -59,7 +59,7 @@ class ByteSegments {
   std::vector<std::string_view> views_;
 };
 
-// Gives what a Saver gives, without a copy of long vectors.
+// Writes the same bytes as a Saver, without a copy of long vectors.
 class InPlaceSaver : public FieldBytes<InPlaceSaver> {
  public:
   explicit InPlaceSaver(ByteSegments& to) : to_(to) {}

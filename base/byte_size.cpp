@@ -32,7 +32,7 @@ std::string byte_size_text(std::uint64_t bytes) {
   for (const SizeUnit& unit : kSizeUnits)
     if ((bytes >> unit.shift << unit.shift) == bytes)
       return std::to_string(bytes >> unit.shift) + std::string(unit.name);
-  return {};  // B divides everything
+  return {};  // not reached: every size is a multiple of B
 }
 
 }  // namespace gradwire

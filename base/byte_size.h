@@ -1,4 +1,4 @@
-// Sizes as people write them: "512MB". KB, MB and GB are powers of 1024.
+// Sizes with units, as in "512MB". KB, MB and GB are powers of 1024.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace gradwire {
 
-// Nothing: it is no size, is 0, or does not fit into 63 bits.
+// Returns the size in bytes, or nullopt if the text is not a size, is 0, or exceeds 63 bits.
 std::optional<std::uint64_t> read_byte_size(std::string_view text);
-// The same, as a setting: base/field.h.
+// A byte size as a setting: base/field.h.
 struct ByteSize {
   std::uint64_t bytes = 0;
 };
-// In the largest unit in which it is whole. REQUIRES: bytes > 0.
+// Returns the size in the largest unit that divides it. REQUIRES: bytes > 0.
 std::string byte_size_text(std::uint64_t bytes);
 
 template <class T>

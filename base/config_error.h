@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// A value of the experiment file that cannot be used. `key` is its dotted path ("algorithm.compressor");
-// whoever knows the file puts FILE:LINE in front. what() is the message without the key.
+// An invalid value in the experiment file. `key` is its dotted path ("algorithm.compressor"). The code that
+// knows the file adds FILE:LINE in front. what() is the message without the key.
 class ConfigError : public BadInput {
  public:
   ConfigError(std::string key, const std::string& message) : BadInput(message), key_(std::move(key)) {}

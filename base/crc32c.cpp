@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  // Castagnoli, bit-reversed
 
-// table[k][b]: what byte b does to the state when k zero bytes follow it.
+// table[k][b] is the effect of byte b on the state if k zero bytes follow it.
 constexpr auto make_tables() {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -57,8 +57,9 @@ std::uint32_t update_portable(const std::byte* p, std::size_t n, std::uint32_t s
 
 #if defined(__x86_64__)
 
-// The instruction takes three cycles but one can start each cycle: three lanes of this many bytes run side by
-// side, and their states are joined by "advance over kLaneBytes zero bytes", which is linear in the state.
+// The CRC instruction has a latency of three cycles, but one can start each cycle. So three lanes of this
+// many bytes run in parallel. Their states are joined by "advance over kLaneBytes zero bytes", which is
+// linear in the state.
 constexpr std::size_t kLaneBytes = 1024;
 
 constexpr auto make_advance() {
@@ -103,25 +104,25 @@ __attribute__((target("sse4.2"))) std::uint32_t update_sse42(const std::byte* p,
   return s;
 }
 
-// x^n modulo the polynomial; bit 31 is x^0.
+// Returns x^n modulo the polynomial; bit 31 is x^0.
 constexpr std::uint32_t power_of_x(std::size_t n) {
   std::uint32_t power = 0x80000000;
   for (std::size_t k = 0; k < n; ++k) power = (power >> 1) ^ ((power & 1) != 0 ? kPolynomial : 0);
   return power;
 }
 
-// Folding (Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction", 2009):
-// 16 bytes that stand n bits before other 16 bytes may be multiplied by x^n modulo the polynomial, and added
-// to those. The product of the halves has one bit less than 128, and the factors stand 32 bits lower than a
-// half: hence 33.
+// Folding (Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction", 2009).
+// Let 16 bytes stand n bits before 16 other bytes. They can be multiplied by x^n modulo the polynomial and
+// added to those. The product of two halves has 127 bits, one less than 128, and the factors stand 32 bits
+// lower than a half: hence 33.
 struct FoldBy {
   long long first_half, second_half;
 };
 constexpr FoldBy fold_by(std::size_t bits) { return {power_of_x(bits + 64 - 33), power_of_x(bits - 33)}; }
 
-constexpr std::size_t kFoldedBytes = 256;  // of one step
+constexpr std::size_t kFoldedBytes = 256;  // bytes of one step
 constexpr FoldBy kFoldStep = fold_by(8 * kFoldedBytes), kFoldVector = fold_by(512);
-constexpr std::size_t kLeastFolded = 1024;  // bytes; for fewer three lanes are as fast
+constexpr std::size_t kLeastFolded = 1024;  // bytes; for fewer bytes three lanes are as fast
 
 #define GRADWIRE_FOLDS __attribute__((target("avx512f,avx512vl,avx512dq,pclmul,vpclmulqdq,sse4.2")))
 
@@ -134,8 +135,9 @@ inline GRADWIRE_FOLDS __m512i folded(__m512i bytes, __m512i by, __m512i onto) {
                                    _mm512_clmulepi64_epi128(bytes, by, 0x11), onto, 0x96);
 }
 
-// The largest multiple of kFoldedBytes, REQUIRES: at least one. Bytes of a number (0: they are no numbers):
-// clears `finite` where a number is not.
+// Updates the state over the largest multiple of kFoldedBytes in n. REQUIRES: n >= kFoldedBytes. Clears
+// `finite` if a number is not finite; kNumberBytes is the size of a number, or 0 if the bytes are not
+// numbers.
 template <std::size_t kNumberBytes>
 GRADWIRE_FOLDS std::uint32_t update_folded(const std::byte* p, std::size_t n, std::uint32_t state,
                                            bool& finite) {
@@ -213,7 +215,7 @@ template <class Real>
 bool are_finite(std::span<const Real> numbers) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kExponent = sizeof(Real) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
-  Bits all_ones = 0;  // without branches, so that the loop becomes vector code
+  Bits all_ones = 0;  // without branches, so that the loop is vectorized
   for (const Real number : numbers)
     all_ones |= static_cast<Bits>((std::bit_cast<Bits>(number) & kExponent) == kExponent);
   return all_ones == 0;
@@ -231,7 +233,8 @@ CheckedNumbers check_numbers(std::span<const Real> numbers, std::uint32_t crc) {
     numbers = numbers.subspan(folded / sizeof(Real));
   }
 #endif
-  constexpr std::size_t kBlock = 16 * 1024 / sizeof(Real);  // stays in the first cache between the two loops
+  // A block stays in the L1 cache between the two loops.
+  constexpr std::size_t kBlock = 16 * 1024 / sizeof(Real);
   while (!numbers.empty()) {
     const auto block = numbers.first(std::min(kBlock, numbers.size()));
     checked.crc = crc32c(std::as_bytes(block), checked.crc);

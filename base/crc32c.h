@@ -7,15 +7,16 @@
 
 namespace gradwire {
 
-// CRC32C (Castagnoli) of `bytes`, continued from `crc` (0 to start): crc32c(b, crc32c(a)) == crc32c(a + b).
+// Returns the CRC32C (Castagnoli) of `bytes`, continued from `crc` (0 to start): crc32c(b, crc32c(a)) ==
+// crc32c(a + b).
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
-// The same from tables alone, eight bytes a step: for processors without the instruction, and to test the
-// fast way against.
+// Returns the same from tables alone, eight bytes a step. It serves processors without the CRC instruction,
+// and as the reference of tests.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
-// The checksum of numbers as they lie in memory, continued from `crc`, and whether all of them are finite:
-// one pass over the memory. Real: float or double.
+// The checksum of the bytes of numbers, continued from `crc`, and a flag that is true if all numbers are
+// finite. Takes one pass over the memory. Real: float or double.
 struct CheckedNumbers {
   std::uint32_t crc = 0;
   bool finite = true;

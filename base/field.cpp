@@ -24,7 +24,7 @@ std::string range_text(const Constraints& r, bool whole, const char* of) {
          std::to_string(static_cast<std::int64_t>(r.high));
 }
 
-// "\"a\", \"b\" or LAST"; without `last` the last word is last.
+// Returns "\"a\", \"b\" or LAST". If `last` is empty, the last word takes its place.
 std::string words_text(std::span<const std::string_view> words, const std::string& last = "") {
   std::vector<std::string> items;
   for (const std::string_view word : words) items.push_back('"' + std::string(word) + '"');
@@ -52,7 +52,7 @@ void check_printable(const std::string& path, const Value& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return;
   if (has_control_characters(*text))
-    throw ConfigError(path, "no control characters can be here: " + describe(value));
+    throw ConfigError(path, "must not contain control characters: " + describe(value));
 }
 
 bool is_nothing(const Value& value) {
@@ -100,7 +100,7 @@ bool Field::fits(const Value& value) const {
          std::all_of(list->begin(), list->end(), [&](std::int64_t v) { return in_range(constraints, v); });
 }
 
-// Whether the value is a flag or a number in quotes ("false") that would fit without the quotes.
+// Returns true if the value is a flag or number in quotes ("false") that would fit without the quotes.
 bool Field::fits_unquoted(const Value& value) const {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr || !(constraints.or_integer || constraints.or_flag)) return false;
@@ -141,7 +141,7 @@ void Field::set(const std::string& path, const Value& given) const {
   store(value);
 }
 
-// REQUIRES: it fits.
+// Stores the value in the member. REQUIRES: fits(value).
 void Field::store(const Value& value) const {
   std::visit(
       [&]<class M>(const M& at) {
@@ -158,7 +158,7 @@ void Field::store(const Value& value) const {
           const auto& list = std::get<std::vector<std::int64_t>>(value);
           at->assign(list.begin(), list.end());
         } else if constexpr (std::is_same_v<M, double*>) {
-          *at = std::get<double>(value) + 0.0;  // -0.0 is zero: it would be written as 0
+          *at = std::get<double>(value) + 0.0;  // turns -0.0 into 0.0: the text of both would be 0
         } else if constexpr (std::is_same_v<M, bool*>) {
           *at = std::get<bool>(value);
         }
@@ -198,7 +198,7 @@ std::string Field::text() const {
 
 void Field::from_text(const std::string& path, std::string_view text) const {
   const bool is_word = std::find(constraints.words.begin(), constraints.words.end(), text) !=
-                       constraints.words.end();  // "1" can be one
+                       constraints.words.end();  // some settings have "1" as a word
   if (is_word || takes_any_text() || has_text_codec()) return set(path, std::string(text));
   if (!std::holds_alternative<std::vector<std::uint32_t>*>(member_)) return set(path, value_of(text));
   std::vector<std::int64_t> list;
@@ -208,7 +208,7 @@ void Field::from_text(const std::string& path, std::string_view text) const {
     const auto [rest, error] = std::from_chars(at, end, v);
     const bool last = rest == end;
     if (error != std::errc{} || (!last && (*rest != ' ' || rest + 1 == end)))
-      return set(path, std::string(text));  // which refuses it
+      return set(path, std::string(text));  // throws the error
     list.push_back(v);
     at = last ? end : rest + 1;
   }

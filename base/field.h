@@ -1,17 +1,14 @@
-// Settings. One list of fields per struct of settings serves reading, checking, defaults, --set, `gradwire
-// list`, the docs, the wire, config.toml and the check of a restart:
-//
+// Settings. A struct of settings has one list of fields. It serves reading, checking, defaults, --set,
+// `gradwire list`, the docs, the wire, config.toml and the check of a restart:
 //   struct Text {
 //     std::uint32_t context = 8;
 //     static void fields(auto& self, auto&& visit) {
-//       visit("context", self.context, "letters that the next one is predicted from", {.low = 1, .high =
-//       4096});
+//       visit("context", self.context, "letters before the predicted one", {.low = 1, .high = 4096});
 //     }
 //   };
-//
-// Type and default are the member's own; Rules say what the type does not. A member is a bool, an unsigned
-// integer, a double, a std::string, a std::vector<std::uint32_t>, an enum with words_of(), or a type with a
-// Spelling of its own.
+// Type and default are those of the member; Constraints add what the type does not say. A member is a bool,
+// an unsigned integer, a double, a std::string, a std::vector<std::uint32_t>, an enum with words_of(), or a
+// type with a TextCodec.
 #pragma once
 
 #include <concepts>
@@ -33,34 +30,34 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr double kMaxU32 = 4294967295.0;
 inline constexpr std::size_t kMaxListLength = 64;
 
-// For Constraints::idle_by.
+// Returns `by` if the key is idle, for Constraints::idle_by.
 constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
 
-// The places where a key has an effect: everywhere, in simulations, or where clients are processes.
+// The runs in which a key has an effect: all, simulations, or runs whose clients are processes.
 enum class RunIn : std::uint8_t { kAny, kMemory, kNetwork };
 
 struct Constraints {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
-  // A text must be one of them, or what follows. In an unsigned integer the words stand for 0, 1, ...
+  // The allowed texts, in addition to what follows. In an unsigned integer the words stand for 0, 1, ...
   std::span<const std::string_view> words = {};
-  bool or_integer = false, or_flag = false;  // such a value too; a std::string keeps it as text
-  bool or_number = false;                    // any text, or a number, kept as text
-  std::string_view required = {};            // has no default: the rest of "required for kind 'K'"
-  std::string_view note = {};                // for people: the default, where it is no constant
-  bool quiet = false;                        // a file that is written leaves it out where it has its default
-  bool may_change = false;  // from one process of a run to the next; the other keys decide its bits
-  // Does not travel where it has its default: a peer of an earlier release does not know the key.
+  bool or_integer = false, or_flag = false;  // also allowed; a std::string keeps it as text
+  bool or_number = false;                    // allows any text, or a number, kept as text
+  std::string_view required = {};  // set if the key has no default: the rest of "required for kind 'K'"
+  std::string_view note = {};                // for people: the default, if it is not a constant
+  bool quiet = false;                        // a written file omits the key at its default
+  bool may_change = false;  // between processes of one run; the other keys decide its bits
+  // The key is sent only if it differs from its default, because peers of earlier releases do not know it.
   bool sent_if_set = false;
-  // The key whose value leaves this one without effect, of the same list or with its section
-  // ("run.evaluate_every"). Empty: this one has an effect. A run warns about such a key if its file has it.
+  // The key whose value makes this one idle, of the same list or with its section ("run.evaluate_every").
+  // Empty if this key has an effect. A run warns about an idle key in its file.
   std::string_view idle_by = {};
-  bool monitored = false;  // run.monitor reads it, so it is not idle in a run with the monitor
+  bool monitored = false;  // run.monitor reads it, so it is not idle if the monitor is on
   RunIn place = RunIn::kAny;
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
 };
 
-// An enum, or a type that converts to and from std::uint64_t, whose values 0, 1, ... are spelled
+// An enum, or a type that converts to and from std::uint64_t. Its values 0, 1, ... are spelled
 // words_of(E{})[0], [1], ...
 template <class E>
 concept Words = requires(E e) {
@@ -68,10 +65,10 @@ concept Words = requires(E e) {
   static_cast<E>(static_cast<std::uint64_t>(e));
 };
 
-// How a value of another type is written as text:
-//   static bool read(std::string_view text, T& out);       // false: refused, and `out` is as before
-//   static std::string write(const T& value);              // "": not known yet
-//   static constexpr std::string_view expected = "...";    // of errors: "a positive number or \"theory\""
+// The text form of a value of another type:
+//   static bool read(std::string_view text, T& out);       // returns false and keeps `out` if refused
+//   static std::string write(const T& value);              // returns "" if not known yet
+//   static constexpr std::string_view expected = "...";    // for errors: "a positive number or \"theory\""
 template <class T>
 struct TextCodec;
 template <class T>
@@ -81,10 +78,10 @@ concept HasTextCodec = requires(T& out, const T& value, std::string_view text) {
   { TextCodec<T>::expected } -> std::convertible_to<std::string_view>;
 };
 
-// One field of one live object, which must outlive it.
+// A field of a live object, which must outlive it.
 class Field {
  public:
-  // An unsigned integer, or an enum by the number of its word.
+  // An unsigned integer, or an enum as the number of its word.
   struct Whole {
     void* at;
     std::uint64_t (*get)(const void*);
@@ -102,9 +99,11 @@ class Field {
       : key(key), meaning(meaning), constraints(constraints), member_(member) {}
 
   Value get() const;
-  // Throws ConfigError(path), which says what is wanted and what came; the member is then as before.
+  // Sets the member. Throws ConfigError(path) with the expected and the actual value; the member then keeps
+  // its value.
   void set(const std::string& path, const Value& value) const;
-  // As it travels: from_text(text()) changes no bit. from_text() throws as set() does.
+  // Return and read the text of the field on the wire: from_text(text()) changes no bit. from_text() throws
+  // like set().
   std::string text() const;
   void from_text(const std::string& path, std::string_view text) const;
 
@@ -123,7 +122,7 @@ class Field {
   Member member_;
 };
 
-// What a list of fields is collected with.
+// Collects the fields of a struct.
 class Collector {
  public:
   template <class T>
@@ -158,11 +157,11 @@ std::vector<Field> fields_of(T& object) {
   return std::move(collect.fields);
 }
 
-// Refuses line breaks, NUL and the like in a string: it goes into messages, logs and paths. Throws
-// ConfigError(path).
+// Refuses line breaks, NUL and other control characters in a string, which goes into messages, logs and
+// paths. Throws ConfigError(path).
 void check_printable(const std::string& path, const Value& value);
 
-// Whether the value says nothing: "", "none", 0, [] or false.
+// Returns true if the value turns something off: "", "none", 0, [] or false.
 bool is_nothing(const Value& value);
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
-// FNV-1a, a hash of names and settings: the same on every machine, and no protection against anybody.
+// FNV-1a, a hash of names and settings. It is the same on every machine. It does not protect against an
+// attacker.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ class Fnv1a {
     for (const char c : bytes) value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   constexpr std::uint64_t value() const { return value_; }
-  // Sixteen hexadecimal digits.
+  // Returns the hash as sixteen hexadecimal digits.
   std::string text() const {
     std::array<char, 17> digits{};
     std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(value_));

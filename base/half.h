@@ -1,6 +1,6 @@
-// Numbers of 16 bits to keep things in: IEEE 754 binary16, and bfloat16 (the upper half of a float). Nothing
-// is computed in them: a number is converted to float and back, to the nearest, ties to even. nan stays nan;
-// what is too large becomes infinite. Arrays are converted in blocks, by loops that become vectors.
+// Storage types of 16 bits: IEEE 754 binary16, and bfloat16 (the upper half of a float). They are converted
+// to float for arithmetic, and back to nearest, ties to even. NaN stays NaN; too large values become
+// infinite. Arrays are converted in blocks, by loops that are vectorized.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,8 @@ namespace gradwire {
 
 namespace half_detail {
 
-// To nearest, a double could be rounded twice on its way through float. A float whose last bit is set where
-// it is inexact ("round to odd", Boldo and Melquiond 2008) has enough bits that the second rounding is right.
+// Rounds a double to odd (Boldo and Melquiond 2008): sets the last bit if the result is inexact. This keeps
+// enough bits for the second rounding to be right; two roundings to nearest could differ from one.
 [[gnu::always_inline]] inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double back = nearest;
@@ -44,7 +44,7 @@ struct Float16 {
 
   [[gnu::always_inline]] explicit operator float() const {
     const std::uint32_t size = bits & 0x7fffu;
-    // As a float of the same bits it is too small by 2^112, also where it is subnormal.
+    // Reinterpreted as a float, these bits are too small by 2^112, for subnormal numbers as well.
     const float scaled = std::bit_cast<float>(size << 13) * 0x1p112f;
     const std::uint32_t finite = std::bit_cast<std::uint32_t>(scaled);
     const std::uint32_t value = size >= 0x7c00u ? finite | 0x7f800000u : finite;
@@ -57,9 +57,9 @@ struct Float16 {
  private:
   [[gnu::always_inline]] static std::uint16_t round(float x) {
     const std::uint32_t all = std::bit_cast<std::uint32_t>(x), size = all & 0x7fffffffu;
-    // Normal: the exponent's offset falls by 112, and 13 bits are rounded away; a carry goes where it should.
+    // Normal: subtract 112 from the exponent and round 13 bits away; a carry increments the exponent.
     const std::uint32_t normal = (size + 0xfffu + (size >> 13 & 1u) - (112u << 23)) >> 13;
-    // Subnormal: adding 1/2 makes the processor round to the last bit that there is.
+    // Subnormal: adding 1/2 makes the processor round to the last bit of the result.
     const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000u;
     std::uint32_t value = size < 0x38800000u ? small : normal;
     value = size >= 0x47800000u ? 0x7c00u : value;
@@ -101,7 +101,7 @@ struct BFloat16 {
 static_assert(sizeof(Float16) == 2 && sizeof(BFloat16) == 2);
 static_assert(std::is_trivially_copyable_v<Float16> && std::is_trivially_copyable_v<BFloat16>);
 
-// REQUIRES: as many numbers in both; they do not overlap.
+// Converts all numbers. REQUIRES: equal sizes, no overlap.
 void convert(std::span<const float> from, std::span<Float16> to);
 void convert(std::span<const double> from, std::span<Float16> to);
 void convert(std::span<const Float16> from, std::span<float> to);

@@ -1,5 +1,5 @@
-// Log lines: each has a level and, where known, the client and the round that it is about. Code that logs is
-// given a Log; the programs print with the one of report/logger.h.
+// Log lines. Each has a level and, if known, its client and round. Code that logs gets a Log; the programs
+// print through the one of report/logger.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace gradwire {
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
 struct LogLine {
-  // Lines from one place in the code are of one kind: many of them in a short time are summed up. The
+  // Lines from the same place in the code are grouped: many of them in a short time become one summary. The
   // compiler fills in the place.
   LogLine(std::string t, const char* in_file = __builtin_FILE(), int at_line = __builtin_LINE())
       : text(std::move(t)), file(in_file), line(at_line) {}
@@ -34,7 +34,7 @@ struct LogLine {
     round = number;
     return std::move(*this);
   }
-  operator const std::string&() const { return text; }  // for callers that need the text alone
+  operator const std::string&() const { return text; }  // for callers that only need the text
 
   LogLevel level = LogLevel::kInfo;
   std::string text;  // one line

@@ -1,5 +1,5 @@
-// NumPy's files: magic, two bytes of version, the length of the header (u16 in version 1, u32 later), and a
-// literal of Python, {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, padded with blanks.
+// NumPy files: magic, two bytes of version, the length of the header (u16 in version 1, u32 later), and a
+// Python literal, {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, padded with blanks.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kVersionAt = 6, kLongestHeader = std::size_t{1} << 16, kAlignment = 64;
 constexpr bool kLittle = std::endian::native == std::endian::little;
 
-// Reads the literal, front to back. What it does not expect makes it fail, and stay so.
+// Parses the literal from front to back. Once it meets unexpected text, it stays failed.
 class Literal {
  public:
   explicit Literal(std::string_view text) : rest_(text) {}
@@ -32,7 +32,7 @@ class Literal {
     const std::string_view text = rest_.substr(0, rest_.find(quote));
     rest_.remove_prefix(text.size());
     expect(quote);
-    // NumPy writes plain letters; messages quote what is here, so nothing else may be.
+    // NumPy writes plain ASCII. Messages quote this text, so reject all else.
     const auto strange = [](char c) { return c < 0x20 || c > 0x7e; };
     failed_ = failed_ || std::any_of(text.begin(), text.end(), strange);
     return text;
@@ -71,10 +71,10 @@ struct NpyFields {
   std::optional<std::string_view> descr;
   std::optional<bool> fortran_order;
   std::optional<std::uint64_t> count;
-  std::size_t long_dimensions = 0;  // of more than one number
+  std::size_t long_dimensions = 0;  // dimensions of size above one
 };
 
-// Nothing: the numbers would not fit a 64-bit count.
+// Returns the number of elements, or nullopt if it exceeds 64 bits.
 std::optional<std::uint64_t> shape(Literal& text, std::size_t& long_dimensions) {
   std::uint64_t count = 1;
   bool zero = false, too_many = false;
@@ -135,8 +135,8 @@ std::size_t little(std::span<const std::byte> bytes) {
 Result<NumbersHeader> npy_header(NumberType type, std::uint64_t count) {
   std::string_view code = type == NumberType::kFp16 ? "f2" : type == NumberType::kFp32 ? "f4" : "f8";
   if (type_of(code) != type)
-    return Error{"cannot hold " + std::string(name_of(type)) +
-                 ", which NumPy does not have: convert the numbers, or save them without .npy"};
+    return Error{"cannot store " + std::string(name_of(type)) +
+                 ": NumPy lacks this type; convert the numbers, or use another file ending than .npy"};
   NumbersHeader header;
   header.size = header.bytes.size();
   constexpr std::size_t kFront = 10;
@@ -163,16 +163,16 @@ Result<NumbersView> read_npy(std::span<const std::byte> bytes) {
   const std::size_t length = little(bytes.subspan(8, front - 8));
   if (length > kLongestHeader)
     return Error{"has a header of " + std::to_string(length) + " bytes; at most " +
-                 std::to_string(kLongestHeader) + " are read"};
+                 std::to_string(kLongestHeader) + " are allowed"};
   if (length > bytes.size() - front) return Error{"is cut short inside its header; copy the file again"};
   const auto fields = fields_of({reinterpret_cast<const char*>(bytes.data()) + front, length});
   if (!fields)
-    return Error{"has a header that describes no plain array; save one array of numbers with numpy.save"};
+    return Error{"has a header that is not of a plain array; save one array of numbers with numpy.save"};
   const std::string_view descr = *fields->descr;
   const auto type = type_of(descr.substr(descr.empty() ? 0 : 1));
   if (!type || std::string_view("<>=").find(descr.front()) == std::string_view::npos)
     return Error{"holds numbers of type '" + std::string(descr.substr(0, 16)) +
-                 "'; f2, f4 and f8 are read: save x.astype('f8')"};
+                 "'; this program reads f2, f4 and f8: save x.astype('f8')"};
   if (*fields->fortran_order && fields->long_dimensions > 1)
     return Error{"holds an array in Fortran order; save numpy.ascontiguousarray(x)"};
   const auto numbers = bytes.subspan(front + length);

@@ -1,7 +1,6 @@
-// Random numbers for data and for models' first weights: the same bits from the same seed on every machine.
-// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). log and exp are our own because results
-// of std::log differ between C libraries, and clients that split one file on different machines must agree
-// about every row.
+// Random numbers for data and initial weights: the same seed gives the same bits on every machine. The
+// generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). log and exp are our own, because std::log
+// differs between C libraries. Clients that split one file on different machines must agree on every row.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +17,9 @@
 
 namespace gradwire {
 
-// Natural logarithm of a positive normal number within 2 ulp, by basic operations only.
+// Returns the natural logarithm of a positive normal number within 2 ulp, by basic operations only.
 inline double portable_log(double x) {
-  // x = mantissa 2^exponent, mantissa in [0.5, 1), as frexp() has it; a loop over this has no calls.
+  // x = mantissa 2^exponent, mantissa in [0.5, 1), as from frexp(), but without a call in the loop.
   const auto bits = std::bit_cast<std::uint64_t>(x);
   auto exponent = static_cast<std::int32_t>(bits >> 52) - 1022;
   double mantissa = std::bit_cast<double>((bits & 0x000fffffffffffff) | 0x3fe0000000000000);
@@ -35,19 +34,18 @@ inline double portable_log(double x) {
   return exponent * 0.69314718055994531 + 2 * (s + s * series);
 }
 
-// e^x within 2 ulp for x in [-700, 700], 0 below, by basic operations only.
+// Returns e^x within 2 ulp for x in [-700, 700], and 0 below, by basic operations only.
 inline double portable_exp(double x) {
   if (x < -700) return 0;
   const double power = std::floor(x * 1.4426950408889634 + 0.5);
-  // ln 2 in two parts; the first has 33 bits, so that its product with the power is exact.
+  // ln 2 as a sum of two numbers. The first has 33 bits, so its product with the power is exact.
   const double rest = (x - power * 0.693147180369123816490) - power * 1.90821492927058770002e-10;
   double series = 1;  // |rest| <= 0.347: fourteen terms reach 2^-55
   for (int term = 14; term >= 1; --term) series = 1 + series * rest / term;
   return std::ldexp(series, static_cast<int>(power));
 }
 
-// Each (seed, purpose, index) has a stream of its own: what one consumer draws never changes another's
-// numbers.
+// A stream of random numbers for (seed, purpose, index). No stream changes the numbers of another.
 class Random {
  public:
   explicit Random(std::uint64_t seed, std::string_view domain, std::uint64_t index = 0) {
@@ -58,10 +56,10 @@ class Random {
 
   std::uint64_t next() { return mix(state_ += kStep); }
 
-  // In [0, 1), a multiple of 2^-53.
+  // Returns a multiple of 2^-53 in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // Standard normal, by Marsaglia's polar algorithm.
+  // Returns a standard normal number, by Marsaglia's polar algorithm.
   double normal() {
     if (has_spare_) {
       has_spare_ = false;
@@ -75,7 +73,8 @@ class Random {
     return a * scale;
   }
 
-  // The next out.size() of normal(), the same bits. Faster: the numbers do not wait for each other.
+  // Writes the next out.size() results of normal(), bit for bit. Faster, because the numbers do not depend on
+  // each other.
   void normals(std::span<double> out) {
     std::size_t done = 0;
     if (has_spare_ && !out.empty()) out[done++] = normal();
@@ -93,7 +92,7 @@ class Random {
     if (done < out.size()) out[done] = normal();
   }
 
-  // Uniform in [0, n), without bias. REQUIRES: n > 0.
+  // Returns a uniform number in [0, n), without bias. REQUIRES: n > 0.
   std::uint64_t below(std::uint64_t n) {
     if (n == 0) throw std::logic_error("Random::below(0)");
     const std::uint64_t reject = (0 - n) % n;  // 2^64 mod n
@@ -108,7 +107,7 @@ class Random {
   }
 
  private:
-  // A point of the unit disc, and its distance from the middle, squared.
+  // Draws a point of the unit disc, and its squared distance from the centre.
   void draw_pair(double& a, double& b, double& square) {
     do {
       a = 2 * uniform() - 1;

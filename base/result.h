@@ -1,5 +1,5 @@
-// A value or an error: the member names of std::expected, which C++20 lacks. For bytes from peers, where
-// throwing is not an option.
+// A value or an error, with the member names of std::expected, which C++20 lacks. It serves code that reads
+// bytes from peers and must not throw.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class [[nodiscard]] Result {
 struct Unit {};
 using Status = Result<Unit>;
 
-// For callers that cannot go on after an error: throws std::runtime_error with its message.
+// Throws std::runtime_error with the message of the error, for callers that cannot continue after it.
 inline void throw_if_failed(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }

@@ -1,6 +1,6 @@
-// Keyed random streams: every number is a function of (seed, client, round, purpose) and of its place in the
-// stream, so both ends of a link, and every restart, draw the same. The generator is SplitMix64 (Steele, Lea,
-// Flood, OOPSLA 2014).
+// Keyed RNG streams. Every number depends only on (seed, client, round, purpose) and its position in the
+// stream. So both ends of a link, and every restart, draw the same numbers. The generator is SplitMix64
+// (Steele, Lea, Flood, OOPSLA 2014).
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace gradwire {
 
-// Draws for different purposes never share a stream. Purposes with room behind them take an index:
-// kCompressor + part, kMinibatch + local step.
+// The purposes of draws. Different purposes never share a stream. The last two take an index: kCompressor +
+// part, kMinibatch + local step.
 enum class RngDomain : std::uint32_t {
   kCoin = 1,
   kCohort = 2,
   kFault = 3,
   kStart = 4,            // x0 = "normal"
   kShiftCohort = 5,      // a second sample of clients
-  kSpareCohort = 6,      // clients asked beyond the sample
+  kSpareCohort = 6,      // clients asked in addition to the sample
   kSamples = 7,          // which samples a client holds
-  kGradientCode = 8,     // the factors of coded gradients
+  kGradientCode = 8,     // the coefficients of coded gradients
   kEvaluation = 9,       // clients that are evaluated
-  kPaths = 10,           // through a network, of randomised backpropagation
+  kPaths = 10,           // paths through a network, for randomised backpropagation
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };
@@ -30,7 +30,7 @@ constexpr RngDomain operator+(RngDomain domain, std::uint32_t index) {
   return static_cast<RngDomain>(static_cast<std::uint32_t>(domain) + index);
 }
 
-inline constexpr std::uint32_t kServerClient = 0xFFFFFFFF;  // the `client` of draws that all share
+inline constexpr std::uint32_t kServerClient = 0xFFFFFFFF;  // the `client` of draws that all clients share
 
 struct RngKey {
   std::uint64_t seed = 0;
@@ -58,15 +58,15 @@ class RngStream {
     state_ += 0x9E3779B97F4A7C15u;
     return out;
   }
-  // The next out.size() numbers as next() gives them; independent of one another, so that vector code can
-  // make several at once.
+  // Writes the next out.size() results of next(). They do not depend on each other, so the loop is
+  // vectorized.
   void fill(std::span<std::uint64_t> out) {
     constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
     for (std::size_t j = 0; j < out.size(); ++j) out[j] = mix64(state_ + j * kStep);
     state_ += out.size() * kStep;
   }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
-  // Uniform in [0, k), k > 0; the bias is below k / 2^64.
+  // Returns a uniform number in [0, k), k > 0. Its bias is below k / 2^64.
   std::uint32_t below(std::uint32_t k) {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(next()) * k) >> 64);
   }

@@ -1,5 +1,5 @@
-// One list of fields per state, `static void fields(auto& self, auto&& visit)`, serves saving, loading and
-// comparing.
+// Serialization. A state has one list of fields, `static void fields(auto& self, auto&& visit)`. It serves
+// saving, loading and comparing.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// What fields are as bytes: numbers as they lie in memory; of a vector its size (u64), then its elements. A
-// sink takes them by number(bytes) and, the elements of a vector, numbers(bytes); these stay where they are.
+// The bytes of fields: a number as in memory; a vector as its size (u64), then its elements. A sink gets
+// numbers by number(bytes) and the elements of a vector by numbers(bytes), which stay in place.
 template <class Sink>
 class FieldBytes {
  public:
@@ -34,7 +34,7 @@ class FieldBytes {
   Sink& sink() { return static_cast<Sink&>(*this); }
 };
 
-// The bytes that a Saver will have.
+// Counts the bytes that a Saver will write.
 class Sizer : public FieldBytes<Sizer> {
  public:
   void number(std::string_view bytes) { bytes_ += bytes.size(); }
@@ -56,7 +56,8 @@ class Saver : public FieldBytes<Saver> {
   std::string bytes_;
 };
 
-// Checks every size before it allocates; done() tells whether all bytes were there and used.
+// Reads what a Saver wrote. Checks every size before it allocates. done() is true if all bytes were present
+// and used.
 class Loader {
  public:
   explicit Loader(std::string_view bytes) : rest_(bytes) {}

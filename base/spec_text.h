@@ -1,4 +1,4 @@
-// How a file spells a thing with settings of its own in one string: "NAME" or "NAME:KEY=VALUE,...", as in
+// A spec: one string for something that has its own settings, "NAME" or "NAME:KEY=VALUE,...", as in
 // "topk:k=1%".
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace gradwire {
 
-// The text in quotes, shortened when it is long.
+// Returns the text in quotes, shortened if it is long.
 std::string quoted_spec(std::string_view text);
 
 struct NamedSpec {
-  std::string_view name, settings;  // of the spec; `settings` is what follows the colon
+  std::string_view name, settings;  // `settings` is the text after the colon
 };
-// Throws ConfigError(path) when nothing follows the colon.
+// Splits a spec at its colon. Throws ConfigError(path) if nothing follows the colon.
 NamedSpec split_spec(const std::string& path, std::string_view spec);
 
 // Reads "KEY=VALUE,..." into the fields of the thing called `name`. Throws ConfigError(path) that names the
@@ -24,7 +24,7 @@ NamedSpec split_spec(const std::string& path, std::string_view spec);
 void read_settings(const std::string& path, std::string_view name, std::span<const Field> fields,
                    std::string_view settings);
 
-// "NAME:KEY=VALUE,..." with all fields that have a text.
+// Returns "NAME:KEY=VALUE,..." with all fields whose text is not empty.
 std::string spec_text(std::string_view name, std::span<const Field> fields);
 
 }  // namespace gradwire

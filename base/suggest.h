@@ -6,7 +6,7 @@
 
 namespace gradwire {
 
-// "; did you mean 'WORD'?" for the known word nearest to `word`, or "; known: ..." when none is near.
+// Returns "; did you mean 'WORD'?" with the known word nearest to `word`, or "; known: ..." if none is near.
 std::string suggest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace gradwire

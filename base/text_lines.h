@@ -1,4 +1,4 @@
-// Text as other programs write it: with a byte-order mark in front, with lines that end with LF, CR LF or CR.
+// Text from other programs: it may begin with a byte-order mark, and its lines end with LF, CR LF or CR.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 
 namespace gradwire {
 
-// Returns `text` without the byte-order mark of UTF-8 that may stand in front.
+// Returns `text` without a leading UTF-8 byte-order mark.
 inline std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return text;
 }
 
-// Returns the place of the first LF or CR of `text` from `from` on, or npos if there is none. Looks at no
-// more than a block beyond it.
+// Returns the position of the first LF or CR in `text` at or after `from`, or npos if there is none. Reads at
+// most one block beyond it.
 inline std::size_t find_line_end(std::string_view text, std::size_t from = 0) {
   constexpr std::size_t kBlock = 4096;
   for (std::size_t at = from; at < text.size(); at += kBlock) {

@@ -41,7 +41,7 @@ std::string in_quotes(std::string_view text) {
   return out + '"';
 }
 
-// A float of TOML needs a point or an exponent.
+// Returns a TOML float, which needs a point or an exponent.
 std::string float_literal(double value) {
   std::string text = number_text(value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";

@@ -98,7 +98,7 @@ TEST(Numbers, AreRefusedAfterEveryFlippedBitAndAtEveryLength) {
   Bytes longer = good;
   longer.push_back(std::byte{0});
   std::vector<double> y = before;
-  EXPECT_NE(read_into(longer, y).find("bytes behind its numbers"), std::string::npos);
+  EXPECT_NE(read_into(longer, y).find("bytes after its numbers"), std::string::npos);
   EXPECT_EQ(y, before);
 }
 
@@ -118,7 +118,7 @@ TEST(Numbers, SayWhatIsWrong) {
     EXPECT_NE(read_into(bytes, x).find(why), std::string::npos) << read_into(bytes, x);
   };
   refuses(numbers_to_bytes<double>(std::vector<double>{1, 2}),
-          "holds 2 numbers of fp64, but 2 of fp32 are wanted");
+          "holds 2 numbers of fp64, but 2 of fp32 are expected");
   refuses(numbers_to_bytes<float>(std::vector<float>{1}), "holds 1 numbers of fp32");
   Bytes bytes = numbers_to_bytes<float>(x);
   bytes[8] = std::byte{2};
@@ -126,8 +126,8 @@ TEST(Numbers, SayWhatIsWrong) {
   bytes[8] = std::byte{1};
   bytes[9] = std::byte{77};
   refuses(bytes, "type or byte order");
-  refuses({}, "is no file of numbers");
-  refuses(bytes_from("1.5\n2\n"), "is no file of numbers");
+  refuses({}, "is not a file of numbers");
+  refuses(bytes_from("1.5\n2\n"), "is not a file of numbers");
 }
 
 TEST(Npy, OfAllVersionsOrdersAndShapesIsRead) {

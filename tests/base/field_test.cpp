@@ -130,7 +130,7 @@ TEST_F(Fields, RefuseWhatTheirRulesDoNotAllowAndStayAsTheyWere) {
   EXPECT_EQ(error("level", std::int64_t{20}),
             "level must be \"auto\", \"off\" or an integer, 1 to 19, not 20");
   EXPECT_EQ(error("title", std::string("bad")), "that is bad");
-  EXPECT_EQ(error("title", std::string("a\nb")), "no control characters can be here: \"a\\nb\"");
+  EXPECT_EQ(error("title", std::string("a\nb")), "must not contain control characters: \"a\\nb\"");
   EXPECT_EQ(error("sizes", std::vector<std::int64_t>{5, 101}),
             "sizes must be a list of at most 64 integers, 1 to 100, not [5, 101]");
   EXPECT_EQ(error("sizes", std::vector<std::int64_t>(65, 1)).substr(0, 55),

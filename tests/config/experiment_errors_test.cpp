@@ -334,11 +334,11 @@ TEST(ExperimentErrors, GiveTheLineOfWhatTheTomlLibraryChokesOn) {
 
 TEST(ExperimentErrors, RefuseControlCharacters) {
   EXPECT_EQ(error_of(replaced("libsvm:a9a", "libsvm:a\\nb")),
-            "dir/a.toml:4: no control characters can be here: \"libsvm:a\\nb\"");
+            "dir/a.toml:4: must not contain control characters: \"libsvm:a\\nb\"");
   EXPECT_EQ(error_of(replaced("\"theory\"", "\"\\u0000\"")),
-            "dir/a.toml:12: no control characters can be here: \"\\u0000\"");
+            "dir/a.toml:12: must not contain control characters: \"\\u0000\"");
   EXPECT_EQ(error_of(replaced("step_size = \"theory\"", "init = \"a\\tb\"")),
-            "dir/a.toml:12: no control characters can be here: \"a\\tb\"");
+            "dir/a.toml:12: must not contain control characters: \"a\\tb\"");
 }
 
 TEST(ExperimentErrors, RefuseRepeatedKeysAndSections) {

@@ -126,7 +126,7 @@ TEST(ExperimentOverrides, KeepTextAsItStandsWhereTextIsWanted) {
 
 TEST(ExperimentOverrides, CannotSmuggleInASecondKey) {
   EXPECT_EQ(error_of(kGood, {"run.rounds=5\nseed=3"}),
-            "--set run.rounds: no control characters can be here: \"5\\nseed=3\"");
+            "--set run.rounds: must not contain control characters: \"5\\nseed=3\"");
 }
 
 TEST(ExperimentOverrides, AreNamedInErrors) {

@@ -128,8 +128,8 @@ TEST(Settings, AreRefusedByNameWhereTheyAreUnknownRepeatedOrOutOfRange) {
   EXPECT_EQ(with_setting("clients.count", "0"),
             "clients.count: count must be an integer, 1 to 1000000, not 0");
   EXPECT_EQ(with_setting("problem.data", "a\nb").substr(0, 48),
-            "problem.data: no control characters can be here:");
-  EXPECT_EQ(with_setting("a\nb", "1"), "a setting: no control characters can be here: \"a\\nb\"");
+            "problem.data: must not contain control characters:");
+  EXPECT_EQ(with_setting("a\nb", "1"), "a setting: must not contain control characters: \"a\\nb\"");
   EXPECT_EQ(with_setting("algorithm.gama", "1").substr(0, 16), "algorithm.gama: ");
   Settings twice = good;
   twice.push_back(good.back());

@@ -129,7 +129,7 @@ TEST(StartPoint, SaysWhatIsWrongWithAFile) {
   ASSERT_TRUE(save_npy<double>(folder.path() / "few.npy", std::vector<double>{1, 2}));
   says("few.npy", "holds 2 numbers, but the model of this experiment has 3");
   folder.write("cut.bin", "GWMODEL1 but no more");
-  says("cut.bin", "is no model.bin");
+  says("cut.bin", "is not a model.bin");
   const std::vector<std::byte> zeros(48);
   const NumbersHeader header = numbers_header(NumberType::kFp128, zeros);
   ASSERT_TRUE(replace_file(folder.path() / "wide.gwn", header.span(), zeros));

@@ -88,10 +88,10 @@ TEST(NumberFile, ErrorsNameTheFileAndChangeNothing) {
   refuses(load_numbers<double>(file, x), "No such file");
   EXPECT_FALSE(fs::exists(file));
   folder.write("x.gwn", "");
-  refuses(load_numbers<double>(file, x), "is no file of numbers");
+  refuses(load_numbers<double>(file, x), "is not a file of numbers");
   refuses(load_raw_numbers<double>(file, x), "holds 0 numbers of fp64, but 2");
   folder.write("x.gwn", "123");
-  refuses(load_raw_numbers<double>(file, x), "no whole numbers of fp64");
+  refuses(load_raw_numbers<double>(file, x), "which is not a multiple of the size of fp64");
   ASSERT_TRUE(save_numbers<float>(file, std::vector<float>{1, 2}));
   refuses(load_numbers<double>(file, x), "holds 2 numbers of fp32");
   EXPECT_FALSE(MappedNumbers<double>::open(file));
