@@ -1,4 +1,4 @@
-// The list of algorithms: the one place to add a name.
+// The list of algorithms. A new algorithm is added here and nowhere else.
 #pragma once
 
 #include "algorithms/adiana.h"

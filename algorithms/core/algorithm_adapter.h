@@ -1,4 +1,4 @@
-// Adapts the parts of an algorithm to ClientAlgorithm and ServerAlgorithm.
+// Adapters from the parts of an algorithm to ClientAlgorithm and ServerAlgorithm.
 #pragma once
 
 #include <cstring>
@@ -20,7 +20,7 @@ template <class State>
 std::string save_state(const State& state) {
   Sizer sizer;
   State::fields(state, sizer);
-  Saver saver(sizer.bytes());  // reserves at once: a large model must not be copied while the string grows
+  Saver saver(sizer.bytes());  // reserves first: a large model must not be copied while the string grows
   State::fields(state, saver);
   return saver.take();
 }
@@ -31,7 +31,7 @@ bool load_state(State& state, std::string_view bytes) {
   return loader.done();
 }
 
-// Fields visitors behind ClientAlgorithm::state_shape() and swap_state().
+// Field visitors for ClientAlgorithm::state_shape() and swap_state().
 template <class Real>
 class StateCounter {
  public:
@@ -72,7 +72,8 @@ class StateSwapper {
     kept_.vectors = kept_.vectors.subspan(1);
     return next;
   }
-  // Of any other type: its saved bytes take the place of numbers, behind their count.
+  // Exchanges a value of any other type. The stored vector holds its saved bytes and, before them, their
+  // number.
   template <class T>
   void swap_bytes(T& v) {
     Vec<Real>& kept = next_vector();
@@ -96,8 +97,8 @@ class StateSwapper {
   KeptState<Real> kept_;
 };
 
-// How many vectors of length d a message has: one, unless the algorithm says otherwise. An algorithm whose
-// messages differ more has an accepts() of its own.
+// Returns the number of vectors of length d in a message: 1, unless the algorithm defines kPartsDown or
+// kPartsUp. An algorithm whose messages differ more defines accepts().
 template <class Algorithm>
 constexpr std::size_t parts_down() {
   if constexpr (requires { Algorithm::kPartsDown; }) return Algorithm::kPartsDown;
@@ -225,14 +226,14 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
     }
   }
   std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const override {
-    // Nobody else knows the private part of the lost state.
+    // Only the client has the private part of the lost state.
     if (lacks == ReplyStatus::kNeedsState &&
         has(Algorithm::Params::traits.client_state, ClientState::kPrivate))
       return std::nullopt;
     if constexpr (requires { algorithm_.resync(client, lacks); }) {
       return algorithm_.resync(client, lacks);
     } else {
-      return Downlink<Real>{};  // there is no state to restore
+      return Downlink<Real>{};  // the algorithm has no state to restore
     }
   }
   View<Real> model() const override { return algorithm_.model(); }

@@ -1,5 +1,5 @@
-// The client and server part of an algorithm, erased behind one abstract class each, so that loops,
-// transports and persistence are ordinary .cpp files.
+// The interfaces ClientAlgorithm and ServerAlgorithm. They erase the type of an algorithm, so loops,
+// transports and storage are ordinary .cpp files.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace gradwire {
 
-// The permanent state of one client, apart from its algorithm: the vectors and the numbers that the
-// algorithm's fields visit, in their order.
+// The permanent state of one client, outside its algorithm: the vectors and numbers that the algorithm's
+// fields visit, in that order.
 template <class Real>
 struct KeptState {
   std::span<Vec<Real>> vectors;
@@ -32,26 +32,27 @@ struct StateShape {
   std::size_t vectors = 0, number_bytes = 0;
 };
 
-// A client algorithm. reply() makes a proposal and changes nothing permanent; commit() makes the last
-// proposal, which is `used`, permanent.
+// The client part of an algorithm. reply() proposes a step and changes no permanent state. commit() makes the
+// last proposal permanent; `used` is that reply.
 template <class Real>
 class ClientAlgorithm {
  public:
   virtual ~ClientAlgorithm() = default;
-  // Whether a body (or a resync) has the parts that reply() (or adopt()) reads, of the right length: a peer
-  // may send anything.
+  // Returns whether a body (or a resync) has the parts that reply() (or adopt()) reads, with the right
+  // lengths. A peer may send anything.
   virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
   virtual Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) = 0;
   virtual void commit(const Uplink<Real>& used) = 0;
-  // Whether commit() reads only `used` and the state: then the used replies of a client give its state.
+  // Returns whether commit() reads only `used` and the state. If so, a client's state follows from its used
+  // replies.
   virtual bool follows_replies() const = 0;
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
-  virtual bool load(std::string_view bytes) = 0;  // false: not a saved state of this algorithm
-  // Exchanges the permanent state with `kept`, without copying vectors. An algorithm may so take the place of
-  // another one between two calls of reply() whose proposals are settled.
+  virtual bool load(std::string_view bytes) = 0;  // false if the bytes are not a saved state
+  // Exchanges the permanent state with `kept` without copying vectors. This lets one object serve several
+  // clients, one after another; call it only when no proposal is pending.
   virtual StateShape state_shape() const = 0;
-  virtual void swap_state(KeptState<Real> kept) = 0;  // REQUIRES: of state_shape()
+  virtual void swap_state(KeptState<Real> kept) = 0;  // REQUIRES: `kept` has the shape of state_shape()
 };
 
 template <class Real>
@@ -59,31 +60,35 @@ class ServerAlgorithm {
  public:
   virtual ~ServerAlgorithm() = default;
   virtual void cohort(std::vector<ClientId>& out) const = 0;  // ascending, unique; pure in (seed, round)
-  virtual Downlink<Real> broadcast() const = 0;               // the same when called twice
-  // Whether a reply has the parts that apply() reads, of the right length: a peer may send anything.
+  virtual Downlink<Real> broadcast() const = 0;               // two calls give the same result
+  // Returns whether a reply has the parts that apply() reads, with the right lengths. A peer may send
+  // anything.
   virtual bool accepts(const UplinkView<Real>& uplink) const = 0;
-  virtual bool apply(Replies<Real> uplinks) = 0;  // ascending clients; false: not used
-  virtual bool may_refuse() const = 0;            // whether apply() ever returns false
-  // Of asynchronous algorithms: whether work at x of `round` is of no use any more, so that it is stopped.
+  virtual bool apply(Replies<Real> uplinks) = 0;  // clients ascend; false if it did not use them
+  virtual bool may_refuse() const = 0;            // true if apply() can return false
+  // Asynchronous algorithms: returns true if the server no longer needs work at the x of `round`; it is then
+  // stopped.
   virtual bool superseded(std::uint32_t round) const = 0;
-  // The same: how long this client may compute before its work is cut, and apply() gets a reply with nothing
-  // in it; infinity: as long as it takes. And whether there is no work for it until x moves on.
+  // Asynchronous algorithms: allotted_seconds() returns how long this client may compute. Its work is cut
+  // then, and apply() gets a reply with empty parts. Infinity means no limit. rests() returns true if the
+  // client has no work until x changes.
   virtual double allotted_seconds(ClientId client) const = 0;
   virtual bool rests(ClientId client) const = 0;
-  // The same: what this client is given to work at, broadcast() or an older one of equal round and bits.
+  // Asynchronous algorithms: returns the task of this client. It is broadcast(), or an older one of the same
+  // round and size in bits.
   virtual Downlink<Real> work(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const = 0;
   virtual View<Real> model() const = 0;
   virtual LyapunovState<Real> lyapunov_state() const = 0;
   virtual std::string save() const = 0;
-  // The bytes of save(), behind what `to` has; they view vectors of this algorithm, as broadcast() does.
+  // Appends the bytes of save() to `to`. They view vectors of this algorithm, as broadcast() does.
   virtual void save_in_place(ByteSegments& to) const { to.copy(save()); }
   virtual bool load(std::string_view bytes) = 0;
 };
 
-// An algorithm that is not one of all_algorithms(), but comes from a program outside this tree.
-// custom_algorithm() of algorithms/core/algorithm_adapter.h makes it from a struct like those that all.h
-// lists. It runs wherever the program itself has both ends.
+// An algorithm that is not in all_algorithms(), but comes from another program. custom_algorithm() of
+// algorithms/core/algorithm_adapter.h makes it from a struct like those in all.h. It only runs if that
+// program has both the server and the clients.
 template <class Real>
 struct CustomAlgorithm {
   AlgorithmTraits traits;

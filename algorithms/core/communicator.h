@@ -1,6 +1,6 @@
-// The processes that share the clients of a run. Each runs the loop and the server algorithm, and lets its
-// own clients work; of the others' replies it sees that they came, with empty parts. What those parts give is
-// asked for here.
+// Communication between the processes that share the clients of a run. Each process runs the loop and the
+// server algorithm, and computes its own clients. It sees the replies of the others with empty parts. This
+// interface provides the sums over those parts.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ namespace gradwire {
 using ForRanges =
     std::function<void(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body)>;
 
-// All but mine() are collective: every process calls the same functions in the same order.
+// All functions except mine() are collective: every process calls the same ones in the same order.
 template <class Real>
 class Communicator {
  public:
-  // weight decode(part), part without its `next`.
+  // The summand weight * decode(part), without `next` of the part.
   struct Summand {
     ClientId client = 0;
     Real weight = 1;
@@ -32,14 +32,14 @@ class Communicator {
 
   virtual ~Communicator() = default;
   virtual ClientRange mine() const = 0;
-  // out += scale * the sum of the summands of all processes, in the order of add_parts_by() (vector_ops.h).
-  // REQUIRES: ascending clients, all of them mine().
+  // Computes out += scale * (sum over the summands of all processes), in the order of add_parts_by()
+  // (vector_ops.h). REQUIRES: clients ascend and are in mine().
   virtual void add(std::span<const Summand> summands, Real scale, const ForRanges& ranges,
                    Vec<Real>& out) = 0;
-  // The root of the tree whose nodes the processes hold: each began `tree` with its own clients
-  // (TreeSum::begin_part), all of one length. Shape (length).
+  // Returns the root of the tree whose nodes the processes hold, shape (length). Each process started `tree`
+  // with its own clients (TreeSum::begin_part); all lengths are equal.
   virtual Vec<double> sum(TreeSum<double>& tree) = 0;
-  // The values of all processes, those with smaller client numbers first.
+  // Returns the values of all processes, in the order of client numbers.
   virtual std::vector<double> gather(std::span<const double> mine) = 0;
 };
 

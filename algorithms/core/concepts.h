@@ -1,6 +1,6 @@
-// What the parts of an algorithm must have, checked where an algorithm is listed or made: a hook that is
-// missing, misspelt or of another signature gives one compile error, instead of a client that starts again
-// from nothing.
+// Requirements on the parts of an algorithm, checked at compile time. A hook that is missing, misspelt or has
+// a wrong signature gives one compile error. Without the check, such a client would silently restart without
+// its state.
 #pragma once
 
 #include <concepts>
@@ -16,13 +16,13 @@
 
 namespace gradwire {
 
-// Whether somebody else can give a client back what it lost.
+// Returns whether the server can give a client its lost state back.
 constexpr bool is_restorable(ClientState state) {
   return has(state, ClientState::kMirrored) || has(state, ClientState::kRecomputable) ||
          has(state, ClientState::kReplica);
 }
 
-// Members that may be missing, but must have the right signature if they are there.
+// Optional members. They must have the right signature if they exist.
 template <class Part>
 concept HasAccepts = requires {
   &Part::accepts;
@@ -68,7 +68,7 @@ concept HasAdopt = requires {
   &Client::adopt;
 };
 
-// A client that commits from the used reply alone.
+// A client whose commit() only needs the used reply.
 template <class Client, class Real>
 concept CommitsReplies = requires(Client client, const Uplink<Real>& used) {
   client.commit(used);
@@ -96,10 +96,9 @@ template <class Algorithm, class Real>
 consteval bool is_client() {
   using Client = typename Algorithm::Client;
   constexpr ClientState state = Algorithm::Params::traits.client_state;
-  static_assert(
-      !Algorithm::Params::traits.asynchronous || state == ClientState::kNone,
-      "traits.asynchronous is for algorithms whose clients keep no state: nobody could give it back to a "
-      "client that is given new work");
+  static_assert(!Algorithm::Params::traits.asynchronous || state == ClientState::kNone,
+                "traits.asynchronous is for algorithms whose clients keep no state: the server could not "
+                "restore it when it gives a client new work");
   static_assert(
       requires(Client c, const Downlink<Real>& down, const ClientContext<Real>& context) {
         { c.reply(down, context) } -> std::same_as<Uplink<Real>>;
@@ -116,7 +115,7 @@ consteval bool is_client() {
     c.adopt(resync, context);
   };
   static_assert(adopts || !is_restorable(state),
-                "traits.client_state says that a lost client can be given its state back: Client needs "
+                "traits.client_state says that a client's lost state can be restored: Client needs "
                 "`void adopt(const Downlink<Real>& resync, const ClientContext<Real>&)`");
   static_assert(
       adopts || !HasAdopt<Client>,
@@ -142,7 +141,7 @@ consteval bool is_server() {
       "Server lacks `Downlink<Real> broadcast() const` or `View<Real> model() const`; ModelServer has both");
   static_assert(
       requires(Server s, Replies<Real> uplinks) { s.apply(uplinks); },
-      "Server lacks `void apply(Replies<Real>)` (or bool: whether they were used)");
+      "Server lacks `void apply(Replies<Real>)` (or bool: true if they were used)");
   static_assert(
       !HasCohort<Server> || requires(const Server s, std::vector<ClientId>& out) { s.cohort(out); },
       "Server::cohort() must be `void cohort(std::vector<ClientId>& out) const`");
@@ -150,15 +149,16 @@ consteval bool is_server() {
     { s.resync(client, lacks) } -> std::same_as<std::optional<Downlink<Real>>>;
   };
   static_assert(resyncs || !is_restorable(traits.client_state),
-                "traits.client_state says that a lost client can be given its state back: Server needs "
-                "`std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
-  static_assert(resyncs || !HasResync<Server>,
-                "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, Answer) const`");
+                "traits.client_state says that a client's lost state can be restored: Server needs "
+                "`std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const`");
   static_assert(
-      traits.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
-      "Server has allotted_seconds(), rests() or work(), but traits.asynchronous is false: nobody would ask");
+      resyncs || !HasResync<Server>,
+      "Server::resync() must be `std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const`");
+  static_assert(traits.asynchronous || !(HasAllottedSeconds<Server> || HasRests<Server> || HasWork<Server>),
+                "Server has allotted_seconds(), rests() or work(), but traits.asynchronous is false: they "
+                "are never called");
   static_assert(!(HasWork<Server> && HasSuperseded<Server>),
-                "Server has work() and superseded(): whose work is oldest is known where all are given x");
+                "Server has work() and superseded(): superseded() needs clients that all work at x");
   static_assert(
       !HasWork<Server> ||
           requires(const Server s, ClientId client) {
@@ -184,7 +184,7 @@ consteval bool is_server() {
           },
       "Server::rests() must be `bool rests(ClientId client) const`");
   static_assert(traits.asynchronous || !HasSuperseded<Server>,
-                "Server has superseded(), but traits.asynchronous is false: nobody would ask");
+                "Server has superseded(), but traits.asynchronous is false: it is never called");
   static_assert(
       !HasSuperseded<Server> ||
           requires(const Server s, std::uint32_t round) {

@@ -1,5 +1,5 @@
-// What the parts of an algorithm are given: the constants of one run, and for a client all that it may
-// touch.
+// The inputs of both parts of an algorithm: the constants of one run, and everything that a client may
+// access.
 #pragma once
 
 #include <cstdint>
@@ -17,65 +17,63 @@
 
 namespace gradwire {
 
-// Splits into cache-sized ranges, one after the other.
+// Calls `body` for cache-sized ranges, one after another.
 void for_ranges_serial(std::size_t size, const std::function<void(std::size_t, std::size_t)>& body);
 inline constexpr std::size_t kRangeReals = 16 * 1024;
 
 template <class Real>
 struct CustomAlgorithm;  // client_server.h
 
-// Constants of one run; algorithms hold it by shared_ptr<const RunContext>.
+// Constants of one run. Algorithms hold them by shared_ptr<const RunContext>.
 template <class Real>
 struct RunContext {
   std::uint64_t seed = 1;
-  std::uint32_t n = 0;      // clients
-  std::size_t d = 0;        // dimension
-  Vec<Real> x0;             // shape (d); for constructors of server algorithms only: it may be gone later
-  AlgorithmSpec algorithm;  // resolved
-  Compressor compressor;    // of the uplink, for dimension d
-  std::vector<double>
-      weights;  // of the clients in f and in the algorithm's means, shape (n), sum 1; empty: 1/n each
-  DataReplication replication;  // of the parts of the data, as clients hold them
-  bool counts_correct = true;   // evaluations count test samples that are classified correctly
-  bool keep_mirrors = false;    // the server can restore any client's mirrored state (n vectors of length d)
+  std::uint32_t n = 0;  // number of clients
+  std::size_t d = 0;    // dimension
+  Vec<Real> x0;  // shape (d); only for constructors of server algorithms, because it may be freed later
+  AlgorithmSpec algorithm;      // resolved
+  Compressor compressor;        // uplink compressor for dimension d
+  std::vector<double> weights;  // of the clients in f, shape (n), sum 1; empty if all are 1/n
+  DataReplication replication;  // how clients share parts of the data
+  bool counts_correct = true;   // true if evaluations count correctly classified test samples
+  bool keep_mirrors = false;    // true if the server can restore mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
-  std::shared_ptr<Communicator<Real>> communicator;  // null: all clients answer to this process
+  std::shared_ptr<Communicator<Real>> communicator;  // null if this process has all clients
   std::shared_ptr<const CustomAlgorithm<Real>>
-      custom_algorithm;  // null: algorithm.name is one of all_algorithms()
+      custom_algorithm;  // null if algorithm.name is in all_algorithms()
 
   Real weight(ClientId i) const { return weights.empty() ? Real(1) / Real(n) : Real(weights[i]); }
-  // The clients that answer to this process.
+  // Returns the clients of this process.
   ClientRange mine() const { return communicator == nullptr ? ClientRange{0, n} : communicator->mine(); }
 };
 
-// Is told which values of a reply are final while the rest is still computed. What it is told is a forecast:
-// the reply may turn out another one, say where a later value is not finite.
+// Receives the values of a reply that are final while the rest is still being computed. They are a forecast:
+// the reply may turn out different, for example if a later value is not finite.
 template <class Real>
 class EarlyValues {
  public:
   virtual ~EarlyValues() = default;
-  // The reply will have one part with these values, plain, and nothing else in its payload. None of them is
-  // there yet; they stay where they are until the reply was sent.
+  // Announces a reply with one part that consists of these plain values. None of them is valid yet. Their
+  // address does not change until the reply is sent.
   virtual void begin(View<Real> values) = 0;
-  // values[first, first + count) are final. No value comes twice.
+  // Reports that values[first, first + count) are final. Reports each value at most once.
   virtual void ready(std::size_t first, std::size_t count) = 0;
 };
 
-// All that a client algorithm may touch.
+// Everything that a client algorithm may access.
 template <class Real>
 struct ClientContext {
   ClientId client = 0;
   std::uint64_t seed = 0;
   std::uint64_t request_id = 0;
-  bool first = false;  // no reply of this client was ever used: send the initial message
+  bool first = false;  // true if no reply of this client was ever used: it sends its initial message
   Oracle<Real>& oracle;
   const Compressor& compressor;
   Scratch<Real>& scratch;
-  std::uint32_t draw =
-      0;  // draw_number() of the request: an asynchronous algorithm draws with it in place of t
-  EarlyValues<Real>* early = nullptr;  // null: nobody wants to know
+  std::uint32_t draw = 0;  // draw_number() of the request; asynchronous algorithms use it in place of t
+  EarlyValues<Real>* early = nullptr;  // null if there is no receiver
 
-  // The key of the random stream for part `part` of the message of round t.
+  // Returns the key of the random stream for part `part` of the message of round t.
   RngKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {
     return {seed, client, t, RngDomain::kCompressor + part};
   }

@@ -1,5 +1,5 @@
-// The Lyapunov function of an algorithm's theorem, as a weighted sum of what algorithms have in common, so
-// that a run can be watched against its bound.
+// The Lyapunov function of an algorithm's theorem, as a weighted sum of terms that algorithms share. A run
+// can be checked against its bound.
 #pragma once
 
 #include <span>
@@ -9,11 +9,12 @@
 namespace gradwire {
 
 // Ψ^t = gap (f(x^t) − f*) + distance ‖x^t − x*‖² + estimate ‖g^t − ∇f(x^t)‖² + shifts Σ w_i ‖s_i^t −
-// ∇f_i(y)‖², and the theorem says that E Ψ^t ≤ rate^t Ψ^0 + (1 − rate^t) floor Σ w_i ‖∇f_i(x*)‖².
+// ∇f_i(y)‖². The theorem states E Ψ^t ≤ rate^t Ψ^0 + (1 − rate^t) floor Σ w_i ‖∇f_i(x*)‖².
 struct Lyapunov {
   double gap = 0, distance = 0, estimate = 0, shifts = 0;
   enum class Shifted { kToPoint, kToOptimum } y = Shifted::kToPoint;  // x^t or x*
-  // Whether g^t and s_i^t are those that the round from x^t to x^{t+1} makes, or those that it begins with.
+  // True if g^t and s_i^t are those that the round from x^t to x^{t+1} makes; false if they are those it
+  // starts with.
   bool of_round = false;
   double rate = 1, floor = 0;
   bool is_mean = true;  // the theorem bounds the mean over the algorithm's random draws, not each run
@@ -22,7 +23,7 @@ struct Lyapunov {
   bool needs_optimum() const { return distance > 0 || floor > 0 || (shifts > 0 && y == Shifted::kToOptimum); }
 };
 
-// What of it a server algorithm has: g, shape (d), and s_i, shape (n); an empty row is 0.
+// The terms that a server algorithm provides: g, shape (d), and s_i, shape (n). An empty row means 0.
 template <class Real>
 struct LyapunovState {
   View<Real> g = {};

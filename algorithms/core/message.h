@@ -1,4 +1,4 @@
-// What passes between the client and server part of an algorithm.
+// Messages between the client and server part of an algorithm.
 #pragma once
 
 #include <array>
@@ -14,15 +14,16 @@ namespace gradwire {
 
 using ClientId = std::uint32_t;  // 0 .. n-1
 
-// The clients first, ..., end - 1.
+// The clients first, ..., end − 1.
 struct ClientRange {
   ClientId first = 0, end = 0;
   bool has(ClientId client) const { return client >= first && client < end; }
   std::uint32_t size() const { return end - first; }
 };
 
-// Keys the random draws of one request, the same at both ends. A synchronous algorithm draws once per round;
-// an asynchronous one may ask a client twice at the same x, so its draws follow the request id.
+// Returns the number that keys the random draws of one request, the same at both ends. A synchronous
+// algorithm draws once per round. An asynchronous one may ask a client twice at the same x, so its draws
+// depend on the request id.
 inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::uint64_t request_id) {
   if (!asynchronous) return round;
   constexpr std::uint32_t kSpread =
@@ -32,8 +33,8 @@ inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::ui
 
 inline constexpr std::size_t kMaxParts = 4;
 
-// The payloads of one message, in the order that the algorithm's header gives; inline, so no message
-// allocates.
+// The payloads of one message, in the order that the algorithm's header gives. Stored inline, so a message
+// needs no allocation.
 template <class Real>
 class Parts {
  public:
@@ -58,7 +59,7 @@ class Parts {
   std::size_t count_ = 0;
 };
 
-// As long as `parts`, without values.
+// Returns as many parts as `parts` has, of the same lengths, without values.
 template <class Real>
 Parts<Real> nothing_like(std::span<const Payload<Real>> parts) {
   Parts<Real> nothing;
@@ -66,39 +67,39 @@ Parts<Real> nothing_like(std::span<const Payload<Real>> parts) {
   return nothing;
 }
 
-// Server -> clients, the same for all, encoded once. Its parts view memory of the server algorithm, valid
-// until that algorithm's next apply.
+// A message from the server to all clients, encoded once. Its parts view memory of the server algorithm,
+// valid until its next apply().
 template <class Real>
 struct Downlink {
-  std::uint32_t round = 0;  // the algorithm's own version of x
-  std::uint32_t flags = 0;  // the algorithm's own
+  std::uint32_t round = 0;  // the algorithm's version of x
+  std::uint32_t flags = 0;  // meaning defined by the algorithm
   Parts<Real> parts;
 };
 
-// What a client answers: a reply, what it lacks to compute one, or that the loss or gradient at x is not a
-// finite number.
+// The status of a reply: complete, or the client lacks its state or the broadcast, or the loss or gradient at
+// x is not finite.
 enum class ReplyStatus : std::uint8_t { kReply = 0, kNeedsState = 1, kNeedsBroadcast = 2, kNotFinite = 3 };
 
-// Client -> server, without the vectors.
+// A reply of a client, without its vectors.
 struct UplinkHeader {
-  std::uint64_t request_id = 0;  // the request that this answers
-  std::uint32_t round = 0;       // of the x it was computed at
+  std::uint64_t request_id = 0;  // the request that this replies to
+  std::uint32_t round = 0;       // round of the x at which it was computed
   ClientId client = 0;
   ReplyStatus status = ReplyStatus::kReply;
   double loss = 0;
   std::uint64_t grad_calls = 0;  // per-sample gradients computed for this reply
-  std::uint64_t correct = 0;     // of an evaluation: test samples classified correctly ...
-  std::uint64_t tested = 0;      // ... of how many
+  std::uint64_t correct = 0;     // evaluations only: correctly classified test samples
+  std::uint64_t tested = 0;      // evaluations only: test samples
 };
 
-// As the client makes it. Its parts view memory of the client algorithm, valid until that client gets a newer
-// request id.
+// A reply as the client makes it. Its parts view memory of the client algorithm, valid until that client gets
+// a newer request id.
 template <class Real>
 struct Uplink : UplinkHeader {
   Parts<Real> parts;
 };
 
-// As the server sees it: a view of an Uplink, or of what was kept of one.
+// A reply as the server sees it: a view of an Uplink or of a stored one.
 template <class Real>
 struct UplinkView : UplinkHeader {
   std::span<const Payload<Real>> parts;
@@ -107,26 +108,27 @@ struct UplinkView : UplinkHeader {
   UplinkView(const UplinkHeader& head, std::span<const Payload<Real>> parts)
       : UplinkHeader(head), parts(parts) {}
   UplinkView(const Uplink<Real>& up) : UplinkHeader(up), parts(up.parts) {}
-  UplinkView(Uplink<Real>&&) = delete;  // its parts would be gone
+  UplinkView(Uplink<Real>&&) = delete;  // its parts would dangle
 };
 template <class Real>
 using Replies = std::span<const UplinkView<Real>>;
 
-// kEvaluate asks for f_i, grad f_i (part 0 of the answer, dense) and counts at part 0 of the body, outside
-// the algorithm; kMeasure for the same without the gradient; kShutdown commits and ends, without an answer.
+// kEvaluate asks for f_i, ∇f_i (part 0 of the reply, dense) and counts at part 0 of the body, outside the
+// algorithm. kMeasure asks for the same without the gradient. kShutdown makes the client commit and stop; it
+// has no reply.
 enum class RequestKind : std::uint8_t { kRound = 0, kEvaluate = 1, kShutdown = 2, kMeasure = 3 };
 inline bool is_evaluation(RequestKind kind) {
   return kind == RequestKind::kEvaluate || kind == RequestKind::kMeasure;
 }
 
-// What the server sends to one client: a few numbers of its own, and the body that all clients share.
+// A request to one client: numbers of its own, and the body that all clients share.
 template <class Real>
 struct Request {
   RequestKind kind = RequestKind::kRound;
-  std::uint64_t request_id = 0;  // names this request; never repeats, also across server restarts
-  std::uint64_t committed = 0;   // the request id of this client's last reply that was used; 0: none was
+  std::uint64_t request_id = 0;            // id of this request; never repeats, even across server restarts
+  std::uint64_t committed = 0;             // id of the last request whose reply was used; 0 if there is none
   const Downlink<Real>* body = nullptr;    // null only for kShutdown
-  const Downlink<Real>* resync = nullptr;  // to be adopted before the body; null: none
+  const Downlink<Real>* resync = nullptr;  // adopted before the body; null if there is none
 };
 
 }  // namespace gradwire

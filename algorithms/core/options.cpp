@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// Of AlgorithmSpec::step_size, not of its parameters.
+// The key of AlgorithmSpec::step_size, which is not in AlgorithmSpec::parameters.
 constexpr std::string_view kStepSize = "step_size";
 
 std::string path_of(std::string_view key) { return "algorithm." + std::string(key); }

@@ -1,4 +1,5 @@
-// From an AlgorithmSpec's texts to an algorithm's Params and back, by the algorithm's list of fields.
+// Conversion between the texts of an AlgorithmSpec and an algorithm's Params, by the algorithm's list of
+// fields.
 #pragma once
 
 #include <span>
@@ -11,7 +12,7 @@
 
 namespace gradwire {
 
-// Throws ConfigError for an unknown key or a value that is refused.
+// Reads the parameters into `fields`. Throws ConfigError for an unknown key or an invalid value.
 void read_parameters(const AlgorithmSpec& spec, std::span<const Field> fields);
 // Writes all fields into the spec.
 void write_parameters(std::span<const Field> fields, AlgorithmSpec& spec);

@@ -95,7 +95,7 @@ void Assumptions::at_most(std::string_view name, double value, double most, std:
   const std::string what =
       key + " = " + number_text(value) + " is above " + std::string(formula) + " = " + number_text(most);
   if (from_theory_)
-    throw ConfigError("algorithm." + key, what + ", which the theorem behind the step size excludes; leave " +
+    throw ConfigError("algorithm." + key, what + ", which the theorem of the step size excludes; leave " +
                                               key + " to theory, or give step_size a number");
   warnings_.push_back(algorithm_ + ": " + what + "; no theorem covers this run");
 }
@@ -151,7 +151,7 @@ double PlConstant::resolve(const Theory& theory) {
   if (!asked) return 0;
   value = need_convexity(value, theory, "mu");
   const Smoothness* s = theory.smoothness;
-  // Tolerates rounding: quotients of the same numbers may differ in their last bits. An estimated L is only a
+  // Tolerates rounding: quotients of equal numbers may differ in their last bits. An estimated L is only a
   // lower bound.
   constexpr double kRounding = 1e-9;
   if (s != nullptr && !s->estimated && *value > s->L * (1 + kRounding))

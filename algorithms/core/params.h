@@ -1,4 +1,4 @@
-// Parameters of an algorithm: one list of fields serves parsing, defaults, --help, and the resolved
+// Parameters of an algorithm. One list of fields serves parsing, defaults, --help and the resolved
 // experiment.
 #pragma once
 
@@ -19,12 +19,12 @@ namespace gradwire {
 
 using Warnings = std::vector<std::string>;
 
-// A step size: a number, or a multiple of what theory allows.
+// A step size: a number, or a multiple of the step size that theory gives.
 struct StepSize {
   std::optional<double> value;  // set once resolved
-  double factor = 1;            // of the theory step
+  double factor = 1;            // multiple of the theory step
 
-  // The value becomes factor * theory unless it is a number already.
+  // Sets the value to factor * theory if it is not a number yet.
   void resolve(double theory) {
     if (!value) value = factor * theory;
   }
@@ -41,19 +41,19 @@ struct Choice {
   friend std::span<const std::string_view> words_of(Choice) { return Words::words; }
 };
 
-// The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for the theorem with a linear rate:
-// "none" (the step is that of the general theorem), "theory" (the problem's strong convexity, which is a PL
-// constant), or a number.
+// The constant mu of the PL condition ||grad f||^2 >= 2 mu (f - f*), for theorems with a linear rate. "none"
+// selects the general theorem's step. "theory" is the problem's strong convexity, which is a PL constant. A
+// number gives mu.
 struct PlConstant {
   bool asked = false;
   std::optional<double> value;
 
-  // Returns mu, or 0 for none. Throws ConfigError when the problem cannot have this PL constant.
+  // Resolves and returns mu, or 0 for "none". Throws ConfigError if the problem cannot have this PL constant.
   double resolve(const Theory& theory);
-  double or_none() const { return asked ? value.value_or(0) : 0; }  // the same, once resolved
+  double or_none() const { return asked ? value.value_or(0) : 0; }  // returns mu after resolve(), or 0
 };
 // gamma of the theorem under PL: the general theorem's gamma with the error of the gradient estimate counted
-// twice, and at most rate/(2 mu), where that error shrinks by the factor 1 - rate per round. mu = 0: no PL.
+// twice, and at most rate/(2 mu). The error shrinks by the factor 1 - rate in a round. mu = 0 means no PL.
 inline constexpr std::string_view kPlMeaning =
     "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
     "number";
@@ -66,7 +66,7 @@ inline double pl_step(double step, double rate, double mu) {
   return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
 }
 
-// "theory", "theory*8" or a number.
+// Spelled "theory", "theory*8" or a number.
 template <>
 struct TextCodec<StepSize> {
   static bool read(std::string_view text, StepSize& out);
@@ -79,7 +79,7 @@ struct TextCodec<PlConstant> {
   static std::string write(const PlConstant& value);
   static constexpr std::string_view expected = "\"none\", \"theory\" or a positive number";
 };
-// Empty: left to theory.
+// Without a value, theory decides.
 template <>
 struct TextCodec<std::optional<double>> {
   static bool read(std::string_view text, std::optional<double>& out);
@@ -93,27 +93,27 @@ struct TextCodec<std::vector<double>> {
   static constexpr std::string_view expected = "\"theory\" or numbers, one space between them";
 };
 
-// f(x) - f* of gradient descent, which falls by 1 - gamma mu a step, or, where f is not strongly convex,
-// falls.
+// Returns f(x) − f* of gradient descent as a Lyapunov function. Its rate is 1 − gamma mu, or 1 if f is not
+// strongly convex.
 Lyapunov gap_of_gradient_descent(double gamma, const Theory& theory);
 // Throws ConfigError("run.monitor") that says why no theorem with a Lyapunov function covers the run.
 [[noreturn]] void refuse_monitor(const std::string& why);
-const Smoothness& need_to_monitor(const Theory& theory);  // throws the same where nothing is known
+const Smoothness& need_to_monitor(const Theory& theory);  // throws the same if the constants are unknown
 
 // Throws ConfigError unless p is a probability in (0, 1].
 void check_probability(double p, std::string_view name);
 void check_positive(double value, std::string_view name);
 
-// What a theorem requires of parameters that the user chose. A value that the theorem does not allow is an
-// error (ConfigError) when the step size comes from theory, and a warning when it is a number.
+// The assumptions of a theorem about parameters that the user chose. A violation is a ConfigError if the step
+// size comes from theory, and a warning if it is a number.
 class Assumptions {
  public:
   Assumptions(std::string_view algorithm, const StepSize& step, const Theory& theory, Warnings& warnings)
       : algorithm_(algorithm), from_theory_(!step.value), theory_(theory), warnings_(warnings) {}
 
-  // `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
+  // Requires value <= most. `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
   void at_most(std::string_view name, double value, double most, std::string_view formula) const;
-  // Requires that mu is at most the strong convexity of f, where that is known and not just bounded.
+  // Requires that mu is at most the strong convexity of f, if that is known exactly.
   void convexity(std::string_view name, double mu) const;
 
  private:
@@ -123,25 +123,26 @@ class Assumptions {
   Warnings& warnings_;
 };
 
-// For theorems that tie a parameter to omega: a smaller parameter belongs to a compressor with a larger
-// omega, and a theorem for that larger omega covers this compressor too.
+// Returns constants with a larger omega, for theorems that tie a parameter to omega. A smaller parameter
+// belongs to a compressor with a larger omega, and the theorem for that omega also covers this compressor.
 CompressorConstants counted_as(const CompressorConstants& q, double larger_omega);
 
-// How many replies a round uses: those of all sampled clients, or with a quorum only the first ones.
+// Returns the number of replies that a round uses: those of all sampled clients, or with a quorum the first
+// ones.
 std::uint32_t replies_of(const Theory& theory);
 
-// Returns mu > 0: the given one, else the problem's. When there is none, throws a ConfigError that asks for a
-// number.
+// Returns mu > 0: the given one, else the problem's. Throws a ConfigError that asks for a number if neither
+// exists.
 double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
 
-// L_s and the largest L_ij of single samples; where they are not known, L_max.
+// Return L_s and the largest L_ij of single samples, or L_max if they are unknown.
 inline double sample_smoothness(const Smoothness& s) { return s.L_s > 0 ? s.L_s : s.L_max(); }
 inline double largest_sample_smoothness(const Smoothness& s) {
   return s.L_sample_max > 0 ? s.L_sample_max : s.L_max();
 }
 
-// Returns the smoothness constants. When there are none, throws a ConfigError that asks for a number as the
-// value of `key`.
+// Returns the smoothness constants. Throws a ConfigError that asks for a number as the value of `key` if they
+// are unknown.
 const Smoothness& need_smoothness(const Theory& theory, const std::string& key);
 
 }  // namespace gradwire

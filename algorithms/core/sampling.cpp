@@ -10,12 +10,12 @@
 namespace gradwire {
 namespace {
 
-// P(k clients stay away in a row, then one takes part) = (1 - p)^k p, by inversion.
+// Draws the number k of clients skipped before the next one takes part, P(k) = (1 - p)^k p, by inversion.
 void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
                           std::vector<ClientId>& out) {
   if (p >= 1) return everyone(n, out);
   out.clear();
-  if (1 - p == 1) return;  // too small to happen
+  if (1 - p == 1) return;  // p is too small to select a client
   RngStream stream({seed, kServerClient, round, RngDomain::kCohort});
   const double log_away = portable_log(1 - p);
   for (std::uint64_t next = 0;; ++next) {

@@ -1,4 +1,4 @@
-// [algorithm] of an experiment, as it stands in the file and as theory resolves it.
+// [algorithm] of an experiment, as written in the file and as resolved by theory.
 #pragma once
 
 #include <algorithm>
@@ -14,45 +14,45 @@
 
 namespace gradwire {
 
-// Parameters that belong to one algorithm, e.g. {"p", "0.1"}; values are spelled as in the file.
+// Parameters of one algorithm, e.g. {"p", "0.1"}; values are spelled as in the file.
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 struct AlgorithmSpec {
   std::string name;
   std::string compressor = "identity";
-  std::string step_size;     // empty: the algorithm's default; "theory"; "theory*8"; a number
-  std::uint32_t batch = 0;   // samples per stochastic gradient; 0: full gradients
+  std::string step_size;     // "theory", "theory*8" or a number; empty means the algorithm's default
+  std::uint32_t batch = 0;   // samples per stochastic gradient; 0 means full gradients
   double participation = 1;  // share of the clients asked per round
   Options parameters;
 };
 
-// Which constants of the problem the parameters need that are left to theory: the key of the first parameter
-// that needs the smoothness of the f_i (L_i and related constants), or the strong convexity. Empty: no
-// parameter does.
+// The constants of the problem that theory needs for parameters without a number. `smoothness` is the key of
+// the first parameter that needs L_i and related constants; `convexity` the key of the first that needs mu.
+// Empty if no parameter does.
 struct NeededConstants {
   std::string smoothness, convexity;
   bool any() const { return !smoothness.empty() || !convexity.empty(); }
 };
 
-// The inputs of step-size theory. Holds views of the objects that it was made from.
+// The inputs of step-size theory. Views the objects that it was made from.
 struct Theory {
   std::uint32_t n = 0;
   std::size_t d = 0;
   CompressorConstants compressor;
-  const Smoothness* smoothness = nullptr;  // null: not known
-  std::uint64_t samples = 0;               // of all clients; 0: not known
-  std::uint32_t rounds = 0;                // of the run; 0: not known
-  std::span<const double> weights = {};    // w_i of the clients in f, shape (n), sum 1; empty: 1/n each
+  const Smoothness* smoothness = nullptr;  // null if unknown
+  std::uint64_t samples = 0;               // number of samples of all clients; 0 if unknown
+  std::uint32_t rounds = 0;                // number of rounds; 0 if unknown
+  std::span<const double> weights = {};    // w_i of the clients in f, shape (n), sum 1; empty if all are 1/n
   double quorum = 1;                       // share of the asked clients whose replies end a round
-  DataReplication replication = {};        // of the parts of the data
+  DataReplication replication = {};        // how clients share parts of the data
   bool has_equal_clients = true;           // f_i = f for all i
-  std::uint32_t batch = 0;                 // of the spec; 0: full gradients
-  double participation = 1;                // of the spec
+  std::uint32_t batch = 0;                 // AlgorithmSpec::batch; 0 means full gradients
+  double participation = 1;                // AlgorithmSpec::participation
 
-  // m: samples of one client on average.
+  // Returns m, the average number of samples of a client.
   double m() const { return samples == 0 || n == 0 ? 1 : static_cast<double>(samples) / n; }
-  // n max w_i >= 1: the factor that unequal weights cost where independent errors of n clients would average
-  // to 1/n.
+  // Returns n max w_i >= 1. Independent errors of n clients average to 1/n if weights are equal; unequal
+  // weights cost this factor.
   double skew() const {
     if (weights.empty()) return 1;
     return *std::max_element(weights.begin(), weights.end()) / (1 / static_cast<double>(n));

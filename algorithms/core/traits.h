@@ -1,4 +1,4 @@
-// The traits that a loop, a tool or a table asks an algorithm for.
+// Traits of an algorithm, for loops, tools and tables.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace gradwire {
 
-// Kinds of client state, by who else can rebuild it (flags).
+// Kinds of client state (flags), by who can rebuild it if the client loses it.
 enum class ClientState : std::uint8_t {
   kNone = 0,
-  kMirrored = 1,      // a function of the client's own used replies: the server can keep a mirror
-  kRecomputable = 2,  // a gradient at a point that the server has
-  kPrivate = 4,       // nobody else can rebuild it
+  kMirrored = 1,      // a function of the client's used replies: the server can keep a mirror
+  kRecomputable = 2,  // a gradient at a point that the server knows
+  kPrivate = 4,       // only the client has it
   kReplica = 8,       // a function of the broadcasts
 };
 constexpr ClientState operator|(ClientState a, ClientState b) {
@@ -21,7 +21,7 @@ constexpr bool has(ClientState set, ClientState kind) {
   return (static_cast<std::uint8_t>(set) & static_cast<std::uint8_t>(kind)) != 0;
 }
 
-// Which compressors an algorithm's theory is about.
+// The compressors that the algorithm's theory covers.
 enum class CompressorClass : std::uint8_t { kIdentity, kUnbiased, kContractive, kEither };
 
 struct AlgorithmTraits {
@@ -29,7 +29,7 @@ struct AlgorithmTraits {
   std::string_view summary;    // one line
   std::string_view reference;  // paper, arXiv number
   CompressorClass compressor_class = CompressorClass::kIdentity;
-  bool strict = false;             // a compressor of another class is refused even with a numeric step size
+  bool strict = false;             // compressors of other classes are rejected even with a numeric step size
   bool needs_all_replies = false;  // every client of the cohort must reply
   bool partial = true;             // participation < 1 is allowed
   bool stochastic = false;         // accepts `batch`
@@ -37,14 +37,14 @@ struct AlgorithmTraits {
   ClientState client_state = ClientState::kNone;
   bool theory_knows_sampling = false;  // its step size also holds for participation < 1
   bool theory_knows_batches = false;   // its step size also holds for batches
-  bool theory_knows_quorum = false;    // its step size also holds where the slowest are missing
-  std::uint32_t flag_bits_up = 0;      // bits of each reply besides its payloads
-  // With equal weights, the server algorithm needs only the sum of each part over the replies of a round, and
-  // their number: any of the replies may arrive as one sum and empty parts (takes_sums() of algorithms.h).
+  bool theory_knows_quorum = false;    // its step size also holds if the slowest replies are missing
+  std::uint32_t flag_bits_up = 0;      // bits of each reply in addition to its payloads
+  // True if, with equal weights, the server only needs the number of replies of a round and the sum of each
+  // part over them. Replies may then arrive as one sum and empty parts (takes_sums() in algorithms.h).
   bool adds_replies = false;
   bool needs_hessian = false;  // oracles must have Hessians; clients compress their upper triangle
-  // Clients say what is final of a reply while they compute the rest, where the compressor lets them
-  // (ScaledEntries): server.overlap.
+  // True if clients report the final values of a reply while they compute the rest (server.overlap). The
+  // compressor must support it (ScaledEntries).
   bool shows_early = false;
 };
 

@@ -1,5 +1,5 @@
-// The order in which dense replies are added: a fixed tree over the numbers of clients. So threads, relays
-// and processes that hold whole subtrees add up their own clients, and the sum has the same bits.
+// The order in which dense replies are added: a fixed tree over the client numbers. Threads, relays and
+// processes that hold whole subtrees can add their own clients, and the sum has the same bits.
 #pragma once
 
 #include <array>
@@ -14,23 +14,23 @@
 
 namespace gradwire {
 
-// Clients of one leaf: [16 b, 16 b + 16).
+// The number of clients of one leaf. Leaf b holds the clients [16 b, 16 b + 16).
 inline constexpr ClientId kClientsOfLeaf = 16;
 inline std::uint32_t leaf_of(ClientId client) { return client / kClientsOfLeaf; }
 
-// One more than the largest number of a client.
+// One more than the largest possible client number.
 inline constexpr std::uint64_t kAllClients = std::uint64_t{1} << 32;
 
-// Adds vectors of one length, in the order of clients. A leaf is the sum of its clients in their order, a
-// node the sum of its left half and its right half; where one half has no clients, it is the other. Keeps
+// Adds vectors of one length, in the order of clients. A leaf is the sum of its clients in their order. A
+// node is the sum of its left half and its right half; if one half has no clients, it equals the other. Keeps
 // at most one vector for each level of the tree.
 template <class Real>
 class TreeSum {
  public:
-  // Starts anew with vectors of this length; keeps its memory.
+  // Starts a new sum of vectors of this length and keeps the allocated memory.
   void begin(std::size_t size) { begin_part(size, {0, 0}, 0); }
-  // The same where of 0, ..., clients - 1 those that are not in `mine` are added up elsewhere: only subtrees
-  // that lie in the range are added up here. A leaf that does not stays apart, client by client.
+  // Starts a sum over the part `mine` of the clients 0, ..., clients − 1; others add the rest. Only subtrees
+  // inside the range are added here. Clients of a leaf that crosses the bounds of the range stay separate.
   void begin_part(std::size_t size, ClientRange mine, std::uint32_t clients) {
     size_ = size;
     used_ = 0;
@@ -39,14 +39,14 @@ class TreeSum {
   }
   std::size_t size() const { return size_; }
 
-  // weight v, v of the length of begin().
+  // The summand weight * v; v has the length given to begin().
   struct Term {
     ClientId client;
     Real weight;
     const Real* v;
   };
-  // REQUIRES: `client` is not below any before it. A sum of other clients is added under the number of the
-  // first of them.
+  // Adds weight * v. A sum over several clients is added under the number of its first client. REQUIRES:
+  // clients ascend over all calls.
   template <class From>
   void add(ClientId client, Real weight, const From* v) {
     const std::uint32_t leaf = leaf_of(client);
@@ -58,7 +58,7 @@ class TreeSum {
       for (std::size_t j = 0; j < size_; ++j) to[j] += weight * static_cast<Real>(v[j]);
     }
   }
-  // The same for several clients of one leaf, in their order; what it has already stays in front of them.
+  // Adds several clients of one leaf, in their order and after the clients that the leaf already has.
   void add_leaf(std::span<const Term> terms) {
     const std::uint32_t leaf = leaf_of(terms[0].client);
     if (!holds(leaf, 1)) {
@@ -67,13 +67,14 @@ class TreeSum {
     }
     const bool opened = opens(leaf);
     Real* const to = opened ? open(terms[0].client) : nodes_[used_ - 1].sum.data();
-    // Several at a time read and write the sum less often. A sum that is opened begins with its first term.
+    // Adding several terms at a time reads and writes the sum less often. A new sum starts with its first
+    // term.
     std::size_t k = 0;
     if (opened) k = terms.size() >= 4 ? add_some<4, true>(to, &terms[0]) : add_some<1, true>(to, &terms[0]);
     while (k + 4 <= terms.size()) k += add_some<4, false>(to, &terms[k]);
     while (k < terms.size()) k += add_some<1, false>(to, &terms[k]);
   }
-  // The same for clients of any leaves.
+  // Adds clients of any leaves.
   void add_all(std::span<const Term> terms) {
     for (std::size_t k = 0; k < terms.size();) {
       const std::size_t begin = k;
@@ -82,20 +83,21 @@ class TreeSum {
     }
   }
 
-  // A sum over neighbours in the tree, under the number of the first client that was added.
+  // The sum over neighbours in the tree, under the number of the first client that was added.
   struct Node {
     ClientId client;
     std::uint32_t first, last;  // leaves
     Vec<Real> sum;
   };
-  // What add() has given, from left to right: one node, or none where nothing was added, or, after
-  // begin_part(), several that other clients stand between or beside. A view as that of sum().
+  // Returns the sums so far, from left to right. There is one node, or none if nothing was added. After
+  // begin_part() there may be several, separated by other clients. The view is valid as long as that of
+  // sum().
   std::span<const Node> nodes() {
     while (used_ > 1 && may_merge()) merge();
     return std::span(nodes_).first(used_);
   }
-  // The sum; empty where nothing was added. Nothing more may be added before begin(), which ends the view.
-  // REQUIRES: begun by begin().
+  // Returns the sum, or an empty view if nothing was added. Call begin() before adding more; it ends the
+  // view. REQUIRES: begin() started the sum.
   View<Real> sum() {
     const auto all = nodes();
     return all.empty() ? View<Real>{} : View<Real>(all[0].sum);
@@ -115,16 +117,15 @@ class TreeSum {
     }
     return kTerms;
   }
-  // Whether a client of this leaf begins a node.
+  // Returns whether a client of this leaf starts a new node.
   bool opens(std::uint32_t leaf) const {
     return used_ == 0 || nodes_[used_ - 1].last != leaf || !holds(leaf, 1);
   }
-  // A new last node, to be filled.
+  // Appends a node, whose sum the caller fills.
   Real* open(ClientId client) {
     const std::uint32_t leaf = leaf_of(client);
-    // The level at which two neighbours meet is the highest bit in which the numbers of their leaves differ.
-    // (Equal levels come where clients do not ascend: then it is a sum in another order, in as little
-    // memory.)
+    // Two neighbours meet at the level of the highest bit in which their leaf numbers differ. (Levels can be
+    // equal if clients do not ascend. Then the order of the sum differs, and it needs no more memory.)
     while (used_ > 1 &&
            meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) <= meet(nodes_[used_ - 1].last, leaf) &&
            may_merge())
@@ -137,11 +138,11 @@ class TreeSum {
     return node.sum.data();
   }
   static int meet(std::uint32_t left, std::uint32_t right) { return std::bit_width(left ^ right); }
-  // Whether all clients of these leaves are added here.
+  // Returns whether all clients of these leaves are added here.
   bool holds(std::uint64_t leaf, std::uint64_t leaves) const {
     return leaf * kClientsOfLeaf >= first_ && (leaf + leaves) * kClientsOfLeaf <= end_;
   }
-  // The last two nodes; the node that they make may lie in the range only in part.
+  // Returns whether the last two nodes may become one, which must lie in the range as a whole.
   bool may_merge() const {
     const int level = meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first);
     return holds(std::uint64_t{nodes_[used_ - 1].first} >> level << level, std::uint64_t{1} << level);
@@ -155,7 +156,7 @@ class TreeSum {
 
   std::size_t size_ = 0, used_ = 0;
   std::uint64_t first_ = 0, end_ = kAllClients;
-  std::vector<Node> nodes_;  // those in use first, from left to right
+  std::vector<Node> nodes_;  // nodes in use come first, from left to right
 };
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// The few operations on d-vectors that algorithms are written in.
+// The operations on d-vectors that algorithms use.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ void axpy(Real a, View<Real> v, Out<Real> out) {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += a * v[j];
 }
 
-// Coordinates that are added along the tree at a time: its vectors stay in the cache.
+// The number of coordinates that are added along the tree at a time, so that its vectors stay in the cache.
 inline constexpr std::size_t kTreeReals = 8192;
 
-// Those of the clients in the range. REQUIRES: ascending clients.
+// Returns the replies of the clients in the range. REQUIRES: clients ascend.
 template <class Real>
 Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
   const auto at = [&](ClientId client) {
@@ -32,10 +32,11 @@ Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
   return {at(range.first), at(range.end)};
 }
 
-// out += scale * sum_i weight(i) decode(parts of client i), of the parts from `first` to before last(reply),
-// split by coordinate range. Dense summands are added along a tree (tree_sum.h), and their sum to `out`; then
-// the others in the order of clients. Algorithms sum replies by this function; the functions below only
-// choose the parts and the weights.
+// out += scale * sum_i weight(i) decode(parts first, ..., last(reply) - 1 of client i)
+//
+// Splits the work by coordinate ranges. Adds dense summands along a tree (tree_sum.h) and their sum to `out`,
+// then the other summands in the order of clients. Algorithms sum replies only through this function. The
+// functions below choose parts and weights for it.
 template <class Real>
 void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t first, auto&& last,
                   Real scale, auto&& weight, Vec<Real>& out) {
@@ -94,7 +95,7 @@ void add_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::siz
   add_scaled_by<Real>(run_context, uplinks, k, Real(1), weight, out);
 }
 
-// value(reply) of each reply, in their order.
+// Returns value(reply) for each reply, in their order.
 template <class Real>
 std::vector<double> values_of(const RunContext<Real>& run_context, Replies<Real> uplinks, auto&& value) {
   std::vector<double> values;
@@ -102,7 +103,7 @@ std::vector<double> values_of(const RunContext<Real>& run_context, Replies<Real>
   return run_context.communicator == nullptr ? values : run_context.communicator->gather(values);
 }
 
-// The same weight for all: the sum is scaled once.
+// Adds part k of each reply with the same weight, and scales the sum once.
 template <class Real>
 void add_equally(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                  Vec<Real>& out) {
@@ -120,7 +121,7 @@ void add_weighted(const RunContext<Real>& run_context, Replies<Real> uplinks, st
       run_context, uplinks, k, [&](ClientId i) { return scale * run_context.weight(i); }, out);
 }
 
-// The same with weights w_i / total, or with equal weights 1 / (their number).
+// Adds with weights w_i / total, or 1 / (number of replies) if weights are equal.
 template <class Real>
 void add_share_of_total(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                         Real total, Vec<Real>& out) {
@@ -131,8 +132,8 @@ void add_share_of_total(const RunContext<Real>& run_context, Replies<Real> uplin
       run_context, uplinks, k, [&](ClientId i) { return scale * (run_context.weight(i) / total); }, out);
 }
 
-// The same with weights n w_i / |S|, S the clients that replied: for a uniform S of any size, the expectation
-// is the sum of w_i decode(...) over all clients.
+// Adds with weights n w_i / |S|, where S are the clients that replied. For a uniform S of any size, the
+// expectation is the sum of w_i decode(...) over all clients.
 template <class Real>
 void add_mean_of_replies(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k,
                          Real scale, Vec<Real>& out) {
@@ -141,8 +142,8 @@ void add_mean_of_replies(const RunContext<Real>& run_context, Replies<Real> upli
   add_share_of_total(run_context, uplinks, k, scale, all * (Real(uplinks.size()) / Real(run_context.n)), out);
 }
 
-// The same with weights w_i / sum_{j in S} w_j, the ratio of FedAvg: an average of what was sent, but biased
-// when weights are unequal and |S| < n.
+// Adds with weights w_i / sum_{j in S} w_j, the ratio of FedAvg. This average is biased if weights are
+// unequal and |S| < n.
 template <class Real>
 void add_average_of_replies(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k,
                             Real scale, Vec<Real>& out) {
@@ -152,20 +153,20 @@ void add_average_of_replies(const RunContext<Real>& run_context, Replies<Real> u
   add_share_of_total(run_context, uplinks, k, scale, total, out);
 }
 
-// Whether every part is a whole vector of length d: a peer may send anything.
+// Returns whether every part is a dense vector of length d. A peer may send anything.
 bool all_dense(const auto& parts, std::size_t d) {
   for (const auto& part : parts)
     if (part.shape != Shape::kDense || part.dim != d) return false;
   return true;
 }
-// Whether every part is something of length d.
+// Returns whether every part has length d.
 bool all_of_length(const auto& parts, std::size_t d) {
   for (const auto& part : parts)
     if (part.dim != d) return false;
   return true;
 }
 
-// The reply of a client algorithm to `down`.
+// Returns the reply of a client algorithm to `down`.
 template <class Real>
 Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Parts<Real>& parts) {
   Uplink<Real> up;
@@ -179,7 +180,7 @@ Uplink<Real> reply_of(const Downlink<Real>& down, double loss, const Payload<Rea
   return reply_of(down, loss, Parts<Real>{part});
 }
 
-// The answer of a client that cannot reply: it says what the client lacks.
+// Returns the reply of a client that cannot compute one; `lacks` says why.
 template <class Real>
 Uplink<Real> cannot(ReplyStatus lacks, const Downlink<Real>& down) {
   Uplink<Real> up;

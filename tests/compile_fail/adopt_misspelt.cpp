@@ -1,4 +1,4 @@
-// error: a lost client can be given its state back: Client needs `void adopt(
+// error: a client's lost state can be restored: Client needs `void adopt(
 #include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {

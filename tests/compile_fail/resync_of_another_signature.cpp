@@ -1,4 +1,4 @@
-// error: a lost client can be given its state back: Server needs `std::optional<Downlink<Real>> resync(
+// error: a client's lost state can be restored: Server needs `std::optional<Downlink<Real>> resync(
 #include "tests/compile_fail/algorithm.h"
 
 namespace gradwire {
