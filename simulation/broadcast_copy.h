@@ -1,4 +1,5 @@
-// A Downlink as it was when it was sent: the server algorithm goes on while clients work at it.
+// Copy of a Downlink as it was sent, so that the server algorithm can continue while clients still work on
+// it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace gradwire {
 template <class Real>
 class BroadcastCopy {
  public:
-  // Copies the body into memory that is kept for the next one.
+  // Copies the body into buffers that the next call reuses.
   void keep(const Downlink<Real>& from) {
     down_ = from;
     down_.parts = {};
@@ -49,7 +50,7 @@ class BroadcastCopy {
       }
     }
   }
-  // Returns false if save() did not write the bytes.
+  // Returns false if the bytes are not those of save().
   bool load(Loader& from) {
     std::uint64_t parts = 0;
     from(down_.round), from(down_.flags), from(parts);
@@ -65,8 +66,8 @@ class BroadcastCopy {
     return true;
   }
 
-  std::uint64_t bytes = 0;                           // that it adds to a request
-  std::shared_ptr<const EncodedBody<Real>> encoded;  // of down(), where messages are encoded
+  std::uint64_t bytes = 0;                           // added to a request by the body
+  std::shared_ptr<const EncodedBody<Real>> encoded;  // encoded down(); null if messages are not encoded
   std::uint32_t users = 0;
 
  private:
@@ -135,7 +136,7 @@ class BroadcastCopy {
   }
 
   Downlink<Real> down_;
-  std::vector<std::unique_ptr<KeptPart>> copies_;  // keep their addresses
+  std::vector<std::unique_ptr<KeptPart>> copies_;  // pointers, so that their addresses stay valid
 };
 
 }  // namespace gradwire

@@ -14,22 +14,22 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kCopyBytes = 1 << 20;  // at a time
+constexpr std::size_t kCopyBytes = 1 << 20;  // per read
 
 fs::path folder_of(fs::path results) {
   results = fs::absolute(results).lexically_normal();
-  if (!results.has_filename()) results = results.parent_path();  // "results/x/"
+  if (!results.has_filename()) results = results.parent_path();  // a path such as "results/x/"
   return results.parent_path() / checkpoint_name(results.filename().string());
 }
 
-// The config, then the two hashes.
+// Line of the two hashes, after the config.
 constexpr std::string_view kHashes = "# hashes ";
 std::string text_of(const RunInputs& inputs) {
   return inputs.config + std::string(kHashes) + std::to_string(inputs.samples) + " " +
          std::to_string(inputs.traces);
 }
 
-// Returns why a run that is about `now` cannot continue one that was about `saved`; nothing if it can.
+// Returns why a run with the metadata `now` cannot continue one with `saved`, or nullopt if it can.
 std::optional<std::string> difference(const std::string& saved, const std::string& now) {
   if (saved == now) return std::nullopt;
   const auto split = [](std::string_view metadata) {
@@ -46,12 +46,13 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
     return "was written by an earlier version of gradwire, which saved too little to continue with the same "
            "bits; finish the run with that version, or run without --resume, which starts from round 0";
   if (before.config != after.config)
-    return "is of a run with other settings; run without --resume, or with the settings it had";
+    return "is of a run with other settings; restore them, or run without --resume, which starts from round "
+           "0";
   return std::string(
              before.samples != after.samples
                  ? "is of a run with other data: a file that problem.data or problem.test reads has changed"
                  : "is of a run with other traces: the file of clients.seconds has changed") +
-         "; bring the file back, or run without --resume, which starts from round 0";
+         "; restore the file, or run without --resume, which starts from round 0";
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ RunCheckpoint::Saved RunCheckpoint::resume() {
   std::optional<Saved> saved = find();
   if (!saved)
     throw UsageError("--resume: there is no checkpoint of this run in " + folder_.string() +
-                     "; run without --resume, or with --resume=auto, which begins where there is none");
+                     "; run without --resume, or with --resume=auto, which then starts from round 0");
   return std::move(*saved);
 }
 
@@ -144,7 +145,7 @@ void RunCheckpoint::remove() {
   for (const char* name : {"metrics.csv", "metrics.csv.new", "clients.csv", "clients.csv.new", "lock"})
     fs::remove(folder_ / name);
   lock_.reset();
-  std::error_code ignored;  // it stays when it holds other files
+  std::error_code ignored;  // the folder stays if it holds other files
   fs::remove(folder_, ignored);
 }
 

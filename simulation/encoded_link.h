@@ -9,13 +9,12 @@
 
 namespace gradwire {
 
-// Both directions of one client's connection, without the connection: what was encoded is received into the
-// slots that a real connection uses. A message that does not survive is a bug of this program, so errors
-// throw.
+// Both directions of one client's connection, without a network. Encoded messages are received into the slots
+// that a real connection uses. An invalid message is a bug of this program and throws std::logic_error.
 template <class Real>
 class EncodedLink {
  public:
-  // keeps_frames: for frame().
+  // Set `keeps_frames` if you will call frame().
   explicit EncodedLink(const CodecContext& context, bool keeps_frames = false)
       : limit_(max_payload_bytes(context, sizeof(Real))),
         requests_(context),
@@ -25,12 +24,12 @@ class EncodedLink {
     receive(bytes, requests_);
     return checked(requests_.finish());
   }
-  // draws: of the calling thread, as UplinkSlot::finish takes them.
+  // `draws` is the memo of the calling thread, as in UplinkSlot::finish().
   UplinkView<Real> up(const Encoded& bytes, ClientId client, BlockMemo* draws = nullptr) {
     receive(bytes, uplinks_);
     return checked(uplinks_.finish(client, draws));
   }
-  Frame frame() const { return uplinks_.frame(); }  // of the last up()
+  Frame frame() const { return uplinks_.frame(); }  // the frame of the last up()
 
  private:
   template <class T>

@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// That a thread takes at a time: a subtree of the tree over the clients.
+// Block of clients that a thread takes at once; it is a subtree of the tree over the clients.
 constexpr std::size_t kClientsOfBlock = 1024;
 
 }  // namespace
@@ -57,7 +57,7 @@ void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   }
 }
 
-// A thread takes a block of clients after the other; blocks are subtrees, which are added in their order.
+// Gives threads one block after another. Blocks are subtrees, and are added in their order.
 template <class Real>
 void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
   const std::size_t begin = mine_.first / kClientsOfBlock;
@@ -94,7 +94,7 @@ void Evaluator<Real>::note(const Uplink<Real>& up) {
   losses_[place(up.client)] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
 }
 
-// The threads share the clients of a window, whose answers are added in the order of clients.
+// Shares the clients of a window among the threads. Their answers are added in the order of clients.
 template <class Real>
 void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to) {
   std::vector<ClientId> window;

@@ -1,4 +1,4 @@
-// f, grad f and the accuracy of all clients of a simulation at one point, by threads.
+// Computes f, grad f and the accuracy of all clients of a simulation at one point, on several threads.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,17 @@ namespace gradwire {
 template <class Real>
 class Evaluator {
  public:
-  // Of the clients `mine`. Remembers their gradients, for algorithms that need them at the same point, if
-  // those take at most `memory_bytes`. `oracles`: one for each thread of the pool; all must outlive this.
+  // Evaluates the clients `mine`. Keeps their gradients, for algorithms that need them at the same point, if
+  // they take at most `memory_bytes`. `oracles` has one oracle for each thread of the pool. All arguments
+  // must outlive the evaluator.
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 
-  // Adds the answers of all clients of this process that the evaluation asks and whose loss and gradient are
-  // finite. The bits do not depend on the threads.
+  // Adds the answers of all clients of this process that the evaluation asks. It leaves out clients whose
+  // loss or gradient is not finite. The bits do not depend on the threads.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  // What the last evaluation found of the client. Views that stay until the next evaluation.
+  // Returns the client's result in the last evaluation. Its views are valid until the next evaluation.
   Evaluated<Real> known(ClientId client) const;
 
  private:
@@ -35,11 +36,11 @@ class Evaluator {
 
   void by_blocks(View<Real> x, Evaluation<Real>& to);
   void by_clients(View<Real> x, Evaluation<Real>& to);
-  void note(const Uplink<Real>& up);  // for known()
-  // Writes the gradient, shape (d), unless that is empty.
+  void note(const Uplink<Real>& up);  // stores it for known()
+  // Writes the gradient, shape (d), unless `gradient` is empty.
   Uplink<Real> answer(ClientId client, View<Real> x, RebindableOracle<Real>& oracle,
                       const Evaluation<Real>& to, Out<Real> gradient) const;
-  // Whether gradients are computed at all.
+  // Returns true if gradients are computed at all.
   bool wants_gradients(const Evaluation<Real>& to) const {
     return to.has_gradient() || (remembers_ && reuses_gradients(to.run_context()));
   }
@@ -51,9 +52,9 @@ class Evaluator {
   ThreadPool& pool_;
   std::vector<EvaluationWorker> workers_;
   const bool remembers_;
-  Vec<Real> x_;          // empty: nothing is remembered
-  Vec<Real> gradients_;  // shape (mine, d) where they are remembered, else of a window of clients
-  Vec<Real> losses_;     // shape (mine); nan: not finite
+  Vec<Real> x_;          // point of the kept results; empty if nothing is kept
+  Vec<Real> gradients_;  // shape (mine, d) if they are kept, else of a window of clients
+  Vec<Real> losses_;     // shape (mine); NaN if not finite
 };
 
 }  // namespace gradwire

@@ -25,26 +25,25 @@ struct EventSimulation<Real>::Impl {
 
   enum class ClientStage : std::uint8_t { kIdle, kWorks, kComputed };
   struct Client {
-    std::unique_ptr<LocalClient<Real>> local;  // null: was never asked
-    // The newest request.
-    Request<Real> request;  // views body and resync
+    std::unique_ptr<LocalClient<Real>> local;  // null if it was never asked
+    Request<Real> request;                     // the newest one; views body and resync
     Body* body = nullptr;
     std::unique_ptr<Body> resync;  // made when first needed, then kept
     InjectedFaults injected;
     ClientStage stage = ClientStage::kIdle;
-    bool answered = false;  // of kComputed: there is something to deliver
+    bool answered = false;  // in kComputed: whether a reply will arrive
     Event<Real> event;
     std::uint32_t requests = 0;
   };
-  // A point of time at which a client is done, or its reply comes once more.
+  // Time at which a client finishes, or at which its reply arrives again.
   struct Completion {
     double at;
-    std::uint64_t order;  // of asking
+    std::uint64_t order;  // sequence number of the request
     std::uint64_t request_id;
     ClientId client;
     bool is_repetition;
-    // The heap of the standard library has its largest element in front. Of several clients that are done at
-    // once, the one with the lowest number is first.
+    // Orders the heap of the standard library, whose largest element comes first: by time, then by the lowest
+    // client number.
     bool operator<(const Completion& o) const {
       if (at != o.at) return at > o.at;
       return client != o.client ? client > o.client : order > o.order;
@@ -63,7 +62,7 @@ struct EventSimulation<Real>::Impl {
         clients(run_context->n),
         keeps_state(traits_of(*run_context).client_state != ClientState::kNone) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("EventSimulation needs one function per client");
+      throw std::logic_error("EventSimulation: needs one function per client");
   }
 
   // ---- asking ----
@@ -75,7 +74,7 @@ struct EventSimulation<Real>::Impl {
     Body* const body = request.body == nullptr ? nullptr : body_of(*request.body);
     const std::uint64_t resync_bytes = request.resync == nullptr ? 0 : codec.body_bytes(*request.resync);
     const std::uint64_t bytes = Codec<Real>::request_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
-    // It works at this already.
+    // The client already works on this request.
     if (to.stage != ClientStage::kIdle && request.request_id == to.request.request_id &&
         request.resync == nullptr) {
       give_back(body);
@@ -110,12 +109,13 @@ struct EventSimulation<Real>::Impl {
   void add_done(ClientId c, std::uint64_t request_id, bool is_repetition) {
     const double at = clock + options.seconds(c, request_id);
     if (std::isinf(at)) return;
-    if (!(at >= clock)) throw std::logic_error("EventSimulation: a client takes less than no time");
+    if (!(at >= clock))
+      throw std::logic_error("EventSimulation: the seconds of a request are negative or NaN");
     heap.push_back({at, ++order, request_id, c, is_repetition});
     std::push_heap(heap.begin(), heap.end());
   }
 
-  // The body, kept once for all clients that are asked with it.
+  // Returns the kept body of a request, which all clients that are asked with it share.
   Body* body_of(const Downlink<Real>& down) {
     if (newest == nullptr || !newest->is(down)) {
       give_back(newest);
@@ -139,8 +139,7 @@ struct EventSimulation<Real>::Impl {
 
   // ---- working ----
 
-  // Before a client is given something else: its state may depend on what it was asked, whoever computes
-  // ahead.
+  // Computes the current request of a client before it gets another one, because its state may depend on it.
   void finish(Client& client, ClientId c) {
     if (!keeps_state || client.stage != ClientStage::kWorks) return;
     compute(client, c, workers[0]);
@@ -156,18 +155,18 @@ struct EventSimulation<Real>::Impl {
     client.stage = ClientStage::kComputed;
   }
 
-  // A repetition is on its way whatever its client does meanwhile.
+  // Returns true if the completion is still due. A repetition always is, whatever its client does meanwhile.
   bool is_current(const Completion& done) const {
     const Client& client = clients[done.client];
     return done.is_repetition ||
            (client.request.request_id == done.request_id && client.stage != ClientStage::kIdle);
   }
 
-  // Computes the answer that comes first, and with several threads those that come next, as far as they are
-  // worth it.
+  // Computes the next answer. With several threads, also computes later ones, if they are expected to take
+  // long enough.
   void compute_first() {
     const Completion first = heap.front();
-    if (pool.size() == 1) {  // no clock is asked
+    if (pool.size() == 1) {  // no need to measure the time
       compute(clients[first.client], first.client, workers[0]);
       ++computed;
       return;
@@ -217,7 +216,7 @@ struct EventSimulation<Real>::Impl {
       if (done.at > deadline) break;
       if (!done.is_repetition && client.stage == ClientStage::kWorks) {
         compute_first();
-        continue;  // the order of the heap is as before
+        continue;  // the order of the heap has not changed
       }
       pop();
       clock = std::max(clock, done.at);
@@ -243,7 +242,7 @@ struct EventSimulation<Real>::Impl {
 
   // ---- snapshots ----
 
-  // What is left of the heap.
+  // Content of the heap, for a snapshot.
   struct Times {
     std::vector<double> at;
     std::vector<std::uint64_t> order, request_id;
@@ -258,7 +257,7 @@ struct EventSimulation<Real>::Impl {
   std::string save(std::span<const std::uint64_t> committed) {
     Saver saver;
     saver(clock), saver(order);
-    std::vector<const Body*> kept;  // each once
+    std::vector<const Body*> kept;  // without duplicates
     std::unordered_map<const Body*, std::uint64_t> numbers;
     for (const Client& client : clients)
       if (client.stage != ClientStage::kIdle && client.body != nullptr &&
@@ -372,12 +371,12 @@ struct EventSimulation<Real>::Impl {
 
   std::vector<std::unique_ptr<Body>> bodies;
   std::vector<Body*> free_bodies;
-  Body* newest = nullptr;  // counts as a user
+  Body* newest = nullptr;  // holds one use itself
 
   std::vector<Completion> heap;
   std::uint64_t order = 0, computed = 0;
   double clock = 0;
-  double seconds_each = 0;  // wall, of one thread for one answer
+  double seconds_each = 0;  // wall time of one thread for one answer
   std::vector<Completion> taken;
   std::vector<ClientId> batch;
   Event<Real> repetition;

@@ -1,8 +1,7 @@
-// Clients in this process on a virtual clock: a request takes a client as long as its speed says, and the
-// next reply is that of whoever is done first, of several at once that of the lowest number. Messages take no
-// time. What is superseded before it is done is computed only where the client keeps state, which may depend
-// on it, or where other threads had nothing else to do. No result depends on a wall clock, or on the number
-// of threads.
+// Clients of one process on a virtual clock. A request takes a client as long as its speed says; messages
+// take no time. The next reply is that of the client that finishes first; the lowest number breaks ties. A
+// superseded request is computed only if the client's state may depend on it, or on idle threads. No result
+// depends on the wall clock or the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +23,21 @@
 namespace gradwire {
 
 struct EventSimulationOptions {
-  // Seconds that client i takes for the request of a request id: 0 or more; infinity: it never answers. A
-  // client that takes no time is done before all others, again and again.
+  // Returns the seconds, 0 or more, that client i takes for a request. With infinity it never answers. A
+  // client that takes no time finishes before all others, again and again.
   std::function<double(ClientId i, std::uint64_t request_id)> seconds;
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
-  Faults faults = {};    // but for shuffle: the speeds give the order
+  Faults faults = {};    // except shuffle: the speeds give the order
   ZstdMode zstd = {};
-  // With several threads, answers are computed ahead if this many take at least so long, wall time.
+  // With several threads, answers are computed ahead if a batch takes at least this much wall time.
   double worth_threads_seconds = 100e-6;
 };
 
 template <class Real>
 class EventSimulation final : public Transport<Real> {
  public:
-  // `oracles`: one per client; they must outlive this.
+  // `oracles` has one oracle for each client; they must outlive this object.
   EventSimulation(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
                   const EventSimulationOptions& options)
       : EventSimulation(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)),
@@ -52,16 +51,16 @@ class EventSimulation final : public Transport<Real> {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // LoopHooks::evaluate: takes no virtual time.
+  // Implements LoopHooks::evaluate. Takes no virtual time.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  std::uint64_t computed() const;  // answers so far, those computed ahead included
+  std::uint64_t computed() const;  // answers so far, including those computed ahead
 
-  // Returns the clock, the state of all clients, after each has learned which of its request ids was
-  // committed, what they are at work on, and when they will be done.
+  // Returns the clock and the state of all clients: their current requests, and when they finish. Each client
+  // first learns which of its requests was committed.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // Continues from there. Returns false if the bytes are not saved clients of this run.
-  // REQUIRES: no client was asked yet.
+  // Continues from saved bytes. Returns false if they are not from this run. REQUIRES: no client has been
+  // asked yet.
   bool load_clients(std::string_view bytes);
 
  private:

@@ -20,7 +20,8 @@ using Clock = std::chrono::steady_clock;
 template <class Real>
 struct FaultSimulation<Real>::Impl {
   struct Client {
-    std::unique_ptr<LocalClient<Real>> local;  // null: was never asked, or gave it back
+    // null if it was never asked, or its runtime went to another client
+    std::unique_ptr<LocalClient<Real>> local;
     std::uint32_t requests = 0;
   };
   struct ClientWork {
@@ -43,7 +44,7 @@ struct FaultSimulation<Real>::Impl {
         evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),
         clients(run_context->n) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("FaultSimulation needs one function per client");
+      throw std::logic_error("FaultSimulation: needs one function per client");
     const AlgorithmTraits& traits = traits_of(*run_context);
     const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
     lends_clients = traits.client_state == ClientState::kNone && !traits.asynchronous &&
@@ -66,7 +67,7 @@ struct FaultSimulation<Real>::Impl {
     return found;
   }
 
-  // A new request id: nobody reads the answers to older request ids any more.
+  // Frees runtimes and evaluations at a new request id, because answers to older ones are not read any more.
   void give_back() {
     if (queued > 0) return;
     for (const ClientId c : seated) spare.push_back(std::move(clients[c].local));
@@ -85,7 +86,7 @@ struct FaultSimulation<Real>::Impl {
     work.request = request;
     work.answered = false;
     if (forgets && !lends_clients && is_evaluation(request.kind)) evaluated.push_back(c);
-    // All clients that are asked with one request id share the body.
+    // One body serves all clients that are asked with the same request id.
     if (request.request_id != body_request_id || request.kind != body_kind) {
       body_request_id = request.request_id;
       body_kind = request.kind;
@@ -99,7 +100,7 @@ struct FaultSimulation<Real>::Impl {
                                       request.resync != nullptr ? codec.body_bytes(*request.resync) : 0);
   }
 
-  // Lets every client with a request work, and puts the answers in the order of their arrival.
+  // Computes the answers of all queued requests, and puts them in the order of arrival.
   void process() {
     for (std::size_t k = 0; k < queued; ++k) {
       ClientWork& work = queue[k];
@@ -116,7 +117,7 @@ struct FaultSimulation<Real>::Impl {
   void run_clients() {
     const auto started = Clock::now();
     const auto one = [this](unsigned thread, std::size_t k) { answer(queue[k], workers[thread]); };
-    // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
+    // Waking threads costs more than a few tiny gradients. The bits do not depend on the threads.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (last_batch_seconds * static_cast<double>(queued) < kWorthThreadsSeconds) {
       for (std::size_t k = 0; k < queued; ++k) one(0, k);
@@ -136,7 +137,7 @@ struct FaultSimulation<Real>::Impl {
   void deliver() {
     arrived.clear();
     delivered = 0;
-    arrived.insert(arrived.end(), late.begin(), late.end());  // duplicates from the batch before
+    arrived.insert(arrived.end(), late.begin(), late.end());  // duplicates of the previous batch
     late.clear();
     const std::size_t first = arrived.size();
     order.clear();
@@ -177,7 +178,7 @@ struct FaultSimulation<Real>::Impl {
   std::vector<ClientId> seated, evaluated;  // clients whose slot or evaluation give_back() frees
   std::vector<std::unique_ptr<LocalClient<Real>>> spare;
 
-  std::vector<ClientWork> queue;  // the first `queued` are to be done
+  std::vector<ClientWork> queue;  // the first `queued` are pending
   std::size_t queued = 0;
   std::uint64_t body_request_id = 0, body_bytes = 0;
   RequestKind body_kind = RequestKind::kRound;
@@ -187,7 +188,7 @@ struct FaultSimulation<Real>::Impl {
   std::vector<Event<Real>> arrived, late;
   std::size_t delivered = 0;
   const Event<Real> nothing;
-  double clock = 0;               // virtual: moves only when nothing is left to deliver
+  double clock = 0;               // virtual: advances only if nothing is left to deliver
   double last_batch_seconds = 0;  // per client, measured on one thread
 };
 

@@ -1,5 +1,5 @@
-// Clients in this process: threads, a virtual clock, and seeded faults. Copies no payload; with `encoded`,
-// every message passes through the codec instead.
+// Clients of one process on threads, with a virtual clock and seeded faults. Copies no payload; with
+// `encoded`, every message passes through the codec instead.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct FaultSimulationOptions {
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};
-  // Replies arrive in an order drawn from the seed, as with faults.shuffle. For rounds that end before all
-  // have answered: otherwise they would always miss the clients with the last numbers.
+  // Draws the order of arrival from the seed, as faults.shuffle does. Needed if rounds end before all clients
+  // have answered: otherwise they would always miss the clients with the highest numbers.
   bool draw_arrival = false;
   ZstdMode zstd = {};
-  // If the runtimes of all clients, or their last evaluations, would take more than this, memory is freed
-  // after each request: a client that keeps no state lends its runtime to the client that is asked next, and
-  // evaluations are not kept. No bit of a result depends on it. Not with faults.
+  // Limit of the memory for all runtimes; `evaluation_bytes` limits that for the last evaluations. Above a
+  // limit, memory is freed after each request: a client without state gives its runtime to the next client,
+  // and evaluations are not kept. Results do not change. Ignored with faults.
   std::size_t runtime_bytes = std::size_t{64} << 20;
   std::size_t evaluation_bytes = std::size_t{512} << 20;
 };
@@ -38,7 +38,7 @@ struct FaultSimulationOptions {
 template <class Real>
 class FaultSimulation final : public Transport<Real> {
  public:
-  // `oracles`: one per client; they must outlive this.
+  // `oracles` has one oracle for each client; they must outlive this object.
   FaultSimulation(std::shared_ptr<const RunContext<Real>> run_context, std::vector<Oracle<Real>*> oracles,
                   const FaultSimulationOptions& options)
       : FaultSimulation(std::move(run_context), std::make_shared<OracleList<Real>>(std::move(oracles)),
@@ -52,15 +52,16 @@ class FaultSimulation final : public Transport<Real> {
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // For LoopHooks::evaluate: asks the functions, not the clients.
+  // Implements LoopHooks::evaluate. Asks the objectives, not the clients.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
   ClientRuntime<Real>& runtime(ClientId client);  // for tests and tools
 
-  // The state of all clients, after each has learned which of its request ids was committed. To be called
-  // between rounds.
+  // Returns the state of all clients. Each client first learns which of its requests was committed. REQUIRES:
+  // no round is in progress.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // REQUIRES: no client was asked yet. False: the bytes are not saved clients of this run.
+  // Continues from saved bytes. Returns false if they are not from this run. REQUIRES: no client has been
+  // asked yet.
   bool load_clients(std::string_view bytes);
 
  private:

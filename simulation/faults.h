@@ -1,5 +1,5 @@
-// The faults of a simulation. They are drawn from the seed: in every run the k-th request to a client has the
-// same faults.
+// Faults that a simulation injects. They are drawn from the seed: in every run, the k-th request to a client
+// has the same faults.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-// Shares of the messages.
+// Probabilities of the faults, per message or request.
 struct Faults {
   double lost_replies = 0, lost_requests = 0, duplicates = 0;
   double crashes = 0;    // per request: the client loses its uncommitted proposal
@@ -25,7 +25,8 @@ struct InjectedFaults {
   double delay = 0;  // place in a drawn order of arrival
 };
 
-// `request`: how many the client had before. `draw_arrival`: the order of arrival is drawn as with shuffle.
+// Draws the faults of one request. `request` counts the client's earlier requests. With `draw_arrival`, the
+// order of arrival is drawn as with shuffle.
 inline InjectedFaults draw_faults(const Faults& faults, bool draw_arrival, std::uint64_t seed,
                                   std::uint32_t client, std::uint32_t request) {
   InjectedFaults injected;

@@ -21,7 +21,7 @@ void add_samples(SampleHash& hash, const Dataset& data, const Windows& text, con
   }
 }
 
-// Adds what every rank has: letters, and the rows that clients draw from.
+// Adds the data that every rank has: letters, and the rows that clients draw from.
 void add_shared(SampleHash& hash, const Dataset& data, const Windows& text, const Shares& shares) {
   if (text.letters != nullptr) {
     for (const char letter : text.letters->alphabet) hash.add(static_cast<unsigned char>(letter));

@@ -1,4 +1,4 @@
-// Hashes of what a run reads, for its checkpoint: a run that is resumed must read the same.
+// Hashes of a run's input files, for its checkpoint: a resumed run must read the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace gradwire {
 
-// Returns the hash of all samples of all clients, in their order; it does not depend on the number of ranks.
-// Data that are made, not read, count as nothing. Collective where `ranks` is not null; then this rank needs
-// the samples of its own clients alone.
+// Returns the hash of all samples of all clients, in their order. It does not depend on the number of ranks,
+// and generated data add nothing. Collective if `ranks` is not null; then this rank needs only the samples of
+// its own clients.
 std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks);
 
-// Returns the hash of the traces of clients.seconds; 0 if there are none.
+// Returns the hash of the traces of clients.seconds, or 0 without traces.
 std::uint64_t hash_of_traces(const ClientSeconds& seconds);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// A client in this process, and the faults that are drawn for it: what the transports of simulations share.
+// A client in this process with its injected faults; the simulated transports share it.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@
 
 namespace gradwire {
 
-// What a thread needs that lets clients work.
+// Objects that one thread needs to run clients.
 template <class Real>
 struct LocalWorker {
-  std::unique_ptr<RebindableOracle<Real>> oracle;  // moves to the client at work
+  std::unique_ptr<RebindableOracle<Real>> oracle;  // bound to the client at work
   Scratch<Real> scratch;
   std::unique_ptr<Codec<Real>> codec;
 };
 
-// Nobody compresses what stays in memory only to count its bytes.
+// Turns zstd off for messages that stay in memory, so that counting their bytes does not compress them.
 inline ZstdMode zstd_of(const ZstdMode& asked, bool encoded) {
   return encoded ? asked : ZstdMode{.kind = ZstdMode::Kind::kOff};
 }
@@ -49,7 +49,7 @@ std::vector<RebindableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Re
   return oracles;
 }
 
-// What an evaluation would send to and from each client.
+// Returns the bytes that an evaluation would send to and from each client.
 template <class Real>
 EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body, RequestKind kind) {
   Uplink<Real> answer;
@@ -66,16 +66,16 @@ template <class Real>
 struct LocalClient {
   std::unique_ptr<ClientRuntime<Real>> runtime;
   std::unique_ptr<ClientRuntime<Real>>
-      previous_runtime;                     // a wiped one, kept while its reply may be in flight
-  std::unique_ptr<EncodedLink<Real>> link;  // where messages are encoded
-  // The state to which a crash before the next request leads, if a snapshot was taken since the last one and
-  // made a reply permanent.
+      previous_runtime;                     // after a state loss: kept while its reply may be in flight
+  std::unique_ptr<EncodedLink<Real>> link;  // null if messages are not encoded
+  // Saved state to which a crash before the next request returns. Empty unless a snapshot since the last
+  // request made a reply permanent.
   std::string before_commit;
 
   LocalClient(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle)
       : runtime(std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle)) {}
 
-  // What happens to the process of the client before it gets a request.
+  // Applies the faults that hit the client's process before it gets a request.
   void apply_faults(const InjectedFaults& injected, std::shared_ptr<const RunContext<Real>> run_context,
                     ClientId client, Oracle<Real>& oracle) {
     if (injected.wiped) {
@@ -89,8 +89,9 @@ struct LocalClient {
     before_commit.clear();
   }
 
-  // Saves the client for another process, after its reply to the request id `committed` became permanent.
-  // `can_crash`: a crash may come before the client hears of that, so the state before it is saved as well.
+  // Saves the client for another process, after its reply to the request `committed` became permanent. With
+  // `can_crash`, also saves the state before that, because a crash may come before the client hears of the
+  // commit.
   void save(std::uint64_t committed, bool can_crash, Saver& to) {
     std::string before = can_crash ? runtime->save() : "";
     runtime->settle(committed);
@@ -106,13 +107,14 @@ struct LocalClient {
     return runtime->load({after.data(), after.size()});
   }
 
-  // The encoded parts of a request; null where messages are not encoded.
+  // Encoded parts of a request; null if messages are not encoded.
   struct Bytes {
     std::shared_ptr<const EncodedBody<Real>> body, resync;
   };
 
-  // Answers the request; false: nothing comes back. The event views this client until its next newer request
-  // id. `encoded`: request and reply pass through the codec. `known`: what the last evaluation found.
+  // Answers the request. Returns false if no reply arrives. The event views this client until its next newer
+  // request id. With `encoded`, request and reply pass through the codec. `known` is the client's result in
+  // the last evaluation.
   bool answer(ClientId client, Request<Real> request, bool encoded, const Bytes& bytes,
               const InjectedFaults& injected, const Codec<Real>& codec, LocalWorker<Real>& worker,
               Event<Real>& event, const Evaluated<Real>& known = {}) {

@@ -55,7 +55,7 @@ void Monitor<Real>::fill(RoundRecord& record, const ServerAlgorithm<Real>& serve
 
 template <class Real>
 void Monitor<Real>::compare(std::uint32_t t, double value, double bound) {
-  // What is left of a difference, and of x*, which is known to rounding, is not counted.
+  // Tolerance for the rounding of a difference, and of x*, which is known only to rounding.
   constexpr double kUlps = 1e4;
   const double rounding = kUlps * static_cast<double>(std::numeric_limits<Real>::epsilon()) * size_;
   ++rows_;
@@ -69,7 +69,7 @@ void Monitor<Real>::compare(std::uint32_t t, double value, double bound) {
   if (t > 0 && bound > rounding) largest_share_ = std::max(largest_share_, value / bound);
 }
 
-// Ψ at x.
+// Returns Ψ at x.
 template <class Real>
 double Monitor<Real>::value(View<Real> x, const LyapunovState<Real>& state) {
   const Lyapunov& l = plan_.of.lyapunov;
@@ -121,12 +121,13 @@ std::string Monitor<Real>::verdict() const {
   const Monitored& of = plan_.of;
   if (of.theory_step > 0 && of.step > of.theory_step * (1 + kRounding))
     return text + "; algorithm.step_size = " + short_text(of.step) + " is above the theorem's " +
-           short_text(of.theory_step) + ": take step_size = \"theory\"";
+           short_text(of.theory_step) + ": use step_size = \"theory\"";
   if (of.lyapunov.is_mean)
-    return text + "; the theorem bounds the mean over the algorithm's random draws: look at several seeds";
+    return text + "; the theorem bounds the mean over the algorithm's random draws: compare several seeds";
   return of.theory_step == 0
              ? text
-             : text + "; the step is the theorem's, so a constant of the problem is wrong, or the program is";
+             : text +
+                   "; the step is that of the theorem, so a constant of the problem or the program is wrong";
 }
 
 template class Monitor<float>;

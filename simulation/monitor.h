@@ -1,4 +1,4 @@
-// Watches a run against the theorem of its algorithm: run.monitor.
+// Compares a run with the theorem of its algorithm (`run.monitor`).
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,30 @@
 
 namespace gradwire {
 
-// What a monitor must know beside the run itself.
+// Inputs of a monitor that the run itself does not have.
 struct MonitorPlan {
   Monitored of;
-  std::optional<double>
-      f_star;  // nothing: f stands in place of f − f*, which a theorem without a rate allows
-  std::vector<double> optimum;  // x*, shape (d); empty where the theorem does not need it
+  std::optional<double> f_star;  // if empty, f replaces f − f*, which a theorem without a rate allows
+  std::vector<double> optimum;   // x*, shape (d); empty if the theorem does not need it
 };
 
-// The Lyapunov function Ψ and its bound in every row of the metrics. Where the theorem speaks of what the
-// round at x^t makes, row k has Ψ^{k−1}, and row 0 has nothing. Costs a full gradient of every client a row,
-// two where the theorem needs those at x*.
+// The Lyapunov function Ψ and its bound, for every row of the metrics. If the theorem is about the result of
+// the round at x^t, row k has Ψ^{k−1} and row 0 is empty. Costs one full gradient of every client per row, or
+// two if the theorem needs those at x*.
 template <class Real>
 class Monitor {
  public:
   Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
           std::shared_ptr<const ClientObjectives<Real>> functions);
 
-  // The round from x^t on begins: its replies are there.
+  // Starts the round from x^t. REQUIRES: its replies have arrived.
   void begin_round(View<Real> x);
-  // Rounds 0, ..., `rounds` − 1 are done.
+  // Ends round `rounds` − 1.
   void end_round(std::uint32_t rounds, const ServerAlgorithm<Real>& server);
-  // Row `record.round`, of the server as it is.
+  // Fills the row `record.round` from the present state of the server.
   void fill(RoundRecord& record, const ServerAlgorithm<Real>& server);
 
-  // One line on the run: whether it crossed its bound, and if so where first, how far, and what that says.
+  // Returns one line: whether the run crossed its bound, where first, how far, and what that means.
   std::string verdict() const;
   bool crossed() const { return crossings_ > 0; }
 
@@ -51,7 +50,7 @@ class Monitor {
   Vec<Real> gradient_, x_star_, x_before_;  // x_before_: where the last round began
   std::vector<double> mean_;
   double at_optimum_ = 0;        // Σ w_i ‖∇f_i(x*)‖²
-  double size_ = 0;              // of what the last Ψ is a difference of, for its rounding
+  double size_ = 0;              // size of the terms whose difference is the last Ψ, for its rounding
   std::optional<double> start_;  // Ψ^0
 
   std::uint32_t rows_ = 0, crossings_ = 0, first_ = 0;  // first_: the round of the first crossing

@@ -42,23 +42,25 @@ void check_for_ranks(const Prepared& prepared) {
   const FaultsSection& f = e.faults;
   if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.wiped > 0 ||
       f.shuffle)
-    refuse("[faults] are drawn for all clients of one process; leave them out, or start it once");
+    refuse("[faults] need all clients in one process; remove them, or start one process");
   if (e.server.quorum < 1 || e.server.over_selection > 0)
     refuse(
-        "server.quorum and server.over_selection decide by who is first; leave them out, or start it once");
+        "server.quorum and server.over_selection need one order of arrival; remove them, or start one "
+        "process");
   if (e.server.norm_limit > 0)
-    refuse("server.norm_limit is looked at by one process; leave it out, or start it once");
+    refuse("server.norm_limit needs all replies in one process; remove it, or start one process");
   if (!e.clients.seconds.empty())
-    refuse("clients.seconds are virtual, and one process has their clock; leave it out, or start it once");
+    refuse("clients.seconds needs one virtual clock; remove it, or start one process");
   const AlgorithmInfo& algorithm = find_algorithm(e.algorithm.name);
   const std::string name(algorithm.traits.name);
   if (algorithm.traits.asynchronous)
-    refuse(name + " takes one reply at a time, in the order of one clock; start it once, with --threads N");
+    refuse(name +
+           " uses one reply at a time, in the order of one clock; start one process, with --threads N");
   if (name == "ef21_plus")
     refuse(name +
-           " keeps a vector of every client at the server; start it once, with --threads N, or use ef21");
+           " keeps a vector of every client at the server; start one process, with --threads N, or use ef21");
   if (e.precision == Precision::kFp32 ? may_refuse<float>(prepared) : may_refuse<double>(prepared))
-    refuse(name + " with a line search may give the replies of a round back; leave it out, or start it once");
+    refuse(name + " with a line search may reject the replies of a round; remove it, or start one process");
 }
 
 void check_same_run(Ranks& ranks, const std::string& text) {
@@ -68,7 +70,7 @@ void check_same_run(Ranks& ranks, const std::string& text) {
     if (text != text_of(all.of(0)))
       throw UsageError(
           "rank " + std::to_string(ranks.rank()) +
-          " has another program, processor or experiment than rank 0: give all ranks the same ones");
+          " differs from rank 0 in program, processor or experiment; start all ranks with the same ones");
   });
 }
 
@@ -102,7 +104,7 @@ RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine) {
     loader(bytes);
     saved.sections.emplace_back(tag, std::string(bytes.begin(), bytes.end()));
   }
-  if (!loader.done()) throw std::logic_error("share_saved: the ranks are not at the same point");
+  if (!loader.done()) throw std::logic_error("share_saved: the ranks are not at the same step");
   return saved;
 }
 

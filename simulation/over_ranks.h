@@ -1,4 +1,4 @@
-// A simulation that ranks share: what they do together, and what is refused.
+// Simulations whose clients are spread over ranks: collective steps and checks.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,23 @@
 
 namespace gradwire {
 
-// Thrown where one rank has left the others in the middle of what all do: nothing but the end of the job
-// helps.
+// Thrown if one rank fails in the middle of a collective step. Only ending the job helps.
 struct LostStep {
   std::string what;
 };
 
-// Throws UsageError, one line, when ranks cannot share this run.
+// Throws UsageError (one line) if ranks cannot share this run.
 void check_for_ranks(const Prepared& prepared);
 
-// Collective. Throws UsageError on the first rank whose text is not that of rank 0, FailedElsewhere on all
-// others.
+// Collective. Throws UsageError on the first rank whose text differs from that of rank 0, and FailedElsewhere
+// on all others.
 void check_same_run(Ranks& ranks, const std::string& text);
 
-// Collective; `mine` of rank 0 counts. All get its sections but the states of clients, which stay there.
+// Collective. Shares the saved sections of rank 0 with all ranks, except the states of clients.
 RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine);
-// Collective: gives each rank the states of its clients. `saved` of rank 0 counts: of all clients.
+// Collective. Returns the states of this rank's clients. Only `saved` of rank 0 counts; it has all clients.
 std::string hand_out_clients(Ranks& ranks, std::uint32_t clients, std::string_view saved);
-// Collective. At rank 0: the texts of all ranks, one after the other; elsewhere empty.
+// Collective. Returns the texts of all ranks in the order of ranks at rank 0, and an empty string elsewhere.
 std::string join_at_first(Ranks& ranks, std::string_view mine);
 
 }  // namespace gradwire

@@ -27,16 +27,16 @@ struct ParallelSimulation<Real>::Impl {
   struct WorkerSlot {
     LocalWorker<Real> worker;
     std::unique_ptr<ClientRuntime<Real>> runtime;
-    Arena arena;  // of the replies that this slot has given
+    Arena arena;  // memory of this slot's replies
     LeafOfReplies<Real> leaf;
-    std::vector<std::pair<ClientId, ReplyStatus>> others;  // that it asked in vain
-    std::uint64_t bytes_up = 0;                            // of replies
-    std::size_t good = 0;                                  // replies
+    std::vector<std::pair<ClientId, ReplyStatus>> others;  // clients that did not reply
+    std::uint64_t bytes_up = 0;                            // sum of the replies
+    std::size_t good = 0;                                  // number of replies
   };
   using BatchRequest = typename BatchTransport<Real>::BatchRequest;
   using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   struct AskedRange {
-    std::size_t first, end;  // in those who are asked
+    std::size_t first, end;  // indices into the asked clients
   };
 
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
@@ -54,7 +54,7 @@ struct ParallelSimulation<Real>::Impl {
         adds(takes_sums(*run_context) && whole_leaves),
         counts(count_of(run_context->n) + 1) {
     if (functions->clients() != run_context->n)
-      throw std::logic_error("ParallelSimulation needs one function per client");
+      throw std::logic_error("ParallelSimulation: needs one function per client");
   }
 
   std::vector<WorkerSlot> make_slots() {
@@ -113,7 +113,7 @@ struct ParallelSimulation<Real>::Impl {
     return answers;
   }
 
-  // The reply of a client of another process.
+  // Returns a stand-in for the reply of a client of another process.
   UplinkView<Real> elsewhere(ClientId client, const Downlink<Real>& body) const {
     UplinkHeader head;
     head.request_id = request_id;
@@ -122,7 +122,7 @@ struct ParallelSimulation<Real>::Impl {
     return {head, no_parts};
   }
 
-  // Clients asked[begin, end): whole leaves, as far as they are here.
+  // Answers for the clients asked[begin, end), which are whole leaves as far as this process has them.
   void answer(WorkerSlot& slot, const BatchRequest& batch, std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const ClientId client = batch.asked[k];
@@ -153,16 +153,17 @@ struct ParallelSimulation<Real>::Impl {
       work(slot, client, request, take);
     }
   }
-  // As the loop gives a client its state (RequestTracker).
+  // Returns the state that a client lacks, as RequestTracker does.
   static std::optional<Downlink<Real>> restored(const ServerAlgorithm<Real>& server, ClientId client,
                                                 ReplyStatus lacks) {
     auto resync = server.resync(client, ReplyStatus::kNeedsState);
     return resync || lacks == ReplyStatus::kNeedsState ? resync : server.resync(client, lacks);
   }
-  // Where the counts of the client's reply are added up: those of a leaf, unless processes share one.
+  // Returns the place where the counts of the client's reply are added up: its leaf, unless processes share
+  // leaves.
   std::size_t count_of(ClientId client) const { return whole_leaves ? leaf_of(client) : client; }
 
-  // A new request id: nobody reads the answers to older request ids any more.
+  // Frees the replies at a new request id, because answers to older ones are not read any more.
   void forget_replies(std::size_t size) {
     if (replies.capacity() > 4 * size + 1024) replies = {};
     replies.resize(size);
@@ -172,8 +173,7 @@ struct ParallelSimulation<Real>::Impl {
     for (WorkerSlot& slot : slots) slot.arena.clear();
   }
 
-  // Calls some(slot, begin, end) for ranges of asked[here] that together are all of it, none of them with a
-  // part of a leaf.
+  // Splits asked[here] into ranges and calls some(slot, begin, end) for each. No range ends within a leaf.
   void share(std::span<const ClientId> asked, AskedRange here, const auto& some) {
     const std::size_t count = here.end - here.first;
     const auto started = Clock::now();
@@ -182,7 +182,7 @@ struct ParallelSimulation<Real>::Impl {
       shared_seconds += took.count();
       return took.count();
     };
-    // Waking threads costs more than a few tiny gradients; the bits do not depend on who computes them.
+    // Waking threads costs more than a few tiny gradients. The bits do not depend on the threads.
     constexpr double kWorthThreadsSeconds = 100e-6;
     if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
       some(slots[0], here.first, here.end);
@@ -190,7 +190,7 @@ struct ParallelSimulation<Real>::Impl {
       if (count > 0) seconds_each = took / static_cast<double>(count);
       return;
     }
-    // Neighbours together: their data and states lie side by side.
+    // Neighbours stay together, because their data and states are adjacent in memory.
     constexpr std::size_t kMostTogether = 64, kTurnsPerThread = 8;
     const std::size_t together =
         std::clamp<std::size_t>(count / (pool.size() * kTurnsPerThread), 1, kMostTogether);
@@ -205,13 +205,13 @@ struct ParallelSimulation<Real>::Impl {
     over();
   }
 
-  // REQUIRES: there is room for the client's state.
-  // Calls take(answer) before anything that the answer views is gone.
+  // Lets the client answer, and calls take(answer) while the views of the answer are valid. REQUIRES: its
+  // state has memory.
   void work(WorkerSlot& slot, ClientId client, const Request<Real>& request, const auto& take) {
     const bool is_round = request.kind == RequestKind::kRound;
     KeptState<Real> state;
     const KeptState<Real>* kept = nullptr;
-    std::uint64_t known_to = request.committed;  // 0: the client has seen nothing, or has lost what it had
+    std::uint64_t known_to = request.committed;  // 0 if the client has seen nothing or lost its state
     if (states.has_state() && is_round) {
       if (!states.holds(client)) known_to = 0;
       if (known_to == 0) states.begin(client);
@@ -234,7 +234,7 @@ struct ParallelSimulation<Real>::Impl {
   }
 
   std::uint64_t send(ClientId client, const Request<Real>& request) {
-    if (client >= run_context->n) throw std::logic_error("ParallelSimulation: there is no such client");
+    if (client >= run_context->n) throw std::logic_error("ParallelSimulation: the client does not exist");
     if (request.kind == RequestKind::kShutdown) return Codec<Real>::request_bytes(0, 0);
     if (rank.communicator != nullptr) return repeat_answer(client, request);
     if (request.request_id != request_id) forget_replies(0);
@@ -249,7 +249,8 @@ struct ParallelSimulation<Real>::Impl {
                                       request.resync == nullptr ? 0 : codec.body_bytes(*request.resync));
   }
 
-  // All processes know why the client did not reply to ask(); it would answer the same again.
+  // Repeats a known answer. All processes know why the client did not reply to ask(), and it would answer the
+  // same.
   std::uint64_t repeat_answer(ClientId client, const Request<Real>& request) {
     const auto known =
         std::ranges::lower_bound(remote_answers, client, {}, [](const auto& of) { return of.first; });
@@ -271,7 +272,7 @@ struct ParallelSimulation<Real>::Impl {
     return nothing;
   }
 
-  // What is at work at the slot, so that its algorithm can save or load the state of a client.
+  // Calls `use` on the slot's runtime with the client's state, so that its algorithm can save or load it.
   template <class Use>
   auto with_state(ClientId client, std::uint64_t committed, const Use& use) {
     const KeptState<Real> kept = states.of(client);
@@ -293,20 +294,20 @@ struct ParallelSimulation<Real>::Impl {
   const AlgorithmTraits& traits;
   const bool whole_leaves, adds;
 
-  std::uint64_t request_id = 0;           // of the last request
+  std::uint64_t request_id = 0;           // id of the last request
   std::vector<UplinkView<Real>> replies;  // to the last ask()
-  std::vector<ClientId> others;           // of the last ask()
+  std::vector<ClientId> others;           // asked by the last ask()
   std::vector<ReplyCounts> counts;        // by count_of()
   std::vector<std::pair<ClientId, ReplyStatus>>
-      remote_answers;  // to the last ask(), where ranks share the clients
+      remote_answers;  // answers to the last ask(), if ranks share the clients
   const Parts<Real> no_parts = {
       Payload<Real>::nothing(run_context->d), Payload<Real>::nothing(run_context->d),
       Payload<Real>::nothing(run_context->d), Payload<Real>::nothing(run_context->d)};
-  std::deque<Event<Real>> arrived;  // to send()
-  std::size_t delivered = 0;        // of `arrived`
+  std::deque<Event<Real>> arrived;  // answers to send()
+  std::size_t delivered = 0;        // prefix of `arrived`
   const Event<Real> nothing;
-  double clock = 0;         // virtual: moves only when nothing is left to deliver
-  double seconds_each = 0;  // of one thread for one answer
+  double clock = 0;         // virtual: advances only if nothing is left to deliver
+  double seconds_each = 0;  // time of one thread for one answer
   double shared_seconds = 0;
 };
 
@@ -346,7 +347,7 @@ void ParallelSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
 
-// In the form of FaultSimulation, whose clients count their requests.
+// Writes the format of FaultSimulation, whose clients count their requests.
 template <class Real>
 std::string ParallelSimulation<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Saver saver;
@@ -394,7 +395,7 @@ std::vector<std::string_view> cut_clients(std::string_view saved, std::span<cons
       loader(state);
       at += sizeof requests + sizeof(std::uint64_t) + state.size();
     }
-    at = std::min(at, saved.size());  // too few bytes: load_clients() refuses them
+    at = std::min(at, saved.size());  // too few bytes; load_clients() rejects them
     pieces.push_back(saved.substr(begin, at - begin));
     begin = at;
   }

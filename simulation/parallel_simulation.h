@@ -1,6 +1,5 @@
-// Clients in this process that exist only while they work: each thread has one slot, which takes the state of
-// one client after the other. Nothing is lost or late: what a client answers is permanent at once. Copies no
-// message; nothing is encoded.
+// Clients of one process without faults. Each thread has one worker slot, which takes the state of one client
+// after another. No message is lost, late, copied or encoded, and every answer is permanent at once.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +20,24 @@ namespace gradwire {
 
 struct ParallelSimulationOptions {
   unsigned threads = 1;
-  // The gradients of an evaluation are remembered, for algorithms that need them at the same point, if those
-  // of all clients take no more.
+  // Limit of the memory for all gradients of an evaluation. Within the limit they are kept, for algorithms
+  // that need them at the same point.
   std::size_t evaluation_bytes = std::size_t{256} << 20;
 };
 
-// Where ranks share the clients: of this process.
+// Binding of this process to its rank, if ranks share the clients.
 template <class Real>
 struct RankBinding {
   std::shared_ptr<RankCommunicator<Real>>
-      communicator;                // RunContext::communicator, too; null: all clients are here
-  RankSignals* signals = nullptr;  // outlives the clients
+      communicator;                // same as RunContext::communicator; null if all clients are here
+  RankSignals* signals = nullptr;  // must outlive the clients
 };
 
 template <class Real>
 class ParallelSimulation final : public Transport<Real>, public BatchTransport<Real> {
  public:
-  // REQUIRES: one function per client; the algorithm is synchronous, and uses all replies of each round
-  // (ServerAlgorithm::may_refuse() is false, the quorum is 1).
+  // REQUIRES: `functions` has one function for each client. The algorithm is synchronous and uses all replies
+  // of a round. ServerAlgorithm::may_refuse() is false and the quorum is 1.
   ParallelSimulation(std::shared_ptr<const RunContext<Real>> run_context,
                      std::shared_ptr<const ClientObjectives<Real>> functions,
                      const ParallelSimulationOptions& options, RankBinding<Real> binding = {});
@@ -47,22 +46,22 @@ class ParallelSimulation final : public Transport<Real>, public BatchTransport<R
   typename BatchTransport<Real>::BatchReplies ask(
       const typename BatchTransport<Real>::BatchRequest& batch) override;
   BatchTransport<Real>* batch_transport() override { return this; }
-  // One client, which answers before this returns.
+  // Asks one client, which answers before this returns.
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // Of all rounds so far: the seconds of that work which threads share. The rest of a round is serial.
+  // Returns the seconds of all rounds so far in which threads shared the work. The rest of a round is serial.
   double shared_seconds() const;
 
-  // For LoopHooks::evaluate: asks the functions, not the clients; of those that are here.
+  // Implements LoopHooks::evaluate. Asks the objectives, not the clients, and only those of this process.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  // The state of all clients, or of those that are here. To be called between rounds; `committed`: by client,
-  // as the server knows it.
+  // Returns the state of the clients of this process. `committed` has, for each client, the last request that
+  // the server committed. REQUIRES: no round is in progress.
   std::string save_clients(std::span<const std::uint64_t> committed);
-  // Takes what save_clients() gave for the same clients. REQUIRES: no client was asked yet. False: the bytes
-  // are not of this run.
+  // Continues from the bytes that save_clients() returned for the same clients. Returns false if they are not
+  // from this run. REQUIRES: no client has been asked yet.
   bool load_clients(std::string_view bytes);
 
  private:
@@ -70,8 +69,8 @@ class ParallelSimulation final : public Transport<Real>, public BatchTransport<R
   std::unique_ptr<Impl> impl_;
 };
 
-// What save_clients() gave for all clients, cut where those of the next rank begin; `ends`: of their ranges,
-// ascending. The rest belongs to the last one.
+// Splits the bytes that save_clients() returned for all clients. `ends` has the ends of the ranks' client
+// ranges, in ascending order. The last rank gets the rest.
 std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends);
 
 }  // namespace gradwire

@@ -14,12 +14,12 @@
 namespace gradwire {
 namespace {
 
-// The constants are reported even when no step size needs them, unless computing them takes long.
-// `stored`: nonzeros of all clients.
+// Returns true if the constants are quick to compute. Then they are reported even if no step size needs them.
+// `stored` counts the nonzeros of all clients.
 bool is_cheap(const SharedSamples& samples, double stored) {
   if (samples.made.part) return false;
   constexpr std::size_t kCheapNonzeros = 5'000'000;
-  constexpr std::size_t kNonzerosPerClient = 1'000;  // that cost as much as what is computed once per client
+  constexpr std::size_t kNonzerosPerClient = 1'000;  // equivalent of the fixed cost per client
   const std::size_t per_row = static_cast<std::size_t>(stored) / (samples.train.rows() + 1) + 1;
   std::size_t nonzeros = 0;
   for (std::uint32_t i = 0; i < samples.clients() && nonzeros <= kCheapNonzeros; ++i)
@@ -38,7 +38,7 @@ double stored_by_all(const SharedSamples& samples, const OrderedScan& scan) {
 
 Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const OrderedScan& scan,
                     RunPlan& plan) {
-  // Differences of gradients that were rounded would have curvatures that the objective does not have.
+  // Differences of rounded gradients would show curvatures that the objective does not have.
   std::visit(
       [](auto& kind) {
         if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
@@ -50,7 +50,7 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Ord
       "kind " + std::string(problem.info().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
       " and L_max = " + rounded_text(s.L_max(), 4) +
-      ", the largest curvatures met near x0; if the run diverges, take a smaller multiple, as "
+      ", the largest curvatures found near x0; if the run diverges, use a smaller multiple, as "
       "in \"theory*0.5\"");
   return s;
 }
@@ -64,15 +64,15 @@ std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamp
   if (!is_needed && !is_cheap(samples, stored_by_all(samples, scan))) return std::nullopt;
   if (samples.made.part)
     throw DataError(
-        "the constants of synthetic data that are not stored would take all rows at once; give "
-        "algorithm.step_size (and what else theory would choose) as a number, or fewer samples");
+        "the constants of synthetic data that are not stored need all rows at once; set "
+        "algorithm.step_size (and other settings that are \"theory\") to a number, or use fewer samples");
   const std::uint32_t end = std::min(samples.clients(), scan.end);
   try {
     return smoothness(problem, plan.schema, samples.parts(std::min(scan.first, end), end), plan.weights,
                       scan);
   } catch (const DataError& error) {
     if (is_needed || scan.run) throw;  // the other ranks fail as well
-    plan.warnings.push_back("the smoothness constants are not known: " + std::string(error.what()));
+    plan.warnings.push_back("the smoothness constants are unknown: " + std::string(error.what()));
     return std::nullopt;
   }
 }
@@ -84,19 +84,20 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
   return data;
 }
 
-// Makes `schema` that of a model whose data may have had more. Throws DataError if these data have labels
-// or letters that the model does not know. Returns a warning if other labels, as many, stand for the model's.
+// Replaces `schema` by that of a model whose data may have had more. Throws DataError if these data have
+// labels or letters that the model does not know. Returns a warning if other labels replace the same number
+// of the model's.
 std::string fit_to(DataSchema& schema, const DataSchema& model) {
   schema.columns = std::max(schema.columns, model.columns);
   if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)
-    throw DataError("the data have letters that those of the model's training lacked");
+    throw DataError("the data have letters that the training data of the model lacked");
   schema.alphabet = model.alphabet;
   const bool is_known = std::ranges::includes(model.labels, schema.labels);
   const std::string difference = "the labels of the data (" + count_and_list(schema.labels) +
                                  ") are not those of the model's training (" + count_and_list(model.labels) +
                                  ")";
   if (!is_known && schema.labels.size() != model.labels.size())
-    throw DataError(difference + "; name them alike");
+    throw DataError(difference + "; use the same names");
   if (is_known) schema.labels = model.labels;
   return is_known ? "" : difference + "; they are matched in ascending order";
 }

@@ -1,4 +1,4 @@
-// From an experiment file to everything that a run needs and that does not depend on the transport.
+// Turns an experiment file into everything that a run needs, independent of the transport.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace gradwire {
 
-// The functions of all clients, made before a run and shared with others; of one precision.
+// Objectives of all clients in one precision. They are made before a run, and several runs may share them.
 struct Functions {
   std::shared_ptr<const ClientObjectives<float>> fp32;
   std::shared_ptr<const ClientObjectives<double>> fp64;
@@ -30,26 +30,26 @@ struct Functions {
   }
 };
 
-// The plan of a run whose data are at hand.
+// Plan of a run together with its data.
 struct Prepared : RunPlan {
   ProblemSpec problem;
-  SharedSamples data;                  // empty where the functions are made
-  Functions functions;                 // null: to be made of the data
-  ClientSeconds seconds;               // of clients.seconds, with what its file holds
-  std::optional<MonitorPlan> monitor;  // of run.monitor
+  SharedSamples data;                  // empty if the objectives are generated
+  Functions functions;                 // null if they must be made from the data
+  ClientSeconds seconds;               // `clients.seconds`, with the content of its file
+  std::optional<MonitorPlan> monitor;  // `run.monitor`
 };
 
-// Of clients.seconds; reads its file. Throws ExperimentError.
+// Returns the speeds of `clients.seconds`; reads its file. Throws ExperimentError.
 ClientSeconds client_seconds(const LoadedExperiment& loaded);
 
-// Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks`
-// collective, and to be called in all_or_none(): each rank reads the samples of its clients, and all get the
-// same numbers. `model` is the schema of the clients that trained a model; the data may then lack some of
+// Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks` it
+// is collective and must be called in all_or_none(); each rank reads the samples of its clients, and all get
+// the same numbers. `model` is the schema of the clients that trained a model; the data may then lack some of
 // its features, labels or letters.
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr);
 
-// The same of data that were read before. `known`, the constants, are taken where they are there, else left
-// there where they were computed from the data alone.
+// Makes the plan for data that were read before. Uses the constants in `known`, or stores them there if they
+// were computed from the data alone.
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& data,
                 std::optional<Smoothness>& known);
 

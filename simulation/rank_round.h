@@ -1,4 +1,4 @@
-// What ranks tell each other when their clients have answered a round.
+// Messages that ranks exchange after their clients have answered a round.
 #pragma once
 
 #include <atomic>
@@ -15,22 +15,22 @@
 
 namespace gradwire {
 
-// What is decided by one process and done by all, after the same round.
+// Decisions of one process that all must follow after the same round.
 struct RankSignals {
-  const std::atomic<bool>* stop = nullptr;  // of this process; null: never
-  std::function<bool()> is_snapshot_due;    // empty: never
-  std::atomic<bool> all_stop = false;       // some process was to stop
-  bool all_snapshot = false;                // for some process a snapshot is due
+  const std::atomic<bool>* stop = nullptr;  // this process's flag; null if it never stops
+  std::function<bool()> is_snapshot_due;    // empty if this process takes no snapshots
+  std::atomic<bool> all_stop = false;       // set once any process must stop
+  bool all_snapshot = false;                // set if any process needs a snapshot
 };
 
 struct RankRound {
   ReplyCounts counts;
-  std::uint64_t bytes_up = 0, good = 0;  // good: replies
-  // Who gave none, and what they answered; ascending clients.
+  std::uint64_t bytes_up = 0, good = 0;  // good: number of replies
+  // Clients without a reply, and what they answered; ascending.
   std::vector<std::pair<ClientId, ReplyStatus>> others;
 };
 
-// Collective. Adds up what all ranks say; `counts`: of this rank's replies.
+// Collective. Adds up the counts of all ranks; `counts` has those of this rank's replies.
 template <class Real>
 RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& signals, ReplyCountSum& counts,
                          const RankRound& mine) {
@@ -68,7 +68,7 @@ RankRound agree_on_round(RankCommunicator<Real>& communicator, RankSignals& sign
   for (unsigned r = 0; r < communicator.ranks().count(); ++r) {
     std::span<const std::byte> rest = all.of(r);
     const auto take = [&rest](auto value) {
-      if (rest.size() < sizeof value) throw std::logic_error("the ranks are not at the same round");
+      if (rest.size() < sizeof value) throw std::logic_error("the ranks are not in the same round");
       std::memcpy(&value, rest.data(), sizeof value);
       rest = rest.subspan(sizeof value);
       return value;

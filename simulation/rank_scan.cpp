@@ -11,12 +11,12 @@
 namespace gradwire {
 namespace {
 
-// An error of this rank that all know of.
+// Error of this rank that all ranks know about.
 struct KnownFailure {
   std::exception_ptr why;
 };
 
-// Whether each rank has failed.
+// Tells all ranks which ranks have failed.
 void tell(Ranks& ranks, bool failed, RankBytes& all) {
   const std::byte mine{failed};
   ranks.all_gather({&mine, 1}, all);
@@ -28,7 +28,7 @@ void run(Ranks& ranks, std::span<double> state, const std::function<void()>& wor
   std::exception_ptr mine;
   bool failed = false;
   RankBytes from;
-  // In step r, rank r works, then the next one has the state; after the last step, all have.
+  // In step r, rank r works; then the next rank has the state. After the last step, all have it.
   for (unsigned r = 0; r <= last; ++r) {
     if (r == rank && !failed) {
       try {
@@ -52,7 +52,7 @@ void run(Ranks& ranks, std::span<double> state, const std::function<void()>& wor
     const std::span<const std::byte> received = from.of(r);
     if (received.empty() || r == rank) continue;
     if (received.size() != bytes.size() + 1)
-      throw std::logic_error("turns: the ranks are not at the same point");
+      throw std::logic_error("ordered_scan: the ranks are not at the same step");
     failed = received[0] != std::byte{0};
     if (!bytes.empty()) std::memcpy(bytes.data(), received.data() + 1, bytes.size());
   }

@@ -1,4 +1,4 @@
-// How ranks agree, and how what they compute together goes from one to the next.
+// Agreement between ranks, and scans that pass a state from one rank to the next.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace gradwire {
 
-// Thrown where another rank fails, and says why.
+// Thrown on a rank if another one fails and reports the error.
 struct FailedElsewhere {};
 
-// Collective. Runs `work`; where it throws on a rank, the first such rank throws the same and all others
-// FailedElsewhere. `ranks`: null: this is the only process. `work` may be collective itself, by the two
-// functions below.
+// Collective. Runs `work`. If it throws on some ranks, the first of them throws the same, and all others
+// throw FailedElsewhere. If `ranks` is null, this is the only process. `work` may be collective itself, by
+// the two functions below.
 void all_or_none(Ranks* ranks, const std::function<void()>& work);
 
-// Collective, inside all_or_none(): throws FailedElsewhere where the work of another rank has thrown.
+// Collective, inside all_or_none(). Throws FailedElsewhere if the work of another rank has thrown.
 void none_has_failed(Ranks* ranks);
 
-// Of the clients of this rank; with its functions inside all_or_none().
+// Returns the scan over the clients of this rank. REQUIRES: its functions are called inside all_or_none().
 OrderedScan ordered_scan_of(Ranks* ranks, std::uint32_t clients);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// Replies whose clients work at something else already: copies, close together.
+// Copies of replies whose clients already work on something else.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace gradwire {
 
-// Memory that is given out piece by piece and taken back all at once.
+// Memory that is handed out in pieces and taken back all at once.
 class Arena {
  public:
-  // Aligned for any number.
+  // Returns `bytes` of memory, aligned for any number.
   std::byte* take(std::size_t bytes) {
     bytes = (bytes + kAlign - 1) / kAlign * kAlign;
     while (chunk_ < chunks_.size() && used_ + bytes > chunks_[chunk_].size) ++chunk_, used_ = 0;
@@ -37,7 +37,7 @@ class Arena {
     std::memcpy(to, from.data(), from.size_bytes());
     return {reinterpret_cast<T*>(to), from.size()};
   }
-  // Keeps what was used since the last call, for the next pieces; frees what was not.
+  // Takes all memory back. Keeps what was used since the last call for new pieces, and frees the rest.
   void clear() {
     if (chunk_ + 1 < chunks_.size()) chunks_.resize(chunk_ + 1);
     chunk_ = used_ = 0;
@@ -50,10 +50,10 @@ class Arena {
     std::size_t size;
   };
   std::vector<Chunk> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;  // the next piece begins here
+  std::size_t chunk_ = 0, used_ = 0;  // begin of the next piece
 };
 
-// Copies what the parts view, and their next ones, to the arena.
+// Copies everything that the part and its successors view into the arena.
 template <class Real>
 void keep_values(Payload<Real>& part, Arena& arena) {
   part.indices = arena.copy(part.indices);
@@ -65,7 +65,7 @@ void keep_values(Payload<Real>& part, Arena& arena) {
   part.next = arena.copy(std::span<const Payload<Real>>(&next, 1)).data();
 }
 
-// The reply, which views nothing but the arena.
+// Returns a copy of the reply that views only the arena.
 template <class Real>
 UplinkView<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
   Parts<Real> parts;
@@ -76,9 +76,9 @@ UplinkView<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
   return {up, arena.copy(std::span<const Payload<Real>>(parts))};
 }
 
-// The replies of one leaf (tree_sum.h), kept as they come. Dense ones are added to the first, in their order:
-// whoever adds up all replies along the tree gets the same bits. Behind a reply that is not dense, or is
-// missing, all are kept as they are.
+// Replies of one leaf (tree_sum.h), kept as they arrive. Each dense reply is added to the first one, in
+// order, so sums along the tree keep their bits. After a missing reply or one that is not dense, all are kept
+// unchanged.
 template <class Real>
 class LeafOfReplies {
  public:
@@ -109,7 +109,7 @@ class LeafOfReplies {
         return false;
     return count_ == 0 || count_ == parts.size();
   }
-  // The vectors of the first reply become the sums.
+  // Uses the vectors of the first reply as the sums.
   UplinkView<Real> open(const Uplink<Real>& up, Arena& arena) {
     Parts<Real> parts;
     for (const Payload<Real>& part : up.parts) {
@@ -121,9 +121,9 @@ class LeafOfReplies {
   }
 
   bool adds_ = false;
-  std::size_t count_ = 0;  // of parts; 0: nothing was added
+  std::size_t count_ = 0;  // number of parts; 0 if nothing was added
   std::array<Out<Real>, kMaxParts> sums_;
-  std::span<const Payload<Real>> empty_;  // parts of those that were added
+  std::span<const Payload<Real>> empty_;  // parts of the replies that were added
 };
 
 }  // namespace gradwire

@@ -38,13 +38,14 @@ FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encode
   return options;
 }
 
-// Nobody is asked again on a virtual clock where nothing is lost: whoever is late is slow.
+// Removes the deadline on a virtual clock without faults. No message is lost, so a late client is only slow.
 void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
   if (!faults.any()) limits.deadline_seconds = std::numeric_limits<double>::infinity();
   limits.attempts = 100'000;
 }
 
-// Returns what a request takes each client. `requests`: how many each had; shape (n) for traces, else empty.
+// Returns the seconds that a request takes each client. `requests` counts the earlier requests of each
+// client: shape (n) for traces, else empty.
 std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed,
                                                           std::vector<std::uint64_t>& requests) {
   requests.assign(seconds.traces.size(), 0);
@@ -58,10 +59,10 @@ std::vector<Section> sections_of(const RunCheckpoint::Saved& saved) {
   for (const auto& [tag, bytes] : saved.sections) sections.push_back({tag, bytes});
   return sections;
 }
-// The work in progress of a driver.
+// Work in progress of a driver.
 struct DriverWork {
-  std::function<std::string()> save;  // for a snapshot
-  std::string saved;                  // by the process that this one continues
+  std::function<std::string()> save;  // called for a snapshot
+  std::string saved;                  // saved by the process that this run continues
 };
 
 constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
@@ -74,7 +75,8 @@ SimulationSnapshots snapshots_of(const Checkpoints& checkpoints, const RunProgre
           .load_clients = [&](std::string_view bytes) { return clients.load_clients(bytes); }};
 }
 
-// Of a run that was continued, too; what was saved is given back. Null: the run saves nothing.
+// Returns the store of the run, which may continue an earlier one; frees the saved sections. Null if the run
+// saves nothing.
 template <class Real>
 std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorithm<Real>& server,
                                          RunProgress& progress, SimulationSnapshots snapshots,
@@ -90,7 +92,7 @@ std::unique_ptr<RunStore<Real>> store_of(Checkpoints& checkpoints, ServerAlgorit
   return store;
 }
 
-// The run of `progress` and `server`, which `store` may have continued.
+// Runs the rounds from the state of `progress` and `server`, which `store` may have loaded.
 template <class Real, class Clients>
 RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAlgorithm<Real>& server,
                  RunProgress& progress, const RoundLimits& limits, LoopHooks<Real> hooks,
@@ -108,7 +110,7 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     if (observer.on_round) observer.on_round(rounds);
   };
   if (monitor != nullptr) hooks.before_apply = [&] { monitor->begin_round(server.model()); };
-  const bool is_virtual = hooks.seconds != nullptr;  // then this process alone is timed
+  const bool is_virtual = hooks.seconds != nullptr;  // then only this process is timed
   hooks.on_record = [&](const RoundRecord& record) {
     result.last = record;
     if (is_virtual) result.last.sim_seconds = record.seconds;
@@ -138,7 +140,8 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
   return result;
 }
 
-// The same on one of several ranks. Rank 0 writes the snapshots, of the states that all send it.
+// Runs the rounds on one of several ranks. Rank 0 writes the snapshots, with the states that all ranks send
+// to it.
 template <class Real>
 RunResult run_on_ranks(ParallelSimulation<Real>& clients, RankCommunicator<Real>& communicator,
                        RankSignals& signals, const RunContext<Real>& run_context,
@@ -146,7 +149,7 @@ RunResult run_on_ranks(ParallelSimulation<Real>& clients, RankCommunicator<Real>
                        LoopHooks<Real> hooks, const RunObserver& observer, const std::atomic<bool>& stop,
                        Checkpoints& checkpoints) {
   SimulationSnapshots snapshots = snapshots_of<Real>(checkpoints, progress, clients);
-  // The store goes on without a snapshot where one fails, but the others would wait for this rank.
+  // The store would continue after a failed snapshot, but the other ranks would wait for this one.
   snapshots.save_clients = [&] {
     try {
       return join_at_first(communicator.ranks(), clients.save_clients(progress.committed));
@@ -188,11 +191,11 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     const auto shared = std::make_shared<RunContext<Real>>(*run_context);
     rank = {std::make_shared<RankCommunicator<Real>>(ranks, run_context->n), &signals};
     shared->communicator = rank.communicator;
-    shared->keep_mirrors = false;  // nobody loses a state, and of other ranks' clients none is known
+    shared->keep_mirrors = false;  // no state gets lost, and those of other ranks are unknown
     run_context = shared;
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
-  p.smoothness.reset();  // has numbers of each client, and steps are resolved
+  p.smoothness.reset();  // has numbers of each client, and the steps are resolved
   const std::shared_ptr<const ClientObjectives<Real>> functions =
       p.functions.of<Real>() != nullptr
           ? p.functions.of<Real>()
@@ -213,7 +216,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
       [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
           const Downlink<Real>& body, RequestKind kind) { return evaluation_bytes(*codec, body, kind); };
   const bool is_timed = !p.experiment.clients.seconds.empty() || traits_of(*run_context).asynchronous;
-  // Nothing is late or lost, and all replies are used.
+  // No reply is late or lost, and all are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();
   if (!is_timed && is_plain) {
@@ -232,7 +235,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     FaultSimulation<Real> clients(run_context, functions, options);
     const auto store = store_of<Real>(checkpoints, *server, progress,
                                       snapshots_of<Real>(checkpoints, progress, clients), observer.on_note);
-    if (!encoded && !options.faults.any())  // else evaluations are messages like all others
+    if (!encoded && !options.faults.any())  // otherwise evaluations are ordinary messages
       hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),
                         monitor);

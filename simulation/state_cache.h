@@ -1,4 +1,4 @@
-// The states of clients that are not at work.
+// States of clients that are not at work.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace gradwire {
 
-// Beside its vectors and numbers, a client costs 24 bytes for each vector and one more, and 1/8 byte before
-// one of its 64 neighbours is asked.
+// In addition to its vectors and numbers, a client costs 24 bytes for each vector plus 24. A client without
+// an asked neighbour among 64 costs only 1/8 byte.
 template <class Real>
 class StateCache {
  public:
-  // `fresh`: an algorithm that has seen nothing; its state is taken.
+  // Takes the state of `fresh`, an algorithm that has seen no request.
   StateCache(std::uint32_t clients, ClientAlgorithm<Real>& fresh)
       : shape_(fresh.state_shape()),
         fresh_vectors_(shape_.vectors),
@@ -26,12 +26,12 @@ class StateCache {
   }
 
   bool has_state() const { return shape_.vectors + shape_.number_bytes > 0; }
-  // Whether settled() was called for the client.
+  // Returns true if settled() was called for the client.
   bool holds(ClientId client) const {
     return has_state() && blocks_[client / kBlock] != nullptr &&
            blocks_[client / kBlock]->holds[client % kBlock];
   }
-  // Makes room for the client, if there is none. REQUIRES from here on: has_state().
+  // Allocates memory for the client, if it has none. REQUIRES, here and below: has_state().
   void reserve(ClientId client) {
     std::unique_ptr<Block>& block = blocks_[client / kBlock];
     if (block != nullptr) return;
@@ -40,17 +40,17 @@ class StateCache {
     block->vectors.resize(kBlock * shape_.vectors);
     block->numbers.resize(kBlock * shape_.number_bytes);
   }
-  // The state of a client that has seen nothing. REQUIRES: there is room.
+  // Writes the state of a client that has seen no request. REQUIRES: reserve() was called.
   void begin(ClientId client) {
     const KeptState<Real> kept = of(client);
     for (std::size_t k = 0; k < kept.vectors.size(); ++k) kept.vectors[k] = fresh_vectors_[k];
     std::copy(fresh_numbers_.begin(), fresh_numbers_.end(), kept.numbers.begin());
   }
-  // What is kept is the state behind a reply that was used.
+  // Marks the kept state as that after a reply that was used.
   void settled(ClientId client) {
     if (has_state()) blocks_[client / kBlock]->holds[client % kBlock] = 1;
   }
-  // REQUIRES: there is room.
+  // REQUIRES: reserve() was called.
   KeptState<Real> of(ClientId client) {
     Block& block = *blocks_[client / kBlock];
     const std::size_t place = client % kBlock;
@@ -59,9 +59,9 @@ class StateCache {
   }
 
  private:
-  static constexpr std::size_t kBlock = 64;  // clients
+  static constexpr std::size_t kBlock = 64;  // clients per block
   struct Block {
-    std::vector<char> holds;  // by client; threads share a block
+    std::vector<char> holds;  // by client; char, because threads share a block
     std::vector<Vec<Real>> vectors;
     std::vector<std::byte> numbers;
   };

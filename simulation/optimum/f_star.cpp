@@ -17,15 +17,15 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-// Of the largest: below, A is singular but for the rounding of its entries.
+// Smallest eigenvalue, as a share of the largest. Below it, A is singular up to the rounding of its entries.
 constexpr double kSmallestEigenvalue = 1e-15;
-constexpr std::size_t kNewtonDim = 1500;           // a step takes a second
-constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keep one for each client
+constexpr std::size_t kNewtonDim = 1500;           // a step takes about a second
+constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keeps one Hessian per client
 
-// f(x) = x^T A x / 2 - b e_1^T x with A = tridiag(m, a, m), so f* = -b^2 (A^-1)_11 / 2, and (A^-1)_11 is the
-// sum over the eigenvectors sqrt(2 / (d + 1)) sin(j k pi / (d + 1)), j = 1..d, of A. All terms have one sign;
-// a + 2 m, the only difference, is taken client by client, where it is exact. `Real`: as the oracles round
-// A_i and b_i.
+// Returns f* of f(x) = x^T A x / 2 - b e_1^T x with A = tridiag(m, a, m): f* = -b^2 (A^-1)_11 / 2. (A^-1)_11
+// is a sum over the eigenvectors sqrt(2 / (d + 1)) sin(j k pi / (d + 1)), j = 1..d, of A. All terms have the
+// same sign. a + 2 m, the only difference, is computed for each client, where it is exact. `Real` is the
+// precision to which the oracles round A_i and b_i.
 template <class Real>
 std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   long double neighbour = 0, excess = 0, linear = 0;  // m, a + 2 m, b
@@ -39,7 +39,7 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   }
   const auto d = static_cast<long double>(family.dim());
   const long double angle = std::numbers::pi_v<long double> / (2 * (d + 1));
-  const long double largest = std::max(excess, excess - 4 * neighbour);  // no eigenvalue is larger
+  const long double largest = std::max(excess, excess - 4 * neighbour);  // an upper bound of the eigenvalues
   long double corner = 0;                                                // (A^-1)_11
   for (std::size_t k = 1; k <= family.dim(); ++k) {
     const long double sine = std::sin(angle * static_cast<long double>(k));
@@ -56,7 +56,7 @@ std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   SharedSamples data = load_samples(e, base);
   const DataSchema schema = schema_of(data, spec);
   check_schema(spec, schema);
-  if (data.made.part) return std::nullopt;  // rows that are not stored
+  if (data.made.part) return std::nullopt;  // rows are not stored
   std::vector<std::uint64_t> samples;
   for (std::uint32_t i = 0; i < data.clients(); ++i) samples.push_back(data.train_count(i));
   const std::vector<double> weights = client_weights(e, samples);
@@ -77,14 +77,15 @@ const LinearModel* linear_model(const ProblemType& problem) {
   return std::get_if<Logistic>(&problem);
 }
 
-// Whether the samples of a client, and with them f, depend on the seed.
+// Returns true if the samples of a client, and with them f, depend on the seed.
 bool draws(const Experiment& e) {
   const SampleSource* const source = sources_of(e.problem);
   return source == nullptr || source->data == "synthetic" || source->test_share > 0 ||
          e.clients.samples_per_client > 0 || e.clients.partition != PartitionKind::kContiguous;
 }
 
-// What f depends on, as text: the experiment without its algorithm, and with checksums in place of paths.
+// Returns everything that f depends on as text: the experiment without its algorithm, and with checksums in
+// place of paths.
 std::string problem_text(Experiment e, const fs::path& base) {
   const Experiment defaults;
   e.name = "problem";
@@ -155,7 +156,7 @@ FStars::OfRun FStars::of(const Experiment& experiment, const fs::path& base) {
 }
 
 fs::path cache_folder() {
-  // Relative ones are to be ignored (XDG Base Directory Specification).
+  // Relative paths must be ignored (XDG Base Directory Specification).
   if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/')
     return fs::path(cache) / "gradwire";
   if (const char* const home = std::getenv("HOME"); home != nullptr && home[0] == '/')

@@ -1,4 +1,4 @@
-// f*, the smallest value of the f that a run minimises.
+// f*, the smallest value of the objective f that a run minimises.
 #pragma once
 
 #include <filesystem>
@@ -11,35 +11,35 @@
 
 namespace gradwire {
 
-// Quadratics: in closed form. Convex linear models: by Newton's method, or, of more than 1,500 parameters, by
-// the accelerated gradient algorithm if f is strongly convex. To a few units in the last place of the largest
-// client's loss. Nothing: f is not convex as far as is known, or has no minimum that these algorithms find.
-// Paths are relative to `base`. Throws DataError.
+// Returns f* of quadratics in closed form, and of convex linear models by Newton's method. With more than
+// 1,500 parameters, uses the accelerated gradient method if f is strongly convex. The error is a few units in
+// the last place of the largest client's loss. Nullopt if f is not known to be convex, or no minimum is
+// found. Paths are relative to `base`. Throws DataError.
 std::optional<double> find_f_star(const Experiment& experiment, const std::filesystem::path& base);
 
-// The same by those algorithms, quadratics too: x*, shape (d), as near as rounding lets them come.
+// Returns x*, shape (d), as exact as rounding allows. Uses the iterative methods above, also for quadratics.
 std::optional<std::vector<double>> find_optimum(const Experiment& experiment,
                                                 const std::filesystem::path& base);
 
-// Whether find_f_star() tries: it does not need the data to say no.
+// Returns true if find_f_star() would try; does not read the data.
 bool is_convex(const Experiment& experiment);
 
-// f* of the problems of runs: each is looked for once, and kept in files.
+// f* of the problems of several runs. Each is computed once and cached in files.
 class FStars {
  public:
-  // `cache`: folder of the files; empty: none. What stands there under a wrong name, cut off or changed is
-  // looked for again.
+  // `cache` is the folder of the files; if it is empty, nothing is cached. A misnamed, truncated or changed
+  // file is ignored, and its f* is computed again.
   explicit FStars(std::filesystem::path cache) : cache_(std::move(cache)) {}
 
   struct OfRun {
     std::string problem;          // equal for runs that minimise the same f
-    std::optional<double> value;  // nothing: f* cannot be computed
+    std::optional<double> value;  // nullopt if f* cannot be computed
   };
-  // `config`: the config.toml of a run. Throws ExperimentError or DataError.
+  // Returns f* of a run. `config` is its config.toml. Throws ExperimentError or DataError.
   OfRun of(const std::filesystem::path& config);
   OfRun of(const Experiment& experiment, const std::filesystem::path& base);  // paths relative to `base`
 
-  int computed() const { return computed_; }  // how many were in no file
+  int computed() const { return computed_; }  // number of f* that no file had
 
  private:
   const std::filesystem::path cache_;
@@ -47,7 +47,7 @@ class FStars {
   int computed_ = 0;
 };
 
-// $XDG_CACHE_HOME/gradwire, or else ~/.cache/gradwire; empty: neither variable names a folder.
+// Returns $XDG_CACHE_HOME/gradwire, else ~/.cache/gradwire. Empty if neither variable names a folder.
 std::filesystem::path cache_folder();
 
 }  // namespace gradwire

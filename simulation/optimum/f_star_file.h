@@ -1,4 +1,4 @@
-// A file that keeps f* of one problem.
+// File that caches f* of one problem.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,16 @@ namespace gradwire {
 
 class FStarFile {
  public:
-  // In `folder`, which need not be there yet; empty: nothing is kept. `problem` says all that f depends on.
+  // Names the file in `folder`, which need not exist yet. If `folder` is empty, nothing is kept. `problem`
+  // contains everything that f depends on.
   FStarFile(const std::filesystem::path& folder, const std::string& problem);
 
   struct Kept {
-    std::optional<double> value;  // nothing: it was looked for in vain
+    std::optional<double> value;  // nullopt if no f* was found
   };
-  // Nothing: there is no such file, it is of another problem, or damaged.
+  // Returns the content, or nullopt if the file is missing, damaged or of another problem.
   std::optional<Kept> read() const;
-  // Whole or not at all. A folder that cannot be written is none: the next run computes again.
+  // Writes the file atomically. Failing to write is not an error; the next run computes f* again.
   void write(const Kept& kept) const;
 
   const std::filesystem::path& path() const { return path_; }
@@ -26,11 +27,11 @@ class FStarFile {
   std::string text(const Kept& kept) const;
 
   std::string problem_;
-  std::filesystem::path path_;  // empty: nothing is kept
+  std::filesystem::path path_;  // empty if nothing is kept
 };
 
-// 16 hexadecimal digits of the bytes of a file, or of the names and bytes of a folder's files. Throws
-// DataError.
+// Returns 16 hexadecimal digits: the checksum of a file, or of the names and bytes of a folder's files.
+// Throws DataError.
 std::string checksum_of(const std::filesystem::path& path);
 
 }  // namespace gradwire

@@ -9,11 +9,11 @@
 namespace gradwire {
 namespace {
 
-// Shares of |f| that count as nothing.
+// Shares of |f| that count as zero.
 constexpr double kNewtonAccuracy = 1e-17, kGradientAccuracy = 1e-16;
-constexpr double kZeroShare = 1e-15;  // a value below this share of f(0) is compared with that share
+constexpr double kZeroShare = 1e-15;  // values below this share of f(0) are compared with that share
 constexpr int kNewtonSteps = 200, kGradientSteps = 200'000;
-constexpr double kShift = 1e-14;  // of the mean of the diagonal: what is added to a Hessian that is singular
+constexpr double kShift = 1e-14;  // share of the mean diagonal that is added to a singular Hessian
 constexpr double kSmallestStep = 1e-9;
 constexpr double kLossRounding = 1e-15;
 
@@ -23,7 +23,8 @@ double inner_product(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// U^T U = the symmetric matrix whose upper triangle is given; in place. False: it is not positive definite.
+// Computes U with U^T U = the symmetric matrix whose upper triangle is given, in place. Returns false if the
+// matrix is not positive definite.
 bool cholesky(std::span<double> upper, std::size_t d) {
   for (std::size_t k = 0; k < d; ++k) {
     double* const row = upper.data() + upper_row(k, d);
@@ -40,7 +41,7 @@ bool cholesky(std::span<double> upper, std::size_t d) {
   return true;
 }
 
-// U^T U v = b; b becomes v.
+// Solves U^T U v = b; b becomes v.
 void solve(std::span<const double> upper, std::span<double> b) {
   const std::size_t d = b.size();
   for (std::size_t k = 0; k < d; ++k) {
@@ -55,7 +56,7 @@ void solve(std::span<const double> upper, std::span<double> b) {
   }
 }
 
-// Writes the factor of H + s I, with the smallest s of a few for which there is one.
+// Writes the factor of H + s I, with the smallest of a few s for which it exists.
 bool factor(std::span<const double> hessian, std::size_t d, std::vector<double>& factor) {
   double trace = 0;
   for (std::size_t j = 0; j < d; ++j) trace += hessian[upper_row(j, d) + j];
@@ -88,7 +89,7 @@ std::optional<Minimum> newton_minimum(MeanFunction& f) {
     }
     double next_value = 0;
     for (double t = 1;; t /= 2) {
-      if (t < kSmallestStep)  // what is left is rounding
+      if (t < kSmallestStep)  // the rest is rounding
         return decrement / 2 <= kLossRounding * std::abs(value) ? std::optional(Minimum{value, x})
                                                                 : std::nullopt;
       for (std::size_t j = 0; j < d; ++j) next[j] = x[j] - t * step[j];
