@@ -1,4 +1,4 @@
-// Who may speak for whom: what a session asks before it believes a Hello.
+// The authenticator of clients and relays. A session asks it before it accepts a Hello.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,24 @@
 
 namespace gradwire {
 
-// A peer that says who it is, and what it gives as proof.
+// The claimed identity of a peer and its proof.
 struct Login {
   enum class PeerRole : std::uint8_t { kClient, kRelay };
   std::string name;
   PublicKey key;
-  Bytes32 nonce{};  // that the server drew for this login
+  Bytes32 nonce{};  // drawn by the server for this login
   Proof proof;
-  PeerRole role = PeerRole::kClient;  // that the peer wants to have
+  PeerRole role = PeerRole::kClient;  // the role that the peer requests
 };
 
 class Authenticator {
  public:
   virtual ~Authenticator() = default;
   virtual const std::string& realm() const = 0;
-  // The error says why not, for the peer and the log; it leaks no secret.
+  // Verifies a login. The error gives the reason, for the peer and the log, and reveals no secret.
   virtual Status admit(const Login& login) = 0;
-  // To be asked from time to time: the operator may have changed his mind.
+  // Returns true if the name is still accepted. Must be called periodically, because the operator may revoke
+  // it.
   virtual bool still_admits(const std::string& name) = 0;
 };
 

@@ -36,7 +36,7 @@ std::uint32_t BanList::violations(const std::string& who, SteadyTime now) const 
   return found == records_.end() ? 0 : remembered(found->second, now);
 }
 
-// Forgets all who are forgiven; if there are none, whoever did least, and of those the one that did it first.
+// Removes all forgiven offenders. If there are none, removes the oldest of those with the fewest violations.
 void BanList::make_room(SteadyTime now) {
   const std::size_t before = records_.size();
   std::erase_if(records_, [&](const auto& entry) { return remembered(entry.second, now) == 0; });

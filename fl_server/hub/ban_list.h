@@ -1,4 +1,4 @@
-// Who misbehaved again and again is banned, each time for longer. Pure: fed with the time, no I/O.
+// Bans of repeated offenders; each ban is longer than the last. Pure: the caller passes the time, no I/O.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,21 @@
 namespace gradwire {
 
 struct BanLimits {
-  std::uint32_t allowed = 2;  // violations; from the next one on each bans, for twice as long as the last
+  std::uint32_t allowed = 2;  // violations without a ban; each further one bans, for twice as long as before
   SteadyTime::duration first = std::chrono::seconds(1);
-  SteadyTime::duration longest = std::chrono::hours(1);      // 0: nobody is banned
-  SteadyTime::duration forgives = std::chrono::minutes(10);  // without a violation, for each of them
+  SteadyTime::duration longest = std::chrono::hours(1);      // 0 disables bans
+  SteadyTime::duration forgives = std::chrono::minutes(10);  // time without a violation that forgives one
 };
 
 class BanList {
  public:
-  static constexpr std::size_t kMost = 4096;  // of whom it remembers violations
+  static constexpr std::size_t kMost = 4096;  // largest number of offenders with recorded violations
 
   explicit BanList(const BanLimits& limits) : limits_(limits) {}
 
-  // For how long `who` is banned now; 0: not at all.
+  // Records a violation of `who`. Returns the length of its ban, or 0 if it is not banned.
   SteadyTime::duration violation(const std::string& who, SteadyTime now);
-  // For how long it still is.
+  // Returns the rest of its ban, or 0.
   SteadyTime::duration left(const std::string& who, SteadyTime now) const;
   std::uint32_t violations(const std::string& who, SteadyTime now) const;
   std::size_t size() const { return records_.size(); }
@@ -32,7 +32,7 @@ class BanList {
  private:
   struct Record {
     std::uint32_t violations = 0;
-    SteadyTime since;  // of the last one, or the end of what it cost: from then on time forgives
+    SteadyTime since;  // time of the last violation or the end of its ban; forgiveness starts here
   };
   std::uint32_t remembered(const Record& record, SteadyTime now) const;
   void make_room(SteadyTime now);

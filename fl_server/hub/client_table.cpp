@@ -7,8 +7,9 @@ namespace gradwire {
 Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std::uint32_t> part_index,
                                      std::optional<std::uint32_t> part_count, const Keeps& keeps) {
   if (const Status good = check_client_name(name); !name.empty() && !good)
-    return Error{"the name of the client cannot be used: " + good.error().message};
-  if (part_index.has_value() != part_count.has_value()) return Error{"the part of the data is not i of n"};
+    return Error{"invalid client name: " + good.error().message};
+  if (part_index.has_value() != part_count.has_value())
+    return Error{"a part of the data needs both its number and the number of parts"};
   const auto known = name.empty() ? by_name_.end() : by_name_.find(name);
   if (part_index) {
     const Result<ClientId> number = assign_part(*part_index, *part_count);
@@ -16,13 +17,12 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
     if (known != by_name_.end() && known->second != *number) {
       return Error{"the name '" + name + "' belongs to client " + std::to_string(known->second) +
                    ", but the data is part " + std::to_string(*number) +
-                   "; give each client a name of its own (--id, or its --identity)"};
+                   "; give each client its own name (--id or --identity)"};
     }
     if (const Entry& entry = clients_[*number];
         entry.taken && entry.info.name != name && keeps && keeps(entry.info.name)) {
-      return Error{"part " + std::to_string(*number) + " of the data is that of client '" + entry.info.name +
-                   "': start '" + name + "' with a part of its own, or revoke '" + entry.info.name +
-                   "' first"};
+      return Error{"part " + std::to_string(*number) + " of the data belongs to client '" + entry.info.name +
+                   "': start '" + name + "' with another part, or revoke '" + entry.info.name + "' first"};
     }
     return take(*number, name, true);
   }
@@ -30,13 +30,13 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
   for (ClientId client = 0; client < size(); ++client)
     if (!clients_[client].taken) return take(client, name, false);
   return Error{"all " + std::to_string(size()) +
-               " places of the run are taken; to replace a client, use its name (--id, or its --identity) or "
+               " places of the run are taken; to replace a client, use its name (--id or --identity) or "
                "its part of the data"};
 }
 
 Result<ClientId> ClientTable::assign_part(std::uint32_t index, std::uint32_t count) {
   if (count != size()) {
-    return Error{"the data is split in " + std::to_string(count) + " parts, but the experiment has " +
+    return Error{"the data is split into " + std::to_string(count) + " parts, but the experiment has " +
                  std::to_string(size()) + " clients"};
   }
   if (index >= count)
@@ -45,7 +45,7 @@ Result<ClientId> ClientTable::assign_part(std::uint32_t index, std::uint32_t cou
   const Entry& entry = clients_[index];
   if (entry.taken && !entry.by_part) {
     return Error{"number " + std::to_string(index) + " was given to client '" + entry.info.name +
-                 "', which names no part; name the part of every client, or of none"};
+                 "', which has no part number; give all clients a part number, or none"};
   }
   return index;
 }
@@ -86,7 +86,7 @@ Status ClientTable::join(ClientId client, ClientInfo info) {
   Entry& entry = clients_[client];
   if (entry.joined && !entry.info.same_data(info)) {
     return Error{"client " + std::to_string(client) + " ('" + entry.info.name +
-                 "') came back with other data than it had: put its old data back (--data), or start the run "
+                 "') returned with other data than before: restore its old data (--data), or start the run "
                  "from the beginning with --no-resume at the server"};
   }
   info.name = entry.info.name;

@@ -1,4 +1,4 @@
-// Who is which client. Pure: fed with what clients say, no I/O.
+// The table of client names and numbers. Pure: no I/O.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace gradwire {
 
-// What a client says of itself and of its data when it joins.
+// A client's description of itself and its data, from its Join.
 struct ClientInfo {
   std::string name;  // never empty
   std::string build;
-  std::string kernels;  // that compute its gradients; empty: it did not say
+  std::string kernels;  // kernels that compute its gradients; may be empty
   std::uint64_t pid = 0;
   std::uint32_t columns = 0;  // largest feature index
   std::uint64_t sample_count = 0;
   std::uint64_t test_count = 0;
   std::vector<double> labels;                   // distinct, ascending
-  std::string alphabet;                         // of text: distinct letters, ascending
+  std::string alphabet;                         // distinct letters of its text, ascending
   std::optional<double> smoothness;             // L_i
   std::optional<double> convexity;              // mu_i
   std::optional<double> sample_smoothness;      // L_s
   std::optional<double> sample_smoothness_max;  // L_sample_max
-  std::optional<std::uint64_t> data_hash;       // the hash of its samples; earlier releases send none
+  std::optional<std::uint64_t> data_hash;       // hash of its samples; empty from earlier releases
 
-  // Returns whether a client that comes back has the data that it left with, as far as both say.
+  // Returns true if a returning client has the same data as before, as far as both descriptions say.
   bool same_data(const ClientInfo& other) const {
     const bool same_hash = !data_hash || !other.data_hash || *data_hash == *other.data_hash;
     return same_hash && columns == other.columns && sample_count == other.sample_count &&
@@ -38,27 +38,28 @@ struct ClientInfo {
   }
 };
 
-// Numbers for names. A client whose data is part i of n is number i; any other gets the first free number. A
-// name that comes back gets its old number.
+// Maps names to client numbers. A client whose data is part i of n has number i; any other gets the first
+// free number. A name keeps its number when it returns.
 class ClientTable {
  public:
-  // Whether the client of that name keeps its number when another name asks for it.
+  // Returns true if the client of that name keeps its number when another name requests it.
   using Keeps = std::function<bool(const std::string& name)>;
 
   explicit ClientTable(std::uint32_t clients) : clients_(clients) {}
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(clients_.size()); }
 
-  // `name` may be empty: then the client gets a name of its own. `keeps` empty: nobody does, for names that
-  // nobody proves.
+  // Assigns a number. A client with an empty `name` gets a name of its own. If `keeps` is empty, any client
+  // may take over a number (names are not authenticated).
   Result<ClientId> assign(const std::string& name, std::optional<std::uint32_t> part_index,
                           std::optional<std::uint32_t> part_count, const Keeps& keeps = {});
-  // Forgets who has the number: allowed until the run begins.
+  // Frees a number. REQUIRES: the run has not begun.
   void release(ClientId client);
-  // Forgets the data of the client, but not its name: another process may bring other data. The same.
+  // Forgets the data of a client, but not its name: another process may bring other data. REQUIRES: the run
+  // has not begun.
   void leave(ClientId client);
 
-  // An error when this client came before with other data.
+  // Records the data of a client. Returns an error if it joined before with other data.
   Status join(ClientId client, ClientInfo info);
   bool joined(ClientId client) const { return clients_[client].joined; }
   std::uint32_t joined_count() const { return joined_count_; }

@@ -30,7 +30,7 @@ Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
     return static_cast<unsigned char>(a) >= static_cast<unsigned char>(b);
   };
   if (std::adjacent_find(info.alphabet.begin(), info.alphabet.end(), no_later) != info.alphabet.end())
-    return Error{"Join: the alphabet does not ascend"};
+    return Error{"Join: the letters of the alphabet are not ascending"};
   if (join.has_smoothness()) info.smoothness = join.smoothness();
   if (join.has_convexity()) info.convexity = join.convexity();
   if (join.has_sample_smoothness()) info.sample_smoothness = join.sample_smoothness();

@@ -1,4 +1,4 @@
-// What a client says of its data when it joins, as a message and as what the server keeps.
+// Conversion between a client's Join message and ClientInfo.
 #pragma once
 
 #include "base/result.h"
@@ -10,9 +10,9 @@ namespace wire {
 class Join;
 }
 
-// Adds to `info` what the message says, or says what is wrong with it.
+// Adds the contents of the message to `info`, or returns an error if they are invalid.
 Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info);
-// The message that read_join() reads.
+// Writes the message that read_join() reads.
 void write_join(const ClientInfo& info, wire::Join& join);
 
 }  // namespace gradwire

@@ -8,7 +8,7 @@ std::span<const std::span<std::byte>> Multiplexer::on_header(const Prefix& prefi
   arriving_ = {};
   auto found = channels_.find(prefix.channel);
   if (found == channels_.end()) {
-    if (prefix.type != FrameType::kHello) return {};  // of a client that was refused meanwhile
+    if (prefix.type != FrameType::kHello) return {};  // from a client that was refused meanwhile
     const Channel opened = opener_(prefix.channel);
     if (opened.link == nullptr) return {};
     found = channels_.emplace(prefix.channel, opened).first;

@@ -1,4 +1,4 @@
-// A relay's connection: hands what arrives to the sessions of its channels.
+// The multiplexer of a relay's connection. It passes arriving frames to the sessions of its channels.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace gradwire {
 
-// A session and its link, as the multiplexer knows them.
+// A session and its link.
 struct Channel {
   FrameHandler* handler = nullptr;
-  MuxChannel* link = nullptr;  // null: there is no such channel
+  MuxChannel* link = nullptr;  // null if the channel does not exist
 };
 
 class Multiplexer {
  public:
-  // A new client of the relay; a channel without a link when there are too many.
+  // Opens a channel for a new client of the relay. Returns a channel without a link if there are too many.
   using Opener = std::function<Channel(std::uint32_t channel)>;
   explicit Multiplexer(Opener opener) : opener_(std::move(opener)) {}
 
-  // As FrameHandler's, for frames of channels. An error refuses only the channel, and the multiplexer goes
-  // on.
+  // Implement FrameHandler for the frames of channels. An error refuses only its channel; the multiplexer
+  // continues.
   std::span<const std::span<std::byte>> on_header(const Prefix& prefix, std::span<const std::byte> header);
   void on_frame();
-  // The channel's session ends.
+  // Removes a channel whose session has ended.
   void forget(std::uint32_t channel);
   void lost(const std::string& why);
   bool empty() const { return channels_.empty(); }

@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint64_t kMostBytesBeforeResync = 32 << 20;  // that wait for the relay to take them
+constexpr std::uint64_t kMostBytesBeforeResync = 32 << 20;  // bytes that may wait for the relay
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void MuxChannel::multiplexer_lost(const std::string& why) {
 
 void MuxChannel::send(Outgoing message) {
   if (!open_ || ending_) return;
-  // Discarded: the server asks the client again, and then there may be room.
+  // Discarded: the server asks the client again later, when there may be room.
   if (!message.sections.empty() && multiplexer_->bytes_waiting() > kMostBytesBeforeResync) return;
   ending_ = std::exchange(message.last, false);
   const std::string soon = std::exchange(soon_, {});

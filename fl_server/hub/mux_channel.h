@@ -1,4 +1,4 @@
-// A client behind a relay, as its session sees it: a channel of the relay's connection.
+// The link of a client behind a relay: a channel of the relay's connection.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@ namespace gradwire {
 
 class MuxChannel final : public FrameLink {
  public:
-  // The sockets and the handler must outlive the link; the multiplexer must live until multiplexer_lost().
+  // The sockets and the handler must outlive the link. The multiplexer must live until multiplexer_lost().
   MuxChannel(SocketLayer& sockets, Connection& multiplexer, std::uint32_t channel, FrameHandler& handler);
 
   std::uint32_t channel() const { return channel_; }
-  // The relay's connection is lost.
+  // Reports that the relay's connection is lost.
   void multiplexer_lost(const std::string& why);
   bool is_lost() const { return multiplexer_ == nullptr; }
-  // Whether the frame that arrives on the multiplexer is for this channel.
+  // Notes whether the frame arriving on the multiplexer is for this channel.
   void set_arriving(bool arriving) { arriving_ = arriving; }
 
   void start() override {}
@@ -35,20 +35,20 @@ class MuxChannel final : public FrameLink {
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
   void close(const std::string& why) override { refuse(why, false, 0); }
   void expect_heartbeats() override {
-  }  // the multiplexer's show that the relay lives, and the relay tells who left
+  }  // heartbeats of the multiplexer cover the relay, which reports clients that leave
   void check_time(SteadyTime now) override;
 
  private:
   void detach(const std::string& why);
 
   SocketLayer& sockets_;
-  Connection* multiplexer_;  // null: lost
+  Connection* multiplexer_;  // null once lost
   const std::uint32_t channel_;
   FrameHandler& handler_;
   const std::string peer_;
   std::string soon_;
   bool open_ = true, ending_ = false, arriving_ = false;
-  std::uint64_t received_ = 0;  // of a payload, at the time when the multiplexer was lost
+  std::uint64_t received_ = 0;  // payload bytes received when the multiplexer was lost
 };
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// How often something may happen. Pure: fed with the time, no I/O.
+// Rate limits. Pure: the caller passes the time, no I/O.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 namespace gradwire {
 
 struct Rate {
-  double per_second = 0;  // 0: no limit
-  double burst = 0;       // at once, after a time without any
+  double per_second = 0;  // 0 means no limit
+  double burst = 0;       // allowed at once after an idle time
 };
 
-// A bucket that a second fills with `per_second` tokens, up to `burst`.
+// A token bucket: gains `per_second` tokens a second, up to `burst`.
 class RateLimit {
  public:
   explicit RateLimit(const Rate& rate = {}) : rate_(rate), tokens_(rate.burst) {}
 
-  // Takes a token. False if there is none.
+  // Takes a token. Returns false if there is none.
   bool take(SteadyTime now) {
     if (rate_.per_second <= 0) return true;
     tokens_ = tokens_at(now);
@@ -30,7 +30,7 @@ class RateLimit {
     tokens_ -= 1;
     return true;
   }
-  // Returns true if nothing was taken for so long that the limit is as new.
+  // Returns true if the bucket is full again.
   bool is_full(SteadyTime now) const { return tokens_at(now) >= rate_.burst; }
 
  private:
@@ -48,16 +48,16 @@ struct HandshakeRates {
   Rate from_address, in_all;
 };
 
-// Whether another peer may begin a handshake, which costs the server far more than the peer. A crowd from one
-// address uses up the share of that address. A crowd from many addresses uses up the share of all that are
-// not known.
+// A limit on new handshakes, which cost the server far more than the peer. A flood from one address uses up
+// only the share of that address. A flood from many addresses uses up only the share of unknown addresses.
 class HandshakeLimit {
  public:
-  static constexpr std::size_t kMost = 4096;  // addresses that it remembers
+  static constexpr std::size_t kMost = 4096;  // addresses with a bucket of their own
 
   explicit HandshakeLimit(const HandshakeRates& rates) : rates_(rates), in_all_(rates.in_all) {}
 
-  // `is_known`: clients of the run came from that address; the limit of all does not count for it.
+  // Takes a token for a handshake from `origin`. Known addresses, from which clients of the run came, do not
+  // count against the total.
   bool take(const std::string& origin, bool is_known, SteadyTime now) {
     if (origins_.size() >= kMost && !origins_.contains(origin)) make_room(now);
     if (!origins_.try_emplace(origin, rates_.from_address).first->second.take(now)) return false;

@@ -14,7 +14,7 @@ constexpr std::size_t kMostOfSaidName = 64;  // bytes
 
 }  // namespace
 
-// What a peer says of itself before it is believed: one of the two.
+// The Hello or Relay of a peer, until the peer is accepted.
 struct Introduction {
   wire::Hello hello;
   wire::Relay relay;
@@ -60,13 +60,13 @@ void Session::check_time(SteadyTime now) {
       idle_timer_.is_over(now, times_.handshake))
     return refuse(Ending::kTooLate,
                   std::string(state_ == SessionState::kHello ? "no Hello" : "no Proof") + " within " +
-                      std::to_string(times_.handshake.count()) + " ms; is it a gradwire-client?",
+                      std::to_string(times_.handshake.count()) + " ms; is the peer a gradwire-client?",
                   false, on_misbehaviour());
   if (state_ == SessionState::kData && idle_timer_.is_over(now, times_.data))
-    return refuse(
-        Ending::kTooLate,
-        "no Join within " + std::to_string(times_.data.count()) + " ms: its data takes too long to read",
-        false);
+    return refuse(Ending::kTooLate,
+                  "no Join within " + std::to_string(times_.data.count()) +
+                      " ms: the client takes too long to read its data",
+                  false);
   link_->check_time(now);
 }
 
@@ -85,7 +85,7 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
     return owner_.on_sum_header(*this, prefix, header);
   }
-  if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " has no payload"};
+  if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " must not have a payload"};
   if (Status status = control(prefix.type, header); !status) return status.error();
   return std::span<const std::span<std::byte>>();
 }
@@ -98,7 +98,7 @@ void Session::give_way(const std::string& why, bool fatal) {
 
 void Session::on_closed(const std::string& why) {
   tell_broken_reply();
-  if (multiplexer_) multiplexer_->lost("its relay is lost: " + why);
+  if (multiplexer_) multiplexer_->lost("its relay is disconnected: " + why);
   owner_.on_closed(*this, why);
 }
 
@@ -131,14 +131,15 @@ Status Session::control(FrameType type, std::span<const std::byte> header) {
     owner_.on_heard(*this);
     return Unit{};
   }
-  return Error{std::string(name_of(type)) + " is out of place here"};
+  return Error{std::string(name_of(type)) + " is not expected now"};
 }
 
 bool Session::refuse_version(const std::string& peer, std::uint32_t version) {
   if (version == kWireVersion) return false;
   refuse(Ending::kWrongVersion,
-         "the " + peer + " speaks version " + std::to_string(version) + " of the protocol, the server " +
-             std::to_string(kWireVersion) + ": install the same release on both",
+         "the " + peer + " speaks version " + std::to_string(version) +
+             " of the protocol, the server speaks " + std::to_string(kWireVersion) +
+             ": install the same release on both",
          true);
   return true;
 }
@@ -153,7 +154,7 @@ Status Session::hello(std::span<const std::byte> header) {
   return owner_.authenticator() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
 }
 
-// The peer is who it says.
+// Handles the Hello of a peer that is accepted.
 Status Session::greet() {
   const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
   if (ban(hello.client_name())) return Unit{};
@@ -182,10 +183,9 @@ Status Session::greet() {
 bool Session::ban(const std::string& name) {
   const std::uint32_t left_ms = owner_.banned(*this, name);
   if (left_ms == 0) return false;
-  refuse(
-      Ending::kBanned,
-      "'" + name + "' is kept out for " + std::to_string(left_ms) + " ms more: it misbehaved again and again",
-      false, left_ms);
+  refuse(Ending::kBanned,
+         "'" + name + "' is banned for " + std::to_string(left_ms) + " ms more: it misbehaved repeatedly",
+         false, left_ms);
   return true;
 }
 
@@ -193,8 +193,8 @@ Status Session::challenge(const std::string& name, const std::string& public_key
   Login& login = introduction_->login;
   if (public_key.size() != login.key.bytes.size()) {
     refuse(Ending::kNotAdmitted,
-           "this server wants to know who its clients are: start this one with the --token that its operator "
-           "made for it",
+           "this server requires authentication: start the client with the --token that the operator made "
+           "for it",
            true);
     return Unit{};
   }
@@ -223,7 +223,7 @@ Status Session::proof(std::span<const std::byte> header) {
   }
   if (const Status admitted = owner_.authenticator()->admit(login); !admitted) {
     const bool fatal = admitted.error().kind != ErrorKind::kSystem;
-    if (fatal) on_misbehaviour();  // no time to come back at: the answer will be the same
+    if (fatal) on_misbehaviour();  // no ban time for the peer: a retry gets the same answer
     refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal);
     return Unit{};
   }
@@ -258,7 +258,7 @@ Status Session::relay(std::span<const std::byte> header) {
   return challenge(message.name(), message.public_key());
 }
 
-// The peer is a relay that is believed.
+// Handles the Relay of a relay that is accepted.
 void Session::carry() {
   state_ = SessionState::kRelay;
   const wire::Relay message = std::exchange(introduction_, nullptr)->relay;
@@ -277,12 +277,12 @@ void Session::tell_relay() {
   link_->send(Outgoing::control(owner_.relay_welcome(*this)));
 }
 
-// The client says why it leaves.
+// Handles an Error: the client gives the reason why it leaves.
 Status Session::error(std::span<const std::byte> header) {
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return status;
   owner_.server_metrics().end(Ending::kByPeer);
-  link_->close("it says: " + one_line(error.message()));
+  link_->close("its message: " + one_line(error.message()));
   return Unit{};
 }
 

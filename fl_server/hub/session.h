@@ -1,4 +1,5 @@
-// One connection's way through the handshake: Hello, Join, then replies. A state machine fed with frames.
+// The session of one peer: the handshake (Hello, Join), then replies. A state machine that is fed with
+// frames.
 #pragma once
 
 #include <cstdint>
@@ -15,58 +16,60 @@
 namespace gradwire {
 
 class Session;
-struct Introduction;  // what a peer says of itself
+struct Introduction;  // the claims of a peer
 
-// What sessions ask of their session manager.
+// The interface of a session to its session manager.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
-  // The number of a client that says hello; its Welcome is sent by welcome().
+  // Returns the number of a client that sent a Hello. The session then sends welcome().
   virtual Result<ClientId> on_hello(Session& session, const std::string& name,
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
-  // A whole frame. `pieces`: the client may send replies in pieces.
+  // Returns the whole Welcome frame. With `pieces`, the client may send replies in chunks.
   virtual std::string welcome(ClientId client, bool pieces) = 0;
-  virtual Authenticator* authenticator() { return nullptr; }  // null: peers are believed
+  virtual Authenticator* authenticator() { return nullptr; }  // null if peers need not authenticate
   virtual ServerMetrics& server_metrics() = 0;
-  // What the server tells the session's peer, a relay: a whole frame.
-  // A peer that misbehaved; returns for how many milliseconds it is banned from now on; 0: it is not.
+  // Reports that the peer broke the protocol. Returns the length of its ban in milliseconds, or 0 if it is
+  // not banned.
   virtual std::uint32_t on_violation(const Session& session) = 0;
-  // For how many milliseconds the peer that says it is `name` is still banned.
+  // Returns the milliseconds left of the ban of a peer that claims `name`.
   virtual std::uint32_t banned(const Session& session, const std::string& name) const = 0;
+  // Returns the whole frame that answers a relay.
   virtual std::string relay_welcome(const Session& relay) = 0;
   virtual std::uint64_t max_payload() const = 0;     // bytes; 0 before the run begins
-  virtual std::uint64_t most_for_relay() const = 0;  // bytes that wait until a relay takes them
-  // A client of the relay connects. No link: there are too many.
+  virtual std::uint64_t most_for_relay() const = 0;  // bytes that may wait for a relay
+  // Opens a channel for a new client of the relay. Returns no link if there are too many.
   virtual Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
-  // A piece of a reply that is still to come.
+  // Returns the place for a chunk of a reply that is still to come.
   virtual Result<std::span<const std::span<std::byte>>> on_chunk_header(
       Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_chunk(Session& session) = 0;
-  // As of a reply, for a relay's sum of replies.
+  // Returns the place for a relay's sum of replies, as on_reply_header() does for a reply.
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
                                                                       std::span<const std::byte> header) = 0;
   virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
-  // The client has confirmed the last message.
+  // Reports that the client confirmed the last message.
   virtual void on_heard(Session& session) = 0;
-  // Before on_closed: the connection ended in the middle of a reply; so much of its payload has arrived.
+  // Reports that the connection ended in the middle of a reply, with the payload bytes received. Called
+  // before on_closed().
   virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
   virtual void on_closed(Session& session, const std::string& why) = 0;
-  virtual void on_shut(Session& session) = 0;  // it may be destroyed
+  virtual void on_shut(Session& session) = 0;  // the session may be destroyed
 };
 
 class Session final : public FrameHandler {
  public:
   enum class SessionState : std::uint8_t { kHello, kProof, kData, kJoined, kRounds, kRelay };
 
-  // `id`: the owner's name for it.
+  // `id` is the owner's name for the session.
   Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
   ~Session() override;
-  // Sets the session's link; to be called once, before anything else.
+  // Sets the link of the session. Must be called once, before anything else.
   Connection& speak(std::unique_ptr<Connection> connection);
   MuxChannel& speak(std::unique_ptr<MuxChannel> channel, Session& relay);
 
@@ -74,31 +77,31 @@ class Session final : public FrameHandler {
   FrameLink& link() { return *link_; }
   const FrameLink& link() const { return *link_; }
   SessionState state() const { return state_; }
-  const std::string& proven_name() const { return proven_name_; }  // empty: the peer has proven nothing
+  const std::string& proven_name() const { return proven_name_; }  // empty before authentication
   std::optional<ClientId> client() const { return client_; }
-  // Of its Hello or Relay, for a log; perhaps a lie. Empty: it has said none.
+  // Returns the name in its Hello or Relay, for logs. It may be false, and is empty before that message.
   const std::string& said_name() const { return said_name_; }
-  // From the Hello: whether both are known to be of one process, and which connection of it this is.
+  // Returns true if both Hellos name the same process. ordinal() numbers the connections of that process.
   bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
-  // Another connection speaks for the client now.
+  // Closes the session because another connection now serves the client.
   void give_way(const std::string& why, bool fatal);
 
-  // The run has begun: Start, then rounds.
+  // Sends Start; rounds follow.
   void begin(const std::string& start, std::uint64_t max_payload);
-  // Of a relay: tells it what its clients may send.
+  // Tells a relay the limits of its clients.
   void tell_relay();
-  // Of a relay: it adds up replies where it may.
+  // Returns true for a relay that adds up replies.
   bool adds() const { return adds_; }
-  // Of a relay: it has no channels.
+  // Returns true for a relay without channels.
   bool carries_nobody() const { return multiplexer_ && multiplexer_->empty(); }
   bool is_channel() const { return channel_ != nullptr; }
-  // The relay whose channel it is; null: it is no channel, or the relay is lost.
+  // Returns the relay of a channel. Null if this is not a channel or the relay is lost.
   Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
-  // It is a channel of this relay.
+  // Returns true if this is a channel of that relay.
   bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
-  // Tells the peer why, counts it, and closes the link.
+  // Sends the reason to the peer, counts it, and closes the link.
   void refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms = 0);
   std::uint64_t bytes_waiting() const { return connection_ != nullptr ? connection_->bytes_waiting() : 0; }
 
@@ -110,7 +113,7 @@ class Session final : public FrameHandler {
   void on_shut() override;
 
  private:
-  // Refuses a peer that is banned; false: it is not.
+  // Refuses a banned peer. Returns false if it is not banned.
   bool ban(const std::string& name);
   Status control(FrameType type, std::span<const std::byte> header);
   Status hello(std::span<const std::byte> header);
@@ -120,7 +123,7 @@ class Session final : public FrameHandler {
   Status join(std::span<const std::byte> header);
   Status relay(std::span<const std::byte> header);
   void carry();
-  // Refuses a peer of another version of the protocol; false: it is of ours.
+  // Refuses a peer with another protocol version. Returns false if the version is right.
   bool refuse_version(const std::string& peer, std::uint32_t version);
   Status error(std::span<const std::byte> header);
   void tell_broken_reply();
@@ -130,25 +133,26 @@ class Session final : public FrameHandler {
   const WireTimes& times_;
   SessionOwner& owner_;
   std::unique_ptr<FrameLink> link_;
-  Connection* connection_ = nullptr;  // link_, unless that is a channel
+  Connection* connection_ = nullptr;  // link_, if that is a socket
   MuxChannel* channel_ = nullptr;     // link_, if that is a channel
-  Session* relay_ = nullptr;          // whose channel it is, until channel_ is lost; null: it is no channel
-  std::unique_ptr<Multiplexer> multiplexer_;  // of a relay
-  bool in_channel_ = false;                   // what arrives is for one of its channels
+  // The relay of this channel, until channel_ is lost; null if this is not a channel.
+  Session* relay_ = nullptr;
+  std::unique_ptr<Multiplexer> multiplexer_;  // only in a session of a relay
+  bool in_channel_ = false;                   // the arriving frame is for one of its channels
   SessionState state_ = SessionState::kHello;
   IdleTimer idle_timer_;  // since state_ began
   std::optional<ClientId> client_;
-  ClientInfo info_;                             // from the Hello
-  std::unique_ptr<Introduction> introduction_;  // until the peer is believed
+  ClientInfo info_;                             // from its Hello
+  std::unique_ptr<Introduction> introduction_;  // until the peer is accepted
   std::string said_name_;
-  std::string proven_name_;  // empty: the peer has proven nothing
+  std::string proven_name_;  // empty before authentication
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;
-  std::uint64_t reply_bytes_ = 0;  // of the reply that is arriving, or a relay's sum of some; 0: none is
-  bool in_chunk_ = false;          // a piece of a reply is arriving
+  std::uint64_t reply_bytes_ = 0;  // size of the arriving reply or sum of replies, else 0
+  bool in_chunk_ = false;          // a chunk of a reply is arriving
   bool adds_ = false;
-  bool takes_chunks_ = false;   // of a client: its Welcome said so
-  bool passes_chunks_ = false;  // of a relay
+  bool takes_chunks_ = false;   // the Welcome of this client allowed chunks
+  bool passes_chunks_ = false;  // this relay passes chunks on
 };
 
 }  // namespace gradwire

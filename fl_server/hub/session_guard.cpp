@@ -1,4 +1,4 @@
-// Whom a session manager bans, and how many it lets in from one place.
+// The parts of a session manager that ban peers and limit connections by origin.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -9,8 +9,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::minutes kLongestOfOrigin{1};
-// Handshakes: beyond two of each client at once, and beyond all clients once in so many seconds.
-constexpr double kRefusedChannels = 1000;  // at once, of a relay that opens too many
+// Handshakes that are allowed in addition to two per client at once, and one per client every kSecondsForAll.
+constexpr double kRefusedChannels = 1000;  // refusals at once, for a relay that opens too many channels
 constexpr double kExtraHandshakes = 256, kPerAddressAndSecond = 50, kPerSecond = 200, kSecondsForAll = 30;
 
 std::uint32_t milliseconds_of(SteadyTime::duration time) {
@@ -28,7 +28,8 @@ HandshakeRates handshake_rates(std::uint32_t clients) {
           .in_all = {.per_second = kPerSecond + per_second, .burst = 2 * at_once}};
 }
 
-// A relay whose clients are too many is told so for a while. Then its connection is closed.
+// Limits the channels of a relay. Channels over the first limit are refused; over the second the relay is
+// closed.
 Opening Opening::of(std::uint32_t clients) {
   return {RateLimit(handshake_rates(clients).from_address),
           RateLimit({.per_second = kPerAddressAndSecond, .burst = kRefusedChannels})};
@@ -39,9 +40,8 @@ BanLimits limits_of_origins(BanLimits limits) {
   return limits;
 }
 
-// Who is to blame for what a session does. A proven name is nobody else's. A name that is only claimed is
-// blamed together with the address, so that nobody can lock out another one who has it; a peer that has said
-// no name is its address.
+// Returns the key under which violations of a session count. It is the authenticated name, or else the
+// claimed name with the address, or else the address. So a peer cannot ban another one by claiming its name.
 std::string SessionManager::Impl::offender_key(const Session& session, const std::string& claims) const {
   if (!session.proven_name().empty()) return "'" + session.proven_name() + "'";
   const std::string& peer = (session.relay() != nullptr ? *session.relay() : session).link().peer();
@@ -59,17 +59,18 @@ void SessionManager::Impl::move_origin(ClientId client, const std::string& origi
 }
 
 std::uint32_t SessionManager::Impl::on_violation(const Session& session) {
-  if (ended || (events == nullptr && !start.empty())) return 0;  // what is sent now is sent in vain
+  // The session manager ignores all that is sent now.
+  if (ended || (events == nullptr && !start.empty())) return 0;
   const std::string claims = session.client() ? table.info(*session.client()).name : std::string();
   const std::string who = offender_key(session, claims);
   const bool is_origin = session.proven_name().empty() && claims.empty();
-  // A channel's origin is its relay, and an address from which clients joined is theirs, too.
+  // A channel comes from its relay, and a known address belongs to clients as well. Do not ban either.
   if (is_origin && (session.is_channel() || is_known_origin(who))) return 0;
   BanList& judge = is_origin ? banned_origins : bans;
   const SteadyTime::duration out = judge.violation(who, now());
   if (out == SteadyTime::duration::zero()) return 0;
   log(LogLine::warning(who + " misbehaved " + std::to_string(judge.violations(who, now())) +
-                       " times and is kept out for " + std::to_string(milliseconds_of(out)) + " ms"));
+                       " times and is banned for " + std::to_string(milliseconds_of(out)) + " ms"));
   return milliseconds_of(out);
 }
 
@@ -81,8 +82,7 @@ bool SessionManager::Impl::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
   if (handshakes.take(origin, is_known_origin(origin), now())) return true;
   server_metrics().end(Ending::kFromOneOrigin);
-  log(LogLine::warning("too many handshakes begin, the last one from " + origin +
-                       ": its connection is closed"));
+  log(LogLine::warning("too many new handshakes, the last one from " + origin + "; closing its connection"));
   return false;
 }
 
@@ -91,13 +91,13 @@ void SessionManager::Impl::admit_connection(Session& session) {
   const auto left = banned_origins.left(origin, now());
   if (left > SteadyTime::duration::zero() && !is_known_origin(origin))
     session.refuse(Ending::kBanned,
-                   origin + " is kept out for " + std::to_string(milliseconds_of(left)) +
-                       " ms more: it misbehaved again and again",
+                   origin + " is banned for " + std::to_string(milliseconds_of(left)) +
+                       " ms more: it misbehaved repeatedly",
                    false, milliseconds_of(left));
   if (!open_from.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
-                       origin + ": the oldest that has not said who it is makes room"));
-  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one, if there is no other
+                       origin + "; closing the oldest unauthenticated one"));
+  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one if there is no other
   if (oldest == session.id())
     return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
                           kCrowdedRetryMs);

@@ -8,8 +8,7 @@
 namespace gradwire {
 namespace {
 
-// Sockets, or channels, beyond two per client: room for unauthenticated connections that have not said who
-// they are.
+// Sockets or channels in addition to two per client: room for unauthenticated connections.
 constexpr std::size_t kExtraSockets = 256;
 constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
@@ -30,7 +29,7 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
       live(options.clients, nullptr),
       candidates(options.clients, nullptr),
       connected(options.clients, false) {
-  welcome(0, true);  // throws now, before any client connects, when the experiment is too long for it
+  welcome(0, true);  // throws now, before any client connects, if the experiment is too long
   counts.receive_budget.limit(options.receive_budget_bytes);
   sockets->start(*this, options.times.tick(), options.handle_signals);
 }
@@ -47,8 +46,8 @@ std::size_t SessionManager::Impl::most_sockets() const {
   return std::min<std::size_t>(2 * std::size_t{options.clients} + kExtraSockets, sockets->most_sockets());
 }
 
-// A peer that has not said who it is makes room for the next one: a client says who it is before a crowd of
-// strangers can push it out.
+// Accepts a connection. If there are too many, it closes an unauthenticated one: clients authenticate
+// quickly, so a flood of anonymous connections cannot evict them.
 void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
   if (counts.open >= most_sockets()) {
     if (unauthenticated.empty()) return;
@@ -65,8 +64,8 @@ void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
 
 void SessionManager::Impl::reject_unauthenticated() {
   const std::uint64_t id = unauthenticated.first_to_go();
-  log(LogLine::warning("too many connections do not say who they are, most come from " +
-                       unauthenticated.crowded_origin() + ": the oldest of them makes room"));
+  log(LogLine::warning("too many unauthenticated connections, mostly from " +
+                       unauthenticated.crowded_origin() + "; closing the oldest"));
   unauthenticated.remove(id);
   server_metrics().end(Ending::kEvicted);
   sessions.at(id)->link().close("");
@@ -81,12 +80,11 @@ Channel SessionManager::Impl::on_channel(Session& relay, Connection& multiplexer
   Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
   const bool is_too_fast = !opening.permitted.take(now());
   if (is_too_fast && !opening.refused.take(now())) {
-    relay.refuse(Ending::kEvicted, "it opens channels too fast, again and again", false,
-                 relay.on_misbehaviour());
+    relay.refuse(Ending::kEvicted, "it repeatedly opens channels too fast", false, relay.on_misbehaviour());
     return {};
   }
   if (is_too_fast || sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
-    const std::string full = error_frame("the server takes no more connections", false, kFullRetryMs);
+    const std::string full = error_frame("the server accepts no more connections now", false, kFullRetryMs);
     if (!multiplexer.writing()) multiplexer.send(Outgoing::control(gradwire::on_channel(full, channel)));
     return {};
   }
@@ -106,7 +104,7 @@ std::string SessionManager::Impl::relay_welcome(const Session& relay) {
   return control_frame(FrameType::kRelay, message);
 }
 
-// What each of its clients is told at the start, and the largest message twice.
+// Allows for the start messages of all clients, and for two of the largest messages.
 std::uint64_t SessionManager::Impl::most_for_relay() const {
   return options.most_for_relay_bytes + 2 * longest_payload +
          options.clients * (options.experiment.size() + start.size());
@@ -117,7 +115,7 @@ void SessionManager::Impl::on_turned_away() {
   if (!unauthenticated.empty()) reject_unauthenticated();
   if (!std::exchange(said_short, true))
     log(
-        LogLine::warning("no file descriptors are left: connections are turned away; raise 'ulimit -n' "
+        LogLine::warning("no file descriptors are left: closing connections; raise 'ulimit -n' "
                          "(LimitNOFILE of a unit)"));
 }
 
@@ -134,38 +132,38 @@ void SessionManager::Impl::on_tick() {
 
 void SessionManager::Impl::on_stop() {
   stopped = true;
-  log("stopping: the round is finished first");
+  log("stopping after this round");
   if (events != nullptr) events->on_stop();
 }
 
 // ---- the handshake ----
 
-// True: the process of this session already has a newer connection, which is the good one. This session's
-// network was slow, or somebody on the way has sent its bytes twice.
+// Returns true if the client's process already has a newer connection. Then this session's network was slow,
+// or an attacker replayed its bytes.
 bool SessionManager::Impl::is_late(const Session& session, const Session* other) const {
   return other != nullptr && other != &session && other->same_process(session) &&
          other->ordinal() >= session.ordinal();
 }
 
-// Returns whether two relays send the same Hello of a client. Then one connection is a copy of the other.
+// Returns true if two relays send the same Hello of a client, so that one connection is a copy of the other.
 bool SessionManager::Impl::is_copy(const Session& session, const Session* other) const {
   return other != nullptr && other->same_process(session) && other->ordinal() == session.ordinal() &&
          other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();
 }
 
-// A new connection speaks for the client: tells the old one and disconnects it. For good, if the old one is
-// of another process: else two processes would replace each other again and again.
+// Makes the new connection the client's current one and disconnects the old one. The refusal is fatal if the
+// old connection is of another process; otherwise two processes would replace each other repeatedly.
 void SessionManager::Impl::replace(ClientId client, Session& session) {
   Session* old = std::exchange(live[client], &session);
   if (old == nullptr) return;
   set_connected(client, false);
-  log(LogLine(name(client) + ": " + session.link().peer() + " takes the place of " + old->link().peer())
+  log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + old->link().peer())
           .of_client(client));
   old->give_way("another process has connected as client " + std::to_string(client),
                 !old->same_process(session));
 }
 
-// A client is connected from its Join on.
+// Counts a client as connected. It is connected from its Join on.
 void SessionManager::Impl::set_connected(ClientId client, bool is) {
   const bool was = connected[client];
   connected[client] = is;
@@ -176,7 +174,7 @@ void SessionManager::Impl::set_connected(ClientId client, bool is) {
 Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& who,
                                                 std::optional<std::uint32_t> part_index,
                                                 std::optional<std::uint32_t> part_count) {
-  // A name that was proven, and that may still come, is the only one that speaks for its number.
+  // An authenticated name that is still accepted keeps its number.
   const auto keeps = [this](const std::string& name) {
     return options.authenticator != nullptr && options.authenticator->still_admits(name);
   };
@@ -185,22 +183,23 @@ Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::str
   if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
   for (Session* const other : {live[*client], candidates[*client]}) {
     if (!is_copy(session, other)) continue;
-    // The relay comes back with a new connection; the copy of the old one does not.
+    // The relay reconnects. The copy of its old connection does not.
     for (Session* const relay : {other->relay(), session.relay()})
-      relay->refuse(Ending::kReplaced, "what it sends arrives twice; connect again", false);
-    return Error{"what its relay sends arrives twice"};
+      relay->refuse(Ending::kReplaced, "its frames arrive twice; reconnect", false);
+    return Error{"the frames of its relay arrive twice"};
   }
   if (is_late(session, live[*client]) || is_late(session, candidates[*client])) {
     session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
-    return Error{"it is late"};
+    return Error{"it is older than another connection of its process"};
   }
   const Session* const relay = session.relay();
   unauthenticated.remove(relay != nullptr ? relay->id() : session.id());
-  // A Hello replaces no connection: it may be stale, from a connection that its client has left. A Join does.
+  // A Hello replaces no connection, because it may come from a connection that the client has left. A Join
+  // does.
   if (live[*client] == nullptr) {
     live[*client] = &session;
   } else if (Session* const other = std::exchange(candidates[*client], &session); other != nullptr) {
-    other->give_way("a newer connection has said that it is client " + std::to_string(*client), false);
+    other->give_way("a newer connection claims to be client " + std::to_string(*client), false);
   }
   return client;
 }
@@ -218,13 +217,14 @@ std::string SessionManager::Impl::welcome(ClientId client, bool pieces) {
 Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   const ClientId client = *session.client();
   if (options.asks_constants && !info.smoothness)
-    return Error{"the run needs L_i and mu_i of every client, and " + name(client) +
-                 " does not say them; install the same release on both"};
+    return Error{"the run needs L_i and mu_i of each client, but " + name(client) +
+                 " did not report them; install the same release on both"};
   const std::string detail = std::to_string(info.sample_count) + " samples";
   const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
   if (options.check)
     if (Status status = options.check(info); !status) return status;
-  if (start.empty()) table.leave(client);  // until the run begins, the newest process says what data there is
+  // Until the run begins, the newest process decides which data the client has.
+  if (start.empty()) table.leave(client);
   if (Status status = table.join(client, std::move(info)); !status) return status;
   if (candidates[client] == &session) candidates[client] = nullptr;
   if (live[client] != &session) replace(client, session);
@@ -246,7 +246,8 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   return Unit{};
 }
 
-// Compares with the first other client; clients that do not name their kernels are not compared.
+// Warns if the kernels of a client differ from those of the first other client. Skips clients that report
+// none.
 void SessionManager::Impl::compare_kernels(ClientId client) const {
   const std::string& own = table.info(client).kernels;
   if (own.empty()) return;
@@ -256,7 +257,7 @@ void SessionManager::Impl::compare_kernels(ClientId client) const {
     if (theirs != own)
       log(LogLine::warning(name(client) + " computes with kernels '" + own + "', " + name(other) + " with '" +
                            theirs +
-                           "': results agree to rounding only, equal bits are promised for equal kernels")
+                           "': results agree only up to rounding; only equal kernels give equal bits")
               .of_client(client));
     return;
   }
@@ -333,13 +334,13 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   if (session.state() == Session::SessionState::kRelay && events != nullptr)
     events->on_relay_left(session.id());
   if (!session.is_channel())
-    unauthenticated.add(session.id(), session.link().peer());  // it may still read why
+    unauthenticated.add(session.id(), session.link().peer());  // it may still read the reason
   if (client && candidates[*client] == &session) candidates[*client] = nullptr;
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
     const std::string stranger =
-        session.said_name().empty() ? peer : peer + ", which says that it is '" + session.said_name() + "',";
-    log(LogLine((speaks ? name(*client) + " (" + peer + ")" : stranger) + " is disconnected: " + why)
+        session.said_name().empty() ? peer : peer + ", which claims to be '" + session.said_name() + "',";
+    log(LogLine((speaks ? name(*client) + " (" + peer + ")" : stranger) + " disconnected: " + why)
             .of_client(speaks ? client : std::nullopt));
   }
   if (speaks) {

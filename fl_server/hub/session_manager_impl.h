@@ -1,4 +1,4 @@
-// What a session manager is made of; only its source files include this.
+// The implementation of SessionManager. Only its source files include this header.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@
 
 namespace gradwire {
 
-// Of a whole address, from which an honest client may come, too.
+// Returns the ban limits of whole addresses, which correct clients may share with an attacker.
 BanLimits limits_of_origins(BanLimits limits);
 
-// How fast a relay opens channels.
+// Limits on the rate at which a relay opens channels.
 struct Opening {
   RateLimit permitted, refused;
   static Opening of(std::uint32_t clients);
@@ -49,7 +49,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Session& add_session();
   std::size_t most_sockets() const;
   void reject_unauthenticated();
-  // Refuses a connection whose origin is banned, or has too many.
+  // Refuses a connection whose origin is banned or has too many connections.
   void admit_connection(Session& session);
   std::string offender_key(const Session& session, const std::string& claims) const;
   bool is_known_origin(const std::string& origin) const;
@@ -83,31 +83,32 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   SessionManagerOptions options;
   ClientTable table;
-  ServerMetrics unwatched;  // where nobody watches
+  ServerMetrics unwatched;  // used if the options name no metrics
   ConnectionCounts counts;
-  const std::unique_ptr<SocketLayer> sockets;  // sessions are destroyed before it
-  std::string start;                           // the frame; empty until the run begins
+  const std::unique_ptr<SocketLayer> sockets;  // declared before sessions, so it is destroyed after them
+  std::string start;                           // the Start frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
-  SessionEvents* events = nullptr;             // null before the run and after it
+  SessionEvents* events = nullptr;             // null before and after the run
   bool stopped = false, ended = false, said_short = false, takes_sums = false;
 
-  std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in the order in which they came
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in order of arrival
   std::uint64_t sessions_so_far = 0;
-  std::set<std::uint64_t> adding;                   // those of relays that add up replies
-  std::map<std::uint64_t, Opening> openings;        // by session of a relay
-  BanList bans;                                     // of names, ...
-  BanList banned_origins;                           // ... and of addresses
-  std::vector<std::string> last_origins;            // by client: the origin that it joined from last
-  std::map<std::string, std::size_t> clients_from;  // how many have this home
-  OriginLimit open_from;                            // sockets
+  std::set<std::uint64_t> adding;                   // sessions of relays that add up replies
+  std::map<std::uint64_t, Opening> openings;        // by session id of the relay
+  BanList bans;                                     // bans of names
+  BanList banned_origins;                           // bans of addresses
+  std::vector<std::string> last_origins;            // by client: the origin of its last join
+  std::map<std::string, std::size_t> clients_from;  // number of clients by last origin
+  OriginLimit open_from;                            // sockets by origin
   HandshakeLimit handshakes;
-  UnauthenticatedPeers unauthenticated;  // also relays without clients, and refused peers that still read why
-  std::vector<Session*> live;            // by client: the connection that speaks for it, or null
-  // By client: the connection that will speak for it once that has joined; or null.
+  // Includes relays without clients, and refused peers that still read the reason.
+  UnauthenticatedPeers unauthenticated;
+  std::vector<Session*> live;  // by client: its current connection, or null
+  // By client: the connection that becomes the current one when it joins, or null.
   std::vector<Session*> candidates;
   std::vector<bool> connected;  // by client
   std::uint64_t connected_count = 0;
-  // By client: its last message, until the client confirms it; sent again to a client that reconnects for it.
+  // By client: its last message, until the client confirms it. Sent again if the client reconnects.
   std::map<ClientId, Outgoing> pending_shutdowns;
 };
 

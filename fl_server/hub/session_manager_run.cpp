@@ -1,4 +1,4 @@
-// What the server does with a session manager: the start, the rounds, the shutdown.
+// The use of a session manager by the server: the start, the rounds, the shutdown.
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -11,9 +11,10 @@ namespace gradwire {
 namespace {
 
 constexpr std::chrono::minutes kSayWhoIsMissing{1};
-constexpr std::chrono::milliseconds kQuietShutdown{500};  // after that the log says that somebody takes long
+// After this time the log says that clients are slow to confirm.
+constexpr std::chrono::milliseconds kQuietShutdown{500};
 
-// now + wait, or the last time that the clock can tell.
+// Returns now + wait, or the latest time that the clock can represent.
 SteadyTime after(SteadyTime now, std::chrono::milliseconds wait) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyTime::max() - now);
   return wait < left ? now + wait : SteadyTime::max();
@@ -81,7 +82,7 @@ bool SessionManager::remembers_bodies(ClientId client) const {
   return session != nullptr && session->relay() != nullptr;
 }
 
-// Clients that come back are asked one by one: this must not look at all of their sessions each time.
+// Tells relays the request id. Clients that return are asked one by one, so this must not visit all sessions.
 void SessionManager::tell_asked(std::uint64_t request_id) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
@@ -100,7 +101,7 @@ void SessionManager::note_violation(ClientId client) {
   Session* session = impl_->live[client];
   if (session == nullptr || !session->link().open()) return;
   if (const std::uint32_t out_ms = impl_->on_violation(*session); out_ms > 0)
-    session->link().refuse("it misbehaved again and again", false, out_ms);
+    session->link().refuse("it misbehaved repeatedly", false, out_ms);
 }
 
 void SessionManager::wait(SteadyTime deadline, const std::function<bool()>& done) {
@@ -134,7 +135,7 @@ bool SessionManager::finish(std::chrono::milliseconds deadline) {
     if (heard() && session->state() == Session::SessionState::kRelay)
       session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
   m.sockets->wait(std::min(end, m.now() + kQuietShutdown),
-                  [&] { return m.counts.open == 0; });  // they disconnect
+                  [&] { return m.counts.open == 0; });  // until they disconnect
   return heard();
 }
 
@@ -142,7 +143,7 @@ void SessionManager::abandon(const std::string& message, bool fatal, std::uint32
   Impl& m = *impl_;
   m.events = nullptr;
   m.ended = true;
-  m.sockets->stop_accepting();  // a client that connects now fails, and tries again
+  m.sockets->stop_accepting();  // clients that connect now fail and retry
   for (const auto& [id, session] : m.sessions) session->link().refuse(message, fatal, retry_after_ms);
   m.sockets->wait(m.now() + m.options.times.linger, [&] { return m.counts.open == 0; });
 }

@@ -1,4 +1,4 @@
-// Where the sums of replies that relays send arrive, and stay while the loop looks at them.
+// An inbox for the sums of replies that relays send. It keeps each sum while the loop uses it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ class SumInbox {
  public:
   explicit SumInbox(const CodecContext& context) : context_(context) {}
 
-  // As UplinkSlot::prepare_sum, for the next sum from this relay; one at a time from each.
+  // Prepares for the next sum of this relay, as UplinkSlot::prepare_sum does. A relay sends one sum at a
+  // time.
   Result<std::span<const std::span<std::byte>>> prepare(std::uint64_t relay, const Prefix& prefix,
                                                         std::span<const std::byte> header) {
     forget(relay);
@@ -28,7 +29,7 @@ class SumInbox {
     return places;
   }
   bool is_arriving(std::uint64_t relay) const { return arriving_.contains(relay); }
-  // Of the sum that is arriving.
+  // Returns the clients whose replies are in the arriving sum.
   std::span<const ClientId> covers(std::uint64_t relay) const { return arriving_.at(relay)->covers(); }
   std::uint64_t request_id(std::uint64_t relay) const { return arriving_.at(relay)->request_id(); }
 
@@ -36,8 +37,8 @@ class SumInbox {
     UplinkView<Real> up;
     std::span<const ClientId> covers;
   };
-  // The whole sum has arrived; its views live until release() of a later request than `newest`. REQUIRES:
-  // is_arriving().
+  // Completes the arriving sum. Its views stay valid until release() of a request later than `newest`.
+  // REQUIRES: is_arriving().
   Result<Sum> finish(std::uint64_t relay, std::uint64_t newest) {
     const auto found = arriving_.find(relay);
     std::unique_ptr<Slot> slot = std::move(found->second);
@@ -49,14 +50,14 @@ class SumInbox {
     return Sum{*up, covers};
   }
 
-  // Discards what is arriving from a relay: it is not wanted, or does not come.
+  // Discards the arriving sum of a relay, because it is unwanted or the relay left.
   void forget(std::uint64_t relay) {
     const auto found = arriving_.find(relay);
     if (found == arriving_.end()) return;
     keep(std::move(found->second));
     arriving_.erase(found);
   }
-  // The loop no longer looks at the sums of requests before `newest`.
+  // Releases the sums of requests before `newest`; the loop no longer uses them.
   void release(std::uint64_t newest) {
     const auto old = std::stable_partition(looked_at_.begin(), looked_at_.end(),
                                            [&](const auto& sum) { return sum.first >= newest; });
@@ -79,8 +80,9 @@ class SumInbox {
   }
 
   const CodecContext context_;
-  std::map<std::uint64_t, std::unique_ptr<Slot>> arriving_;                 // by relay
-  std::vector<std::pair<std::uint64_t, std::unique_ptr<Slot>>> looked_at_;  // with the request it came in
+  std::map<std::uint64_t, std::unique_ptr<Slot>> arriving_;  // by relay
+  // With the request id of its arrival.
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<Slot>>> looked_at_;
   std::vector<std::unique_ptr<Slot>> spare_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr double kFarAway = 1e9;  // seconds; what the clock can add without overflow
+constexpr double kFarAway = 1e9;  // seconds; larger waits could overflow the clock
 
 std::string head_of(const Encoded& message) {
   std::string head;
@@ -57,8 +57,8 @@ double TcpTransport<Real>::now() const {
 
 template <class Real>
 void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Real>* body) {
-  // One body for all clients: of one request id, or, where each has a request id of its own, of what is sent
-  // until next() returns.
+  // One body serves all clients: those of one request id or, in an asynchronous run where each request has
+  // its own id, all requests until next() returns.
   const bool is_shared =
       body_request_id_ == request_id || (codec_.context().asynchronous && !returned_since_);
   if (body_source_ == body && is_shared) {
@@ -75,19 +75,19 @@ void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Re
   body_request_id_ = request_id;
   body_source_ = body;
   shared_ = std::make_shared<SharedBody>(SharedBody{body_->sections, body_, body_->borrows});
-  if (session_manager_.zero_copy()) shared_->own();  // else no socket can be lent it
+  if (session_manager_.zero_copy()) shared_->own();  // else no socket can send it without a copy
   unfinished_body_ = body_;
   unfinished_ = shared_;
 }
 
-// Makes one copy of the body for all clients that it has not reached yet.
+// Copies the body once for all clients whose writes are unfinished.
 template <class Real>
 void TcpTransport<Real>::own_body() {
   if (const auto body = unfinished_.lock(); body.use_count() > (shared_ ? 2 : 1)) body->own();
 }
 
-// Memory of a long compressed body is kept only until the body was written. A client that comes back needs
-// it encoded again.
+// Keeps the memory of a long compressed body only until the body is written. For a client that reconnects,
+// the body is encoded again.
 template <class Real>
 void TcpTransport<Real>::keep_body_while_written() {
   if (body_ == nullptr || body_->borrows || body_->payload_len <= ByteBuffer::kKeptBytes) return;
@@ -107,7 +107,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& req
   Inbox& inbox = inboxes_[client];
   if (request.request_id > inbox.asked) {
     inbox.asked = request.request_id;
-    // Not the other slot: an answer to an older request id may be arriving there.
+    // Do not release the other slot: a reply to an older request id may be arriving there.
     if (inbox.viewed >= 0 && inbox.viewed != kInSum) inbox.slots[inbox.viewed]->release();
     inbox.viewed = -1;
     inbox.have = 0;
@@ -132,7 +132,7 @@ std::uint64_t TcpTransport<Real>::send(ClientId client, const Request<Real>& req
   session_manager_.send(client, std::move(message));
   newest_ = request.request_id;
   asking_ = request.kind == RequestKind::kRound;
-  return encoded.bytes;  // as the client gets it, even if its relay got the short head
+  return encoded.bytes;  // size for the client, even if its relay received the short head
 }
 
 template <class Real>
@@ -143,7 +143,7 @@ const Event<Real>& TcpTransport<Real>::next(double deadline) {
   const auto until =
       session_manager_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
   if (std::exchange(asking_, false) && takes_sums_) session_manager_.tell_asked(newest_);
-  if (events_.empty()) sums_.release(newest_);  // else a sum of the request before may wait there
+  if (events_.empty()) sums_.release(newest_);  // else a sum for the previous request may wait there
   if (events_.empty()) session_manager_.wait(until, [this] { return !events_.empty(); });
   returned_since_ = true;
   if (events_.empty()) return nothing_;
@@ -161,12 +161,12 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     inbox.rest = rest_of(inbox.places, have);
     std::uint64_t room = 0;
     for (const auto place : inbox.rest) room += place.size();
-    if (room != prefix.payload_len) return Error{"the rest of the reply is of another length"};
+    if (room != prefix.payload_len) return Error{"the rest of the reply has the wrong length"};
     inbox.from = have;
     inbox.whole_bytes = kPrefixBytes + inbox.header.size() + have + room;
     return std::span<const std::span<std::byte>>(inbox.rest);
   }
-  // The client was asked twice, and has sent the rest twice, or from another byte.
+  // The client was asked twice, and has sent the rest twice or from another offset.
   inbox.have = have;
   if (tail_start(header, std::as_bytes(std::span(inbox.header))))
     return std::span<const std::span<std::byte>>();
@@ -196,15 +196,15 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox
   Assembly& pieces = inbox.pieces;
   if (header.in_pieces == 0 || header.in_pieces != pieces.came() ||
       prefix.payload_len != pieces.total() - pieces.came())
-    return Error{"of a reply in pieces " + std::to_string(pieces.came()) + " bytes are here, not " +
-                 std::to_string(header.in_pieces) + ", or its rest is of another length"};
+    return Error{"a chunked reply has " + std::to_string(pieces.came()) + " bytes here, not " +
+                 std::to_string(header.in_pieces) + ", or its rest has the wrong length"};
   Prefix whole = prefix;
   whole.header_len = static_cast<std::uint32_t>(header.header.size());
   whole.payload_len = pieces.total();
   UplinkSlot<Real>& slot = slot_for(inbox);
   const auto places = slot.prepare(whole, header.header);
   if (!places) return places;
-  if (slot.request_id() != pieces.request_id()) return Error{"a reply whose pieces are those of another one"};
+  if (slot.request_id() != pieces.request_id()) return Error{"a reply whose chunks belong to another one"};
   inbox.rest = pieces.spread(*places);
   inbox.whole_bytes = kPrefixBytes + whole.header_len + whole.payload_len;
   bytes_in_chunks_ += pieces.came();
@@ -218,7 +218,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_chunk_heade
   const Result<ChunkHeader> head = read_chunk(header);
   if (!head) return head.error();
   Inbox& inbox = inboxes_[client];
-  if (head->request_id > inbox.asked) return Error{"a piece of a reply that nobody has asked for"};
+  if (head->request_id > inbox.asked) return Error{"a chunk of a reply that the server did not request"};
   return inbox.pieces.prepare(*head, prefix, max_payload_bytes(codec_.context(), sizeof(Real)));
 }
 
@@ -262,7 +262,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
   if (!uplink) return uplink.error();
   Event<Real> event;
   event.kind = Event<Real>::Kind::kReply;
-  event.bytes = inbox.whole_bytes > 0 ? inbox.whole_bytes : bytes;  // without what was sent twice
+  event.bytes = inbox.whole_bytes > 0 ? inbox.whole_bytes : bytes;  // counts repeated bytes once
   event.up = *uplink;
   const bool is_awaited = uplink->request_id == inbox.asked && uplink->status == ReplyStatus::kReply;
   event.repeated = is_awaited && inbox.viewed >= 0;
@@ -270,7 +270,7 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
     inbox.viewed = inbox.arriving;
     event.frame = inbox.slots[inbox.arriving]->frame();
   } else {
-    event.up.parts = {};  // late, repeated, or without content: nobody looks at it
+    event.up.parts = {};  // late, repeated or empty: its content is not used
     inbox.slots[inbox.arriving]->release();
   }
   events_.push_back(event);
@@ -281,11 +281,12 @@ template <class Real>
 Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
     std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
     const std::function<bool(ClientId)>& is_behind) {
-  if (!takes_sums_) return Error{"this run takes no sums of replies"};
+  if (!takes_sums_) return Error{"this run accepts no sums of replies"};
   const auto places = sums_.prepare(relay, prefix, header);
   if (!places) return places;
   const std::span<const ClientId> covers = sums_.covers(relay);
-  // A client may have answered meanwhile, or connected another way: then the replies are taken one by one.
+  // A client may have replied directly meanwhile, or reconnected elsewhere. Then each reply is needed
+  // separately.
   if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_behind)) return places;
   turn_away(relay);
   return std::span<const std::span<std::byte>>();
@@ -328,7 +329,7 @@ Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
 
 template <class Real>
 void TcpTransport<Real>::on_joined(ClientId client) {
-  inboxes_[client].pieces.clear();  // a connection begins with none
+  inboxes_[client].pieces.clear();  // a new connection starts without chunks
   events_.push_back(event_of<Real>(Event<Real>::Kind::kJoined, client));
 }
 

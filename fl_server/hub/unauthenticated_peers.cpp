@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kNetworkBytes = 8;  // of the 16 of an IPv6 address
+constexpr std::size_t kNetworkBytes = 8;  // the first half of an IPv6 address
 
 }  // namespace
 

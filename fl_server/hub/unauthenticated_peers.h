@@ -1,5 +1,4 @@
-// Connections whose peers have not said who they are, and which of them to close when there is no room for
-// another. Pure: no I/O.
+// Unauthenticated connections, and the choice of one to close if there is no room for another. Pure: no I/O.
 #pragma once
 
 #include <cstddef>
@@ -12,43 +11,42 @@
 
 namespace gradwire {
 
-// Where a peer (ADDRESS:PORT) comes from: its address, or the first half of an IPv6 address, which is one
-// network.
+// Returns the origin of a peer (ADDRESS:PORT): its address, or the network (first half) of an IPv6 address.
 std::string origin_of(const std::string& peer);
 
 class UnauthenticatedPeers {
  public:
-  // `id` grows from one unauthenticated connection to the next.
+  // Adds a connection. `id` must grow with each call.
   void add(std::uint64_t id, const std::string& peer);
-  void remove(std::uint64_t id);  // does nothing if it is none
+  void remove(std::uint64_t id);  // does nothing if `id` is unknown
   bool empty() const { return origins_.empty(); }
   std::size_t size() const { return origins_.size(); }
 
-  // The oldest from the origin that most of them have: a crowd makes room for itself first. REQUIRES: there
-  // are some.
+  // Returns the oldest connection of the origin with the most connections, so a flood displaces itself first.
+  // REQUIRES: not empty.
   std::uint64_t first_to_go() const;
-  // The oldest from there; nothing: there is none.
+  // Returns the oldest connection of an origin, or nullopt if it has none.
   std::optional<std::uint64_t> first_from(const std::string& origin) const;
-  // The origin that most of them have.
+  // Returns the origin with the most connections.
   const std::string& crowded_origin() const { return crowds_.rbegin()->second; }
 
  private:
   std::map<std::uint64_t, std::string> origins_;
   std::map<std::string, std::set<std::uint64_t>> from_;
-  std::set<std::pair<std::size_t, std::string>> crowds_;  // how many, from where
+  std::set<std::pair<std::size_t, std::string>> crowds_;  // (number of connections, origin)
 };
 
-// When peers that are refused because too many come from their origin may try again.
+// Time after which a peer may retry if its origin had too many connections.
 inline constexpr std::uint32_t kCrowdedRetryMs = 1000;
 
-// A limit on the connections that are open at the same time from each origin.
+// A limit on simultaneous connections from each origin.
 class OriginLimit {
  public:
   explicit OriginLimit(std::size_t most) : most_(most) {}  // 0: no limit
 
   // Counts a connection. Returns true if its origin has too many now.
   bool add(const std::string& origin) { return most_ > 0 && ++open_[origin] > most_; }
-  // Counts a connection out.
+  // Removes a connection from the count.
   void remove(const std::string& origin);
 
  private:

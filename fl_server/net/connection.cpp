@@ -10,10 +10,10 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kBytesPerWake = 1 << 20;  // then the other connections get their turn
+constexpr std::size_t kBytesPerWake = 1 << 20;  // after that the other connections get their turn
 constexpr std::size_t kDiscardedPerWake = 1 << 16;
 
-// The record of a handshake, of any version.
+// Returns true if the bytes begin a TLS handshake record, of any version.
 bool begins_tls(std::span<const std::byte> bytes) {
   return bytes[0] == std::byte{22} && bytes[1] == std::byte{3};
 }
@@ -55,7 +55,7 @@ void Connection::on_readable() {
       return close("there is no memory for its message");
     }
   }
-  // Discards what a refused peer still sends, until it disconnects or the time to linger is over.
+  // Discards what a refused peer still sends, until it disconnects or its time to linger is over.
   for (std::size_t dropped = 0; socket_->is_open() && dropped < kDiscardedPerWake;) {
     const Socket::Moved moved = socket_->read(counts_.arriving);
     if (moved.got == Socket::Got::kNothing) return;
@@ -81,18 +81,18 @@ void Connection::read_frames() {
       unused_ = std::span(counts_.arriving).first(kept_.size() + moved.bytes);
     }
     use_what_arrived();
-    if (moved.bytes < to.size()) return;  // there is no more
+    if (moved.bytes < to.size()) return;  // nothing more to read now
   }
 }
 
-// Where the next bytes go: straight into the target of a payload, or behind what is kept.
+// Returns the place of the next bytes: the target of a payload, or the buffer after the bytes that were kept.
 std::span<std::byte> Connection::room() {
   if (stage_ == ReadStage::kPayload) return targets_[target_].subspan(target_done_);
   std::copy(kept_.begin(), kept_.end(), counts_.arriving.begin());
   return std::span(counts_.arriving).subspan(kept_.size(), kReadBytes);
 }
 
-// A connection has memory of its own only for a frame whose rest is still to come.
+// Uses all that it can. Only a connection with an incomplete frame keeps memory of its own.
 void Connection::use_what_arrived() {
   while (advance()) {
   }
@@ -100,7 +100,7 @@ void Connection::use_what_arrived() {
   unused_ = {};
 }
 
-// Uses what has arrived; true: there is more to use.
+// Uses some of the received bytes. Returns true if there may be more to use.
 bool Connection::advance() {
   if (!open_) return false;
   switch (stage_) {
@@ -197,7 +197,7 @@ bool Connection::frame_is_whole() {
   return true;
 }
 
-// The peer broke the protocol.
+// Refuses a peer that broke the protocol.
 void Connection::misbehaves(const std::string& what) {
   if (!open_) return;
   counts_.server_metrics.end(Ending::kBadMessage);
@@ -206,7 +206,7 @@ void Connection::misbehaves(const std::string& what) {
 
 // ---- room for a payload ----
 
-// False: the connection is not read until there is room.
+// Reserves memory for the payload. Returns false if the connection must wait, unread, until there is room.
 bool Connection::has_room() {
   if (staged_ > 0 || prefix_.payload_len == 0) return true;
   if (counts_.receive_budget.reserve(*this, prefix_.payload_len)) {
@@ -297,7 +297,7 @@ void Connection::send(Outgoing message) {
   write();
   if (open_ && queue_.bytes() > most_waiting_)
     return close_for(Ending::kTooSlow, "more than " + std::to_string(most_waiting_ >> 20) +
-                                           " MB wait for it to take them; it may come back");
+                                           " MB wait for it to take them; it may reconnect");
   count_borrowing();
 }
 
@@ -321,7 +321,7 @@ void Connection::detach(const std::string& why) {
   if (!std::exchange(open_, false)) return;
   const bool waited = waits_;
   give_room_back();
-  if (waited && socket_->is_open()) socket_->pause_reading(false);  // what it still sends is discarded
+  if (waited && socket_->is_open()) socket_->pause_reading(false);  // what the peer still sends is discarded
   sockets_.post([this, why] { handler_.on_closed(why); });
 }
 
@@ -329,7 +329,7 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
   if (!open_) return;
   detach(message);
   queue_.drop_waiting();
-  const bool can_tell = queue_.empty();  // else another frame is half written
+  const bool can_tell = queue_.empty();  // else another frame is partly written
   if (can_tell) {
     queue_.push(Outgoing::control(error_frame(message, fatal, retry_after_ms)));
     refused_ = true;
@@ -341,7 +341,7 @@ void Connection::refuse(const std::string& message, bool fatal, std::uint32_t re
   count_borrowing();
 }
 
-// Where the connection itself decides; others count what they decide.
+// Refuses the peer and counts the reason. Used for decisions of the connection; the owner counts its own.
 void Connection::refuse_for(Ending ending, const std::string& message) {
   if (open_) counts_.server_metrics.end(ending);
   refuse(message, false, 0);
@@ -357,12 +357,12 @@ void Connection::close(const std::string& why) {
   shut();
 }
 
-// Why the frame that is arriving takes too long; empty: it does not. Over each frame_grace it must come to
-// its end, or come on as fast as min_bytes_per_second; while others wait for the room that its payload takes,
-// it must come to its end.
+// Returns the reason if the arriving frame takes too long, or an empty string. In each frame_grace the frame
+// must arrive, or progress at the rate min_bytes_per_second. If others wait for the memory of its payload, it
+// must arrive.
 std::string Connection::too_slow(SteadyTime now) {
   if (staged_ > 0 && holding_.is_over(now, times_.frame_grace) && counts_.receive_budget.awaited())
-    return "others wait for the room that its message takes; it may come back and go on";
+    return "other connections wait for the memory of its message; it may reconnect and continue";
   if (!arrival_.is_over(now, times_.frame_grace)) return {};
   const std::uint64_t came = payload_done_ - std::exchange(arrived_, payload_done_);
   const auto grace_ms = static_cast<std::uint64_t>(times_.frame_grace.count());
@@ -385,7 +385,7 @@ void Connection::check_time(SteadyTime now) {
     if (taken * 1000 < times_.min_bytes_per_second * static_cast<std::uint64_t>(times_.write_stall.count()))
       return close_for(Ending::kTooSlow,
                        "it read " + (taken == 0 ? "nothing" : "only " + std::to_string(taken) + " bytes") +
-                           " for " + std::to_string(times_.write_stall.count()) + " ms; it may come back");
+                           " for " + std::to_string(times_.write_stall.count()) + " ms; it may reconnect");
     stall_.restart(now);
   }
   if (!soon_.empty() && !writing()) send(Outgoing::control(std::exchange(soon_, {})));
@@ -393,7 +393,7 @@ void Connection::check_time(SteadyTime now) {
   const auto silence = times_.heartbeat * times_.missed_heartbeats;
   if (silence_.is_over(now, silence) && !paused_ && !waits_)
     return close_for(Ending::kSilent, "no sign of life for " + std::to_string(silence.count()) +
-                                          " ms: it, its machine or the network is down; it may come back");
+                                          " ms: it, its machine or the network is down; it may reconnect");
   if (!writing() && now - sent_ >= times_.heartbeat) send(Outgoing::control(heartbeat_frame()));
 }
 

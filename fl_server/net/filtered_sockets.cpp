@@ -14,15 +14,15 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kArrivingBytes = 64 * 1024;       // of one read from the socket below
-constexpr std::size_t kRecordBytes = 16 * 1024;         // that TLS encrypts at a time
-constexpr std::size_t kTakenBytes = 16 * kRecordBytes;  // of one write
-constexpr std::size_t kHandshakeBytes = kRecordBytes;   // that wait for the thread of handshakes
-constexpr int kReadsWithoutPlain = 16;  // of one read(): a peer may send what is for the filter alone
+constexpr std::size_t kArrivingBytes = 64 * 1024;       // per read from the socket below
+constexpr std::size_t kRecordBytes = 16 * 1024;         // the largest piece that TLS encrypts at once
+constexpr std::size_t kTakenBytes = 16 * kRecordBytes;  // per write
+constexpr std::size_t kHandshakeBytes = kRecordBytes;   // bytes that may wait for the handshake thread
+constexpr int kReadsWithoutPlain = 16;  // per read(): a peer may send bytes for the filter only
 
 class FilteredSocket final : public Socket, private SocketHandler {
  public:
-  // `worker`: for the handshake; null: it runs on this thread.
+  // Runs the handshake on `worker`, or on this thread if that is null.
   FilteredSocket(SocketLayer& layer, std::vector<std::byte>& arriving, std::unique_ptr<Socket> below,
                  std::unique_ptr<StreamFilter> filter, bool accepted, HandshakeWorker* worker)
       : layer_(layer),
@@ -78,7 +78,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
       if (taken >= kTakenBytes) break;
       piece = piece.first(std::min(piece.size(), kTakenBytes - taken));
       taken += piece.size();
-      // Small pieces share a record; large ones are encrypted from where they lie.
+      // Small pieces share a record. Large ones are encrypted in place, without a copy.
       if (const std::size_t room = kRecordBytes - record_.size();
           !record_.empty() || piece.size() < kRecordBytes) {
         const auto head = piece.first(std::min(piece.size(), room));
@@ -111,7 +111,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   void close() override {
     if (!below_->is_open()) return;
     if (!ends_ && !has_failed()) end_writing();
-    if (is_away()) *alive_ = false;  // the worker need not begin
+    if (is_away()) *alive_ = false;  // the worker can skip the handshake
     below_->close();
   }
   bool is_open() const override { return below_->is_open(); }
@@ -124,7 +124,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
     handler_->on_readable();
     read_again();
   }
-  // What the filter holds cannot be seen on the socket below.
+  // Schedules another read: the socket below does not show bytes that the filter holds.
   void read_again() {
     if (!below_->is_open() || paused_ || again_ || is_away() || !filter_->has_plain()) return;
     again_ = true;
@@ -150,17 +150,17 @@ class FilteredSocket final : public Socket, private SocketHandler {
     was_fed(filter_->feed(arrived));
   }
   void was_fed(const Status& status) {
-    flush();  // also what tells the peer why
+    flush();  // including the alert that tells the peer why
     if (!status) return refuse(status.error().message);
     if (filter_->ready() && wants_write_) arm();
   }
 
-  // ---- the handshake on the thread of the worker, which has the filter meanwhile ----
+  // ---- handshake on the worker's thread; the worker has the filter meanwhile ----
 
   bool is_away() const { return filter_ == nullptr; }
   bool is_ready() const { return !is_away() && filter_->ready(); }
   bool shakes_hands_apart() const { return worker_ != nullptr && !filter_->ready(); }
-  // Nothing is read until take_back(): what else arrives waits in the socket below.
+  // Gives the filter to the worker. Pauses reading until take_back(): further bytes wait in the socket below.
   void hand_over(std::span<const std::byte> arrived) {
     HandshakeStep step{std::move(filter_), {arrived.begin(), arrived.end()}, alive_, {}};
     step.done = [this, &layer = layer_, alive = alive_](HandshakeStep done) {
@@ -180,12 +180,12 @@ class FilteredSocket final : public Socket, private SocketHandler {
     if (!paused_) on_readable();
   }
 
-  // A peer without a filter gets an answer that it can read.
+  // Sends an error in plain text to a peer without TLS.
   void tell_plain_peer() {
     const std::string frame = error_frame(
-        "this server speaks TLS: start the client with its --identity, the first time with the --token that "
-        "its operator gave you too; a relay with the --identity that gradwire-server enroll NAME --relay OUT "
-        "has made",
+        "this server requires TLS: start the client with its --identity, and the first time also with the "
+        "--token from the operator; start a relay with the --identity that gradwire-server enroll NAME "
+        "--relay OUT made",
         true, 0);
     const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
     below_->write(std::span(&piece, 1));
@@ -214,17 +214,17 @@ class FilteredSocket final : public Socket, private SocketHandler {
   }
 
   SocketLayer& layer_;
-  std::vector<std::byte>& arriving_;  // shared by all sockets of the layer: used inside one call
+  std::vector<std::byte>& arriving_;  // shared by all sockets of the layer; used within one call
   HandshakeWorker* const worker_;     // may be null
   const std::unique_ptr<Socket> below_;
   std::unique_ptr<StreamFilter> filter_;  // null while the worker has it
-  std::vector<std::byte> record_;         // small pieces that are written together
+  std::vector<std::byte> record_;         // small pieces to be written together
   SocketHandler* handler_ = nullptr;
   std::string why_;
-  bool fresh_;               // nothing has arrived, and the peer began the connection
-  Got failed_ = Got::kSome;  // else kFailed or kRefused
+  bool fresh_;               // an accepted connection on which nothing has arrived
+  Got failed_ = Got::kSome;  // kSome if it has not failed
   bool paused_ = false, again_ = false, wants_write_ = false, armed_ = false, ends_ = false;
-  // For jobs that outlive this object.
+  // Lets jobs that outlive this object know that it is gone.
   const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
 };
 

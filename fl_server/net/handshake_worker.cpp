@@ -10,9 +10,9 @@
 namespace gradwire {
 namespace {
 
-// Gives rounds most of a processor that they share with handshakes.
+// Lowers the priority of this thread, so that rounds get most of a processor that they share with handshakes.
 void lower_priority() {
-#ifdef __linux__  // elsewhere the priority is that of all threads
+#ifdef __linux__  // elsewhere the priority applies to all threads
   constexpr int kNicer = 5;
   ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + kNicer);
 #endif
@@ -63,7 +63,7 @@ void HandshakeWorker::work() {
     const auto done = std::exchange(step.done, nullptr);
     try {
       done(std::move(step));
-    } catch (const std::bad_alloc&) {  // the time limit of its connection ends it
+    } catch (const std::bad_alloc&) {  // the connection ends at its time limit
     }
     lock.lock();
   }

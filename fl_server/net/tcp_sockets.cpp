@@ -39,14 +39,15 @@ namespace {
 
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMaxVectors = 16;           // of one system call
-constexpr std::size_t kZeroCopyFrom = 64 * 1024;  // bytes: below, pinning pages costs more than copying them
+constexpr std::size_t kMaxVectors = 16;           // per system call
+constexpr std::size_t kZeroCopyFrom = 64 * 1024;  // bytes; for less, pinning pages costs more than a copy
 constexpr int kAcceptsPerWake = 64;
-constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask to stop
-constexpr int kMostUnwanted = 256;                  // connections that are closed at once, of one tick
-constexpr std::size_t kDescriptorsOfFiles = 64;     // and of all else that is no connection
-constexpr int kJobsWithoutTime =
-    10'000;  // in a wait whose deadline has passed; busy peers may bring more for ever
+constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask the process to stop
+constexpr int kMostUnwanted = 256;                  // connections closed at once in one tick
+// Descriptors for files and everything else except connections.
+constexpr std::size_t kDescriptorsOfFiles = 64;
+// Jobs in a wait whose deadline has passed; busy peers could add more endlessly.
+constexpr int kJobsWithoutTime = 10'000;
 
 std::string peer_of(int fd) {
   sockaddr_storage address{};
@@ -62,7 +63,7 @@ std::string peer_of(int fd) {
   return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
 }
 
-// Raises the limit of descriptors as far as the system allows; returns how many of them are for sockets.
+// Raises the limit of descriptors as far as the system allows. Returns the number of descriptors for sockets.
 std::size_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
@@ -71,12 +72,13 @@ std::size_t raise_descriptor_limit() {
   return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
 }
 
-// Looks up the name of one address, on a thread of its own: a resolver may take minutes.
+// Looks up the name of one address, on a thread of its own, because a resolver may take minutes.
 class NameLookup {
  public:
   explicit NameLookup(LookUp look_up) : look_up_(std::move(look_up)) {}
 
-  // Returns what the last lookup has found, and begins another one for the next call. Numbers need none.
+  // Returns the result of the last lookup and starts another one for the next call. Numeric addresses need
+  // none.
   Result<std::shared_ptr<addrinfo>> find(const Address& address) {
     if (is_numeric(address.host)) return shared_from(look_up(address, AddressUse::kToConnect));
     const std::lock_guard lock(shared_->mutex);
@@ -111,8 +113,8 @@ class NameLookup {
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();  // the thread may outlive this object
 };
 
-// A socket that is being connected. If the name has several addresses, `turn` picks one: the next one may
-// answer where this one does not.
+// Returns a socket that is connecting. If the name has several addresses, `turn` picks one, so that a retry
+// tries the next address.
 Result<int> begin_connection(const std::string& address, NameLookup& lookup, std::size_t turn) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
@@ -200,13 +202,13 @@ class TcpSocket final : public Socket {
       if (error || !*alive || !is_open()) return;
       awaits_bytes_ = false;
       if (zero_copy_sender_ != nullptr)
-        zero_copy_sender_->take_back();  // that there is something wakes this, too
+        zero_copy_sender_->take_back();  // completions of zero-copy sends also wake this
       if (!paused_) handler_->on_readable();
       if (*alive && is_open() && !paused_ && !awaits_bytes_) wait_readable();
     });
   }
 
-  // The kernel must not send what is lent when its owner is gone: what it still holds is dropped.
+  // Drops unsent zero-copy data: the kernel must not send memory whose owner is gone.
   void forget_zero_copy() {
     if (zero_copy_sender_ == nullptr || !is_open()) return;
     zero_copy_sender_->take_back();
@@ -221,7 +223,7 @@ class TcpSocket final : public Socket {
   SocketHandler* handler_ = nullptr;
   int error_ = 0;
   bool paused_ = false, awaits_bytes_ = false;
-  // For handlers that Asio calls after this object is destroyed.
+  // Lets handlers that Asio calls later know that this object is gone.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -254,7 +256,7 @@ class TcpSockets final : public SocketLayer {
     keep_signals();
     signals_.async_wait([this](const asio::error_code& error, int) {
       if (error) return;
-      give_signals_back();  // the next one ends the process
+      give_signals_back();  // the next signal ends the process
       handler_->on_stop();
     });
   }
@@ -286,7 +288,7 @@ class TcpSockets final : public SocketLayer {
     }
     keeps_signals_ = true;
   }
-  // Asio leaves signals with their default action, which process 1 of a container does not have.
+  // Restores the previous actions. Asio restores default actions, but process 1 of a container has none.
   void give_signals_back() {
     signals_.clear();
     if (!std::exchange(keeps_signals_, false)) return;
@@ -296,7 +298,7 @@ class TcpSockets final : public SocketLayer {
     acceptor_.async_wait(Descriptor::wait_read, [this](const asio::error_code& error) {
       if (error) return;
       accept_ready();
-      if (!short_of_descriptors_ && !pauses_) accept_next();  // else the tick does
+      if (!short_of_descriptors_ && !pauses_) accept_next();  // else the tick does it
     });
   }
   void accept_ready() {
@@ -312,7 +314,7 @@ class TcpSockets final : public SocketLayer {
       if (!handler_->wants(peer)) {
         ::close(fd);
         if (++unwanted_ < kMostUnwanted) continue;
-        pauses_ = true;  // the others wait in the queue of the system, where they cost less
+        pauses_ = true;  // the rest wait in the kernel's queue, where they cost less
         return;
       }
       handler_->on_accepted(std::make_unique<TcpSocket>(io_, fd, std::move(peer), zero_copy_));
@@ -330,16 +332,16 @@ class TcpSockets final : public SocketLayer {
     });
   }
 
-  std::optional<Listener> listener_;  // none: it accepts no more
+  std::optional<Listener> listener_;  // empty after stop_accepting()
   const std::string address_;
   const bool zero_copy_;
   const std::size_t most_sockets_ = raise_descriptor_limit();
   NameLookup lookup_;
-  std::size_t connections_ = 0;  // begun
+  std::size_t connections_ = 0;  // connections begun
   SocketLayerHandler* handler_ = nullptr;
   std::chrono::milliseconds tick_{0};
   bool short_of_descriptors_ = false;
-  int unwanted_ = 0;  // connections that were closed since the last tick
+  int unwanted_ = 0;  // connections closed at once since the last tick
   bool pauses_ = false;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
@@ -347,7 +349,7 @@ class TcpSockets final : public SocketLayer {
   asio::steady_timer timer_{io_};
   asio::signal_set signals_{io_};
   bool keeps_signals_ = false;
-  std::array<struct sigaction, kSignals.size()> before_{};  // what the signals did before
+  std::array<struct sigaction, kSignals.size()> before_{};  // the previous actions of the signals
 };
 
 }  // namespace
@@ -355,7 +357,7 @@ class TcpSockets final : public SocketLayer {
 std::unique_ptr<SocketLayer> listen_on_tcp(const std::string& address, const TcpOptions& options) {
   try {
     return std::make_unique<TcpSockets>(address, options);
-  } catch (const std::system_error& error) {  // of Asio
+  } catch (const std::system_error& error) {  // from Asio
     throw std::runtime_error("--listen " + address + ": " + error.code().message());
   }
 }

@@ -7,8 +7,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxPieces = 16;           // of one write
-constexpr std::uint64_t kBytesOfAMessage = 256;  // memory beside its bytes, about
+constexpr std::size_t kMaxPieces = 16;           // per write
+constexpr std::uint64_t kBytesOfAMessage = 256;  // approximate memory of a message in addition to its bytes
 
 using Sections = std::vector<std::span<const std::byte>>;
 
@@ -45,7 +45,7 @@ void WriteQueue::append(Outgoing message) {
   put(std::prev(queue_.end()), std::move(message));
 }
 
-// REQUIRES: the place is void.
+// Puts a message into a void entry.
 void WriteQueue::put(Position place, Outgoing message) {
   *place = std::move(message);
   messages_ += 1;
@@ -79,8 +79,8 @@ void WriteQueue::push(Outgoing message) {
   }
   const Position place = found->second;
   make_void(place);
-  // A channel keeps its position in the queue: else a slow relay would serve only the channels that are asked
-  // first. A message of the connection itself moves to the end, after all messages that it speaks of.
+  // A channel keeps its position in the queue; otherwise a slow relay would serve only the channels that are
+  // asked first. A message of the connection itself moves to the end, after all messages that it refers to.
   if (channel == 0) queue_.splice(queue_.end(), queue_, place);
   put(place, std::move(message));
 }
@@ -114,7 +114,7 @@ bool WriteQueue::is_body_known(const Outgoing& message) const {
   return !message.short_head.empty() && message.body != nullptr && message.body == last_body_.lock();
 }
 
-// The writing of the first message has begun: no other message replaces it any more.
+// Notes that the writing of the first message has begun. From now on no other message replaces it.
 void WriteQueue::begin() {
   Outgoing& first = queue_.front();
   if (const auto found = waiting_.find(first.channel);
@@ -150,7 +150,8 @@ WriteQueue::WriteProgress WriteQueue::write_once(Socket& socket) {
   std::array<std::span<const std::byte>, kMaxPieces> pieces;
   std::size_t count = 0, most = kMaxPieces;
   std::uint64_t size = 0;
-  const std::shared_ptr<const void>* zero_copy_owner = nullptr;  // of the first piece, which is written alone
+  // Owner of the first piece, which is written alone.
+  const std::shared_ptr<const void>* zero_copy_owner = nullptr;
   const auto add = [&](std::span<const std::byte> piece, const std::shared_ptr<const void>* owner) {
     const std::uint64_t end = size + piece.size();
     const auto gone = static_cast<std::size_t>(written_ > size ? std::min(written_, end) - size : 0);

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// What the error queue says of one range of calls; null: something else.
+// Returns the report about a range of calls, or null if the part is something else.
 const sock_extended_err* zerocopy_note(const cmsghdr& part) {
   const bool of_ip = (part.cmsg_level == SOL_IP && part.cmsg_type == IP_RECVERR) ||
                      (part.cmsg_level == SOL_IPV6 && part.cmsg_type == IPV6_RECVERR);
@@ -30,7 +30,7 @@ std::unique_ptr<ZeroCopySender> ZeroCopySender::of(int fd) {
 
 ssize_t ZeroCopySender::send(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
-  owners_.push_back(owner);  // first: there may be no memory for it
+  owners_.push_back(owner);  // before the send, because this may run out of memory
   const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), kFlags | MSG_ZEROCOPY);
   if (sent > 0) return sent;
   owners_.pop_back();
@@ -54,7 +54,7 @@ void ZeroCopySender::take_back() {
   }
 }
 
-// Calls `first` to `last` have ended.
+// Marks calls `first` to `last` as completed.
 void ZeroCopySender::end(std::uint32_t first, std::uint32_t last) {
   const std::uint32_t begin = first - first_, count = last - first + 1;
   for (std::uint32_t k = begin; k - begin < count && k < owners_.size(); ++k) owners_[k].reset();

@@ -101,7 +101,7 @@ TEST(ClientTable, RefusesDataOfTheSameShapeWithAnotherHash) {
   const Status refused = table.join(1, info);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "client 1 ('b') came back with other data than it had: put its old data back (--data), or start "
+            "client 1 ('b') returned with other data than before: restore its old data (--data), or start "
             "the run from the beginning with --no-resume at the server");
   table.leave(1);
   EXPECT_TRUE(table.join(1, info)) << "before the run begins";

@@ -42,13 +42,13 @@ TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo
   begin();
   EXPECT_EQ(misbehave_as_b(NAN, 5), 300u) << "with its third one";
   EXPECT_TRUE(logged("value 0 of part 0 is not finite"));
-  EXPECT_TRUE(logged("warning: 'b' at 127.0.0.1 misbehaved 3 times and is kept out for 300 ms"));
+  EXPECT_TRUE(logged("warning: 'b' at 127.0.0.1 misbehaved 3 times and is banned for 300 ms"));
   const auto refusal = refusal_of_b();
   ASSERT_TRUE(refusal);
   EXPECT_FALSE(refusal->fatal());
   EXPECT_GT(refusal->retry_after_ms(), 0u);
   EXPECT_LE(refusal->retry_after_ms(), 300u);
-  EXPECT_NE(refusal->message().find("misbehaved again and again"), std::string::npos);
+  EXPECT_NE(refusal->message().find("misbehaved repeatedly"), std::string::npos);
   expect_served(0, ++request_id);
   turn_for(milliseconds(350));
   clients[1] = come_back("b");
@@ -126,10 +126,10 @@ TEST_F(GuardsTest, ASlowLorisIsOneOffenceForEachConnection) {
   for (FakeClient& client : slow) client.send("G");
   turn_for(milliseconds(450));
   EXPECT_TRUE(logged("no Hello within 100 ms"));
-  EXPECT_FALSE(logged("is kept out"));
+  EXPECT_FALSE(logged("is banned"));
   FakeClient third = connect();
   turn_for(milliseconds(250));
-  EXPECT_TRUE(logged("warning: 127.0.0.1 misbehaved 3 times and is kept out for 300 ms"));
+  EXPECT_TRUE(logged("warning: 127.0.0.1 misbehaved 3 times and is banned for 300 ms"));
 }
 
 TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClients) {

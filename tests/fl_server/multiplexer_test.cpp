@@ -74,7 +74,7 @@ TEST_F(MultiplexerTest, RelaysThatBringTheSameHelloConnectAgain) {
     const auto refusal = each->read_refusal();
     ASSERT_TRUE(refusal);
     EXPECT_FALSE(refusal->fatal());
-    EXPECT_EQ(refusal->message(), "what it sends arrives twice; connect again");
+    EXPECT_EQ(refusal->message(), "its frames arrive twice; reconnect");
   }
   FakeClient again = join();
   hello.set_connection(2);

@@ -22,9 +22,9 @@ TEST_F(MultiplexerTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) 
     if (frame->prefix.channel == 0) last = error.message();
     (error.message().find("takes no more") != std::string::npos ? full : refused) += 1;
   }
-  EXPECT_EQ(last, "it opens channels too fast, again and again");
+  EXPECT_EQ(last, "it repeatedly opens channels too fast");
   EXPECT_GE(refused, 1) << "the first ones are answered";
-  const auto is_logged = [&] { return logged("it opens channels too fast"); };
+  const auto is_logged = [&] { return logged("it repeatedly opens channels too fast"); };
   session_manager->wait(session_manager->now() + std::chrono::seconds(5), is_logged);
   EXPECT_TRUE(is_logged());
   expect_served(0, 1);
@@ -46,7 +46,7 @@ TEST_F(MultiplexerTest, TellsTheClientsOfARelayThatAreTooManyToComeBackLater) {
     if (!error.fatal()) full = error;
   }
   ASSERT_TRUE(full) << "all of them were let in";
-  EXPECT_EQ(full->message(), "the server takes no more connections");
+  EXPECT_EQ(full->message(), "the server accepts no more connections now");
   EXPECT_GT(full->retry_after_ms(), 0u);
   expect_served(0, 1);
 }

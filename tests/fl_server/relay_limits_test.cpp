@@ -53,7 +53,7 @@ TEST_F(RelayLimitsTest, ClosesConnectionsBeforeTheirHandshakesIfTooManyBegin) {
   for (int k = 0; k < 8; ++k) crowd.push_back(connect());
   expect_decided(8);
   EXPECT_EQ(server_metrics.accepted.value(), 3u);
-  EXPECT_EQ(count_logged("too many handshakes begin, the last one from 127.0.0.1"), 5u);
+  EXPECT_EQ(count_logged("too many new handshakes, the last one from 127.0.0.1"), 5u);
 }
 
 TEST_F(RelayLimitsTest, ClosesTheOldestNewcomerOfAnAddressThatHasTooManyConnections) {

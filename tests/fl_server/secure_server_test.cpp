@@ -187,7 +187,7 @@ TEST_F(SecureBanList, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     ASSERT_EQ(peer.trouble(), "");
     EXPECT_NE(error_in(log_in(peer, unauthenticated, unauthenticated)), "");
   }
-  EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is kept out for 1000 ms"));
+  EXPECT_TRUE(logged("127.0.0.1 misbehaved 3 times and is banned for 1000 ms"));
   turn_for(milliseconds(1050));
   for (int k = 0; k < 3; ++k) {
     Peer peer(session_manager->address(), *tls_, work_);
@@ -197,7 +197,7 @@ TEST_F(SecureBanList, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     EXPECT_TRUE(peer.connection().write(hello(a)));  // out of place
     EXPECT_TRUE(peer.read(work_));
   }
-  EXPECT_TRUE(logged("'a' misbehaved 3 times and is kept out for 1000 ms"));
+  EXPECT_TRUE(logged("'a' misbehaved 3 times and is banned for 1000 ms"));
   Peer banned(session_manager->address(), *tls_, work_), other(session_manager->address(), *tls_, work_);
   const auto refusal = log_in(banned, a, a);
   ASSERT_TRUE(refusal);
@@ -228,7 +228,7 @@ TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsThoseThatAreThere) {
     Peer late(session_manager->address(), *tls_, work_);
     EXPECT_NE(late.trouble(), "");
   }
-  EXPECT_TRUE(logged("too many handshakes begin, the last one from 127.0.0.1"));
+  EXPECT_TRUE(logged("too many new handshakes, the last one from 127.0.0.1"));
   EXPECT_TRUE(client.connection().write(FakeClient::join_frame()));
   turn_for(milliseconds(50));
   EXPECT_TRUE(session_manager->table().joined(0));

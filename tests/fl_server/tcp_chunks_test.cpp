@@ -163,7 +163,7 @@ TEST_F(TcpChunksTest, OfALengthThatIsNotTheReplysAreRefused) {
 
 TEST_F(TcpChunksTest, ThatNobodyAskedForAreRefused) {
   clients[0].send(chunk(0, 160'000, 2));
-  expect_refused("nobody has asked for");
+  expect_refused("that the server did not request");
 }
 
 TEST_F(TcpChunksTest, ThatOverlapAreRefused) {

@@ -175,7 +175,7 @@ TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
     ASSERT_EQ(next().kind, Kind::kJoined);
     clients[1] = std::move(client);
   }
-  EXPECT_TRUE(logged("too many connections do not say who they are, most come from 127.0.0.1"));
+  EXPECT_TRUE(logged("too many unauthenticated connections, mostly from 127.0.0.1"));
   expect_served(0, 1);
   expect_served(1, 2);
 }

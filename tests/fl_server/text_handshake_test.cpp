@@ -67,7 +67,7 @@ TEST_F(TextHandshake, AClientThatComesBackWithOtherLettersIsRefused) {
   FakeClient again = join("a", "avx2", "abcd");
   const auto refusal = again.read_refusal();
   ASSERT_TRUE(refusal);
-  EXPECT_NE(refusal->message().find("came back with other data"), std::string::npos) << refusal->message();
+  EXPECT_NE(refusal->message().find("returned with other data"), std::string::npos) << refusal->message();
 }
 
 TEST_F(TextHandshake, OtherKernelsAreOneWarningThatNamesBothClients) {

@@ -76,7 +76,7 @@ class ChangedDataTest : public ProcessTest {
   }
   void expect_refused(std::uint32_t k, const std::string& source) {
     const std::string line = "('site-" + std::to_string(k) +
-                             "') came back with other data than it had: put its old data back (--data), or "
+                             "') returned with other data than before: restore its old data (--data), or "
                              "start the run from the beginning with --no-resume at the server";
     const auto count = [&] {
       const std::string log = server->log();

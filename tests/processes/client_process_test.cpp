@@ -230,7 +230,7 @@ TEST_F(ProcessTest, AClientWithBadDataSaysThatToTheServerAndWhyToItsUserAndEndsW
   EXPECT_EQ(client.wait(), 2);
   EXPECT_NE(client.log().find("nowhere.txt' not found"), std::string::npos) << client.log();
   EXPECT_TRUE(eventually([&] {
-    return server.log().find("it says: its data cannot be used") != std::string::npos;
+    return server.log().find("its message: its data cannot be used") != std::string::npos;
   })) << server.log();
   EXPECT_EQ(server.log().find("nowhere"), std::string::npos) << server.log();
   Process other = start_client(2, address);
@@ -336,11 +336,11 @@ TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
   expect_refusal(client, {}, 2, "--server is required");
   expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server is at port 0");
   expect_refusal(client, {"--server", "127.0.0.1:1", "--give-up-after-ms", "1h"}, 2,
-                 "'1h' is no time: write a whole number of milliseconds");
+                 "'1h' is not a time: write a whole number of milliseconds");
   expect_refusal(
       server,
       {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--join-deadline-ms", "9223372036854775807"}, 2,
-      "is no time: write a whole number of milliseconds, 1 to 315360000000 (ten years)");
+      "is not a time: write a whole number of milliseconds, 1 to 315360000000 (ten years)");
   expect_refusal(server, {"run.toml", "--listen", "127.0.0.1:0"}, 2, "--state is required");
   expect_refusal(server, {"none.toml", "--listen", "127.0.0.1:0", "--state", "s"}, 2,
                  "none.toml: no such file");

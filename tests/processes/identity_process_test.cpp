@@ -63,7 +63,7 @@ TEST_F(IdentityProcess, ARelayClosesConnectionsOfAHandshakeFlood) {
   std::ifstream(relay_address) >> where;
   const auto is_limited = [&] {
     for (int k = 0; k < 100; ++k) ::close(connect_to(where));
-    return relay.log().find("too many handshakes begin, the last one from 127.0.0.1") != std::string::npos;
+    return relay.log().find("too many new handshakes, the last one from 127.0.0.1") != std::string::npos;
   };
   EXPECT_TRUE(eventually(is_limited)) << relay.log();
   relay.kill(SIGTERM);
