@@ -34,7 +34,7 @@ struct AdianaParams : ShiftParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "eta of the gradient step");
-    visit("alpha", self.alpha, "rate at which the shifts learn; theory: 1/(1+omega)");
+    visit("alpha", self.alpha, "learning rate of the shifts; theory: 1/(1+omega)");
     visit("mu", self.mu, "strong convexity; theory: the problem's");
     visit("p", self.p, "probability that w becomes y; theory by n and omega");
   }
@@ -57,7 +57,8 @@ struct AdianaParams : ShiftParams {
     check_probability(*p, "p");
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    if (!s.convex) warnings.push_back("adiana: its theorem assumes convex f_i; these are not");
+    if (!s.convex)
+      warnings.push_back("adiana: the theorem of the step size assumes convex f_i, but these are not convex");
     const double L = s.L_max(), inner = 2 * *p * (1 + omega) + 1;
     const double by_noise =
         ratio > 0 ? 1 / (64 * ratio * inner * inner * L) : std::numeric_limits<double>::infinity();

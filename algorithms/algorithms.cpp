@@ -19,11 +19,12 @@ namespace {
 struct Entry {
   AlgorithmInfo info;
   std::function<bool(const AlgorithmSpec&)>
-      uses_theory;  // a step size or another parameter is left to theory
+      uses_theory;  // true if theory must give a step size or another parameter
   std::function<bool(const AlgorithmSpec&)> step_is_theory;
   std::function<NeededConstants(const AlgorithmSpec&)> needs;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
-  std::function<Lyapunov(const AlgorithmSpec&, const Theory&)> lyapunov;  // empty: none is known
+  std::function<Lyapunov(const AlgorithmSpec&, const Theory&)>
+      lyapunov;  // empty if no Lyapunov function is known
   std::function<std::vector<IdleParameter>(const AlgorithmSpec&)> idle;
 };
 
@@ -42,7 +43,7 @@ std::vector<IdleParameter> idle_fields(const AlgorithmSpec& spec, std::span<cons
     const std::string_view by = fields[k].constraints.idle_by;
     if (by.empty() || std::none_of(spec.parameters.begin(), spec.parameters.end(), is_given)) continue;
     const auto at = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == by; });
-    if (at == fields.end()) throw std::logic_error("idle_by names no parameter: " + std::string(by));
+    if (at == fields.end()) throw std::logic_error("idle_by does not name a parameter: " + std::string(by));
     idle.push_back({std::string(fields[k].key), std::string(by), at->get(),
                     fields[k].text() == defaults[k].text(), fields[k].constraints.monitored});
   }
@@ -70,7 +71,7 @@ Entry entry() {
     });
     return any;
   };
-  // An algorithm says what it needs where that is more, or less, than smoothness for its step size.
+  // By default an algorithm needs the smoothness constants for its step size; needs() overrides this.
   e.needs = [](const AlgorithmSpec& spec) {
     NeededConstants constants;
     const auto params = parse_params<Params>(spec);
@@ -126,10 +127,10 @@ constexpr const char* kCompressorKey = "algorithm.compressor";
 
 [[noreturn]] void refuse(const std::string& message) { throw ConfigError(kCompressorKey, message); }
 
-// Refuses a biased compressor where theory is about unbiased ones, or warns about it.
+// Rejects a biased compressor if theory requires unbiased ones, or warns about it.
 void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warnings) {
   const std::string name(e.info.traits.name);
-  const std::string what = name + " needs an unbiased compressor, and " + spec.compressor + " is not";
+  const std::string what = name + " needs an unbiased compressor, but " + spec.compressor + " is not";
   if (e.info.traits.strict) refuse(what + "; use randk, randseqk or natural here, or ef21 with this one");
   if (e.uses_theory(spec))
     refuse(
@@ -153,9 +154,9 @@ void check_partial_gradient(const AlgorithmTraits& traits, const AlgorithmSpec& 
                                                 "use dcgd with randk or randseqk, or leave it out");
     if (!draws_support(compressor))
       throw ConfigError("algorithm." + key,
-                        "partial_gradient needs a compressor that draws its coordinates, randk, randseqk or "
-                        "a rounding of them as in natural(randk:k=1%); " +
-                            spec.compressor + " looks at all of them");
+                        "partial_gradient needs a compressor that draws its coordinates: randk, randseqk or "
+                        "their rounded forms, such as natural(randk:k=1%); " +
+                            spec.compressor + " reads all coordinates");
   }
 }
 
@@ -173,25 +174,25 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
   check_partial_gradient(traits, spec, compressor);
   check_paths(spec);
   if (traits.asynchronous && std::holds_alternative<PermK>(compressor))
-    refuse("permk splits the coordinates among the replies of a round, and " + std::string(traits.name) +
-           " takes in each reply by itself; use randk");
+    refuse("permk splits the coordinates among the replies of a round, but " + std::string(traits.name) +
+           " uses each reply separately; use randk");
   const bool identity = is_identity(compressor);
   if (traits.compressor_class == CompressorClass::kIdentity && !identity)
     refuse(std::string(traits.name) +
-           " compresses nothing that it sends and takes the compressor identity alone; for " +
-           spec.compressor + " use dcgd, diana, marina or ef21");
+           " sends uncompressed vectors, so its compressor must be identity; for " + spec.compressor +
+           " use dcgd, diana, marina or ef21");
   if (identity) return;
   const CompressorConstants q = constants(compressor, d);
   if (traits.compressor_class == CompressorClass::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
   if (traits.compressor_class == CompressorClass::kContractive && !(q.alpha > 0))
-    refuse(std::string(traits.name) + " needs a contractive compressor, and " + spec.compressor +
+    refuse(std::string(traits.name) + " needs a contractive compressor, but " + spec.compressor +
            " is not one in dimension " + std::to_string(d) + "; add scaled=false, or use topk");
   if (traits.compressor_class == CompressorClass::kEither && !q.unbiased && !(q.alpha > 0))
-    refuse(std::string(traits.name) + " needs an unbiased or a contractive compressor, and " +
+    refuse(std::string(traits.name) + " needs an unbiased or a contractive compressor, but " +
            spec.compressor + " is neither");
 }
 
-// Batches and participation.
+// Checks batch and participation.
 void check_sampling(const AlgorithmTraits& traits, const AlgorithmSpec& spec) {
   if (spec.batch > 0 && !traits.stochastic)
     throw ConfigError("algorithm.batch",
@@ -282,19 +283,17 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
   if (e.step_is_theory(spec)) {
     const AlgorithmTraits& traits = e.info.traits;
     if (spec.participation < 1 && !traits.theory_knows_sampling)
-      warnings.push_back(spec.name +
-                         ": the theorem behind the step size assumes that every client takes part");
+      warnings.push_back(spec.name + ": the theorem of the step size assumes that every client takes part");
     if (theory.quorum < 1 && !traits.needs_all_replies && !traits.asynchronous && !traits.theory_knows_quorum)
-      warnings.push_back(
-          spec.name +
-          ": the theorem behind the step size assumes that the replies of a round are a uniform "
-          "sample; with server.quorum below 1 they are those of the fastest clients");
+      warnings.push_back(spec.name +
+                         ": the theorem of the step size assumes that the replies of a round are a uniform "
+                         "sample; with server.quorum below 1 they are those of the fastest clients");
     if (spec.batch > 0 && !traits.theory_knows_batches)
-      warnings.push_back(spec.name + ": the theorem behind the step size assumes full gradients");
+      warnings.push_back(spec.name + ": the theorem of the step size assumes full gradients");
     if (paths_of(spec) < 1)
       warnings.push_back(spec.name +
-                         ": the theorem behind the step size assumes gradients along all paths; those along "
-                         "algorithm.paths of them vary more");
+                         ": the theorem of the step size assumes gradients along all paths; gradients along "
+                         "the share algorithm.paths have more variance");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_constants, warnings);
   resolved.compressor = to_spec(compressor);
@@ -326,7 +325,7 @@ Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
     std::string known;
     for (const Entry& other : registry())
       if (other.lyapunov) known += (known.empty() ? "" : ", ") + std::string(other.info.traits.name);
-    refuse_monitor("no Lyapunov function of " + resolved.name + " is known, but of " + known);
+    refuse_monitor("no Lyapunov function of " + resolved.name + " is known, only of " + known);
   }
   const AlgorithmTraits& traits = e.info.traits;
   const std::string of = "the theorem of " + resolved.name + " is about ";

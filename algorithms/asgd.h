@@ -1,13 +1,12 @@
 // ASGD: asynchronous SGD with a constant step — as in Koloskova, Stich, Jaggi, arXiv:2206.08307, Algorithm 1.
 //
-//   g       = ∇f_i(x^{t−δ}; ξ)       client i, at the x that it was given last
-//   x^{t+1} = x^t − γ g              server, as soon as g comes; sends x^{t+1} to i
+//   g       = ∇f_i(x^{t−δ}; ξ)       client i, at the last x that it received
+//   x^{t+1} = x^t − γ g              server, when g arrives; sends x^{t+1} to i
 //
 // Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ², every δ ≤ τ = max_delay): for γ ≤ 1/(2L(τ+1))
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + 2γLσ²,
-// derived in tests/algorithms/theory_asynchronous_test.cpp. n clients of equal speed have τ = n − 1; a slow
-// client among fast ones has delays in proportion, and where one is longer than max_delay, the theorem is
-// void.
+// derived in tests/algorithms/theory_asynchronous_test.cpp. With n clients of equal speed, τ = n − 1. The
+// delays of a slow client are longer in proportion. The theorem does not hold if a delay exceeds max_delay.
 #pragma once
 
 #include "algorithms/support/one_gradient.h"
@@ -26,8 +25,9 @@ struct AsgdParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of a step along one gradient; theory: 1/(2 L (max_delay + 1))");
     visit("max_delay", self.max_delay,
-          "tau: the oldest gradient that theory's step allows for, in steps; 0: that of clients of equal "
-          "speed, one less than there are",
+          "tau: age in steps of the oldest gradient that theory's step allows; 0 means n - 1, the age for n "
+          "clients "
+          "of equal speed",
           Constraints{.idle_by = idle_if(self.step_size.value.has_value(), "step_size")});
     GradientParams::fields(self.gradient, visit);
   }
@@ -50,7 +50,7 @@ struct Asgd {
 
     Server(const RunContext<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
 
-    void apply(Replies<Real> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one reply
       add_decoded<Real>(uplinks[0].parts[0], -gamma, x);
       ++t;
     }

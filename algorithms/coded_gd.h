@@ -1,17 +1,17 @@
 // Gradient coding — Tandon, Lei, Dimakis, Karampatziakis, arXiv:1612.03301, Algorithms 1 and 2: gradient
-// descent whose rounds need not wait for the slowest, because clients hold copies of each other's data.
+// descent whose rounds do not wait for the slowest clients, because clients hold copies of each other's data.
 //
 //   m_i     = Σ_k b_ik ∇f_{P_i(k)}(x^t)       client i, over the r + 1 parts that it holds, sends m_i
 //   S       = the clients that reply first
-//   g^t     = (1/n) Σ_{i∈S} a_i m_i           server, with a so that Σ_{i∈S} a_i b_i = 1 in each part
+//   g^t     = (1/n) Σ_{i∈S} a_i m_i           server, a with Σ_{i∈S} a_i b_i = 1 in each part
 //   x^{t+1} = x^t − γ g^t                     server, sends x^{t+1}
 //
-// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.copies (without copies 1/n may be w_j). |S| is what
-// server.quorum says. Theory, as for gd: γ = 1/L.
-//   exact:       from any |S| ≥ n − r replies g^t = ∇f(x^t); so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T). placement =
-//                "groups" is the paper's fractional, "ring" its cyclic repetition. Groups of equal data send
-//                equal bits, so that whoever is late changes no bit of the run.
-//   approximate: all b_ik = 1, and a makes ‖Σ_{i∈S} a_i b_i − 1‖² = e^t least (Raviv, Tamo, Tandon, Dimakis,
+// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.copies. Without copies, w_j may replace 1/n.
+// server.quorum gives |S|. Theory, as for gd: γ = 1/L.
+//   exact:       any |S| ≥ n − r replies give g^t = ∇f(x^t), so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T). placement =
+//                "groups" is the paper's fractional repetition, "ring" its cyclic repetition. Clients of a
+//                group have equal data and send equal bits, so late replies change no bit of the run.
+//   approximate: all b_ik = 1, and a minimises ‖Σ_{i∈S} a_i b_i − 1‖² = e^t (Raviv, Tamo, Tandon, Dimakis,
 //                arXiv:1707.03858), so that ‖g^t − ∇f(x^t)‖² ≤ (e^t/n) (1/n) Σ ‖∇f_j(x^t)‖² and
 //                avg_t ‖∇f‖² ≤ 2 Δ⁰/(γ T) + avg_t ‖g^t − ∇f(x^t)‖².
 #pragma once
@@ -37,7 +37,7 @@ struct RecoveryWords {
 struct CodedGdParams {
   static constexpr AlgorithmTraits traits{
       .name = "coded_gd",
-      .summary = "gradient descent from the replies of the fastest, whose data are copies of the others'",
+      .summary = "gradient descent from the replies of the fastest clients, with replicated data",
       .reference = "Tandon et al., arXiv:1612.03301",
       .compressor_class = CompressorClass::kIdentity,
       .partial = false,
@@ -65,7 +65,7 @@ struct CodedGdParams {
   }
 
  private:
-  // So many numbers are solved for in each round in which others are late, in O(n³).
+  // The largest ring. A round with late replies solves a system of this size in O(n³).
   static constexpr std::uint32_t kMaxRing = 500;
 
   void check_replies(const Theory& theory) const {
@@ -73,7 +73,7 @@ struct CodedGdParams {
     if (is_exact() && replies < needed)
       throw ConfigError("server.quorum",
                         "coded_gd recovers the gradient from " + std::to_string(needed) + " of " +
-                            std::to_string(theory.n) + " replies or more, and quorum ends a round with " +
+                            std::to_string(theory.n) + "replies or more, but quorum ends a round with " +
                             std::to_string(replies) +
                             "; raise it, or clients.copies, or write recovery = \"approximate\"");
   }
@@ -98,7 +98,7 @@ struct CodedGd {
         : run_context(s), code(s.n, s.replication, p.is_exact(), s.seed) {}
     static void fields(auto&, auto&&) {}
 
-    // Where all b_ik are 1: m_i / (r + 1), the gradient of the client's own mean.
+    // If all b_ik are 1, sends m_i / (r + 1), the gradient of the client's own mean.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
       Vec<Real>& m = ctx.scratch.vec(0, x.size());
@@ -127,8 +127,8 @@ struct CodedGd {
     using Base::run_context, Base::t, Base::x;
     Real gamma;
     GradientCode code;
-    std::vector<ClientId> S;  // of the last round
-    std::vector<double> a;    // for S
+    std::vector<ClientId> S;  // clients of the last round
+    std::vector<double> a;    // weights for S
     Vec<Real> g;              // work space
 
     Server(const RunContext<Real>& s, const Params& p)
@@ -160,7 +160,8 @@ struct CodedGd {
       S = std::move(now);
       a = code.weights(S);
     }
-    // Whoever replies for a group has the place of its first client in the order of sums.
+    // Returns the place of client i in the order of sums. All clients of a group have the place of its first
+    // client.
     ClientId place(ClientId i) const {
       return run_context.replication.placement == ReplicaPlacement::kGroups
                  ? i - i % run_context.replication.count

@@ -6,10 +6,11 @@
 //   g^{t+1} = g^t + (1/n) Σ m_i                                      server
 //
 // h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. No later message is dense, and no coins synchronise the clients.
-//
+// h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. Later messages are never dense, and no coin synchronises the
+// clients.
 // DASHA-PAGE and DASHA-MVR have minibatch estimators in the place of h_i⁺, with one batch B of `batch`
-// samples at both points:
-//   page  h_i⁺ = ∇f_i(x^{t+1}) with probability p (one coin for all clients),
+// DASHA-PAGE and DASHA-MVR replace h_i⁺ by minibatch estimators, with one batch B of `batch` samples at both
+// points:
 //         else h_i + ∇f_i(x^{t+1}; B) − ∇f_i(x^t; B)
 //   mvr   h_i⁺ = ∇f_i(x^{t+1}; B) + (1−b) (h_i − ∇f_i(x^t; B))
 //
@@ -44,7 +45,7 @@ struct DashaCoreParams {
     check_probability(*a, "a");
     assume.at_most("a", *a, most, "1/(2 omega + 1)");
   }
-  // 1/(L + √(scale A (2ω+1) (rest + L~²) + more))
+  // Returns 1/(L + √(scale A (2ω+1) (rest + L~²) + more)).
   double step(const Theory& theory, double scale, double rest, double more) const {
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     const CompressorConstants q = counted_as(theory.compressor, (1 / *a - 1) / 2);
@@ -135,12 +136,12 @@ struct DashaMvrParams : DashaCoreParams {
   }
 };
 
-// h_i, g_i and the message, for the estimate h_i⁺ of the algorithm.
+// h_i, g_i and the message for the algorithm's estimate h_i⁺.
 template <class Real>
 struct DashaClient {
   const RunContext<Real>& run_context;
   Real a;
-  Vec<Real> h_i, g_i, h_next;  // h_next: the proposal h_i⁺
+  Vec<Real> h_i, g_i, h_next;  // h_next is the proposal h_i⁺
   PayloadBuffer<Real> m_i;
 
   DashaClient(const RunContext<Real>& s, const DashaCoreParams& p)
@@ -168,7 +169,7 @@ struct DashaClient {
     h_i.swap(h_next);
     add_decoded<Real>(m_i.view(), Real(1), g_i);
   }
-  // A resync has x^{t−1} and g_i, or no parts.
+  // A resync has the parts x^{t−1} and g_i, or no parts.
   bool accepts(const Downlink<Real>& down, bool is_resync) const {
     const std::size_t count = down.parts.size();
     return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, run_context.d);
@@ -231,8 +232,8 @@ struct Dasha {
   };
 };
 
-// What PAGE and MVR have in common: the client keeps x^t beside x^{t+1}. A client that lost its h_i restarts
-// it from the gradient at x^t.
+// The common client of PAGE and MVR, which keeps x^t in addition to x^{t+1}. A client that lost its h_i
+// restarts it from the gradient at x^t.
 template <class Real>
 struct DashaBatchClient : DashaClient<Real> {
   using Base = DashaClient<Real>;

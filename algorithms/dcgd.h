@@ -4,7 +4,7 @@
 //   x^{t+1} = x^t − γ mean_{i∈S} m_i^t            server, sends x^{t+1}
 //
 // Theory (f_i convex): γ ≤ 1/(L + 2 L_max A), A = ω/n (with weights w_i ω max w_i); E‖x^T − x*‖² ≤
-// (1−γμ)^T ‖x^0 − x*‖² + (2γA/μ) Σ w_i ‖∇f_i(x*)‖². Converges exactly only where all ∇f_i(x*) = 0.
+// (1−γμ)^T ‖x^0 − x*‖² + (2γA/μ) Σ w_i ‖∇f_i(x*)‖². Converges exactly only if all ∇f_i(x*) = 0.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct DcgdParams {
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex)
-      warnings.push_back("dcgd: the theorem behind the step size assumes convex f_i; these are not");
+      warnings.push_back("dcgd: the theorem of the step size assumes convex f_i, but these are not convex");
     step_size.resolve(1 / (s.L + 2 * s.L_max() * theory.compressor.A));
   }
   Lyapunov lyapunov(const Theory& theory) const {

@@ -1,9 +1,9 @@
 // Delay-adaptive ASGD — Mishchenko, Bach, Even, Woodworth, arXiv:2206.07638; Koloskova, Stich, Jaggi,
-// arXiv:2206.08307: ASGD (asgd.h) whose step along a gradient is shorter the older its point is.
+// arXiv:2206.08307: ASGD (asgd.h) with shorter steps along older gradients.
 //
-//   g       = ∇f_i(x^{t−δ}; ξ)                  client i, at the x that it was given last
+//   g       = ∇f_i(x^{t−δ}; ξ)                  client i, at the last x that it received
 //   γ_δ     = γ min(1, n/δ)
-//   x^{t+1} = x^t − γ_δ g                       server, as soon as g comes; sends x^{t+1} to i
+//   x^{t+1} = x^t − γ_δ g                       server, when g arrives; sends x^{t+1} to i
 //
 // Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ², delays of any length that do not depend on ξ):
 // for γ = 1/(4nL), so that γ_δ = 1/(4L max(n, δ)), and Γ the sum of all γ_δ,
@@ -19,16 +19,15 @@
 namespace gradwire {
 
 struct DelayAdaptiveAsgdParams {
-  static constexpr AlgorithmTraits traits = one_gradient_traits(
-      "delay_adaptive_asgd", "asynchronous SGD with shorter steps along gradients of older points",
-      "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307");
+  static constexpr AlgorithmTraits traits =
+      one_gradient_traits("delay_adaptive_asgd", "asynchronous SGD with shorter steps along older gradients",
+                          "Mishchenko et al., arXiv:2206.07638; Koloskova, Stich, Jaggi, arXiv:2206.08307");
   StepSize step_size;
   GradientParams gradient;
 
   static void fields(auto& self, auto&& visit) {
-    visit(
-        "step_size", self.step_size,
-        "gamma of a step along a gradient up to n steps old; of older ones gamma n/delay; theory: 1/(4 n L)");
+    visit("step_size", self.step_size,
+          "gamma of a step along a gradient up to n steps old, else gamma n/delay; theory: 1/(4 n L)");
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
@@ -49,7 +48,7 @@ struct DelayAdaptiveAsgd {
 
     Server(const RunContext<Real>& s, const Params& p) : Base(s), gamma(Real(*p.step_size.value)) {}
 
-    void apply(Replies<Real> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one reply
       const std::uint32_t delay = t - uplinks[0].round;
       add_decoded<Real>(uplinks[0].parts[0],
                         -gamma * (Real(run_context.n) / Real(std::max(run_context.n, delay))), x);

@@ -22,14 +22,14 @@
 
 namespace gradwire {
 
-// Parameters of every algorithm with shifts h_i.
+// Parameters of all algorithms with shifts h_i.
 struct ShiftParams {
   StepSize step_size;
   std::optional<double> alpha;
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
-    visit("alpha", self.alpha, "rate at which the shifts learn; theory: 1/(1+omega)");
+    visit("alpha", self.alpha, "learning rate of the shifts; theory: 1/(1+omega)");
   }
   void resolve_alpha(const Theory& theory, const Assumptions& assume) {
     const double most = 1 / (1 + theory.compressor.omega);
@@ -37,12 +37,13 @@ struct ShiftParams {
     check_positive(*alpha, "alpha");
     assume.at_most("alpha", *alpha, most, "1/(1 + omega)");
   }
-  // The quality for theorems that have α = 1/(1+ω).
+  // Returns the compressor constants for theorems with α = 1/(1+ω).
   CompressorConstants counted(const Theory& theory) const {
     return counted_as(theory.compressor, 1 / *alpha - 1);
   }
-  // 1/(L + L~ √(2A (1+ω) (3+2ω))): with H = Σ w_i ‖h_i − ∇f_i(x)‖² and D = ‖x⁺ − x‖², E‖g − ∇f‖² ≤ A H and
-  // E H⁺ ≤ (1 − α/2) H + (1 + 2/α) L~² D for α = 1/(1+ω), so that f + γ (A/α) H falls by (γ/2) ‖∇f‖² a round.
+  // Returns 1/(L + L~ √(2A (1+ω) (3+2ω))). Derivation: let H = Σ w_i ‖h_i − ∇f_i(x)‖² and D = ‖x⁺ − x‖². For
+  // α = 1/(1+ω), E‖g − ∇f‖² ≤ A H and E H⁺ ≤ (1 − α/2) H + (1 + 2/α) L~² D. So f + γ (A/α) H decreases by at
+  // least (γ/2) ‖∇f‖² in a round.
   static double nonconvex_bound(const Smoothness& s, const CompressorConstants& q) {
     return 1 / (s.L + s.L_tilde() * std::sqrt(2 * q.A * (1 + q.omega) * (3 + 2 * q.omega)));
   }
@@ -73,7 +74,7 @@ struct DianaParams : ShiftParams {
         s.convex ? 1 / (s.L_max() * (1 + 6 * theory.compressor.A))
                  : std::min(1 / (10 * s.L * std::sqrt(1 + q.A) * (2 + q.omega)), nonconvex_bound(s, q)));
   }
-  // Theorem 1, or f − f* + γ (A/α) H as at nonconvex_bound().
+  // Returns the function of Theorem 1, or f − f* + γ (A/α) H of nonconvex_bound().
   Lyapunov lyapunov(const Theory& theory) const {
     const Smoothness& s = need_to_monitor(theory);
     const double gamma = *step_size.value;
@@ -84,13 +85,13 @@ struct DianaParams : ShiftParams {
               .rate = std::max(1 - std::min(1.0, gamma * s.mu), 1 - *alpha / 2)};
     const CompressorConstants q = counted(theory);
     if (gamma > nonconvex_bound(s, q) * (1 + 1e-9))
-      refuse_monitor("diana: where f is not strongly convex the theorem needs step_size = " +
+      refuse_monitor("diana: if f is not strongly convex, the theorem needs step_size = " +
                      number_text(nonconvex_bound(s, q)) + " or less");
     return {.gap = 1, .shifts = gamma * q.A / *alpha};
   }
 };
 
-// h_i and the message m_i = C(v − h_i) for the gradient estimate v of the algorithm.
+// h_i and the message m_i = C(v − h_i) for the algorithm's gradient estimate v.
 template <class Real>
 struct ShiftClient {
   const RunContext<Real>& run_context;
@@ -120,7 +121,7 @@ struct ShiftServer : ModelServer<Real> {
   using Base = ModelServer<Real>;
   using Base::run_context, Base::t, Base::x;
   Real gamma, alpha;
-  Vec<Real> h, g;  // g: work space
+  Vec<Real> h, g;  // g is work space
   Mirror<Real> h_of;
 
   ShiftServer(const RunContext<Real>& s, const ShiftParams& p)

@@ -5,9 +5,9 @@
 //   sends C(q_i),  e_i ← q_i − C(q_i)
 //   x^{t+1} = x^t − mean_{i∈S} C(q_i)                     server, sends x^{t+1}
 //
-// x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). γ is inside the memory e_i, so there are no step-size
-// schedules. Theory needs bounded gradients (O(T^{−2/3})), and with a constant step on heterogeneous data the
-// algorithm stalls; the default is EF21's step, so that the two algorithms are compared at equal steps.
+// x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). The memory e_i contains γ, so there are no step-size
+// schedules. Theory needs bounded gradients (O(T^{−2/3})). With a constant step on heterogeneous data the
+// algorithm stalls. The default is EF21's step, so that both algorithms are compared at equal steps.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"
@@ -17,7 +17,7 @@ namespace gradwire {
 struct Ef14Params {
   static constexpr AlgorithmTraits traits{
       .name = "ef14",
-      .summary = "classical error feedback: what was not sent is added to the next message",
+      .summary = "classical error feedback: the part that was not sent is added to the next message",
       .reference = "Seide et al., 2014; Stich et al., arXiv:1809.07599",
       .compressor_class = CompressorClass::kContractive,
       .stochastic = true,
@@ -32,7 +32,7 @@ struct Ef14Params {
   void resolve(const Theory& theory, Warnings& warnings) {
     if (step_size.value) return;
     step_size.resolve(ef21_step(theory));
-    warnings.push_back("ef14: its theorems need bounded gradients; the step size is that of ef21");
+    warnings.push_back("ef14: its theorems need bounded gradients; using the step size of ef21");
   }
 };
 

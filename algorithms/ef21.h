@@ -29,7 +29,8 @@ struct Ef21Params : Ef21PlParams {
       return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), pl);
     });
   }
-  // f − f* + (γ/(2θ)) G, which falls by (γ/2) ‖∇f‖² a round; under PL Theorem 2.
+  // Returns f − f* + (γ/(2θ)) G, which decreases by at least (γ/2) ‖∇f‖² a round, or under PL the function of
+  // Theorem 2.
   Lyapunov lyapunov(const Theory& theory) const {
     schedule.check_monitor();
     const double gamma = *step_size.value, pl = mu.or_none();

@@ -1,15 +1,15 @@
 // EF21-BC — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 5: both directions
 // compressed.
 //
-//   c_i = C(∇f_i(x^t) − g~_i),  g~_i ← g~_i + c_i          client i, sends c_i (starts as ef21's `init` says)
+//   c_i = C(∇f_i(x^t) − g~_i),  g~_i ← g~_i + c_i          client i, sends c_i (`init` as in ef21)
 //   g~ ← g~ + (1/n) Σ_{i∈S} c_i,  b = C_M(g~ − g),  g ← g + b   server, sends b (the first one whole)
-//   x^{t+1} = x^t − γ g                                    everyone
+//   x^{t+1} = x^t − γ g                                    server and clients
 //
 // C = compressor, C_M = compressor_down. Round 0 broadcasts x^0 whole.
 //
-// Theory (derived for both compressors deterministic or random, by the descent lemma and Young's inequality
-// with the constants of ErrorFeedback): γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ; with C_M
-// the identity, γ is EF21's own step. The paper's Theorem 4 gives the same order, α_M α / L~.
+// Theory: γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ. It follows from the descent lemma and
+// Young's inequality with the constants of ErrorFeedback, for deterministic and random compressors. If C_M is
+// the identity, γ is EF21's step. The paper's Theorem 4 gives the same order, α_M α / L~.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Ef21BcParams : Ef21CoreParams {
 
   static void fields(auto& self, auto&& visit) {
     Ef21CoreParams::fields(self, visit);
-    visit("compressor_down", self.compressor_down, "of what the server sends, contractive");
+    visit("compressor_down", self.compressor_down, "contractive compressor of the server's messages");
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     const CompressorConstants down = resolve_contractive_down(compressor_down, theory);
@@ -54,14 +54,13 @@ template <class Real>
 struct Ef21Bc {
   using Params = Ef21BcParams;
 
-  // Round 0 carries x^0. Round t > 0 carries the b of round t − 1, from which the client computes g^t and
-  // x^t.
+  // Round 0 carries x^0. Round t > 0 carries b of round t − 1, from which the client computes g^t and x^t.
   struct Client : Ef21CoreClient<Real> {
     using Base = Ef21CoreClient<Real>;
     double gamma;
     Schedule schedule;
     Vec<Real> x, g;
-    std::uint32_t round = 0;  // of x
+    std::uint32_t round = 0;  // round of x
 
     Client(const RunContext<Real>& s, const Params& p)
         : Base(s, p), gamma(*p.step_size.value), schedule(p.schedule) {}
@@ -98,7 +97,7 @@ struct Ef21Bc {
       return (is_resync ? count == 2 || count == 3 : count == 1) &&
              all_of_length(down.parts, this->run_context.d);
     }
-    // Takes x^t and g^t, and g~_i when the client lost it.
+    // Takes x^t and g^t, and g~_i if the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>&) {
       adopt_part(resync, 0, x);
       adopt_part(resync, 1, g);
@@ -115,9 +114,9 @@ struct Ef21Bc {
 
   struct Server : Ef21CoreServer<Real> {
     using Base = Ef21CoreServer<Real>;
-    using Base::run_context, Base::t, Base::x, Base::g;  // g: here g~
+    using Base::run_context, Base::t, Base::x, Base::g;  // g is g~ here
     Compressor C_M;
-    Vec<Real> g_before, g_sent;  // g as the clients have it, before and after the change that round t sends
+    Vec<Real> g_before, g_sent;  // the clients' g before and after the change that round t sends
     PayloadBuffer<Real> b;
     Scratch<Real> scratch;
 
@@ -153,7 +152,7 @@ struct Ef21Bc {
     }
 
    private:
-    // Computes b of round t (the first one whole), and the g that follows from it.
+    // Computes b of round t (the first one whole) and the g that follows from it.
     void compress_change() {
       Vec<Real>& change = scratch.vec(0, x.size());
       for (std::size_t j = 0; j < x.size(); ++j) change[j] = g[j] - g_before[j];

@@ -7,8 +7,8 @@
 // C = compressor (unbiased), C_M = compressor_down (contractive); w^0 = x^0 is broadcast whole. f is
 // evaluated at x.
 //
-// Theory, with C the identity: γ = 1/(L (1 + ξ(α_M))): ‖g − ∇f(x)‖² ≤ L² ‖w − x‖², and ‖w − x‖² obeys the
-// recursion of EF21's error, so EF21's Theorem 1 holds with L in the place of L~.
+// Theory, if C is the identity: γ = 1/(L (1 + ξ(α_M))). ‖g − ∇f(x)‖² ≤ L² ‖w − x‖², and ‖w − x‖² obeys the
+// recursion of EF21's error. So EF21's Theorem 1 holds with L in place of L~.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Ef21PParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
-    visit("compressor_down", self.compressor_down, "of what the server sends, contractive");
+    visit("compressor_down", self.compressor_down, "contractive compressor of the server's messages");
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings&) {
@@ -45,7 +45,7 @@ struct Ef21PParams {
     if (step_size.value) return;
     if (theory.compressor.omega > 0)
       throw ConfigError("algorithm.step_size",
-                        "ef21_p has a theory step for the compressor identity alone; give a number");
+                        "ef21_p has a theory step only for the compressor identity; give a number");
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     step_size.resolve(1 / (s.L * (1 + ErrorFeedback(down.alpha).xi())));
   }

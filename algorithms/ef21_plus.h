@@ -2,11 +2,11 @@
 // estimates.
 //
 //   b_i = C(∇f_i(x^t)),  m_i = g_i + C(∇f_i(x^t) − g_i)     client i
-//   g_i ← the one nearer to ∇f_i(x^t) (m_i when equal)      sends its payload and one bit that says which
+//   g_i ← the one nearer to ∇f_i(x^t) (m_i if equal)       sends its payload and one bit that names it
 //   g = (1/n) Σ g_i,  x^{t+1} = x^t − γ g                   server, which keeps all g_i; sends x^{t+1}
 //
-// The number of parts of the message is the bit: one payload for m_i, and a second, empty payload for b_i.
-// g_i starts as in ef21_core.h. Theory: EF21's step, with mu too (Theorems 3 and 4, for deterministic
+// The number of parts of the message encodes the bit: one payload for m_i, and a second, empty payload for
+// b_i. g_i starts as in ef21_core.h. Theory: EF21's step, also with mu (Theorems 3 and 4, for deterministic
 // compressors).
 #pragma once
 
@@ -38,8 +38,8 @@ template <class Real>
 struct Ef21Plus {
   using Params = Ef21PlusParams;
 
-  // Applies a used reply to g_i, at both ends. Two parts, of which the second is empty, mean that b_i
-  // replaces g_i.
+  // Applies a used reply to g_i, at both ends. Two parts, the second of them empty, mean that b_i replaces
+  // g_i.
   static void follow(const UplinkView<Real>& used, Vec<Real>& g_i) {
     if (used.parts.size() == 2) std::fill(g_i.begin(), g_i.end(), Real(0));
     add_decoded<Real>(used.parts[0], Real(1), g_i);
@@ -55,7 +55,7 @@ struct Ef21Plus {
         : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.g_i); }
 
-    // ‖start + decoded − grad‖²; `work` is scratch. An empty start is 0.
+    // Returns ‖start + decoded − grad‖²; `work` is scratch. An empty start means 0.
     static double error(View<Real> start, const Payload<Real>& p, View<Real> grad, Vec<Real>& work) {
       work.assign(grad.size(), Real(0));
       if (!start.empty()) std::copy(start.begin(), start.end(), work.begin());

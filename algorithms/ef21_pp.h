@@ -1,11 +1,12 @@
-// EF21-PP — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 4: EF21 (ef21.h) where
-// client i takes part in a round with probability p_i, independently; an absent one keeps its g_i.
+// EF21-PP — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 4: EF21 (ef21.h) in
+// which client i takes part in a round with probability p_i, independently. An absent client keeps its g_i.
 //
-// Theory: γ = 1/(L + √(Σ w_i L_i² r_i)), r_i = min B_i/θ_i over s, ρ > 0 with θ = 1 − (1+s)(1−α),
-// β = (1+1/s)(1−α), θ_i = θ p_i − ρ(1−p_i), B_i = β p_i + (1+1/ρ)(1−p_i). With one p for all this is the
-// paper's 1/(L + L~ √(B/θ_p)). Different p_i have constants of their own here, where the paper has one s and
-// ρ for all: E‖g_i⁺ − ∇f_i(x⁺)‖² ≤ (1−θ_i) ‖g_i − ∇f_i(x)‖² + B_i L_i² ‖x⁺ − x‖² holds for each client alone,
-// and the Lyapunov function f − f* + (γ/2) Σ (w_i/θ_i) ‖g_i − ∇f_i(x)‖² adds them up.
+// Theory: γ = 1/(L + √(Σ w_i L_i² r_i)), where r_i is the minimum of B_i/θ_i over s, ρ > 0 with θ = 1 −
+// (1+s)(1−α), β = (1+1/s)(1−α), θ_i = θ p_i − ρ(1−p_i), B_i = β p_i + (1+1/ρ)(1−p_i). With one p for all
+// clients this is the paper's 1/(L + L~ √(B/θ_p)). With different p_i, each client has its own s and ρ here;
+// the paper has one pair for all. This is valid because E‖g_i⁺ − ∇f_i(x⁺)‖² ≤ (1−θ_i) ‖g_i − ∇f_i(x)‖² + B_i
+// L_i² ‖x⁺ − x‖² holds for each client separately. The Lyapunov function f − f* + (γ/2) Σ (w_i/θ_i) ‖g_i −
+// ∇f_i(x)‖² adds these bounds up.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,8 @@
 
 namespace gradwire {
 
-// The smallest B/θ_p over s and ρ. For fixed s the best ρ solves a quadratic equation; s by golden section.
+// Returns the smallest B/θ_p over s and ρ. For fixed s, the best ρ solves a quadratic equation; s is found by
+// golden-section search.
 double ef21_pp_ratio(double alpha, double p);
 
 struct Ef21PpParams : Ef21CoreParams {
@@ -33,7 +35,7 @@ struct Ef21PpParams : Ef21CoreParams {
       .theory_knows_sampling = true,
       .adds_replies = true,
   };
-  std::vector<double> p;  // of each client, or one for all
+  std::vector<double> p;  // one per client, or one for all
 
   static void fields(auto& self, auto&& visit) {
     Ef21CoreParams::fields(self, visit);
@@ -49,12 +51,12 @@ struct Ef21PpParams : Ef21CoreParams {
                          toml_literal(value_of(TextCodec<std::vector<double>>::write(p))));
     }
     if (p.size() > 1 && theory.n > kMaxClients)
-      throw ConfigError("algorithm.p", "ef21_pp takes a probability for each of at most " +
+      throw ConfigError("algorithm.p", "ef21_pp takes separate probabilities for at most " +
                                            std::to_string(kMaxClients) + " clients; give one for all");
     if (p.size() > 1 && p.size() != theory.n)
       throw ConfigError("algorithm.p", std::to_string(p.size()) + " probabilities are given for " +
                                            std::to_string(theory.n) +
-                                           " clients; give as many, or one for all");
+                                           " clients; give one for each client, or one for all");
     for (const double p_i : p) check_probability(p_i, "p");
     resolve_step(theory, warnings, [&] {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
@@ -65,10 +67,10 @@ struct Ef21PpParams : Ef21CoreParams {
   static constexpr std::uint32_t kMaxClients = 2000;
 
  private:
-  // √(Σ w_i L_i² r_i)
+  // Returns √(Σ w_i L_i² r_i).
   double spread(const Smoothness& s, double alpha) const {
     if (p.size() == 1) return s.L_tilde() * std::sqrt(ef21_pp_ratio(alpha, p[0]));
-    if (s.L_i.size() != p.size()) throw std::logic_error("ef21_pp: L_i and p are of different lengths");
+    if (s.L_i.size() != p.size()) throw std::logic_error("ef21_pp: L_i and p have different lengths");
     double sum = 0;
     for (std::size_t i = 0; i < p.size(); ++i) {
       const double w_i = s.weights.empty() ? 1 / static_cast<double>(p.size()) : s.weights[i];

@@ -47,7 +47,7 @@ struct Ef21Sgdm {
   struct Client : Ef21CoreClient<Real> {
     using Base = Ef21CoreClient<Real>;
     Real eta;
-    Vec<Real> v_i, v_next;  // the proposal
+    Vec<Real> v_i, v_next;  // v_next is the proposal
 
     Client(const RunContext<Real>& s, const Params& p) : Base(s, p), eta(Real(p.eta)) {}
     static void fields(auto& self, auto&& visit) {
@@ -76,7 +76,7 @@ struct Ef21Sgdm {
     }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
       Base::adopt(resync, ctx);
-      v_i.clear();  // known to nobody else: the momentum starts again
+      v_i.clear();  // only the client has it, so the momentum restarts
     }
   };
   using Server = Ef21CoreServer<Real>;

@@ -4,11 +4,11 @@
 //   c_i = C(∇f_i(x^t)/(n w_i) − g_i),  g_i ← g_i + c_i     client i, sends c_i
 //   g ← g + Σ_{i∈S} w_i c_i,  x^{t+1} = x^t − γ g           server, sends x^{t+1}
 //
-// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1): the mean of the L_i in the place of L~; with mu, the step of
-// ef21.h with the same change. With clients.weights v_i, f = Σ v_i f_i, the server's sum has n v_i w_i. For
-// any w, √(Σ v_i w_i Σ v_i L_i²/w_i) replaces L_avg, as
-// ‖g − ∇f‖² ≤ (Σ n v_i w_i) Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and ∇f_i/(n w_i) has the constant L_i/(n w_i);
-// it is smallest, L_avg, for w_i = L_i / Σ L_j.
+// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1), where the mean of the L_i replaces L~. With mu, the step of
+// ef21.h changes in the same way. With clients.weights v_i, f = Σ v_i f_i, and the server's sum has the
+// weights n v_i w_i. For any w, √(Σ v_i w_i Σ v_i L_i²/w_i) replaces L_avg, because ‖g − ∇f‖² ≤ (Σ n v_i w_i)
+// Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and ∇f_i/(n w_i) has the constant L_i/(n w_i). It is smallest, L_avg,
+// for w_i = L_i / Σ L_j.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"
@@ -33,7 +33,7 @@ struct Ef21WParams : Ef21PlParams {
   // The server sends all weights in the handshake, whose messages are small.
   static constexpr std::uint32_t kMaxClients = 2000;
 
-  // The constant in the place of L~.
+  // Returns the constant that replaces L~.
   double spread(const Smoothness& s) const {
     double first = 0, second = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {
@@ -50,7 +50,7 @@ struct Ef21WParams : Ef21PlParams {
   void resolve(const Theory& theory, Warnings& warnings) {
     if (theory.n > kMaxClients)
       throw ConfigError("algorithm.name",
-                        "ef21_w weighs at most " + std::to_string(kMaxClients) + " clients; use ef21");
+                        "ef21_w supports at most " + std::to_string(kMaxClients) + " clients; use ef21");
     const bool own = !w.empty();
     if (!own) {
       const Smoothness& s = need_smoothness(theory, "algorithm.w");
@@ -66,10 +66,10 @@ struct Ef21WParams : Ef21PlParams {
       check_positive(w_i, "w");
       sum += w_i;
     }
-    constexpr double kTextCodec = 1e-3;  // weights of a few digits
+    constexpr double kTextCodec = 1e-3;  // tolerates weights with few digits
     if (std::abs(sum - 1) > kTextCodec)
       throw ConfigError("algorithm.w",
-                        "the weights add up to " + number_text(sum) + ", not to 1; divide each by that");
+                        "the weights add up to " + number_text(sum) + ", not to 1; divide each by this sum");
     const double pl = mu.resolve(theory);
     resolve_step(theory, warnings, [&] {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
@@ -105,7 +105,7 @@ struct Ef21W {
     Server(const RunContext<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
     void apply(Replies<Real> uplinks) {
-      // f's own weights v_i enter here: the client divides by n w_i, so the server's weight is n v_i w_i.
+      // Includes f's own weights v_i: the client divides by n w_i, so the server's weight is n v_i w_i.
       const auto weight = [&](ClientId i) {
         return Real(w[i]) * (this->run_context.weights.empty()
                                  ? Real(1)

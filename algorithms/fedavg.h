@@ -4,10 +4,10 @@
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)           server, sends x^{t+1}
 //
 // K = local_steps (or local_epochs passes), γ_l = local_step_size (theory: 1/(K L_max)), γ = step_size (1 by
-// default). local_optimizer steps otherwise along the same gradient (optimizers/optimizer.h), in the other
-// algorithms that end with LocalSteps, too. The mean is over those who replied, Σ_S w_i Δ_i / Σ_S w_i with
-// clients.weights w_i: the paper's ratio, not unbiased. With heterogeneous data its fixed point is not x*:
-// client drift of order γ_l K.
+// default). local_optimizer selects other steps along the same gradient (optimizers/optimizer.h), as in all
+// algorithms with LocalSteps. The mean is Σ_S w_i Δ_i / Σ_S w_i over the clients that replied, with w_i from
+// clients.weights. This is the paper's ratio; it is biased. With heterogeneous data the fixed point is not
+// x*: client drift is of order γ_l K.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,8 @@ struct FedAvgParams {
   }
 };
 
-// A client that sends the change of its local training, in rounds or asynchronous; mu = 0 except in FedProx.
+// A client that sends the change of its local training, synchronous or asynchronous; mu = 0 except in
+// FedProx.
 template <class Real>
 struct LocalTrainer {
   const RunContext<Real>& run_context;
@@ -78,7 +79,7 @@ struct LocalTrainer {
   void commit() {}
 };
 
-// x^{t+1} = x^t + γ mean_{i∈S} Δ_i
+// Computes x^{t+1} = x^t + γ mean_{i∈S} Δ_i.
 template <class Real>
 struct AveragingServer : ModelServer<Real> {
   Real gamma;

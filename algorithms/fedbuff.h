@@ -2,12 +2,12 @@
 // aggregation, Algorithms 1 and 2.
 //
 //   y = x^s;  K times:  y ← y − γ_l ∇f_i(y)           client i, sends Δ = y − x^s
-//   Δ̄ ← Δ̄ + Δ / √(1 + t − s)                          server, as soon as Δ comes; sends x^t to i
+//   Δ̄ ← Δ̄ + Δ / √(1 + t − s)                          server, when Δ arrives; sends x^t to i
 //   after every `buffer` replies:  x^{t+1} = x^t + γ Δ̄ / buffer,  Δ̄ ← 0
 //
 // K = local_steps (or local_epochs passes), γ_l = local_step_size (1/(K L_max) by default, as in FedAvg), γ =
-// step_size (1 by default). Clients that are faster weigh more: the fixed point is not x* unless their data
-// are alike.
+// step_size (1 by default). Faster clients have more weight, so the fixed point is not x* unless the clients'
+// data are alike.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace gradwire {
 struct FedBuffParams {
   static constexpr AlgorithmTraits traits{
       .name = "fedbuff",
-      .summary = "asynchronous local steps; the server averages every `buffer` changes, whoever sent them",
+      .summary = "asynchronous local steps; the server averages every `buffer` changes of any clients",
       .reference = "Nguyen et al., arXiv:2106.06639",
       .compressor_class = CompressorClass::kEither,
       .partial = false,
@@ -38,14 +38,14 @@ struct FedBuffParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step along the mean of the buffer");
-    visit("buffer", self.buffer, "replies that make one step of the server");
+    visit("buffer", self.buffer, "replies per step of the server");
     LocalSteps::fields(self.local, visit);
   }
   void needs(NeededConstants& constants) const { local.needs(constants); }
   void resolve(const Theory& theory, Warnings& warnings) {
-    if (buffer == 0) throw ConfigError("algorithm.buffer", "0 replies make no step; give at least 1");
+    if (buffer == 0) throw ConfigError("algorithm.buffer", "a step needs replies; give at least 1");
     step_size.resolve(1);
-    Theory of_steps = theory;  // the schedule counts the server's
+    Theory of_steps = theory;  // the schedule counts the server's steps
     of_steps.rounds = theory.rounds / buffer + (theory.rounds % buffer != 0);
     const auto step = [&](double K) {
       return 1 / (K * need_smoothness(theory, "algorithm.local_step_size").L_max());
@@ -66,7 +66,7 @@ struct FedBuff {
     using Base = ModelServer<Real>;
     using Base::t, Base::x;
     Real gamma;
-    std::uint32_t size, count = 0;  // of the buffer: when full, and now
+    std::uint32_t size, count = 0;  // capacity and current size of the buffer
     Vec<Real> sum;                  // Δ̄
 
     Server(const RunContext<Real>& s, const Params& p)
@@ -77,7 +77,7 @@ struct FedBuff {
       visit(self.count);
     }
 
-    void apply(Replies<Real> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one reply
       const Real staleness = Real(t - uplinks[0].round);
       add_decoded<Real>(uplinks[0].parts[0], 1 / std::sqrt(1 + staleness), sum);
       if (++count < size) return;

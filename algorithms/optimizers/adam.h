@@ -21,7 +21,7 @@ struct Adam {
   static void fields(auto& self, auto&& visit) {
     visit("beta1", self.beta1, "decay of m", {.high = 1, .high_open = true});
     visit("beta2", self.beta2, "decay of v", {.high = 1, .high_open = true});
-    visit("eps", self.eps, "added to the root of v", {.low_open = true});
+    visit("eps", self.eps, "added to the square root of v", {.low_open = true});
   }
 
   template <class Real>

@@ -11,9 +11,9 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kLevels = 15;  // the largest code of 4 bits
+constexpr std::uint32_t kLevels = 15;  // the largest 4-bit code
 
-// The error e: codes of 4 bits, two in a byte, and [δ, Δ] of each block.
+// The error e: 4-bit codes, two in a byte, and [δ, Δ] of each block.
 template <class Real>
 struct FourBitError {
   std::span<std::uint8_t> codes;
@@ -46,14 +46,15 @@ struct FourBitError {
       for (std::size_t j = lo; j < hi; ++j) set_code(j, rounded((a[j] - low) / u));
     }
   }
-  // 0/0, where all of a block are equal, is level 0.
+  // Returns level 0 for 0/0, which occurs if all values of a block are equal.
   static std::uint32_t rounded(Real level) {
     const Real q = std::floor(level + Real(0.5));
     return q >= Real(kLevels) ? kLevels : q > 0 ? static_cast<std::uint32_t>(q) : 0;
   }
 };
 
-// The places of the k largest of |a|, ascending. `order` holds the batches of the client's steps meanwhile.
+// Returns the indices of the k largest |a|, ascending. Preserves `order`, which holds the batches of the
+// client's steps.
 template <class Real>
 const std::vector<std::uint32_t>& largest(const Vec<Real>& a, std::uint32_t k, Scratch<Real>& scratch) {
   scratch.order.swap(scratch.order_of_optimizer);
@@ -62,16 +63,16 @@ const std::vector<std::uint32_t>& largest(const Vec<Real>& a, std::uint32_t k, S
   return scratch.selected;
 }
 
-// G: the places and values of slot i are those from i k on.
+// G: slot i starts at index i k of the places and values.
 template <class Real>
 struct ErrorWindow {
   std::span<const std::uint32_t> places;
   std::span<const Real> values;
-  std::size_t k, slots;  // those that are filled
+  std::size_t k, slots;  // number of filled slots
 };
 
-// y −= γ m̂/(ε + √v̂). Goes through the coordinates once, in pieces that fit the cache: m̂ and v̂ are never
-// whole.
+// Computes y −= γ m̂/(ε + √v̂). Visits the coordinates once, in blocks that fit the cache, and never stores
+// the whole m̂ and v̂.
 template <class Real>
 void move_by_stats(const MicroAdam& rule, std::uint32_t t, Real gamma, const ErrorWindow<Real>& G,
                    Vec<Real>& y) {
@@ -119,7 +120,7 @@ void MicroAdam::step(std::uint32_t t, Real gamma, Vec<Real>& g, Vec<Real>& y, Sc
   }
   FourBitError<Real> error{scratch.codes, ranges, block};
   error.add_to(g);
-  if (!all_finite<Real>(g)) {  // y shall show it: a sparse step could leave it out
+  if (!all_finite<Real>(g)) {  // y must show the value: a sparse step could leave it out
     for (std::size_t j = 0; j < d; ++j) y[j] -= gamma * g[j];
     return;
   }

@@ -8,8 +8,8 @@
 //   m̂ ← stats(β1, G),  v̂ ← stats(β2, G²)
 //   y ← y − γ m̂ / (ε + √v̂)
 //
-//   Q(x; δ, Δ) = ⌊(x − δ)/u + ½⌋,  Q⁻¹(q; δ, Δ) = q u + δ,  u = (Δ − δ)/(2⁴ − 1);  where Δ = δ, Q = 0
-//   stats(β, G) = (1 − β)/(1 − β^t) Σ_i β^{r_i} G[i],  r_i the age of G[i] in steps, i below min(t, w)
+//   Q(x; δ, Δ) = ⌊(x − δ)/u + ½⌋,  Q⁻¹(q; δ, Δ) = q u + δ,  u = (Δ − δ)/(2⁴ − 1);  Q = 0 if Δ = δ
+//   stats(β, G) = (1 − β)/(1 − β^t) Σ_i β^{r_i} G[i],  r_i is the age of G[i] in steps, i < min(t, w)
 //
 // State: half a byte for each coordinate, two numbers for each block, and w k places and values.
 #pragma once
@@ -25,9 +25,8 @@ namespace gradwire {
 struct MicroAdam {
   static constexpr std::string_view name = "microadam";
   static constexpr std::string_view summary =
-      "MicroAdam (arXiv:2405.15593): Adam on the last `window` gradients, of each the k largest entries; "
-      "what "
-      "is left out is added to the next gradient, rounded to 4 bits";
+      "MicroAdam (arXiv:2405.15593): Adam on the k largest entries of each of the last `window` gradients; "
+      "the rest is added to the next gradient, rounded to 4 bits";
   static constexpr std::uint32_t kMaxWindow = 256;
   Count k{0, 0.01};
   std::uint32_t window = 10, block = 64;
@@ -40,10 +39,10 @@ struct MicroAdam {
     visit("block", self.block, "coordinates whose errors share one scale", {.low = 1, .high = 1e9});
     visit("beta1", self.beta1, "decay of m", {.high = 1, .high_open = true});
     visit("beta2", self.beta2, "decay of v", {.high = 1, .high_open = true});
-    visit("eps", self.eps, "added to the root of v", {.low_open = true});
+    visit("eps", self.eps, "added to the square root of v", {.low_open = true});
   }
 
-  // REQUIRES: k is a count, at most the length of g. Uses g up.
+  // Takes local step t. Overwrites g. REQUIRES: k is a count and at most the length of g.
   template <class Real>
   void step(std::uint32_t t, Real gamma, Vec<Real>& g, Vec<Real>& y, Scratch<Real>& scratch) const;
 };

@@ -49,7 +49,7 @@ OptimizerRule parse_optimizer(const std::string& path, std::string_view spec, st
     result = rule;
   });
   if (!found)
-    throw ConfigError(path, "unknown optimiser " + quoted_spec(thing.name) + suggest(thing.name, known));
+    throw ConfigError(path, "unknown optimizer " + quoted_spec(thing.name) + suggest(thing.name, known));
   return result;
 }
 

@@ -1,5 +1,5 @@
-// What the rules of local optimisers share. A rule is plain settings; what it remembers from step to step
-// lies in the work space of the thread, and its step 0 begins from nothing: a client keeps none of it.
+// Common code of the rules of local optimizers. A rule is plain settings. Its state between steps is in the
+// thread's work space and starts at zero in step 0 of a round, so a client stores none of it.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace gradwire {
 
-// The first work vector of Scratch that rules use; their callers use those with smaller numbers.
+// The first work vector of Scratch that rules use. Their callers use those with smaller numbers.
 inline constexpr std::size_t kOptimizerVec = 4;
 
-// base^n by multiplications alone: the same bits on every machine, which std::pow does not promise.
+// Returns base^n, computed by multiplications only. Unlike std::pow, it gives the same bits on every machine.
 inline double integer_power(double base, std::uint32_t n) {
   double power = 1;
   for (; n > 0; n >>= 1, base *= base)

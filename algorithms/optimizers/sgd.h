@@ -1,6 +1,6 @@
-// Gradient steps, with Polyak's momentum if asked for:
+// Gradient steps, optionally with Polyak's momentum:
 //
-//   b ← β b + g,   y ← y − γ b          b starts at 0; β = 0: y ← y − γ g
+//   b ← β b + g,   y ← y − γ b          b starts at 0; β = 0 gives y ← y − γ g
 #pragma once
 
 #include <algorithm>

@@ -6,7 +6,7 @@ Compressor parse_down(const std::string& spec, std::size_t d) {
   try {
     if (std::holds_alternative<RankR>(parse_compressor(spec, 0)))
       throw ConfigError(std::string(kDownKey),
-                        "rankr approximates Hessians, and this is a vector; use rankk");
+                        "rankr approximates Hessians, but this is a vector; use rankk");
     return parse_compressor(spec, d, 1);
   } catch (const ConfigError& error) {
     throw ConfigError(std::string(kDownKey), error.what());

@@ -1,4 +1,4 @@
-// The parameter `compressor_down` of algorithms that compress what the server sends.
+// The parameter `compressor_down` of algorithms that compress the server's messages.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr std::string_view kDownKey = "algorithm.compressor_down";
 // Reads the parameter for vectors of length d. Throws ConfigError(algorithm.compressor_down).
 Compressor parse_down(const std::string& spec, std::size_t d);
 
-// Spells the compressor out for the run's dimension and returns its constants. Throws ConfigError when the
+// Spells the compressor out for the run's dimension and returns its constants. Throws ConfigError if the
 // compressor is not contractive.
 CompressorConstants resolve_contractive_down(std::string& spec, const Theory& theory);
 

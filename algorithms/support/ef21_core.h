@@ -1,10 +1,10 @@
-// What the algorithms of EF21's family share: c_i = C(v − g_i), g_i ← g_i + c_i for the gradient estimate v
-// of the algorithm, and a server that keeps g = mean g_i.
+// The common parts of the EF21 family: clients send c_i = C(v − g_i) for the algorithm's gradient estimate v
+// and set g_i ← g_i + c_i. The server keeps g = mean g_i.
 //
-// How g_i starts is the option `init`, and its bits are counted in round 0:
+// The option `init` sets g_i^0; round 0 counts its bits:
 //   gradient    g_i^0 = v^0: a client's first message is sent whole (the authors' code)
 //   compressed  g_i^0 = C(v^0): the first message is compressed like the others (the paper's listing)
-//   zero        g_i^0 = 0: nothing is sent in round 0, and x^1 = x^0
+//   zero        g_i^0 = 0: clients send nothing in round 0, and x^1 = x^0
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ struct ErrorFeedback {
   double xi() const { return std::sqrt(beta / theta); }
 };
 
-// γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1; under PL min(1/(L + L~ √2 ξ(α)), θ/(2μ)), Theorem 2.
-// `spread` takes the place of L~.
+// Returns γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1; under PL min(1/(L + L~ √2 ξ(α)), θ/(2μ)), Theorem
+// 2. `spread` takes the place of L~.
 inline double ef21_step(const Theory& theory, double spread, double mu) {
   const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
   const ErrorFeedback c(theory.compressor.alpha);
@@ -88,7 +88,7 @@ struct Ef21CoreClient {
     if (ctx.first && first_whole) return reply_of(down, loss, c_i.whole(v));
     return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, c_i));
   }
-  // Proposes with v = ∇f_i(x^t; ξ), on all samples unless the experiment sets a batch.
+  // Proposes c_i for v = ∇f_i(x^t; ξ), on all samples or on the experiment's batch.
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     const View<Real> x = down.parts[0].values;
     Vec<Real>& r = ctx.scratch.vec(0, x.size());
@@ -124,8 +124,8 @@ struct Ef21CoreServer : ModelServer<Real> {
     visit(self.g_of.rows());
   }
 
-  // Decides the cohort of round 0: everyone, since every g_i^0 is part of g^0 (nobody when all g_i^0 are 0).
-  // False in later rounds.
+  // Decides the cohort of round 0: all clients, since every g_i^0 is part of g^0, or no clients if all g_i^0
+  // are 0. Returns false in later rounds.
   bool first_cohort(std::vector<ClientId>& out) const {
     if (t > 0) return false;
     out.clear();

@@ -21,7 +21,7 @@ void subtract(double c, const Vector& u, Vector& v) {
   for (std::size_t j = 0; j < v.size(); ++j) v[j] -= c * u[j];
 }
 
-// Solves A x = y by Gauss's elimination with row exchanges, of a small A.
+// Solves A x = y for a small A by Gaussian elimination with row pivoting.
 Vector solve(std::vector<Vector> A, Vector y) {
   const std::size_t size = y.size();
   for (std::size_t k = 0; k < size; ++k) {
@@ -43,10 +43,10 @@ Vector solve(std::vector<Vector> A, Vector y) {
   return y;
 }
 
-// The a that minimise ‖1 − Σ a_i columns[i]‖, by Gram and Schmidt's orthogonalisation of whatever column has
-// most left; 0 for columns that have nothing left.
+// Returns the a that minimise ‖1 − Σ a_i columns[i]‖, by Gram-Schmidt orthogonalization. Each step takes the
+// column with the largest remainder. Columns without a remainder get 0.
 Vector closest_to_ones(std::vector<Vector> columns) {
-  constexpr double kNothing = 1e-16;  // of a squared length: the columns depend on others
+  constexpr double kNothing = 1e-16;  // share of a squared length below which a column depends on the others
   const std::size_t count = columns.size();
   Vector target(count == 0 ? 0 : columns[0].size(), 1.0), y, a(count);
   std::vector<Vector> R(count, Vector(count));  // R[k][i]: the share of direction k in column i
@@ -69,7 +69,7 @@ Vector closest_to_ones(std::vector<Vector> columns) {
     if (best == count) break;
     const std::size_t k = directions.size();
     Vector& q = columns[best];
-    for (const Vector& d : directions) subtract(dot(d, q), d, q);  // again: against rounding
+    for (const Vector& d : directions) subtract(dot(d, q), d, q);  // repeated to reduce rounding errors
     const double length = std::sqrt(dot(q, q));
     for (double& v : q) v /= length;
     R[k][best] = length;
@@ -106,9 +106,9 @@ GradientCode::GradientCode(std::uint32_t n, DataReplication replication, bool ex
   }
 }
 
-// The parts that a client holds are r + 1, so there is one b_i with H b_i = 0, up to its length. All b_i and
-// the sum over all parts, 1, are among the vectors that H makes 0: these have n − r dimensions, and almost
-// surely so have the b_i of any n − r clients.
+// A client holds r + 1 parts, so one b_i satisfies H b_i = 0, up to its length. The kernel of H contains all
+// b_i and the vector of ones, which is the sum over all parts. The kernel has n − r dimensions, and the b_i
+// of any n − r clients almost surely span it.
 std::vector<double> GradientCode::factors(ClientId i) const {
   Vector b(replication_.count, 1.0);
   if (is_plain()) return b;

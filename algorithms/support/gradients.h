@@ -1,4 +1,4 @@
-// The gradients that client algorithms ask their oracle for, and points that they remember from broadcasts.
+// Gradients that client algorithms request from their oracle, and points that they keep from broadcasts.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace gradwire {
 
-// The batch of `algorithm.batch` samples of round t and local step k; empty (all samples) for full gradients.
+// Returns the batch of `algorithm.batch` samples for round t and local step k; empty (all samples) for full
+// gradients.
 template <class Real>
 Batch batch_of(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
                std::uint32_t k = 0) {
@@ -23,7 +24,7 @@ Batch batch_of(const RunContext<Real>& run_context, const ClientContext<Real>& c
                     ctx.scratch.order);
 }
 
-// out = ∇f_i(x; ξ) on the batch of round t; returns the loss.
+// Computes out = ∇f_i(x; ξ) on the batch of round t and returns the loss.
 template <class Real>
 double gradient_at(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
                    View<Real> x, Vec<Real>& out) {
@@ -31,7 +32,7 @@ double gradient_at(const RunContext<Real>& run_context, const ClientContext<Real
   return ctx.oracle.loss_and_gradient(x, batch_of(run_context, ctx, t), out);
 }
 
-// out = ∇f_i(x; B) − ∇f_i(y; B) on one batch B; returns the loss at x. `work` is scratch.
+// Computes out = ∇f_i(x; B) − ∇f_i(y; B) on one batch B and returns the loss at x. `work` is scratch.
 template <class Real>
 double gradient_difference(const ClientContext<Real>& ctx, View<Real> x, View<Real> y, Batch batch,
                            Vec<Real>& out, Vec<Real>& work) {
@@ -42,7 +43,7 @@ double gradient_difference(const ClientContext<Real>& ctx, View<Real> x, View<Re
   return loss;
 }
 
-// How a client computes the gradients of its messages.
+// Options for the gradients of a client's messages.
 struct PartialGradientWords {
   static constexpr std::array<std::string_view, 2> words{"false", "true"};
 };
@@ -52,18 +53,17 @@ struct GradientParams {
   double paths = 1;
 
   static void fields(auto& self, auto&& visit) {
-    visit(
-        kPartial, self.partial,
-        "true: compute only the coordinates that randk or randseqk send; the same bits for less work, but a "
-        "coordinate that is not finite is seen only once it is drawn");
+    visit(kPartial, self.partial,
+          "true: compute only the coordinates that randk or randseqk send; same bits, less work, but a "
+          "coordinate that is not finite is only detected when it is drawn");
     visit(kPaths, self.paths,
-          "share of the paths through a network that each backward pass takes, drawn at random, unbiased "
-          "(arXiv:2007.10412); 1: all");
+          "share of the paths through a network that each backward pass follows, drawn at random, unbiased "
+          "(arXiv:2007.10412); 1 follows all");
   }
   bool is_partial() const { return partial.is("true"); }
 };
 
-// Those of an algorithm's Params; of an algorithm that has none the defaults.
+// Returns the gradient options of an algorithm's Params, or the defaults if it has none.
 GradientParams gradient_params(const auto& params) {
   if constexpr (requires { params.gradient; })
     return params.gradient;
@@ -71,8 +71,8 @@ GradientParams gradient_params(const auto& params) {
     return {};
 }
 
-// What a client needs for messages C(∇f_i(x; ξ) − h): the coordinates that C looks at, and the values that C
-// sends where they are final before the whole gradient is.
+// Makes messages C(∇f_i(x; ξ) − h). It knows which coordinates C reads, and shows values that C sends as soon
+// as they are final.
 template <class Real>
 struct GradientMessage {
   bool partial;
@@ -82,7 +82,7 @@ struct GradientMessage {
 
   explicit GradientMessage(const GradientParams& p) : partial(p.is_partial()), paths(p.paths) {}
 
-  // Fills `to` with the message of round t at x; an empty `shift` is zero. Returns the loss.
+  // Writes the message of round t at x to `to` and returns the loss. An empty `shift` means 0.
   double make(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
               View<Real> x, View<Real> shift, PayloadBuffer<Real>& to) {
     Vec<Real>& v = ctx.scratch.vec(0, x.size());
@@ -120,11 +120,11 @@ struct GradientMessage {
   }
 };
 
-// The last two points that were broadcast, by round: for algorithms whose clients need x^{t−1} beside x^t.
+// The last two broadcast points with their round, for algorithms whose clients need x^{t−1} and x^t.
 template <class Real>
 struct LastPoints {
   Vec<Real> x, x_prev;
-  std::uint32_t round = 0;  // of x
+  std::uint32_t round = 0;  // round of x
 
   static void fields(auto& self, auto&& visit) {
     visit(self.x);
@@ -132,7 +132,8 @@ struct LastPoints {
     visit(self.round);
   }
 
-  // Takes x^t. False: this client missed x^{t−1} (round 0 needs none). A repeated broadcast changes nothing.
+  // Takes x^t. Returns false if this client missed x^{t−1}; round 0 needs none. A repeated broadcast changes
+  // nothing.
   bool follow(const Downlink<Real>& down) {
     if (!x.empty() && round == down.round) return down.round == 0 || !x_prev.empty();
     const bool next = !x.empty() && round + 1 == down.round;
@@ -142,7 +143,7 @@ struct LastPoints {
     set(down);
     return true;
   }
-  // Takes x^{t−1}, where t = `resync.round`. A message without parts means that there is none yet.
+  // Takes x^{t−1}, where t = `resync.round`. A message without parts means that x^{t−1} does not exist yet.
   void adopt(const Downlink<Real>& resync) {
     x.clear();
     x_prev.clear();
@@ -160,7 +161,7 @@ struct LastPoints {
   }
 };
 
-// The server's side: the resync message with x^{t−1}, in round t.
+// Returns the server's resync message with x^{t−1}, in round t.
 template <class Real>
 Downlink<Real> previous_point(std::uint32_t t, const Vec<Real>& x_prev) {
   Downlink<Real> down;

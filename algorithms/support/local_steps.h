@@ -1,5 +1,5 @@
-// What the algorithms with local steps share: how long a client trains by itself in a round, on which
-// batches, and by which optimiser.
+// Settings of algorithms with local steps: the length of a client's training in a round, its batches and its
+// optimizer.
 #pragma once
 
 #include <algorithm>
@@ -20,21 +20,21 @@ namespace gradwire {
 
 struct LocalSteps {
   std::uint32_t steps = 1;   // K
-  std::uint32_t epochs = 0;  // > 0: passes over the client's samples in the place of K steps
+  std::uint32_t epochs = 0;  // > 0: passes over the client's samples in place of K steps
   StepSize step_size;        // gamma_l
-  Schedule schedule;         // of gamma_l
+  Schedule schedule;         // schedule of gamma_l
   OptimizerSettings optimizer;
 
   static void fields(auto& self, auto&& visit) {
     visit("local_steps", self.steps, "K: gradient steps of a client in one round");
     visit("local_epochs", self.epochs,
-          "passes of a client over its samples in one round, in shuffled batches; 0: local_steps");
+          "passes of a client over its samples in one round, in shuffled batches; 0 uses local_steps");
     visit("local_step_size", self.step_size, "gamma_l of the client's steps; theory: 1/(K L_max)");
     Schedule::fields(self.schedule, visit);
     OptimizerSettings::fields(self.optimizer, visit);
   }
 
-  // K; when the steps are counted in epochs, the K of an average client.
+  // Returns K, or the K of an average client if steps are counted in epochs.
   double count(const Theory& theory) const {
     if (epochs == 0) return steps;
     return epochs * (theory.batch == 0 ? 1 : std::max(1.0, std::ceil(theory.m() / theory.batch)));
@@ -45,13 +45,13 @@ struct LocalSteps {
   void resolve(const Theory& theory, Warnings& warnings, auto&& theory_step,
                std::string_view rounds = "rounds") {
     if (steps == 0 && epochs == 0)
-      throw ConfigError("algorithm.local_steps", "0 local steps train nothing; give at least 1");
+      throw ConfigError("algorithm.local_steps", "0 local steps do not train; give at least 1");
     if (steps > 1 && epochs > 0)
       throw ConfigError("algorithm.local_epochs", "give local_steps or local_epochs, not both");
     schedule.resolve(theory, warnings, !step_size.value, rounds);
     if (!step_size.value && !optimizer.is_plain())
       throw ConfigError("algorithm.local_step_size",
-                        "theory has a step size for plain gradient steps alone; give a number, or leave out "
+                        "theory only has a step size for plain gradient steps; give a number, or leave out "
                         "local_optimizer, local_weight_decay and local_clip_norm");
     if (!step_size.value) step_size.resolve(theory_step(count(theory)));
     optimizer.resolve(theory.d);

@@ -9,9 +9,9 @@
 
 namespace gradwire {
 
-// A server's copies of one d-vector per client, advanced by the same arithmetic as the client's own, so that
-// a client that lost its state can be given it back. Empty unless run_context.keep_mirrors; a row is
-// allocated at its first use.
+// The server's copies of one d-vector per client, advanced by the same arithmetic as the client's own. They
+// restore a client that lost its state. Empty unless run_context.keep_mirrors; each row is allocated at its
+// first use.
 template <class Real>
 class Mirror {
  public:
@@ -25,8 +25,8 @@ class Mirror {
     add_decoded<Real>(up.parts[k], scale, row);
   }
 
-  // What to send to a client that lost the vector: nothing when no mirrors are kept; a message without parts
-  // when the client never had one (it starts at zero).
+  // Returns the message for a client that lost the vector, or nullopt if there are no mirrors. The message
+  // has no parts if the client never had the vector, which then starts at 0.
   std::optional<Downlink<Real>> restore(ClientId i, std::uint32_t round) const {
     if (rows_.empty()) return std::nullopt;
     Downlink<Real> down;
@@ -42,7 +42,7 @@ class Mirror {
   std::vector<Vec<Real>> rows_;
 };
 
-// The client's side of Mirror::restore.
+// Sets the client's vector from the message of Mirror::restore().
 template <class Real>
 void adopt_vector(const Downlink<Real>& resync, std::size_t d, Vec<Real>& v) {
   v.assign(d, Real(0));

@@ -1,4 +1,4 @@
-// What asynchronous algorithms share whose clients send one gradient at the x that they were given.
+// Common parts of asynchronous algorithms whose clients send one gradient at the x that they received.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace gradwire {
 
-// What becomes of a computation at a point that the server has no use for any more.
+// The treatment of a computation at a point that the server no longer needs.
 struct OutdatedWords {
   static constexpr std::array<std::string_view, 2> words{"stop", "ignore"};
 };
@@ -29,24 +29,24 @@ constexpr AlgorithmTraits one_gradient_traits(std::string_view name, std::string
           .theory_knows_batches = true};
 }
 
-// gamma = factor * of(the constants), unless it is a number already. Throws ConfigError(algorithm.step_size)
-// where the replies are compressed, or they are not known. Warns where clients differ, and the theorem
-// assumes f_i = f (`of_equal_clients`).
+// Sets gamma = factor * of(the constants) unless it is a number already. Throws
+// ConfigError(algorithm.step_size) if replies are compressed or the constants are unknown. Warns if clients
+// differ and the theorem assumes f_i = f (`of_equal_clients`).
 inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm, const Theory& theory,
                                       Warnings& warnings, bool of_equal_clients, auto&& of) {
   if (step.value) return;
   if (of_equal_clients && !theory.has_equal_clients)
     warnings.push_back(std::string(algorithm) +
-                       ": the theorem behind the step size assumes that all clients have the same function, "
-                       "and these differ; ringleader has a theorem for clients that differ");
+                       ": the theorem of the step size assumes that all clients have the same function, "
+                       "but they differ; use ringleader, whose theorem covers this");
   if (theory.compressor.alpha < 1)
     throw ConfigError("algorithm.step_size", "the theorem of " + std::string(algorithm) +
-                                                 " knows no compressor; give a number, or compressor = "
+                                                 " covers no compressor; give a number, or compressor = "
                                                  "identity");
   step.resolve(of(need_smoothness(theory, "algorithm.step_size")));
 }
 
-// g = C(∇f_i(x; ξ)), ξ and C keyed by the request id.
+// Sends g = C(∇f_i(x; ξ)), with ξ and C keyed by the request id.
 template <class Real>
 struct OneGradientClient {
   const RunContext<Real>& run_context;
@@ -59,7 +59,7 @@ struct OneGradientClient {
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     ClientContext<Real> quiet = ctx;
-    quiet.early = nullptr;  // a server that may have no use for the reply wants none of it before it is whole
+    quiet.early = nullptr;  // the server may discard the reply, so it does not want a part of it early
     const double loss = message.make(run_context, quiet, ctx.draw, down.parts[0].values, {}, g);
     return reply_of(down, loss, g.view());
   }

@@ -1,4 +1,5 @@
-// A vector that clients hold as a function of the broadcasts: sent whole once, then as compressed changes.
+// A vector that clients hold as a function of the broadcasts. The server sends it whole once, then as
+// compressed changes.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,15 @@ namespace gradwire {
 template <class Real>
 struct Replica {
   Vec<Real> value;
-  std::uint32_t round = 0;  // the round of `value`
+  std::uint32_t round = 0;  // round of `value`
 
   static void fields(auto& self, auto&& visit) {
     visit(self.value);
     visit(self.round);
   }
 
-  // Round 0 sends the whole value, each later round a change. False: this client missed a change. A repeated
-  // broadcast changes nothing.
+  // Applies a broadcast: round 0 sends the whole value, each later round a change. Returns false if this
+  // client missed a change. A repeated broadcast changes nothing.
   bool follow(const Downlink<Real>& down, std::size_t part = 0) {
     const Payload<Real>& p = down.parts[part];
     if (!value.empty() && round == down.round) return true;
@@ -43,7 +44,7 @@ struct Replica {
   }
 };
 
-// The key of the random stream that a server's compressed broadcast draws from.
+// Returns the key of the random stream for a server's compressed broadcast.
 inline RngKey downlink_key(std::uint64_t seed, std::uint32_t t, std::uint32_t part = 0) {
   return {seed, kServerClient, t, RngDomain::kCompressor + part};
 }

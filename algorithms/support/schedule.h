@@ -1,4 +1,4 @@
-// How a step size changes over the rounds: gamma_t = gamma * factor(t), t = 0, 1, ...
+// Schedules of a step size over the rounds: gamma_t = gamma * factor(t), t = 0, 1, ...
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@ struct ScheduleWords {
 
 struct Schedule {
   Choice<ScheduleWords> kind;
-  std::uint32_t horizon = 0;  // T, of cosine
+  std::uint32_t horizon = 0;  // T of the cosine schedule
 
   static void fields(auto& self, auto&& visit) {
     visit("schedule", self.kind,
-          "of the step size: constant | inverse_sqrt (1/sqrt(t+1)) | inverse (1/(t+1)) | cosine");
-    visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0: run.rounds",
+          "decay of the step size: constant | inverse_sqrt (1/sqrt(t+1)) | inverse (1/(t+1)) | cosine");
+    visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0 means run.rounds",
           Constraints{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
   }
-  // `steps`: the word for what t counts, of which theory.rounds is the number.
+  // `steps` is the word for the steps that t counts; theory.rounds is their number.
   void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory,
                std::string_view steps = "rounds") {
     if (kind.is("cosine") && horizon == 0) horizon = theory.rounds;
@@ -38,9 +38,9 @@ struct Schedule {
       warnings.push_back("the cosine step is 0 in the last " + std::to_string(theory.rounds - horizon) +
                          " of " + std::to_string(theory.rounds) + " " + std::string(steps) +
                          ", which have no effect: horizon = " + std::to_string(horizon) +
-                         "; leave horizon out, and the step falls until the end");
+                         "; leave horizon out, so that the step falls until the end");
     if (!kind.is("constant") && step_from_theory)
-      warnings.push_back("the theorem behind the step size assumes a constant one; the schedule shrinks it");
+      warnings.push_back("the theorem of the step size assumes a constant step; the schedule decreases it");
   }
   void check_monitor() const {
     if (!kind.is("constant")) refuse_monitor("the theorem is about constant step sizes");

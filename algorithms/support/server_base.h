@@ -1,4 +1,4 @@
-// What most server algorithms have in common: the model x, its round, a sample of clients, x sent whole.
+// The common base of most server algorithms: the model x, its round, sampled clients, and x broadcast whole.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   const Real* row = upper.data();
   for (std::size_t a = 0; a < d; ++a) {
     diagonal += static_cast<double>(row[0]) * static_cast<double>(row[0]);
-    // One running sum per lane: with a single sum, each addition would wait for the one before.
+    // Uses one sum per lane; with a single sum, each addition would wait for the previous one.
     constexpr std::size_t kLanes = 8;
     double sums[kLanes] = {};
     const std::size_t width = d - a;
@@ -28,7 +28,7 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Goes row by row from the top and subtracts from each row the finished rows above it, several at a time, so
+// Proceeds row by row from the top. From each row it subtracts the finished rows above, several at a time, so
 // that it loads and stores the row's entries once for all of these.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
@@ -86,7 +86,7 @@ bool SymmetricSolver::solve(std::span<const Real> upper, double shift, std::span
 
 template <class Real>
 void SymmetricSolver::solve_projected(std::span<const Real> upper, double mu, std::span<double> b) {
-  // A ⪰ mu I up to rounding: then there is nothing to raise.
+  // If A ⪰ mu I up to rounding, no eigenvalue must be raised.
   constexpr double kSlack = 1e-9;
   if (factor(upper, -mu * (1 - kSlack)) && factor(upper, 0)) return substitute(b);
   std::vector<double> matrix(d_ * d_);

@@ -1,5 +1,5 @@
-// Symmetric matrices of order d, stored as the upper triangle row by row (row a holds the columns a .. d−1):
-// what second-order algorithms need of them, computed in double.
+// Operations of second-order algorithms on symmetric matrices of order d, computed in double. A matrix is
+// stored as its upper triangle, row by row (row a holds the columns a .. d−1).
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 namespace gradwire {
 
-// ‖A‖_F: entries off the diagonal count twice.
+// Returns ‖A‖_F; entries off the diagonal count twice.
 template <class Real>
 double frobenius_norm(std::span<const Real> upper, std::size_t d);
 
-// Solvers of order d and their work space, which is allocated at the first use.
+// Solvers of order d with their work space, which is allocated at the first use.
 class SymmetricSolver {
  public:
   explicit SymmetricSolver(std::size_t d) : d_(d) {}
 
-  // Replaces b, shape (d), by (A + shift I)^{-1} b, by Cholesky. False: A + shift I is not positive definite,
-  // and b is unchanged.
+  // Replaces b, shape (d), by (A + shift I)^{-1} b, using Cholesky. Returns false, with b unchanged, if A +
+  // shift I is not positive definite.
   template <class Real>
   bool solve(std::span<const Real> upper, double shift, std::span<double> b);
 
   // Replaces b by [A]_mu^{-1} b, where [A]_mu is A with its eigenvalues raised to at least mu > 0. Costs one
-  // or two Cholesky factorisations where A ⪰ mu I, else an eigendecomposition.
+  // or two Cholesky factorizations if A ⪰ mu I, else an eigendecomposition.
   template <class Real>
   void solve_projected(std::span<const Real> upper, double mu, std::span<double> b);
 

@@ -59,7 +59,7 @@ TEST(Checks, DenseAlgorithmsTakeTheIdentityAlone) {
   EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
   // It sends a few numbers, no vector.
   EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
-                  "fwd_grad compresses nothing that it sends and takes the compressor identity alone; for "));
+                  "fwd_grad sends uncompressed vectors, so its compressor must be identity; for "));
   EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})), "identity alone"));
 }
 TEST(Checks, RankRIsForHessiansAlone) {
@@ -186,7 +186,7 @@ TEST(Assumptions, AsynchronousTheoremsOfEqualClientsWarnWhereClientsDiffer) {
     std::vector<std::string> warnings;
     resolve(spec_of(algorithm, "identity", {}, step), theory, warnings);
     for (const std::string& warning : warnings)
-      EXPECT_TRUE(has(warning, std::string(algorithm) + ": the theorem behind the step size assumes that all "
+      EXPECT_TRUE(has(warning, std::string(algorithm) + ": the theorem of the step size assumes that all "
                                                         "clients have the same function"))
           << warning;
     return warnings.size();
@@ -231,7 +231,7 @@ TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
   };
   using Lines = std::vector<std::string>;
   const std::string rest =
-      " have no effect: horizon = 9; leave horizon out, and the step falls until the end";
+      " have no effect: horizon = 9; leave horizon out, so that the step falls until the end";
   for (const char* algorithm : {"ef21", "fedavg", "scaffold"}) {
     EXPECT_EQ(warnings(algorithm, {{"horizon", "9"}}),
               Lines{"the cosine step is 0 in the last 91 of 100 rounds, which" + rest});
@@ -309,7 +309,7 @@ TEST(Assumptions, MuIsNotHeldAgainstABoundOfIt) {
 TEST(Assumptions, Ef21WsWeightsAddUpToOne) {
   const auto with = [](const char* w) { return complaint(spec_of("ef21_w", "topk:k=2", {{"w", w}})); };
   EXPECT_TRUE(has(with("1 1 1 1"), "algorithm.w: the weights add up to 4, not to 1")) << with("1 1 1 1");
-  EXPECT_TRUE(has(with("0.2 0.2 0.2 0.2"), "divide each by that"));
+  EXPECT_TRUE(has(with("0.2 0.2 0.2 0.2"), "divide each by this sum"));
   EXPECT_EQ(with("0.333 0.333 0.333 0.001"), "nothing");
   EXPECT_EQ(with("0.25 0.25 0.25 0.25"), "nothing");
 }

@@ -343,7 +343,7 @@ TEST(LocalOptimizer, RefusesWhatItDoesNotKnowByName) {
   const auto of = [](const char* rule) {
     return refusal("fedavg", {{"local_step_size", "0.1"}, {"local_optimizer", rule}});
   };
-  EXPECT_EQ(of("adem"), "algorithm.local_optimizer: unknown optimiser 'adem'; did you mean 'adam'?");
+  EXPECT_EQ(of("adem"), "algorithm.local_optimizer: unknown optimizer 'adem'; did you mean 'adam'?");
   EXPECT_EQ(of("adam:beta3=0.5"),
             "algorithm.local_optimizer: adam has no parameter 'beta3'; did you mean 'beta1'?");
   EXPECT_EQ(of("adam:beta1=1"), "algorithm.local_optimizer: adam: beta1 must be a number in [0, 1), not 1");
@@ -374,7 +374,7 @@ TEST(LocalOptimizer, IsSpelledOutInTheResolvedExperiment) {
 TEST(LocalOptimizer, TheStepOfTheoryIsForPlainGradientStepsAlone) {
   EXPECT_EQ(refusal("fedavg", {}), "nothing");
   const std::string theory =
-      "algorithm.local_step_size: theory has a step size for plain gradient steps alone; give a number, or "
+      "algorithm.local_step_size: theory only has a step size for plain gradient steps; give a number, or "
       "leave out local_optimizer, local_weight_decay and local_clip_norm";
   for (const char* algorithm : {"fedavg", "fedprox", "fedadam"}) {
     EXPECT_EQ(refusal(algorithm, {{"local_optimizer", "adam"}}), theory);

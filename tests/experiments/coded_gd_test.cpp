@@ -153,7 +153,7 @@ TEST(CodedGd, IsRefusedWhereTheGradientCannotBeRecovered) {
     EXPECT_NE(coded_refusal(sets).find(what), std::string::npos) << coded_refusal(sets);
   };
   says({"server.quorum=0.75"},
-       "coded_gd recovers the gradient from 7 of 8 replies or more, and quorum ends a "
+       "coded_gd recovers the gradient from 7 of 8 replies or more, but quorum ends a "
        "round with 6; raise it, or clients.copies, or write recovery = \"approximate\"");
   EXPECT_EQ(coded_refusal({"server.quorum=0.75", "algorithm.recovery=approximate"}), "");
   says({"clients.copies=9"}, "copies = 9 is more than there are clients (8)");

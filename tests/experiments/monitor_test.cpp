@@ -207,7 +207,7 @@ TEST(Monitor, IsRefusedWhereNoTheoremCoversTheRun) {
     EXPECT_NE(refused(sets).find(what), std::string::npos) << refused(sets);
   };
   says({"algorithm.name=fedavg"},
-       "no Lyapunov function of fedavg is known, but of gd, coded_gd, dcgd, diana");
+       "no Lyapunov function of fedavg is known, only of gd, coded_gd, dcgd, diana");
   says({"algorithm.batch=3"}, "the theorem of gd is about full gradients");
   says({"clients.participation=0.5"}, "is about all clients in every round");
   says({"server.quorum=0.5"}, "is about replies of all clients");
