@@ -6,16 +6,15 @@
 //   option 1: v = [H]_μ^{−1} g,  option 2: v = (H + l I)^{−1} g
 //   x^{t+1} = x^t − γ v,  H ← H + α mean S_i                              sends x^{t+1}
 //
-// [H]_μ: H with its eigenvalues raised to at least μ. When the compressors' error is above μ, option 1
-// diverges even from x = 0; l is as large as that error, so option 2, the default, does not diverge. Matrices
-// are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts those.
-// Rank-R is `rankr`. H_i starts as `init` says: hessian (∇²f_i(x^0), sent whole) or zero. γ = 1 and
-// α = 1/(1+ω) for unbiased, 1 for contractive compressors.
+// [H]_μ is H with its eigenvalues raised to at least μ. If the compressors' error exceeds μ, option 1
+// diverges even from x = 0. l is as large as that error, so option 2, the default, does not diverge. Matrices
+// are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts these.
+// Rank-R is `rankr`. `init` sets H_i^0: hessian (∇²f_i(x^0), sent whole) or zero. γ = 1. α = 1/(1+ω) for
+// unbiased compressors and 1 for contractive ones.
 //
-// line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that
-// f(x^{t+1}) ≤ f(x^t) − c γ 2^{−s} ⟨g, v⟩. Each trial point takes a round of its own: the clients answer as
-// usual, and when the point fails, the server does not use their answers. The model is the last point that
-// did not fail.
+// line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that f(x^{t+1}) ≤ f(x^t) − c γ
+// 2^{−s} ⟨g, v⟩. Each trial point takes one round. Clients reply as usual; the server discards their replies
+// if the point fails. The model is the last point that did not fail.
 #pragma once
 
 #include <algorithm>
@@ -63,13 +62,13 @@ struct FedNlParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of Newton's step");
     visit("alpha", self.alpha,
-          "rate at which the H_i learn; theory: 1/(1+omega), or 1 for contractive compressors");
+          "learning rate of the H_i; theory: 1/(1+omega), or 1 for contractive compressors");
     visit("option", self.option, "2: H + l I | 1: eigenvalues of H raised to mu; the loss may rise");
-    visit("mu", self.mu, "of option 1; theory: the strong convexity of the problem",
+    visit("mu", self.mu, "least eigenvalue of option 1; theory: the strong convexity of the problem",
           Constraints{.idle_by = idle_if(self.option.is("2"), "option")});
-    visit("init", self.init, "how H_i starts: hessian | zero");
+    visit("init", self.init, "start of H_i: hessian | zero");
     visit("line_search", self.line_search, "none | armijo");
-    visit("c", self.c, "of armijo: the share of the linear decrease that must be reached",
+    visit("c", self.c, "armijo: share of the linear decrease that a step must reach",
           Constraints{.idle_by = idle_if(self.line_search.is("none"), "line_search")});
   }
   void needs(NeededConstants& constants) const {
@@ -98,12 +97,12 @@ struct FedNl {
 
   struct Client {
     const RunContext<Real>& run_context;
-    std::size_t D;  // entries of a triangle
+    std::size_t D;  // number of entries of a triangle
     Real alpha;
     bool starts_whole, sends_l;
     Vec<Real> H_i, l_i;
     PayloadBuffer<Real> grad, S_i;
-    bool first = false;                  // the proposal is H_i^0 itself
+    bool first = false;                  // true if the proposal is H_i^0 itself
     std::vector<std::uint32_t> support;  // work space
     std::uint32_t support_first = 0;
 
@@ -128,7 +127,7 @@ struct FedNl {
       Vec<Real>& difference = ctx.scratch.vec(1, D);
       const double loss = ctx.oracle.loss_and_gradient(x, {}, g);
       if (!ctx.oracle.hessian(x, difference))
-        throw std::runtime_error("fednl needs Hessians, and this problem has none in closed form");
+        throw std::runtime_error("fednl needs Hessians, but this problem has no closed form for them");
       Uplink<Real> up = reply_of(down, loss, grad.whole(g));
       first = ctx.first && starts_whole;
       subtract_shift(difference, ctx.draw_key(down.round, 1), ctx);
@@ -142,8 +141,8 @@ struct FedNl {
       if (sends_l) up.parts.push_back(Payload<Real>::dense(l_i));
       return up;
     }
-    // difference −= H_i. When the compressor reads only a support that is known beforehand, subtracts only
-    // there, unless l_i or the first message needs every entry.
+    // Subtracts H_i from `difference`. If the compressor reads only a support that is known beforehand,
+    // subtracts only there, unless l_i or the first message needs every entry.
     void subtract_shift(Vec<Real>& difference, const RngKey& key, const ClientContext<Real>& ctx) {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
@@ -170,14 +169,14 @@ struct FedNl {
 
   struct Server {
     static constexpr std::uint32_t kMaxHalvings = 40;
-    static constexpr double kSmallest = 1e-12;  // least eigenvalue where H + l I is not positive definite
+    static constexpr double kSmallest = 1e-12;  // least eigenvalue if H + l I is not positive definite
 
     const RunContext<Real>& run_context;
     std::size_t D;
     double gamma, mu, c;
     Real alpha;
     bool regularised, searches, starts_whole;  // regularised: option 2
-    Vec<Real> x, trial;                        // trial: the point that is broadcast
+    Vec<Real> x, trial;                        // trial is the broadcast point
     Vec<Real> g, H;
     std::vector<double> direction;  // −v
     double f = 0, slope = 0, step = 0;
@@ -239,7 +238,7 @@ struct FedNl {
       newton_step(uplinks);
       return true;
     }
-    // With a line search, the last point that did not fail; without one, the point that is broadcast.
+    // Returns the last point that did not fail with a line search, or the broadcast point without one.
     View<Real> model() const { return searches ? x : trial; }
 
    private:

@@ -8,7 +8,7 @@
 //   v ← β2 v + (1−β2) Δ²              (FedAdam)
 //   x^{t+1} = x^t + γ m / (√v + τ)
 //
-// As in the paper, there is no bias correction.
+// As in the paper, m and v have no bias correction.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace gradwire {
 
-// γ, β1, τ of all three; FedAdagrad has no β2.
+// γ, β1 and τ of all three algorithms; FedAdagrad has no β2.
 struct FedOptParams {
   StepSize step_size{.value = 1.0};
   double beta1 = 0.9, beta2 = 0.99, tau = 1e-3;
@@ -26,7 +26,7 @@ struct FedOptParams {
   static void shared_fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("beta1", self.beta1, "decay of the momentum m");
-    visit("tau", self.tau, "added to the root of v: how adaptive the step is");
+    visit("tau", self.tau, "added to the square root of v; smaller values make the step more adaptive");
     LocalSteps::fields(self.local, visit);
   }
   static void fields(auto& self, auto&& visit) {
@@ -45,7 +45,7 @@ struct FedOptParams {
   }
 };
 
-// v after Δ, one coordinate.
+// Returns v after Δ, for one coordinate.
 template <class Real>
 struct AdagradRule {
   static Real next(Real v, Real delta, Real) { return v + delta * delta; }
@@ -75,7 +75,7 @@ struct FedOpt {
     using Base = ModelServer<Real>;
     using Base::t, Base::x;
     Real gamma, beta1, beta2, tau;
-    Vec<Real> m, v, delta;  // delta: work space
+    Vec<Real> m, v, delta;  // delta is work space
 
     Server(const RunContext<Real>& s, const Params& p)
         : Base(s),

@@ -3,8 +3,8 @@
 //   y = x^t;  K times:  y ← y − γ_l (∇f_i(y) + μ (y − x^t))    client i, sends y − x^t
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)                   server, sends x^{t+1}
 //
-// Steps on f_i(y) + (μ/2) ‖y − x^t‖²: less client drift than FedAvg (μ = 0), not none. γ_l theory: 1/(K
-// (L_max+μ)).
+// The steps are taken on f_i(y) + (μ/2) ‖y − x^t‖². Client drift is smaller than in FedAvg (μ = 0), but not
+// zero. Theory: γ_l = 1/(K (L_max+μ)).
 #pragma once
 
 #include "algorithms/fedavg.h"
@@ -14,7 +14,7 @@ namespace gradwire {
 struct FedProxParams {
   static constexpr AlgorithmTraits traits{
       .name = "fedprox",
-      .summary = "federated averaging with a proximal term that holds local models near x",
+      .summary = "federated averaging with a proximal term that keeps local models near x",
       .reference = "Li et al., arXiv:1812.06127",
       .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,

@@ -1,5 +1,5 @@
 // Forward gradients — Baydin, Pearlmutter, Syme, Wood, Torr, arXiv:2202.08587; in federated learning FwdLLM
-// (Xu et al., arXiv:2308.13894), whose clients send a few numbers a round.
+// (Xu et al., arXiv:2308.13894), whose clients send a few numbers per round.
 //
 //   v_{i,k}: K directions of client i, entries independent ±1 (or N(0, 1)), drawn from (seed, i, t)
 //   s_{i,k} = ⟨∇f_i(x^t; ξ_i), v_{i,k}⟩                       client i, by forward mode; sends s_{i,1..K}
@@ -30,7 +30,7 @@ struct DirectionWords {
   static constexpr std::array<std::string_view, 2> words{"rademacher", "gaussian"};
 };
 
-// Writes the directions of one reply, one after the other.
+// Writes the directions of one reply, one after another.
 template <class Real>
 class DirectionStream {
  public:
@@ -77,9 +77,9 @@ struct FwdGradParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("directions", self.directions,
-          "K, derivatives that a client computes and sends in a round; 0: 10, or d where that is less");
+          "K, derivatives that a client computes and sends in a round; 0 means min(10, d)");
     visit("distribution", self.distribution,
-          "rademacher | gaussian: entries of the directions, -1 and 1 or normal");
+          "entries of the directions: rademacher (-1 and 1) | gaussian (normal)");
   }
   bool is_gaussian() const { return distribution.is("gaussian"); }
   void resolve(const Theory& theory, Warnings& warnings) {
@@ -97,7 +97,8 @@ struct FwdGradParams {
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex)
-      warnings.push_back("fwd_grad: the theorem behind the step size assumes convex f_i; these are not");
+      warnings.push_back(
+          "fwd_grad: the theorem of the step size assumes convex f_i, but these are not convex");
     const double d = static_cast<double>(theory.d), omega = (is_gaussian() ? d + 1 : d - 1) / directions;
     step_size.resolve(1 / (s.L + 2 * s.L_max() * omega * theory.skew() / theory.n));
   }
@@ -166,7 +167,7 @@ struct FwdGrad {
     }
 
    private:
-    // g_i = (1/K) Σ_k s_{i,k} v_{i,k}
+    // Computes g_i = (1/K) Σ_k s_{i,k} v_{i,k}.
     void estimate(const UplinkView<Real>& up) {
       DirectionStream<Real> directions({run_context.seed, up.client, t, RngDomain::kCompressor}, gaussian);
       std::fill(g_i.begin(), g_i.end(), Real(0));
@@ -175,7 +176,7 @@ struct FwdGrad {
         axpy<Real>(s / Real(K), v, g_i);
       }
     }
-    // Of all clients that replied, wherever they are.
+    // Returns the sum over all clients that replied, including those of other processes.
     Vec<double> total() {
       if (run_context.communicator != nullptr) return run_context.communicator->sum(sum);
       const auto root = sum.sum();

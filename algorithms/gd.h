@@ -1,4 +1,4 @@
-// GD: gradient descent, x^{t+1} = x^t − γ mean_i ∇f_i(x^t): DCGD with nothing compressed.
+// GD: gradient descent, x^{t+1} = x^t − γ mean_i ∇f_i(x^t). It is DCGD without compression.
 //
 // Theory: γ = 1/L; then avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T), and under PL f(x^T) − f* ≤ (1 − γ μ)^T Δ⁰.
 #pragma once

@@ -7,11 +7,11 @@
 //             g^t = g^{t−1} + (1/n) Σ m_i
 //   x^{t+1} = x^t − γ g^t                                         server, sends x^{t+1} and c_{t+1}
 //
-// Theory: p = ζ/d, which makes both kinds of round cost the same. Independent compressors:
-// γ = 1/(L + L~ √((1−p) ω/(p n))) (Theorem 2.1, with L~ in place of L); a family with the (A, B) inequality,
-// such as PermK: γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²)) (arXiv:2110.03300, Theorem 4). Then E‖∇f(x̂)‖² ≤
-// 2 Δ⁰/(γ T). Under the PL condition, with mu: γ = min(1/(L + L~ √(2(1−p) ω/(p n))), p/(2μ)) and E f(x^T) −
-// f* ≤ (1−γμ)^T Δ⁰ (Theorem 2.2; the family's step changes in the same way). With weights w_i of the clients
+// Theory: p = ζ/d, so that both kinds of round cost the same on average. Independent compressors: γ = 1/(L +
+// L~ √((1−p) ω/(p n))) (Theorem 2.1, with L~ in place of L). A family with the (A, B) inequality, such as
+// PermK: γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²)) (arXiv:2110.03300, Theorem 4). Then E‖∇f(x̂)‖² ≤ 2
+// Δ⁰/(γ T). Under the PL condition, with mu: γ = min(1/(L + L~ √(2(1−p) ω/(p n))), p/(2μ)) and E f(x^T) − f*
+// ≤ (1−γμ)^T Δ⁰ (Theorem 2.2; the family's step changes in the same way). With weights w_i of the clients,
 // all means are Σ w_i, and A = ω/n has the factor n max w_i.
 #pragma once
 
@@ -38,12 +38,13 @@ struct MarinaCoreParams {
   void resolve_p(double value, const Theory& theory, Warnings& warnings) {
     if (!p && value >= 1 && theory.compressor.omega > 0)
       warnings.push_back(
-          "p = zeta/d is 1 for a compressor that sends every entry, so every round is whole; give p, "
+          "p = zeta/d is 1 for a compressor that sends every entry, so that every round is whole; give p, "
           "such as the ratio of the two message sizes");
     if (!p) p = std::min(1.0, value);
     check_probability(*p, "p");
   }
-  // f − f* + (γ/(2p)) ‖g − ∇f‖², which falls by (γ/2) ‖∇f‖² a round; under PL with γ/p, by the factor 1 − γμ.
+  // Returns f − f* + (γ/(2p)) ‖g − ∇f‖², which decreases by at least (γ/2) ‖∇f‖² a round. Under PL the factor
+  // is γ/p, and it shrinks by 1 − γμ.
   Lyapunov lyapunov(const Theory&) const {
     const double gamma = *step_size.value, pl = mu.or_none();
     return {.gap = 1,
@@ -59,7 +60,7 @@ inline double zeta_share(const Theory& theory) {
 struct MarinaParams : MarinaCoreParams {
   static constexpr AlgorithmTraits traits{
       .name = "marina",
-      .summary = "compressed gradient differences between two points, whole gradients now and then",
+      .summary = "compressed gradient differences between two points, and occasional whole gradients",
       .reference = "Gorbunov et al., arXiv:2102.07845",
       .compressor_class = CompressorClass::kUnbiased,
       .strict = true,
@@ -80,7 +81,7 @@ struct MarinaParams : MarinaCoreParams {
   }
 };
 
-// The flags of a broadcast: what the coin of its round says.
+// The flags of a broadcast, which carry the coin of its round.
 enum MarinaFlags : std::uint32_t { kCompressedRound = 0, kWholeRound = 1 };
 
 template <class Real>
@@ -117,7 +118,7 @@ struct MarinaServer : ModelServer<Real> {
   }
 };
 
-// The server of algorithms whose clients keep nothing: compressed rounds broadcast x^t and x^{t−1}.
+// The server of algorithms without client state. Compressed rounds broadcast x^t and x^{t−1}.
 template <class Real>
 struct TwoPointServer : MarinaServer<Real> {
   using Base = MarinaServer<Real>;
@@ -130,7 +131,7 @@ struct TwoPointServer : MarinaServer<Real> {
   std::optional<Downlink<Real>> resync(ClientId, ReplyStatus) const { return Downlink<Real>{}; }
 
  protected:
-  // Everyone in whole rounds, else the clients of `r` draws.
+  // Returns all clients in whole rounds, else the clients of `r` draws.
   void drawn_cohort(std::uint32_t r, std::vector<ClientId>& out) const {
     if (this->whole()) return everyone(this->run_context.n, out);
     std::vector<ClientDraws> drawn;
@@ -140,8 +141,8 @@ struct TwoPointServer : MarinaServer<Real> {
   }
 };
 
-// Whether a message has the parts of a broadcast of TwoPointServer; a resync has none, as there is nothing to
-// restore.
+// Returns whether a message has the parts of a broadcast of TwoPointServer. A resync has no parts, because
+// the client has no state to restore.
 template <class Real>
 bool accepts_points(const Downlink<Real>& down, bool is_resync, std::size_t d) {
   const std::size_t count = is_resync ? 0 : down.flags == kWholeRound ? 1 : 2;
@@ -154,7 +155,7 @@ struct Marina {
   using Server = MarinaServer<Real>;
 
   struct Client {
-    Vec<Real> grad_prev, grad;  // ∇f_i(x^{t−1}); the proposal ∇f_i(x^t)
+    Vec<Real> grad_prev, grad;  // ∇f_i(x^{t−1}), and the proposal ∇f_i(x^t)
     PayloadBuffer<Real> q_i;
 
     Client(const RunContext<Real>&, const Params&) {}
@@ -173,7 +174,7 @@ struct Marina {
     }
     void commit() { grad_prev.swap(grad); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
-      // The resync has x^{t−1}: the client computes one gradient, and the server need not keep n vectors.
+      // The resync has x^{t−1}: the client computes one gradient, and the server need not store n vectors.
       grad_prev.clear();
       if (resync.parts.size() == 0) return;
       const View<Real> x_prev = resync.parts[0].values;

@@ -3,7 +3,7 @@
 //
 //   y^t = x^t + b (x^t − x^{t−1}),  x^{t+1} = y^t − γ mean_i ∇f_i(y^t)    server, sends y^t; x^{−1} = x^0
 //
-// b = (√κ − 1)/(√κ + 1), κ = 1/(γ μ). f is evaluated at x; its values do not fall in every round. Theory: γ =
+// b = (√κ − 1)/(√κ + 1), κ = 1/(γ μ). f is evaluated at x; its values may rise in some rounds. Theory: γ =
 // 1/L; f(x^T) − f* ≤ (1 − 1/√κ)^T (f(x^0) − f* + (μ/2) ‖x^0 − x*‖²).
 #pragma once
 
@@ -40,7 +40,8 @@ struct NesterovParams {
     Assumptions(traits.name, step_size, theory, warnings).convexity("mu", *mu);
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
     if (*step_size.value * *mu > 1)
-      throw ConfigError("algorithm.step_size", "gamma * mu is above 1, so there is no momentum for it");
+      throw ConfigError("algorithm.step_size",
+                        "gamma * mu is above 1, where the momentum is undefined; give a smaller step_size");
   }
 };
 

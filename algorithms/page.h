@@ -5,10 +5,11 @@
 //   c_t = 0:  g^t = g^{t−1} + (1/b) Σ_{s=1..b} (∇f_{j_s}(x^t) − ∇f_{j_s}(x^{t−1}))
 //   x^{t+1} = x^t − γ g^t
 //
-// b = batch samples in all, drawn with replacement: a client, then one of its samples (with clients.weights
-// its terms count n w_i times); each client sends its part of the sum. Compressed rounds broadcast x^t and
-// x^{t−1}. Theory: p = b/(b+N), N samples in all, γ = 1/(L_s (1 + √((1−p)/(p b)))), L_s the mean-squared
-// smoothness of the samples; with weights 1/b has the factor n max w_i. With mu: as in marina.h.
+// b = batch samples in total, drawn with replacement: a client, then one of its samples. With
+// clients.weights, the terms of client i have the factor n w_i. Each client sends its part of the sum.
+// Compressed rounds broadcast x^t and x^{t−1}. Theory: p = b/(b+N) for N samples in total, γ = 1/(L_s (1 +
+// √((1−p)/(p b)))), where L_s is the mean-squared smoothness of the samples. With weights, 1/b has the factor
+// n max w_i. With mu: as in marina.h.
 #pragma once
 
 #include "algorithms/marina.h"
@@ -19,7 +20,7 @@ namespace gradwire {
 struct PageParams : MarinaCoreParams {
   static constexpr AlgorithmTraits traits{
       .name = "page",
-      .summary = "recursive minibatch differences, whole gradients now and then",
+      .summary = "recursive minibatch differences, and occasional whole gradients",
       .reference = "Li, Bao, Zhang, Richtarik, arXiv:2008.10898",
       .compressor_class = CompressorClass::kIdentity,
       .needs_all_replies = true,
@@ -37,10 +38,9 @@ struct PageParams : MarinaCoreParams {
     const double b = theory.batch, N = theory.m() * theory.n;
     resolve_p(theory.batch == 0 ? 1 : b / (b + N), theory, warnings);
     if (theory.batch == 0 && *p < 1)
-      throw ConfigError(
-          "algorithm.batch",
-          "page with p below 1 needs a batch, else its other rounds step along an old gradient; "
-          "give batch, or leave p out");
+      throw ConfigError("algorithm.batch",
+                        "page with p below 1 needs a batch, else its other rounds use an old gradient; "
+                        "give batch, or leave p out");
     const double pl = mu.resolve(theory);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");

@@ -5,8 +5,9 @@
 //   c_t = 0:  r clients, drawn with replacement, send C(∇f_i(x^t) − ∇f_i(x^{t−1})) once per draw;
 //             g^t = g^{t−1} + (1/r) Σ over the draws
 //
-// Clients keep nothing: compressed rounds broadcast x^t and x^{t−1}. A client drawn k times sends min(k, 4)
-// messages; the fourth is the sum of the rest. With clients.weights, the draws of client i count n w_i times.
+// Clients have no state: compressed rounds broadcast x^t and x^{t−1}. A client drawn k times sends min(k, 4)
+// messages; the fourth is the sum of the rest. With clients.weights, the draws of client i have the factor n
+// w_i.
 //
 // Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max; with weights the second moment of a
 // draw is n Σ w_i² ‖..‖², so that (1+ω) has the factor n max w_i. With mu: as in marina.h (Theorem 4.2).
@@ -31,7 +32,7 @@ struct PpMarinaParams : MarinaCoreParams {
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
     visit("p", self.p, "probability of a whole round; theory: zeta r/(d n)");
-    visit("r", self.r, "clients drawn for a compressed round; 0: round(clients.participation * n)");
+    visit("r", self.r, "clients drawn for a compressed round; 0 means round(clients.participation * n)");
     visit("mu", self.mu, kPlMeaning, pl_rules(self.step_size));
   }
   void resolve(const Theory& theory, Warnings& warnings) {
@@ -53,7 +54,7 @@ template <class Real>
 struct PpMarina {
   using Params = PpMarinaParams;
 
-  // How many messages a reply has when the client was drawn `times` times.
+  // Returns the number of messages in the reply of a client that was drawn `times` times.
   static std::size_t messages(std::uint32_t times) { return std::min<std::size_t>(times, kMaxParts); }
 
   struct Client {
@@ -97,7 +98,7 @@ struct PpMarina {
       copy = difference;
       compress(ctx.compressor, copy, ctx.draw_key(t, draw), ctx.scratch, to);
     }
-    // Puts the sum of the draws first, first+1, ..., times−1 into sent[first], uncompressed.
+    // Writes the uncompressed sum of the draws first, ..., times−1 to sent[first].
     void send_rest(const Vec<Real>& difference, std::uint32_t first, std::uint32_t times, std::uint32_t t,
                    const ClientContext<Real>& ctx) {
       Vec<Real>& sum = ctx.scratch.vec(2, difference.size());

@@ -5,10 +5,10 @@
 //     heads: sends x̂_i; x_i = (1/n) Σ x̂_j, h_i ← h_i + (p/γ) (x_i − x̂_i)
 //     tails: x_i = x̂_i
 //
-// A round here is one communication: x^t is the mean that all clients start from, and the number of local
-// steps until heads comes from the coins of round t. Theory: γ = 1/L_max, p = √(γμ) (= 1/√κ); Ψ = Σ‖x_i −
-// x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) a step. h_i is read off plain gradient steps,
-// so there is no local_optimizer.
+// A round is one communication. x^t is the mean at which all clients start, and the coins of round t give the
+// number of local steps until heads. Theory: γ = 1/L_max, p = √(γμ) (= 1/√κ); Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i
+// − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) in each step. h_i follows from plain gradient steps, so
+// local_optimizer is not supported.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,9 @@ struct ProxSkipParams {
   void resolve(const Theory& theory, Warnings& warnings) {
     if (!step_size.value) {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-      if (!s.convex) warnings.push_back("proxskip: its theorem assumes convex f_i; these are not");
+      if (!s.convex)
+        warnings.push_back(
+            "proxskip: the theorem of the step size assumes convex f_i, but these are not convex");
       step_size.resolve(1 / s.L_max());
     }
     if (!p) p = std::min(1.0, std::sqrt(*step_size.value * need_convexity(std::nullopt, theory, "p")));
@@ -64,7 +66,7 @@ struct ProxSkip {
     Real gamma, p_by_gamma;
     double p;
     Vec<Real> h_i;
-    Vec<Real> sent;      // x̂_i of the last used reply, until the mean has come
+    Vec<Real> sent;      // x̂_i of the last used reply, until the mean arrives
     Vec<Real> proposed;  // x̂_i
     PayloadBuffer<Real> message;
 
@@ -107,7 +109,7 @@ struct ProxSkip {
     using Base = ModelServer<Real>;
     using Base::run_context, Base::t, Base::x;
     Real p_by_gamma;
-    std::vector<Vec<Real>> h_of;  // with mirrors: h_i
+    std::vector<Vec<Real>> h_of;  // h_i, if mirrors are kept
 
     Server(const RunContext<Real>& s, const Params& p)
         : Base(s), p_by_gamma(Real(*p.p / *p.step_size.value)), h_of(s.keep_mirrors ? s.n : 0) {}
@@ -118,7 +120,7 @@ struct ProxSkip {
 
     bool accepts(const UplinkView<Real>& up) const {
       if (up.parts.size() != 1 || up.parts[0].dim != run_context.d) return false;
-      // Mirrors need each vector; without mirrors a reply may be empty, because its vector came in a sum.
+      // Mirrors need each vector. Without mirrors, a reply may be empty because its vector arrived in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
     std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const {

@@ -1,16 +1,16 @@
-// Rennala SGD — Tyurin, Richtárik, arXiv:2305.12387, Algorithm 4: a minibatch of the S gradients at x^t that
-// come first, whoever computes them.
+// Rennala SGD — Tyurin, Richtárik, arXiv:2305.12387, Algorithm 4: a minibatch of the first S gradients at
+// x^t, from any clients.
 //
-//   g = ∇f_i(x; ξ)                                      client i, at the x that it was given last
-//   x = x^t:   ḡ ← ḡ + g                                server, as soon as g comes; sends x^t to i
+//   g = ∇f_i(x; ξ)                                      client i, at the last x that it received
+//   x = x^t:   ḡ ← ḡ + g                                server, when g arrives; sends x^t to i
 //   else:      g is not used                            server, sends x^t to i
 //   after S gradients at x^t:  x^{t+1} = x^t − (γ/S) ḡ,  ḡ ← 0
-//   stop:      then whoever still works at x^t is given x^{t+1} at once
+//   stop:      the server sends x^{t+1} at once to all clients that still work at x^t
 //
 // S = gradients. Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²): for γ ≤ 1/L
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + γLσ²/S,
-// so γ = min(1/L, εS/(2Lσ²)) reaches ε in 24 LΔ⁰/ε steps at the most, and S = max(1, ⌈σ²/ε⌉) takes the least
-// time possible for any fixed speeds (Theorems 7.4 and 7.5). γ = 1/(2L), the step here, is in that range for
+// so γ = min(1/L, εS/(2Lσ²)) reaches ε in at most 24 LΔ⁰/ε steps, and S = max(1, ⌈σ²/ε⌉) takes the shortest
+// possible time for any fixed speeds (Theorems 7.4 and 7.5). γ = 1/(2L), the step here, is in that range for
 // every ε ≥ σ²/S; without noise, γ = 1/L.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace gradwire {
 
 struct RennalaParams {
   static constexpr AlgorithmTraits traits = one_gradient_traits(
-      "rennala", "asynchronous minibatches: the first S gradients at x, whoever sends them, make a step",
+      "rennala", "asynchronous minibatches: the first S gradients at x, from any clients, make a step",
       "Tyurin, Richtarik, arXiv:2305.12387");
   StepSize step_size;
   std::uint32_t gradients = 0;
@@ -34,9 +34,9 @@ struct RennalaParams {
     visit("step_size", self.step_size,
           "gamma of a step along the mean of S gradients; theory: 1/(2 L), without batches 1/L");
     visit("gradients", self.gradients,
-          "S: gradients at one x that make a step; 0: as many as there are clients");
+          "S: gradients at one x that make a step; 0 means the number of clients");
     visit("outdated", self.outdated,
-          "stop | ignore: whether computations at an older x are stopped, or their results ignored");
+          "stop computations at an older x, or ignore their results: stop | ignore");
     GradientParams::fields(self.gradient, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
@@ -56,7 +56,7 @@ struct Rennala {
     using Base = ModelServer<Real>;
     using Base::t, Base::x;
     Real gamma;
-    std::uint32_t S, count = 0;  // gradients of a step, and there already
+    std::uint32_t S, count = 0;  // gradients per step, and received so far
     bool stops;
     Vec<Real> sum;  // ḡ
 
@@ -68,7 +68,7 @@ struct Rennala {
       visit(self.count);
     }
 
-    bool apply(Replies<Real> uplinks) {  // one
+    bool apply(Replies<Real> uplinks) {  // one reply
       if (uplinks[0].round != t) return false;
       add_decoded<Real>(uplinks[0].parts[0], 1, sum);
       if (++count < S) return true;

@@ -1,16 +1,16 @@
-// Ringleader ASGD — Maranjyan, Richtárik, arXiv:2509.22860, Algorithm 1: asynchronous SGD for clients whose
-// data differ. A step goes along the mean over all clients, however fast each is; no gradient is thrown away.
+// Ringleader ASGD — Maranjyan, Richtárik, arXiv:2509.22860, Algorithm 1: asynchronous SGD for clients with
+// different data. A step uses the mean over all clients, whatever their speeds, and every gradient is used.
 //
-//   g = ∇f_i(x_i; ξ)                            client i, again and again at the x_i that it was given last
-//   as soon as g comes (server):
-//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last one begins phase 2
+//   g = ∇f_i(x_i; ξ)                            client i, repeatedly at the last x_i that it received
+//   when g arrives (server):
+//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last one starts phase 2
 //   phase 2, i has made no step in it:          G_i ← G_i + g,  b_i ← b_i + 1  (of the last one: done),
 //     x^{t+1} = x^t − γ (1/n) Σ_j G_j/b_j,        and x_i = x^{t+1} is sent to i
 //   phase 2, i has made its step:               G⁺_i ← G⁺_i + g,  b⁺_i ← b⁺_i + 1
 //   after n steps:  G ← G⁺,  b ← b⁺,  G⁺ ← 0,  b⁺ ← 0,  phase 1
 //
-// So no gradient is of a point more than τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for
-// γ = 1/(8nL~), the paper's for every ε ≥ 5σ²/(4n),
+// So every gradient is at most τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for γ =
+// 1/(8nL~), the paper's for every ε ≥ 5σ²/(4n),
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + (γL(3τ + 2) + 2(γL~τ)²) σ²/n,
 // and without noise avg_t ‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) for γ = 1/(L + τL~): derived in
 // tests/algorithms/theory_ringleader_test.cpp. The server keeps up to 3n vectors of length d.
@@ -51,7 +51,7 @@ struct Ringleader {
   using Params = RingleaderParams;
   using Client = OneGradientClient<Real>;
 
-  // Sums of gradients, by client.
+  // Sums and numbers of gradients, by client.
   struct GradientTable {
     std::vector<Vec<Real>> G;
     std::vector<std::uint32_t> b;
@@ -78,11 +78,11 @@ struct Ringleader {
     using Base::run_context, Base::t, Base::x;
     Real gamma;
     Vec<Real> x_first;                   // x^0
-    std::vector<Vec<Real>> x_of;         // x_i; empty: x^0
+    std::vector<Vec<Real>> x_of;         // x_i; empty means x^0
     std::vector<std::uint32_t> t_of;     // x_i = x^{t_i}
     GradientTable now, next;             // G, b and G⁺, b⁺
-    std::vector<std::uint32_t> stepped;  // 1: has made its step of phase 2
-    std::uint32_t steps = 0;             // of phase 2; 0: phase 1
+    std::vector<std::uint32_t> stepped;  // 1 if the client has made its step of phase 2
+    std::uint32_t steps = 0;             // steps made in phase 2; 0 in phase 1
     Vec<Real> mean;                      // (1/n) Σ G_j/b_j, in phase 2
 
     Server(const RunContext<Real>& s, const Params& p)
@@ -110,7 +110,7 @@ struct Ringleader {
     Downlink<Real> work(ClientId i) const {
       return {t_of[i], 0, {Payload<Real>::dense(x_of[i].empty() ? x_first : x_of[i])}};
     }
-    bool apply(Replies<Real> uplinks) {  // one
+    bool apply(Replies<Real> uplinks) {  // one reply
       const UplinkView<Real>& up = uplinks[0];
       const ClientId i = up.client;
       if (up.round != t_of[i]) return false;

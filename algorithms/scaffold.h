@@ -6,11 +6,11 @@
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)                 server, sends x^{t+1} and c
 //   c ← c + (1/n) Σ_{i∈S} (c_i⁺ − c_i), so that c = mean c_i always
 //
-// With clients.weights c = Σ w_i c_i. The mean of the changes is FedAvg's ratio (vector_ops.h): near x* all
-// y_i − x^t are nearly equal, so every average of them is right, and the steadiest one is best.
+// With clients.weights c = Σ w_i c_i. The mean of the changes is FedAvg's ratio (vector_ops.h). Near x* all
+// y_i − x^t are nearly equal, so every average of them is right, and this one has the least variance.
 //
 // Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0), for nonconvex f_i also
-// (|S|/n)^{2/3}/(24 K γ L_max); in practice 1/(K L_max) works. local_optimizer steps along ∇f_i(y) − c_i + c.
+// (|S|/n)^{2/3}/(24 K γ L_max). In practice 1/(K L_max) works. local_optimizer steps along ∇f_i(y) − c_i + c.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct ScaffoldParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step along the mean of the changes");
-    visit("option", self.option, "how c_i is renewed: 2 from the local steps | 1 by a gradient at x");
+    visit("option", self.option, "update of c_i: 2 from the local steps | 1 by a gradient at x");
     LocalSteps::fields(self.local, visit);
   }
   void needs(NeededConstants& constants) const { local.needs(constants); }
@@ -54,7 +54,7 @@ struct ScaffoldParams {
     if (option.is("2") && !local.optimizer.is_plain())
       throw ConfigError(
           "algorithm.option",
-          "option 2 takes c_i from the local steps, so these must be plain gradient steps; with "
+          "option 2 computes c_i from the local steps, which must be plain gradient steps; with "
           "local_optimizer, local_weight_decay or local_clip_norm write option = \"1\"");
     step_size.resolve(1);
     local.resolve(theory, warnings, [&](double K) {
@@ -96,7 +96,7 @@ struct Scaffold {
       Vec<Real>& grad = ctx.scratch.vec(1, x.size());
       Vec<Real>& change = ctx.scratch.vec(2, x.size());
       std::copy(x.begin(), x.end(), y.begin());
-      // (x − y)/(K γ_l) is the mean of the local steps' directions; a step of 0 leaves them alone to tell it.
+      // (x − y)/(K γ_l) is the mean of the local steps' directions. If γ_l is 0, sums the directions instead.
       const bool sums = !gradient_at_x && !(gamma_l >= std::numeric_limits<Real>::min());
       if (sums) std::fill(change.begin(), change.end(), Real(0));
       double loss_at_x = 0;

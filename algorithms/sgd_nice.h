@@ -6,7 +6,7 @@
 //
 // With clients.weights the mean has n w_i ∇f_i, and the constants are those of the functions n w_i f_i.
 //
-// The metrics are of f alone, without R. Theory (f_i convex): γ = 1/(2 𝓛),
+// The metrics measure f without R. Theory (f_i convex): γ = 1/(2 𝓛),
 // 𝓛 = n(τ−1)/(τ(n−1)) L + (n−τ)/(τ(n−1)) L_max (Proposition 3.8); then
 // E‖x^t − x*‖² ≤ (1−γμ)^t ‖x^0 − x*‖² + 2γσ²/μ with σ² = (n−τ)/(τ(n−1)) mean‖∇f_i(x*)‖² (Theorem 3.1).
 #pragma once
@@ -20,7 +20,7 @@ namespace gradwire {
 struct SgdNiceParams {
   static constexpr AlgorithmTraits traits{
       .name = "sgd_nice",
-      .summary = "proximal SGD: the gradients of a uniform sample of clients, then a step of the prox",
+      .summary = "proximal SGD: gradients of a uniform sample of clients, then a prox step",
       .reference = "Gower et al., arXiv:1901.09401",
       .compressor_class = CompressorClass::kIdentity,
       .stochastic = true,
@@ -34,7 +34,7 @@ struct SgdNiceParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step");
-    visit("l1", self.l1, "weight of the l1 norm, whose prox follows each step; 0: none");
+    visit("l1", self.l1, "weight of the l1 norm, whose prox follows each step; 0 means no prox");
     Schedule::fields(self.schedule, visit);
   }
   void resolve(const Theory& theory, Warnings& warnings) {
@@ -42,7 +42,9 @@ struct SgdNiceParams {
     schedule.resolve(theory, warnings, !step_size.value);
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
-    if (!s.convex) warnings.push_back("sgd_nice: its theorem assumes convex f_i; these are not");
+    if (!s.convex)
+      warnings.push_back(
+          "sgd_nice: the theorem of the step size assumes convex f_i, but these are not convex");
     const double n = theory.n, tau = replies_of(theory);
     const double expected = theory.n == 1 ? s.L
                                           : n * (tau - 1) / (tau * (n - 1)) * s.L +

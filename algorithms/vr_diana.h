@@ -1,12 +1,12 @@
 // VR-DIANA — Horváth, Kovalev, Mishchenko, Stich, Richtárik, arXiv:1904.05115 (L-SVRG variant): DIANA
-// (diana.h) on
+// (diana.h) with
 //
-//   k_i = ∇f_i(x^t; B) − ∇f_i(w^t; B) + ∇f_i(w^t),  B = `batch` samples    in the place of ∇f_i(x^t)
+//   k_i = ∇f_i(x^t; B) − ∇f_i(w^t; B) + ∇f_i(w^t),  B = `batch` samples    in place of ∇f_i(x^t)
 //   w^{t+1} = x^t with probability p (one coin for all clients), else w^t;  w^0 = x^0
 //
-// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), L that of the single samples (as
-// the MARINA paper's experiments have it, arXiv:2102.07845), A = ω/n or, with weights, ω max w_i. A smaller p
-// gets the step of the m' with 1/m' = p. With batch = "full" the algorithm is DIANA.
+// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), where L is that of the single
+// samples (as in the MARINA paper's experiments, arXiv:2102.07845), and A = ω/n or, with weights, ω max w_i.
+// A smaller p gets the step of the m' with 1/m' = p. With batch = "full" the algorithm is DIANA.
 //
 // The flags of a broadcast carry the round in which the server set w^t. A client keeps every x that becomes
 // w, and computes ∇f_i(w) when it first needs it.
@@ -58,11 +58,11 @@ struct VrDiana {
   struct Client : ShiftClient<Real> {
     using Base = ShiftClient<Real>;
     double p;
-    Vec<Real> w, grad_w, next;  // w, ∇f_i(w); the x that becomes w
+    Vec<Real> w, grad_w, next;  // w and ∇f_i(w); next is the x that becomes w
     std::uint32_t w_round = 0, next_round = 0;
-    // The round of the w whose gradient a used reply has counted; and the round of the proposal's w.
+    // The round of the w whose gradient a used reply has counted, and the round of the proposal's w.
     std::uint32_t counted = kNone, proposed = kNone;
-    bool computed = false;  // this reply computed ∇f_i(w)
+    bool computed = false;  // true if this reply computed ∇f_i(w)
 
     Client(const RunContext<Real>& s, const Params& params) : Base(s, params), p(*params.p) {}
     static void fields(auto& self, auto&& visit) {
@@ -75,7 +75,8 @@ struct VrDiana {
       visit(self.counted);
     }
 
-    // Sets w to the point that the server broadcast in round `set`. False: this client missed that broadcast.
+    // Sets w to the point that the server broadcast in round `set`. Returns false if this client missed that
+    // broadcast.
     bool anchor(std::uint32_t set, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       if (!w.empty() && w_round == set) return true;
       const View<Real> x = down.parts[0].values;
@@ -98,8 +99,8 @@ struct VrDiana {
       computed = true;
     }
 
-    // The first used reply that needs ∇f_i(w) counts it, whenever and however often the client computed it:
-    // so the sums do not depend on restarts.
+    // The first used reply that needs ∇f_i(w) counts it, regardless of when and how often the client computed
+    // it. So the sums do not depend on restarts.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       computed = false;
       Uplink<Real> up = reply_uncounted(down, ctx);
@@ -132,14 +133,14 @@ struct VrDiana {
       return (is_resync ? count == 1 || count == 2 : count == 1) &&
              all_dense(down.parts, this->run_context.d);
     }
-    // Takes w, and also h_i when the client lost it.
+    // Takes w, and also h_i if the client lost it.
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {
       const View<Real> point = resync.parts[0].values;
       w.assign(point.begin(), point.end());
       w_round = resync.flags & ~kStateToo;
       renew(ctx);
       if ((resync.flags & kStateToo) == 0) return;
-      // A client that is asked in every round has counted ∇f_i(w) already, unless w is new in this round.
+      // A client that is asked in every round has already counted ∇f_i(w), unless w is new in this round.
       const bool is_new = w_round > 0 ? w_round + 1 == resync.round : resync.round == 0;
       counted = is_new ? kNone : w_round;
       this->h_i.assign(w.size(), Real(0));

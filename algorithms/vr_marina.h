@@ -2,9 +2,9 @@
 // (marina.h) whose compressed rounds send C_i(∇f_i(x^t; B) − ∇f_i(x^{t−1}; B)), one batch B of `batch`
 // samples at both points.
 //
-// Theory: p = min(ζ/d, b/(m+b)), γ = 1/(L + √((1−p)/p) √(A L~² + (A + 1/n) L_s²/b)), b = batch, L_s the
-// average smoothness of the samples, A = ω/n that of the compressors. With weights w_i of the clients 1/n is
-// max w_i. With mu: as in marina.h (Theorem 3.2).
+// Theory: p = min(ζ/d, b/(m+b)), γ = 1/(L + √((1−p)/p) √(A L~² + (A + 1/n) L_s²/b)), where b = batch, L_s is
+// the average smoothness of the samples, and A = ω/n is that of the compressors. With weights w_i of the
+// clients, max w_i replaces 1/n. With mu: as in marina.h (Theorem 3.2).
 #pragma once
 
 #include "algorithms/marina.h"

@@ -33,8 +33,8 @@ struct RunContext {
   Vec<Real> x0;  // shape (d); only for constructors of server algorithms, because it may be freed later
   AlgorithmSpec algorithm;      // resolved
   Compressor compressor;        // uplink compressor for dimension d
-  std::vector<double> weights;  // of the clients in f, shape (n), sum 1; empty if all are 1/n
-  DataReplication replication;  // how clients share parts of the data
+  std::vector<double> weights;  // weights in f, shape (n), sum 1; empty if all are 1/n
+  DataReplication replication;  // replication of the data among clients
   bool counts_correct = true;   // true if evaluations count correctly classified test samples
   bool keep_mirrors = false;    // true if the server can restore mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
@@ -71,7 +71,7 @@ struct ClientContext {
   const Compressor& compressor;
   Scratch<Real>& scratch;
   std::uint32_t draw = 0;  // draw_number() of the request; asynchronous algorithms use it in place of t
-  EarlyValues<Real>* early = nullptr;  // null if there is no receiver
+  EarlyValues<Real>* early = nullptr;  // null if no receiver exists
 
   // Returns the key of the random stream for part `part` of the message of round t.
   RngKey draw_key(std::uint32_t t, std::uint32_t part = 0) const {

@@ -126,9 +126,9 @@ template <class Real>
 struct Request {
   RequestKind kind = RequestKind::kRound;
   std::uint64_t request_id = 0;            // id of this request; never repeats, even across server restarts
-  std::uint64_t committed = 0;             // id of the last request whose reply was used; 0 if there is none
+  std::uint64_t committed = 0;             // id of the last request whose reply was used, or 0
   const Downlink<Real>* body = nullptr;    // null only for kShutdown
-  const Downlink<Real>* resync = nullptr;  // adopted before the body; null if there is none
+  const Downlink<Real>* resync = nullptr;  // adopted before the body, unless null
 };
 
 }  // namespace gradwire

@@ -44,7 +44,7 @@ struct Theory {
   std::uint32_t rounds = 0;                // number of rounds; 0 if unknown
   std::span<const double> weights = {};    // w_i of the clients in f, shape (n), sum 1; empty if all are 1/n
   double quorum = 1;                       // share of the asked clients whose replies end a round
-  DataReplication replication = {};        // how clients share parts of the data
+  DataReplication replication = {};        // replication of the data among clients
   bool has_equal_clients = true;           // f_i = f for all i
   std::uint32_t batch = 0;                 // AlgorithmSpec::batch; 0 means full gradients
   double participation = 1;                // AlgorithmSpec::participation

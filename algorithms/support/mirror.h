@@ -25,7 +25,7 @@ class Mirror {
     add_decoded<Real>(up.parts[k], scale, row);
   }
 
-  // Returns the message for a client that lost the vector, or nullopt if there are no mirrors. The message
+  // Returns the message for a client that lost the vector, or nullopt without mirrors. The message
   // has no parts if the client never had the vector, which then starts at 0.
   std::optional<Downlink<Real>> restore(ClientId i, std::uint32_t round) const {
     if (rows_.empty()) return std::nullopt;

@@ -385,7 +385,7 @@ TEST(LocalOptimizer, TheStepOfTheoryIsForPlainGradientStepsAlone) {
   EXPECT_EQ(refusal("scaffold", {{"local_optimizer", "adam"}, {"option", "1"}}), theory);
   EXPECT_EQ(
       refusal("scaffold", {{"local_optimizer", "adam"}, {"local_step_size", "0.1"}}),
-      "algorithm.option: option 2 takes c_i from the local steps, so these must be plain gradient steps; "
+      "algorithm.option: option 2 computes c_i from the local steps, which must be plain gradient steps; "
       "with local_optimizer, local_weight_decay or local_clip_norm write option = \"1\"");
   EXPECT_EQ(
       refusal("proxskip", {{"local_optimizer", "adam"}}),
