@@ -1,4 +1,4 @@
-// gradwire-server: owns the model; waits for its clients, runs the rounds, writes the results.
+// gradwire-server: owns the model, waits for its clients, runs the rounds, writes the results.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -44,21 +44,22 @@ constexpr const char* kExamples = R"(
 Examples:
   gradwire-server experiment.toml --listen 127.0.0.1:7000 --state run1
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
-The address that it listens on is in run1/address; the results come into run1. Clients:
+The server writes its address to run1/address and its results to run1. Clients:
   gradwire-client --server 127.0.0.1:7000 --data libsvm:my.txt --id hospital-7
-A server that was stopped or killed goes on when it is started again with the same arguments. Where its run is:
+A server that was stopped or killed resumes if it is started again with the same arguments. Progress of a run:
   gradwire-server status run1
-The same and more for Prometheus, at http://127.0.0.1:9700/metrics:
+Metrics for Prometheus, at http://127.0.0.1:9700/metrics:
   gradwire-server experiment.toml --listen 127.0.0.1:7000 --state run1 --metrics
-Clients on other machines: TLS, and every client proves who it is:
+Clients on other machines, over TLS, with authentication of every client:
   gradwire-server init identity --clients 10
   gradwire-server experiment.toml --listen 0.0.0.0:7000 --state run1 --identity identity
 More commands: enroll, revoke, role, renew, certify, clients (each with --help).
-Clients of a site that has one way out connect to a relay in place of the server:
+At a site with a single gateway, clients connect to a relay in place of the server:
   gradwire-server --upstream HOST:7000 --listen 0.0.0.0:7001 --identity relay-identity
-Exit codes: 0 done, or stopped; 2 the command line, the experiment or the data must be mended; 1 anything else)";
+Exit codes: 0 done or stopped; 2 invalid command line, experiment or data; 1 any other error)";
 
-// Shows the evaluated rounds: with --json all of them, on stdout; else one from time to time in the log.
+// A display of evaluated rounds: with --json all of them, on stdout; else a line in the log every few
+// seconds.
 class RoundLog {
  public:
   RoundLog(Logger& logger, bool json, bool quiet) : logger_(logger), json_(json), quiet_(quiet) {}
@@ -93,7 +94,7 @@ std::string why_diverged(const gradwire::Served& served) {
   if (rejected == 0) return "the run diverged; try a smaller algorithm.step_size";
   return "the run diverged, and " + std::to_string(rejected) +
          (rejected == 1 ? " reply was" : " replies were") +
-         " rejected as beyond server.norm_limit; try a larger server.norm_limit, or a smaller "
+         " rejected because of server.norm_limit; try a larger server.norm_limit, or a smaller "
          "algorithm.step_size";
 }
 
@@ -104,11 +105,11 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
     logger.log("stopped before the run began");
     return 0;
   }
-  // Once: else a supervisor restarts it for ever.
+  // Fails only once; otherwise a supervisor would restart it endlessly.
   if (*outcome == gradwire::Outcome::kDiverged && !served.was_over)
     return logger.fail(why_diverged(served), kFailed);
   logger.log(*outcome == gradwire::Outcome::kStopped
-                 ? "stopped; start it again with the same arguments, and the run goes on"
+                 ? "stopped; to resume, start it again with the same arguments"
                  : "the results are in " + options.state.string());
   return 0;
 }
@@ -118,7 +119,8 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
   if (!options.state.empty()) {
     const std::string option = "--state " + options.state.string();
     if (!gradwire::make_folder(options.state))
-      throw std::invalid_argument(option + ": is no folder and cannot be made one: " + std::strerror(errno));
+      throw std::invalid_argument(option +
+                                  ": is not a folder and cannot be created: " + std::strerror(errno));
     lock.emplace(options.state);
     gradwire::FolderDisk disk(options.state);
     const auto run = gradwire::Journal(disk, gradwire::Durability::kProcess).is_there();
@@ -133,29 +135,29 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
   gradwire::run_relay(options);
 }
 
-// An option that the program, as a server or as a relay, would ignore; empty: there is none.
+// Returns an error about an option that the server or relay would ignore, or an empty string.
 std::string unused_option(const CLI::App& app, bool is_relay) {
   for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume"})
     if (is_relay && app.count(option) > 0)
-      return std::string(option) + " is for a server: a relay (--upstream) has no run of its own";
+      return std::string(option) + " is only for servers: a relay (--upstream) has no run of its own";
   if (!is_relay && app.count("--give-up-after-ms") > 0)
-    return "--give-up-after-ms is for a relay: give the address of its server, --upstream";
+    return "--give-up-after-ms is only for relays: give the address of the server with --upstream";
   if (!is_relay && app.count("--connections-per-address") > 0)
-    return "--connections-per-address is for a relay: a server has --set server.connections_per_address=N";
+    return "--connections-per-address is only for relays: for a server, use --set "
+           "server.connections_per_address=N";
   return "";
 }
 
-// gradwire-server status DIR
+// Runs gradwire-server status DIR.
 int show_status(int argc, char** argv) {
   std::string folder, run_history;
   bool json = false;
-  CLI::App app{"Shows what the folder of a server says of its run, also while the server is at work.",
+  CLI::App app{"Shows the state of a server's run from its folder, even while the server runs.",
                "gradwire-server status"};
   app.add_option("DIR", folder, "The folder of --state")->type_name("")->required();
-  app.add_option("--registry", run_history,
-                 "The registry, when the server was started with one of another place")
+  app.add_option("--registry", run_history, "The registry, if the server was started with --registry")
       ->type_name("FILE");
-  app.add_flag("--json", json, "One JSON object, with all clients");
+  app.add_flag("--json", json, "Print one JSON object with all clients");
   Logger logger("gradwire-server status", gradwire::log_format(argc, argv));
   try {
     app.parse(argc - 1, argv + 1);
@@ -172,34 +174,33 @@ int show_status(int argc, char** argv) {
   }
 }
 
-// Which options do not fit together; empty: all do.
+// Returns an error about options that conflict or are missing, or an empty string.
 std::string trouble_of(const gradwire::ServeOptions& options, const gradwire::RelayOptions& relay,
                        bool insecure) {
   const bool is_relay = !relay.upstream.empty();
   const auto address = gradwire::parse_address(options.listen, gradwire::AddressUse::kToListen);
   if (options.identity.empty() && !insecure && address && !gradwire::is_loopback(*address))
     return "--listen " + options.listen +
-           " is open to other machines: give --identity (gradwire-server init makes one), or say --insecure";
+           " is open to other machines: give --identity (gradwire-server init makes one) or --insecure";
   const auto upstream = gradwire::parse_address(relay.upstream, gradwire::AddressUse::kToConnect);
   if (is_relay && options.identity.empty() && !insecure && upstream && !gradwire::is_loopback(*upstream))
     return "--upstream " + relay.upstream +
            " is another machine: give --identity (gradwire-server enroll NAME --relay DIR makes one on the "
-           "server), or say --insecure";
+           "server) or --insecure";
   const auto metrics = gradwire::parse_address(options.metrics, gradwire::AddressUse::kToListen);
   if (!options.metrics.empty() && !metrics)
     return "--metrics " + metrics.error().message + "; FILE.toml goes before --metrics";
   if (!options.metrics.empty() && !insecure && !gradwire::is_loopback(*metrics))
     return "--metrics " + options.metrics +
-           " is open to other machines, in plain text and without a password: keep it on 127.0.0.1 and let a "
-           "proxy or a tunnel with a login carry it (--insecure, for a server without --identity, permits "
-           "it)";
-  if (!options.identity.empty() && insecure) return "--insecure is for servers without --identity";
+           " is open to other machines, in plain text and without a password: use 127.0.0.1 and a "
+           "proxy or tunnel with authentication (--insecure, for a server without --identity, permits it)";
+  if (!options.identity.empty() && insecure) return "--insecure is only for servers without --identity";
   if (relay.aggregate && !is_relay)
-    return "--aggregate is for a relay: give the address of its server, --upstream";
+    return "--aggregate is only for relays: give the address of the server with --upstream";
   if (!is_relay && options.file.empty()) return "FILE.toml is required";
   if (!is_relay && options.state.empty()) return "--state is required";
   if (is_relay && (!options.file.empty() || !options.overrides.empty()))
-    return "a relay (--upstream) has no experiment of its own: leave FILE.toml and --set to its server";
+    return "a relay (--upstream) has no experiment: give FILE.toml and --set to its server";
   return "";
 }
 
@@ -216,60 +217,56 @@ int main_of(int argc, char** argv) {
   app.footer(kExamples);
   app.set_version_flag("--version", gradwire::build_info());
   const CLI::Validator time(gradwire::trouble_of_ms, "", "time");
-  app.add_option("FILE.toml", options.file, "The experiment; none with --upstream")->type_name("");
-  app.add_option("--listen", options.listen, "Where to listen; port 0: any that is free")
+  app.add_option("FILE.toml", options.file, "The experiment; not with --upstream")->type_name("");
+  app.add_option("--listen", options.listen, "Address to listen on; port 0 picks a free port")
       ->type_name("HOST:PORT")
       ->required();
-  app.add_option(
-         "--state", options.state,
-         "Folder of the run: its address, results, and what it needs to go on; optional with --upstream")
+  app.add_option("--state", options.state,
+                 "Folder of the run: its address, results and recovery files; optional with --upstream")
       ->type_name("DIR");
   app.add_option("--identity", options.identity,
-                 "The folder that gradwire-server init has made: clients prove who they are, over TLS. Of a "
-                 "relay: the "
-                 "folder that gradwire-server enroll --relay has made")
+                 "Folder made by gradwire-server init: clients authenticate over TLS. For a relay: the "
+                 "folder made by gradwire-server enroll --relay")
       ->type_name("DIR");
   app.add_flag("--insecure", insecure,
-               "In plain text, and whoever comes is believed, also beyond this machine: only on a network "
+               "Use plain text without authentication, even between machines: only on a network "
                "that you trust");
   app.add_option("--upstream", relay.upstream,
-                 "A server: be a relay, which joins the clients of a site to it over one connection")
+                 "Be a relay: connect the clients of a site to this server over one connection")
       ->type_name("HOST:PORT");
-  app.add_flag(
-      "--aggregate", relay.aggregate,
-      "Of a relay: send the sum of the replies of its clients where the algorithm allows it; results then "
-      "differ in the last bits");
+  app.add_flag("--aggregate", relay.aggregate,
+               "For a relay: send the sum of its clients' replies if the algorithm allows it; results then "
+               "differ in the last bits");
   app.add_option("--give-up-after-ms", give_up_after_ms,
-                 "Of a relay: end when the server was away for so long")
+                 "For a relay: give up after this time without a server")
       ->type_name("MS")
       ->check(time)
       ->capture_default_str();
   app.add_option("--connections-per-address", relay.most_from_address,
-                 "Of a relay: how many connections one address (of IPv6 one /64) may have; 0: no limit")
+                 "For a relay: most connections from one address (for IPv6 one /64); 0 means no limit")
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--registry", options.run_history,
-                 "The database of clients, runs and rounds, which runs may share; 'none': none. Else "
-                 "registry.sqlite3 in the folder of --state")
+                 "Database of clients, runs and rounds, which runs may share, or 'none'. Default: "
+                 "registry.sqlite3 in the --state folder")
       ->type_name("FILE");
   CLI::Option* const metrics =
       app.add_option("--metrics", options.metrics,
-                     "Show numbers for Prometheus at http://HOST:PORT/metrics; without HOST:PORT: " +
+                     "Serve metrics for Prometheus at http://HOST:PORT/metrics; default: " +
                          std::string(kMetricsListen))
           ->type_name("[HOST:PORT]")
           ->expected(0, 1);
   app.add_option("--set", options.overrides,
-                 "A value in place of the file's (gradwire list keys); may be repeated")
+                 "Override a value of the file (see gradwire list keys); may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--join-deadline-ms", join_deadline_ms,
-                 "How long to wait for clients to join, or to come back; in place of server.join_deadline_ms")
+                 "Time for clients to join or return; overrides server.join_deadline_ms")
       ->type_name("MS")
       ->check(time);
-  app.add_flag("--no-resume", begin_anew,
-               "Begin anew, although the folder holds a run that could go on: it is removed");
-  app.add_flag("--json", json, "One JSON object per evaluated round on stdout; log lines as JSON");
-  app.add_flag("--quiet", quiet, "Only errors");
+  app.add_flag("--no-resume", begin_anew, "Delete the run in the folder and start a new one");
+  app.add_flag("--json", json, "Print one JSON object per evaluated round on stdout, and log lines as JSON");
+  app.add_flag("--quiet", quiet, "Print only errors");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -295,7 +292,7 @@ int main_of(int argc, char** argv) {
   relay.log = options.log;
   if (insecure)
     logger.log(gradwire::LogLine::warning(
-        "--insecure: everything travels in plain text, and whoever comes is believed"));
+        "--insecure: all traffic is in plain text, and peers are not authenticated"));
   try {
     if (!is_relay) return run(options, logger);
     run_watched_relay(relay, options.metrics);

@@ -32,25 +32,26 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kBackSoonMs = 1000;  // when clients of a run that goes on may try again
+constexpr std::uint32_t kBackSoonMs = 1000;  // retry time for clients of a run that will resume
 
-// When the log says that rounds are being applied again: only if this takes a while.
+// The times at which the log reports that rounds are being replayed, if that takes long.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
-constexpr std::chrono::milliseconds kSettleTime{1000};  // for the run history to take in what the journal has
+// For the run history to record the rounds of the journal.
+constexpr std::chrono::milliseconds kSettleTime{1000};
 
-// Names the run for its clients; results do not depend on it.
+// Draws an id of the run for its clients. Results do not depend on it.
 std::uint64_t draw_run() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
 }
 
-// Makes the folder; throws if it belongs to another experiment. False: its config.toml cannot be read, but a
-// journal is there, which has all of it.
+// Makes the folder. Throws if it belongs to another experiment. Returns false if its config.toml cannot be
+// read but a journal, which contains the same settings, exists.
 bool claim(const std::filesystem::path& state, const std::string& name) {
   const std::string option = "--state " + state.string() + ": ";
   if (!make_folder(state))
-    throw ExperimentError(option + "is no folder and cannot be made one: " + std::strerror(errno));
+    throw ExperimentError(option + "is not a folder and cannot be created: " + std::strerror(errno));
   const std::filesystem::path config = state / "config.toml";
   if (!std::filesystem::exists(config)) return true;
   std::string other;
@@ -60,7 +61,8 @@ bool claim(const std::filesystem::path& state, const std::string& name) {
     FolderDisk disk(state);
     if (const auto journal = Journal(disk, Durability::kProcess).is_there(); journal && *journal)
       return false;
-    throw ExperimentError(option + "its config.toml is not of a run of gradwire; choose another folder");
+    throw ExperimentError(option +
+                          "its config.toml does not belong to a run of gradwire; choose another folder");
   }
   if (other != name)
     throw ExperimentError(option + "holds results of '" + other + "', not of '" + name +
@@ -76,20 +78,20 @@ void describe(const RunPlan& plan, const Log& log) {
         " is the mean of the clients' L_i, an upper bound; step_size = " + step);
   if (!plan.needed.convexity.empty() && plan.smoothness)
     log("from theory: mu = " + number_text(plan.smoothness->mu) +
-        ", a lower bound by the regulariser and what the clients say of their data");
+        ", a lower bound from the regularizer and the clients' constants");
   log("the run begins: " + plan.experiment.algorithm.name + ", " + std::to_string(plan.n()) +
       " clients, d = " + std::to_string(plan.d) + ", " + std::to_string(plan.experiment.run.rounds) +
       " rounds");
 }
 
-// The authority's key may be kept elsewhere. Where it lies here, nobody else may read it: it makes servers.
+// Checks that no other user can read the authority's key, if it is in this folder. The key can make servers.
 void check_authority(const std::filesystem::path& identity) {
   const std::filesystem::path key = identity / "ca.key";
   if (!std::filesystem::exists(key)) return;
   if (const Status status = check_private(key); !status) throw std::invalid_argument(status.error().message);
 }
 
-// The run that the folder holds, or the one that begins in it.
+// The run that the folder holds, or a new one.
 class Serving {
  public:
   Serving(const ServeOptions& options, const LoadedExperiment& loaded)
@@ -102,7 +104,7 @@ class Serving {
     make_paths_absolute(told_, loaded.folder());
   }
 
-  // True: the folder holds a run; stage() says what is left of it.
+  // Recovers the run in the folder. Returns false if there is none.
   bool recover() {
     if (!options_.resume)
       if (const Status status = journal_.remove(); !status) fail(status.error());
@@ -115,24 +117,25 @@ class Serving {
   }
   void write_config() { write_whole(disk_, "config.toml", to_toml(plan_.experiment)); }
 
-  // What is left to be done of a run that was recovered.
+  // Returns the rest of a recovered run.
   RunStage stage() const {
     const bool more_rounds = server_run_->round() < told_.run.rounds && grows_;
     return more_rounds ? RunStage::kRounds : server_run_->stage().stage;
   }
 
-  Outcome outcome() const { return server_run_->stage().outcome; }  // of a run that is over
-  // Replies that this process has rejected because of it: of a resumed run not those before.
+  Outcome outcome() const { return server_run_->stage().outcome; }  // for a run that is over
+  // Returns the replies that this process rejected because of the norm limit. A resumed run does not count
+  // earlier ones.
   std::uint64_t beyond_norm_limit() const {
     return told_.server.norm_limit > 0 ? server_metrics_.rejections.value(Rejection::kNorm) : 0;
   }
 
-  // Of a run whose results are written: some clients may still wait for the server.
+  // Tells clients that still wait that the run is over. REQUIRES: its results are written.
   void notify_clients() {
-    auto sockets = listening();  // before the options: it opens the identity
+    auto sockets = listening();  // before the options, because it opens the identity
     SessionManager session_manager(session_manager_options(metadata_.table), std::move(sockets));
     options_.log("listening on " + session_manager.address() +
-                 "; the run is over, telling clients that have not heard it");
+                 "; the run is over, telling clients that do not know it yet");
     server_run_->shut_down_clients(session_manager, metadata_.start, outcome());
     if (run_history_) run_history_->ended(outcome_name(outcome()));
   }
@@ -159,7 +162,7 @@ class Serving {
   std::optional<Outcome> serve_run(bool resumed) {
     const std::uint32_t clients = told_.clients.count;
     server_metrics_.clients.set(clients);
-    auto sockets = listening();  // before the options: it opens the identity
+    auto sockets = listening();  // before the options, because it opens the identity
     SessionManager session_manager(session_manager_options(resumed ? metadata_.table : ClientTable(clients)),
                                    std::move(sockets));
     bool begun = resumed;
@@ -170,9 +173,9 @@ class Serving {
           run_history_->settle(kSettleTime);
         }
         write_config();
-        options_.log("listening on " + session_manager.address() + "; the run goes on after round " +
+        options_.log("listening on " + session_manager.address() + "; the run resumes after round " +
                      std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
-                     " clients to come back");
+                     " clients to return");
       } else {
         options_.log("listening on " + session_manager.address() + ", waiting for " +
                      std::to_string(clients) + " clients");
@@ -183,18 +186,18 @@ class Serving {
         begin(session_manager.table());
         begun = true;
       }
-      // A client that comes back may say more of itself than the state folder knows.
+      // Saves the clients' descriptions again: a returning client may report more than the state folder has.
       server_run_->ask_metadata([this, &session_manager] {
         metadata_.table = session_manager.table();
         return save_metadata(metadata_);
       });
       const Outcome outcome = server_run_->go(session_manager, metadata_.start);
       if (outcome == Outcome::kStopped)
-        session_manager.abandon("the server was stopped; the run goes on when it is back", false,
+        session_manager.abandon("the server was stopped; the run resumes when the server returns", false,
                                 kBackSoonMs);
       return outcome;
     } catch (const BadInput& error) {
-      // A wrong experiment stays wrong; with other clients the same run may be right.
+      // The refusal is fatal if the experiment is wrong. With other clients the same run may be valid.
       session_manager.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
       throw;
     } catch (const std::exception& error) {
@@ -235,7 +238,7 @@ class Serving {
         options_.log);
   }
 
-  // Clients that come from here on need not try again: they wait in the queue of the system.
+  // Listens early: clients that connect from now on need not retry, because the kernel queues them.
   void listen() {
     if (sockets_) return;
     if (!metrics_endpoint_)
@@ -248,13 +251,14 @@ class Serving {
     }
     if (!identity_ && told_.server.tls_min != "TLS1.3" && options_.log)
       options_.log(
-          LogLine::warning("server.tls_min has no effect: without --identity nothing travels over TLS"));
+          LogLine::warning("server.tls_min has no effect without --identity, because TLS is not used"));
     const bool zero_copy = told_.server.zerocopy;
     sockets_ =
         listen_on_tcp(options_.listen, {.keep_signals = options_.handle_signals, .zero_copy = zero_copy});
     if (zero_copy && options_.log && (identity_ || !sockets_->zero_copy()))
-      options_.log(LogLine::warning(identity_ ? "server.zerocopy: messages over TLS are copied"
-                                              : "server.zerocopy: this system copies all messages"));
+      options_.log(LogLine::warning(identity_
+                                        ? "server.zerocopy has no effect: TLS copies all messages"
+                                        : "server.zerocopy has no effect: this system copies all messages"));
     if (identity_) sockets_ = identity_->secure(std::move(sockets_));
     write_whole(disk_, "address", sockets_->address() + "\n");
   }
@@ -284,18 +288,19 @@ class Serving {
     const auto now = std::chrono::steady_clock::now();
     if (now < say_again_) return true;
     say_again_ = now + kSayAgainEvery;
-    options_.log("the rounds since the last snapshot are applied again, round " +
-                 std::to_string(server_run_->round()) + " is; clients wait meanwhile");
+    options_.log("replaying the rounds since the last snapshot, now at round " +
+                 std::to_string(server_run_->round()) + "; clients wait");
     return true;
   }
 
-  // A row is written only after the rounds before it are in the journal.
+  // Warns if metrics.csv has later rounds than the journal. A row is written only after its rounds are in the
+  // journal.
   void compare_metrics() const {
     const std::optional<std::uint32_t> seen = last_round_of_metrics(options_.state / "metrics.csv");
     if (seen.value_or(0) <= server_run_->round()) return;
-    options_.log(LogLine::warning("metrics.csv knows of round " + std::to_string(*seen) +
-                                  ", the journal ends after round " + std::to_string(server_run_->round()) +
-                                  ": what it held of the rounds between is lost, and they are done again"));
+    options_.log(LogLine::warning("metrics.csv has round " + std::to_string(*seen) +
+                                  ", but the journal ends after round " +
+                                  std::to_string(server_run_->round()) + "; the lost rounds are run again"));
   }
 
   void begin(const ClientTable& table) {
@@ -310,7 +315,7 @@ class Serving {
   void make_run() {
     server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, run_history_.get(),
                                   server_metrics_, save_metadata(metadata_));
-    std::vector<double>().swap(plan_.x0);  // as long as the model
+    std::vector<double>().swap(plan_.x0);  // has the length of the model
   }
 
   const ServeOptions& options_;
@@ -323,11 +328,11 @@ class Serving {
   std::optional<MetricsEndpoint> metrics_endpoint_;
   RunMetadata metadata_;
   RunPlan plan_;
-  bool grows_ = false;  // the run is to have more rounds than it had
+  bool grows_ = false;  // the experiment asks for more rounds than the run had
   bool asks_constants_ = false;
-  std::uint64_t run_ = 0;                   // of a run that begins: its name for the clients
-  std::optional<ServerIdentity> identity_;  // nothing: clients are believed, in plain text
-  std::unique_ptr<SocketLayer> sockets_;    // until a session manager has them
+  std::uint64_t run_ = 0;                   // id of a new run for its clients
+  std::optional<ServerIdentity> identity_;  // if empty, peers are not authenticated
+  std::unique_ptr<SocketLayer> sockets_;    // until a session manager takes them
   std::chrono::steady_clock::time_point say_again_ = std::chrono::steady_clock::now() + kSayAfter;
   std::unique_ptr<RunHistory> run_history_;
   std::unique_ptr<ServerRun> server_run_;
@@ -341,24 +346,24 @@ Served serve(const ServeOptions& given) {
   const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
   if (loaded.experiment.run.monitor)
     throw locate(loaded, ConfigError("run.monitor",
-                                     "a server sees neither the clients' data nor f*; write "
-                                     "monitor = false, or simulate with gradwire run"));
+                                     "a server has neither the clients' data nor f*; write "
+                                     "monitor = false or simulate with gradwire run"));
   for (const std::string& key : keys_of(RunIn::kMemory, loaded))
     options.log(
-        LogLine::warning(key + " has no effect at a server; it is for simulations with gradwire run"));
+        LogLine::warning(key + " has no effect at a server; it is only for simulations with gradwire run"));
   const bool config_is_good = claim(options.state, loaded.experiment.name);
   const FolderLock lock(options.state);
   Serving serving(options, loaded);
   const bool resumed = serving.recover();
   if (!config_is_good && resumed) {
     options.log(LogLine::warning("config.toml in " + options.state.string() +
-                                 " is damaged; the journal has all of it, and it is written anew"));
+                                 " is damaged; rewriting it from the journal"));
     serving.write_config();
   }
   if (resumed && serving.stage() != RunStage::kRounds) {
     if (serving.stage() == RunStage::kNotifyingClients) serving.notify_clients();
     options.log("the run in " + options.state.string() +
-                " is over; --no-resume runs it again, a higher run.rounds goes on with it");
+                " is over; --no-resume runs it again, a higher run.rounds continues it");
     return {serving.outcome(), true};
   }
   Served served{serving.serve(resumed)};

@@ -28,13 +28,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kServerAwayMs = 500;  // for clients whose server is away
-constexpr milliseconds kLastWords{20'000};    // for a server that is away after a shutdown
+constexpr std::uint32_t kServerAwayMs = 500;  // retry time for clients while the server is away
+constexpr milliseconds kLastWords{20'000};    // time without a server after a shutdown has begun
 constexpr std::size_t kMostClients = 1 << 16;
-constexpr std::size_t kMostUnauthenticated = 1024;     // that have not said who they are
-constexpr std::size_t kMostKnown = 4096;               // addresses of clients that it remembers
+constexpr std::size_t kMostUnauthenticated = 1024;
+constexpr std::size_t kMostKnown = 4096;               // remembered addresses of clients
 constexpr std::uint32_t kClientsOfSite = 1000;         // for the limits of handshakes
-constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // for the server to take them
+constexpr std::uint64_t kMostBytesWaiting = 64 << 20;  // bytes that may wait for the server
 
 class Relay final : public RelayRun, public SocketLayerHandler, public FrameHandler, public LocalOwner {
  public:
@@ -87,7 +87,8 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     counts_.server_metrics.end(Ending::kNoDescriptors);
     if (!unauthenticated_.empty()) reject_unauthenticated();
     if (!std::exchange(said_short_, true))
-      log(LogLine::warning("no file descriptors are left: clients are turned away; raise 'ulimit -n'"));
+      log(LogLine::warning(
+          "no file descriptors are left: closing connections of clients; raise 'ulimit -n'"));
   }
   void on_tick() override;
   void on_stop() override { stopped_ = true; }
@@ -99,7 +100,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void on_shut() override;
 
   milliseconds without_server() const;
-  // Pauses reading from the clients while the server is slow to take what they send.
+  // Pauses reading from the clients while the server is slow to read.
   void pause_clients(bool pause);
   void connect();
   Status from_server();
@@ -110,30 +111,31 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  ServerMetrics unwatched_;  // where nobody watches
+  ServerMetrics unwatched_;  // used if the options name no metrics
   ConnectionCounts counts_;
-  const std::unique_ptr<SocketLayer> sockets_;              // connections are destroyed before it
+  // Declared before the connections, so it is destroyed after them.
+  const std::unique_ptr<SocketLayer> sockets_;
   std::map<std::uint32_t, std::unique_ptr<Local>> locals_;  // by channel
-  std::uint32_t channels_ = 0;                              // so far: none is used twice
+  std::uint32_t channels_ = 0;                              // channels opened so far; numbers are not reused
   UnauthenticatedPeers unauthenticated_;                    // by channel
   OriginLimit open_from_;
   HandshakeLimit handshakes_;
-  std::set<std::string> known_;  // origins from which clients were let into the run
+  std::set<std::string> known_;  // origins of clients that received a Start
 
   // The connection to the server.
   std::unique_ptr<Connection> upstream_;
   bool joined_ = false;
   ForwardedFrame forwarded_;
-  wire::Round round_;  // the header in forwarded_, when it is that of a Round
+  wire::Round round_;  // the header in forwarded_, if that is a Round
   std::uint64_t max_payload_ = 0;
-  std::optional<ForwardedFrame> body_;  // the last Round that had a body; its header is that of the body
+  std::optional<ForwardedFrame> body_;  // the last Round with a body; its header is the body's
   BackOff back_off_;
   SteadyTime last_contact_, next_try_;
   std::string last_trouble_;
   milliseconds retry_after_{0};
-  std::optional<std::string> refused_;  // for good
-  bool another_start_helps_ = false;    // where refused_
-  std::unique_ptr<RelaySums> sums_;     // null: all is passed on one by one
+  std::optional<std::string> refused_;  // reason of a fatal refusal
+  bool another_start_helps_ = false;    // only if refused_: the refusal names a time for a retry
+  std::unique_ptr<RelaySums> sums_;     // null if the relay forwards each reply
 
   bool stopped_ = false, is_over_ = false, said_shutdown_ = false, paused_ = false, said_short_ = false;
 };
@@ -144,18 +146,17 @@ void Relay::local_left(Local& local, const std::string& why) {
   if (sums_) sums_->left(local.channel(), local.server_closed);
   if (local.said_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
-  unauthenticated_.add(local.channel(), local.connection().peer());  // it may still read why
+  unauthenticated_.add(local.channel(), local.connection().peer());  // it may still read the reason
   if (!local.heard_shutdown && !why.empty())
     log("a client at " + local.connection().peer() + " (connection " + std::to_string(local.channel()) +
-        ") is disconnected: " + why);
+        ") disconnected: " + why);
 }
 
 bool Relay::wants(const std::string& peer) {
   const std::string origin = origin_of(peer);
   if (handshakes_.take(origin, known_.contains(origin), sockets_->now())) return true;
   counts_.server_metrics.end(Ending::kFromOneOrigin);
-  log(LogLine::warning("too many handshakes begin, the last one from " + origin +
-                       ": its connection is closed"));
+  log(LogLine::warning("too many new handshakes, the last one from " + origin + "; closing its connection"));
   return false;
 }
 
@@ -181,16 +182,16 @@ void Relay::limit_origin(Local& local) {
   const std::string origin = origin_of(local.connection().peer());
   if (!open_from_.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options_.most_from_address) + " connections come from " +
-                       origin + ": the oldest that has not said who it is makes room"));
-  const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one, if there is no other
+                       origin + "; closing the oldest unauthenticated one"));
+  const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one if there is no other
   if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
   counts_.server_metrics.end(Ending::kFromOneOrigin);
   local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
 }
 
 void Relay::reject_unauthenticated() {
-  log(LogLine::warning("too many connections do not say who they are, most come from " +
-                       unauthenticated_.crowded_origin() + ": the oldest of them makes room"));
+  log(LogLine::warning("too many unauthenticated connections, mostly from " +
+                       unauthenticated_.crowded_origin() + "; closing the oldest"));
   close_unauthenticated(unauthenticated_.first_to_go(), Ending::kEvicted);
 }
 
@@ -240,7 +241,7 @@ Status Relay::on_frame() {
     if (Status status = complete_round(); !status) return status;
   }
   const auto local = locals_.find(channel);
-  if (local == locals_.end() || !local->second->connection().open()) return Unit{};  // it has left
+  if (local == locals_.end() || !local->second->connection().open()) return Unit{};  // the client has left
   return pass_down(*local->second);
 }
 
@@ -268,7 +269,7 @@ Status Relay::from_server() {
       upstream_->close(message);
       return Unit{};
     }
-    default: return Error{"a message of a client without its channel"};
+    default: return Error{"a message for a client has no channel"};
   }
 }
 
@@ -293,7 +294,7 @@ Status Relay::joined(const wire::Relay& answer) {
   if (sums_ && max_payload_ > 0) sums_->allow(answer.adds());
   if (std::exchange(joined_, true)) return Unit{};
   back_off_.reset();
-  log("joined the server at " + options_.upstream + "; clients are welcome");
+  log("joined the server at " + options_.upstream + "; clients can connect");
   return Unit{};
 }
 
@@ -320,13 +321,13 @@ Status Relay::pass_down(Local& local) {
   return Unit{};
 }
 
-// Puts its body into a request that refers to the body of an earlier one. Also for a client that has left:
+// Puts the body into a request that refers to an earlier body. Does so even if the client has left, because
 // later requests may refer to the body of this one.
 Status Relay::complete_round() {
   if (Status status = parse_control(std::as_bytes(std::span(forwarded_.header)), round_); !status)
     return status;
   if (round_.has_same_body()) {
-    if (!body_) return Error{"a Round refers to a body that did not come"};
+    if (!body_) return Error{"a Round refers to a body that never arrived"};
     round_.clear_same_body();
     if (!round_.mutable_body()->ParseFromString(body_->header)) return Error{"a body is damaged"};
     forwarded_.header = round_.SerializeAsString();
@@ -352,8 +353,8 @@ void Relay::pass_round(Local& local) {
 void Relay::on_closed(const std::string& why) {
   if (joined_) {
     if (!is_over_)
-      log(LogLine::warning("the server " + options_.upstream + " is lost: " + why +
-                           (refused_ || stopped_ ? "" : "; it is looked for again")));
+      log(LogLine::warning("the server " + options_.upstream + " is disconnected: " + why +
+                           (refused_ || stopped_ ? "" : "; reconnecting")));
     last_contact_ = sockets_->now();
   }
   joined_ = false;
@@ -363,7 +364,7 @@ void Relay::on_closed(const std::string& why) {
   const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
   next_try_ = sockets_->now() + wait;
   for (const auto& [channel, local] : locals_) {
-    if (local->heard_shutdown) continue;  // it disconnects by itself
+    if (local->heard_shutdown) continue;  // the client disconnects by itself
     local->server_closed = true;
     local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kServerAwayMs);
   }
@@ -404,9 +405,10 @@ bool Relay::over() const {
 void Relay::start() {
   sockets_->start(*this, options_.times.tick(), options_.handle_signals);
   log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
-      (sums_ ? "; replies are added up where the algorithm allows it: results differ in the last bits from "
-               "those of clients without a relay"
-             : "; messages are passed on one by one, results are those of clients without a relay"));
+      (sums_
+           ? "; replies are added up if the algorithm allows it: the last bits of results differ from those "
+             "without a relay"
+           : "; each message is forwarded unchanged: results are those without a relay"));
   connect();
 }
 
@@ -449,7 +451,7 @@ void run_relay(const RelayOptions& options) {
   for (const char* file : {"client", "server.pem"})
     if (!std::filesystem::exists(options.identity / file))
       throw std::invalid_argument("--identity " + options.identity.string() +
-                                  ": holds no identity of a relay; the operator of its server makes one with "
+                                  ": has no identity of a relay; the operator of its server makes one with "
                                   "gradwire-server enroll NAME --relay OUT");
   RelayOptions known = options;
   known.credentials = open_identity(options.identity, "");

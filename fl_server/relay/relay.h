@@ -1,10 +1,10 @@
-// gradwire-server --upstream: the clients of one site behind one connection to the server.
+// A relay (gradwire-server --upstream): connects the clients of a site to the server over one connection.
 //
 // Each client is a channel of that connection. The relay changes only the channel number of a frame, so the
-// results are, bit by bit, those of the same clients connected to the server directly. With --aggregate the
-// relay sends the replies of a round as their sum where the algorithm allows it (relay_sums.h). The server
-// sends once what is for all clients, and the relay passes it on to each. The relay remembers nothing: when
-// it crashes, or loses the server, its clients reconnect.
+// results are bit for bit those of directly connected clients. With --aggregate, the relay sends the sum of a
+// round's replies if the algorithm allows it (relay_sums.h). The server sends a shared body once, and the
+// relay forwards it to each client. The relay stores no state: after a crash, or if it loses the server, its
+// clients reconnect.
 #pragma once
 
 #include <chrono>
@@ -26,35 +26,35 @@ namespace gradwire {
 struct RelayOptions {
   std::string upstream;         // HOST:PORT of the server
   std::string listen;           // HOST:PORT for the clients
-  std::filesystem::path state;  // folder for the file `address`; empty: none is written
-  std::filesystem::path
-      identity;            // who it is for both sides (access/server_identity.h); empty: in plain text
-  bool aggregate = false;  // adds up replies where the algorithm allows it
+  std::filesystem::path state;  // folder for the file `address`; if empty, none is written
+  // Its identity on both sides (access/server_identity.h). If empty, connections are in plain text.
+  std::filesystem::path identity;
+  bool aggregate = false;  // adds up replies if the algorithm allows it
   WireTimes times;
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
-  std::chrono::milliseconds give_up_after{3'600'000};  // without a server
-  std::optional<Credentials> credentials;  // for the server; run_relay() takes them from the identity
-  std::uint64_t jitter_seed = std::random_device{}();  // of the back-off
+  std::chrono::milliseconds give_up_after{3'600'000};  // time without a server
+  std::optional<Credentials> credentials;  // for the server; run_relay() reads them from the identity
+  std::uint64_t jitter_seed = std::random_device{}();  // for the back-off
   bool handle_signals = true;
-  std::uint32_t most_from_address = 0;  // connections of clients; 0: no limit
-  // Handshakes of clients. run_relay() sets them if there is an identity.
+  std::uint32_t most_from_address = 0;  // connections of clients per address; 0 means no limit
+  // Limits of client handshakes. run_relay() sets them if there is an identity.
   HandshakeRates handshakes{};
-  ServerMetrics* server_metrics = nullptr;  // where it counts; null: nobody watches
-  Log log;                                  // one line; may be empty
+  ServerMetrics* server_metrics = nullptr;  // may be null
+  Log log;                                  // takes one line; may be empty
 };
 
-// One relay on any sockets: everything happens inside their wait().
+// A relay on any socket layer. Everything happens inside the layer's wait().
 class RelayRun {
  public:
   virtual ~RelayRun() = default;
-  virtual void start() = 0;       // accepts, and connects to the server
-  virtual bool over() const = 0;  // run over, or stopped by the operator, or no server found in time
+  virtual void start() = 0;       // accepts clients and connects to the server
+  virtual bool over() const = 0;  // the run is over, the operator stopped it, or no server was found in time
 };
-// The options must outlive it.
+// Makes a relay. The options must outlive it.
 std::unique_ptr<RelayRun> make_relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets);
 
-// Returns when the run is over for its clients, or the operator asked to stop. Throws std::invalid_argument
-// (--listen, --upstream) or std::runtime_error; always one line.
+// Runs a relay until the run is over for its clients or the operator stops it. Throws std::invalid_argument
+// (--listen, --upstream) or std::runtime_error (one line).
 void run_relay(const RelayOptions& options);
 
 }  // namespace gradwire

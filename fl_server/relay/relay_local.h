@@ -1,4 +1,4 @@
-// A client of a relay's site.
+// The connection of one client to its relay.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace gradwire {
 
 class Local;
 
-// What a client's connection tells its relay.
+// Callbacks of a client's connection to its relay.
 class LocalOwner {
  public:
   virtual ~LocalOwner() = default;
@@ -48,9 +48,9 @@ class Local final : public FrameHandler {
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override {
-    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message is no Hello"};
+    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message must be a Hello"};
     if (prefix.payload_len > 0 && prefix.type != FrameType::kReply && prefix.type != FrameType::kChunk)
-      return Error{"only a Reply, or a piece of one, has a payload"};
+      return Error{"only a Reply, or a chunk of one, may have a payload"};
     if (!std::exchange(said_hello_, true)) {
       connection_.expect_heartbeats();
       relay_.said_hello(channel_);
@@ -69,7 +69,7 @@ class Local final : public FrameHandler {
   LocalOwner& relay_;
   const std::uint32_t channel_;
   const WireTimes& times_;
-  IdleTimer idle_timer_;  // since the client connected
+  IdleTimer idle_timer_;  // starts when the client connects
   bool said_hello_ = false;
   ForwardedFrame forwarded_;
   Connection connection_;

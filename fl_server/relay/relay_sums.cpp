@@ -20,10 +20,10 @@ namespace gradwire {
 class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
-  // Reads the header of a reply: who answers what. Nothing: it cannot be decoded.
+  // Reads the header of a reply. Returns nullopt if it cannot be decoded.
   virtual std::optional<UplinkHeader> head(const ForwardedFrame& forwarded) = 0;
-  // The sum of those of the replies (ascending clients) that can be added; they become kAdded. Nothing: there
-  // is no sum, or it would save no bytes; then all stay kHeld.
+  // Returns the sum of the replies that can be added, and makes them kAdded. The clients must be ascending.
+  // Returns nullopt if there is no sum or it would save no bytes; then all stay kHeld.
   virtual std::optional<Outgoing> add(std::span<RelayReply* const> replies) = 0;
 };
 
@@ -35,7 +35,7 @@ std::span<const std::byte> header_of(const ForwardedFrame& forwarded) {
   return std::as_bytes(std::span(forwarded.header));
 }
 
-// A frame that owns its payload.
+// Makes a frame that owns its payload.
 Outgoing whole(const Encoded& message) {
   Outgoing frame;
   frame.head.assign(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
@@ -60,7 +60,7 @@ class RealAdder final : public RelaySums::Adder {
   std::optional<Outgoing> add(std::span<RelaySums::RelayReply* const> replies) override {
     try {
       if (auto sum = sum_of(replies)) return sum;
-    } catch (const std::bad_alloc&) {  // one by one they need less memory
+    } catch (const std::bad_alloc&) {  // forwarded one by one, they need less memory
     }
     for (RelaySums::RelayReply* const reply : replies) reply->stage = ReplyStage::kHeld;
     return std::nullopt;
@@ -119,22 +119,21 @@ RelaySums::RelaySums(std::function<void(const Outgoing&)> up, Log log)
     : up_(std::move(up)), log_(std::move(log)) {}
 RelaySums::~RelaySums() = default;
 
-// ---- what the server says ----
+// ---- frames of the server ----
 
 void RelaySums::allow(bool allow) {
   allowed_ = allow;
   if (allow || std::exchange(said_exact_, true)) return;
   log_(
-      "the server takes no sums (the algorithm, server.mirrors or clients.weights need each reply): replies "
-      "are "
-      "passed on one by one");
+      "the server accepts no sums (the algorithm, server.mirrors or clients.weights need each reply); "
+      "replies are forwarded one by one");
 }
 
-// Takes in the Start header that the clients get. If it cannot be read, the clients report the error.
+// Handles the Start header. If it cannot be read, the clients report the error.
 void RelaySums::begin(const std::string& start) {
   if (start == start_) return;
   start_ = start;
-  for (auto& [channel, reply] : replies_)  // they cannot be added any more
+  for (auto& [channel, reply] : replies_)  // they can no longer be added
     if (reply.stage == RelayReply::ReplyStage::kHeld) pass_on(reply);
   replies_.clear();
   bytes_held_ = 0;
@@ -175,7 +174,8 @@ void RelaySums::asked(std::uint32_t channel, const wire::Round& round, SteadyTim
       client == clients_.end())
     return;
   if (const auto known = replies_.find(channel); known != replies_.end()) {
-    if (known->second.stage == ReplyStage::kHeld) send_all();  // asked again: the server's deadline is over
+    // Asked again, so the server's deadline has passed.
+    if (known->second.stage == ReplyStage::kHeld) send_all();
     return;
   }
   replies_[channel] = {ReplyStage::kAwaited, channel, client->second, {}};
@@ -188,7 +188,7 @@ void RelaySums::asked_all(std::uint64_t request_id) {
   send_when_complete();
 }
 
-// Takes in what became of a reply. The client need not know that a sum with its reply was refused.
+// Handles the acknowledgement of a reply. The client need not know that a sum with its reply was refused.
 bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   const auto found = replies_.find(channel);
   if (received.request_id() != request_id_ || found == replies_.end() ||
@@ -203,19 +203,19 @@ bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
   return false;
 }
 
-// ---- what clients say ----
+// ---- frames of clients ----
 
 bool RelaySums::take(std::uint32_t channel, ForwardedFrame& forwarded) {
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return false;
   RelayReply& reply = found->second;
-  // A duplicate, after its sum or the reply itself was sent: the server decides.
+  // A duplicate, sent after its sum or the reply itself: the server decides.
   if (reply.stage == ReplyStage::kAdded || reply.stage == ReplyStage::kPassedOn) return false;
   const auto head = adder_->head(forwarded);
-  // The client says what it lacks, or the reply is late: the client may still send the awaited reply.
+  // An error status or a late reply: the client may still send the expected reply.
   if (head && (head->request_id != request_id_ || head->status != ReplyStatus::kReply)) return false;
   const bool is_sound = head && head->round == round_ && head->client == reply.client;
-  if (!is_sound && reply.stage == ReplyStage::kHeld) return false;  // the held reply may be sound
+  if (!is_sound && reply.stage == ReplyStage::kHeld) return false;  // the held reply may be valid
   if (is_sound && bytes_held_ + forwarded.bytes() > kMostBytesHeld) send_all();
   if (reply.stage == ReplyStage::kAdded || reply.stage == ReplyStage::kPassedOn) return false;
   if (!is_sound || bytes_held_ + forwarded.bytes() > kMostBytesHeld) {
@@ -254,7 +254,7 @@ void RelaySums::forget() {
 
 // ---- sending ----
 
-// Frees a reply for which nothing is left to do.
+// Releases a reply that is finished.
 void RelaySums::settle(RelayReply& reply) {
   if (reply.stage == ReplyStage::kHeld || reply.stage == ReplyStage::kAdded)
     bytes_held_ -= reply.forwarded.bytes();

@@ -271,7 +271,7 @@ TEST_F(RelayHoldingTest, PassesAllOnWhereTheServerTakesNoSumsAndSaysSoOnce) {
   ask(8);
   EXPECT_FALSE(take(reply(2, 1, 8), 12));
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("the server takes no sums"), std::string::npos);
+  EXPECT_NE(lines[0].find("the server accepts no sums"), std::string::npos);
 }
 
 }  // namespace

@@ -259,8 +259,7 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
       "alike in all data";
   EXPECT_EQ(data_error([&] { plan("logistic"); }),
             "logistic regression needs exactly two labels but the data has 3: -1, 0, 1; for more classes use "
-            "kind = "
-            "\"mlp\"" +
+            "kind = \"mlp\"" +
                 owners);
   EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
 }
@@ -282,7 +281,7 @@ TEST(RunPlan, RefusesTheoryWhereNothingHasACurvature) {
   };
   EXPECT_EQ(
       error("\"theory\""),
-      "/t.toml:8: theory has no step size where L = 0: f has no curvature, as when all features are 0; check "
+      "/t.toml:8: theory has no step size if L = 0: f has no curvature, as when all features are 0; check "
       "the data, or give a number");
   EXPECT_EQ(error("0.5"), "");
 }
@@ -301,8 +300,9 @@ TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
   EXPECT_EQ(warning("diana", "randk:k=3"), "");
   EXPECT_EQ(warning("gd", "identity"), "");
   const std::string end =
-      " send nothing before all is computed; it is for gd, nesterov, dcgd, sgd_nice, diana, ef21_p with "
-      "identity, randk, randseqk or permk";
+      " compute the whole reply before they send it; it works for gd, nesterov, dcgd, sgd_nice, diana, "
+      "ef21_p "
+      "with identity, randk, randseqk or permk";
   EXPECT_EQ(warning("diana", "natural"),
             "server.overlap = true has no effect: clients of diana with natural" + end);
   EXPECT_EQ(warning("ef21", "topk:k=3"),

@@ -60,12 +60,12 @@ TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndItsClientsWaitForI
   EXPECT_EQ(server.wait(), 0) << server.log();
   EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"stopped\""), std::string::npos);
   EXPECT_EQ(read_model(state() / "model.bin").size(), 11u);
-  EXPECT_NE(server.log().find("start it again with the same arguments, and the run goes on"),
-            std::string::npos);
+  EXPECT_NE(server.log().find("to resume, start it again with the same arguments"), std::string::npos);
   server = restart_server({"--set", "run.rounds=2000"});
   expect_all_end_well(server, clients);
-  EXPECT_NE(server.log().find("the run goes on after round"), std::string::npos) << server.log();
-  EXPECT_NE(clients[0].log().find("the run goes on when it is back"), std::string::npos) << clients[0].log();
+  EXPECT_NE(server.log().find("the run resumes after round"), std::string::npos) << server.log();
+  EXPECT_NE(clients[0].log().find("the run resumes when the server returns"), std::string::npos)
+      << clients[0].log();
   expect_same_as_simulated({"run.rounds=2000"});
 }
 
@@ -305,7 +305,7 @@ TEST_F(ProcessTest, AClientThatTheServerHasNoUseForEndsWithTwoSoThatNobodyStarts
   write_config();
   Process server = start_server();
   expect_refusal("gradwire-client", {"--server", address, "--data", "synthetic#0/4", "--quiet"}, 2,
-                 "the data is split in 4 parts, but the experiment has 3 clients");
+                 "the data is split into 4 parts, but the experiment has 3 clients");
   expect_refusal("gradwire-client",
                  {"--server", address, "--data", "synthetic#0/3", "--state", "/dev/null/x"}, 2,
                  "is no folder and cannot be made one");

@@ -285,7 +285,7 @@ TEST_F(IdentityProcess, ARelayThatIsRefusedIsToldWhatARelayNeeds) {
   ASSERT_EQ(run("gradwire-server", {"revoke", "site", "--identity", "identity"}).code, 0);
   EXPECT_EQ(revoked.wait(), 2) << revoked.log();
   EXPECT_NE(revoked.log().find("was revoked"), std::string::npos) << revoked.log();
-  EXPECT_EQ(revoked.log().find("looked for again"), std::string::npos) << revoked.log();
+  EXPECT_EQ(revoked.log().find("reconnecting"), std::string::npos) << revoked.log();
 }
 
 TEST_F(IdentityProcess, ACertificateThatEndsSoonIsSaidAndRenewedForTheSameNamesWhileTheServerRuns) {

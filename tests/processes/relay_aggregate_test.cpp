@@ -84,8 +84,8 @@ TEST_F(RelayAggregateTest, TwoSitesGiveTheModelOfAFlatFederationWithFewerBytes) 
         "name = \"diana\"\ncompressor = \"randk:k=8\"\nstep_size = 0.05\n"}) {
     write_patient_config(algorithm, 60);
     run_two_sites();
-    EXPECT_NE(relay_log.find("replies are added up where the algorithm allows it"), std::string::npos);
-    EXPECT_EQ(relay_log.find("takes no sums"), std::string::npos) << relay_log;
+    EXPECT_NE(relay_log.find("replies are added up if the algorithm allows it"), std::string::npos);
+    EXPECT_EQ(relay_log.find("accepts no sums"), std::string::npos) << relay_log;
     const Flat flat = simulated();
     expect_model_near(flat.model, 1e-12);
     EXPECT_LT(last("bytes_up"), 0.75 * flat.bytes_up) << algorithm;
@@ -131,7 +131,7 @@ TEST_F(RelayAggregateTest, AlgorithmsThatLookAtEachReplyGiveTheBitsOfAFlatFedera
     write_patient_config(algorithm, 40);
     run_two_sites();
     expect_same_as_simulated();
-    EXPECT_NE(relay_log.find("the server takes no sums"), std::string::npos) << relay_log;
+    EXPECT_NE(relay_log.find("the server accepts no sums"), std::string::npos) << relay_log;
   }
 }
 
@@ -139,7 +139,7 @@ TEST_F(RelayAggregateTest, AServerThatKeepsMirrorsGetsEachReply) {
   write_config_of("name = \"ef21\"\ncompressor = \"identity\"\nstep_size = 0.3\n", 40);
   run_two_sites();
   expect_same_as_simulated();
-  EXPECT_NE(relay_log.find("the server takes no sums"), std::string::npos) << relay_log;
+  EXPECT_NE(relay_log.find("the server accepts no sums"), std::string::npos) << relay_log;
 }
 
 TEST_F(RelayAggregateTest, WhoDoesNotAnswerHoldsUpItsSiteForHalfOfTheDeadline) {
@@ -165,7 +165,7 @@ TEST_F(RelayAggregateTest, KillingRelaysServersAndClientsChangesNothingButLastBi
 
 TEST_F(RelayAggregateTest, IsAnOptionOfRelaysAlone) {
   expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--aggregate"}, 2,
-                 "--aggregate is for a relay: give the address of its server, --upstream");
+                 "--aggregate is only for relays: give the address of the server with --upstream");
 }
 
 }  // namespace

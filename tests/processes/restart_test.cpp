@@ -263,7 +263,7 @@ TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
       server.wait();
       if (said == "config.toml") fs::resize_file(state() / "config.toml", 0);
       if (said == "ckpt-000000000000.bin cannot be used") damage(state() / "ckpt-000000000000.bin");
-      if (said == "metrics.csv knows of round")
+      if (said == "metrics.csv has round")
         for (const fs::path& log : files_of_kind(state(), "log-")) fs::resize_file(log, 0);
       server = restart_server({"--set", rounds});
       EXPECT_TRUE(eventually([&] { return server.log().find(said) != std::string::npos; })) << server.log();
@@ -272,7 +272,7 @@ TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
     restart_with("config.toml");
     EXPECT_TRUE(
         eventually([&] { return read_file(state() / "config.toml").find("ef21") != std::string::npos; }));
-    restart_with("metrics.csv knows of round");
+    restart_with("metrics.csv has round");
     EXPECT_NE(server.log().find("is empty"), std::string::npos) << server.log();
     expect_all_end_well(server, clients);
   }

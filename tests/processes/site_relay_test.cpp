@@ -110,21 +110,20 @@ TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
   };
   expect_refusal("gradwire-server", with({"--give-up-after-ms", "300"}), 1,
                  "no server at 127.0.0.1:1 (Connection refused); giving up after");
-  expect_refusal(
-      "gradwire-server", with({"run.toml"}), 2,
-      "a relay (--upstream) has no experiment of its own: leave FILE.toml and --set to its server");
+  expect_refusal("gradwire-server", with({"run.toml"}), 2,
+                 "a relay (--upstream) has no experiment: give FILE.toml and --set to its server");
   expect_refusal("gradwire-server", {"--listen", "127.0.0.1:0", "--state", "x"}, 2, "FILE.toml is required");
   for (const std::vector<std::string>& option :
        {std::vector<std::string>{"--registry", "none"}, {"--join-deadline-ms", "5"}, {"--no-resume"}})
     expect_refusal("gradwire-server", with(option), 2,
-                   option[0] + " is for a server: a relay (--upstream) has no run of its own");
+                   option[0] + " is only for servers: a relay (--upstream) has no run of its own");
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--give-up-after-ms", "5"}, 2,
-                 "--give-up-after-ms is for a relay: give the address of its server, --upstream");
-  expect_refusal(
-      "gradwire-server",
-      {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--connections-per-address", "5"}, 2,
-      "--connections-per-address is for a relay: a server has --set server.connections_per_address=N");
+                 "--give-up-after-ms is only for relays: give the address of the server with --upstream");
+  expect_refusal("gradwire-server",
+                 {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--connections-per-address", "5"}, 2,
+                 "--connections-per-address is only for relays: for a server, use --set "
+                 "server.connections_per_address=N");
   expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream here: write it as HOST:PORT, as in 127.0.0.1:7000");
 }
