@@ -37,9 +37,9 @@ Status check_size(std::uint64_t there, std::uint64_t count, NumberType type) {
   const std::uint64_t size = bytes_per_number(type);
   if (count <= std::numeric_limits<std::uint64_t>::max() / size && there == count * size) return Unit{};
   const bool short_of = count > there / size;
-  return Error{std::string(short_of ? "is cut short" : "has bytes after its numbers") +
-               ": its header says " + std::to_string(count) + " numbers of " + std::string(name_of(type)) +
-               ", and " + std::to_string(there) + " bytes follow; copy the file again"};
+  return Error{std::string(short_of ? "is cut short" : "has bytes after its numbers") + ": its header says " +
+               std::to_string(count) + " numbers of " + std::string(name_of(type)) + ", and " +
+               std::to_string(there) + " bytes follow; copy the file again"};
 }
 
 Error damaged() { return {"is damaged: its checksum is wrong; copy the file again"}; }

@@ -44,9 +44,9 @@ struct Constraints {
   bool or_integer = false, or_flag = false;  // also allowed; a std::string keeps it as text
   bool or_number = false;                    // allows any text, or a number, kept as text
   std::string_view required = {};  // set if the key has no default: the rest of "required for kind 'K'"
-  std::string_view note = {};                // for people: the default, if it is not a constant
-  bool quiet = false;                        // a written file omits the key at its default
-  bool may_change = false;  // between processes of one run; the other keys decide its bits
+  std::string_view note = {};      // for people: the default, if it is not a constant
+  bool quiet = false;              // a written file omits the key at its default
+  bool may_change = false;         // between processes of one run; the other keys decide its bits
   // The key is sent only if it differs from its default, because peers of earlier releases do not know it.
   bool sent_if_set = false;
   // The key whose value makes this one idle, of the same list or with its section ("run.evaluate_every").

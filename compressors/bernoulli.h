@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-// x / p with probability p, else nothing at all; which of the two is the shape of the payload.
+// Sends x / p with probability p, and otherwise nothing; the shape of the payload tells which.
 struct Bernoulli {
   static constexpr std::string_view name = "bernoulli";
   static constexpr std::string_view summary = "the whole vector with probability p, else an empty message";
@@ -17,13 +17,13 @@ struct Bernoulli {
   double p = 0.5;
   bool operator==(const Bernoulli&) const = default;
   static void fields(auto& self, auto&& visit) {
-    visit("p", self.p, "probability to send", Constraints{.low = 1e-30, .high = 1});  // 1/p must be a number
+    visit("p", self.p, "probability to send", Constraints{.low = 1e-30, .high = 1});  // keeps 1/p finite
   }
 
   CompressorConstants constants(std::size_t d) const {
     return CompressorConstants::of_unbiased(1 / p - 1, p * static_cast<double>(d));
   }
-  // The largest number of values of one payload.
+  // Returns the largest number of values of one payload.
   std::size_t most_values(std::size_t d) const { return d; }
 
   template <class Real>

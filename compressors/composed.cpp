@@ -20,10 +20,10 @@ bool is(const Compressor& c) {
 }
 bool is_composed(const Compressor& c) { return is<Composed>(c) || is<Scaled>(c) || is<Induced>(c); }
 
-// The alpha of RankR refers to another norm than the alpha of the others.
+// Refuses RankR: its alpha refers to another norm than the alpha of the other compressors.
 void refuse_rank_r(const std::vector<Compressor>& parts) {
   for (const Compressor& part : parts)
-    if (is<RankR>(part)) refuse("rankr stands alone: no other compressor goes around it or beside it");
+    if (is<RankR>(part)) refuse("rankr cannot be part of another compressor; use it alone");
 }
 
 RngKey later(const RngKey& key, std::uint32_t draws) {
@@ -32,7 +32,7 @@ RngKey later(const RngKey& key, std::uint32_t draws) {
   return other;
 }
 
-// The largest number of values that c sends of a vector of length d.
+// Returns the largest number of values that c sends of a vector of length d.
 std::size_t most_values(const Compressor& c, std::size_t d) {
   return c.visit([&](const auto& simple) -> std::size_t {
     if constexpr (requires { simple.most_values(d); }) {
@@ -53,7 +53,7 @@ Packed<Real> round_values(const Compressor& c, std::span<Real> v, const RngKey& 
     if constexpr (requires { outer.round(v, key, scratch); }) {
       return outer.round(v, key, scratch);
     } else {
-      throw std::logic_error("a composition was made around a compressor that does not round");
+      throw std::logic_error("the outer compressor of a composition does not round");
     }
   });
 }
@@ -74,9 +74,9 @@ void Composed::check(std::size_t, std::uint32_t) const {
   refuse_rank_r(parts);
   const std::string outer = to_spec(parts[0]), inner = to_spec(parts[1]);
   if (!rounds(parts[0]) || is<Sign>(parts[0]))
-    refuse(outer + "(...): only natural, qsgd, terngrad and natural_dithering go around another compressor");
+    refuse(outer + "(...): only natural, qsgd, terngrad and natural_dithering can be the outer compressor");
   if (is_composed(parts[1]) || is<RankK>(parts[1]))
-    refuse(outer + "(" + inner + "): what is inside must send entries of the vector, as topk or randk do");
+    refuse(outer + "(" + inner + "): the inner one must send entries of the vector, as topk and randk do");
 }
 
 CompressorConstants Composed::joint(std::size_t d, std::uint32_t n) const {
@@ -84,7 +84,7 @@ CompressorConstants Composed::joint(std::size_t d, std::uint32_t n) const {
   const double omega = outer_omega(parts, d);
   if (!inner.unbiased) return CompressorConstants::of_contractive(inner.alpha / (1 + omega), inner.zeta);
   CompressorConstants q = CompressorConstants::of_unbiased((1 + omega) * (1 + inner.omega) - 1, inner.zeta);
-  // The rounding is independent of all else: it adds omega mean ||C_i(a_i)||^2 / n.
+  // The rounding is independent of the other draws: it adds omega mean ||C_i(a_i)||^2 / n.
   q.A = inner.A + omega * (1 + inner.omega) / n;
   q.B = inner.B;
   return q;
@@ -96,7 +96,7 @@ const Payload<Real>& Composed::operator()(Vec<Real>& v, const RngKey& key, Scrat
   const std::size_t d = v.size();
   compress_finite(parts[1], v, key, scratch, to);
   if (to.view().values.empty()) return to.view();
-  // A scaling inside may have overflowed; infinity has no norm and no level.
+  // The inner scaling may have overflowed; an infinite entry has no norm and no level.
   constexpr Real kMost = std::numeric_limits<Real>::max();
   for (Real& x : to.values()) x = std::clamp(x, -kMost, kMost);
   to.set_packing(round_values<Real>(parts[0], to.values(), later(key, kOuterDraw), scratch));
@@ -107,7 +107,7 @@ const Payload<Real>& Composed::operator()(Vec<Real>& v, const RngKey& key, Scrat
 void Scaled::check(std::size_t d, std::uint32_t n) const {
   refuse_rank_r(parts);
   if (is<Scaled>(parts[0]) || (d > 0 && !constants(parts[0], d, n).unbiased))
-    refuse("scaled(" + to_spec(parts[0]) + "): what is scaled must be unbiased, as randk or natural are");
+    refuse("scaled(" + to_spec(parts[0]) + "): C must be unbiased, as randk and natural are");
 }
 
 CompressorConstants Scaled::joint(std::size_t d, std::uint32_t n) const {
@@ -130,7 +130,9 @@ const Payload<Real>& Scaled::operator()(Vec<Real>& v, const RngKey& key, Scratch
 void Induced::check(std::size_t d, std::uint32_t n) const {
   refuse_rank_r(parts);
   if (chain_link(parts[0], 1) != nullptr || chain_link(parts[1], 1) != nullptr)
-    refuse("induced(" + to_spec(parts[0]) + "," + to_spec(parts[1]) + "): an induced one inside of another");
+    refuse("induced(" + to_spec(parts[0]) + "," + to_spec(parts[1]) +
+           "): an induced compressor "
+           "cannot contain another one");
   if (d == 0) return;
   if (!(constants(parts[0], d, n).alpha > 0))
     refuse("induced(" + to_spec(parts[0]) + ",...): the first must be contractive, as topk is");

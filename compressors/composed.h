@@ -1,5 +1,5 @@
 // Compressors made of others. `parts` are the arguments, in order.
-//   OUTER(INNER)     the rounding OUTER applied to the values that INNER sends; INNER's support is kept
+//   OUTER(INNER)     the rounding OUTER of the values that INNER sends; the support is that of INNER
 //   scaled(C)        C / (1 + omega)
 //   induced(C1,C2)   C1(x) + C2(x - C1(x)), both sent (arXiv:2006.11077)
 #pragma once
@@ -16,13 +16,13 @@ namespace gradwire {
 
 class Compressor;
 
-// The second compressor of a composition adds one of these to the purpose of its key. The first has the plain
-// key, from which the receiver of a message redraws its support. One step for each link of the payload.
+// Offsets of the RNG domain for the second compressor of a composition, one for each link of the payload. The
+// first compressor uses the plain key, from which the receiver redraws its support.
 inline constexpr std::uint32_t kOuterDraw = 0x100, kSecondDraw = 0x200;
 
-// Unbiased when both are: 1 + omega = (1 + omega_outer) (1 + omega_inner). Around a contractive INNER the
-// result is divided by 1 + omega_outer, and alpha = alpha_inner / (1 + omega_outer). omega_outer is the omega
-// of OUTER for as many values as INNER sends.
+// OUTER(INNER). Unbiased if both are: 1 + omega = (1 + omega_outer) (1 + omega_inner). If INNER is
+// contractive, the result is divided by 1 + omega_outer, and alpha = alpha_inner / (1 + omega_outer).
+// omega_outer is the omega of OUTER for the number of values that INNER sends.
 struct Composed {
   static constexpr std::string_view name = "OUTER(INNER)";
   static constexpr std::string_view summary =

@@ -43,7 +43,7 @@ void bind(Count& k, const Run& run, std::string_view name) {
 void bind(Clients& n, const Run& run, std::string_view name) {
   if (n.count == 0) n.count = run.n;
   if (run.n > 1 && n.count != run.n)
-    fail(std::string(name) + ": n = " + std::to_string(n.count) + ", but the run has " +
+    fail(std::string(name) + ": n = " + std::to_string(n.count) + " does not match the run, which has " +
          std::to_string(run.n) + " clients; leave n out");
 }
 void bind(Rows& rows, const Run& run, std::string_view name) {
@@ -59,7 +59,7 @@ void bind(Rows& rows, const Run& run, std::string_view name) {
 template <class Other>
 void bind(Other&, const Run&, std::string_view) {}
 
-// Whether counts are known and fit; parse_compressor with d > 0 guarantees this.
+// Returns true if the count is known and fits. parse_compressor with d > 0 guarantees this.
 bool fits(const Count& k, std::size_t d) { return k.share == 0 && k.count != 0 && k.count <= d; }
 bool fits(const Clients& n, std::size_t) { return n.count != 0; }
 template <class Other>
@@ -79,7 +79,7 @@ bool is_resolved([[maybe_unused]] const C& c, [[maybe_unused]] std::size_t d) {
 template <class C>
 void require_resolved(const C& c, std::size_t d) {
   if (!is_resolved(c, d))
-    throw std::logic_error("a parameter of a compressor was not resolved for vectors of this length");
+    throw std::logic_error("a compressor parameter is not resolved for this vector length");
 }
 
 template <class C>
@@ -109,14 +109,14 @@ Compressor parse_simple(std::string_view spec, const Run& run) {
   for (const std::string_view composed : {Scaled::name, Induced::name}) {
     known.emplace_back(composed);
     if (name == composed)
-      fail(std::string(name) + " goes around others: write " + std::string(name) +
+      fail(std::string(name) + " needs inner compressors: write " + std::string(name) +
            (composed == Scaled::name ? "(C)" : "(C1,C2)"));
   }
   if (!found) fail("unknown compressor " + quoted_spec(name) + suggest(name, known));
   return result;
 }
 
-// The arguments between parentheses: commas separate arguments, but a comma before KEY=VALUE separates
+// Splits the arguments between parentheses. Commas separate arguments, but a comma before KEY=VALUE separates
 // parameters.
 std::vector<std::string_view> split_arguments(std::string_view text) {
   std::vector<std::string_view> arguments;
@@ -141,13 +141,13 @@ Compressor parse(std::string_view spec, const Run& run, int depth) {
   const std::size_t open = spec.find('(');
   if (open == std::string_view::npos && !spec.ends_with(')')) return parse_simple(spec, run);
   if (open == std::string_view::npos || !spec.ends_with(')'))
-    fail(quoted_spec(spec) + ": parentheses that do not match; write OUTER(INNER)");
-  if (depth == kDeepest) fail(quoted_spec(spec) + ": too many compressors inside of one another");
+    fail(quoted_spec(spec) + ": the parentheses do not match; write OUTER(INNER)");
+  if (depth == kDeepest) fail(quoted_spec(spec) + ": the compressors are nested too deeply");
   const std::string_view head = spec.substr(0, open);
   const auto arguments = split_arguments(spec.substr(open + 1, spec.size() - open - 2));
   const std::size_t wanted = head == Induced::name ? 2 : 1;
   if (arguments.size() != wanted)
-    fail(quoted_spec(spec) + ": " + quoted_spec(head) + " goes around " +
+    fail(quoted_spec(spec) + ": " + quoted_spec(head) + " takes " +
          (wanted == 2 ? "two compressors" : "one compressor"));
   std::vector<Compressor> parts;
   if (head != Scaled::name && head != Induced::name) parts.push_back(parse_simple(head, run));
@@ -176,7 +176,7 @@ Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t 
 std::string to_spec(const Compressor& compressor) {
   return compressor.visit([]<class C>(const C& c) {
     if constexpr (requires { c.parts; }) {
-      // OUTER(INNER) has its name in its first part.
+      // OUTER(INNER) takes its name from its first part.
       const bool over = std::is_same_v<C, Composed>;
       std::string text = over ? to_spec(c.parts[0]) : std::string(C::name);
       for (std::size_t j = over ? 1 : 0; j < c.parts.size(); ++j)
@@ -204,8 +204,8 @@ CompressorConstants constants(const Compressor& compressor, std::size_t d, std::
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const RngKey& key,
                               Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
-  // Rounding would turn a nan into a number, and a sparse compressor would leave it out: nobody would notice
-  // the nan.
+  // Rounding would turn a NaN into a number, and a sparse compressor could drop it. Send all entries, so that
+  // the NaN is noticed.
   return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
 }
 

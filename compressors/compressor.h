@@ -1,6 +1,6 @@
-// A compressor turns a vector into a payload. Both ends must know all compressors, so they are values in one
-// variant. To add one: write a header with a struct like those included here, and add its name to the list
-// below. A compressor of a program outside this tree needs no name: custom_compressor.h.
+// Compressors. A compressor turns a vector into a payload. Both ends must know all compressors, so they are
+// values in one variant. To add one, write a header with a struct like those included here, and add its name
+// to the list below. A compressor defined outside this tree needs no name: custom_compressor.h.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct CompressorList {
 using SimpleCompressors = CompressorList<Identity, TopK, TopLEK, RandK, RandSeqK, PermK, Bernoulli, Natural,
                                          NaturalDithering, Qsgd, TernGrad, Sign, RankK, RankR>;
 
-// One of them, one made of others (composed.h), or a user's own (custom_compressor.h).
+// One of the list, a composition (composed.h), or a custom one (custom_compressor.h).
 class Compressor : public SimpleCompressors::Variant {
  public:
   using Variant = SimpleCompressors::Variant;
@@ -55,32 +55,34 @@ class Compressor : public SimpleCompressors::Variant {
 
 inline bool is_identity(const Compressor& c) { return std::holds_alternative<Identity>(c); }
 
-// Reads "name", "name:key=value,..." or a composition of such, "natural(randk:k=1%)", "scaled(C)",
-// "induced(C1,C2)", for vectors of length d; d = 0 checks the spelling alone. A count k is
-// a number of coordinates, or a share of d ("1%", rounded, at least 1); n is the number of clients, for those
-// whose clients share draws. Throws ConfigError that names the nearest known word.
+// Reads "name", "name:key=value,..." or a composition, as "natural(randk:k=1%)", "scaled(C)",
+// "induced(C1,C2)", for vectors of length d; d = 0 only checks the spelling. A count k is a number of
+// coordinates, or a share of d ("1%", rounded, at least 1). n is the number of clients, for compressors whose
+// clients share draws. Throws ConfigError that names the nearest known word.
 Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
 
-// The same in canonical form, counts resolved: parse_compressor(to_spec(c), d) == c. A user's own compressor
-// cannot be read back.
+// Returns the canonical spelling with counts resolved: parse_compressor(to_spec(c), d) == c. The spelling of
+// a custom compressor cannot be read back.
 std::string to_spec(const Compressor& c);
 
-// omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n clients.
+// Returns omega, alpha, A, B and the expected number of sent coordinates for vectors of length d and n
+// clients.
 CompressorConstants constants(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
-// Compresses v, shape (d). v is scratch afterwards: a dense result takes its buffer (leaving another of the
-// same size), a sparse one gathers. If an entry is not finite, the payload is the whole v, so that nobody
-// overlooks the entry.
+// Compresses v, shape (d). Afterwards v is scratch: a dense result takes its buffer and leaves another of the
+// same size; a sparse result gathers. If an entry is not finite, the payload is the whole v, so that the
+// entry is noticed.
 template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                               PayloadBuffer<Real>& to);
 
-// The compressor that makes the payload (link 0) or its `next` (link 1); null: c makes no such payload.
+// Returns the compressor that makes the payload (link 0) or its `next` (link 1), or nullptr if c makes no
+// such payload.
 const Compressor* chain_link(const Compressor& c, std::size_t link);
 
-// Redraws the support of a seeded payload, exactly as compress did on the other end: strictly ascending
-// `indices`, or `first`. False when c never makes seeded payloads of that shape and count (bytes from a
-// peer). `memo` keeps what the payloads of all clients share from call to call.
+// Redraws the support of a seeded payload, exactly as compress() did on the other end: strictly ascending
+// `indices`, or `first`. Returns false if c never makes seeded payloads of that shape and count; the bytes
+// may come from a hostile peer. `memo` keeps what the payloads of all clients share from call to call.
 bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                     std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo);
 bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
@@ -88,7 +90,7 @@ bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::ui
 
 struct CompressorHelp {
   std::string name, parameters, summary, constants;
-  bool composed = false;  // name is how it is spelled around others
+  bool composed = false;  // true if other compressors stand between parentheses after the name
 };
 std::vector<CompressorHelp> compressor_help();
 

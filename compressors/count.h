@@ -1,4 +1,4 @@
-// The types of their own that parameters of compressors have.
+// Types of compressor parameters.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace gradwire {
 
-// A number of coordinates, or a share of d ("1%") until d is known.
+// A number of coordinates. It is a share of d ("1%") until d is known.
 struct Count {
   std::uint32_t count = 1;
-  double share = 0;  // > 0: `count` is round(share * d), at least 1, once resolved
+  double share = 0;  // if > 0, the resolved `count` is round(share * d), at least 1
   bool operator==(const Count&) const = default;
-  // Turns a share into a count. A count that was given as one may be larger than d.
+  // Turns a share into a count. A count that was given directly may be larger than d.
   void resolve(std::size_t d);
 };
 
@@ -31,7 +31,8 @@ struct NormOrder {
   bool operator==(const NormOrder&) const = default;
 };
 
-// A matrix shape for vectors of length d; 0 until d is known: the largest divisor of d up to its root.
+// The number of rows of a vector of length d as a matrix. 0 until d is known; then the default is the largest
+// divisor of d up to sqrt(d).
 struct Rows {
   std::uint32_t count = 0;
   bool operator==(const Rows&) const = default;
@@ -48,7 +49,7 @@ template <>
 struct TextCodec<Clients> {
   static bool read(std::string_view text, Clients& out);
   static std::string write(const Clients& value);
-  static constexpr std::string_view expected = "the number of clients of the run, or left out";
+  static constexpr std::string_view expected = "the number of clients of the run, or omitted";
 };
 template <>
 struct TextCodec<NormOrder> {
@@ -60,7 +61,7 @@ template <>
 struct TextCodec<Rows> {
   static bool read(std::string_view text, Rows& out);
   static std::string write(const Rows& value);
-  static constexpr std::string_view expected = "a number of rows, or left out for a nearly square matrix";
+  static constexpr std::string_view expected = "a number of rows, or omitted for a nearly square matrix";
 };
 
 }  // namespace gradwire

@@ -1,21 +1,21 @@
-// A compressor that a program outside this tree defines and uses like those of the list: custom_compressor()
-// makes it from a struct like theirs. It has no spelling in an experiment file; it runs wherever the program
-// itself holds both ends, and its payloads pass through the codec like any other.
-//
+// A compressor that is defined outside this tree and used like those of the list. custom_compressor() makes
+// it from a struct like theirs. An experiment file cannot name it. It works in programs that hold both ends.
+// Its payloads pass through the codec like any other.
 // Such a struct C has
-//   name                                              what records call it; unless it has a spec() of its own
-//   Quality quality(std::size_t d) const              of one client alone; or joint(d, n), of all n
+//   name                                                  its name in records, unless it has spec()
+//   CompressorConstants constants(std::size_t d) const    for one client; or joint(d, n), for all n clients
 //   const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&, PayloadBuffer<Real>&)
 //   const
-//                                                     for double, float or both; several threads may call it
+//                                                         for double, float or both; must be thread-safe
 // and may have
 //   bool redraw(Shape, std::size_t count, std::uint32_t dim, const RngKey&,
 //               std::vector<std::uint32_t>& indices, std::uint32_t& first) const
-//                                                     for payloads that it marks with set_seeded(): their
-//                                                     support then costs nothing on the wire
-//   std::size_t most_values(std::size_t d) const      the largest number of values of one payload; else zeta
-// The struct says with Store how a payload is written: its shape, and set_packing() where the values are
-// multiples of a unit.
+//                                                         for payloads marked with set_seeded(), whose
+//                                                         support then costs nothing on the wire
+//   std::size_t most_values(std::size_t d) const          the largest number of values of one payload;
+//   default: zeta
+// The struct uses PayloadBuffer to say how a payload is written: its shape, and set_packing() if the values
+// are multiples of a unit.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,7 @@ class CompressorInterface {
                       std::vector<std::uint32_t>& indices, std::uint32_t& first) const = 0;
 };
 
-// The one entry of the list for all of them; two are equal when they are the same object.
+// The entry of the list for all custom compressors. Two are equal if they are the same object.
 struct CustomCompressor {
   std::shared_ptr<const CompressorInterface> made;
   bool operator==(const CustomCompressor&) const = default;
@@ -67,7 +67,7 @@ struct CustomCompressor {
     const auto dim = v.size();
     const Payload<Real>& payload = made->compress(v, key, scratch, to);
     if (payload.dim != dim)
-      throw std::logic_error("the compressor " + spec() + " returned a payload of another length");
+      throw std::logic_error("compressor " + spec() + " returned a payload of the wrong length");
     return payload;
   }
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
@@ -126,13 +126,14 @@ class CompressorAdapter final : public CompressorInterface {
     if constexpr (requires { c_(v, key, scratch, to); }) {
       return c_(v, key, scratch, to);
     } else {
-      throw std::logic_error("the compressor " + spec() + " is not made for this precision");
+      throw std::logic_error("compressor " + spec() + " does not support this precision");
     }
   }
   C c_;
 };
 
-// For RunContext::compressor and resolve() of algorithms/algorithms.h, or inside of Scaled, Induced and Over.
+// Makes a compressor for RunContext::compressor, resolve() of algorithms/algorithms.h, Scaled, Induced or
+// Composed.
 template <class C>
 CustomCompressor custom_compressor(C c) {
   return {std::make_shared<const CompressorAdapter<C>>(std::move(c))};

@@ -12,12 +12,13 @@
 namespace gradwire {
 namespace {
 
-// norm / s as Real, so that s units reach the largest entry and are finite. 0 for the zero vector alone.
+// Returns norm / s as Real, such that s units reach the largest entry and are finite. Returns 0 only for the
+// zero vector.
 template <class Real>
 Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   constexpr Real kMost = std::numeric_limits<Real>::max();
   if (largest == 0) return 0;
-  largest = std::min(largest, kMost);  // the rest of an induced compressor may have overflowed
+  largest = std::min(largest, kMost);  // the remainder of an induced compressor may have overflowed
   const Real levels = static_cast<Real>(s);
   Real unit = static_cast<Real>(std::min(norm.over(s), static_cast<double>(kMost) / s));
   while (unit < kMost && unit * levels < largest) unit = std::nextafter(unit, kMost);
@@ -25,7 +26,7 @@ Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   return unit;
 }
 
-// Rounds to multiples of the unit, at most `s` units; zeros become +0.
+// Rounds to multiples of the unit, at most `s` units. Zeros become +0.
 template <class Real>
 void round_to_multiples(std::span<Real> v, Real unit, std::uint32_t s, const RngKey& key) {
   const Real most = static_cast<Real>(s);
@@ -60,7 +61,7 @@ double root(std::size_t d, double p) { return std::pow(static_cast<double>(d), 1
 
 CompressorConstants Qsgd::constants(std::size_t dim) const {
   const double d = static_cast<double>(dim), q = p.p >= 2 ? std::sqrt(d) : root(dim, p.p), levels = s;
-  // ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2 in the proof for p = 2.
+  // The proof for p = 2 uses ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2.
   double omega = std::min(q * q / (levels * levels), q / levels);
   if (s == 1) omega = std::isinf(p.p) ? (q - 1) / 2 : q - 1;
   return CompressorConstants::of_unbiased(omega, d);

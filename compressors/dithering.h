@@ -10,9 +10,9 @@
 
 namespace gradwire {
 
-// QSGD (arXiv:1610.02132), random dithering with the p-norm: entry j becomes (||x||_p / s) sign(x_j) xi_j,
-// xi_j one of the two integers around s |x_j| / ||x||_p, unbiased. A norm that Real cannot hold is cut to the
-// largest number.
+// QSGD (arXiv:1610.02132), random dithering with the p-norm. Entry j becomes (||x||_p / s) sign(x_j) xi_j,
+// where xi_j is one of the two integers around s |x_j| / ||x||_p, unbiased. A norm too large for Real is cut
+// to the largest number.
 struct Qsgd {
   static constexpr std::string_view name = "qsgd";
   static constexpr std::string_view summary =
@@ -25,7 +25,7 @@ struct Qsgd {
   bool operator==(const Qsgd&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("s", self.s, "levels", Constraints{.low = 1, .high = 65535});
-    visit("p", self.p, "of the norm");
+    visit("p", self.p, "order of the norm");
   }
 
   CompressorConstants constants(std::size_t d) const;
@@ -58,8 +58,8 @@ struct TernGrad {
   }
 };
 
-// Natural dithering (arXiv:1905.10988): |x_j| / ||x||_p to one of its neighbours in 0, 2^(1-s), ..., 1/2, 1,
-// unbiased.
+// Natural dithering (arXiv:1905.10988): rounds |x_j| / ||x||_p to one of its neighbours in 0, 2^(1-s), ...,
+// 1/2, 1, unbiased.
 struct NaturalDithering {
   static constexpr std::string_view name = "natural_dithering";
   static constexpr std::string_view summary =
@@ -72,7 +72,7 @@ struct NaturalDithering {
   bool operator==(const NaturalDithering&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("s", self.s, "levels", Constraints{.low = 1, .high = kMostLevels});
-    visit("p", self.p, "of the norm");
+    visit("p", self.p, "order of the norm");
   }
 
   CompressorConstants constants(std::size_t d) const;

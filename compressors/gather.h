@@ -4,7 +4,7 @@
 
 namespace gradwire {
 
-// Fills to.values() with scale * v at to.indices() and publishes the sparse payload.
+// Fills to.values() with scale * v at to.indices(), and publishes the sparse payload.
 template <class Real>
 const Payload<Real>& gather(View<Real> v, Real scale, PayloadBuffer<Real>& to) {
   const std::vector<std::uint32_t>& indices = to.indices();

@@ -10,7 +10,7 @@ namespace gradwire {
 // C(x) = x.
 struct Identity {
   static constexpr std::string_view name = "identity";
-  static constexpr std::string_view summary = "sends the vector as it is";
+  static constexpr std::string_view summary = "the vector itself";
   static constexpr std::string_view constants_text = "omega = 0, alpha = 1";
   bool operator==(const Identity&) const = default;
   static void fields(auto&, auto&&) {}

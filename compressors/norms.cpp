@@ -7,9 +7,9 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kLanes = 32;  // hide the latency of an addition
+constexpr std::size_t kLanes = 32;  // hides the latency of an addition
 
-// The sum of term(v_j), lane by lane: the same result for every width of the vector registers.
+// Returns the sum of term(v_j) by lanes: the same result for every width of the vector registers.
 template <class Real, class Term>
 double sum_of(View<Real> v, Term term) {
   std::array<double, kLanes> lanes{};
@@ -24,7 +24,8 @@ double sum_of(View<Real> v, Term term) {
 
 }  // namespace
 
-// 0 times a number that is not finite is nan, and a sum with a nan is nan.
+// Returns true if all entries are finite: 0 times a number that is not finite is NaN, and a sum with a NaN is
+// NaN.
 template <class Real>
 bool all_finite(View<Real> v) {
   std::array<Real, kLanes> lanes{};

@@ -6,7 +6,7 @@
 
 namespace gradwire {
 
-// value * 2^exponent: no norm of finite numbers overflows or becomes 0 in it.
+// The number value * 2^exponent. In this form no norm of finite numbers overflows or becomes 0.
 struct ScaledNorm {
   double value = 0;
   int exponent = 0;
@@ -19,7 +19,7 @@ bool all_finite(View<Real> v);
 template <class Real>
 Real largest_magnitude(View<Real> v);
 
-// ||v||_p for 1 <= p <= inf, summed in double in a fixed order of lanes.
+// Returns ||v||_p for 1 <= p <= inf, summed in double in a fixed order of lanes.
 template <class Real>
 ScaledNorm norm(View<Real> v, double p);
 

@@ -29,12 +29,13 @@ std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t rea
     case Packing::kPlain:
     case Packing::kTernary: break;
   }
-  throw std::logic_error("packed_bits: the values of this packing have no bits of their own");
+  throw std::logic_error("packed_bits: this packing has no fixed number of bits per value");
 }
 
 namespace {
 
-// Bits of the values, including the unit. Papers count real_bytes = 4, and log2 3 bits for a ternary value.
+// Returns the bits of the values, including the unit. Papers count real_bytes = 4, and log2 3 bits for a
+// ternary value.
 double value_bits(Packing packing, std::uint32_t levels, double count, std::size_t real_bytes, bool paper) {
   if (count == 0) return 0;
   const double one = 8.0 * static_cast<double>(real_bytes);
@@ -50,7 +51,7 @@ double wire_bits(const Payload<Real>& p) {
   const double count = static_cast<double>(p.values.size());
   double support_bits = 0;
   if (p.key == nullptr && p.shape == Shape::kSparse) {
-    // Packed indices, or a bitmap where that is smaller.
+    // Packed indices, or a bitmap if that is smaller.
     support_bits = std::min(count * index_bits(p.dim), static_cast<double>(p.dim));
   } else if (p.key == nullptr && p.shape == Shape::kRange) {
     support_bits = index_bits(p.dim);
@@ -70,15 +71,14 @@ namespace {
 template <class Real>
 void add_range(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   const std::size_t first = p.first, count = p.values.size();
-  const std::size_t head = std::min<std::size_t>(count, p.dim - first);  // before the wrap
+  const std::size_t head = std::min<std::size_t>(count, p.dim - first);  // before the wrap-around
   for (std::size_t j = std::max(lo, first), end = std::min(hi, first + head); j < end; ++j)
     out[j] += scale * p.values[j - first];
   for (std::size_t j = lo, end = std::min(hi, count - head); j < end; ++j)
     out[j] += scale * p.values[head + j];
 }
 
-// Adds coordinates lo .. hi of scale * L R. Sums every coordinate over k in the same order, whatever the
-// range.
+// Adds coordinates lo .. hi of scale * L R. Sums each coordinate over k in the same order for any range.
 template <class Real>
 void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;
@@ -98,7 +98,7 @@ void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t
   }
 }
 
-// The same for sum_l lambda_l u_l u_l^T.
+// Adds the same range of sum_l lambda_l u_l u_l^T.
 template <class Real>
 void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;
@@ -106,7 +106,7 @@ void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_
   const Real* const lambda = p.values.data();
   const Real* const vectors = lambda + r;
   std::array<Real, kBlock> sum;
-  std::size_t row = 0, begin = 0;  // of the row in the triangle
+  std::size_t row = 0, begin = 0;  // the row of the triangle, and its first entry
   for (std::size_t j = lo; j < hi;) {
     while (j >= begin + (m - row)) begin += m - row++;
     const std::size_t col = row + (j - begin), n = std::min({kBlock, m - col, hi - j});
@@ -209,7 +209,7 @@ void PayloadBuffer<Real>::rescale(Real c) {
   const Real old = view_.unit;
   switch (view_.packing) {
     case Packing::kPlain: {
-      // To scale a product, scale only its first factor.
+      // Scaling a product scales only its first factor.
       const std::size_t count =
           view_.shape == Shape::kLowRank
               ? values_.size() / (view_.rows + view_.dim / view_.rows) * std::size_t{view_.rows}

@@ -1,5 +1,6 @@
-// What server and clients send. A Payload is a view; a Store owns what it views. The codec is lossless: only
-// compressors round or drop values, so a payload in memory equals the payload after the network, bit for bit.
+// Messages between server and clients. A Payload is a view; a PayloadBuffer owns the memory. The codec is
+// lossless: only compressors round or drop values. So a payload in memory equals the payload after the
+// network, bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,9 @@ enum class Shape : std::uint8_t {
   kSymmetric = 5,
 };
 
-// How the codec may write the values; it never changes what they mean. In all packings but kPlain each value
-// is `unit` times a member of a small set, rounded as Real rounds it, so the codec gives back every bit.
+// The form in which the codec may write the values. It never changes their meaning. In all packings except
+// kPlain each value is `unit` times a member of a small set, rounded as Real rounds it. So the codec restores
+// every bit.
 enum class Packing : std::uint8_t {
   kPlain = 0,
   kNatural = 1,   // zeros and signed powers of two: sign and exponent suffice; unit is 1 or a constant
@@ -47,11 +49,11 @@ enum class Packing : std::uint8_t {
   kDithered = 5,  // 0 and signed 1, 1/2, ..., 2^(1-levels): a sign and ceil(log2(levels + 1)) bits
 };
 
-// How values are packed: a compressor that rounds values says this of them.
+// A packing, as declared by a compressor that rounds values.
 template <class Real>
 struct Packed {
   Packing packing = Packing::kPlain;
-  std::uint16_t levels = 0;  // of kLevels and kDithered
+  std::uint16_t levels = 0;  // for kLevels and kDithered
   Real unit = 1;
 };
 
@@ -62,14 +64,14 @@ struct Payload {
   std::uint16_t levels = 0;  // of the packing
   std::uint32_t dim = 0;
   std::uint32_t first = 0;
-  std::uint32_t rows = 0;  // of kLowRank
+  std::uint32_t rows = 0;  // for kLowRank
   Real unit = 1;           // of the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
-  // What the support (indices, or first) was drawn from: the receiver draws it again. It is always present
-  // here, too. Null: it was not drawn.
+  // The key from which the support (indices, or first) was drawn; the receiver draws it again. Here the
+  // support is always present. Null if it was not drawn.
   const RngKey* key = nullptr;
-  const Payload* next = nullptr;  // a second summand of the same dim; it has no third
+  const Payload* next = nullptr;  // a second summand of the same dim, which has no `next`
 
   static Payload nothing(std::size_t dim) {
     Payload p;
@@ -87,27 +89,28 @@ struct Payload {
 
 inline constexpr std::size_t kMaxLinks = 2;  // a payload and its `next`
 
-// The side m of the matrix whose triangle has `entries` = m (m + 1) / 2 entries; 0: there is no such m.
+// Returns the side m of the matrix whose triangle has `entries` = m (m + 1) / 2 entries, or 0 if there is no
+// such m.
 std::uint32_t triangle_side(std::uint64_t entries);
 
-// ceil(log2 d): bits of one index below d.
+// Returns ceil(log2 d), the number of bits of an index below d.
 std::uint32_t index_bits(std::uint64_t d);
 
-// Bits of one value of a packing whose values all take the same number of them (not kPlain, not kTernary).
+// Returns the bits of a value of a packing whose values all have the same size (not kPlain, not kTernary).
 std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t real_bytes);
-// Whether the values are sent with a unit that depends on the vector.
+// Returns true if the values are sent with a unit that depends on the vector.
 constexpr bool sends_unit(Packing packing) { return packing > Packing::kNatural; }
 
-// The size in bits by the definition of the compressor (docs/algorithms.md, wire model): a function of the
-// payload alone, so no peer can claim another.
+// Returns the size in bits by the definition of the compressor (docs/algorithms.md, wire model). It depends
+// on the payload alone, so a peer cannot claim another size.
 template <class Real>
 double wire_bits(const Payload<Real>& p);
-// The size in bits as papers count it: 32 for a value whatever the precision, nothing for indices.
+// Returns the size in bits as papers count it: 32 for a value in any precision, nothing for indices.
 template <class Real>
 double paper_bits(const Payload<Real>& p);
 
-// out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). Ranges let threads share a sum without
-// changing its order. add_link() leaves p.next out.
+// Adds: out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). With ranges, threads can share a sum
+// without a change of its order. add_link() omits p.next.
 template <class Real>
 void add_link(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi);
 template <class Real>
@@ -117,57 +120,58 @@ void add_decoded(const Payload<Real>& p, Real scale, Out<Real> out) {
   add_decoded(p, scale, out, 0, out.size());
 }
 
-// Holds the bits of |x|.
+// An integer type for the bits of |x|.
 template <class Real>
 using MagnitudeBits = std::conditional_t<sizeof(Real) == 4, std::int32_t, std::int64_t>;
 
-// Which client has which coordinates, for all clients at once (PermK); kept until another key is asked for.
+// The coordinates of each client, for all clients at once (PermK). Kept until another key is requested.
 struct BlockMemo {
   RngKey key;
-  std::uint32_t n = 0, d = 0;  // clients, dimension; n = 0: empty
-  // indices[begin[i], begin[i+1]): the coordinates of client i; owners: work space
+  std::uint32_t n = 0, d = 0;  // clients, dimension; n is 0 if the memo is empty
+  // indices[begin[i], begin[i+1]) are the coordinates of client i; owners is work space.
   std::vector<std::uint32_t> indices, begin, owners;
 };
 
-// The work vector of Scratch that compressors use themselves; their callers use those with smaller numbers.
+// The work vector of Scratch for the compressors; their callers use vectors with smaller numbers.
 inline constexpr std::size_t kCompressorVec = 8;
 
-// Work space of one thread. No result depends on what an earlier call left in it.
+// The work space of one thread. Results never depend on what an earlier call left in it.
 template <class Real>
 class Scratch {
  public:
-  // The k-th work vector, of size d, contents undefined; a compressor may take its buffer and leave another.
+  // Returns the k-th work vector, of size d, with undefined contents. A compressor may take its buffer and
+  // leave another.
   Vec<Real>& vec(std::size_t k, std::size_t d) {
     if (vectors_.size() <= k) vectors_.resize(k + 1);
     if (vectors_[k].size() != d) vectors_[k].resize(d);
     return vectors_[k];
   }
   std::vector<std::uint32_t> order;  // for selection and sampling
-  // Of local optimisers, which select while `order` holds the batches of the client's steps.
+  // For local optimizers, which select while `order` holds the batches of the client's steps.
   std::vector<std::uint32_t> order_of_optimizer, selected, places;
   std::vector<std::uint8_t> codes;
   std::vector<MagnitudeBits<Real>> magnitudes;
   std::vector<double> doubles, more_doubles;
-  BlockMemo blocks;  // kept from call to call, as n clients on a thread ask for the same
+  BlockMemo blocks;  // kept between calls, as n clients on a thread need the same blocks
 
  private:
-  std::deque<Vec<Real>> vectors_;  // references to its elements survive growth
+  std::deque<Vec<Real>> vectors_;  // a deque, so references to its elements survive growth
 };
 
-// Owns one message part that a half has proposed.
+// Owns a message part that a client or server algorithm has proposed.
 template <class Real>
 class PayloadBuffer {
  public:
   PayloadBuffer() = default;
-  PayloadBuffer(const PayloadBuffer&) = delete;  // the view would point into the other one
+  PayloadBuffer(const PayloadBuffer&) = delete;  // not copyable: the view would point into the other buffer
   PayloadBuffer& operator=(const PayloadBuffer&) = delete;
   PayloadBuffer(PayloadBuffer&&) = default;
   PayloadBuffer& operator=(PayloadBuffer&&) = default;
 
-  // Takes the buffer of v and leaves its own old one, with the size of v: no copy, no allocation after
-  // warm-up.
+  // Takes the buffer of v and leaves its own old one, with the size of v. Makes no copy, and no allocation
+  // after warm-up.
   const Payload<Real>& whole(Vec<Real>& v);
-  // To be filled, then published by sparse() or range().
+  // Returns the indices, to be filled and then published by sparse() or range().
   std::vector<std::uint32_t>& indices() { return indices_; }
   Vec<Real>& values() { return values_; }
   const Payload<Real>& sparse(std::uint32_t dim);
@@ -175,7 +179,7 @@ class PayloadBuffer {
   const Payload<Real>& low_rank(std::uint32_t dim, std::uint32_t rows);
   const Payload<Real>& symmetric(std::uint32_t dim);
   const Payload<Real>& nothing(std::uint32_t dim);
-  // Marks the published payload.
+  // Sets the packing of the published payload.
   void set_packing(const Packed<Real>& packed) {
     view_.packing = packed.packing;
     view_.levels = packed.levels;
@@ -188,7 +192,7 @@ class PayloadBuffer {
   }
   // Multiplies the published payload by c, within its packing.
   void rescale(Real c);
-  // The store for the second summand; chain() publishes that summand as `next`.
+  // Returns the buffer of the second summand; chain() publishes that summand as `next`.
   PayloadBuffer& second();
   const Payload<Real>& chain();
   void clear() { view_ = {}; }
@@ -198,7 +202,7 @@ class PayloadBuffer {
   std::vector<std::uint32_t> indices_;
   Vec<Real> values_;
   Payload<Real> view_;
-  // These keep their addresses when this object is moved.
+  // Heap objects, so their addresses do not change when this object is moved.
   std::unique_ptr<RngKey> key_;
   std::unique_ptr<PayloadBuffer> second_;
 };

@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// Draws that all clients share use other streams than the draws of one client.
+// Draws that all clients share use other RNG streams than the draws of one client.
 constexpr std::uint32_t kSharedDraw = 0x800;
 
 void shuffle(RngStream& stream, std::vector<std::uint32_t>& items) {
@@ -17,8 +17,8 @@ void shuffle(RngStream& stream, std::vector<std::uint32_t>& items) {
     std::swap(items[j - 1], items[stream.below(static_cast<std::uint32_t>(j))]);
 }
 
-// Fills memo.owners with `total` numbers below `kinds`, shuffled: each number equally often, and a random few
-// of them once more when `total` is no multiple of `kinds`.
+// Fills memo.owners with `total` numbers below `kinds`, shuffled. Each number occurs equally often; if
+// `total` is not a multiple of `kinds`, a random few occur once more.
 void deal(RngStream& stream, std::uint32_t kinds, std::uint32_t total, BlockMemo& memo) {
   std::vector<std::uint32_t>& order = memo.indices;
   order.resize(kinds);
@@ -36,12 +36,12 @@ void draw_blocks(const RngKey& key, std::uint32_t n, std::uint32_t d, BlockMemo&
   memo.begin.assign(std::size_t{n} + 1, 0);
   if (n > d) {
     deal(stream, d, n, memo);
-    memo.indices = memo.owners;  // of each client, its one coordinate
+    memo.indices = memo.owners;  // the one coordinate of each client
     for (std::uint32_t i = 0; i <= n; ++i) memo.begin[i] = i;
     return;
   }
   deal(stream, n, d, memo);
-  // Counting sort by owner: each client's coordinates ascend.
+  // Counting sort by owner, so each client's coordinates ascend.
   for (const std::uint32_t owner : memo.owners) ++memo.begin[owner + 1];
   for (std::uint32_t i = 0; i < n; ++i) memo.begin[i + 1] += memo.begin[i];
   memo.indices.resize(d);
@@ -54,12 +54,12 @@ void draw_blocks(const RngKey& key, std::uint32_t n, std::uint32_t d, BlockMemo&
 
 std::span<const std::uint32_t> draw_block(const RngKey& key, std::uint32_t n, std::uint32_t d,
                                           BlockMemo& memo) {
-  if (n == 0 || d == 0) throw std::logic_error("draw_block: no clients or no coordinates");
+  if (n == 0 || d == 0) throw std::logic_error("draw_block: n and d must be positive");
   RngKey shared = key;
   shared.client = kServerClient;
   shared.domain = key.domain + kSharedDraw;
   if (memo.n != n || memo.d != d || memo.key != shared) {
-    memo.n = 0;  // not valid while it changes
+    memo.n = 0;  // invalid while it changes
     draw_blocks(shared, n, d, memo);
     memo.key = shared;
     memo.d = d;
@@ -77,8 +77,8 @@ CompressorConstants PermK::constants(std::size_t dim) const {
     return q;
   }
   CompressorConstants q = CompressorConstants::of_unbiased(d - 1, 1);
-  // s: the probability that two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean
-  // ||a_i||^2 + d s ||mean a_i||^2, and for n = q d both constants are (d-1)/(n-1).
+  // s is the probability that two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean
+  // ||a_i||^2 + d s ||mean a_i||^2. For n = q d both constants are (d-1)/(n-1).
   const double share = static_cast<double>(n.count / dim), extra = static_cast<double>(n.count % dim);
   const double s = share * (d * share + 2 * extra - d) / (clients * (clients - 1));
   q.A = extra == 0 ? (d - 1) / (clients - 1) : d * (1 - s) / clients;
@@ -91,7 +91,7 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const RngKey& key, Scratch<
                                        PayloadBuffer<Real>& to) const {
   const auto d = static_cast<std::uint32_t>(v.size());
   const auto block = draw_block(key, n.count, d, scratch.blocks);
-  const std::size_t most = std::size_t{d} / n.count + 1;  // a later round may draw one more
+  const std::size_t most = std::size_t{d} / n.count + 1;  // another round may draw one more
   to.indices().reserve(most);
   to.values().reserve(most);
   to.indices().assign(block.begin(), block.end());
@@ -103,7 +103,7 @@ const Payload<Real>& PermK::operator()(Vec<Real>& v, const RngKey& key, Scratch<
 bool PermK::redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                    std::vector<std::uint32_t>& indices, std::uint32_t&, BlockMemo& memo) const {
   const std::size_t least = std::max<std::size_t>(dim / n.count, 1);
-  // Checked before anything is drawn: a peer cannot cause O(d) work with a count that no client has.
+  // Check before drawing: a peer must not cause O(d) work with a count that no client has.
   if (shape != Shape::kSparse || dim == 0 || (count != least && (n.count > dim || count != least + 1)))
     return false;
   const auto block = draw_block(key, n.count, dim, memo);

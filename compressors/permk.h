@@ -13,11 +13,11 @@
 
 namespace gradwire {
 
-// PermK (arXiv:2110.03300): the n clients share out the coordinates by one random permutation a round.
-// d >= n: every coordinate to one client, which sends n x_j; the first d mod n clients of a second random
-// order get one coordinate more. d < n: one coordinate each, every coordinate to n/d clients, which send
-// d x_j; where n mod d > 0, that many random coordinates go to one client more. Who gets what is drawn from
-// the key with client kServerClient; the key's own client (modulo n) only picks the part.
+// PermK (arXiv:2110.03300): the n clients share out the coordinates by one random permutation a round. If d
+// >= n, every coordinate goes to one client, which sends n x_j; the first d mod n clients of a second random
+// order get one coordinate more. If d < n, each client gets one coordinate, and every coordinate goes to n/d
+// clients, which send d x_j; n mod d random coordinates go to one client more. The parts are drawn from the
+// key with client kServerClient; the key's own client (modulo n) only picks its part.
 struct PermK {
   static constexpr std::string_view name = "permk";
   static constexpr std::string_view summary =
@@ -30,7 +30,7 @@ struct PermK {
 
   CompressorConstants constants(std::size_t d) const;
   CompressorConstants joint(std::size_t d, std::uint32_t) const { return constants(d); }
-  // Of the coordinates that are sent.
+  // Returns the factor of the coordinates that are sent.
   template <class Real>
   Real factor(std::size_t d) const {
     return static_cast<Real>(std::min(n.count, static_cast<std::uint32_t>(d)));
@@ -43,8 +43,8 @@ struct PermK {
               std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo) const;
 };
 
-// The coordinates of one client, ascending. They lie in `memo`, where those of all n clients are drawn once
-// for each key.
+// Returns the coordinates of one client, ascending. They are stored in `memo`, where those of all n clients
+// are drawn once for each key.
 std::span<const std::uint32_t> draw_block(const RngKey& key, std::uint32_t n, std::uint32_t d,
                                           BlockMemo& memo);
 

@@ -18,8 +18,8 @@ CompressorConstants RandK::constants(std::size_t d) const {
 
 namespace {
 
-// Both functions draw until they have seen k different indices below d, so they give the same subset for the
-// same k.
+// Both functions draw until they have k different indices below d, so they give the same subset for the same
+// k.
 
 void draw_sorted(RngStream& stream, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out) {
   out.clear();
@@ -39,7 +39,7 @@ void mark(RngStream& stream, std::uint32_t k, std::uint32_t d, std::uint32_t* ma
   }
 }
 
-// Lists the marked indices below d, or those not marked; `out` has room for two more.
+// Lists the marked indices below d, or those not marked. `out` has room for two more.
 void list_marks(const std::uint32_t* marks, std::uint32_t d, bool complement, std::uint32_t* out) {
   const std::size_t words = (std::size_t{d} + 63) / 64;
   std::size_t n = 0;
@@ -48,8 +48,8 @@ void list_marks(const std::uint32_t* marks, std::uint32_t d, bool complement, st
     if (complement) word = ~word;
     if (w + 1 == words && d % 64 != 0) word &= (std::uint64_t{1} << (d % 64)) - 1;
     const auto base = static_cast<std::uint32_t>(w * 64);
-    // Two entries without a branch: when no bit is left, the next entry overwrites what is written here, or
-    // it falls into the room at the end.
+    // Write two entries without a branch. If no bit is left, the next entry overwrites this one, or it falls
+    // into the extra room at the end.
     for (int unrolled = 0; unrolled < 2; ++unrolled) {
       out[n] = base + static_cast<std::uint32_t>(std::countr_zero(word));
       n += word != 0;
@@ -65,7 +65,7 @@ void draw_subset(const RngKey& key, std::uint32_t k, std::uint32_t d, std::vecto
   if (k > d) throw std::logic_error("draw_subset: k is larger than d");
   RngStream stream(key);
   if (k <= d / 4096) return draw_sorted(stream, k, d, out);
-  // Marks the smaller of the subset and its complement: fewer than two draws an entry on average. The marks
+  // Mark the smaller of the subset and its complement: fewer than two draws an entry on average. The marks
   // lie in `out`, after the subset and the room for list_marks.
   const bool complement = k > d / 2;
   const std::size_t begin = std::size_t{k} + 2;

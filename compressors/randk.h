@@ -11,10 +11,10 @@
 
 namespace gradwire {
 
-// A uniformly random k-subset S, drawn from the key: (d/k) x_S, or x_S with scaled=false.
+// RandK: a uniformly random k-subset S, drawn from the key. It sends (d/k) x_S, or x_S if scaled=false.
 struct RandK {
   static constexpr std::string_view name = "randk";
-  static constexpr std::string_view summary = "k random entries; the receiver redraws which";
+  static constexpr std::string_view summary = "k random entries; the receiver redraws their indices";
   static constexpr std::string_view constants_text =
       "unbiased, omega = d/k - 1; scaled=false: contractive, alpha = k/d";
   Count k;
@@ -22,11 +22,11 @@ struct RandK {
   bool operator==(const RandK&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("k", self.k, "coordinates sent");
-    visit("scaled", self.scaled, "unbiased: the values times d/k");
+    visit("scaled", self.scaled, "multiply the values by d/k (unbiased)");
   }
 
   CompressorConstants constants(std::size_t d) const;
-  // Of the coordinates that are sent.
+  // Returns the factor of the coordinates that are sent.
   template <class Real>
   Real factor(std::size_t d) const {
     return scaled ? Real(d) / Real(k.count) : Real(1);
@@ -39,7 +39,7 @@ struct RandK {
               std::vector<std::uint32_t>& indices, std::uint32_t& first) const;
 };
 
-// A uniformly random k-subset of [0, d), ascending, into `out`; k <= d. O(k + d/64).
+// Writes a uniformly random k-subset of [0, d), ascending, into `out`; k <= d. Takes O(k + d/64) steps.
 void draw_subset(const RngKey& key, std::uint32_t k, std::uint32_t d, std::vector<std::uint32_t>& out);
 
 }  // namespace gradwire

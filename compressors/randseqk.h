@@ -12,7 +12,8 @@
 
 namespace gradwire {
 
-// RandSeqK (arXiv:2410.08760): k cyclic neighbours from a uniformly random start, scaled by d/k (or not).
+// RandSeqK (arXiv:2410.08760): k cyclic neighbours from a uniformly random start. They are multiplied by d/k
+// if scaled.
 struct RandSeqK {
   static constexpr std::string_view name = "randseqk";
   static constexpr std::string_view summary =
@@ -24,7 +25,7 @@ struct RandSeqK {
   bool operator==(const RandSeqK&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("k", self.k, "coordinates sent");
-    visit("scaled", self.scaled, "unbiased: the values times d/k");
+    visit("scaled", self.scaled, "multiply the values by d/k (unbiased)");
   }
 
   CompressorConstants constants(std::size_t d) const {
@@ -32,7 +33,7 @@ struct RandSeqK {
     return scaled ? CompressorConstants::of_unbiased(ratio - 1, k.count)
                   : CompressorConstants::of_contractive(1 / ratio, k.count);
   }
-  // Of the coordinates that are sent.
+  // Returns the factor of the coordinates that are sent.
   template <class Real>
   Real factor(std::size_t d) const {
     return scaled ? Real(d) / Real(k.count) : Real(1);
@@ -47,7 +48,7 @@ struct RandSeqK {
     const Real scale = factor<Real>(d);
     Vec<Real>& values = to.values();
     values.resize(k.count);
-    const std::size_t head = std::min(k.count, d - first);  // before the wrap
+    const std::size_t head = std::min(k.count, d - first);  // before the wrap-around
     std::transform(v.begin() + first, v.begin() + first + head, values.begin(),
                    [=](Real x) { return scale * x; });
     std::transform(v.begin(), v.begin() + (k.count - head), values.begin() + head,

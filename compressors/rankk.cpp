@@ -13,17 +13,17 @@ namespace {
 
 constexpr std::size_t kBlock = 256;
 
-// X of shape (rows, cols) as one of its sides sees it: X(i, t), i along the side, t along the other.
+// A matrix X of shape (rows, cols) seen from one of its sides: X(i, t), i along the side, t along the other.
 template <class Real>
 struct Side {
   const Real* data;
-  std::size_t length, across;  // of the side, of the other
+  std::size_t length, across;  // length of this side, of the other side
   std::size_t along, step;     // distance of X(i, t) from X(i + 1, t), and from X(i, t + 1)
   double scale;                // brings the largest entry near 1
 };
 
-// Calls body(lo, n) for the pieces of the other side, with X(i, lo + t) * scale in block[i * kBlock + t], and
-// 0 behind t = n.
+// Calls body(lo, n) for blocks of the other side. block[i * kBlock + t] holds X(i, lo + t) * scale for t < n,
+// and 0 for larger t.
 template <class Real, class Body>
 void each_block(const Side<Real>& x, double* block, Body body) {
   for (std::size_t lo = 0; lo < x.across; lo += kBlock) {
@@ -48,7 +48,7 @@ double dot(const double* a, const double* b) {
   return sum;
 }
 
-// The matrix X X^T of the side, shape (length, length).
+// Computes the matrix X X^T of the side, shape (length, length).
 template <class Real>
 void gram(const Side<Real>& x, double* block, double* out) {
   std::fill_n(out, x.length * x.length, 0.0);
@@ -92,12 +92,13 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const RngKey&, Scratch<Real
   double* const block = basis + x.length * x.length;
   gram(x, block, basis);
   symmetric_eigenvectors(std::span(basis, x.length * x.length), x.length, scratch.more_doubles);
-  // X is nearest to U (U^T X), U the first eigenvectors; U stands on the left when the side is that of rows.
+  // The best approximation of X is U (U^T X), U the first eigenvectors. U is the left factor if the side is
+  // that of rows.
   to.values().resize(rank * (m + cols));
   Real* const left = to.values().data();
   Real* const right = left + rank * m;
-  // Each factor gets half of the exponent, so that neither overflows. Near the largest numbers of Real the
-  // product must not overflow either, so it is made slightly too small.
+  // Each factor gets half of the exponent, so that neither overflows. Near the largest numbers of Real, the
+  // product is made slightly too small, so that it does not overflow either.
   const bool near_end = largest > std::numeric_limits<Real>::max() / 2;
   const double shrink = near_end ? 1 - 64 * static_cast<double>(std::numeric_limits<Real>::epsilon()) : 1;
   for (std::size_t l = 0; l < rank; ++l)

@@ -10,9 +10,9 @@
 
 namespace gradwire {
 
-// The best approximation of rank k of the vector as a matrix of shape (rows, d / rows), row by row: the k
-// largest singular values (the compressor of FedNL, arXiv:2106.02969). O(m^2 d / m + m^3) with m the smaller
-// side.
+// RankK: the best approximation of rank k of the vector as a matrix of shape (rows, d / rows), row by row. It
+// keeps the k largest singular values (the compressor of FedNL, arXiv:2106.02969). Takes O(m d + m^3) steps,
+// m the smaller side.
 struct RankK {
   static constexpr std::string_view name = "rankk";
   static constexpr std::string_view summary =
@@ -24,14 +24,14 @@ struct RankK {
   bool operator==(const RankK&) const = default;
   static void fields(auto& self, auto&& visit) {
     visit("k", self.k, "rank", Constraints{.low = 1});
-    visit("rows", self.rows, "of the matrix");
+    visit("rows", self.rows, "rows of the matrix");
   }
 
   CompressorConstants constants(std::size_t d) const {
     const double m = static_cast<double>(rows.count), cols = static_cast<double>(d) / m;
     return CompressorConstants::of_contractive(k / std::min(m, cols), k * (m + cols));
   }
-  // kMaxDim stands for a dimension that is not known yet.
+  // kMaxDim stands for an unknown dimension.
   bool resolved(std::size_t d) const {
     return rows.count != 0 &&
            (d == kMaxDim || (d % rows.count == 0 && k <= std::min<std::size_t>(rows.count, d / rows.count)));

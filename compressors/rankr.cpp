@@ -14,7 +14,7 @@ const Payload<Real>& RankR::operator()(Vec<Real>& v, const RngKey&, Scratch<Real
   const std::size_t m = triangle_side(v.size()), rank = r;
   const Real largest = largest_magnitude<Real>(v);
   int exponent = largest == 0 ? 0 : std::clamp(std::ilogb(static_cast<double>(largest)), -1000, 1000);
-  exponent -= exponent % 2;  // half of it goes into each of two equal factors
+  exponent -= exponent % 2;  // each of two equal factors gets half of it
   const double scale = std::ldexp(1.0, -exponent);
   scratch.doubles.resize(m * m + m);
   double* const matrix = scratch.doubles.data();
@@ -25,7 +25,7 @@ const Payload<Real>& RankR::operator()(Vec<Real>& v, const RngKey&, Scratch<Real
   symmetric_eigenvectors(std::span(matrix, m * m), m, scratch.more_doubles, eigenvalues);
   to.values().resize(rank * (m + 1));
   Real* const values = to.values().data();
-  // The eigenvalues descend: the next of largest magnitude is at one of the two ends.
+  // The eigenvalues descend: the next largest in magnitude is at one of the two ends.
   std::size_t front = 0, back = m;
   for (std::size_t l = 0; l < rank; ++l) {
     const bool from_front = eigenvalues[front] >= -eigenvalues[back - 1];

@@ -11,10 +11,11 @@
 
 namespace gradwire {
 
-// The vector is the upper triangle, row by row, of a symmetric matrix of shape (m, m); what is sent is that
-// matrix' best approximation of rank r: the r eigenvalues of largest magnitude (of two alike the positive one
-// first) and their eigenvectors. Rank-R of FedNL, arXiv:2106.02969. Its alpha is that of the matrix'
-// Frobenius norm, in which entries off the diagonal count twice. O(m^3).
+// RankR of FedNL, arXiv:2106.02969. The vector is the upper triangle, row by row, of a symmetric matrix of
+// shape (m, m). RankR sends the best approximation of rank r of that matrix: the r eigenvalues of largest
+// magnitude and their eigenvectors. Of two eigenvalues of equal magnitude the positive one comes first. alpha
+// refers to the Frobenius norm of the matrix, in which entries off the diagonal count twice. Takes O(m^3)
+// steps.
 struct RankR {
   static constexpr std::string_view name = "rankr";
   static constexpr std::string_view summary =
@@ -27,11 +28,11 @@ struct RankR {
   static void fields(auto& self, auto&& visit) { visit("r", self.r, "rank", Constraints{.low = 1}); }
 
   CompressorConstants constants(std::size_t d) const {
-    // An approximation while d is not known yet.
+    // An approximation while d is unknown.
     const double m = d == kMaxDim ? std::sqrt(2.0 * kMaxDim) : triangle_side(d);
     return CompressorConstants::of_contractive(std::min(1.0, r / m), r * (m + 1));
   }
-  // kMaxDim stands for a dimension that is not known yet.
+  // kMaxDim stands for an unknown dimension.
   bool resolved(std::size_t d) const { return d == kMaxDim || r <= triangle_side(d); }
 
   template <class Real>

@@ -1,6 +1,6 @@
-// Shared by the compressors that round every entry and leave a dense vector. Each of them has
+// Helpers of the compressors that round every entry and leave a dense vector. Each of them has
 //   Packed<Real> round(std::span<Real> v, const RngKey&, Scratch<Real>&) const
-// which rounds in place; compositions apply it to the values of a sparse payload.
+// which rounds in place. Compositions apply it to the values of a sparse payload.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ const Payload<Real>& rounded(const C& c, Vec<Real>& v, const RngKey& key, Scratc
   return to.view();
 }
 
-// Calls body(lo, u) for consecutive pieces of [0, size), u[0 .. n) uniform in [0, 1) with all bits of Real's
-// mantissa. Two floats are made of one draw; the loops have no dependences, so they become vector code.
+// Calls body(lo, u) for consecutive blocks of [0, size). u[0 .. n) is uniform in [0, 1) with all bits of
+// Real's mantissa. Two floats come from one draw. The loops have no dependences, so they are vectorized.
 inline constexpr std::size_t kUniformPiece = 1024;
 template <class Real, class Body>
 void with_uniforms(const RngKey& key, std::size_t size, Body body) {
-  static_assert(std::endian::native == std::endian::little, "the first of two floats has the low half");
+  static_assert(std::endian::native == std::endian::little, "the first of two floats is in the low half");
   RngStream stream(key);
   std::array<std::uint64_t, kUniformPiece> words;
   std::array<Real, kUniformPiece> u;

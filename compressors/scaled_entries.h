@@ -1,5 +1,5 @@
-// Compressors that send entries of a vector times a constant, and which entries follows from the key alone:
-// every value is known as soon as its entry is.
+// Compressors that send entries of a vector times a constant, where the key alone determines the entries.
+// Every value can be sent as soon as its entry is known.
 #pragma once
 
 #include <algorithm>
@@ -11,29 +11,30 @@
 
 namespace gradwire {
 
-// identity, randk, randseqk and permk do so.
+// Returns true for identity, randk, randseqk and permk.
 bool sends_scaled_entries(const Compressor& c);
 
 template <class Real>
 class ScaledEntries {
  public:
-  // For compress() with this key of a vector of length d. False: `c` does not send such entries.
+  // Prepares for compress() with this key of a vector of length d. Returns false if `c` does not send such
+  // entries.
   bool draw(const Compressor& c, const RngKey& key, std::size_t d, BlockMemo& memo);
 
-  // Where all values of the payload will be, for the vector v: v itself, or an array of this object, which
-  // take() fills.
+  // Returns the place of all values of the payload for the vector v: v itself, or an array of this object,
+  // which take() fills.
   View<Real> place(View<Real> v) {
     if (kind_ == Kind::kAll) return v;
     values_.resize(kind_ == Kind::kRange ? count_ : indices_.size());
     return values_;
   }
-  // The entries v[first, end) are known: writes their values, and calls ready(first, count) for the values
-  // that are there now, at most twice.
+  // Writes the values of the entries v[first, end), which are now known. Calls ready(first, count) for the
+  // values that are now present, at most twice.
   template <class Ready>
   void take(View<Real> v, std::size_t first, std::size_t end, Ready&& ready) {
     if (kind_ == Kind::kAll) return ready(first, end - first);
     if (kind_ == Kind::kList) return take_listed(v, first, end, ready);
-    const std::size_t head = std::min(count_, v.size() - first_);  // before the wrap
+    const std::size_t head = std::min(count_, v.size() - first_);  // before the wrap-around
     take_run(v, first, end, first_, head, 0, ready);
     take_run(v, first, end, 0, count_ - head, head, ready);
   }
@@ -51,7 +52,7 @@ class ScaledEntries {
       values_[static_cast<std::size_t>(j - indices_.begin())] = factor_ * v[*j];
     ready(at, static_cast<std::size_t>(high - low));
   }
-  // The run of `count` entries from `from` on, whose values begin at values_[to].
+  // Takes the run of `count` entries that starts at `from`. Its values begin at values_[to].
   template <class Ready>
   void take_run(View<Real> v, std::size_t first, std::size_t end, std::size_t from, std::size_t count,
                 std::size_t to, Ready&& ready) {
@@ -63,9 +64,9 @@ class ScaledEntries {
 
   Kind kind_ = Kind::kAll;
   Real factor_ = 1;
-  std::size_t first_ = 0, count_ = 0;   // of kRange: cyclic neighbours
-  std::vector<std::uint32_t> indices_;  // of kList, ascending
-  Vec<Real> values_;                    // unless kAll
+  std::size_t first_ = 0, count_ = 0;   // for kRange: cyclic neighbours
+  std::vector<std::uint32_t> indices_;  // for kList, ascending
+  Vec<Real> values_;                    // unused for kAll
 };
 
 extern template class ScaledEntries<float>;

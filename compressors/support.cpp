@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-// The compressor that draws the support of what `c` sends; null: there is none.
+// Returns the compressor that draws the support of the payloads of `c`, or nullptr if there is none.
 const Compressor* drawer_of(const Compressor& c) {
   if (std::holds_alternative<RandK>(c) || std::holds_alternative<RandSeqK>(c)) return &c;
   const auto* over = std::get_if<Composed>(static_cast<const Compressor::Variant*>(&c));

@@ -1,5 +1,5 @@
-// Compressors that look at few entries of a vector, which follow from the key alone: whoever computes the
-// vector need not compute the others.
+// Compressors that read few entries of a vector, which the key alone determines. The other entries need not
+// be computed.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 namespace gradwire {
 
 struct DrawnSupport {
-  bool is_range = false;  // `count` cyclic neighbours from `first` on; else `indices`
+  bool is_range = false;  // `count` cyclic neighbours that start at `first`; otherwise `indices`
   std::uint32_t first = 0, count = 0;
   std::vector<std::uint32_t> indices;  // ascending
 };
 
-// Whether draw_support() can say for `c` which entries it looks at: randk, randseqk, and a rounding of their
-// values.
+// Returns true if draw_support() works for `c`: for randk, randseqk, and a rounding of their values.
 bool draws_support(const Compressor& c);
 
-// The entries that compress() looks at in a vector of length d. False, and `to` is as it was: it looks at
+// Gets the entries that compress() reads in a vector of length d. Returns false and keeps `to` if it reads
 // all.
 bool draw_support(const Compressor& c, const RngKey& key, std::size_t d, DrawnSupport& to);
 
-// compress() of a vector that has its values at `support` alone, drawn with this key; the others may be
-// anything. If one of them is not finite, the payload is the whole v with zeros elsewhere.
+// Works like compress() for a vector whose entries are set only at `support`, drawn with this key. The other
+// entries may have any value. If one of the set entries is not finite, the payload is the whole v with zeros
+// elsewhere.
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
                                  const RngKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to);

@@ -7,22 +7,22 @@
 namespace gradwire {
 namespace {
 
-// A square matrix whose rows lie one behind the other.
+// A square matrix, stored row by row.
 struct Matrix {
   double* data;
   std::size_t m;
   double* row(std::size_t i) const { return data + i * m; }
 };
 
-// a <- Q, whose row i holds the i-th vector of the basis in which the matrix is tridiagonal: diagonal `d`,
-// and e[i] between i and i + 1. `u`, `p`: shape (m).
+// Tridiagonalises `a`, shape (m, m). Row i of `q` becomes the i-th vector of the basis in which the matrix is
+// tridiagonal: diagonal `d`, and e[i] between i and i + 1. `u` and `p`, shape (m), are work space.
 void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double* p) {
   const std::size_t m = a.m;
   std::fill_n(q.data, m * m, 0.0);
   for (std::size_t i = 0; i < m; ++i) q.row(i)[i] = 1;
   for (std::size_t k = 0; k + 1 < m; ++k) {
     d[k] = a.row(k)[k];
-    // The reflection I - 2 u u^T after which column k has only one nonzero number below the diagonal.
+    // The reflection I - 2 u u^T, after which column k has only one nonzero number below the diagonal.
     double norm_sq = 0;
     for (std::size_t i = k + 1; i < m; ++i) norm_sq += a.row(k)[i] * a.row(k)[i];
     const double norm = std::sqrt(norm_sq), head = a.row(k)[k + 1];
@@ -55,7 +55,7 @@ void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double*
   d[m - 1] = a.row(m - 1)[m - 1];
 }
 
-// One implicit QL step on the block lo .. hi, towards the eigenvalue near d[lo].
+// Takes one implicit QL step on the block lo .. hi, towards the eigenvalue near d[lo].
 void ql_step(std::size_t lo, std::size_t hi, Matrix q, double* d, double* e) {
   const double delta = (d[lo + 1] - d[lo]) / (2 * e[lo]), r = std::hypot(delta, 1.0);
   double g = d[hi] - d[lo] + e[lo] / (delta + std::copysign(r, delta));
@@ -109,7 +109,7 @@ void symmetric_eigenvectors(std::span<double> a, std::size_t m, std::vector<doub
   std::fill_n(e, m, 0.0);
   tridiagonalise({a.data(), m}, q, d, e, u, p);
   diagonalise(q, d, e);
-  // Selection sort in descending order; equal eigenvalues keep their order.
+  // Selection sort in descending order. Equal eigenvalues keep their order.
   for (std::size_t i = 0; i < m; ++i) {
     const std::size_t best = static_cast<std::size_t>(std::max_element(d, d + m) - d);
     std::copy_n(q.row(best), m, a.data() + i * m);

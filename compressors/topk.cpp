@@ -18,8 +18,8 @@
 namespace gradwire {
 namespace {
 
-// The bits of |x| as a signed number that is never negative: every SIMD set can compare signed numbers. For
-// numbers that are not NaN they order as |x| does; a NaN is larger than infinity.
+// Returns the bits of |x| as a signed number that is never negative: every SIMD set can compare signed
+// numbers. Numbers that are not NaN are ordered as |x|; a NaN is larger than infinity.
 template <class Real>
 auto magnitude(Real x) {
   using Bits = MagnitudeBits<Real>;
@@ -37,7 +37,8 @@ void select_one(View<Real> v, std::vector<std::uint32_t>& out) {
 
 constexpr std::size_t kFew = 32;
 
-// For k <= kFew: keeps the k largest so far in descending order, of equal ones the first.
+// Selects the k largest for k <= kFew. It keeps the k largest so far in descending order, and the first of
+// equal ones.
 template <class Real>
 void select_few(View<Real> v, std::size_t k, std::vector<std::uint32_t>& out) {
   std::array<MagnitudeBits<Real>, kFew> best;
@@ -60,7 +61,7 @@ void select_few(View<Real> v, std::size_t k, std::vector<std::uint32_t>& out) {
 
 template <class Bits>
 std::size_t count_at_least(std::span<const Bits> m, Bits t) {
-  constexpr std::size_t kBlock = std::size_t{1} << 20;  // so short that no lane overflows
+  constexpr std::size_t kBlock = std::size_t{1} << 20;  // short enough that no lane overflows
   std::size_t total = 0;
   for (std::size_t lo = 0; lo < m.size(); lo += kBlock) {
     Bits count = 0;  // a lane as wide as the data
@@ -77,8 +78,8 @@ struct Cut {
   std::size_t ties;
 };
 
-// The cut that selects the k largest of m, 1 <= k <= m.size(). Bisects the bits of the k-th largest value
-// with one counting pass a bit: no branch depends on the data, unlike in std::nth_element.
+// Returns the cut that selects the k largest of m, 1 <= k <= m.size(). Bisects the bits of the k-th largest
+// value with one counting pass for each bit. No branch depends on the data, unlike in std::nth_element.
 template <class Bits>
 Cut<Bits> cut_at(std::span<const Bits> m, std::size_t k) {
   Bits low = m[0], high = m[0];
@@ -99,7 +100,7 @@ Cut<Bits> cut_at(std::span<const Bits> m, std::size_t k) {
   return {t, k - above};
 }
 
-// Appends lo, lo+1, ... below hi where m reaches t; `out` has room for one more. Free of branches.
+// Appends the indices in [lo, hi) where m reaches t; `out` has room for one more. Uses no branches.
 template <class Bits>
 std::uint32_t* append_reaching(const Bits* m, std::size_t lo, std::size_t hi, Bits t, std::uint32_t* out) {
   std::size_t n = 0;
@@ -110,24 +111,24 @@ std::uint32_t* append_reaching(const Bits* m, std::size_t lo, std::size_t hi, Bi
   return out + n;
 }
 
-// The places that the cut selects, ascending; `out` has room for one more.
+// Writes the positions that the cut selects, ascending; `out` has room for one more.
 template <class Bits>
 void emit(std::span<const Bits> m, Cut<Bits> cut, std::uint32_t* out) {
-  std::size_t end = 0;  // of the part where entries equal to the value are taken
+  std::size_t end = 0;  // the end of the part in which entries equal to the value are taken
   for (std::size_t ties = cut.ties; ties > 0; ++end) ties -= m[end] == cut.value;
   out = append_reaching(m.data(), 0, end, cut.value, out);
   if (cut.value < std::numeric_limits<Bits>::max())
     append_reaching(m.data(), end, m.size(), static_cast<Bits>(cut.value + 1), out);
 }
 
-// A magnitude that somewhat more than k entries of v reach, estimated from a sample; nothing where sampling
-// does not pay.
+// Estimates from a sample a magnitude that somewhat more than k entries of v reach. Returns nullopt if
+// sampling does not pay off.
 template <class Real>
 std::optional<MagnitudeBits<Real>> sampled_floor(View<Real> v, std::size_t k, std::size_t& expected) {
   constexpr std::size_t kSample = 2048;
   if (v.size() < 8 * kSample || k > v.size() / 16) return std::nullopt;
   std::array<MagnitudeBits<Real>, kSample> sample;
-  // Multiples of the golden ratio, because a constant stride could match the length of a matrix row.
+  // Uses multiples of the golden ratio, because a constant stride could match the length of a matrix row.
   std::uint64_t place = 0;
   for (auto& b : sample) {
     b = magnitude(v[static_cast<std::size_t>(((place >> 32) * v.size()) >> 32)]);
@@ -141,8 +142,8 @@ std::optional<MagnitudeBits<Real>> sampled_floor(View<Real> v, std::size_t k, st
 
 constexpr std::size_t kFlagBlock = 4096;
 
-// Writes the places of the entries that reach `floor`, which must be few. Returns their number, or nothing
-// when `out` is too small for them.
+// Writes the positions of the entries that reach `floor`, which must be few. Returns their number, or nullopt
+// if `out` is too small.
 template <class Real>
 std::optional<std::size_t> collect(View<Real> v, MagnitudeBits<Real> floor, std::span<std::uint32_t> out) {
   static_assert(std::endian::native == std::endian::little, "the first flag is the lowest byte");
@@ -164,7 +165,7 @@ std::optional<std::size_t> collect(View<Real> v, MagnitudeBits<Real> floor, std:
   return found;
 }
 
-// Selects among the entries that reach a sampled floor. False when they turn out too few or too many.
+// Selects among the entries that reach a sampled floor. Returns false if they are too few or too many.
 template <class Real>
 bool select_from_sample(View<Real> v, std::size_t k, Scratch<Real>& scratch,
                         std::vector<std::uint32_t>& out) {
@@ -189,7 +190,7 @@ bool select_from_sample(View<Real> v, std::size_t k, Scratch<Real>& scratch,
 
 template <class Real>
 void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::vector<std::uint32_t>& out) {
-  if (k == 0 || k > v.size()) throw std::logic_error("select_largest: k is not in 1..d");
+  if (k == 0 || k > v.size()) throw std::logic_error("select_largest: k must be in 1..d");
   if (k == 1) return select_one(v, out);
   if (select_from_sample(v, k, scratch, out)) return;
   if (k <= kFew) return select_few(v, k, out);

@@ -11,8 +11,7 @@
 
 namespace gradwire {
 
-// Keeps the k entries of largest absolute value; of equal ones the smaller index wins. Always exactly k
-// entries.
+// TopK: keeps exactly k entries of largest absolute value. Of equal ones the smaller index wins.
 struct TopK {
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view summary = "the k entries of largest absolute value";
@@ -31,7 +30,7 @@ struct TopK {
                                   PayloadBuffer<Real>& to) const;
 };
 
-// The k largest entries of |v|, 1 <= k <= d, in O(d): ascending indices into `out`.
+// Writes the ascending indices of the k largest entries of |v| into `out`, 1 <= k <= d, in O(d).
 template <class Real>
 void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::vector<std::uint32_t>& out);
 

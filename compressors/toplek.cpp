@@ -19,7 +19,7 @@ const Payload<Real>& TopLEK::operator()(Vec<Real>& v, const RngKey& key, Scratch
     const Real x = std::abs(v[a]), y = std::abs(v[b]);
     return x > y || (x == y && a < b);
   });
-  // Divides by the norm, so that no square overflows or vanishes.
+  // Divide by the norm, so that no square overflows or vanishes.
   const ScaledNorm length = norm<Real>(v, 2);
   const double target = static_cast<double>(k.count) / static_cast<double>(v.size());
   to.values().reserve(k.count);

@@ -9,13 +9,13 @@
 
 namespace gradwire {
 
-// TopLEK (arXiv:2410.08760): with a_j the share of ||x||^2 in the j largest entries and
-// a_j <= k/d <= a_{j+1}, keeps the j+1 largest with the probability q for which q a_{j+1} + (1-q) a_j = k/d,
-// else the j largest. Never more than k.
+// TopLEK (arXiv:2410.08760). Let a_j be the share of ||x||^2 in the j largest entries, and a_j <= k/d <=
+// a_{j+1}. It keeps the j+1 largest with the probability q for which q a_{j+1} + (1-q) a_j = k/d, and
+// otherwise the j largest. It never sends more than k.
 struct TopLEK {
   static constexpr std::string_view name = "toplek";
   static constexpr std::string_view summary =
-      "as few of the largest entries, at most k, as have k/d of ||x||^2 on average";
+      "the fewest largest entries, at most k, that have k/d of ||x||^2 on average";
   static constexpr std::string_view constants_text =
       "contractive, alpha = k/d: E ||C(x) - x||^2 = (1 - k/d) ||x||^2 for every x";
   Count k;

@@ -162,24 +162,24 @@ TEST(CompressorSpec, CompositionsAreReadAndWritten) {
 }
 
 TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
-  expect_refused("natural(topk", "parentheses that do not match");
-  expect_refused("natural)", "parentheses that do not match");
-  expect_refused("natural(topk)x", "parentheses that do not match");
+  expect_refused("natural(topk", "the parentheses do not match");
+  expect_refused("natural)", "the parentheses do not match");
+  expect_refused("natural(topk)x", "the parentheses do not match");
   expect_refused("natural()", "unknown compressor ''");
-  expect_refused("natural(topk,randk)", "'natural' goes around one compressor");
-  expect_refused("induced(topk)", "'induced' goes around two compressors");
-  expect_refused("scaled", "scaled goes around others: write scaled(C)");
+  expect_refused("natural(topk,randk)", "'natural' takes one compressor");
+  expect_refused("induced(topk)", "'induced' takes two compressors");
+  expect_refused("scaled", "scaled needs inner compressors: write scaled(C)");
   expect_refused("topk:k=1(natural)", "only natural, qsgd, terngrad and natural_dithering go around");
   expect_refused("natural(rankk)", "must send entries of the vector");
   for (const char* spec :
        {"natural(rankr)", "scaled(rankr)", "induced(rankr,natural)", "induced(topk,rankr)"})
-    expect_refused(spec, "rankr stands alone");
+    expect_refused(spec, "rankr cannot be part of another compressor");
   expect_refused("natural(scaled(natural))", "must send entries of the vector");
   expect_refused("scaled(topk:k=2)", "must be unbiased", 10);
   expect_refused("induced(randk:k=1,natural)", "the first must be contractive", 10);
   expect_refused("induced(topk:k=1,topk:k=1)", "the second must be unbiased", 10);
-  expect_refused("induced(topk,induced(topk,natural))", "an induced one inside of another");
-  expect_refused("scaled(scaled(scaled(scaled(scaled(natural)))))", "too many compressors");
+  expect_refused("induced(topk,induced(topk,natural))", "cannot contain another one");
+  expect_refused("scaled(scaled(scaled(scaled(scaled(natural)))))", "nested too deeply");
   expect_refused("natural(topq)", "unknown compressor 'topq'; did you mean 'topk'?");
 }
 
@@ -214,9 +214,9 @@ TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
   for (int i = 0; i < 500'000; ++i) repeated += ",k=1";
   expect_refused(repeated, "'k' is given twice");
   expect_refused(std::string(5'000'000, ':'), "unknown compressor ''");
-  expect_refused(std::string(5'000'000, '('), "parentheses that do not match");
+  expect_refused(std::string(5'000'000, '('), "the parentheses do not match");
   expect_refused(std::string(2'000'000, '(') + std::string(2'000'000, ')'), "unknown compressor ''");
-  expect_refused("natural(" + std::string(2'000'000, ',') + ")", "goes around one compressor");
+  expect_refused("natural(" + std::string(2'000'000, ',') + ")", "takes one compressor");
 }
 
 }  // namespace
