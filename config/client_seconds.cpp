@@ -16,20 +16,20 @@ namespace gradwire {
 namespace {
 
 constexpr std::string_view kTracePrefix = "file:", kFailPrefix = "+fail:";
-constexpr std::size_t kMostNumbers = 10'000'000;  // of a trace
+constexpr std::size_t kMostNumbers = 10'000'000;  // in a trace
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
   throw ConfigError("clients.seconds", "seconds '" + std::string(text) + "': " + why);
 }
 
-// A number above 0 and below 1e12: also the sum of many is exact enough.
+// Reads a number above 0 and below 1e12, so that the sum of many is exact enough.
 bool read_seconds(std::string_view text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1e12;
 }
 
-// Takes "+fail:P" off the end of `text`.
+// Reads "+fail:P" at the end of `text`, and returns the text before it.
 std::string_view take_failure(std::string_view text, ClientSeconds& seconds) {
   const std::size_t at = text.rfind(kFailPrefix);
   if (at == text.npos) return text;
@@ -38,7 +38,7 @@ std::string_view take_failure(std::string_view text, ClientSeconds& seconds) {
   return text.substr(0, at);
 }
 
-// False: no such word.
+// Reads one factor. Returns false if `word` is unknown.
 bool read_word(std::string_view text, std::string_view word, ClientSeconds& seconds) {
   using OfClient = ClientSeconds::OfClient;
   using Drawn = ClientSeconds::Drawn;
@@ -70,7 +70,7 @@ bool may_have_decimal_comma(std::string_view line) {
   return false;
 }
 
-// The numbers of a line, one space, tab or comma or several between them. False: that is no time.
+// Reads the numbers of a line, which spaces, tabs or commas separate. Returns false if one is not a time.
 bool read_line(std::string_view line, std::vector<double>& numbers) {
   constexpr std::string_view kBetween = " \t,";
   while (true) {
@@ -120,7 +120,7 @@ void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std:
   std::ifstream in(name, std::ios::binary);
   if (!in) fail(": cannot be opened; correct the path of seconds");
   std::string read;
-  std::string_view rest;  // of `read`: it has several lines if CR alone ends them
+  std::string_view rest;  // the rest of `read`, which has several lines if CR alone ends them
   std::size_t total = 0;
   seconds.traces.clear();
   while (seconds.traces.size() < n) {

@@ -9,8 +9,8 @@
 
 namespace gradwire {
 
-// What one request takes a client on the virtual clock: scale * of_client * drawn, or, from a trace, scale *
-// what is written there; with probability `failure` it takes for ever.
+// The time of one request on the virtual clock: scale * of_client * drawn, or scale * the number in the
+// trace. With probability `failure` the client never answers.
 struct ClientSeconds {
   enum class OfClient : std::uint8_t { kEqual, kSqrt, kLinear };
   enum class Drawn : std::uint8_t { kNothing, kLogNormal, kPareto };
@@ -19,11 +19,11 @@ struct ClientSeconds {
   Drawn drawn = Drawn::kNothing;
   double shape = 0;    // kLogNormal: standard deviation of the logarithm; kPareto: alpha, above 1
   double failure = 0;  // a probability, below 1
-  std::string trace;   // path; empty: none
-  std::vector<std::vector<double>> traces;  // by client; of read_traces()
+  std::string trace;   // path; empty if there is no trace
+  std::vector<std::vector<double>> traces;  // by client; read_traces() sets it
 
-  // Of client i = 0, 1, ... for the request of a request id, which is the client's `request`-th, from 0;
-  // equal on all machines. Infinity: it never answers.
+  // Returns the seconds of client i = 0, 1, ... for `request_id`, which is the client's `request`-th request,
+  // from 0. The result is equal on all machines, and infinite if the client never answers.
   double of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id, std::uint64_t request = 0) const;
 };
 
@@ -31,8 +31,8 @@ struct ClientSeconds {
 // "1*file:PATH+fail:0.1"; "" is "1". Opens no file. Throws ConfigError(clients.seconds).
 ClientSeconds parse_client_seconds(std::string_view text);
 
-// Reads the file of `trace`, where there is one: a line of numbers above 0 (or inf: it never answers) for
-// each of n clients; more lines are left alone. `base`: of a relative path. Throws
+// Reads the file of `trace`, if there is one: for each of n clients a line of numbers above 0, or inf if the
+// client never answers. Further lines are ignored. A relative path is relative to `base`. Throws
 // ConfigError(clients.seconds) with FILE:LINE.
 void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std::uint32_t n);
 

@@ -15,7 +15,7 @@ std::string trouble_of_ms(const std::string& text) {
   std::int64_t ms = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
   if (error == std::errc() && end == text.data() + text.size() && ms >= 1 && ms <= kLongestMs) return "";
-  return "'" + text + "' is no time: write a whole number of milliseconds, 1 to " +
+  return "'" + text + "' is not a time: write a whole number of milliseconds, 1 to " +
          std::to_string(kLongestMs) + " (ten years)";
 }
 

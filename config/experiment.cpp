@@ -18,7 +18,7 @@ const std::vector<std::string_view>& problem_type_words() {
   return words;
 }
 
-// Sets Constraints::idle_by of the keys that a key of another section leaves without effect.
+// Sets Constraints::idle_by of keys that have no effect because of a key of another section.
 void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) {
   struct Idle {
     std::string_view section, key, by;
@@ -112,7 +112,7 @@ GradNorm grad_norm_rows(const Experiment& e, bool over_network) {
 }
 
 ClientMetrics client_metrics(const Experiment& e) {
-  constexpr std::uint32_t kMost = 10'000;  // lines that a run writes unasked
+  constexpr std::uint32_t kMost = 10'000;  // rows that a run writes by default
   if (e.run.evaluate_every == 0) return ClientMetrics::kNone;
   if (e.run.client_metrics != ClientMetrics::kAuto) return e.run.client_metrics;
   return e.clients.count > kMost ? ClientMetrics::kNone : ClientMetrics::kLast;

@@ -1,4 +1,4 @@
-// An experiment as data: what the file says, what the server holds, what a client is told.
+// An experiment as data: the contents of the file, which the server keeps and sends to clients.
 #pragma once
 
 #include <cstdint>
@@ -28,58 +28,61 @@ struct Experiment {
 
   // The keys before the first section.
   static void fields(auto& self, auto&& visit) {
-    visit("name", self.name, "results go to results/NAME",
+    visit("name", self.name, "the results go to results/NAME",
           {.note = "the file's name without .toml", .check = check_name});
     visit("seed", self.seed, "every random number of the run is a function of it");
-    visit("precision", self.precision, "of the model and of all vectors that travel");
+    visit("precision", self.precision, "precision of the model and of all vectors that are sent");
   }
 };
 
 struct KeySection {
-  std::string_view name;  // empty: the keys before the first section
+  std::string_view name;  // empty for the keys before the first section
   std::vector<Field> fields;
 
   std::string path(std::string_view key) const;  // "run.rounds"
 };
-// Of a live experiment, which must outlive them, in the order of the file. [problem] is without `kind`,
-// [algorithm] without the algorithm's own parameters.
+// Returns the sections of `experiment` in the order of the file; they view it, so it must outlive them.
+// [problem] comes without `kind`, [algorithm] without the algorithm's own parameters.
 std::vector<KeySection> sections_of(Experiment& experiment);
-std::vector<std::string> section_names();  // without the nameless one
+// Returns the names of all sections, without the keys before the first section.
+std::vector<std::string> section_names();
 
-// `kind` of [problem] as a field of `kind`, which must outlive it.
+// Returns the field of the key problem.kind; it refers to `kind`, which must outlive it.
 Field problem_type_field(std::string& kind);
 std::string_view problem_type_name(const Experiment& experiment);
 
-// [algorithm] and clients.participation. set_algorithm() respells numbers in their shortest exact form.
+// Get and set [algorithm] and clients.participation. set_algorithm() writes numbers in their shortest exact
+// form.
 AlgorithmSpec algorithm_spec(const Experiment& experiment);
 void set_algorithm(Experiment& experiment, const AlgorithmSpec& spec);
 
-// [problem] and the clients that share it.
+// Returns [problem], the number of clients and the seed.
 ProblemSpec problem_spec(const Experiment& experiment);
 
-// Checks each value, and what is between values. Throws ConfigError.
+// Checks each value, and that the values fit together. Throws ConfigError.
 void check_experiment(const Experiment& experiment);
 
-// A file that reads back to the same experiment: numbers in the shortest form that is exact. REQUIRES:
-// check_experiment() passes.
+// Returns the text of a file that reads back to the same experiment. Numbers have their shortest exact form.
+// REQUIRES: check_experiment() passes.
 std::string to_toml(const Experiment& experiment);
 
-// server.mirrors, with "auto" decided. `over_network`: clients are processes of their own.
+// Returns server.mirrors with "auto" resolved. `over_network` is true if clients are separate processes.
 bool keep_mirrors(const Experiment& experiment, bool over_network);
-// evaluation.grad_norm, with "auto" decided. `over_network`: by a server that was started by itself.
+// Returns evaluation.grad_norm with "auto" resolved. `over_network` is true for a gradwire-server that the
+// user started.
 GradNorm grad_norm_rows(const Experiment& experiment, bool over_network);
-// run.client_metrics, with "auto" decided.
+// Returns run.client_metrics with "auto" resolved.
 ClientMetrics client_metrics(const Experiment& experiment);
-// Whether clients keep some state that nobody can give back to them once server and clients disagree.
+// Returns whether clients keep state that the server cannot restore once server and clients disagree.
 bool is_unrestorable(const Experiment& experiment);
-// server.durability, with "auto" decided: whether a committed round is to survive a loss of power.
+// Returns whether a committed round must survive a power failure: server.durability with "auto" resolved.
 bool survives_power(const Experiment& experiment);
 
 struct KeyHelp {
   std::string key, type, fallback, meaning;
 };
-// All keys but the algorithms' own parameters, sections together. Where problem types differ, each is
-// named.
+// Returns all keys except the algorithms' own parameters, section by section. A text that differs between
+// problem types names the types.
 std::vector<KeyHelp> experiment_keys();
 
 }  // namespace gradwire

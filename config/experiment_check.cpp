@@ -18,7 +18,7 @@ constexpr std::size_t kLongestName = 100;
 
 std::string quote(std::string_view word) { return "'" + std::string(word) + "'"; }
 
-// Each value against its rules, and the keys that must be given.
+// Checks each value against its constraints, and that all required keys are given.
 void check_values(Experiment& e) {
   const std::string of_kind = "required for kind " + quote(problem_type_name(e));
   for (const KeySection& section : sections_of(e))
@@ -53,7 +53,7 @@ void check_partition(const Experiment& e) {
                       "partition and samples_per_client exclude each other: samples are divided or drawn");
 }
 
-// A part of the data for each client, several of which each client holds.
+// Checks clients.copies and clients.placement.
 void check_copies(const Experiment& e) {
   const ClientsSection& c = e.clients;
   if (c.replication == 1) return;
@@ -71,8 +71,7 @@ void check_copies(const Experiment& e) {
                                " clients into groups; change one of them, or write placement = \"ring\"");
 }
 
-// Finds what check_algorithm() misses: it takes the first of two equal keys, and cannot name keys of other
-// sections.
+// Finds errors that check_algorithm() misses: a key that is given twice, and keys of other sections.
 void check_parameters(Experiment& e) {
   const std::vector<ParameterHelp>& own = find_algorithm(e.algorithm.name).parameters;
   const std::vector<KeySection> sections = sections_of(e);
@@ -114,40 +113,39 @@ void check_server(const Experiment& e, const AlgorithmTraits& traits) {
   if (traits.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");
   if (e.clients.participation == 1)
     throw ConfigError(key,
-                      "over_selection needs clients.participation below 1: at 1 all clients are asked and "
-                      "nobody is left; to go on without the slowest, lower server.quorum");
+                      "over_selection needs clients.participation below 1: at 1 a round already asks all "
+                      "clients; lower server.quorum to continue without the slowest");
 }
 
-// What makes no sense where replies are taken in one by one, or where speeds give their order.
+// Rejects settings that make no sense for asynchronous algorithms or on the virtual clock.
 void check_asynchronous(const Experiment& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
   if (e.faults.shuffle && (traits.asynchronous || !e.clients.seconds.empty()))
-    throw ConfigError("faults.shuffle",
-                      "shuffle has no use on the virtual clock: clients.seconds says who is first");
+    throw ConfigError(
+        "faults.shuffle",
+        "shuffle has no effect on the virtual clock: clients.seconds gives the order of replies");
   if (!traits.asynchronous) return;
   if (e.server.over_selection > 0)
-    throw ConfigError("server.over_selection",
-                      name + " has no rounds, and waits for nobody: over_selection must be 0");
+    throw ConfigError("server.over_selection", name + " has no rounds to shorten: over_selection must be 0");
   if (e.clients.weights != Weighting::kEqual)
-    throw ConfigError("clients.weights", name +
-                                             " takes in each reply as it comes, whoever sent it: weights "
-                                             "must be equal");
+    throw ConfigError("clients.weights",
+                      name + " uses each reply as it arrives, from any client: weights must be equal");
 }
 
 void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
   if (has(traits.client_state, ClientState::kPrivate)) {
-    const std::string why = "a client of " + name + " keeps state that nobody can restore: ";
+    const std::string why = "a client of " + name + " keeps state that the server cannot restore: ";
     if (e.faults.wiped > 0) throw ConfigError("faults.wiped", why + "wiped must be 0");
     if (e.faults.crashes > 0) throw ConfigError("faults.crashes", why + "crashes must be 0");
   }
   if (e.faults.wiped == 0) return;
   if (has(traits.client_state, ClientState::kMirrored) && e.server.mirrors == "false")
     throw ConfigError("server.mirrors",
-                      "faults.wiped above 0 needs mirrors: nothing else restores the clients of " + name);
+                      "faults.wiped above 0 needs mirrors: only they restore the clients of " + name);
 }
 
-// The keys that end a run at an evaluation.
+// Checks the keys that end a run at an evaluation.
 void check_ends(const Experiment& e) {
   if (e.run.evaluate_every == 0) {
     const std::pair<const char*, bool> keys[] = {{"stop_at_grad_norm_sq", e.run.stop_at_grad_norm_sq > 0},
@@ -161,7 +159,7 @@ void check_ends(const Experiment& e) {
   }
   if (e.run.stop_at_accuracy > 0 && !e.evaluation.accuracy)
     throw ConfigError("evaluation.accuracy",
-                      "stop_at_accuracy needs the accuracy in every line: accuracy must be true");
+                      "stop_at_accuracy needs the accuracy in every row: accuracy must be true");
 }
 
 }  // namespace
@@ -185,7 +183,7 @@ void check_name(const std::string& path, const std::string& name) {
   if (name.empty() || name.front() == '.' || name.find_first_of("/\\") != std::string::npos ||
       name.size() > kLongestName)
     throw ConfigError(path, "name " + describe(name) +
-                                " cannot be the name of a folder: no slashes, no dot in front, 1 to " +
+                                " is not a valid folder name: use no slashes, no leading dot, and 1 to " +
                                 std::to_string(kLongestName) + " characters");
 }
 
@@ -212,7 +210,7 @@ void check_experiment(const Experiment& experiment) {
   check_ends(e);
   if (e.run.stop_at_grad_norm_sq > 0 && grad_norm_rows(e, /*over_network=*/true) != GradNorm::kEvery)
     throw ConfigError("evaluation.grad_norm",
-                      "stop_at_grad_norm_sq needs the gradient norm in every line: grad_norm must be "
+                      "stop_at_grad_norm_sq needs the gradient norm in every row: grad_norm must be "
                       "\"every\" or \"auto\"");
   check_parameters(e);
   check_algorithm(algorithm_spec(e));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestMessage = 500;
 
-// Makes one line of `text`, whatever control characters a key or a value holds.
+// Makes one line of `text`: escapes control characters that a key or a value may contain.
 std::string one_line(const std::string& text) { return printable(text, kLongestMessage); }
 
 std::string path_of(const std::string& section, const std::string& key) {
@@ -30,7 +30,7 @@ bool is_section(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// "a", "a and b", "a, b and c"
+// Returns "a", "a and b", "a, b and c".
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t k = 0; k < words.size(); ++k)
@@ -38,11 +38,11 @@ std::string listed(const std::vector<std::string>& words) {
   return text;
 }
 
-// Every key that a file may have, whatever its kind of problem.
+// A key that a file may have, for some or all problem types.
 struct KnownKey {
   std::string section, key;
   bool takes_any_text = false;
-  std::vector<std::string> kinds = {};  // of problem that have it; empty: it does not depend on the kind
+  std::vector<std::string> kinds = {};  // problem types that have it; empty for keys outside [problem]
 };
 
 void add_problem_keys(std::vector<KnownKey>& all) {
@@ -89,8 +89,8 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
   throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
 }
 
-// The error suggests the key of that name in another section if there is one, else the nearest key of this
-// section.
+// Throws an error that suggests the key of that name in another section if there is one, else the nearest
+// key of this section.
 [[noreturn]] void refuse_key(const std::string& section, const std::string& key) {
   std::vector<std::string> siblings;
   std::string elsewhere;
@@ -98,7 +98,7 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
     if (known.section == section) siblings.push_back(known.key);
     if (known.key != key || !elsewhere.empty()) continue;
     elsewhere = known.section.empty()
-                    ? "; '" + known.key + "' stands at the top of the file, before the sections"
+                    ? "; '" + known.key + "' belongs at the top of the file, before the sections"
                     : "; did you mean '" + path_of(known.section, known.key) + "'?";
   }
   std::string message = "unknown key '" + key + "'";
@@ -111,7 +111,7 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
   throw ConfigError(path_of(section, key), message);
 }
 
-// Whether a file may have the key at all.
+// Throws unless a file may have the key of `entry` at all.
 void check_known(const TomlEntry& entry) {
   if (!entry.section.empty() && !is_section(entry.section))
     refuse_section(entry.section, path_of(entry.section, entry.key));
@@ -133,7 +133,7 @@ void set_parameter(Options& parameters, const std::string& key, const Value& val
   }
 }
 
-// Whether --set takes a key back that the problem type does not have.
+// Returns whether a later --set removes the key, which the problem type does not have.
 bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const auto last = std::find_if(entries.rbegin(), entries.rend(), [&](const TomlEntry& other) {
     return other.section == entry.section && other.key == entry.key;
@@ -141,7 +141,7 @@ bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries
   return is_nothing(last->value);
 }
 
-// Whether --set gives the key another value: this one may not fit the others any more.
+// Returns whether a later --set replaces the value. The old value may then not fit the other keys.
 bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const auto behind = entries.begin() + (&entry - entries.data()) + 1;
   return std::any_of(behind, entries.end(), [&](const TomlEntry& other) {
@@ -149,7 +149,7 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
   });
 }
 
-// One of `entries`. REQUIRES: check_known() passes, and the problem type is set.
+// Applies one of `entries`. REQUIRES: check_known() passes, and the problem type is set.
 void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const std::string path = path_of(entry.section, entry.key);
   if (entry.is_header || path == "problem.kind" || is_replaced(entry, entries)) return;
@@ -160,11 +160,11 @@ void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& 
   }
   if (entry.section == "algorithm") return set_parameter(e.algorithm.parameters, entry.key, entry.value);
   if (!is_taken_back(entry, entries))
-    throw ConfigError(path, entry.key + " serves " + listed(find_key(entry.section, entry.key)->kinds) +
+    throw ConfigError(path, entry.key + " is a key of " + listed(find_key(entry.section, entry.key)->kinds) +
                                 ", not kind '" + std::string(problem_type_name(e)) + "'");
 }
 
-// Reads "a.b=v". A text key takes v literally when v is no TOML string: --set name=7.
+// Reads "a.b=v". A text key takes v literally if v is not a TOML string: --set name=7.
 TomlEntry read_override(const std::string& text) {
   const std::size_t equals = text.find('=');
   const std::string path = text.substr(0, equals);
@@ -182,7 +182,7 @@ TomlEntry read_override(const std::string& text) {
   return entry;
 }
 
-// Sets the problem type that the last entry says.
+// Sets the problem type of the last entry for problem.kind.
 void choose_problem_type(Experiment& e, const std::vector<TomlEntry>& entries) {
   std::string kind;
   const Field field = problem_type_field(kind);
@@ -206,7 +206,7 @@ void fill_in(LoadedExperiment& loaded) {
     weighted |= field.key == "lambda" && !is_nothing(field.get());
   }
   if (plain && weighted && loaded.lines.count("problem.regularizer") == 0)
-    throw ConfigError("problem.lambda", "lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
+    throw ConfigError("problem.lambda", "lambda has no effect without regularizer = \"l2\" or \"nonconvex\"");
 }
 
 }  // namespace
@@ -231,14 +231,14 @@ std::string read_experiment_text(const std::filesystem::path& file) {
 
 namespace {
 
-// The text after "SCHEME:" of a source or x0 that has a path.
+// Returns where the path begins, after "SCHEME:", or nullopt if `text` has no path.
 std::optional<std::size_t> path_start(const std::string& text) {
   for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "text:", "file:"})
     if (text.starts_with(scheme)) return scheme.size();
   return std::nullopt;
 }
 
-// Who types --set means the working directory: a path is taken from there, unless it lies beside the file.
+// Makes a path of --set absolute if it exists in the working directory but not in `folder`.
 void take_from_working_directory(Value& value, const std::filesystem::path& folder) {
   std::string* const text = std::get_if<std::string>(&value);
   if (text == nullptr) return;
@@ -263,7 +263,7 @@ LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<co
 
 namespace {
 
-// `chosen`: of one run of a [sweep]; null: the text shall have none.
+// `chosen` has the entries of one run of a [sweep], or is null if the text may not have a [sweep].
 LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
                        const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides) {
   LoadedExperiment loaded{{}, name_for_errors, {}};
@@ -324,7 +324,7 @@ ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error)
       return ExperimentError(one_line("--set " + key + ": " + error.what()));
     return ExperimentError(one_line(file + ":" + std::to_string(at->second) + ": " + error.what()));
   }
-  // A default, or a key that is missing: name the key, and point at its section.
+  // The key has its default, or is missing: name it, and point at its section.
   const auto section = loaded.lines.find(key.substr(0, key.find('.')));
   const std::uint32_t line = section == loaded.lines.end() ? 1 : std::max(section->second, 1u);
   return ExperimentError(one_line(file + ":" + std::to_string(line) + ": " + key + ": " + error.what()));

@@ -11,8 +11,7 @@ std::string line(std::string_view key, std::string_view by, const Value& value) 
   return std::string(key) + " has no effect with " + std::string(by) + " = " + toml_literal(value);
 }
 
-// Returns the key of `path` ("run.rounds", or "rounds" in `section`), with its section if that is another
-// one, and its value.
+// Returns `path` ("run.rounds", or "rounds" in `section`) and the value of its key.
 std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std::string_view section,
                                    std::string_view path, const Experiment& e) {
   if (path == "problem.kind") return {std::string(path), std::string(problem_type_name(e))};
@@ -23,7 +22,7 @@ std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std:
   throw std::logic_error("idle_by names no key: " + std::string(path));
 }
 
-// Calls visit(sections, section, field, has_default) for each key but the algorithm's own parameters.
+// Calls visit(sections, section, field, has_default) for each key except the algorithm's own parameters.
 void each_field(Experiment e, auto&& visit) {
   Experiment defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));

@@ -8,15 +8,15 @@
 
 namespace gradwire {
 
-// Returns a line for each key of the file or of --set that has no effect with the value of another one
+// Returns a line for each key of the file or of --set that has no effect because of another key
 // (Constraints::idle_by): `placement has no effect with copies = 1`. A key that every written file has counts
 // only if its value is not the default.
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
 
-// Returns the parameters of the algorithm that have no effect and not their default.
+// Returns the parameters of the algorithm that have no effect and differ from their default.
 std::vector<IdleParameter> idle_parameters(const Experiment& e);
 
-// Returns the paths of the keys that have an effect at `place` alone and not their default.
+// Returns the paths of the keys that have an effect only at `place` and differ from their default.
 std::vector<std::string> keys_of(RunIn place, const LoadedExperiment& loaded);
 
 }  // namespace gradwire

@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-// What one kind of problem says of a key.
+// The texts of one key for one problem type.
 struct OfProblemType {
   std::string kind, type, fallback, meaning;
 };
@@ -16,7 +16,7 @@ std::string fallback_text(const Field& field) {
   return field.constraints.required.empty() ? toml_literal(field.get()) : "required";
 }
 
-// One text where all kinds say the same, else "KIND, KIND: TEXT; KIND: TEXT".
+// Returns the text itself if it is the same for all problem types, else "KIND, KIND: TEXT; KIND: TEXT".
 std::string joined(const std::vector<OfProblemType>& kinds, std::string OfProblemType::*text) {
   std::string all;
   std::vector<std::string> done;

@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-// Sets all that depends on the clients' data but the constants.
+// Sets everything that depends on the clients' data, except the constants.
 void see_data(RunPlan& plan, const ClientsData& data) {
   plan.schema = data.schema;
   see_schema(plan);
@@ -28,7 +28,7 @@ void see_data(RunPlan& plan, const ClientsData& data) {
   plan.weights = client_weights(plan.experiment, data.samples);
 }
 
-// Here and not in each client: of theirs a server hears only that something cannot be used.
+// Warns about problem.activations. The check is here, because a server does not receive warnings of clients.
 void see_activations(RunPlan& plan) {
   const ProblemSpec spec = problem_spec(plan.experiment);
   std::string warning = plan.experiment.precision == Precision::kFp32
@@ -46,19 +46,19 @@ void see_overlap(RunPlan& plan) {
   for (const AlgorithmInfo& algorithm : all_algorithms())
     if (algorithm.traits.shows_early) able += (able.empty() ? "" : ", ") + std::string(algorithm.traits.name);
   plan.warnings.push_back("server.overlap = true has no effect: clients of " + spec.name + " with " +
-                          spec.compressor + " send nothing before all is computed; it is for " + able +
-                          " with identity, randk, randseqk or permk");
+                          spec.compressor + " compute the whole reply before they send it; it works for " +
+                          able + " with identity, randk, randseqk or permk");
 }
 
 void see_paths(RunPlan& plan) {
   if (paths_of(algorithm_spec(plan.experiment)) < 1 &&
       !has_random_paths(problem_spec(plan.experiment), plan.schema))
     plan.warnings.push_back(
-        "algorithm.paths has no effect: it is for networks with 48 or more units in a layer that reads no "
-        "features");
+        "algorithm.paths has no effect: it needs a network with 48 or more units in a layer that does "
+        "not read features");
 }
 
-// Refuses a theory that has no step, which is about 1 / L.
+// Throws if L is so small that theory has no step size, which is about 1 / L.
 void see_curvature(const RunPlan& plan) {
   constexpr double kSmallest = 1e-290;
   if (plan.needed.smoothness.empty() || !plan.smoothness || plan.smoothness->L > kSmallest ||
@@ -66,8 +66,8 @@ void see_curvature(const RunPlan& plan) {
     return;
   throw ConfigError(
       plan.needed.smoothness,
-      "theory has no step size where L = 0: f has no curvature, as when all features are 0; check "
-      "the data, or give a number");
+      "theory has no step size if L = 0: f has no curvature, as when all features are 0; check the data, or "
+      "give a number");
 }
 
 }  // namespace

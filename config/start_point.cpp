@@ -25,9 +25,10 @@ namespace {
 constexpr const char* kKey = "run.x0";
 constexpr std::string_view kFilePrefix = "file:";
 constexpr std::size_t kLongestLine = 4096;
-constexpr std::size_t kLooked = 4096;  // bytes that tell text from other files
+constexpr std::size_t kLooked = 4096;  // bytes that distinguish text from other files
 
-// Box and Muller, "A note on the generation of random normal deviates", 1958.
+// Returns standard normal numbers, shape (d). Box and Muller, "A note on the generation of random normal
+// deviates", 1958.
 std::vector<double> standard_normal(std::uint64_t seed, std::size_t d) {
   RngStream stream({seed, kServerClient, 0, RngDomain::kStart});
   std::vector<double> x(d);
@@ -51,7 +52,8 @@ bool is_binary_model(std::string_view content) {
          content.starts_with(kNpyMagic);
 }
 
-// Whether no text of numbers begins so: its lines would be taken for numbers that are written wrongly.
+// Returns whether the content is neither text nor a known format. Its lines would be reported as misspelt
+// numbers.
 bool is_foreign(std::string_view content) {
   const std::string_view head = content.substr(0, kLooked);
   return std::any_of(head.begin(), head.end(), [](char c) {
@@ -60,7 +62,7 @@ bool is_foreign(std::string_view content) {
   });
 }
 
-// One number per line; at most d + 1 are read.
+// Reads one number per line, at most d + 1.
 std::vector<double> numbers_of_text(std::string_view content, const std::string& name, std::size_t d) {
   if (is_foreign(content))
     throw ConfigError(kKey, name +
@@ -80,7 +82,7 @@ std::vector<double> numbers_of_text(std::string_view content, const std::string&
   return x;
 }
 
-// A run from any other numbers would say that it diverged, and to try a smaller step.
+// Throws unless all numbers are finite. Else the run would report divergence and advise a smaller step.
 void check_finite(std::span<const double> x, Precision precision, const std::string& name) {
   for (std::size_t j = 0; j < x.size(); ++j) {
     const bool fits = precision == Precision::kFp64 || std::isfinite(static_cast<float>(x[j]));
@@ -101,7 +103,7 @@ std::vector<double> numbers_of_model(std::span<const std::byte> bytes, const std
   const auto refuse = [&](const Error& error) { return ConfigError(kKey, file_error(file, error).message); };
   const Result<NumbersView> view = read_numbers(bytes);
   if (!view) throw refuse(view.error());
-  // Before as many are converted as the file says.
+  // Checked before the conversion of as many numbers as the file declares.
   if (view->count != d)
     throw refuse({"holds " + std::to_string(view->count) + " numbers, but the model of this experiment has " +
                   std::to_string(d)});
@@ -149,7 +151,7 @@ std::vector<double> client_weights(const Experiment& experiment,
                                    std::span<const std::uint64_t> sample_counts) {
   if (experiment.clients.weights != Weighting::kSamples) return {};
   const std::uint64_t total = std::accumulate(sample_counts.begin(), sample_counts.end(), std::uint64_t{0});
-  if (total == 0) return {};  // functions that are no means over samples
+  if (total == 0) return {};  // the functions are not means over samples
   std::vector<double> weights;
   for (const std::uint64_t count : sample_counts)
     weights.push_back(static_cast<double>(count) / static_cast<double>(total));

@@ -1,4 +1,4 @@
-// TOML text to a flat list of keys with their lines. The only user of the TOML library.
+// Converts TOML text to a flat list of keys with their lines. The only user of the TOML library.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace gradwire {
 
-// The text is not TOML. what() is one line without a place; toml++ also refuses repeated keys and sections.
+// The error of text that is not TOML. what() is one line without a place. toml++ also rejects repeated keys
+// and sections.
 class TomlError : public std::runtime_error {
  public:
   TomlError(std::uint32_t line, const std::string& message) : std::runtime_error(message), line_(line) {}
@@ -24,35 +25,36 @@ class TomlError : public std::runtime_error {
 
 // One key with its value, or the header of a section.
 struct TomlEntry {
-  std::string section;  // empty: the key stands before the first section
+  std::string section;  // empty if the key comes before the first section
   std::string key;
-  bool is_header = false;  // no key, no value: [section]
+  bool is_header = false;  // true for [section], which has no key and no value
   Value value;
   std::uint32_t line = 0;  // from 1
 };
 
-// In the order of the file. Sections are one level deep: what is nested deeper is a OtherValue. Throws
-// TomlError.
+// Returns the entries in the order of the file. Sections are one level deep; a deeper value becomes an
+// OtherValue. Throws TomlError.
 std::vector<TomlEntry> read_toml(std::string_view text);
 
-// One key of a table with the values it lists; one that lists none has a single value.
+// One key of a table with the values that it lists. A key without a list has a single value.
 struct TomlChoice {
-  std::string path;  // below its table, "algorithm.step_size"
+  std::string path;  // relative to its table: "algorithm.step_size"
   std::vector<Value> values;
   bool is_list = false;
   std::uint32_t line = 0;
 };
 using TomlChoices = std::vector<TomlChoice>;  // in the order of the file
 
-// The keys below a section, however deep, and those of each table of its array `tables` (which the first list
-// leaves out). Throws TomlError. REQUIRES: read_toml() accepts the text.
+// The keys below a section at any depth, and the keys of each table of its array `tables`. `keys` does not
+// include `tables`.
 struct TomlSweep {
   TomlChoices keys;
   std::vector<TomlChoices> tables;
 };
+// Reads them. Throws TomlError. REQUIRES: read_toml() accepts the text.
 TomlSweep read_toml_sweep(std::string_view text, std::string_view section, std::string_view tables);
 
-// One value as it would stand to the right of a "="; nothing when it is not TOML.
+// Reads one value, as on the right of a "=". Returns nullopt if it is not TOML.
 std::optional<Value> read_toml_value(std::string_view text);
 
 }  // namespace gradwire

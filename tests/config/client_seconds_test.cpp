@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-TEST(ClientSeconds, AreThoseOfTheWord) {
+TEST(ClientSeconds, FollowTheWord) {
   EXPECT_EQ(parse_client_seconds("").of(1, 7, 3), 1);
   EXPECT_EQ(parse_client_seconds("2.5").of(1, 7, 3), 2.5);
   EXPECT_EQ(parse_client_seconds("sqrt").of(1, 8, 3), 3);
@@ -37,7 +37,7 @@ TEST(ClientSeconds, HaveTheTailOfAParetoDistributionWithMeanOne) {
   for (const auto& [x, share] : above) EXPECT_NEAR(share, std::pow(0.6 / x, 2.5), 0.005) << x;
 }
 
-TEST(ClientSeconds, FailAsOftenAsTheySay) {
+TEST(ClientSeconds, FailWithTheGivenProbability) {
   const ClientSeconds seconds = parse_client_seconds("3*sqrt+fail:0.25");
   int failed = 0;
   for (int k = 0; k < 20000; ++k) {
@@ -70,7 +70,7 @@ TEST(ClientSeconds, ReadATraceWithAByteOrderMarkAndCarriageReturnsAlone) {
   EXPECT_EQ(seconds.traces, (std::vector<std::vector<double>>{{1, 2}, {3}, {4}}));
 }
 
-TEST(ClientSeconds, RefuseATraceWithTheLineThatIsWrong) {
+TEST(ClientSeconds, RejectATraceAndNameItsWrongLine) {
   const TemporaryFolder folder;
   const auto complaint = [&](const std::string& text, std::uint32_t n) -> std::string {
     folder.write("speeds.txt", text);
@@ -103,7 +103,7 @@ TEST(ClientSeconds, RefuseATraceWithTheLineThatIsWrong) {
   EXPECT_THROW(read_traces(missing, folder.path(), 1), ConfigError);
 }
 
-TEST(ClientSeconds, AreDrawnAnewForEachRequestWithMeanOne) {
+TEST(ClientSeconds, AreDrawnForEachRequestWithMeanOne) {
   const ClientSeconds seconds = parse_client_seconds("3*lognormal:0.5");
   EXPECT_EQ(seconds.of(1, 2, 3), seconds.of(1, 2, 3));
   EXPECT_NE(seconds.of(1, 2, 3), seconds.of(1, 2, 4));
@@ -121,7 +121,7 @@ TEST(ClientSeconds, AreDrawnAnewForEachRequestWithMeanOne) {
   EXPECT_NEAR(square, std::exp(0.25), 0.06);  // E s^2 = e^(sigma^2)
 }
 
-TEST(ClientSeconds, RefuseWhatIsNoSpeed) {
+TEST(ClientSeconds, RejectInvalidSpeeds) {
   const auto complaint = [](const char* text) -> std::string {
     try {
       parse_client_seconds(text);

@@ -21,7 +21,7 @@ TEST(ExperimentErrors, FindAKeyThatBelongsToAnotherSection) {
   EXPECT_EQ(error_of("rounds = 3\n" + kGood),
             "dir/a.toml:1: unknown key 'rounds'; did you mean 'run.rounds'?");
   EXPECT_EQ(error_of(with("seed = 8")),
-            "dir/a.toml:15: unknown key 'seed' in [run]; 'seed' stands at the top of the file, before the "
+            "dir/a.toml:15: unknown key 'seed' in [run]; 'seed' belongs at the top of the file, before the "
             "sections");
   EXPECT_EQ(
       error_of(replaced("step_size", "participation = 0.5\nstep_size")),
@@ -151,38 +151,40 @@ TEST(ExperimentErrors, PointAtTheSectionOfAMissingKey) {
             "dir/a.toml:1: problem.dim: required for kind 'quadratic': the length of x, as in dim = 1000");
 }
 
-TEST(ExperimentErrors, RefuseKeysWithoutUseForTheKindOfProblem) {
+TEST(ExperimentErrors, RejectKeysOfOtherProblemTypes) {
   const std::string with_data = "least_squares, logistic, mlp, char_mlp, gpt and cnn, not kind 'quadratic'";
-  EXPECT_EQ(error_of(kQuadratic, {"problem.data=digits"}), "--set problem.data: data serves " + with_data);
+  EXPECT_EQ(error_of(kQuadratic, {"problem.data=digits"}),
+            "--set problem.data: data is a key of " + with_data);
   EXPECT_EQ(error_of(kQuadratic, {"problem.test=digits"}), "--set problem.test: test serves " + with_data);
   EXPECT_EQ(error_of(kQuadratic, {"problem.test_share=0.1"}),
             "--set problem.test_share: test_share serves " + with_data);
-  EXPECT_EQ(error_of(kQuadratic, {"problem.regularizer=l2"}),
-            "--set problem.regularizer: regularizer serves least_squares and logistic, not kind 'quadratic'");
+  EXPECT_EQ(
+      error_of(kQuadratic, {"problem.regularizer=l2"}),
+      "--set problem.regularizer: regularizer is a key of least_squares and logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kQuadratic, {"problem.loss=logistic"}),
-            "--set problem.loss: loss serves logistic, not kind 'quadratic'");
+            "--set problem.loss: loss is a key of logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.loss=sigmoid"}),
             "--set problem.loss: unknown loss 'sigmoid'; known: logistic, sigmoid_squared");
   EXPECT_EQ(error_of(kQuadratic, {"problem.bias=true"}),
-            "--set problem.bias: bias serves least_squares and logistic, not kind 'quadratic'");
+            "--set problem.bias: bias is a key of least_squares and logistic, not kind 'quadratic'");
   EXPECT_EQ(error_of(kGood, {"problem.hidden=[8]"}),
-            "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'logistic'");
+            "--set problem.hidden: hidden is a key of mlp, char_mlp and cnn, not kind 'logistic'");
   EXPECT_EQ(error_of(kGood, {"problem.heterogeneity=0.1"}),
-            "--set problem.heterogeneity: heterogeneity serves quadratic, not kind 'logistic'");
+            "--set problem.heterogeneity: heterogeneity is a key of quadratic, not kind 'logistic'");
   EXPECT_EQ(error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\nregularizer = \"none\"\nlambda = 1\n"
                      "[algorithm]\nname = \"gd\"\n"),
-            "dir/a.toml:5: lambda serves quadratic, least_squares and logistic, not kind 'mlp'");
+            "dir/a.toml:5: lambda is a key of quadratic, least_squares and logistic, not kind 'mlp'");
 }
 
-TEST(ExperimentErrors, LetSetTakeBackAKeyThatTheNewKindDoesNotHave) {
+TEST(ExperimentErrors, LetSetRemoveAKeyThatTheNewKindDoesNotHave) {
   EXPECT_EQ(error_of(kGood, {"problem.kind=mlp", "algorithm.step_size=1"}),
-            "dir/a.toml:5: regularizer serves least_squares and logistic, not kind 'mlp'");
+            "dir/a.toml:5: regularizer is a key of least_squares and logistic, not kind 'mlp'");
   EXPECT_EQ(error_of(kGood, {"problem.kind=mlp", "algorithm.step_size=1", "problem.regularizer=none",
                              "problem.lambda=0"}),
             "");
 }
 
-TEST(ExperimentErrors, AreNotMadeOfValuesThatSetReplaces) {
+TEST(ExperimentErrors, IgnoreValuesThatSetReplaces) {
   const std::string mlp =
       "[problem]\nkind = \"mlp\"\ndata = \"libsvm:a1a\"\nhidden = [16]\n[algorithm]\nname = \"gd\"\n";
   const std::string kind = "problem.kind=char_mlp", text = "problem.data=text:names.txt";
@@ -192,9 +194,9 @@ TEST(ExperimentErrors, AreNotMadeOfValuesThatSetReplaces) {
   EXPECT_EQ(error_of(mlp, {text, kind, "problem.data=text:other.txt"}), "") << "the last one counts";
 }
 
-TEST(ExperimentErrors, RefuseALambdaWhoseRegularizerWasForgotten) {
+TEST(ExperimentErrors, RejectALambdaWithoutRegularizer) {
   EXPECT_EQ(error_of(replaced("regularizer = \"l2\"\n", "")),
-            "dir/a.toml:5: lambda has no use without regularizer = \"l2\" or \"nonconvex\"");
+            "dir/a.toml:5: lambda has no effect without regularizer = \"l2\" or \"nonconvex\"");
   EXPECT_EQ(error_of(replaced("\"l2\"", "\"none\"")), "");
 }
 
@@ -210,20 +212,20 @@ TEST(ExperimentErrors, RefuseContradictions) {
                   " needs evaluations, but evaluate_every is 0");
   EXPECT_EQ(
       error_of(kGood, {"run.stop_at_accuracy=0.9", "evaluation.accuracy=false"}),
-      "--set evaluation.accuracy: stop_at_accuracy needs the accuracy in every line: accuracy must be true");
+      "--set evaluation.accuracy: stop_at_accuracy needs the accuracy in every row: accuracy must be true");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_accuracy=1.1"}),
             "--set run.stop_at_accuracy: stop_at_accuracy must be a number in [0, 1], not 1.1");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=low"}),
             "--set run.stop_at_loss: stop_at_loss must be \"none\" or a number, not \"low\"");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=-2.5"}), "") << "losses of quadratics are negative";
   EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9", "evaluation.grad_norm=ends"}),
-            "--set evaluation.grad_norm: stop_at_grad_norm_sq needs the gradient norm in every line: "
+            "--set evaluation.grad_norm: stop_at_grad_norm_sq needs the gradient norm in every row: "
             "grad_norm must be \"every\" or \"auto\"");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9"}), "");
   EXPECT_NE(error_of(kGood, {"evaluation.clients=0"}), "");
 }
 
-TEST(ExperimentErrors, RefuseWhatTheAlgorithmCannotDo) {
+TEST(ExperimentErrors, RejectSettingsThatTheAlgorithmDoesNotSupport) {
   const Overrides marina = {"algorithm.name=marina", "algorithm.compressor=randk:k=2"};
   const auto also = [&](const std::string& extra) {
     Overrides all = marina;
@@ -243,8 +245,8 @@ TEST(ExperimentErrors, RefuseWhatTheAlgorithmCannotDo) {
       "--set server.over_selection: marina needs the replies of all clients asked: over_selection must be 0");
   EXPECT_EQ(
       error_of(kGood, {"server.over_selection=0.3"}),
-      "--set server.over_selection: over_selection needs clients.participation below 1: at 1 all clients are "
-      "asked and nobody is left; to go on without the slowest, lower server.quorum");
+      "--set server.over_selection: over_selection needs clients.participation below 1: at 1 a round already "
+      "asks all clients; lower server.quorum to continue without the slowest");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=0.3", "clients.participation=0.5"}), "");
   EXPECT_EQ(
       error_of(kGood, {"server.norm_limit=10", "server.norm_action=clip"}),
@@ -257,14 +259,14 @@ TEST(ExperimentErrors, RefuseWhatTheAlgorithmCannotDo) {
             "\"off\", or overlap to false");
   EXPECT_EQ(error_of(kGood, {"server.overlap=true", "server.zstd=off"}), "");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=-1"}).substr(0, 29), "--set server.over_selection: ");
-  // k is checked against d when the data are there.
+  // k is checked against d once the data are known.
   EXPECT_EQ(error_of(kGood, {"algorithm.compressor=topk:k=0"}).substr(0, 28), "--set algorithm.compressor: ");
 }
 
-TEST(ExperimentErrors, RefuseToWipeClientsThatNobodyCanRestore) {
+TEST(ExperimentErrors, RejectWipesOfClientsThatCannotBeRestored) {
   EXPECT_EQ(
       error_of(kGood, {"faults.wiped=0.1", "server.mirrors=false"}),
-      "--set server.mirrors: faults.wiped above 0 needs mirrors: nothing else restores the clients of ef21");
+      "--set server.mirrors: faults.wiped above 0 needs mirrors: only they restore the clients of ef21");
   EXPECT_EQ(error_of(kGood, {"faults.wiped=0.1"}), "");
   EXPECT_EQ(error_of(kGood, {"server.mirrors=false"}), "");
   // MARINA's clients recompute theirs.
@@ -273,23 +275,22 @@ TEST(ExperimentErrors, RefuseToWipeClientsThatNobodyCanRestore) {
             "");
 }
 
-TEST(ExperimentErrors, RefuseWhatMakesNoSenseWithoutRounds) {
+TEST(ExperimentErrors, RejectSettingsThatNeedRoundsIfTheAlgorithmHasNone) {
   const auto error = [](const std::string& override) {
     return error_of(kGood, {"algorithm.name=ringmaster", "algorithm.compressor=identity",
                             "algorithm.step_size=0.1", override});
   };
   EXPECT_EQ(error("clients.seconds=2*sqrt"), "");
   EXPECT_EQ(error("clients.weights=samples"),
-            "--set clients.weights: ringmaster takes in each reply as it comes, whoever sent it: weights "
-            "must be equal");
+            "--set clients.weights: ringmaster uses each reply as it arrives, from any client: weights must "
+            "be equal");
   EXPECT_EQ(error("server.over_selection=0.5"),
-            "--set server.over_selection: ringmaster has no rounds, and waits for nobody: over_selection "
-            "must be 0");
+            "--set server.over_selection: ringmaster has no rounds to shorten: over_selection must be 0");
   EXPECT_EQ(error("clients.participation=0.5"),
             "--set clients.participation: ringmaster keeps every client at work; write participation = 1");
-  EXPECT_EQ(
-      error("faults.shuffle=true"),
-      "--set faults.shuffle: shuffle has no use on the virtual clock: clients.seconds says who is first");
+  EXPECT_EQ(error("faults.shuffle=true"),
+            "--set faults.shuffle: shuffle has no effect on the virtual clock: clients.seconds gives the "
+            "order of replies");
   EXPECT_EQ(
       error("clients.seconds=fast"),
       "--set clients.seconds: seconds 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
@@ -298,10 +299,10 @@ TEST(ExperimentErrors, RefuseWhatMakesNoSenseWithoutRounds) {
             "--set algorithm.outdated: unknown outdated 'drop'; did you mean 'stop'?");
 }
 
-TEST(ExperimentErrors, RefuseNamesThatAreNoFolder) {
+TEST(ExperimentErrors, RejectInvalidFolderNames) {
   const auto error = [](const std::string& literal) { return error_of("name = " + literal + "\n" + kGood); };
   EXPECT_EQ(error("\"a/b\""),
-            "dir/a.toml:1: name \"a/b\" cannot be the name of a folder: no slashes, no dot in front, 1 to "
+            "dir/a.toml:1: name \"a/b\" is not a valid folder name: use no slashes, no leading dot, and 1 to "
             "100 characters");
   for (const std::string bad : {"\"\"", "\"..\"", "\".hidden\"", "\"a\\\\b\""})
     EXPECT_TRUE(error(bad).starts_with("dir/a.toml:1: name ")) << bad;
@@ -309,7 +310,7 @@ TEST(ExperimentErrors, RefuseNamesThatAreNoFolder) {
   EXPECT_EQ(error("\"" + std::string(100, 'x') + "\""), "");
 }
 
-TEST(ExperimentErrors, GiveTheLineOfWhatIsNotToml) {
+TEST(ExperimentErrors, GiveTheLineThatIsNotToml) {
   EXPECT_TRUE(error_of(replaced("lambda = 0.1", "lambda = ")).starts_with("dir/a.toml:6: "));
   EXPECT_TRUE(error_of(replaced("compressor = \"topk:k=1\"", "compressor = topk:k=1"))
                   .starts_with("dir/a.toml:11: "));
@@ -321,12 +322,12 @@ TEST(ExperimentErrors, GiveTheLineOfWhatIsNotToml) {
 }
 
 // toml++ asserts on these.
-TEST(ExperimentErrors, GiveTheLineOfWhatTheTomlLibraryChokesOn) {
+TEST(ExperimentErrors, GiveTheLineThatFailsAnAssertionOfTheTomlLibrary) {
   const std::string message = "not TOML; look for a misspelt [section], date or time";
   EXPECT_EQ(error_of("seed = 1\n\n[=problem]\nkind = 1\n"), "dir/a.toml:3: " + message);
   EXPECT_EQ(error_of("[{"), "dir/a.toml:1: " + message);
   EXPECT_EQ(error_of("seed = 1\nname = 1979-05-27Ti7:32:00Z\n"), "dir/a.toml:2: " + message);
-  // In one of the places where toml++ says that it never comes to.
+  // toml++ marks this case as unreachable.
   EXPECT_NE(error_of("seed = 1\nname = 1\u0156$\n").find("dir/a.toml:2: "), std::string::npos);
   EXPECT_EQ(error_of(kGood, {"seed=1979-05-27Ti7:32:00Z"}),
             "--set seed: seed must be an integer, 0 or more, not \"1979-05-27Ti7:32:00Z\"");
@@ -350,7 +351,7 @@ TEST(ExperimentErrors, RefuseRepeatedKeysAndSections) {
   EXPECT_NE(section.find("'problem'"), std::string::npos) << section;
 }
 
-TEST(ExperimentErrors, AreOneShortLineWhateverTheFileHolds) {
+TEST(ExperimentErrors, AreOneShortLineForAnyFile) {
   const std::string big(100000, 'x');
   for (const std::string& toml :
        std::vector<std::string>{with("\"a\\nb\" = 1"), with(big + " = 1"), with("x0 = \"" + big + "\""),
@@ -374,7 +375,7 @@ std::string load_error(const fs::path& file) {
   return "";
 }
 
-TEST(ExperimentErrors, SayThatThereIsNoUsableFile) {
+TEST(ExperimentErrors, SayWhyTheFileCannotBeUsed) {
   const Folder folder;
   const std::string at = folder.path.string();
   EXPECT_EQ(load_error(folder.path / "no.toml"), at + "/no.toml: no such file");
@@ -400,7 +401,7 @@ TEST(ExperimentErrors, CanBeLocatedLater) {
                "dir/a.toml:1: server.quorum: bad");
 }
 
-TEST(ExperimentErrors, AreAllThatADamagedFileCauses) {
+TEST(ExperimentErrors, AreTheOnlyEffectOfADamagedFile) {
   for (std::size_t at = 0; at < kGood.size(); ++at) {
     error_of(kGood.substr(0, at));
     for (const char byte : {'\0', '\n', '"', '[', '=', '\xff', '9'}) {

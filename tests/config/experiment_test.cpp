@@ -118,7 +118,7 @@ TEST(ExperimentOverrides, MayAddReplaceAndRepeat) {
       (Options{{"init", "gradient"}}));
 }
 
-TEST(ExperimentOverrides, KeepTextAsItStandsWhereTextIsWanted) {
+TEST(ExperimentOverrides, KeepTextLiterallyForTextKeys) {
   EXPECT_EQ(parse(kGood, {"name=7"}).experiment.name, "7");
   EXPECT_EQ(parse(kGood, {"name=1979-05-27"}).experiment.name, "1979-05-27");
   EXPECT_EQ(parse(kGood, {"name=true"}).experiment.name, "true");
@@ -144,7 +144,7 @@ TEST(ExperimentOverrides, AreNamedInErrors) {
             "--set run.rounds: rounds must be an integer, 0 to 4294967295, not \"many\"");
 }
 
-TEST(ExperimentCheck, AppliesToExperimentsThatAProgramMade) {
+TEST(ExperimentCheck, AppliesToExperimentsMadeByAProgram) {
   const auto key_of = [](auto&& change) -> std::string {
     Experiment e = parse(kGood).experiment;
     change(e);
@@ -181,7 +181,7 @@ TEST(ExperimentCheck, AppliesToExperimentsThatAProgramMade) {
   EXPECT_EQ(key_of([](Experiment& e) { e.algorithm.parameters = {{"name", ""}}; }), "algorithm.name");
 }
 
-TEST(ExperimentMirrors, AreKeptOnItsOwnJudgementWhereClientsCanLoseState) {
+TEST(ExperimentMirrors, AreKeptByDefaultIfClientsCanLoseState) {
   const auto kept = [](const Overrides& overrides, bool over_network) {
     return keep_mirrors(parse(kGood, overrides).experiment, over_network);
   };

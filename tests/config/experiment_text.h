@@ -1,4 +1,4 @@
-// What the tests of the experiment file share.
+// Texts and helpers that the tests of the experiment file share.
 #pragma once
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ inline LoadedExperiment parse(const std::string& toml, const Overrides& override
   return parse_experiment(toml, "dir/a.toml", overrides);
 }
 
-// The line that a user would see; empty when the text is accepted.
+// Returns the error line that a user would see, or "" if the text is accepted.
 inline std::string error_of(const std::string& toml, const Overrides& overrides = {}) {
   try {
     parse(toml, overrides);

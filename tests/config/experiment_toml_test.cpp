@@ -173,7 +173,7 @@ TEST(TomlValues, NumbersReadBackToTheSameBits) {
   }
 }
 
-TEST(ExperimentPaths, BecomeAbsoluteWhenTheyExistBesideTheFile) {
+TEST(ExperimentPaths, BecomeAbsoluteIfTheyExistNextToTheFile) {
   const Folder folder;
   folder.write("train", "");
   folder.write("start.txt", "");
@@ -189,7 +189,7 @@ TEST(ExperimentPaths, BecomeAbsoluteWhenTheyExistBesideTheFile) {
   EXPECT_EQ(settings_of(e), once);
 }
 
-TEST(ExperimentPaths, AreLeftAloneWhereThereIsNone) {
+TEST(ExperimentPaths, DoNotChangeValuesWithoutAPath) {
   Experiment e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
   map_paths(e, [](const fs::path&) -> fs::path { return "changed"; });
   EXPECT_EQ(sources_of(e.problem)->data, "digits");
@@ -220,7 +220,7 @@ TEST(ExperimentConfigs, AreAcceptedAndSayWhatTheyShow) {
     EXPECT_TRUE(found.count(name)) << name;
 }
 
-TEST(ExperimentConfigs, ThoseForOperatorsAreWhatTheirCommentsSay) {
+TEST(ExperimentConfigs, MatchTheirCommentsIfTheyAreForServers) {
   const auto server = [](const char* name) {
     return load_experiment(kRoot / "experiments" / "configs" / name).experiment.server;
   };
@@ -235,7 +235,7 @@ std::string without_pipes(std::string text) {
   return text;
 }
 
-// docs/experiment_file.md has exactly these rows, one per key.
+// Returns the row of one key in docs/experiment_file.md, which has exactly these rows.
 std::string markdown_row(const KeyHelp& help) {
   const std::string key = help.key.substr(help.key.find('.') + 1);
   return without_pipes("`" + key + "`").insert(0, "| ") + " | " + without_pipes(help.type) + " | " +

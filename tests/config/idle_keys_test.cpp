@@ -1,4 +1,4 @@
-// Keys that a file has and that have no effect.
+// Keys of a file that have no effect.
 #include "config/idle_keys.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
             Lines{"dirichlet_alpha has no effect with partition = \"contiguous\""});
   EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.3", "clients.partition=iid"}),
             Lines{"dirichlet_alpha has no effect with partition = \"iid\""})
-      << "also where the value is the default";
+      << "also if the value is the default";
   EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.5", "clients.partition=dirichlet"}), Lines{});
   EXPECT_EQ(idle(kGood, {"clients.placement=groups"}), Lines{"placement has no effect with copies = 1"});
   EXPECT_EQ(idle(kGood, {"clients.placement=groups", "clients.copies=2"}), Lines{});
@@ -42,7 +42,7 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
   EXPECT_EQ(idle(kQuadratic, {"algorithm.name=ef21", "server.mirrors=true"}), Lines{});
 }
 
-TEST(IdleKeys, AreFoundInTheFileToo) {
+TEST(IdleKeys, AreFoundInTheFile) {
   EXPECT_EQ(idle(kQuadratic + "[server]\nnorm_action = \"warn\"\n"),
             Lines{"norm_action has no effect with norm_limit = 0.0"});
 }
@@ -85,7 +85,7 @@ TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
         << algorithm;
 }
 
-TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
+TEST(IdleKeys, AreNamedIfOnlyAnotherProgramReadsThem) {
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood)), Lines{});
   EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood)), Lines{});
   Overrides simulated = {"clients.seconds=0.5"},
@@ -113,7 +113,7 @@ TEST(IdleKeys, AreNamedWhereOnlyAnotherProgramReadsThem) {
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, served)), Lines{});
 }
 
-// What a run writes down can be run again without warnings about it.
+// A run of the file that another run wrote does not warn.
 TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
   for (const auto& [algorithm, parameters] : std::vector<std::pair<std::string, Options>>{
            {"asgd", {{"max_delay", "4"}}},
@@ -130,7 +130,7 @@ TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
   }
 }
 
-// A value that the field takes and that is not the one it has.
+// Returns a value that the field accepts and that differs from its current one.
 std::string other_value(const Field& field) {
   for (const char* text : {"true",   "false",        "3",     "0.5",  "1",      "2",       "3",   "none",
                            "normal", "libsvm:other", "off",   "warn", "groups", "samples", "l2",  "iid",
@@ -148,9 +148,9 @@ std::string other_value(const Field& field) {
   return "";
 }
 
-// Sets each key by itself, in experiments of every kind: there is a warning exactly if the key says that it
-// is idle. The names are listed, so that a new condition is seen.
-TEST(IdleKeys, AreWarnedOfForEveryField) {
+// Sets each key alone, for every problem type. A warning must appear exactly if the key says that it is idle.
+// The test lists the keys, so that a new condition does not go unnoticed.
+TEST(IdleKeys, CauseAWarningForEveryField) {
   std::set<std::string> warned, quiet;
   for (const ProblemInfo& kind : problem_types()) {
     const std::string base = "[problem]\nkind = \"" + std::string(kind.name) + "\"\n" +
@@ -187,7 +187,7 @@ TEST(IdleKeys, AreWarnedOfForEveryField) {
   EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
 }
 
-TEST(IdleKeys, AreWarnedOfForEveryParameterThatNamesACondition) {
+TEST(IdleKeys, CauseAWarningForEveryParameterWithACondition) {
   std::set<std::string> found;
   for (const AlgorithmInfo& algorithm : all_algorithms())
     for (const ParameterHelp& parameter : algorithm.parameters) {

@@ -1,4 +1,4 @@
-// The kinds that are networks, from the experiment file to the model.
+// Problem types that are networks, from the experiment file to the model.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -35,7 +35,7 @@ DataSchema images(std::size_t features) {
   return {.columns = features, .labels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}};
 }
 
-// The error of check_schema; empty when there is none.
+// Returns the error of check_schema(), or "" if there is none.
 std::string complaint(const ProblemSpec& spec, const DataSchema& schema) {
   try {
     check_schema(spec, schema);
@@ -61,7 +61,7 @@ TEST(ModelExperiment, DefaultsAreThoseOfTheModels) {
   EXPECT_EQ(std::get<Cnn>(spec_of("cnn").problem).shape.activation, Activation::kRelu);
 }
 
-TEST(ModelExperiment, ASpecWithoutNumbersTakesThoseOfTheModel) {
+TEST(ModelExperiment, FillsASpecWithTheNumbersOfTheModel) {
   ProblemSpec spec;
   spec.problem = Gpt{};
   EXPECT_EQ(model_dim(spec, letters(65)), 46289u);
@@ -69,7 +69,7 @@ TEST(ModelExperiment, ASpecWithoutNumbersTakesThoseOfTheModel) {
   EXPECT_EQ(model_dim(spec, letters(26)), 1755u + 1052 * 16);
 }
 
-TEST(ModelExperiment, ABudgetForActivationsIsASizeOrSqrt) {
+TEST(ModelExperiment, ReadsABudgetForActivationsAsASizeOrSqrt) {
   const auto budget = [](const std::string& text) {
     return std::get<Gpt>(spec_of("gpt", "activation_budget = \"" + text + "\"\n").problem).activations.budget;
   };
@@ -91,7 +91,7 @@ TEST(ModelExperiment, ABudgetForActivationsIsASizeOrSqrt) {
             "as \"4MB\" (or KB, GB), not 4");
 }
 
-TEST(ModelExperiment, ActivationsInBfloat16ThatSaveNothingAreToldOf) {
+TEST(ModelExperiment, WarnsOfBfloat16ActivationsThatSaveNothing) {
   const std::string keys = "activations = \"bfloat16\"\n";
   const std::string start =
       "problem.activations = \"bfloat16\" saves no memory in this model: a block of samples takes ";
@@ -104,7 +104,7 @@ TEST(ModelExperiment, ActivationsInBfloat16ThatSaveNothingAreToldOf) {
   EXPECT_EQ(check_activations<float>(no_network, {}), "");
 }
 
-TEST(ModelExperiment, ABudgetThatNoClientCanKeepToIsRefusedWithTheLeast) {
+TEST(ModelExperiment, RejectsABudgetThatIsTooSmallAndNamesTheLeast) {
   const auto check = [](const std::string& budget) {
     check_activations<float>(spec_of("gpt", "activation_budget = \"" + budget + "\"\n"), letters(65));
   };
@@ -169,17 +169,18 @@ TEST(ModelExperiment, IsWrittenWithEveryKeyOfItsKindAndReadsBack) {
 
 TEST(ModelExperiment, RefusesKeysOfOtherKinds) {
   EXPECT_EQ(error_of(file_of("mlp"), {"problem.context=8"}),
-            "--set problem.context: context serves char_mlp and gpt, not kind 'mlp'");
+            "--set problem.context: context is a key of char_mlp and gpt, not kind 'mlp'");
   EXPECT_EQ(error_of(file_of("char_mlp"), {"problem.heads=2"}),
-            "--set problem.heads: heads serves gpt, not kind 'char_mlp'");
+            "--set problem.heads: heads is a key of gpt, not kind 'char_mlp'");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.hidden=[8]"}),
-            "--set problem.hidden: hidden serves mlp, char_mlp and cnn, not kind 'gpt'");
+            "--set problem.hidden: hidden is a key of mlp, char_mlp and cnn, not kind 'gpt'");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.filters=[8]"}),
-            "--set problem.filters: filters serves cnn, not kind 'gpt'");
+            "--set problem.filters: filters is a key of cnn, not kind 'gpt'");
   EXPECT_EQ(error_of(file_of("cnn"), {"problem.tanh_logits=true"}),
-            "--set problem.tanh_logits: tanh_logits serves char_mlp and gpt, not kind 'cnn'");
-  EXPECT_EQ(error_of(kGood, {"problem.activation=relu"}),
-            "--set problem.activation: activation serves mlp, char_mlp, gpt and cnn, not kind 'logistic'");
+            "--set problem.tanh_logits: tanh_logits is a key of char_mlp and gpt, not kind 'cnn'");
+  EXPECT_EQ(
+      error_of(kGood, {"problem.activation=relu"}),
+      "--set problem.activation: activation is a key of mlp, char_mlp, gpt and cnn, not kind 'logistic'");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.epsilonn=1"}),
             "--set problem.epsilonn: unknown key 'epsilonn' in [problem]; did you mean 'epsilon'?");
 }
@@ -215,8 +216,9 @@ TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
             "dir/a.toml:1: problem.data: required for kind 'gpt', as in data = \"text:PATH\"");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=text:"}),
             "--set problem.data: data 'text' needs a path, as in text:PATH");
-  EXPECT_EQ(error_of(file_of("gpt"), {"problem.dim=7"}),
-            "--set problem.dim: dim serves quadratic, least_squares, logistic, mlp and cnn, not kind 'gpt'");
+  EXPECT_EQ(
+      error_of(file_of("gpt"), {"problem.dim=7"}),
+      "--set problem.dim: dim is a key of quadratic, least_squares, logistic, mlp and cnn, not kind 'gpt'");
   EXPECT_EQ(error_of(file_of("gpt"), {"clients.partition=by_label"}),
             "--set clients.partition: partition 'by_label' has no meaning for kind 'gpt', whose samples have "
             "a label "
@@ -259,8 +261,8 @@ TEST(ModelExperiment, RefusesLettersThatDoNotFit) {
               "the alphabet that the clients agreed on does not ascend");
 }
 
-// A spec that did not pass check_experiment(), e.g. of a program of the user's own.
-TEST(ModelExperiment, ChecksASpecOfAnyOrigin) {
+// A spec that did not pass check_experiment(), for example one that a user's program makes.
+TEST(ModelExperiment, ChecksASpecThatAProgramMade) {
   const auto complaint_of_gpt = [](auto change) {
     Gpt gpt;
     change(gpt.shape);

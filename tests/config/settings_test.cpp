@@ -1,4 +1,4 @@
-// The experiment as it travels: bytes of a peer and of a state folder.
+// The encoded experiment, as a peer sends it and a state folder holds it.
 #include "config/settings.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Experiment of_kind(std::string_view kind) {
   return e;
 }
 
-// What is wrong with it; empty: nothing.
+// Returns the error of these settings, or "" if they are accepted.
 std::string trouble(const Settings& settings) {
   try {
     experiment_of(settings);
@@ -33,7 +33,7 @@ std::string trouble(const Settings& settings) {
   return "";
 }
 
-// A value that the field takes and that it does not have now; none: there is nothing else.
+// Returns a value that the field accepts and that differs from its current one, or nullopt.
 std::string other_text(const Field& field) {
   for (const char* text : {"true",    "false",      "0.5",
                            "0.25",    "1",          "2",
@@ -71,7 +71,7 @@ TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
   }
 }
 
-// Each key by itself; a value that does not go with the others is refused, and must not come back changed.
+// Changes each key alone. A value that does not fit the others is rejected, and must not come back changed.
 TEST(Settings, CarryEveryValueOfEveryKey) {
   std::size_t carried = 0;
   for (const ProblemInfo& kind : problem_types()) {
@@ -93,7 +93,7 @@ TEST(Settings, CarryEveryValueOfEveryKey) {
   EXPECT_GT(carried, 7u * 20);
 }
 
-TEST(Settings, OfThisReleaseTravelOnlyIfTheyAreSet) {
+TEST(Settings, AreSentOnlyIfSetWhenTheyAreNew) {
   Experiment e = of_kind("logistic");
   const auto has = [&](const std::string& key) {
     const Settings settings = settings_of(e);
@@ -109,7 +109,7 @@ TEST(Settings, OfThisReleaseTravelOnlyIfTheyAreSet) {
   EXPECT_EQ(back->run.stop_at_loss.value, -0.1);
 }
 
-TEST(Settings, AreRefusedByNameWhereTheyAreUnknownRepeatedOrOutOfRange) {
+TEST(Settings, AreRejectedByNameIfUnknownRepeatedOrOutOfRange) {
   const Settings good = settings_of(of_kind("logistic"));
   EXPECT_EQ(trouble(good), "");
   const auto with_setting = [&](const std::string& key, const std::string& text) {
@@ -137,7 +137,7 @@ TEST(Settings, AreRefusedByNameWhereTheyAreUnknownRepeatedOrOutOfRange) {
   EXPECT_EQ(trouble({{"seed", "1"}}), "problem.kind: required");
 }
 
-TEST(Settings, ThatAreLeftOutHaveTheirDefaults) {
+TEST(Settings, HaveTheirDefaultsIfLeftOut) {
   const Experiment e = experiment_of({{"name", "a"},
                                       {"problem.kind", "quadratic"},
                                       {"problem.dim", "4"},
@@ -170,7 +170,7 @@ TEST(Settings, DamagedBytesAreRefusedOrMakeAnExperimentThatPassesItsChecks) {
   EXPECT_GT(refused, 1000u);
 }
 
-TEST(Settings, OfAnUnboundedNumberAreRefusedBeforeTheyAreRead) {
+TEST(Settings, AreRejectedUnreadIfTheyAreTooMany) {
   wire::Experiment message;
   for (int k = 0; k < 1001; ++k) {
     wire::Setting& setting = *message.add_settings();
@@ -180,7 +180,7 @@ TEST(Settings, OfAnUnboundedNumberAreRefusedBeforeTheyAreRead) {
   EXPECT_EQ(unpack_experiment(message.SerializeAsString()).error().message, "the experiment is damaged");
 }
 
-TEST(SettingsOfARestart, MayDifferInWhatTheirFieldsSayAlone) {
+TEST(SettingsOfARestart, MayDifferOnlyInFieldsThatMayChange) {
   const Experiment before = of_kind("logistic");
   const auto difference = [&](auto change) {
     Experiment now = before;

@@ -35,7 +35,7 @@ std::string message_of(const Experiment& e, const std::filesystem::path& base) {
   return "no error";
 }
 
-TEST(StartPoint, IsZerosOrWhatTheModelSays) {
+TEST(StartPoint, IsZerosOrTheStartOfTheModel) {
   EXPECT_EQ(start_point(quadratic(4, "zeros"), {}, "."), std::vector<double>(4));
   EXPECT_EQ(start_point(quadratic(4, "model"), {}, "."), (std::vector<double>{2, 0, 0, 0}));
 }
@@ -136,7 +136,7 @@ TEST(StartPoint, SaysWhatIsWrongWithAFile) {
   says("wide.gwn", "holds numbers of fp128; a model is read from fp16, bfloat16, fp32 or fp64");
 }
 
-TEST(StartPoint, IsNoFolderAndNoPipeThatNobodyWrites) {
+TEST(StartPoint, RejectsFoldersAndPipesWithoutAWriter) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   std::filesystem::create_directory(folder.path() / "below");
@@ -146,7 +146,7 @@ TEST(StartPoint, IsNoFolderAndNoPipeThatNobodyWrites) {
   }
 }
 
-TEST(StartPoint, OfAFileIsFiniteInThePrecisionOfTheRun) {
+TEST(StartPoint, RejectsNumbersThatThePrecisionMakesInfinite) {
   const TemporaryFolder folder;
   Experiment e = quadratic(3, "file:x.npy");
   const auto message = [&](std::vector<double> x) {
@@ -192,7 +192,7 @@ TEST(RoundLimits, ComeFromTheExperiment) {
   EXPECT_EQ(limits.evaluated_share, 1);
 }
 
-TEST(RoundLimits, OfAServerByItselfMeasureGradientNormsAtTheEndsUnlessTheyAreAskedFor) {
+TEST(RoundLimits, MeasureGradientNormsAtTheEndsOnAServerByDefault) {
   Experiment e = quadratic(3, "zeros");
   EXPECT_EQ(round_limits(e, false).grad_norm, GradNormRows::kEvery);
   EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEnds);
