@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMostPanels = 12;
 
-// Throws unless gradwire wrote the file: such a file says so in its first lines, or is a table of
+// Throws unless gradwire wrote the file. Such a file says so in its first lines, or is a table of
 // draw_table().
 void check_overwrite(const fs::path& file) {
   std::error_code ignored;
@@ -66,7 +66,7 @@ std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, co
   return files;
 }
 
-// All that any column needs, or could.
+// Returns all columns that the figure needs or might need.
 std::vector<std::string> columns_to_read(const PlotRequest& request) {
   std::set<std::string> names = {"round",   "loss",     "grad_norm_sq", "accuracy",
                                  "bits_up", "bytes_up", "lyapunov",     "lyapunov_bound"};
@@ -89,7 +89,7 @@ std::vector<std::string> columns_to_read(const PlotRequest& request) {
   return {names.begin(), names.end()};
 }
 
-// The column of this name: one of `columns`, or else any that all files have.
+// Returns the column of this name: one of `columns`, or else any column that all files have.
 PlotColumn column(std::span<const PlotColumn> columns, const std::string& name, const std::string& option,
                   std::span<const PlotRun> runs) {
   const PlotColumn* const found = find_column(columns, name);
@@ -122,10 +122,10 @@ std::vector<PlotAxes> axes_of(const PlotRequest& request, std::span<const PlotRu
       request.x.empty() ? *find_column(x_columns(), "bits") : x_named(request.x, "--x " + request.x);
   if (!request.panels.empty()) {
     if (!request.y.empty())
-      throw UsageError("--y: with --panel each panel says its own; write --panel " + request.y + " for it");
+      throw UsageError("--y: with --panel each panel has its own y; use --panel " + request.y + " instead");
     if (request.panels.size() > kMostPanels)
       throw UsageError("--panel: a figure has " + std::to_string(kMostPanels) +
-                       " panels at most; draw two figures");
+                       " panels at most; draw several figures");
     std::vector<PlotAxes> axes;
     for (const std::string& panel : request.panels) {
       const std::string option = "--panel " + panel;
@@ -141,7 +141,7 @@ std::vector<PlotAxes> axes_of(const PlotRequest& request, std::span<const PlotRu
   return {{usual_x, column(y_columns(), request.y, "--y " + request.y, runs)}};
 }
 
-// Throws when no run has the key that panels go by, or when they would be too many.
+// Throws if no run has the key that panels go by, or if the figure would have too many panels.
 void check_by(const PlotKeys& keys, std::size_t axes, std::span<const PlotRun> runs) {
   if (keys.by.empty()) return;
   std::set<std::string> known;
@@ -151,8 +151,8 @@ void check_by(const PlotKeys& keys, std::size_t axes, std::span<const PlotRun> r
   if (known.count(keys.by) == 0)
     throw UsageError("--by " + keys.by + ": no run has this key" + suggest(keys.by, all));
   if (axes * values_of_key(runs, keys.by).size() > kMostPanels)
-    throw UsageError("--by " + keys.by + ": these are more than " + std::to_string(kMostPanels) +
-                     " panels; name fewer runs, or draw two figures");
+    throw UsageError("--by " + keys.by + ": the figure would have more than " + std::to_string(kMostPanels) +
+                     " panels; use fewer runs, or draw several figures");
 }
 
 std::optional<Band> band_of(const std::string& name) {
@@ -170,7 +170,7 @@ double smallest_loss(const PlotRun& run) {
   return smallest;
 }
 
-// Sets f* of all runs. True: that of some is the smallest loss of all runs of their problem.
+// Sets f* of all runs. Returns true if some got the smallest loss of all runs of their problem instead.
 bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) {
   if (given) {
     for (PlotRun& run : runs) run.f_star = given;
@@ -186,10 +186,10 @@ bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) 
       problems.push_back(std::move(found.problem));
     } catch (const DataError& error) {
       throw UsageError(run.folder.string() + ": f* cannot be computed: " + error.what() +
-                       "; or give its value with --f-star");
+                       "; set its value with --f-star");
     } catch (const ExperimentError& error) {
       throw UsageError(std::string("f* cannot be computed: ") + error.what() +
-                       "; or give its value with --f-star");
+                       "; set its value with --f-star");
     }
     const auto [at, is_new] = smallest.try_emplace(problems.back(), smallest_loss(run));
     if (!is_new) at->second = std::min(at->second, smallest_loss(run));
@@ -229,8 +229,9 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
   fs::path out = request.out;
   if (out.empty()) out = folders.size() == 1 ? folders[0] / "plot.svg" : fs::path("plot.svg");
   if (out.extension() != ".svg")
-    throw UsageError("--out " + out.string() +
-                     ": the figure is an SVG: end the name in .svg; for PNG or PDF run the script beside it");
+    throw UsageError(
+        "--out " + out.string() +
+        ": the figure is an SVG, so its name must end in .svg; for PNG or PDF run the script next to it");
   const std::optional<Band> band = band_of(request.band);
   std::vector<PlotRun> runs = read_runs(folders, columns_to_read(request));
   std::vector<PlotAxes> axes = axes_of(request, runs);

@@ -1,4 +1,4 @@
-// gradwire plot: from folders of results to a figure.
+// The command `gradwire plot`: makes a figure from folders of results.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,25 @@
 namespace gradwire {
 
 struct PlotRequest {
-  std::vector<std::filesystem::path> folders;  // of results, or folders of such folders
+  std::vector<std::filesystem::path> folders;  // folders of results, or folders that contain such folders
   std::filesystem::path out =
-      {};                      // empty: plot.svg in the one folder of results, or in the working directory
-  std::string x = {}, y = {};  // names of columns; empty: chosen
-  std::vector<std::string> panels = {};  // "Y:X" or "Y" each; empty: one of `y` and `x`
-  std::string band = {};                 // auto, quartiles, range or none; empty: auto
-  std::optional<double> f_star = {};     // for all runs, in place of what would be computed
-  bool tikz = false;                     // FILE.tex and FILE.dat, too
-  bool csv = false;                      // FILE.csv: the numbers of the curves
+      {};  // plot.svg if empty, in the only folder of results or else in the working directory
+  std::string x = {}, y = {};            // names of columns; empty chooses them
+  std::vector<std::string> panels = {};  // "Y:X" or "Y" each; empty draws one panel of `y` and `x`
+  std::string band = {};                 // auto, quartiles, range or none; empty means auto
+  std::optional<double> f_star = {};     // for all runs; computed if unset
+  bool tikz = false;                     // also write FILE.tex and FILE.dat
+  bool csv = false;                      // also write FILE.csv, the numbers of the curves
   PlotKeys keys = {};
 };
 
-// What is wrong with a panel as --panel spells it, for columns of the metrics.csv that this version writes;
-// empty: nothing.
+// Returns the error of a panel in the spelling of --panel, or an empty string. Knows the columns of the
+// metrics.csv that this version writes.
 std::string trouble_of_panel(const std::string& panel);
 
-// Writes FILE.svg, the script FILE.py beside it, and what else was asked for; returns their paths, the SVG
-// first. Throws UsageError when a folder holds no results or the request cannot be met, rather than overwrite
-// a file that is not gradwire's, too; std::runtime_error when results are damaged.
+// Writes FILE.svg, the script FILE.py next to it, and the other requested files. Returns their paths, the SVG
+// first. Throws UsageError if a folder has no results, the request cannot be met, or a file that gradwire did
+// not write would be overwritten. Throws std::runtime_error if results are damaged.
 std::vector<std::filesystem::path> plot_command(const PlotRequest& request);
 
 }  // namespace gradwire

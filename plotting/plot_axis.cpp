@@ -10,12 +10,12 @@ namespace gradwire {
 namespace {
 
 constexpr double kPadding = 0.03;        // share of the range left free at both ends
-constexpr int kMinorStride = 5;          // powers of ten between labels that still get a tick each
-constexpr double kSmallestPlain = 1e-2;  // below, labels need an exponent
+constexpr int kMinorStride = 5;          // largest number of decades between labels with a tick at each
+constexpr double kSmallestPlain = 1e-2;  // smaller labels need an exponent
 constexpr double kLargestPlain = 1e4;
-constexpr double kLargest = 1e300;    // beyond, a run has diverged, and widths would overflow
-constexpr double kSmallest = 1e-300;  // below, a logarithmic axis takes it for zero
-constexpr double kTiny = 1e-9;        // ticks on the very end of a range count
+constexpr double kLargest = 1e300;    // runs above have diverged, and widths would overflow
+constexpr double kSmallest = 1e-300;  // a logarithmic axis takes smaller numbers for zero
+constexpr double kTiny = 1e-9;        // tolerance for ticks at the end of a range
 
 std::string power_label(int exponent) { return "10^{" + std::to_string(exponent) + "}"; }
 
@@ -23,12 +23,12 @@ std::string plain(double value, int decimals) {
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value == 0 ? 0.0 : value);
   std::string label = text.data();
-  // A true minus sign, as wide as a plus.
+  // Replaces the hyphen by a true minus sign, as wide as a plus.
   if (label.starts_with('-')) label.replace(0, 1, "\u2212");
   return label;
 }
 
-// 1, 2 or 5 times a power of ten.
+// Returns 1, 2 or 5 times a power of ten.
 double nice_step(double raw) {
   const double power = std::pow(10, std::floor(std::log10(raw)));
   for (const double mantissa : {1.0, 2.0, 5.0})
@@ -64,7 +64,7 @@ Axis Axis::cover(std::span<const double> values, bool logarithmic, std::size_t a
     low = std::min(low, v);
     high = std::max(high, v);
   }
-  if (low > high) {  // nothing to draw
+  if (low > high) {  // no value can be drawn
     low = logarithmic ? 1 : 0;
     high = logarithmic ? 10 : 1;
   }
@@ -72,7 +72,7 @@ Axis Axis::cover(std::span<const double> values, bool logarithmic, std::size_t a
     double a = std::log10(low), b = std::log10(high);
     const double pad = b - a > kTiny ? kPadding * (b - a) : 0.5;
     a -= pad, b += pad;
-    // Inside the range of doubles, so that 10^x is neither 0 nor infinite.
+    // Stays inside the range of doubles, so that 10^x is neither 0 nor infinite.
     axis.low_ = std::pow(10, std::max(a, -307.0));
     axis.high_ = std::pow(10, std::min(b, 308.0));
     if (b - a >= 2) {
@@ -101,7 +101,7 @@ void Axis::add_linear_ticks(std::size_t at_most) {
   const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(step / unit) + kTiny)), 0, 15);
   for (double k = std::ceil(low_ / step - kTiny); k * step <= high_ + kTiny * step; ++k)
     ticks_.push_back({k * step, plain(k * step / unit, decimals)});
-  // 1 and 5 are divided by five, 2 by four.
+  // Minor ticks divide steps of 1 and 5 by five, and steps of 2 by four.
   const double mantissa = step / std::pow(10, std::floor(std::log10(step) + kTiny));
   const double parts = mantissa > 1.5 && mantissa < 3 ? 4 : 5;
   for (double k = std::ceil(low_ / step * parts - kTiny); k * step <= (high_ + kTiny * step) * parts; ++k)
@@ -127,7 +127,7 @@ void Axis::add_power_ticks(std::size_t at_most) {
 void Axis::add_mantissa_ticks(std::size_t at_most) {
   const int first = static_cast<int>(std::floor(std::log10(low_)));
   const int last = static_cast<int>(std::floor(std::log10(high_)));
-  // The finest of the usual selections that is not too fine.
+  // Chooses the finest of the usual selections that gives few enough labels.
   const std::array<std::vector<int>, 5> selections = {
       {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 3, 4, 6, 8}, {1, 2, 5}, {1, 3}, {1}}};
   const bool plainly = low_ >= kSmallestPlain && high_ < 10 * kLargestPlain;
@@ -149,7 +149,7 @@ void Axis::add_mantissa_ticks(std::size_t at_most) {
   const auto labels =
       std::count_if(ticks_.begin(), ticks_.end(), [](const Tick& t) { return !t.label.empty(); });
   if (labels >= 2) return;
-  // A range too narrow for round mantissas: evenly spaced numbers, placed where the logarithm puts them.
+  // A range too narrow for round mantissas gets evenly spaced numbers at their logarithmic positions.
   ticks_.clear();
   add_linear_ticks(std::min<std::size_t>(at_most, 4));
 }

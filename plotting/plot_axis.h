@@ -1,4 +1,4 @@
-// The range of an axis and its ticks.
+// Range and ticks of an axis.
 #pragma once
 
 #include <span>
@@ -9,26 +9,27 @@ namespace gradwire {
 
 struct Tick {
   double value = 0;
-  std::string label;  // "^{...}" is raised; empty: a minor tick
+  std::string label;  // "^{...}" is raised; a minor tick has no label
 };
 
 class Axis {
  public:
-  // Covers all of `values` that can be drawn: finite ones, on a logarithmic axis those above 1e-300.
-  // `at_most` bounds the number of labelled ticks.
+  // Returns an axis that covers all drawable `values`: finite ones, and on a logarithmic axis those above
+  // 1e-300. It has at most `at_most` labelled ticks.
   static Axis cover(std::span<const double> values, bool logarithmic, std::size_t at_most);
 
   bool logarithmic() const { return log_; }
   double low() const { return low_; }
   double high() const { return high_; }
   const std::vector<Tick>& ticks() const { return ticks_; }
-  // Labels are multiples of 10^exponent(): "x 10^6" belongs at the end of the axis unless it is 0.
+  // Returns the exponent of the labels, which are multiples of 10^exponent(). Unless it is 0, draw "x 10^6"
+  // at the end of the axis.
   int exponent() const { return exponent_; }
 
   bool can_draw(double value) const;
-  // 0 at low(), 1 at high(). REQUIRES: can_draw(value).
+  // Returns the position of a value: 0 at low(), 1 at high(). REQUIRES: can_draw(value).
   double place(double value) const;
-  // What place() puts there.
+  // Returns the value at a position, the inverse of place().
   double value(double place) const;
 
  private:

@@ -1,4 +1,4 @@
-// What can stand on an axis: columns of metrics.csv, their sums, and f - f*.
+// Quantities for an axis: columns of metrics.csv, their sums, and f - f*.
 #pragma once
 
 #include <span>
@@ -9,27 +9,27 @@
 namespace gradwire {
 
 struct PlotColumn {
-  std::string name;                    // as --x, --y and --panel spell it
-  std::vector<std::string> csv;        // columns of metrics.csv, to be added up
-  std::string label;                   // with {} where the unit goes, if it has one
-  std::string tex;                     // the same for LaTeX
+  std::string name;                    // in --x, --y and --panel
+  std::vector<std::string> csv;        // columns of metrics.csv, which are added up
+  std::string label;                   // with {} in place of the unit, if it has one
+  std::string tex;                     // the label in LaTeX
   bool bytes = false;                  // shown in kB, MB, ...
-  bool gap = false;                    // less f*
-  std::vector<std::string> also = {};  // other names that people try
-  std::string bound = {};              // column of metrics.csv that is drawn beside it, thin and dashed
+  bool gap = false;                    // f* is subtracted
+  std::vector<std::string> also = {};  // accepted aliases
+  std::string bound = {};              // column of metrics.csv that is drawn as a thin dashed line
 
-  // Rows may have no number there, and then are no points.
+  // Returns true if rows may lack the number; such rows have no point.
   bool may_lack() const { return csv.front() == "accuracy" || csv.front().starts_with("lyapunov"); }
 };
 
 std::span<const PlotColumn> x_columns();
 std::span<const PlotColumn> y_columns();
-// Null: no such column. Knows columns by other names, too.
+// Returns the column of this name or alias, or null if none has it.
 const PlotColumn* find_column(std::span<const PlotColumn> columns, std::string_view name);
-// A column of metrics.csv that is in neither list, by its name there.
+// Returns a column for a name of metrics.csv that is in neither list.
 PlotColumn other_column(const std::string& csv);
 
-// Text of a label in LaTeX.
+// Escapes the text of a label for LaTeX.
 std::string tex_escape(std::string_view text);
 
 }  // namespace gradwire

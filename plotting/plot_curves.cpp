@@ -11,10 +11,10 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKeys = 3;    // in a label; of more, those that suffice
-constexpr std::size_t kLongNumber = 8;  // characters that a label shows as they are
+constexpr std::size_t kMostKeys = 3;    // in a label; from a longer list only the necessary ones
+constexpr std::size_t kLongNumber = 8;  // length up to which a label shows a number in full
 
-// "randk:k=10,scaled=true" becomes "randk:k=10": leaves out parameters that have their default, but not the
+// Shortens "randk:k=10,scaled=true" to "randk:k=10". Omits parameters that have their default, except the
 // first, the count.
 std::string short_compressor(std::string spec) {
   for (const CompressorHelp& help : compressor_help()) {
@@ -37,14 +37,15 @@ std::string name_of(const RunKeys& keys) {
 }
 
 bool is_of_name(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }
-// How long a run goes on, how often it is measured, and what its server does beside the algorithm.
+// Returns true for keys about the length of a run, its measurements, and the work of its server outside the
+// algorithm.
 bool is_aside(std::string_view key) {
   return (key.starts_with("run.") && key != "run.x0") || key.starts_with("server.") ||
          key.starts_with("evaluation.");
 }
 bool is_of_algorithm(std::string_view key) { return key.starts_with("algorithm."); }
 
-// All keys but name and seed, as one text.
+// Returns all keys except name and seed, as one text.
 std::string without_seed(const RunKeys& keys) {
   std::string text;
   for (const auto& [key, value] : keys)
@@ -52,7 +53,7 @@ std::string without_seed(const RunKeys& keys) {
   return text;
 }
 
-// A number of many digits with four of them.
+// Shortens a number with many digits to four of them.
 std::string short_number(const std::string& value) {
   double number = 0;
   const char* const end = value.data() + value.size();
@@ -61,7 +62,7 @@ std::string short_number(const std::string& value) {
   return rounded_text(number, 4);
 }
 
-// "clients.count", "10" becomes "count = 10"; of paths the last component is left.
+// Returns "count = 10" for "clients.count" and "10". Shortens paths to their last component.
 std::string spell(const RunKeys& keys, const std::string& key, bool shorten) {
   const std::size_t dot = key.find('.');
   std::string value = value_of_key(keys, key);
@@ -71,14 +72,14 @@ std::string spell(const RunKeys& keys, const std::string& key, bool shorten) {
   return (dot == std::string::npos ? key : key.substr(dot + 1)) + " = " + (value.empty() ? "none" : value);
 }
 
-// The curves of one algorithm, or all curves: by the keys that differ among them.
+// Differences among the curves of one algorithm, or among all curves, by key.
 class Differences {
  public:
   Differences(std::span<const RunKeys> runs, const std::vector<PlotCurve*>& curves) {
     for (const PlotCurve* curve : curves) keys_.push_back(&runs[curve->runs.front()]);
   }
 
-  // In the order of the files.
+  // Returns the keys that differ, in the order of the files.
   std::vector<std::string> keys(bool of_algorithm) const {
     std::vector<std::string> differ;
     std::set<std::string> seen;
@@ -91,7 +92,7 @@ class Differences {
     return differ;
   }
 
-  // Of `keys` those that suffice to tell apart as many curves, each one needed when it was chosen.
+  // Returns a subset of `keys` that distinguishes as many curves. Each key was needed when it was added.
   std::vector<std::string> enough(const std::vector<std::string>& keys) const {
     std::vector<std::string> chosen;
     for (const std::string& key : keys) {
@@ -117,7 +118,7 @@ class Differences {
   std::vector<const RunKeys*> keys_;
 };
 
-// The keys of each run without those that are `aside`.
+// Returns the keys of each run except those in `aside`.
 std::vector<RunKeys> keys_of(std::span<const PlotRun> runs, std::span<const std::string> aside) {
   std::vector<RunKeys> all;
   for (const PlotRun& run : runs) {
@@ -129,10 +130,11 @@ std::vector<RunKeys> keys_of(std::span<const PlotRun> runs, std::span<const std:
   return all;
 }
 
-// `keys`: those that tell curves apart.
+// Groups runs into curves. `keys` are those that distinguish curves.
 std::vector<PlotCurve> group(std::span<const PlotRun> runs, std::span<const RunKeys> keys) {
   std::vector<PlotCurve> curves;
-  // By configuration and how often its seed was there before: repeats are curves of their own.
+  // Maps the configuration and the number of earlier runs with its seed, so that repeats get their own
+  // curves.
   std::map<std::pair<std::string, int>, std::size_t> at;
   std::map<std::pair<std::string, std::string>, int> met;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -155,7 +157,7 @@ void add_words(std::string& label, const RunKeys& keys, const std::vector<std::s
   for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key, shorten);
 }
 
-// `all_keys`: keys that change no algorithm and no problem, too.
+// Labels the curves. With `all_keys`, also uses keys that change neither the algorithm nor the problem.
 void name_by_keys(std::vector<PlotCurve>& curves, std::span<const RunKeys> runs, bool shorten,
                   bool all_keys) {
   std::map<std::string, std::vector<PlotCurve*>> by_name;
@@ -168,7 +170,7 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const RunKeys> runs,
   const auto few = [](const Differences& of, std::vector<std::string> keys) {
     return keys.size() <= kMostKeys ? keys : of.enough(keys);
   };
-  // What is solved, and how it is shared, is compared among all curves; step sizes among those of one
+  // Keys of the problem and the clients are compared among all curves; parameters among those of one
   // algorithm.
   const Differences whole(runs, all);
   std::vector<std::string> differ = whole.keys(false);
@@ -196,7 +198,7 @@ std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<cons
   std::vector<PlotCurve> curves = group(runs, keys);
   for (const auto& [shorten, all_keys] : {std::pair(true, false), {true, true}, {false, true}}) {
     name_by_keys(curves, keys, shorten, all_keys);
-    // Where the panels name all that differs, the legend has nothing to add.
+    // If the panels already show all differences, the legend needs no label.
     if (curves.size() == 1 && curves.front().label.empty()) curves.front().label = "runs";
     if (are_distinct(curves)) return curves;
   }

@@ -1,4 +1,4 @@
-// Which runs are one curve, and what the legend calls it.
+// Groups runs into curves and names the curves.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@ namespace gradwire {
 
 struct PlotCurve {
   std::string label;
-  std::vector<std::size_t> runs;  // that differ in the seed alone, by number
+  std::vector<std::size_t> runs;  // run numbers; the runs differ only in the seed
 };
 
-// Runs whose configurations differ in the seed, and in the name that goes with it, become one curve; runs
-// that repeat a seed do not. A label is the algorithm and its compressor, and the keys in which the curves
-// differ beside; an algorithm that all curves share is left out where such keys tell them apart. Curves that
-// nothing tells apart have the names of their runs, or else their folders. Keys that are `aside` neither tell
-// curves apart nor stand in labels.
+// Groups runs whose configurations differ only in the seed, and in the name that goes with it, into one
+// curve. Runs that repeat a seed get a curve of their own. A label has the algorithm, its compressor, and the
+// other keys in which curves differ. It omits an algorithm that all curves share if such keys distinguish
+// them. Curves that still have equal labels get the names of their runs, or else their folders. Keys in
+// `aside` neither distinguish curves nor appear in labels.
 std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<const std::string> aside = {});
 
-// A key with its value, as labels spell it: "count = 10"; of a path the last component.
+// Returns a key with its value as labels spell it, as in "count = 10". A path is shortened to its last
+// component.
 std::string spell_key(const RunKeys& keys, const std::string& key);
 
 }  // namespace gradwire

@@ -12,12 +12,12 @@
 namespace gradwire {
 namespace {
 
-// An axis is logarithmic from this ratio of the largest to the smallest number on, where a logarithm makes
+// Ratio of the largest to the smallest y above which the axis becomes logarithmic, if a logarithm makes
 // sense.
 constexpr double kLogRatioY = 20;
-// Runs whose last x differ by more are told apart only on a logarithmic axis.
+// Ratio of the last x of the runs above which only a logarithmic axis can show them all.
 constexpr double kLogRatioX = 6;
-constexpr std::size_t kFewSeeds = 3;  // their quartiles say little
+constexpr std::size_t kFewSeeds = 3;  // too few for quartiles
 constexpr std::size_t kMostInARow = 3;
 
 template <class Visit>
@@ -32,7 +32,7 @@ double largest_y(std::span<const RunSeries> series) {
   return high;
 }
 
-// True when the ends of the runs lie so far apart that the shortest would be a stroke at the left edge.
+// Returns true if the ends of the runs are so far apart that the shortest run would vanish at the left edge.
 bool wants_log_x(std::span<const RunSeries> series) {
   double low = std::numeric_limits<double>::infinity(), high = 0;
   for (const RunSeries& s : series) {
@@ -49,7 +49,7 @@ bool wants_log_y(std::span<const RunSeries> series, const PlotColumn& y) {
   if (y.name == "grad_norm_sq" || y.gap) return largest_y(series) > 0;
   double low = std::numeric_limits<double>::infinity();
   bool positive = true;
-  // A Lyapunov function that has fallen to nothing is a difference of rounded numbers.
+  // A Lyapunov function that has fallen to zero is a difference of rounded numbers.
   const double nothing = y.bound.empty() ? 0 : 1e-12 * largest_y(series);
   each_y(series, [&](double v) {
     if (!std::isfinite(v) || (v <= 0 && -v < nothing)) return;
@@ -74,7 +74,7 @@ void put_unit(std::string& label, std::string_view unit) {
   if (const std::size_t at = label.find("{}"); at != std::string::npos) label.replace(at, 2, unit);
 }
 
-// No number where the file is older than the column.
+// Returns the sum of the columns in a row, or NaN if the file is older than the column.
 double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
   double sum = 0;
   for (const std::string& name : column.csv) {
@@ -84,15 +84,15 @@ double sum_of(const PlotRun& run, const PlotColumn& column, std::size_t row) {
   return sum;
 }
 
-// Whether the row did not measure gradient norms. A run that diverged has one that is no number, and so is
-// its loss.
+// Returns true if the row did not measure the gradient norm. In a run that diverged, both the norm and the
+// loss are NaN.
 bool lacks_gradient(const PlotRun& run, const PlotColumn& y, std::size_t row) {
   const std::vector<double>* const loss = run.metrics.column("loss");
   return y.csv.front() == "grad_norm_sq" && loss != nullptr && std::isfinite((*loss)[row]);
 }
 
-// The rows that have a number, as they are: without units. An x that falls, as clocks may, stays where it
-// was.
+// Returns the rows that have a number, without units. An x that decreases, as clocks can, keeps its last
+// value.
 RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
   RunSeries series;
   const std::size_t rows = run.metrics.rows;
@@ -121,7 +121,7 @@ bool is_in(const Figure& figure, const PlotRun& run, const std::string& value) {
   return figure.by.empty() || value_of_key(run.keys, figure.by) == value;
 }
 
-// `value`: of the key that panels go by.
+// Makes a panel. `value` is that of the key that panels go by.
 PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::string& value) {
   std::vector<RunSeries> series;
   for (const PlotRun& run : figure.runs)
@@ -161,14 +161,14 @@ PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::stri
   return panel;
 }
 
-// In some rows.
+// Returns true if the run has this column in some rows.
 bool has(const PlotRun& run, const std::string& csv) {
   const std::vector<double>* const values = run.metrics.column(csv);
   return values != nullptr &&
          std::any_of(values->begin(), values->end(), [](double v) { return !std::isnan(v); });
 }
 
-// Fewest and most runs of a curve in a panel.
+// Returns the smallest and the largest number of runs of a curve in a panel.
 std::pair<std::size_t, std::size_t> seeds_of(const Figure& figure, std::span<const std::string> values) {
   std::size_t fewest = figure.runs.size(), most = 1;
   for (const PlotCurve& curve : figure.curves)
@@ -196,8 +196,8 @@ std::string note_of(std::size_t fewest, std::size_t most, Band band) {
   return "";
 }
 
-// Keys that differ, but have one value for each value of `by`, itself among them: what goes with a data set,
-// as its number of features, or with an algorithm, as its parameters. A key that a run does not have is
+// Returns the keys that differ but have one value for each value of `by`, which is one of them. Examples are
+// the number of features of a data set, or the parameters of an algorithm. A key that a run lacks counts as
 // empty.
 std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string& by) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key and value of `by`
@@ -218,7 +218,7 @@ std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string
   return keys;
 }
 
-// Panels of one value stay in one row where they fit.
+// Returns the number of columns. Panels of one value stay in one row if they fit.
 std::size_t columns_for(std::size_t axes, std::size_t values) {
   if (axes > 1 && values > 1 && axes <= kMostInARow) return axes;
   const std::size_t count = axes * values;
@@ -283,8 +283,8 @@ Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, st
 }
 
 CurveStyle curve_style(std::size_t curve) {
-  // Colours by Okabe and Ito (jfly.uni-koeln.de/color), without their yellow, ordered so that neighbours
-  // differ in brightness. The three lists have lengths without a common divisor, so that a style repeats
+  // The colours are those of Okabe and Ito (jfly.uni-koeln.de/color) without yellow, ordered so that
+  // neighbours differ in brightness. The lengths of the three lists are coprime, so a style repeats only
   // after 280 curves.
   constexpr std::array<std::string_view, 7> kColors = {"#0072b2", "#e69f00", "#000000", "#d55e00",
                                                        "#56b4e9", "#009e73", "#cc79a7"};

@@ -1,4 +1,4 @@
-// What a figure shows, apart from how it is drawn: plot_svg.h, plot_script.h and plot_tikz.h draw it.
+// Content of a figure, independent of the format. plot_svg.h, plot_script.h and plot_tikz.h draw it.
 #pragma once
 
 #include <cstddef>
@@ -20,54 +20,54 @@ struct PlotAxes {
   PlotColumn x, y;
 };
 
-// Which keys of the runs make panels and curves.
+// Keys of the runs that make panels and curves.
 struct PlotKeys {
-  std::string by = {};                  // each value of this key has panels of its own; empty: none
-  std::vector<std::string> aside = {};  // keys that do not tell curves apart, as a step that was tuned
+  std::string by = {};                  // key with separate panels for each of its values; empty if unused
+  std::vector<std::string> aside = {};  // keys that do not distinguish curves, such as a tuned step size
 };
 
 struct PlotPanel {
   PlotColumn x, y;
-  std::string value;  // of the key that panels go by; empty: all runs are in it
-  std::string title;  // "count = 10"; empty: none
+  std::string value;  // value of the key PlotKeys::by; empty if all runs are in the panel
+  std::string title;  // as in "count = 10"; empty if it has no title
   bool log_x = false, log_y = false;
-  double x_unit = 1, y_unit = 1;  // numbers are divided by it
+  double x_unit = 1, y_unit = 1;  // divisors of the numbers
   std::string x_label, y_label;
-  std::string x_tex, y_tex;    // the same for LaTeX
+  std::string x_tex, y_tex;    // the labels in LaTeX
   std::vector<Series> series;  // one per curve, in these units
-  std::vector<Series> bounds;  // one per curve, or none; x and y alone
+  std::vector<Series> bounds;  // empty or one per curve; only x and y are set
 };
 
 struct Figure {
   std::vector<PlotRun> runs;
   std::vector<PlotCurve> curves;
-  std::string by;                 // PlotKeys'
+  std::string by;                 // PlotKeys::by
   std::vector<PlotPanel> panels;  // row by row
   std::size_t columns = 1;        // panels in a row
   Band band = Band::kNone;
-  std::string note;  // says what lines and bands are, where a curve is several runs
+  std::string note;  // explains lines and bands, if a curve has several runs
 };
 
-// Accuracy against bytes beside loss against rounds when all runs measured accuracy; else the squared norm of
-// the gradient against bits. Beside them the Lyapunov function against rounds when all runs have it. `x`: in
-// place of bytes and bits, if there is one.
+// Returns the default panels. They show accuracy against bytes and loss against rounds if all runs measured
+// accuracy, else the squared gradient norm against bits. If all runs have the Lyapunov function, one more
+// panel shows it against rounds. `x` replaces bytes and bits unless it is null.
 std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn* x);
 
-// The values of the key among the runs: numbers by their size, before words in alphabetical order.
+// Returns the values of the key among the runs: numbers in ascending order, then words in alphabetical order.
 std::vector<std::string> values_of_key(std::span<const PlotRun> runs, const std::string& key);
 
-// Decides scales and units from the numbers. Without `band`: quartiles, or the range if no curve is of more
-// than three runs. With `keys.by`: all axes for its first value, then for its second, and so on; a key that
-// has one value for each of its values does not tell curves apart. REQUIRES: the runs have all columns of the
-// axes; f* of each that a panel with a gap shows.
+// Makes the figure; chooses scales and units from the numbers. Without `band`, it uses quartiles, or the
+// range if no curve has more than three runs. With `keys.by`, all axes are repeated for each of its values. A
+// key with one value for each value of `keys.by` does not distinguish curves. REQUIRES: the runs have all
+// columns of the axes, and f* if a panel shows a gap.
 Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes,
                    std::optional<Band> band = std::nullopt, const PlotKeys& keys = {});
 
-// How a curve is drawn: distinct in grey, and for those who do not tell all colours apart.
+// Style of a curve: distinct in grey and for people with colour blindness.
 struct CurveStyle {
   std::string_view color;   // "#rrggbb"
-  std::string_view dashes;  // SVG's stroke-dasharray; empty: solid
-  std::string_view marker;  // Matplotlib's names: o s ^ D v P X *
+  std::string_view dashes;  // stroke-dasharray of SVG; empty for a solid line
+  std::string_view marker;  // names of Matplotlib: o s ^ D v P X *
 };
 CurveStyle curve_style(std::size_t curve);
 

@@ -7,7 +7,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kLabelsX = 6, kLabelsY = 7;
-// A run that goes so far above the largest start has diverged: the axis need not show how far.
+// A run has diverged if it exceeds the largest start by this factor. The axis then ends there.
 constexpr double kDiverged = 1e4;
 
 double highest_shown(const PlotPanel& panel) {

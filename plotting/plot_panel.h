@@ -1,4 +1,4 @@
-// Where the curves of a panel lie on the page, in points: what SVG and TikZ share.
+// Layout of the curves of a panel on the page, in points. SVG and TikZ share it.
 #pragma once
 
 #include <vector>
@@ -24,15 +24,15 @@ class PanelLayout {
   const Axis& y() const { return y_; }
   double at_x(double v) const { return box_.left + box_.width * x_.place(v); }
   double at_y(double v) const { return box_.bottom() - box_.height * y_.place(v); }
-  // The inverse.
+  // Inverse of at_x() and at_y().
   double x_at(double x) const { return x_.value((x - box_.left) / box_.width); }
   double y_at(double y) const { return y_.value((box_.bottom() - y) / box_.height); }
 
-  // The points of a curve, in pieces where it has gaps. A value of zero on a logarithmic y axis is drawn at
+  // Returns the points of a curve, split into pieces at its gaps. A zero on a logarithmic y axis is drawn at
   // the bottom.
   std::vector<std::vector<Point>> pieces(const Series& series) const;
-  // The outline of the band, in pieces: along the upper ends, and back along the lower ones. What is beyond
-  // the panel is drawn at its edge.
+  // Returns the outline of the band in pieces: forward along the upper ends, and back along the lower ones.
+  // Parts outside the panel are drawn at its edge.
   std::vector<std::vector<Point>> bands(const Series& series, double column_width) const;
 
  private:
@@ -42,7 +42,7 @@ class PanelLayout {
   Axis x_, y_;
 };
 
-// Of the thinning that SVG and TikZ share.
+// Tolerance of the thinning that SVG and TikZ share.
 inline constexpr double kStraight = 0.07;  // points of the page
 
 }  // namespace gradwire

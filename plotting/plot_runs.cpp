@@ -17,7 +17,7 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kDeepest = 8;  // folders below one that was named
+constexpr int kDeepest = 8;  // levels of folders that are searched
 constexpr std::size_t kMostFound = 10'000;
 constexpr std::uintmax_t kLargestSummary = 16u << 20, kLargestRunsCsv = 64u << 20;
 
@@ -29,8 +29,8 @@ std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The line of each run of a sweep in its runs.csv, which has the order of its file; empty: `folder` is not
-// the one with a sweep's runs.
+// Returns the line of each run in the runs.csv of a sweep, which has the order of its file. Empty if `folder`
+// does not have the runs of a sweep.
 std::map<std::string, std::size_t> lines_in_sweep(const fs::path& folder) {
   std::map<std::string, std::size_t> lines;
   if (folder.filename() != "runs") return lines;
@@ -64,7 +64,7 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
   for (const fs::path& next : below) add_runs_below(next, depth + 1, runs);
 }
 
-// "asked" of summary.json: keys whose values theory or a default chose later.
+// Restores the values in "asked" of summary.json: keys whose values theory or a default resolved later.
 void put_asked_back(RunKeys& keys, const fs::path& summary) {
   const Json json = Json::parse(text_of_file(summary, kLargestSummary), nullptr, false);
   if (!json.is_object() || !json.contains("asked") || !json["asked"].is_object()) return;
@@ -90,10 +90,11 @@ PlotRun read_run(const fs::path& folder, std::span<const std::string> wanted) {
   if (!identify_run(folder))
     throw UsageError(
         folder.string() +
-        ": no results of a run there (config.toml and metrics.csv); give a folder that gradwire run wrote");
+        ": has no results of a run (config.toml and metrics.csv); use a folder that gradwire run wrote");
   PlotRun run{folder, keys_of(folder), read_metrics_table(folder / "metrics.csv", wanted), {}};
   if (run.metrics.rows == 0)
-    throw UsageError(run.file().string() + ": has no rows to plot; run with run.evaluate_every above 0");
+    throw UsageError(run.file().string() +
+                     ": has no rows to plot; repeat the run with run.evaluate_every above 0");
   return run;
 }
 
@@ -114,11 +115,11 @@ std::vector<fs::path> find_runs(std::span<const fs::path> paths) {
     if (runs.size() == before)
       throw UsageError(
           path.string() +
-          ": no results of a run there or below (config.toml and metrics.csv); give a folder that "
-          "gradwire run wrote, or one that holds such folders");
+          ": has no results of a run, nor have its folders (config.toml and metrics.csv); use a folder that "
+          "gradwire run wrote, or one that contains such folders");
     if (runs.size() > kMostFound)
-      throw UsageError(path.string() + ": holds more than " + std::to_string(kMostFound) +
-                       " runs; name fewer of them");
+      throw UsageError(path.string() + ": contains more than " + std::to_string(kMostFound) +
+                       " runs; use a smaller folder");
   }
   return runs;
 }

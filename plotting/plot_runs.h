@@ -1,4 +1,4 @@
-// The runs that a figure is made from: their folders, what their configurations say, and their metrics.
+// Runs of a figure: their folders, configurations and metrics.
 #pragma once
 
 #include <filesystem>
@@ -12,27 +12,27 @@
 
 namespace gradwire {
 
-// A key of config.toml with its value as TOML, "algorithm.step_size" and "0.25". What the experiment asked
-// for, as far as summary.json tells ("theory*2"), stands in place of the number that became of it.
+// Keys of config.toml with their values as TOML, as in "algorithm.step_size" and "0.25". A value that the
+// user asked for ("theory*2"), as far as summary.json has it, replaces the resolved number.
 using RunKeys = std::vector<std::pair<std::string, std::string>>;
-// The value of a key, without quotes; empty: there is no such key.
+// Returns the value of the key without quotes, or an empty string if the run lacks the key.
 std::string value_of_key(const RunKeys& keys, std::string_view key);
 
 struct PlotRun {
   std::filesystem::path folder;
   RunKeys keys;
   MetricsTable metrics;
-  std::optional<double> f_star;  // where it was asked for
+  std::optional<double> f_star;  // set if the request needs it
 
   std::filesystem::path file() const { return folder / "metrics.csv"; }
 };
 
-// The folders of results among `paths` and, where a path is none itself, in the folders below it (hidden ones
-// left out), in alphabetical order, runs of a sweep in the order of its file. Throws UsageError where there
-// are none.
+// Returns the folders of results in `paths`, in alphabetical order; runs of a sweep come in the order of its
+// file. Searches the folders below a path that is not a folder of results itself, except hidden ones. Throws
+// UsageError if it finds none.
 std::vector<std::filesystem::path> find_runs(std::span<const std::filesystem::path> paths);
 
-// Reads the columns `wanted`. Throws UsageError when a folder holds no results, std::runtime_error when they
+// Reads the columns `wanted`. Throws UsageError if a folder has no results, and std::runtime_error if they
 // are damaged.
 std::vector<PlotRun> read_runs(std::span<const std::filesystem::path> folders,
                                std::span<const std::string> wanted);

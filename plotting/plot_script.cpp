@@ -7,7 +7,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::string_view kHead = R"py(#!/usr/bin/env python3
-# Written by gradwire; yours to change. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
+# Written by gradwire; you may edit it. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
 #   python3 plot.py [FILE]     FILE ends in .png, .pdf or .svg; without one: a PNG beside this script
 import bisect
 import csv
@@ -30,9 +30,9 @@ def column(rows, names, unit):
 
 
 def points(rows, f_star, panel, y_name="y"):
-    """The rows that have a number; x does not fall."""
+    """Returns the rows that have a number; x does not decrease."""
     if "grad_norm_sq" in panel["y"]:
-        rows = [row for row in rows if row["grad_norm_sq"]]  # others did not measure it
+        rows = [row for row in rows if row["grad_norm_sq"]]  # the others did not measure it
     xs, ys = [], []
     for x, y in zip(column(rows, panel["x"], panel["x_unit"]), column(rows, panel[y_name], panel["y_unit"])):
         if not math.isfinite(x) or (panel["may_lack"] and math.isnan(y)):
@@ -43,7 +43,7 @@ def points(rows, f_star, panel, y_name="y"):
 
 
 def value_at(run, x, panel):
-    """Between two rows on a line, on logarithmic axes of logarithms; behind the last row its value."""
+    """Interpolates between rows, in logarithms on logarithmic axes; keeps the last value."""
     xs, ys = run
     k = bisect.bisect_right(xs, x)
     if k == 0:
@@ -59,7 +59,7 @@ def value_at(run, x, panel):
 
 
 def quantile(values, q, panel):
-    """Of sorted values, at share q of the way from the first to the last."""
+    """Returns the q-quantile of sorted values, interpolated between ranks."""
     at = q * (len(values) - 1)
     k = int(at)
     share = at - k
@@ -72,7 +72,7 @@ def quantile(values, q, panel):
 
 
 def summary(runs, panel):
-    """x, the median over the runs, and the lower and upper end of the band."""
+    """Returns x, the median over the runs, and the lower and upper ends of the band."""
     if len(runs) == 1:
         return runs[0] + (None, None)
     end = sorted(xs[-1] for xs, _ in runs)[len(runs) // 2]
@@ -135,7 +135,7 @@ if __name__ == "__main__":
 
 std::string truth(bool value) { return value ? "True" : "False"; }
 
-// A JSON string without surrogate escapes is a Python string.
+// Returns a Python string. JSON without surrogate escapes is valid Python.
 std::string literal(std::string_view text) { return json_line(text); }
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -172,8 +172,8 @@ std::string style_text(const CurveStyle& style) {
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder) {
   std::string script(kHead);
   script +=
-      "# One line each: its label; the metrics of its runs, their f*, and the panels they are in; how it is "
-      "drawn.\nCURVES = [\n";
+      "# One curve each: its label; the metrics, f* and panels of its runs; its "
+      "style.\nCURVES = [\n";
   for (std::size_t c = 0; c < figure.curves.size(); ++c) {
     script += "    (" + literal(figure.curves[c].label) + ",\n     [";
     for (const std::size_t r : figure.curves[c].runs) {

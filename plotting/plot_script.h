@@ -1,4 +1,4 @@
-// A figure as a Python script for Matplotlib: to be changed by hand, and for PNG and PDF.
+// A figure as a Python script for Matplotlib, to edit by hand and to make PNG and PDF files.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// The script stands alone; it reads the metrics.csv of each run, whose path it holds relative to `folder`,
-// where it will lie.
+// Returns the script. It needs no other file than the metrics.csv of each run, whose path it has relative to
+// `folder`, where the script will be stored.
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder);
 
 }  // namespace gradwire

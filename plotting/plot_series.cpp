@@ -22,7 +22,7 @@ class Walk {
     y_.reserve(run.y.size());
     for (const double y : run.y) y_.push_back(to_axis(y, log_y));
   }
-  // REQUIRES: x does not fall from call to call.
+  // Returns y at x. REQUIRES: x does not decrease from call to call.
   double at(double x, bool log_x) {
     while (next_ < x_.size() && x_[next_] <= x) ++next_;
     if (next_ == 0) return y_.front();
@@ -38,10 +38,10 @@ class Walk {
  private:
   const std::vector<double>& x_;
   std::vector<double> y_;
-  std::size_t next_ = 0;  // the first row behind x
+  std::size_t next_ = 0;  // the first row after x
 };
 
-// Of sorted values, at share q of the way from the first to the last.
+// Returns the q-quantile of sorted values, interpolated between ranks.
 double quantile(std::span<const double> sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);

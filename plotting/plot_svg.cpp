@@ -9,7 +9,7 @@
 namespace gradwire::svg {
 namespace {
 
-// Lengths are in points: a single panel is as wide as a column of text, two are as wide as a page.
+// Lengths in points: a single panel is as wide as a column of text, and two are as wide as a page.
 constexpr double kPanelWidth = 290, kPanelHeight = 195;
 constexpr double kLeft = 62, kRight = 16, kTop = 10, kBottom = 48, kTitle = 16;
 constexpr double kLegendRow = 17, kLegendLine = 30, kLegendGap = 16, kLegendText = 6;
@@ -18,11 +18,12 @@ constexpr double kMarkerSpacing = 48;
 constexpr double kLabelLines = 36;  // from the panel to the label below it
 constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
-// Points of all curves of a figure; where there are more, columns get wider: so many lines hide each other.
+// Largest number of points of all curves of a figure. Above it columns get wider, because many lines hide
+// each other.
 constexpr std::size_t kMostPoints = 42'000;
 constexpr double kWidestColumn = 4;
 
-// In tenths of a point, as path_data().
+// Returns the stroke attributes in tenths of a point, as in path_data().
 std::string stroke_in_tenths(const CurveStyle& style) {
   std::string text = "stroke=\"" + std::string(style.color) + "\"";
   if (style.dashes.empty()) return text;
@@ -41,8 +42,8 @@ std::string marker_path(const std::string& data, const CurveStyle& style) {
                             "\" stroke-width=\"1.3\"/>\n";
 }
 
-// Few markers, evenly along x, each curve shifted a little against the others; none where the curve is beyond
-// the panel.
+// Returns a few markers, evenly spaced along x and shifted a little for each curve. Curve parts outside the
+// panel get none.
 std::string markers(const std::vector<Point>& points, const CurveStyle& style, std::size_t curve,
                     const Box& box) {
   if (points.empty()) return "";
@@ -60,7 +61,7 @@ std::string markers(const std::vector<Point>& points, const CurveStyle& style, s
   return data;
 }
 
-// One panel with its curves. The thinned lines are made first, to count their points.
+// Draws one panel with its curves. The lines are thinned first, to count their points.
 class PanelPainter {
  public:
   PanelPainter(const PlotPanel& panel, std::size_t number, const Box& box)
@@ -68,7 +69,7 @@ class PanelPainter {
     for (const Series& series : panel.series) pieces_.push_back(layout_.pieces(series));
   }
 
-  // Returns the number of points.
+  // Thins the lines. Returns the number of points.
   std::size_t thin(double column_width) {
     column_width_ = column_width;
     lines_.clear();
@@ -177,13 +178,13 @@ class PanelPainter {
   const PlotPanel& panel_;
   const std::size_t number_;
   const PanelLayout layout_;
-  std::vector<std::vector<std::vector<Point>>> pieces_, lines_;  // of each curve
+  std::vector<std::vector<std::vector<Point>>> pieces_, lines_;  // by curve
   double column_width_ = 1;
 };
 
 // ---- the legend ----
 
-// Above the panels, so that it never hides a curve: in a row, or in columns where one row is too short.
+// Legend above the panels, so that it never hides a curve: in a row, or in columns if one row is too short.
 class Legend {
  public:
   Legend(const Figure& figure, double width) : figure_(figure) {

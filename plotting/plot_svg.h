@@ -1,5 +1,5 @@
-// A figure as SVG: a white page, fonts that stay readable at the width of a column, a legend above the
-// panels.
+// A figure as SVG: white background, fonts that stay readable at the width of a column, and a legend above
+// the panels.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-// Equal figures give equal text. REQUIRES: at least one panel.
+// Returns the SVG. Equal figures give equal text. REQUIRES: at least one panel.
 std::string draw_svg(const Figure& figure);
 
 }  // namespace gradwire

@@ -10,13 +10,14 @@
 namespace gradwire {
 namespace {
 
-// Coarser than the SVG: for numbers to be read, and drawn again at the size of a column of text.
+// Panel size and tolerance for numbers that people read, and redraw at the width of a column of text. Coarser
+// than the SVG.
 constexpr double kTablePanelWidth = 290, kTablePanelHeight = 195;  // points
 constexpr double kTableColumnWidth = 7, kTolerance = 0.4;          // points
 
 std::string table_cell(double value) { return rounded_text(value, 5); }
 
-// Empty where there is no band.
+// Returns the cells of the band at x; they are empty without a band.
 std::string band_at(const Series& series, double x) {
   if (series.low.empty()) return ",,";
   const auto near = std::lower_bound(series.x.begin(), series.x.end(), x * (1 - 1e-9));

@@ -1,4 +1,4 @@
-// The numbers of a figure, for other programs.
+// Numbers of a figure, for other programs.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace gradwire {
 
 inline constexpr std::string_view kTableHeader = "panel,curve,x,y,low,high";
 
-// CSV, a line for each point: panel, curve, x, y, and the ends of the band where there is one (a median of
-// several seeds). Points are thinned to what the eye sees at the size of the SVG, and have five digits.
+// Returns CSV with one line per point: panel, curve, x, y, and the ends of the band. A curve of one run has
+// no band. Points are thinned to what is visible at the size of the SVG, and have five digits.
 std::string draw_table(const Figure& figure);
 
 }  // namespace gradwire

@@ -24,8 +24,8 @@ std::vector<Point> thin_out(const std::vector<Point>& points, double column_widt
   return kept;
 }
 
-// From the last point that stays, a cone holds the slopes of all lines that pass the points since then
-// closely enough; a point outside of it ends the piece.
+// Keeps, from the last kept point, a cone of the slopes of all lines that pass the later points closely
+// enough. A point outside the cone ends the piece.
 std::vector<Point> drop_straight(const std::vector<Point>& points, double tolerance) {
   if (points.size() < 3) return points;
   constexpr double kAny = std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ std::vector<Point> drop_straight(const std::vector<Point>& points, double tolera
       lowest = std::max(lowest, (dy() - tolerance) / dx());
       highest = std::min(highest, (dy() + tolerance) / dx());
     } else {
-      lowest = kAny, highest = -kAny;  // straight up or down: the next point begins a new piece
+      lowest = kAny, highest = -kAny;  // vertical: the next point begins a new piece
     }
   }
   kept.push_back(points.back());

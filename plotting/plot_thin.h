@@ -1,4 +1,4 @@
-// Fewer points for the same picture.
+// Thinning of points that does not change the picture.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@ struct Point {
   double x = 0, y = 0;
 };
 
-// Keeps at most four points of each column of the picture: its first, lowest, highest and last, so that a
-// line through the rest covers the same pixels (M4: Jugel et al., VLDB 2014). REQUIRES: x does not fall.
+// Keeps at most four points of each pixel column: its first, lowest, highest and last. A line through them
+// covers the same pixels (M4: Jugel et al., VLDB 2014). REQUIRES: x does not decrease.
 std::vector<Point> thin_out(const std::vector<Point>& points, double column_width);
 
-// Leaves out points that lie within `tolerance` of the line between those that stay; the ends stay.
+// Drops points that are within `tolerance` of the line between the remaining ones. Keeps both ends.
 std::vector<Point> drop_straight(const std::vector<Point>& points, double tolerance);
 
 }  // namespace gradwire

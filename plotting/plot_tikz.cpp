@@ -11,11 +11,11 @@ namespace gradwire {
 namespace {
 
 constexpr double kTikzPanelWidth = 290,
-                 kTikzPanelHeight = 195;  // of the thinning: as large as the SVG's panels
+                 kTikzPanelHeight = 195;  // for the thinning: as large as the panels of the SVG
 constexpr double kTikzColumnWidth = 1;
 constexpr std::size_t kMarks = 6;
 
-// Marks of PGFPlots, in the order of CurveStyle's names.
+// Returns the mark of PGFPlots for a marker of CurveStyle.
 std::string mark_of(std::string_view marker) {
   if (marker == "o") return "mark=*";
   if (marker == "s") return "mark=square*";
@@ -27,7 +27,7 @@ std::string mark_of(std::string_view marker) {
   return "mark=oplus*";
 }
 
-// "6 2.5" becomes "dash pattern=on 6pt off 2.5pt".
+// Turns "6 2.5" into "dash pattern=on 6pt off 2.5pt".
 std::string dashes_of(std::string_view dashes) {
   if (dashes.empty()) return "solid";
   std::string text = "dash pattern=";
@@ -47,7 +47,7 @@ std::string name_of(const char* what, std::size_t panel, std::size_t curve) {
 
 std::string data_cell(double value) { return std::isfinite(value) ? rounded_text(value, 6) : "nan"; }
 
-// Columns of different lengths: what is missing at their ends is nan, which PGFPlots leaves out.
+// Table with columns of different lengths. Missing cells are nan, which PGFPlots skips.
 struct TikzTable {
   std::vector<std::string> names;
   std::vector<std::vector<double>> columns;
@@ -86,7 +86,7 @@ struct TikzTable {
 
 std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t rows) {
   std::string tex =
-      "% Written by gradwire; yours to change. pdflatex needs pgfplots (TeX Live: collection-pictures; "
+      "% Written by gradwire; you may edit it. pdflatex needs pgfplots (TeX Live: collection-pictures; "
       "Debian and\n"
       "% Ubuntu: texlive-pictures, and texlive-latex-extra for the class standalone).\n"
       "\\documentclass[border=3pt]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{groupplots}\n"
@@ -94,7 +94,7 @@ std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t row
   for (std::size_t c = 0; c < figure.curves.size(); ++c)
     tex += "\\definecolor{curve" + std::to_string(c + 1) + "}{HTML}{" +
            std::string(curve_style(c).color.substr(1)) + "}\n";
-  // The legend stands above the first panel, and takes no room from it.
+  // The legend is above the first panel and takes no space from it.
   return tex +
          "\\begin{tikzpicture}\n\\begin{groupplot}[\n  group style={group size=" + std::to_string(columns) +
          " by " + std::to_string(rows) +

@@ -1,4 +1,4 @@
-// A figure for LaTeX: a page of PGFPlots, and its numbers.
+// A figure for LaTeX: a page for PGFPlots and its numbers.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 namespace gradwire {
 
 struct TikzFigure {
-  std::string tex;  // compiles alone (class standalone), or goes into a document from \begin{tikzpicture} on
-  std::string dat;  // a table: the columns x, y of each panel and curve, and the outline of its band
+  // Page that compiles on its own (class standalone); from \begin{tikzpicture} on it fits any document.
+  std::string tex;
+  std::string dat;  // a table: the columns x and y of each panel and curve, and the outline of its band
 };
 
-// Points are thinned as in the SVG. `dat_name`: of the file that the page reads. REQUIRES: at least one
-// panel.
+// Returns the figure. Points are thinned as in the SVG. `dat_name` is the name of the table in the page.
+// REQUIRES: at least one panel.
 TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name);
 
 }  // namespace gradwire

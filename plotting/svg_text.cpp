@@ -32,7 +32,7 @@ std::string star(Point at) {
   return text + "z";
 }
 
-// With a space unless a minus sign separates it from what stands before.
+// Appends a number, with a space unless a minus sign separates it from the previous character.
 void add_number(std::string& text, long value) {
   const char last = text.back();
   if (value >= 0 && last >= '0' && last <= '9') text += ' ';
@@ -67,7 +67,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-// With dy, which every viewer understands; what follows is lowered again.
+// Raises text by dy, which every viewer supports, and lowers the rest again.
 std::string raise(std::string_view text) {
   const std::size_t at = text.find("^{");
   if (at == std::string_view::npos) return escape(text);
@@ -98,7 +98,7 @@ std::string fit(std::string_view text, double font, double width) {
       text.remove_suffix(1);
     } while (!text.empty() && (text.back() & 0xC0) == 0x80);
   }
-  // The first byte of a character whose others are gone.
+  // Removes the first byte of a character that was cut.
   if (!text.empty() && (text.back() & 0x80) != 0) text.remove_suffix(1);
   return std::string(text) + "\u2026";
 }

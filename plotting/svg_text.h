@@ -1,4 +1,4 @@
-// Pieces of SVG text.
+// Helpers for the text of an SVG.
 #pragma once
 
 #include <string>
@@ -9,25 +9,26 @@
 
 namespace gradwire::svg {
 
-// Fonts, in points.
+// Font sizes in points.
 inline constexpr double kFont = 11.5, kSmallFont = 10.5;
 
-std::string num(double value);  // with two decimals at most
+std::string num(double value);  // at most two decimals
 std::string escape(std::string_view text);
-// "^{...}" becomes raised text.
+// Turns "^{...}" into raised text.
 std::string raise(std::string_view text);
-// The width of text in a sans-serif font of this size; a little too wide rather than too narrow.
+// Returns an estimate of the width of text in a sans-serif font of this size. It is rather too wide than too
+// narrow.
 double text_width(std::string_view text, double font);
-// Cut to a width, with "..." where something is left out.
+// Cuts text to a width. Marks the cut with an ellipsis.
 std::string fit(std::string_view text, double font, double width);
 
 std::string line(Point a, Point b, std::string_view attributes);
 std::string text_at(Point p, std::string_view anchor, double size, const std::string& content,
                     std::string_view more = "");
 
-// A line through the points as path data in tenths of a point, whole numbers; empty: none is left.
+// Returns a line through the points as path data, in whole tenths of a point. Empty if no line remains.
 std::string path_data(const std::vector<Point>& points);
-// A marker as path data in points, relative after its first move. `marker`: CurveStyle's.
+// Returns a marker as path data in points, relative after its first move. `marker` is that of CurveStyle.
 std::string marker_data(std::string_view marker, Point at);
 
 }  // namespace gradwire::svg

@@ -191,15 +191,15 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
   fs::create_directory(folder.path() / "nothing");
-  error_has({.folders = {folder.path() / "nothing"}}, "no results of a run there or below");
-  error_has({.folders = {folder.path() / "absent"}}, "no results of a run there or below");
+  error_has({.folders = {folder.path() / "nothing"}}, "has no results of a run, nor have its folders");
+  error_has({.folders = {folder.path() / "absent"}}, "has no results of a run, nor have its folders");
   error_has({.folders = {a}, .out = "x.png"}, "end the name in .svg");
   error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
   error_has({.folders = {a}, .x = "sim_seconds"}, "has no sim_seconds; choose another column");
   error_has({.folders = {a}, .y = "accuracy"}, "has no accuracy");
   error_has({.folders = {a}, .panels = {"loss:"}}, "write it as Y:X");
   error_has({.folders = {a}, .panels = {"los:bits"}}, "did you mean 'loss'");
-  error_has({.folders = {a}, .y = "loss", .panels = {"loss"}}, "with --panel each panel says its own");
+  error_has({.folders = {a}, .y = "loss", .panels = {"loss"}}, "with --panel each panel has its own y");
   error_has({.folders = {a}, .band = "wide"}, "--band");
   const fs::path mine = folder.write("mine.svg", "<svg>a drawing of my own</svg>");
   error_has({.folders = {a}, .out = mine}, "was not written by gradwire");
