@@ -104,7 +104,7 @@ double backward_cost(const Plan& plan, const BackwardPass& pass) {
     const bool rows = step.op.kind == OpKind::kAffine && part.rows.end != BackwardPart::kAllRows;
     needed += cost.parameters * (rows ? std::max(static_cast<double>(part.rows.size()), 1.0) / out : 1);
   }
-  // What is computed again.
+  // Add the forward steps that run again.
   bool runs = true;
   for (std::size_t t = plan.forward_actions; t < plan.backward_actions; ++t) {
     const Plan::Action& action = plan.actions[t];
@@ -120,8 +120,8 @@ double backward_cost(const Plan& plan, const BackwardPass& pass) {
 KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t block, std::size_t units) {
   if (paths.share >= 1 || units < kFewestRandomUnits) return {0, units, units};
   const auto count = static_cast<std::size_t>(std::lround(paths.share * static_cast<double>(units)));
-  // A run of units, because kernels work on rows side by side; numbers of units mean nothing, so it does not
-  // matter that neighbours are kept together.
+  // The kept units are consecutive, because kernels work on adjacent rows. The order of units has no meaning,
+  // so it does not matter that neighbours are kept together.
   Random random(paths.key, "random paths", (static_cast<std::uint64_t>(block) << 20) + step);
   return {random.below(units), std::max<std::size_t>(count, 1), units};
 }

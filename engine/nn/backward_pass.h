@@ -1,6 +1,6 @@
-// What of the backward sweep a gradient with options (GradientOptions) needs: an operation matters when it
-// reads wanted parameters, or passes the gradient on to one that does. What matters runs as in the whole
-// sweep, so its results have the same bits.
+// The part of the backward pass that a gradient with options (GradientOptions) needs. An operation runs if it
+// reads wanted parameters, or passes the gradient to an operation that does. It runs as in the whole pass, so
+// its results have the same bits.
 #pragma once
 
 #include <cstddef>
@@ -11,55 +11,58 @@
 
 namespace gradwire {
 
-// Of one operation.
+// The work of one operation in a backward pass.
 struct BackwardPart {
   bool runs = true;
-  bool parameters = true;                // their gradient is needed
-  bool input[3] = {true, true, true};    // the gradient of in[k] is needed
-  CoordinateRange rows = {0, kAllRows};  // of the weights of an affine map, whose gradient is needed
+  bool parameters = true;                // true if the gradient of its parameters is needed
+  bool input[3] = {true, true, true};    // input[k]: true if the gradient of in[k] is needed
+  CoordinateRange rows = {0, kAllRows};  // rows of an affine map's weights whose gradient is needed
 
   static constexpr std::size_t kAllRows = ~std::size_t{0};
 };
 
 class BackwardPass {
  public:
-  BackwardPass() = default;  // the whole
+  BackwardPass() = default;  // the whole backward pass
 
-  // Keeps views of `options`. Allocates when it sees a plan with more steps than any before.
+  // Selects what to run. Keeps views of `options`. Allocates for a plan with more steps than any plan before.
   void plan(const Plan& plan, const GradientOptions& options);
 
   const BackwardPart& part(std::size_t step) const { return whole_pass_ ? whole_ : parts_[step]; }
-  // The lowest step that runs; all steps from the loss down to it are looked at.
+  // Returns the lowest step that runs. The pass visits all steps from the loss down to it.
   std::size_t first_step() const { return first_; }
-  const GradientOptions* options() const { return options_; }  // null: the whole
+  const GradientOptions* options() const { return options_; }  // null for the whole pass
 
-  // Whether the ranges that are finished are final: true in the last block of samples.
+  // True if a finished range of the gradient is final, as in the last microbatch of a batch.
   bool last_micro_batch = true;
-  std::size_t micro_batch = 0;  // number of the block: each draws its own paths
+  std::size_t micro_batch = 0;  // number of the microbatch; each draws its own paths
 
  private:
-  bool whole_pass_ = true;  // all parts are as whole_
+  bool whole_pass_ = true;  // all parts equal whole_
   BackwardPart whole_;
   std::vector<BackwardPart> parts_;  // by step
-  std::vector<bool> needed_;         // by node: its gradient
+  std::vector<bool> needed_;         // by node: whether its gradient is needed
   std::size_t first_ = 0;
   const GradientOptions* options_ = nullptr;
 };
 
-// Time of an operation on one lane, in multiply-adds of a large matrix product; measured, AVX-512.
+// Time of an operation on one lane. The unit is one multiply-add of a large matrix product. Measured with
+// AVX-512.
 struct OpCost {
   double forward = 0, input = 0, parameters = 0;
 };
 OpCost cost_of(const Plan& plan, const Plan::Step& step);
 
-// Predicts the time of forward and the backward pass, as a share of forward and the whole sweep.
+// Predicts the time of the forward pass and this backward pass, as a share of the forward and the whole
+// backward pass.
 double backward_cost(const Plan& plan, const BackwardPass& pass);
 
-// Fewer units of an affine map save little, and cost as much variance: then all are kept.
+// Affine maps with fewer units keep all of them: leaving some out would save little time and add as much
+// variance.
 inline constexpr std::size_t kFewestRandomUnits = 48;
 
-// Units of an affine map that randomised backpropagation keeps: those from `first` on, `count` of them,
-// modulo `all`. Each is kept with probability count / all, by which its gradient is divided.
+// The units of an affine map that randomized backpropagation keeps: `count` units from `first` on, modulo
+// `all`. Each unit is kept with probability count / all, and its gradient is divided by that probability.
 struct KeptUnits {
   std::size_t first = 0, count = 0, all = 0;
 };

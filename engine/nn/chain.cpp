@@ -54,7 +54,8 @@ void OptimalSchedules::for_passes(std::size_t first, std::size_t last, Take&& ta
 void OptimalSchedules::fill(std::size_t first, std::size_t last) {
   float* best = row(first, last);
   for (std::size_t memory = 0; memory <= most_; ++memory) best[memory] = if_kept(first, last, memory);
-  // Or pass on to a later stage, store its entry, and come back when it has gone backward.
+  // The alternative is to pass on to a later stage, store its entry, and come back when that stage has gone
+  // backward.
   for_passes(first, last, [&](std::size_t next, float time, std::size_t needed) {
     const float *before = row(first, next - 1), *behind = row(next, last);
     const std::size_t entry = stages_[next].entry;
@@ -72,7 +73,7 @@ ChainSchedule OptimalSchedules::schedule(std::size_t memory) const {
 void OptimalSchedules::append(std::size_t first, std::size_t last, std::size_t memory,
                               ChainSchedule& to) const {
   float best = if_kept(first, last, memory);
-  std::size_t chosen = first;  // to keep it
+  std::size_t chosen = first;  // `first` itself means: keep it
   for_passes(first, last, [&](std::size_t next, float time, std::size_t needed) {
     if (memory < needed) return;
     const float all = time + row(next, last)[memory - stages_[next].entry] + row(first, next - 1)[memory];

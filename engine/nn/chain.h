@@ -1,9 +1,10 @@
-// Schedules of a chain of stages that fits into little memory: which stages keep what their backward pass
-// needs, and which only pass their result on and are computed again when backward comes to them.
+// Schedules of a chain of stages that fit into little memory. Some stages keep what their backward pass
+// needs. The others only pass on their result, and run again when the backward pass reaches them.
 //
-// sqrt_schedule() is that of Chen et al. (arXiv:1604.06174). OptimalSchedules is the dynamic programming of
-// Beaumont et al. (arXiv:1911.13214) for stages of different sizes and times: of all schedules in which a
-// stored result stays until its stage has gone backward, the one that computes least again.
+// sqrt_schedule() is the schedule of Chen et al. (arXiv:1604.06174). OptimalSchedules is the dynamic
+// programming of Beaumont et al. (arXiv:1911.13214) for stages of different sizes and times. It considers all
+// schedules in which a stored result stays until its stage has gone backward, and picks one that recomputes
+// least.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +13,15 @@
 
 namespace gradwire {
 
-// Memory is in any unit. What a stage reads is the result of the stage before, its entry.
+// One stage of a chain. All memory is in one unit, of any size. The entry of a stage is the result of the
+// stage before, which it reads.
 struct ChainStage {
-  float time = 0;             // of forward
-  std::size_t entry = 0;      // memory of what it reads
-  std::size_t kept = 0;       // what its backward needs beside the entry; the stage's result included
-  std::size_t pass_peak = 0;  // most beside the entry while it runs and keeps only its result
-  std::size_t keep_peak = 0;  // the same while it runs and keeps all, and while it goes backward; >= kept
+  float time = 0;             // time of its forward pass
+  std::size_t entry = 0;      // memory of its entry
+  std::size_t kept = 0;       // memory that its backward pass needs in addition to the entry; includes its
+                              // result
+  std::size_t pass_peak = 0;  // peak memory in addition to the entry, while it runs and keeps only its result
+  std::size_t keep_peak = 0;  // the same while it keeps everything, and while it goes backward; >= kept
 };
 
 enum class ChainMove : std::uint8_t { kPass, kKeep, kBack };
@@ -27,26 +30,28 @@ struct ChainAction {
   std::size_t stage;
   bool operator==(const ChainAction&) const = default;
 };
-// Ends with kBack of stage 0; the first kBack is that of the last stage, whose kKeep stands right before it.
+// The actions of a whole pass. It ends with kBack of stage 0. The first kBack is that of the last stage,
+// right after the kKeep of that stage.
 using ChainSchedule = std::vector<ChainAction>;
 
-// Segments of about sqrt(stages) stages; each but the last is computed twice.
+// Returns a schedule with about sqrt(stages) segments of equal length. All segments except the last run
+// twice.
 ChainSchedule sqrt_schedule(std::size_t stages);
 
-// For every memory from 0 to `most` at once, in stages^3 most / 6 additions.
+// The optimal schedules for every memory from 0 to `most` at once. Takes stages^3 most / 6 additions.
 class OptimalSchedules {
  public:
   OptimalSchedules(std::vector<ChainStage> stages, std::size_t most);
 
-  // Of all forward passes, repeated ones included; infinite where there is too little memory.
+  // Returns the time of all forward passes, repeated ones included; infinity if the memory is too small.
   float time(std::size_t memory) const { return row(0, stages_.size() - 1)[memory]; }
   std::size_t most() const { return most_; }
-  // REQUIRES: time(memory) is finite.
+  // Returns a schedule of least time. REQUIRES: time(memory) is finite.
   ChainSchedule schedule(std::size_t memory) const;
 
  private:
-  // Least forward time of stages first .. last, backward included, by the memory beside the entry of the
-  // first.
+  // Returns the least forward time of stages first .. last including their backward passes. The index is the
+  // memory in addition to the entry of the first.
   const float* row(std::size_t first, std::size_t last) const {
     return &time_[(last * (last + 1) / 2 + first) * (most_ + 1)];
   }
@@ -56,8 +61,8 @@ class OptimalSchedules {
   float if_kept(std::size_t first, std::size_t last, std::size_t memory) const;
   void fill(std::size_t first, std::size_t last);
   void append(std::size_t first, std::size_t last, std::size_t memory, ChainSchedule& to) const;
-  // Calls take(next, time, needed) for each later stage that may be reached by passing on: the time until
-  // there, and the least memory for it.
+  // Calls take(next, time, needed) for each later stage that can be reached by kPass actions: `time` is the
+  // time until there, `needed` is the least memory for it.
   template <class Take>
   void for_passes(std::size_t first, std::size_t last, Take&& take) const;
 

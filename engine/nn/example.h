@@ -1,4 +1,4 @@
-// One sample as a network reads it: views of memory that stays in place until the call returns.
+// One sample as a network reads it. The spans view memory that must stay valid until the call returns.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace gradwire {
 
-// What the network does not read stays empty.
+// The input and the target of one sample. Members that the network does not read stay empty.
 template <class Real>
 struct Example {
   std::span<const Token> tokens;         // embed: positions x tokens per position
   std::span<const Real> features;        // features: positions x shape.size()
-  std::span<const std::uint32_t> index;  // affine(FeatureLinear): the features that are not 0,
+  std::span<const std::uint32_t> index;  // affine(FeatureLinear): the numbers of the nonzero features,
   std::span<const Real> value;           // and their values
   std::span<const Token> labels;         // cross_entropy, custom_loss: one per position
   std::span<const Real> targets;         // mean_squared_error, custom_loss: positions x channels
 };
 
-// The samples that an oracle draws its batches from.
+// The samples from which an oracle draws its batches.
 template <class Real>
 class Examples {
  public:

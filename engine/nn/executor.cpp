@@ -12,12 +12,13 @@
 namespace gradwire {
 namespace {
 
-// Enough lanes for the widest tiles; more samples only where one sample has few positions, and fewer where
-// they would take much memory: four still fill the narrowest registers.
+// Returns the number of samples that gives enough lanes for the widest tiles. It is larger if a sample has
+// few positions, and smaller if the samples would take much memory. Four samples still fill the narrowest
+// registers.
 template <class Real>
 std::size_t choose_block(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
-  network.limit_activations({});  // it changes no bit, so it does not change how samples are grouped
+  network.limit_activations({});  // a budget changes no bit, so it must not change how samples are grouped
   const PlanOptions options{.number_bytes = sizeof(Real)};
   std::size_t micro_batch = std::clamp<std::size_t>(kLanes / network.positions(), 1, MicroBatch<Real>::kMost);
   while (micro_batch > kFewest &&
@@ -29,7 +30,7 @@ std::size_t choose_block(Network network) {
 template <class Real>
 std::size_t checked_block(const Network& network, std::size_t micro_batch) {
   if (micro_batch > MicroBatch<Real>::kMost)
-    throw std::logic_error("a block of " + std::to_string(micro_batch) + " samples; at most " +
+    throw std::logic_error("a microbatch of " + std::to_string(micro_batch) + " samples; at most " +
                            std::to_string(MicroBatch<Real>::kMost));
   return micro_batch == 0 ? choose_block<Real>(network) : micro_batch;
 }
@@ -57,7 +58,7 @@ class Executor<Real>::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Calls pass() for each block of samples.
+  // Calls pass() for each microbatch.
   template <class Pass>
   static void for_micro_batches(MicroBatch<Real>& micro_batch, std::size_t size, std::size_t count,
                                 const ExampleAt& example, Pass&& pass) {
@@ -70,7 +71,7 @@ class Executor<Real>::Impl {
     }
   }
 
-  // Of gradients by sample: another plan, made when it is asked for.
+  // Returns the microbatch for gradients by sample. It has its own plan; the first call makes it.
   MicroBatch<Real>& clipping_block() {
     if (clipping_ == nullptr)
       clipping_ = std::make_unique<MicroBatch<Real>>(
@@ -79,7 +80,7 @@ class Executor<Real>::Impl {
     return *clipping_;
   }
 
-  // Calls pass() for each block of samples, and returns the mean loss.
+  // Calls pass() for each microbatch, and returns the mean loss.
   template <class Pass>
   double run(const Real* x, std::size_t count, const ExampleAt& example, Pass&& pass) {
     if (count == 0) throw std::logic_error("a network was run over no samples");
@@ -107,8 +108,8 @@ class Executor<Real>::Impl {
   MicroBatch<Real> micro_batch_;
   BackwardPass pass_;
   std::unique_ptr<MicroBatch<Real>> clipping_;
-  std::vector<Real> gradient_;  // of descend() in several blocks
-  std::vector<Real> output_;    // of one sample
+  std::vector<Real> gradient_;  // for descend() over several microbatches
+  std::vector<Real> output_;    // output of one sample
 };
 
 template <class Real>
@@ -227,7 +228,8 @@ double Executor<Real>::scaled_gradients(std::span<const Real> x, std::size_t cou
                                         std::span<Real> gradient) {
   check_length("a point", x.size(), dim());
   check_length("a gradient", gradient.size(), dim());
-  if (!knows_sample_norms()) throw std::logic_error("this network has no closed form of its samples' norms");
+  if (!knows_sample_norms())
+    throw std::logic_error("this network cannot compute norms of its samples' gradients");
   const double share = 1 / static_cast<double>(count);
   double loss = 0;
   MicroBatch<Real>& micro_batch = impl_->clipping_block();

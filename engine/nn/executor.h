@@ -1,7 +1,7 @@
-// Runs a network: losses, gradients and outputs for any number of samples, in blocks that fit the processor's
-// vectors. Memory is that of one block of at most kMaxBlock samples, whatever the batch; after construction
-// nothing is allocated but where it is said: by the first call of some, and by cost(). Kernels are those of
-// engine/kernels/select.h unless others are given.
+// Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
+// processor's vectors. The memory is that of one microbatch of at most kMaxBlock samples, for batches of any
+// size. After construction a call allocates only if its comment says so. Uses the kernels of
+// engine/kernels/select.h unless the caller passes others.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,14 @@ class Executor {
  public:
   static constexpr std::size_t kMaxBlock = 16;
 
-  // `micro_batch`: samples per pass, at most kMaxBlock; 0: chosen from positions, widths and vector length.
-  // Throws std::logic_error when the network has no loss, BudgetTooSmall (engine/nn/network.h).
+  // `micro_batch` is the number of samples per pass, at most kMaxBlock; 0 chooses it from positions, widths
+  // and vector length. Throws std::logic_error if the network has no loss, and BudgetTooSmall
+  // (engine/nn/network.h).
   explicit Executor(const Network& network, std::size_t micro_batch = 0,
                     const Kernels<Real>* kernels = nullptr);
-  // The arena lies in `arena` of the caller, of arena_bytes_of(network, block) at least; any address. It must
-  // outlive the executor. What the executor knows of the network, some KB for each layer, and what is
-  // allocated later lie in memory of its own. Throws std::logic_error for a smaller one.
+  // Uses the caller's memory as arena: at least arena_bytes_of(network, micro_batch) bytes at any address. It
+  // must outlive the executor. The executor allocates other memory itself: a description of the network, some
+  // KB per layer, and what calls allocate later. Throws std::logic_error if `arena` is too small.
   Executor(const Network& network, std::span<std::byte> arena, std::size_t micro_batch = 0,
            const Kernels<Real>* kernels = nullptr);
   static std::size_t arena_bytes_of(const Network& network, std::size_t micro_batch = 0);
@@ -36,49 +37,52 @@ class Executor {
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  // Gives sample number k of a call, k in [0, count): called in ascending order, once or several times each.
+  // Returns sample k of a call, 0 <= k < count. Called in ascending order of k, once or several times for
+  // each.
   using ExampleAt = std::function<Example<Real>(std::size_t k)>;
 
-  // Mean loss over the samples; its gradient is written to `gradient`, shape (dim()). Both ranges stay the
-  // caller's. Throws DataError for a token, label, feature number or length that does not fit the network.
+  // Returns the mean loss over the samples and writes its gradient to `gradient`, shape (dim()). Both spans
+  // stay the caller's. Throws DataError if a token, label, feature number or length does not fit the network.
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
-  // The same with options (engine/oracle.h); nothing when it was stopped. The first call for some coordinates
-  // allocates a list of what they need.
+  // Does the same with options (engine/oracle.h). Returns nullopt if it was stopped. The first call for a
+  // choice of coordinates allocates a list of what they need.
   std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                                 std::span<Real> gradient, const GradientOptions& options);
 
-  // What compute() takes for these coordinates, as a share of the whole gradient's time. Allocates.
+  // Returns the time of compute() for these coordinates, as a share of the time of the whole gradient.
+  // Allocates.
   double cost(const Coordinates& wanted) const;
 
-  // Mean losses and their gradients at x and at y, block by block, to the bits of two calls.
+  // Computes mean losses and their gradients at x and at y, microbatch by microbatch. The bits equal those of
+  // two calls.
   TwoLosses<double> two_gradients(std::span<const Real> x, std::span<const Real> y, std::size_t count,
                                   const ExampleAt& example, std::span<Real> at_x, std::span<Real> at_y);
 
-  // Mean loss and its derivative in the direction v, by forward mode. Allocates at its first call as many
-  // numbers as the values take.
+  // Returns the mean loss and its derivative in the direction v, by forward mode. The first call allocates as
+  // many numbers as the values take.
   Directional<double> directional(std::span<const Real> x, std::span<const Real> v, std::size_t count,
                                   const ExampleAt& example);
 
-  // Writes the mean of the samples' gradients, each times factor(its squared norm); returns the mean loss.
-  // Allocates at its first call another arena, never the caller's. REQUIRES: knows_sample_norms().
+  // Writes the mean of the samples' gradients, each times factor(its squared norm). Returns the mean loss.
+  // The first call allocates a second arena, also if the first one is the caller's. REQUIRES:
+  // knows_sample_norms().
   double scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                           const std::function<double(double square)>& factor, std::span<Real> gradient);
-  // False for networks with convolutions, with parameters that are read twice, with many positions, or with a
-  // budget for activations: norms take the gradients of all of them at once.
+  // Returns false for networks with convolutions, parameters that are read twice, many positions or an
+  // activation budget, because norms need the gradients of all values at once.
   bool knows_sample_norms() const;
 
-  // x -= step * gradient of the mean loss; returns the loss before. When the samples fit one block and no
-  // parameter is read by two operations, each operation updates its parameters as soon as it has read them,
-  // and needs no gradient array; otherwise the executor keeps a gradient array of its own from the first such
-  // call on.
+  // Does x -= step * gradient of the mean loss. Returns the loss before the step. If the samples fit one
+  // microbatch and no parameter is read by two operations, each operation updates its parameters right after
+  // it reads them. Otherwise the first such call allocates a gradient array, which the executor keeps.
   double descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step);
 
-  // Mean loss alone.
+  // Returns the mean loss alone.
   double loss(std::span<const Real> x, std::size_t count, const ExampleAt& example);
 
-  // Calls `take(k, outputs)` for each sample k with the input of the loss, outputs of shape (positions,
+  // Calls take(k, outputs) for each sample k. `outputs` is the input of the loss, shape (positions,
   // channels).
   using TakeOutputs = std::function<void(std::size_t k, std::span<const Real> outputs)>;
   void outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example, const TakeOutputs& take);
@@ -87,7 +91,7 @@ class Executor {
   std::size_t positions() const;
   std::size_t output_channels() const;
   std::size_t micro_batch() const;  // samples per pass
-  std::size_t arena_bytes() const;  // activations, their gradients, scratch
+  std::size_t arena_bytes() const;  // memory of activations, their gradients and scratch
   const Kernels<Real>& kernels() const;
 
  private:

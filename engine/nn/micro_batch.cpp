@@ -24,7 +24,7 @@ bool ascends(std::span<const std::uint32_t> numbers) {
   return wrong == 0;
 }
 
-// `what` of a sample must all be below `end`.
+// Throws DataError unless all numbers of a sample are below `end`. `what` names them in the message.
 template <class T>
 void check_below(const char* what, std::span<const T> numbers, std::size_t end) {
   T most = 0;
@@ -119,7 +119,8 @@ void MicroBatch<Real>::check(const Example<Real>& e, bool ascending) const {
 
 template <class Real>
 void MicroBatch<Real>::push(const Example<Real>& example) {
-  // Samples lie anywhere in memory: it sends the first of each while the next ones are pushed.
+  // Samples may lie anywhere in memory. The processor fetches the start of this one while the next ones are
+  // pushed.
   if (!example.tokens.empty()) __builtin_prefetch(example.tokens.data());
   if (!example.labels.empty()) __builtin_prefetch(example.labels.data());
   sample_[samples_++] = example;
@@ -346,8 +347,8 @@ void MicroBatch<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs)
   }
 }
 
-// Member by member: the others are instantiated where they are defined, in micro_batch_ops.cpp and
-// micro_batch_features.cpp.
+// These are instantiated member by member. The others are instantiated where they are defined:
+// micro_batch_ops.cpp and micro_batch_features.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                                                                         \
   template MicroBatch<Real>::MicroBatch(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>); \
   template void MicroBatch<Real>::push(const Example<Real>&);                                              \

@@ -1,5 +1,5 @@
-// One block of samples on its way through a network: where everything lies, and what each operation does with
-// it, forward and backward.
+// One microbatch on its way through a network: the place of each value, and the forward and backward pass of
+// each operation.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 
 namespace gradwire {
 
-// Whether MicroBatch::clipped() knows the norms of single samples' gradients: no image, no parameter that is
-// read twice, and few positions.
+// Returns whether MicroBatch::clipped() knows the norms of single samples' gradients: the network has no
+// convolutions, no parameter that is read twice, and few positions.
 bool has_sample_norms(const Plan& plan);
 
 template <class Real>
@@ -28,12 +28,13 @@ class MicroBatch {
  public:
   static constexpr std::size_t kMost = 16;  // samples
 
-  // The arena is in `memory`, of arena_bytes(plan) at least, or is allocated where that is empty.
+  // Puts the arena into `memory`, of at least arena_bytes(plan) bytes, or allocates it if `memory` is empty.
   MicroBatch(const Network& network, Plan plan, const Kernels<Real>& kernels,
              std::span<std::byte> memory = {});
   static std::size_t arena_bytes(const Plan& plan) { return gradwire::arena_bytes(plan, sizeof(Real)); }
 
-  // push() adds a sample; what runs the network first throws DataError where a sample does not fit it.
+  // clear() starts an empty microbatch, and push() adds a sample. The first pass over a sample that does not
+  // fit the network throws DataError.
   void clear() {
     samples_ = read_ = nonzeros_ = 0;
     ascending_ = true;
@@ -41,31 +42,30 @@ class MicroBatch {
   void push(const Example<Real>& example);
   std::size_t samples() const { return samples_; }
 
-  // Computes the values of all operations; returns the sum of the samples' losses. `seed` is the weight of
-  // each sample's loss in the gradient that backward() computes.
-  // Nothing when `stop` was set in between.
+  // Computes the values of all operations and returns the sum of the samples' losses. `seed` is the weight of
+  // each sample's loss in the gradient that backward() computes. Returns nullopt if `stop` was set meanwhile.
   double forward(const Real* x, Real seed) { return *forward(x, seed, nullptr); }
   std::optional<double> forward(const Real* x, Real seed, const std::atomic<bool>* stop);
-  // Computes the gradient by the parameters and writes it to `gradient`, or adds it. `gradient` may be x
-  // itself when `add` is true: a descent step.
+  // Computes the gradient by the parameters, and writes it to `gradient` or adds it. `gradient` may be x
+  // itself if `add` is true: a descent step.
   void backward(const Real* x, Real* gradient, bool add) { backward(x, gradient, add, BackwardPass()); }
-  // What the backward pass asks for alone; false when it was stopped.
+  // Computes only what `pass` asks for. Returns false if it was stopped.
   bool backward(const Real* x, Real* gradient, bool add, const BackwardPass& pass);
 
-  // Values, the sum of the losses, and its derivative in the direction v of the parameters, by forward mode:
-  // no gradient. Allocates at its first call.
+  // The sum of the losses, and its derivative in a direction of the parameters. directional() computes both
+  // in direction v by forward mode, without a gradient. Its first call allocates.
   struct Tangent {
     double loss, derivative;
   };
   Tangent directional(const Real* x, const Real* v);
 
-  // Adds to `gradient` the gradients of the samples' losses, each times what `factor` makes of its squared
-  // norm; returns the sum of the losses. REQUIRES: has_sample_norms(plan()), and a plan that keeps gradients;
-  // `gradient` may hold anything before the first block of a batch, for which `add` is false.
+  // Adds to `gradient` the gradients of the samples' losses, each times `factor` of its squared norm. Returns
+  // the sum of the losses. `add` is false for the first microbatch of a batch, whose `gradient` may hold
+  // anything. REQUIRES: has_sample_norms(plan()), and a plan that keeps gradients.
   using FactorOf = std::function<double(double square)>;
   double clipped(const Real* x, const FactorOf& factor, Real* gradient, bool add);
 
-  // Copies the loss's argument for one sample, [position][channel]; after forward().
+  // Copies the input of the loss for one sample, as [position][channel]. Call it after forward().
   void copy_outputs(std::size_t sample, std::span<Real> outputs) const;
 
   const Plan& plan() const { return plan_; }
@@ -79,12 +79,12 @@ class MicroBatch {
   const Real* value(std::uint32_t node) const { return where_[node]; }
   Real* keep(const Step& step) const { return keep_[static_cast<std::size_t>(&step - plan_.steps.data())]; }
 
-  // Of plans with actions, micro_batch_actions.cpp. What a forward step writes goes to its place of the
-  // moment:
+  // Execution of plans with actions (micro_batch_actions.cpp). place() sets the address at which a forward
+  // step writes its value.
   void place(const Plan::Action& action);
-  void act(const Plan::Action& action, const Real* x);  // whatever is not backward
-  // Does the actions first .. end - 1, and calls back(step) for those that go backward, until it returns
-  // false. False when it was stopped in between.
+  void act(const Plan::Action& action, const Real* x);  // does any action except kBackward
+  // Does the actions first .. end - 1. Calls back(step) for each kBackward, until it returns false. Returns
+  // false if it was stopped meanwhile.
   template <class Back>
   bool follow(std::size_t first, std::size_t end, const Real* x, const std::atomic<bool>* stop, Back&& back) {
     for (std::size_t t = first; t < end; ++t) {
@@ -98,7 +98,7 @@ class MicroBatch {
     return true;
   }
 
-  // Null for data, which take no gradient.
+  // Returns the gradient of a node, or null for data, which have no gradient.
   Real* slope(std::uint32_t node) {
     const std::size_t at = plan_.places[node].gradient;
     return at == Plan::kNowhere ? nullptr : slopes_ + at;
@@ -106,8 +106,8 @@ class MicroBatch {
   Index channels(std::uint32_t node) const { return static_cast<Index>(plan_.places[node].shape.size()); }
   Index numbers(std::uint32_t node) const { return channels(node) * lanes_; }
   bool as_rows(std::uint32_t node) const { return plan_.places[node].rows || lanes_ == 1; }
-  // Sample and position of a lane; lanes behind the last repeat lane 0, so that they are finite whenever the
-  // samples are.
+  // Return the sample and the position of a lane. Lanes after the last repeat lane 0, so they are finite if
+  // the samples are.
   std::size_t sample_of(Index lane) const {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) / plan_.positions : 0;
   }
@@ -115,17 +115,17 @@ class MicroBatch {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) % plan_.positions : 0;
   }
 
-  // `ascending`: whether the numbers of its features are.
+  // Throws DataError if the sample does not fit. `ascending`: the numbers of its features ascend.
   void check(const Example<Real>& example, bool ascending) const;
-  void read(std::size_t sample);  // checks it, and notes its features
+  void read(std::size_t sample);  // checks the sample and records its features
 
-  // Data, as [lane][channel] in `rows`.
+  // Writes data to `out`. row() gives the data of one lane, [channel].
   template <class Row>
   void fill_rows(const Step& step, Real* out, Row&& row);
   void embed(const Step& step, const Real* x, Real* out);
   void embed_backward(const Step& step, Real* gradient);
 
-  // Affine maps of sparse features, micro_batch_features.cpp.
+  // Affine maps of sparse features (micro_batch_features.cpp).
   void features_forward(const Step& step, const Real* x, Real* to);
   void features_backward(const Step& step, Real* gradient, bool add);
   bool dense(const Step& step) const;
@@ -135,9 +135,9 @@ class MicroBatch {
   void forward(const Step& step, const Real* x);
   void backward(const Step& step, const BackwardPart& part, const Real* x, Real* gradient, bool add);
   void affine(const Step& step, const Real* x, Real* to);
-  struct UnitRun {  // of an affine map
+  struct UnitRun {  // consecutive units of an affine map
     Index first, count;
-    bool input, add_input;             // whether the gradient of the input is needed, and added
+    bool input, add_input;             // the gradient of the input is needed, and added
     Index weights_first, weights_end;  // units of the run whose weights' gradient is needed
     bool add_weights;
   };
@@ -154,14 +154,14 @@ class MicroBatch {
   Attention<Real> attention(const Step& step);
   const Real* turned(std::uint32_t node);
 
-  // Of directional(): where the derivative of a node lies, laid out as its value; null for data, which do not
-  // change.
+  // Returns the derivative of a node's value in directional(), with the layout of the value. Returns null for
+  // data, which do not change.
   Real* tangent(std::uint32_t node);
   void tangent(const Step& step, const Real* x, const Real* v);
   void affine_tangent(const Step& step, const Real* x, const Real* v);
   void convolution_tangent(const Step& step, const Real* x, const Real* v);
 
-  // Of clipped(): adds the squared norms of the samples' gradients by the parameters of a step.
+  // Helpers of clipped(). They add the squared norms of the samples' gradients by the parameters of a step.
   void scale_slopes(std::uint32_t node);
   void add_squares(const Step& step);
   void affine_squares(const Step& step);
@@ -181,29 +181,30 @@ class MicroBatch {
   struct Free {
     void operator()(Real* p) const;
   };
-  std::unique_ptr<Real[], Free> arena_;  // null where the memory is the caller's
+  std::unique_ptr<Real[], Free> arena_;  // null if the caller gave the memory
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
   std::vector<Real*> where_;                // the value of each node
-  std::vector<Real*> keep_;                 // what each step keeps for backward
-  BFloat16* kept_ = nullptr;                // activations, for backward
-  std::uint32_t turned_node_ = Op::kNone;   // whose values turned_ holds as rows
-  std::unique_ptr<Real[], Free> tangents_;  // as values_; then zeros: a bias that does not change
-  std::vector<double> square_;              // of clipped(), by sample
+  std::vector<Real*> keep_;                 // numbers that each step keeps for backward
+  BFloat16* kept_ = nullptr;                // activations in bfloat16, for backward
+  std::uint32_t turned_node_ = Op::kNone;   // the node whose values turned_ holds as rows
+  std::unique_ptr<Real[], Free> tangents_;  // layout of values_; then zeros, the tangent of a constant bias
+  std::vector<double> square_;              // squared norms for clipped(), by sample
   std::vector<Real> factor_;                // by lane
-  std::vector<Real> grams_;                 // of the input and the slope of a step
-  Real* dense_ = nullptr;                   // rows of features; memory that only dense data touch
-  Index dense_in_ = 0;                      // how many features dense_ holds of this block's samples; 0: none
+  std::vector<Real> grams_;                 // Gram matrices of the input and the gradient of a step
+  Real* dense_ = nullptr;                   // rows of features; only dense data touch this memory
+  Index dense_in_ = 0;                      // number of features in dense_ of this microbatch; 0 if it holds
+                                            // none
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;
   std::size_t read_ = 0;                            // samples that read() has seen
-  std::array<SparseSample<Real>, kMost> features_;  // of the samples
-  std::size_t nonzeros_ = 0;                        // of all features_
-  bool ascending_ = true;                           // the numbers of each sample's features
+  std::array<SparseSample<Real>, kMost> features_;  // the features of each sample
+  std::size_t nonzeros_ = 0;                        // total over features_
+  bool ascending_ = true;                           // the feature numbers of each sample ascend
   Index real_lanes_ = 0, lanes_ = 0;
   std::vector<Token> label_;                          // by lane
   std::vector<Real> seed_, top_, total_;              // by lane
-  std::vector<double> output_, target_, derivative_;  // of a custom loss: one position
+  std::vector<double> output_, target_, derivative_;  // one position of a custom loss
 };
 
 }  // namespace gradwire

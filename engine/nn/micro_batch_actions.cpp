@@ -1,4 +1,4 @@
-// Blocks whose values change their places on the way: engine/nn/schedule.h.
+// Microbatches whose values change their places during a pass: engine/nn/schedule.h.
 #include <span>
 
 #include "engine/nn/micro_batch.h"
@@ -34,7 +34,7 @@ void MicroBatch<Real>::act(const Plan::Action& action, const Real* x) {
   }
 }
 
-// Member by member, as in micro_batch.cpp.
+// These are instantiated member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                            \
   template void MicroBatch<Real>::place(const Plan::Action&); \
   template void MicroBatch<Real>::act(const Plan::Action&, const Real*);

@@ -1,7 +1,7 @@
-// Gradients of single samples, clipped, without one of them ever being written: their norms come from the
-// values and slopes of each operation ("ghost norms": Goodfellow, arXiv:1510.01799; over positions: Li et
-// al., arXiv:2110.05679); then each sample's slopes are scaled, and the products with the values add up the
-// clipped sum. One backward sweep, whose slopes are all kept.
+// Clipped gradients of single samples, without a gradient per sample in memory. The norms come from the
+// values and gradients of each operation ("ghost norms": Goodfellow, arXiv:1510.01799; over positions: Li et
+// al., arXiv:2110.05679). Then each sample's gradients of values are scaled, and their products with the
+// values add up to the clipped sum. This takes one backward pass that keeps the gradients of all values.
 #include <algorithm>
 #include <numeric>
 
@@ -44,7 +44,7 @@ double MicroBatch<Real>::clipped(const Real* x, const FactorOf& factor, Real* gr
   if (!add)
     for (const Plan::PlanRange& range : plan_.zeroed)
       std::fill_n(gradient + range.first, range.count, Real(0));
-  // From the data up: what this spoils are slopes of operations that are done.
+  // In ascending order: a step only overwrites gradients of operations that are done.
   BackwardPart parameters;
   for (bool& input : parameters.input) input = false;
   turned_node_ = Op::kNone;
@@ -79,14 +79,15 @@ void MicroBatch<Real>::add_squares(const Step& step) {
   }
 }
 
-// squares[l] = ||rows[l]||^2; spoils scratch_ from its beginning on.
+// Writes squares[l] = ||rows[l]||^2. Overwrites scratch_ from its start.
 template <class Real>
 void MicroBatch<Real>::row_squares(const Real* rows, Index width, Real* squares) {
   kernels_.multiply(lanes_ * width, rows, rows, false, scratch_);
   kernels_.lane_sums(scratch_, lanes_, width, false, squares);
 }
 
-// || sum_t dy_t x_t^T ||^2 = sum_{t, u} (dy_t . dy_u) (x_t . x_u); the bias is one more input, always 1.
+// Adds || sum_t dy_t x_t^T ||^2 = sum_{t, u} (dy_t . dy_u) (x_t . x_u). The bias counts as one more input,
+// which is always 1.
 template <class Real>
 void MicroBatch<Real>::affine_squares(const Step& step) {
   const Op& op = step.op;
@@ -132,7 +133,7 @@ void MicroBatch<Real>::norm_squares(const Step& step) {
     }
 }
 
-// The rows of a token that a sample has several times are added first.
+// Adds the squared norms for a table. The rows of a token that a sample has several times are summed first.
 template <class Real>
 void MicroBatch<Real>::embed_squares(const Step& step) {
   const Op& op = step.op;
@@ -161,7 +162,7 @@ void MicroBatch<Real>::embed_squares(const Step& step) {
   }
   add_rows();
   if (op.count[1] == 0) return;
-  // Each position has a row of the second table: the slopes themselves.
+  // Each position has its own row of the second table, so the gradients of the result are those of the rows.
   if (as_rows(op.out))
     row_squares(slope(op.out), all, grams_.data());
   else
@@ -170,7 +171,7 @@ void MicroBatch<Real>::embed_squares(const Step& step) {
     square_[sample_of(l)] += static_cast<double>(grams_[static_cast<std::size_t>(l)]);
 }
 
-// ||dy||^2 (||a||^2 + 1), where a feature that comes twice is one of the sum of its values.
+// Adds ||dy||^2 (||a||^2 + 1). A feature that a sample has twice counts with the sum of its values.
 template <class Real>
 void MicroBatch<Real>::features_squares(const Step& step) {
   grams_.resize(std::max(grams_.size(), static_cast<std::size_t>(lanes_) + kSlack));
@@ -181,7 +182,7 @@ void MicroBatch<Real>::features_squares(const Step& step) {
     kernels_.lane_grams(slope(step.op.out), out, lanes_, 1, grams_.data());
   for (std::size_t s = 0; s < samples_; ++s) {
     const Example<Real>& e = sample_[s];
-    double square = 1;  // of the bias
+    double square = 1;  // the bias
     if (ascending_) {
       for (const Real a : e.value) square += static_cast<double>(a) * static_cast<double>(a);
     } else {
@@ -200,7 +201,7 @@ void MicroBatch<Real>::features_squares(const Step& step) {
   }
 }
 
-// Member by member, as in micro_batch.cpp.
+// These are instantiated member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real) \
   template double MicroBatch<Real>::clipped(const Real*, const MicroBatch<Real>::FactorOf&, Real*, bool);
 GRADWIRE_INSTANTIATE(float)

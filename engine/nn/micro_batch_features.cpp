@@ -1,6 +1,6 @@
-// Affine maps of sparse features: feature by feature, or as rows with their zeros spelled out where there are
-// so few zeros that this is faster. Which of the two depends on the samples of the block and the kernels; it
-// changes no bit but the sign of a 0, as long as all numbers are finite.
+// Affine maps of sparse features. They run feature by feature, or on dense rows if there are so few zeros
+// that this is faster. The choice depends on the samples of the microbatch and on the kernels. It changes at
+// most the sign of a 0, as long as all numbers are finite.
 #include <algorithm>
 
 #include "engine/nn/micro_batch.h"
@@ -14,8 +14,8 @@ Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 
 template <class Real>
 bool MicroBatch<Real>::dense(const Step& step) const {
-  // Measured: rows cost as much as this many nonzeros, in hundredths of a row of them. What does not grow
-  // with the samples is the way of the weights through the registers; tiles of narrow ones gain little.
+  // Measured cost of dense rows: rows cost as much as this many nonzeros, in hundredths of a row. The part
+  // that does not grow with the samples moves the weights through the registers. Narrow tiles gain little.
   struct Cost {
     std::size_t block, sample;
   };
@@ -27,7 +27,7 @@ bool MicroBatch<Real>::dense(const Step& step) const {
          nonzeros_ * 100 >= (cost.block + cost.sample * samples_) * in;
 }
 
-// Made once for all layers of `in` features that follow each other.
+// Returns the dense rows. Consecutive layers of `in` features share them.
 template <class Real>
 FeatureRows<Real> MicroBatch<Real>::dense_rows(Index in) {
   const auto stride = static_cast<Index>(feature_stride(static_cast<std::size_t>(in)));
@@ -36,7 +36,7 @@ FeatureRows<Real> MicroBatch<Real>::dense_rows(Index in) {
     for (Index l = 0; l < lanes; ++l) {
       const SparseSample<Real>& sample = features_[static_cast<std::size_t>(l)];
       Real* row = dense_ + l * stride;
-      if (sample.count == in) {  // they ascend: all of them
+      if (sample.count == in) {  // their numbers ascend, so these are all of them
         std::copy_n(sample.value, in, row);
         continue;
       }
@@ -80,7 +80,7 @@ void MicroBatch<Real>::features_backward(const Step& step, Real* gradient, bool 
     kernels_.sparse_backward(rows, stride, out, features_.data(), static_cast<Index>(samples_), dw);
 }
 
-// Member by member, as in micro_batch.cpp.
+// These are instantiated member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                                                         \
   template bool MicroBatch<Real>::dense(const Plan::Step&) const;                          \
   template FeatureRows<Real> MicroBatch<Real>::dense_rows(Index);                          \

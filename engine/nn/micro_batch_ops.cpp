@@ -1,4 +1,4 @@
-// What the operations of a block do beyond one call of a kernel.
+// The operations of a microbatch that take more than one call of a kernel.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,7 +33,8 @@ void MicroBatch<Real>::affine(const Step& step, const Real* x, Real* to) {
   }
 }
 
-// Values of a node as rows, for weight gradients; made once for neighbours that read the same node.
+// Returns the values of a node as rows, for gradients of weights. Consecutive operations that read the same
+// node share them.
 template <class Real>
 const Real* MicroBatch<Real>::turned(std::uint32_t node) {
   if (as_rows(node)) return value(node);
@@ -44,7 +45,7 @@ const Real* MicroBatch<Real>::turned(std::uint32_t node) {
   return turned_;
 }
 
-// Both gradients through a run of units alone.
+// Computes both gradients of a run of units.
 template <class Real>
 void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x,
                                       Real* gradient) {
@@ -58,8 +59,8 @@ void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, co
   const Index weights = units.weights_end - units.weights_first;
   Real* dw = gradient + op.first[0] + units.weights_first * in;
   if (lanes_ == 1 && !step.skip[0]) {
-    // One pass over the weights for both. Units are added to the gradient of the input one after the other,
-    // so it does not matter where the pass is cut.
+    // One pass over the weights computes both. Units are added to the gradient of the input one after
+    // another, so it does not matter where the pass is cut.
     if (dx != nullptr) {
       bool add_input = units.add_input;
       const auto pass = [&](Index first, Index end, bool with_weights) {
@@ -82,7 +83,7 @@ void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, co
           dy + (units.weights_first - units.first), false, slope(op.in[0]), units.add_weights, dw);
     return;
   }
-  // Reads the weights before it writes their gradient, which may overwrite them.
+  // Read the weights before writing their gradient, which may overwrite them.
   if (dx != nullptr && as_rows(op.in[0])) kernels_.row_backward(rows, dy, units.add_input, dx);
   if (dx != nullptr && !as_rows(op.in[0]))
     kernels_.lane_product(
@@ -110,7 +111,7 @@ void MicroBatch<Real>::affine_backward(const Step& step, const BackwardPart& par
   if (op.count[1] > 0 && part.parameters) kernels_.lane_sums(dy, out, lanes_, add, gradient + op.first[1]);
 }
 
-// The gradient of the units that are dropped is 0, that of the others is divided by the chance to be kept.
+// Sets the gradient of dropped units to 0. Divides the gradient of the others by their probability.
 template <class Real>
 void MicroBatch<Real>::random_affine_backward(const Step& step, const BackwardPart& part,
                                               const KeptUnits& kept, const Real* x, Real* gradient,
@@ -119,7 +120,7 @@ void MicroBatch<Real>::random_affine_backward(const Step& step, const BackwardPa
   const Op& op = step.op;
   const Index out = channels(op.out), in = channels(op.in[0]);
   const auto first = static_cast<Index>(kept.first), count = static_cast<Index>(kept.count);
-  const Index round = std::max<Index>(first + count - out, 0);  // how many of them lie at the beginning
+  const Index round = std::max<Index>(first + count - out, 0);  // units that wrap to the beginning
   const Real scale = static_cast<Real>(kept.all) / static_cast<Real>(kept.count);
   const Real* dy = slope(op.out);
   const Index low = static_cast<Index>(part.rows.first), high = last_row(part, out);
@@ -176,7 +177,8 @@ void MicroBatch<Real>::multiply_backward(const Step& step, const BackwardPart& p
       kernels_.multiply(numbers(op.out), slope(op.out), value(op.in[1 - k]), step.add[k], slope(op.in[k]));
 }
 
-// y = the mean of x over each sample's positions; the map is its own transpose, so backward uses it too.
+// Computes y = the mean of x over each sample's positions. The map is its own transpose, so backward calls it
+// also.
 template <class Real>
 void MicroBatch<Real>::mean_over_positions(std::uint32_t node, const Real* x, bool add, Real* y) {
   const Index positions = static_cast<Index>(plan_.positions);
@@ -189,7 +191,8 @@ void MicroBatch<Real>::mean_over_positions(std::uint32_t node, const Real* x, bo
       for (Index t = 0; t < positions; ++t) sum += from[first + t];
       for (Index t = 0; t < positions; ++t) to[first + t] = (add ? to[first + t] : Real(0)) + sum * share;
     }
-    for (Index l = real_lanes_; l < lanes_ && !add; ++l) to[l] = from[l];  // as finite as lane 0; 0 backward
+    // finite if lane 0 is; 0 in the backward pass
+    for (Index l = real_lanes_; l < lanes_ && !add; ++l) to[l] = from[l];
   }
 }
 
@@ -235,7 +238,7 @@ Attention<Real> MicroBatch<Real>::attention(const Step& step) {
           .scratch = scratch_};
 }
 
-// ---- losses: the value, and the gradient of seed times it by the argument, in one go ----
+// ---- losses: the value, and the gradient of seed * loss by the argument, in one pass ----
 
 template <class Real>
 double MicroBatch<Real>::loss(const Step& step, Real seed) {
@@ -281,7 +284,7 @@ double MicroBatch<Real>::squared_error(std::uint32_t node) {
 
 namespace {
 
-// A nan that no computation gives: it marks the entries that a user's loss has not written yet.
+// A nan that no computation gives. It marks the entries that a user's loss has not written yet.
 constexpr std::uint64_t kUnwritten = 0x7ff8'6e6f'7420'7965;
 
 // Calls a user's loss, and checks that it writes every entry of the derivative.
@@ -320,7 +323,7 @@ double MicroBatch<Real>::custom_loss(std::uint32_t node, const LossFunction& fun
   return sum;
 }
 
-// Member by member, as in micro_batch.cpp.
+// These are instantiated member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real)                                                                          \
   template void MicroBatch<Real>::affine(const Plan::Step&, const Real*, Real*);                            \
   template void MicroBatch<Real>::affine_backward(const Plan::Step&, const BackwardPart&, const Real*,      \

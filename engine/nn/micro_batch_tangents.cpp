@@ -1,5 +1,6 @@
 // Forward mode: the derivative of every value in one direction of the parameters, computed right after the
-// value. The derivative of a function of one number is its own transpose, so its backward kernel serves.
+// value. The derivative of a function of one number is its own transpose, so its backward kernel is used
+// here.
 #include <algorithm>
 #include <new>
 
@@ -25,7 +26,7 @@ typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real* x, 
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
   const auto both = [&](const Step& step) {
-    // In one pass over the weights, where x is rows.
+    // If x is rows, one pass over the weights computes both.
     const bool together =
         step.op.kind == OpKind::kAffine && as_rows(step.op.in[0]) && tangent(step.op.in[0]) != nullptr;
     if (!together) forward(step, x);
@@ -120,7 +121,7 @@ void MicroBatch<Real>::convolution_tangent(const Step& step, const Real* x, cons
   kernels_.add(numbers(op.out), to, scratch_, to);
 }
 
-// Member by member, as in micro_batch.cpp.
+// These are instantiated member by member, as in micro_batch.cpp.
 #define GRADWIRE_INSTANTIATE(Real) \
   template typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real*, const Real*);
 GRADWIRE_INSTANTIATE(float)

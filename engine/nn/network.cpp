@@ -11,8 +11,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMostParameters = 0xfffffffe;     // coordinates have 32-bit numbers
-constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // of one tensor at one position
-constexpr std::size_t kMostPooled = 4096;               // a float counts the numbers of its square
+constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // numbers of one tensor at one position
+constexpr std::size_t kMostPooled = 4096;               // a float holds the index within a pooling square
 
 [[noreturn]] void refuse(const std::string& what) { throw std::logic_error(what); }
 
@@ -27,7 +27,7 @@ void check_size(const char* what, std::size_t n) {
     refuse(std::string(what) + " is " + std::to_string(n) + "; it must be 1 to " + std::to_string(kMaxSize));
 }
 
-// a * b. Throws when the product is more than any network may have.
+// Returns a * b. Throws if it exceeds the largest number of parameters.
 std::size_t product(std::size_t a, std::size_t b) {
   if (a != 0 && b > kMostParameters / a)
     refuse("a network has at most " + std::to_string(kMostParameters) + " parameters");
@@ -41,12 +41,13 @@ void check_same_network(const Tensor& x, const Tensor& y) {
 }  // namespace
 
 BudgetTooSmall::BudgetTooSmall(std::uint64_t given, std::uint64_t least)
-    : std::length_error("a network was to run its activations in " + std::to_string(given) +
-                        " bytes; the least is " + std::to_string(least)),
+    : std::length_error("an activation budget of " + std::to_string(given) +
+                        " bytes is too small for the network; the least is " + std::to_string(least)),
       least_(least) {}
 
 Network& Tensor::network() const {
-  if (network_ == nullptr) refuse("a Tensor of no network: make it with Network::features or Network::embed");
+  if (network_ == nullptr)
+    refuse("a Tensor that belongs to no network: make it with Network::features or Network::embed");
   return *network_;
 }
 

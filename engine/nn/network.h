@@ -1,5 +1,5 @@
-// A model as a program: recorded once as a list of vector operations, then run forward and backward over
-// blocks of samples by engine/nn/executor.h. Recording computes nothing; it checks shapes and lays out the
+// A model as a program: a list of vector operations, recorded once. engine/nn/executor.h runs it forward and
+// backward over microbatches of samples. Recording computes no values; it checks shapes and lays out the
 // parameters.
 //
 //   Network letters(std::size_t hidden) {  // the character-level next-letter model of Bengio et al.
@@ -10,10 +10,10 @@
 //     return net;
 //   }
 //
-// A network has `positions` places per sample (1, or the length of a text); every vector exists at each of
-// them. Parameters lie one behind the other in the order in which they were declared: one flat vector x of
-// dim() numbers. Misuse (shapes that do not fit, tensors of two networks, no loss) throws std::logic_error
-// with a one-line message.
+// A network has `positions` places per sample (1, or the length of a text). Every vector exists at each of
+// them. The parameters form one flat vector x of dim() numbers, in the order of their declaration. Misuse
+// throws std::logic_error with a message of one line: shapes that do not fit, tensors of two networks, no
+// loss.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,10 @@ namespace gradwire {
 // A letter, word or class: a number below the size of its table.
 using Token = std::uint16_t;
 
-// Which network a layer belongs to: the one that declared it, and its copies.
+// Identity of the network that declared a layer. Copies of a network share it.
 using NetworkId = std::shared_ptr<const char>;
 
-// Ranges of the flat parameter vector, by their first coordinate.
+// Ranges of the flat parameter vector. `first` is the first coordinate.
 struct Table {  // (rows, width), row by row
   std::size_t first = 0, rows = 0, width = 0;
   NetworkId network = nullptr;
@@ -43,7 +43,7 @@ struct Linear {  // weights (out, in), row by row; then bias (out)
   bool bias = true;
   NetworkId network = nullptr;
 };
-struct FeatureLinear {  // weights (in, out): those of one feature side by side; then bias (out)
+struct FeatureLinear {  // weights (in, out), those of one feature adjacent; then bias (out)
   std::size_t first = 0, in = 0, out = 0;
   NetworkId network = nullptr;
 };
@@ -57,25 +57,25 @@ struct Convolution {  // weights (out, in, size, size); then bias (out)
   NetworkId network = nullptr;
 };
 
-// channels x height x width; a plain vector has height = width = 1.
+// channels x height x width. A plain vector has height = width = 1.
 struct TensorShape {
   std::size_t channels = 0, height = 1, width = 1;
   std::size_t size() const { return channels * height * width; }
   bool operator==(const TensorShape&) const = default;
 };
 
-// A user's loss at one position of one sample: returns the value, and writes every entry of its derivative by
-// `output`. The executor throws std::logic_error if an entry stays unwritten. `label` is the sample's target
-// there (0 for samples without targets), `target` its target numbers (or empty).
+// A user's loss at one position of one sample. It returns the value, and writes every entry of its derivative
+// by `output`. `label` is the label of the position, or 0 if samples have none; `target` holds its target
+// numbers, or is empty. The executor throws std::logic_error if an entry stays unwritten.
 using LossFunction = std::function<double(std::span<const double> output, std::size_t label,
                                           std::span<const double> target, std::span<double> derivative)>;
 
 class Network;
 
-// What an operation will compute: one vector at each position of each sample.
+// The result of a recorded operation: one vector at each position of each sample.
 class Tensor {
  public:
-  Tensor() = default;  // of no network; any operation on it throws std::logic_error
+  Tensor() = default;  // belongs to no network; any operation on it throws std::logic_error
   Tensor(Network* network, std::uint32_t node) : network_(network), node_(node) {}
 
   Network& network() const;
@@ -106,22 +106,22 @@ enum class OpKind : std::uint8_t {
   kCustomLoss
 };
 
-// Functions of one number; engine/kernels/activations.h has each with its derivative.
+// Functions of one number. engine/kernels/activations.h has each with its derivative.
 enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
 
-// What an activation is kept in from forward to backward: its own type, or bfloat16, in half of the memory or
-// a quarter. Losses and outputs have the same bits; gradients are those of activations that are rounded to 8
-// bits where the slope of an operation reads them (docs/engine.md says how far that is off).
+// The number type that stores activations from forward to backward: their own, or bfloat16, which takes a
+// half or a quarter of the memory. Losses and outputs keep their bits. Gradients use activations that are
+// rounded to 8 bits where a derivative reads them; docs/engine.md gives the error.
 enum class KeptActivations : std::uint8_t { kExact, kBFloat16 };
 
-// How many bytes one block of samples may take on its way through a network: activations, their gradients,
-// scratch. What does not fit is computed again on the way back, with the same bits.
+// The bytes that one microbatch may take: activations, their gradients and scratch. Activations that do not
+// fit are rematerialized in the backward pass, with the same bits.
 class ActivationBudget {
  public:
-  ActivationBudget() = default;  // none: nothing is computed again
+  ActivationBudget() = default;  // no limit: nothing is computed again
   explicit ActivationBudget(std::uint64_t bytes) : bytes_(bytes) {}
-  // About sqrt(n) of n places where few values are alive keep theirs; all else is computed twice (Chen et
-  // al., arXiv:1604.06174).
+  // Keeps about sqrt(n) of the n places where few values are alive, and computes all else twice (Chen et al.,
+  // arXiv:1604.06174).
   static ActivationBudget sqrt() { return ActivationBudget(0); }
 
   bool is_none() const { return bytes_ == kNone; }
@@ -134,7 +134,7 @@ class ActivationBudget {
   std::uint64_t bytes_ = kNone;
 };
 
-// No schedule of the network fits; least() does.
+// Thrown if no schedule of the network fits its budget. least() is the smallest budget that works.
 class BudgetTooSmall : public std::length_error {
  public:
   BudgetTooSmall(std::uint64_t given, std::uint64_t least);
@@ -146,22 +146,22 @@ class BudgetTooSmall : public std::length_error {
 
 class Network {
  public:
-  // One operation. Numbers of nodes and parameters, no pointers: a network is a value.
+  // One operation. It holds numbers of nodes and parameters but no pointers, so a network is a value.
   struct Op {
     static constexpr std::uint32_t kNone = ~0u;
     OpKind kind = OpKind::kFeatures;
     Activation activation = Activation::kTanh;
     std::uint32_t out = kNone;                    // node it makes
     std::uint32_t in[3] = {kNone, kNone, kNone};  // nodes it reads
-    // Parameter ranges it reads (weights, then bias or the second table); count 0: none.
+    // Parameter ranges it reads: weights, then bias or the second table. A count of 0 means no range.
     std::size_t first[2] = {0, 0}, count[2] = {0, 0};
-    std::size_t tokens = 0;   // kEmbed: per position
+    std::size_t tokens = 0;   // kEmbed: tokens per position
     std::size_t heads = 0;    // kAttention
     std::size_t window = 0;   // kConvolution: size; pooling: size and stride
     std::size_t padding = 0;  // kConvolution
     bool causal = true;       // kAttention
     double epsilon = 0;       // kNorm
-    std::uint32_t loss = 0;   // kCustomLoss: which
+    std::uint32_t loss = 0;   // kCustomLoss: number of the loss function
   };
 
   explicit Network(std::size_t positions = 1);
@@ -173,15 +173,16 @@ class Network {
   LayerNorm layer_norm(std::size_t width, double epsilon = 1e-5);    // gain 1, bias 0
   Convolution convolution(std::size_t in, std::size_t out, std::size_t size, std::size_t padding = 0);
 
-  // ---- what comes in with each sample (engine/nn/example.h) ----
-  // Example::features, positions() times shape.size() numbers.
+  // ---- inputs of each sample (engine/nn/example.h) ----
+  // Reads Example::features: positions() times shape.size() numbers.
   Tensor features(TensorShape shape);
   Tensor features(std::size_t channels) { return features(TensorShape{channels}); }
-  // sum_k value_k weights[index_k] + bias over Example::index and value. One position.
+  // Computes sum_k value_k weights[index_k] + bias over Example::index and value. Requires one position.
   Tensor affine(const FeatureLinear& layer);
-  // Rows of `table`, `tokens` of them side by side at each position: Example::tokens, position by position.
+  // Looks up `tokens` rows of `table` for each position and concatenates them. Reads Example::tokens,
+  // position by position.
   Tensor embed(const Table& table, std::size_t tokens = 1);
-  // One token per position, plus row t of `position` at position t.
+  // Looks up one token per position, and adds row t of `position` at position t.
   Tensor embed(const Table& table, const Table& position);
 
   void keep_activations(KeptActivations kept) { kept_ = kept; }
@@ -195,10 +196,10 @@ class Network {
   const std::vector<TensorShape>& nodes() const { return nodes_; }
   const LossFunction& loss_function(std::uint32_t number) const { return losses_[number]; }
 
-  // First parameters, shape (dim()); a function of the seed.
+  // Returns the initial parameters, shape (dim()). They depend only on the seed.
   std::vector<double> start(std::uint64_t seed) const;
 
-  // For the operations below: appends an operation with a result of this shape.
+  // Appends an operation with a result of this shape. For the operations below.
   Tensor record(Op op, const TensorShape& shape);
   // Throws std::logic_error for a layer of another network.
   void check_own(const NetworkId& layer_of) const;
@@ -206,7 +207,7 @@ class Network {
 
  private:
   enum class Draw : std::uint8_t { kNormal, kOne, kZero };
-  struct Parameters {  // a range and how it starts
+  struct Parameters {  // a range and its initial values
     std::size_t first, count;
     Draw draw;
     double scale;
@@ -225,37 +226,38 @@ class Network {
   std::vector<LossFunction> losses_;
 };
 
-// W x + b at each position; an image is read as one vector, channel by channel.
+// Computes W x + b at each position. Reads an image as one vector, channel by channel.
 Tensor affine(const Linear& layer, const Tensor& x);
 Tensor activation(Activation function, const Tensor& x);
 inline Tensor tanh(const Tensor& x) { return activation(Activation::kTanh, x); }
 inline Tensor relu(const Tensor& x) { return activation(Activation::kRelu, x); }
 inline Tensor sigmoid(const Tensor& x) { return activation(Activation::kSigmoid, x); }
-// x Phi(x), by its tanh form (Hendrycks and Gimpel, arXiv:1606.08415).
+// Computes x Phi(x) in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415).
 inline Tensor gelu(const Tensor& x) { return activation(Activation::kGelu, x); }
 Tensor operator+(const Tensor& x, const Tensor& y);
 Tensor operator*(const Tensor& x, const Tensor& y);  // number by number
-// gain (x - mean) / sqrt(variance + epsilon) + bias over the channels of a position (Ba et al.,
+// Computes gain (x - mean) / sqrt(variance + epsilon) + bias over the channels of a position (Ba et al.,
 // arXiv:1607.06450).
 Tensor norm(const LayerNorm& layer, const Tensor& x);
-// softmax(K^T q / sqrt(width / heads)) V, `heads` times over equal slices of the channels; at position t over
-// positions 0 .. t (causal), or over all (Vaswani et al., arXiv:1706.03762). heads divides the width. Later
-// positions have no influence, whatever their scores; but a value there that is not finite gives nan.
+// Computes softmax(K^T q / sqrt(width / heads)) V in each of `heads` equal slices of the channels (Vaswani et
+// al., arXiv:1706.03762). heads divides the width. Position t attends to positions 0 .. t if causal, else to
+// all. Later positions have no influence, whatever their scores. A value there that is not finite still gives
+// nan.
 Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
                  bool causal = true);
-// Cross-correlation with stride 1, zeros around the image.
+// Computes the cross-correlation with stride 1. Zeros pad the image.
 Tensor convolve(const Convolution& layer, const Tensor& x);
-// Over size x size squares side by side; rows and columns that fill no square are dropped. nan is larger than
-// any number.
+// Pool over adjacent size x size squares. Rows and columns that do not fill a square are dropped. max_pool()
+// treats nan as larger than any number.
 Tensor max_pool(const Tensor& x, std::size_t size);
 Tensor average_pool(const Tensor& x, std::size_t size);
-// The mean over a sample's positions, the same vector at each of them.
+// Computes the mean over a sample's positions; the result is the same vector at each of them.
 Tensor mean_over_positions(const Tensor& x);
 
 // ---- losses: the last operation of a network; the loss of a sample is the mean over its positions ----
-// -log softmax(x)[Example::labels[t]]
+// Computes -log softmax(x)[Example::labels[t]].
 void cross_entropy(const Tensor& x);
-// ||x - target_t||^2 / channels, targets from Example::targets
+// Computes ||x - target_t||^2 / channels. Reads Example::targets.
 void mean_squared_error(const Tensor& x);
 void custom_loss(const Tensor& x, LossFunction function);
 

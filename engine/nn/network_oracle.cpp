@@ -68,7 +68,7 @@ Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
 }
 
-// The gradient of the regularizer comes last, so with one nothing is finished before.
+// The gradient of the regularizer comes last. So if there is one, no range is finished before the end.
 template <class Real>
 std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch batch,
                                                  std::span<Real> gradient, const GradientOptions& options) {
@@ -127,7 +127,7 @@ Real NetworkOracle<Real>::clipped_gradient(std::span<const Real> x, Batch batch,
 
 template <class Real>
 Real NetworkOracle<Real>::descend(std::span<Real> x, Batch batch, Real step) {
-  if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() knows no regularizer");
+  if (regularizer_ != Regularizer::kNone) throw std::logic_error("descend() does not support a regularizer");
   const BatchRows rows(batch, at_.train());
   return static_cast<Real>(executor_.descend(
       x, rows.count(), [&](std::size_t k) { return (*train_)[rows[k]]; }, step));
@@ -142,15 +142,15 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
   executor_.outputs(
       x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
       [&](std::size_t k, std::span<const Real> outputs) {
-        const auto labels =
-            (*test_)[tested[k]].labels;  // not every loss reads labels, so the run may not have checked them
+        // A loss that does not read labels leaves them unchecked.
+        const auto labels = (*test_)[tested[k]].labels;
         if (!labels.empty() && labels.size() != executor_.positions())
           throw DataError("a test sample has " + std::to_string(labels.size()) +
                           " labels but the network has " + std::to_string(executor_.positions()) +
                           " positions");
         for (std::size_t t = 0; t < labels.size(); ++t) {
           const auto z = outputs.subspan(t * width, width);
-          const auto best = std::max_element(z.begin(), z.end()) - z.begin();  // the first of equals
+          const auto best = std::max_element(z.begin(), z.end()) - z.begin();  // the first of equal classes
           const bool numbers = std::none_of(z.begin(), z.end(), [](Real v) { return std::isnan(v); });
           score.correct += numbers && static_cast<std::size_t>(best) == labels[t];
           ++score.tested;

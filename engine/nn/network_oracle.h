@@ -14,20 +14,20 @@
 
 namespace gradwire {
 
-// Whether an affine map of the network has so many units that RandomPaths leave some of them out.
+// Returns whether RandomPaths leave out units: an affine map of the network has enough of them.
 bool has_random_paths(const Network& network);
 
 template <class Real>
 class NetworkOracle : public RebindableOracle<Real> {
  public:
-  // One client that holds all samples. `test` may be null: then there is no score.
+  // Makes the oracle of one client that holds all samples. score() returns nullopt if `test` is null.
   NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>> train,
                 std::unique_ptr<const Examples<Real>> test = nullptr,
                 Regularizer regularizer = Regularizer::kNone, double lambda = 0);
-  // Clients that share them.
+  // Makes the oracle of clients that share the samples.
   NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train, Shares train_shares,
                 std::unique_ptr<const Examples<Real>>&& test, Shares test_shares);
-  // Copies share the samples; each has its own plan and memory to run the network.
+  // Shares the samples with `other`. Each copy has its own plan, and its own memory to run the network.
   NetworkOracle(const NetworkOracle& other);
   NetworkOracle(NetworkOracle&&) noexcept = default;
 
@@ -45,18 +45,18 @@ class NetworkOracle : public RebindableOracle<Real> {
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
                                 std::span<Real> at_x, std::span<Real> at_y) override;
-  // Without writing a sample's gradient, where the network allows it (Executor::knows_sample_norms) and there
-  // is no regularizer.
+  // Writes no gradients of single samples if the network allows it (Executor::knows_sample_norms) and the
+  // oracle has no regularizer.
   Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
                         std::span<Real> gradient) override;
 
-  // x -= step * gradient of the mean loss over `batch`; returns the loss before the step. Needs no gradient
-  // array where the network allows it (Executor::descend). The regulariser must be none.
+  // Does x -= step * gradient of the mean loss over `batch`. Returns the loss before the step. Needs no
+  // gradient array if the network allows it (Executor::descend). REQUIRES: no regularizer.
   Real descend(std::span<Real> x, Batch batch, Real step);
 
-  // Counts over all positions of the test samples. The network predicts the class with the largest output,
-  // the smallest such class if several are equal. Outputs that are nan count as wrong. Throws DataError for
-  // samples with more or fewer labels than positions.
+  // Counts right predictions over all positions of the test samples. The predicted class is the one with the
+  // largest output; of equal classes it is the smallest. Outputs that are nan count as wrong. Throws
+  // DataError if a sample does not have one label per position.
   std::optional<Score> score(std::span<const Real> x) override;
 
   const Executor<Real>& executor() const { return executor_; }

@@ -15,27 +15,27 @@ using Op = Network::Op;
 constexpr std::uint32_t kNone = Op::kNone;
 constexpr std::size_t kMostLanesOfVector = 16;
 
-// 16 rows of more features would leave the caches; and memory that is reserved is bounded.
+// More features would not fit 16 rows into the caches. The limit also bounds the reserved memory.
 constexpr std::size_t kMostDenseFeatures = 1 << 15;
 
 bool is_loss(OpKind kind) {
   return kind == OpKind::kCrossEntropy || kind == OpKind::kSquaredError || kind == OpKind::kCustomLoss;
 }
 
-// Whether the operation can run one sample as one lane: its arithmetic must not go across channels lane by
-// lane.
+// Returns whether the operation can run one sample as one lane: its arithmetic must not go across channels
+// lane by lane.
 bool runs_single(OpKind kind) {
   return kind == OpKind::kFeatures || kind == OpKind::kSparseFeatures || kind == OpKind::kEmbed ||
          kind == OpKind::kAffine || kind == OpKind::kActivation || kind == OpKind::kAdd ||
          kind == OpKind::kMultiply || is_loss(kind);
 }
 
-// The derivative is computed from the result, so the result may overwrite the argument.
+// Returns whether the derivative is computed from the result, so that the result may overwrite the argument.
 bool from_result(const Op& op) {
   return op.kind == OpKind::kActivation && op.activation != Activation::kGelu;
 }
 
-// Backward only reads the gradient of its result, and never the result itself.
+// Returns whether backward only reads the gradient of the result, and never the result itself.
 bool reads_only(OpKind kind) {
   return kind == OpKind::kSparseFeatures || kind == OpKind::kEmbed || kind == OpKind::kAffine ||
          kind == OpKind::kNorm || kind == OpKind::kAttention || kind == OpKind::kConvolution ||
@@ -68,7 +68,7 @@ class Planner {
     decide_parameters();
     find_finals();
     size_scratch();
-    // A budget is not for plans that keep all gradients.
+    // Plans that keep all gradients have no budget.
     const ScheduleOptions order{.kept = network_.kept_activations(),
                                 .budget = keep_gradients_ ? ActivationBudget() : network_.activation_budget(),
                                 .number_bytes = options_.number_bytes,
@@ -108,9 +108,10 @@ class Planner {
     }
   }
 
-  // Data that only affine maps read stays as rows; so do gradients of embeddings then.
+  // Keeps data that only affine maps read as rows. The gradients of their embeddings are then rows also.
   void choose_layouts() {
-    constexpr std::size_t kWorthIt = 32;  // channels; fewer are turned into lanes faster than read as rows
+    constexpr std::size_t kWorthIt = 32;  // channels; fewer are faster to transpose into lanes than to read
+                                          // as rows
     for (const Plan::Step& step : plan_.steps) {
       if (step.op.kind != OpKind::kEmbed && step.op.kind != OpKind::kFeatures) continue;
       const std::uint32_t node = step.op.out;
@@ -130,8 +131,8 @@ class Planner {
     return at;
   }
 
-  // Whether only one operation reads x: no other operation reads its value, and its maker's backward does not
-  // read it as its result.
+  // Returns whether only one operation reads x: no other operation reads its value, and the backward pass of
+  // its maker does not read it as its result.
   bool may_overwrite(std::uint32_t x) const {
     const OpKind kind = maker_op(x).kind;
     return uses_[x].size() == 1 && (reads_only(kind) || kind == OpKind::kAdd);
@@ -168,9 +169,9 @@ class Planner {
     });
   }
 
-  // For z = x + y: may x take over z's gradient, add to it and change it, after y's maker has read it there?
+  // Returns whether x may take over z's gradient for z = x + y, and change it after y's maker has read it.
   // Every operation that changes it must run before y's maker, so that it comes after y's maker in the
-  // backward sweep.
+  // backward pass.
   bool may_share(std::size_t sum, std::uint32_t x, std::uint32_t y) const {
     if (x == y || uses_[y].size() != 1 || !reads_only(maker_op(y).kind)) return false;
     if (uses_[x].back() != sum || made_by(x) >= made_by(y)) return false;
@@ -198,7 +199,7 @@ class Planner {
       root_[x] = root_[y] = root_[step.op.out];
       step.skip[0] = step.skip[1] = true;
     } else if (x != y) {
-      // One operand may still take over z's place, once the other has its copy.
+      // One operand may still take over z's place, after the other has its copy.
       for (const int k : {0, 1}) {
         const std::uint32_t node = step.op.in[k];
         if (uses_[node].back() != i) continue;
@@ -223,8 +224,8 @@ class Planner {
     }
   }
 
-  // First fit, in the order of the backward sweep. A place is taken when its first consumer (in that order)
-  // writes it and free again when the last maker of the nodes that share it has run.
+  // Places gradients by first fit, in the order of the backward pass. The first consumer in that order takes
+  // a place when it writes. The place is free again when the last maker of the nodes that share it has run.
   void place_gradients() {
     struct Life {
       std::uint32_t root = 0;
@@ -277,19 +278,19 @@ class Planner {
     }
     std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.first < b.first; });
     std::vector<bool> shared(uses.size());
-    std::size_t widest = 0;  // of the uses before, the one whose end is largest
+    std::size_t widest = 0;  // the earlier use with the largest end
     for (std::size_t u = 1; u < uses.size(); ++u) {
       if (uses[u].first < uses[widest].end) shared[u] = shared[widest] = plan_.shared_parameters = true;
       if (uses[u].end > uses[widest].end) widest = u;
     }
-    // When a third use reaches over two neighbours, `widest` makes sure that all three are marked as shared.
+    // If a third use overlaps two neighbours, `widest` makes sure that all three are marked as shared.
     std::size_t covered = 0;
     const auto zero = [this](std::size_t first, std::size_t end) {
       if (first < end) plan_.zeroed.push_back({first, end - first});
     };
     for (std::size_t u = 0; u < uses.size(); ++u) {
       Plan::Step& step = plan_.steps[uses[u].step];
-      zero(covered, uses[u].first);  // parameters that nothing reads
+      zero(covered, uses[u].first);  // parameters that no operation reads
       if (shared[u] || uses[u].scattered) zero(std::max(covered, uses[u].first), uses[u].end);
       step.add_parameters |= shared[u];
       covered = std::max(covered, uses[u].end);
@@ -300,8 +301,8 @@ class Planner {
       if (plan_.steps[use.step].add_parameters && !use.scattered) zero(use.first, use.end);
   }
 
-  // Cuts the parameters where a range begins or ends; the lowest step that reads a piece is the last that
-  // adds to its gradient.
+  // Finds the step after which each gradient is final. Cuts the parameters wherever a range begins or ends.
+  // The lowest step that reads a piece is the last one that adds to its gradient.
   void find_finals() {
     std::vector<std::size_t> cuts = {0, network_.dim()};
     for (const Plan::Step& step : plan_.steps)
@@ -341,13 +342,13 @@ class Planner {
         if (in <= kMostDenseFeatures)
           plan_.dense_numbers = std::max(plan_.dense_numbers, block_ * feature_stride(in));
       }
-      if (op.kind == OpKind::kNorm)  // behind it: a gradient that nobody wants
+      if (op.kind == OpKind::kNorm)  // the second term holds a gradient that is not needed
         scratch = size(op.out) + round_up(2 * plan_.places[op.out].shape.size());
       if (op.kind == OpKind::kAffine) {
         turned = size(op.in[0]);
-        scratch = size(op.out);  // of other ways to run it
+        scratch = size(op.out);  // for other ways to run it
       }
-      if (op.kind == OpKind::kConvolution) scratch = size(op.out);  // of tangents
+      if (op.kind == OpKind::kConvolution) scratch = size(op.out);  // for tangents
       if (op.kind == OpKind::kAttention)
         scratch = static_cast<std::size_t>(Attention<float>::scratch_size(
             static_cast<Index>(plan_.places[op.out].shape.size()), static_cast<Index>(op.heads),
@@ -362,9 +363,9 @@ class Planner {
   const PlanOptions options_;
   const bool keep_gradients_;
   Plan plan_;
-  std::vector<std::size_t> maker_;              // step, by node
-  std::vector<std::vector<std::size_t>> uses_;  // steps that read it, ascending, by node
-  std::vector<std::uint32_t> root_;             // node whose gradient's place it shares
+  std::vector<std::size_t> maker_;              // step that makes each node
+  std::vector<std::vector<std::size_t>> uses_;  // by node: the steps that read it, ascending
+  std::vector<std::uint32_t> root_;             // by node: the node whose gradient's place it shares
 };
 
 }  // namespace
@@ -375,7 +376,7 @@ Plan make_plan(const Network& network, std::size_t block, const PlanOptions& opt
   return Planner(network, block, options).run();
 }
 
-// The rows of dense features behind it begin at a cache line.
+// Returns a size after which the rows of dense features begin at a cache line.
 std::size_t arena_numbers(const Plan& plan) {
   return round_up(plan.value_numbers + plan.gradient_numbers + plan.scratch_numbers + plan.turned_numbers +
                   kSlack);

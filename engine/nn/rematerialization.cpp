@@ -11,7 +11,7 @@ namespace {
 using Op = Network::Op;
 constexpr std::size_t kBFloat16Bytes = 2;
 
-// More make schedules hardly better, and longer to find.
+// More stages hardly improve the schedules, and make the search longer.
 constexpr std::size_t kMostStages = 128;
 
 class Cutter {
@@ -40,9 +40,9 @@ class Cutter {
   }
 
  private:
-  struct RegionLife {  // of a region, in steps
+  struct RegionLife {  // the life of a region, in steps
     std::size_t made = Plan::kNowhere, written = 0, read = 0;
-    bool backward = false;  // some backward reads it
+    bool backward = false;  // the backward pass of some step reads it
   };
 
   void find_lives() {
@@ -58,11 +58,11 @@ class Cutter {
     }
   }
 
-  // Before each step: the numbers that live across, and how many regions are not finished there.
+  // Counts before each step the numbers that are alive there, and the regions that are not finished.
   void count_alive() {
     for (std::size_t r = 0; r < lives_.size(); ++r) {
       const RegionLife& life = lives_[r];
-      if (life.made == Plan::kNowhere) continue;  // of a step
+      if (life.made == Plan::kNowhere) continue;  // kept by a step
       for (std::size_t c = life.made + 1; c <= life.read && c <= last_; ++c) {
         alive_[c] += regions_.numbers(r);
         inside_[c] += c <= life.written ? 1 : 0;
@@ -70,7 +70,7 @@ class Cutter {
     }
   }
 
-  // The narrowest cuts, as many as are worth it; of more that are equally wide, every so many.
+  // Returns the narrowest cuts, as many as are useful. If more are equally wide, it takes every k-th.
   std::vector<std::size_t> chosen() const {
     std::vector<std::size_t> cuts;
     for (std::size_t c = 1; c < last_; ++c)
@@ -92,11 +92,11 @@ class Cutter {
     return taken;
   }
 
-  // Bytes that are alive at each step of a stage, [begin, end], the last behind it.
+  // Bytes that are alive at each step of a stage: [begin, end], where `end` is the step after the stage.
   class Usage {
    public:
     Usage(std::size_t begin, std::size_t end) : begin_(begin), change_(end - begin + 2) {}
-    // From step `from` to step `to`.
+    // Adds bytes that are alive from step `from` to step `to`.
     void add(std::size_t from, std::size_t to, std::size_t bytes) {
       change_[from - begin_] += static_cast<std::ptrdiff_t>(bytes);
       change_[to + 1 - begin_] -= static_cast<std::ptrdiff_t>(bytes);
@@ -151,7 +151,7 @@ class Cutter {
   const bool packed_;
   const std::size_t last_;  // the loss
   std::vector<RegionLife> lives_;
-  std::vector<std::size_t> alive_, inside_;  // by the step behind the cut
+  std::vector<std::size_t> alive_, inside_;  // by the step after the cut
 };
 
 }  // namespace
@@ -163,7 +163,7 @@ Regions::Regions(const Plan& plan) : plan_(plan) {
   }
   std::sort(first_.begin(), first_.end());
   first_.erase(std::unique(first_.begin(), first_.end()), first_.end());
-  // The planner takes them one behind the other.
+  // The planner places regions one after another.
   for (std::size_t r = 0; r < first_.size(); ++r)
     numbers_.push_back((r + 1 < first_.size() ? first_[r + 1] : plan.value_numbers) - first_[r]);
 }

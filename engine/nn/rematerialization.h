@@ -1,4 +1,4 @@
-// A plan as a chain of stages (engine/nn/chain.h): cut where few values are alive.
+// Cuts a plan into a chain of stages (engine/nn/chain.h), at places where few values are alive.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace gradwire {
 
-// The ranges of a plan's values, by number: those of one node, of nodes that overwrite each other, or what a
-// step keeps for its backward.
+// The memory ranges of a plan's values, by number. A range holds one node, nodes that overwrite each other,
+// or what a step keeps for its backward pass.
 class Regions {
  public:
   explicit Regions(const Plan& plan);
@@ -26,16 +26,16 @@ class Regions {
   std::vector<std::size_t> first_, numbers_;  // ascending
 };
 
-// The nodes whose values an operation reads on the way back.
+// Returns the nodes whose values the backward pass of an operation reads.
 std::vector<std::uint32_t> read_backward(const Network::Op& op);
 
 struct Stages {
-  // Stage s is the steps from begin[s] to begin[s + 1]; the loss is behind the last.
+  // Stage s is the steps begin[s] .. begin[s + 1] - 1. The loss comes after the last stage.
   std::vector<std::size_t> begin;
   std::vector<ChainStage> chain;  // in bytes
 };
 
-// `number_bytes`: of a value. `packed`: what backward reads is kept in bfloat16.
+// `number_bytes` is the size of one number of a value. `packed`: what backward reads is kept in bfloat16.
 Stages cut_into_stages(const Plan& plan, const Regions& regions, std::size_t number_bytes, bool packed);
 
 }  // namespace gradwire

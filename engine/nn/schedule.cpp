@@ -49,7 +49,7 @@ class Scheduler {
     std::size_t value_numbers = 0, kept_numbers = 0;
   };
 
-  // The schedule that computes least again of those that fit.
+  // Returns the schedule that recomputes least of those that fit.
   Placed fit(const Stages& stages) const {
     constexpr std::size_t kUnits = 768;
     std::size_t all = 0;  // bytes that no schedule exceeds
@@ -61,8 +61,8 @@ class Scheduler {
         *bytes = (*bytes + unit - 1) / unit;
     const OptimalSchedules schedules(chain, kUnits + 2 * chain.size() + 4);  // rounding adds some
     const std::uint64_t budget = options_.budget.bytes();
-    // Where it is too small, what the smallest schedule takes is looked for in the same way as if that were
-    // the budget, so that it is one.
+    // If the budget is too small, the search continues with the memory of the smallest schedule as its aim.
+    // So the reported least budget does work.
     for (std::uint64_t aim = budget;;) {
       auto [placed, bytes] = first_within(aim, unit, schedules, stages.begin);
       if (bytes <= budget) return std::move(placed);
@@ -71,9 +71,9 @@ class Scheduler {
     }
   }
 
-  // What a schedule really takes is known when its values have places; the chain's own count of memory, which
-  // is rounded up and counts what lives across several stages in each, only orders them. Where none is
-  // within `bytes`, the smallest.
+  // The memory of a schedule is known only after its values have places. The chain's own count merely orders
+  // the schedules: it is rounded up, and counts values that live across several stages in each of them.
+  // Returns the smallest schedule if none is within `bytes`.
   std::pair<Placed, std::uint64_t> first_within(std::uint64_t bytes, std::size_t unit,
                                                 const OptimalSchedules& schedules,
                                                 const std::vector<std::size_t>& begin) const {
@@ -110,13 +110,13 @@ class Scheduler {
 
   bool is_data(std::uint32_t node) const { return plan_.steps[maker_[node]].op.kind == OpKind::kFeatures; }
 
-  // In bfloat16.
+  // Returns whether the value goes to bfloat16 and is unpacked later.
   bool comes_back(std::uint32_t node) const { return packed_ && !is_data(node); }
 
   // ---- which steps run, in which order ----
 
-  // Steps in order, without what nobody reads; and what goes to bfloat16 and comes back. Data are read again
-  // instead.
+  // Lists the steps in order, without those whose result no step reads, and the packing and unpacking of
+  // values. Data are not packed but read again.
   Actions unroll(const ChainSchedule& schedule, const std::vector<std::size_t>& begin) const {
     std::vector<Action> steps;
     std::size_t forward = kNowhere;
@@ -156,7 +156,7 @@ class Scheduler {
       const std::size_t i = steps[k].number;
       const Network::Op& op = plan_.steps[i].op;
       if (steps[k].kind == Kind::kBackward) {
-        if (!options_.budget.is_none())  // else nothing goes forward again
+        if (!options_.budget.is_none())  // otherwise no step runs again
           for (const std::uint32_t node : read_backward(op))
             if (comes_back(node)) backwards.push_back(action(Kind::kReturn, node));
         backwards.push_back(steps[k]);
@@ -186,9 +186,9 @@ class Scheduler {
     return actions;
   }
 
-  // ---- where values lie meanwhile ----
+  // ---- places of values over time ----
 
-  struct Stay {  // from one action to another, both included
+  struct Stay {  // from one action to another, inclusive
     std::size_t from, to, numbers;
     bool packed;
     std::size_t at = 0;
@@ -255,8 +255,8 @@ class Scheduler {
     }
   }
 
-  // Lowest place first, the longest stays before the others: those of results that are stored end up at the
-  // bottom, one above the other. Returns the numbers that it takes.
+  // Places each stay as low as possible, the longest stays first. So stored results end up at the bottom, one
+  // above another. Returns the size of all places.
   static std::size_t pack(std::vector<Stay>& stays, bool packed) {
     std::vector<Stay*> longest;
     for (Stay& stay : stays)
@@ -283,7 +283,7 @@ class Scheduler {
   const ScheduleOptions options_;
   const bool packed_;
   const Regions regions_;
-  std::vector<std::size_t> maker_;  // step, by node
+  std::vector<std::size_t> maker_;  // step that makes each node
 };
 
 }  // namespace

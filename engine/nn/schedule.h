@@ -1,6 +1,7 @@
-// The order in which a plan is run where values have no place for the whole pass: because they are kept in
-// bfloat16 (Network::keep_activations), or computed again within a budget (Network::limit_activations). Every
-// forward step that is run again reads the same numbers as before and so gives the same bits.
+// The order of execution of a plan whose values do not keep their places for the whole pass. Either they are
+// kept in bfloat16 (Network::keep_activations), or they are rematerialized within a budget
+// (Network::limit_activations). A forward step that runs again reads the same numbers as before, so it gives
+// the same bits.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,11 @@ struct ScheduleOptions {
   KeptActivations kept = KeptActivations::kExact;
   ActivationBudget budget;
   std::size_t number_bytes = sizeof(float);
-  bool up_again =
-      false;  // behind the backward pass the gradients of all parameters once more, from the data up
+  // Computes the gradients of all results once more after the backward pass, from the data up.
+  bool up_again = false;
 };
 
-// Fills plan.actions, and gives values their places in turn. Throws BudgetTooSmall.
+// Fills plan.actions, and gives values their places over time. Throws BudgetTooSmall.
 void schedule(Plan& plan, const ScheduleOptions& options);
 
 }  // namespace gradwire

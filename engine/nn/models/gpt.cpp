@@ -16,7 +16,8 @@ Network gpt(const GptShape& shape) {
     const LayerNorm norm1 = net.layer_norm(width, shape.epsilon),
                     norm2 = net.layer_norm(width, shape.epsilon);
     const Tensor u = norm(norm1, x);
-    // Named, because C++ may evaluate arguments in any order, and operations are recorded as they come.
+    // These are named because C++ may evaluate arguments in any order, and operations are recorded when they
+    // run.
     const Tensor k = affine(key, u), q = affine(query, u), v = affine(value, u);
     x = x + affine(project, attention(k, q, v, shape.heads));
     x = x + affine(down, activation(shape.activation, affine(up, norm(norm2, x))));

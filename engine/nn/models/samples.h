@@ -1,4 +1,4 @@
-// What a client holds, as networks read it.
+// The samples of a client in the form that networks read.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace gradwire {
 
-// The numbers of the labels of `data` among `labels`, which ascend. Throws DataError for one that is not
-// there.
+// Returns the index in `labels`, which ascend, of each label of `data`. Throws DataError if a label is not
+// among them.
 std::vector<Token> class_numbers(const Dataset& data, std::span<const double> labels);
 
 // Rows of features that are mostly 0, each with its class: for affine(FeatureLinear).
 template <class Real>
 class SparseSamples final : public Examples<Real> {
  public:
-  // Throws DataError when a feature is not below `columns` or a label is not among `labels`.
+  // Throws DataError if a feature number is not below `columns`, or a label is not among `labels`.
   SparseSamples(Dataset data, std::size_t columns, std::span<const double> labels)
       : class_(class_numbers(data, labels)), rows_(std::move(data), columns) {}
 
@@ -39,11 +39,11 @@ class SparseSamples final : public Examples<Real> {
   SparseRows<Real> rows_;
 };
 
-// Rows of `columns` numbers each, zeros spelled out, each with its class: for Network::features.
+// Rows of `columns` numbers each, including zeros, each with its class: for Network::features.
 template <class Real>
 class DenseSamples final : public Examples<Real> {
  public:
-  // Throws DataError as SparseSamples does.
+  // Throws DataError for the same reasons as SparseSamples.
   DenseSamples(const Dataset& data, std::size_t columns, std::span<const double> labels)
       : columns_(columns), value_(data.rows() * columns), class_(class_numbers(data, labels)) {
     const SparseRows<Real> rows(data, columns);

@@ -215,8 +215,8 @@ TEST(ActivationBudget, ThatIsTooSmallNamesTheLeastWhichWorks) {
       ADD_FAILURE() << "a budget below the least worked";
     } catch (const BudgetTooSmall& error) {
       EXPECT_EQ(error.least(), least);
-      EXPECT_EQ(std::string(error.what()), "a network was to run its activations in " +
-                                               std::to_string(least - 1) + " bytes; the least is " +
+      EXPECT_EQ(std::string(error.what()), "an activation budget of " + std::to_string(least - 1) +
+                                               " bytes is too small for the network; the least is " +
                                                std::to_string(least));
     }
   }
