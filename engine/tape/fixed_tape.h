@@ -1,6 +1,6 @@
-// A tape of at most N records that lives in a local variable. Everything is inlined, so the compiler sees
-// every link and size, and the whole of recording and backward becomes straight-line code in registers: the
-// speed of derivatives written by hand, for graphs of up to a few dozen operations.
+// A tape of at most N records that lives in a local variable. All functions are inlined, so the compiler sees
+// every link and size. Recording and backward become straight-line code in registers. That is as fast as
+// derivatives written by hand, for graphs of up to a few dozen operations.
 //
 //   const auto f = [](auto a, auto b) { return sqr(a * b + 3); };
 //   const auto [value, gradient] = value_and_gradient<16>(f, -41, 2);
@@ -10,14 +10,14 @@
 //   tape.backward(sqr(a * b + 3));
 //   a.grad();
 //
-// A variable and an operation of one or two scalars take one record; adding a number takes none; an operation
-// of n scalars takes n. Checked, at no cost since the compiler resolves it: too many records, a default Var,
-// a Var of another tape, the gradient of a constant or of what no backward() has seen (each throws
-// std::logic_error). Not checked: that the tape still lives. An infinite derivative times a zero gradient is
-// nan here; Tape skips it.
+// A variable and an operation of one or two scalars take one record. Adding a number takes none. An operation
+// of n scalars takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of another
+// tape, the gradient of a constant, or a gradient that no backward() has computed. These checks are free,
+// because the compiler resolves them. The caller must make sure that the tape still lives. An infinite
+// derivative times a zero gradient is nan here; Tape skips it.
 //
-// The step-by-step form is as fast only where the compiler inlines the user's function; value_and_gradient()
-// forces the compiler to.
+// The step-by-step form is as fast only if the compiler inlines the user's function. value_and_gradient()
+// forces it to.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ namespace gradwire {
 
 template <class T, std::size_t N>
 class FixedTape {
-  static_assert(!std::is_integral_v<T>, "a tape of whole numbers has no derivatives: take double");
+  static_assert(!std::is_integral_v<T>, "a tape of integers has no derivatives: use double");
 
  public:
   using Value = T;
@@ -49,10 +49,10 @@ class FixedTape {
   FixedTape& operator=(const FixedTape&) = delete;
 
   GRADWIRE_INLINE Var variable(const T& value) { return append(value, kNone, T(0), kNone, T(0)); }
-  // Takes part in operations like a variable, without a record.
+  // Makes a scalar that works like a variable in operations, but takes no record.
   GRADWIRE_INLINE Var constant(const T& value) { return {this, value, TapePlace::at(kNone, 0)}; }
 
-  // Computes the gradient of everything recorded; overwrites earlier gradients.
+  // Computes the gradient of everything recorded. Overwrites earlier gradients.
   GRADWIRE_INLINE void backward(const Var& root, const T& seed = T(1)) {
     check(root);
     std::array<bool, N> reached{};
@@ -68,7 +68,7 @@ class FixedTape {
     return gradient_[x.place().slot()];
   }
 
-  // How operations record themselves.
+  // Records an operation of one or two scalars.
   GRADWIRE_INLINE Var record(const T& value, const Var& a, const T& da) {
     check(a);
     return append(value, a.place().slot(), da, kNone, T(0));
@@ -79,9 +79,9 @@ class FixedTape {
     return append(value, a.place().slot(), da, b.place().slot(), db);
   }
 
-  // How operations of any number of scalars record themselves: derivatives(n) is where to write n derivatives
-  // before record_all(), which takes n operands, one list behind the other. Each operand has a record of its
-  // own, which adds it to the sum of those before it.
+  // derivatives(n) returns the place for n derivatives of an operation of any number of scalars. After they
+  // are written, record_all() records the operation; it takes n operands, one list after another. Each
+  // operand has its own record, which adds it to the sum of the operands before it.
   GRADWIRE_INLINE T* derivatives(std::size_t n) {
     if (n > N) [[unlikely]]
       throw_too_small();
@@ -100,7 +100,7 @@ class FixedTape {
     (add(lists), ...);
     return {this, value, TapePlace::at(sum, 0)};
   }
-  // The derivative by x_i is alpha + beta x_i.
+  // Records an operation whose derivative by x_i is alpha + beta x_i.
   GRADWIRE_INLINE Var record_linear(const T& value, std::span<const Var> x, const T& alpha, const T& beta) {
     T* d = derivatives(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -117,7 +117,7 @@ class FixedTape {
   }
   [[noreturn, gnu::noinline, gnu::cold]] static void throw_no_gradient(std::uint32_t slot) {
     if (slot == kNone) throw std::logic_error("the gradient of a constant is not kept");
-    throw std::logic_error("the gradient of a Var that no backward() has seen: call backward() first");
+    throw std::logic_error("the Var has no gradient yet: call backward() first");
   }
 
   GRADWIRE_INLINE void check(const Var& x) const {
@@ -141,7 +141,7 @@ class FixedTape {
     reached[slot] = true;
   }
 
-  // Unrolled here, because the optimiser must see constant links before it looks at the arrays.
+  // Unrolls here, because the optimizer must see constant links before it looks at the arrays.
   template <std::size_t... I>
   GRADWIRE_INLINE void propagate_all(std::array<bool, N>& reached, std::index_sequence<I...>) {
     (propagate(reached, N - 1 - I), ...);
@@ -168,11 +168,12 @@ struct ValueAndGradient {
   std::array<T, n> gradient;
 };
 
-// The type in which f is computed: the widest of its arguments' types, double for whole numbers.
+// The type in which f is computed: the widest type of its arguments, or double for integers.
 template <class... X>
 using ValueOfAll = std::common_type_t<std::conditional_t<std::is_integral_v<X>, double, X>...>;
 
-// The value and gradient of f at x..., on a FixedTape of N records; `flatten` inlines f, however long f is.
+// Returns the value and gradient of f at x..., computed on a FixedTape of N records. `flatten` inlines f even
+// if it is long.
 template <std::size_t N, class F, class... X>
 [[gnu::flatten]] ValueAndGradient<ValueOfAll<X...>, sizeof...(X)> value_and_gradient(F&& f, const X&... x) {
   using T = ValueOfAll<X...>;

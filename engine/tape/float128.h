@@ -1,6 +1,6 @@
-// IEEE 754 binary128 for the tapes, 113 bits of mantissa, where the compiler and the C library have it
-// (GRADWIRE_HAS_FLOAT128): g++ with glibc on x86-64 and ARM. The processor has no instructions for it: an
-// operation takes tens of nanoseconds.
+// IEEE 754 binary128 for the tapes, with 113 bits of mantissa. It exists if the compiler and the C library
+// have it (GRADWIRE_HAS_FLOAT128): g++ with glibc on x86-64 and ARM. Processors have no instructions for it,
+// so an operation takes tens of nanoseconds.
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ class Float128 {
   requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, Compute>) Float128(Number x)
       : value_(static_cast<Compute>(x)) {}
   explicit operator Compute() const { return value_; }
-  // On some systems, Compute is long double; a second operator for double is right on all.
+  // On some systems Compute is long double. A second operator for double works on all systems.
   explicit operator double() const { return static_cast<double>(value_); }
 
  private:

@@ -1,8 +1,9 @@
-// N numbers in one value, for N points at once: Tape<Lanes<double, 8>> runs one graph for eight, one per SIMD
-// lane. Arithmetic and functions work lane by lane; comparisons give a LaneMask, which select() takes.
+// N numbers in one value, for N points at once. Tape<Lanes<double, 8>> runs one graph for eight points, one
+// per SIMD lane. Arithmetic and functions work lane by lane. Comparisons give a LaneMask, which select()
+// takes.
 //
-// The code is plain loops over an array, which the compiler turns into vectors of the width that it builds
-// for. Vector extensions of a width that the processor does not have would be compiled number by number.
+// The code is plain loops over an array. The compiler turns them into vectors of the target's width. It would
+// compile vector extensions of a width that the processor lacks number by number.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@
 
 namespace gradwire {
 
-// Bits: an integer as wide as the numbers that were compared; all ones where true.
+// The result of a comparison. Bits is an integer as wide as the compared numbers; all its bits are 1 for
+// true.
 template <class Bits, std::size_t N>
 struct LaneMask {
   std::array<Bits, N> lane;
@@ -38,7 +40,7 @@ constexpr std::size_t kVectorBytes = 32;
 constexpr std::size_t kVectorBytes = 16;
 #endif
 
-// Real: float or double; N: a power of two, 4 to 16.
+// Real is float or double. N is a power of two from 4 to 16.
 template <class Real, std::size_t N>
 class alignas(N * sizeof(Real)) Lanes {
   static_assert(std::is_same_v<Real, float> || std::is_same_v<Real, double>);
@@ -48,11 +50,11 @@ class alignas(N * sizeof(Real)) Lanes {
   using Mask = LaneMask<Bits, N>;
 
   Lanes() = default;
-  // x in every lane.
+  // Sets every lane to x.
   GRADWIRE_INLINE Lanes(Real x) {
     for (std::size_t i = 0; i < N; ++i) lane_[i] = x;
   }
-  // f(0), f(1), ...
+  // Returns f(0), f(1), ...
   template <class F>
   GRADWIRE_INLINE static Lanes make(F f) {
     Lanes result;
@@ -102,7 +104,8 @@ class alignas(N * sizeof(Real)) Lanes {
   GRADWIRE_INLINE friend Mask operator!=(const Lanes& a, const Lanes& b) {
     return compare(a, b, [](const auto& x, const auto& y) { return x != y; });
   }
-  // mask ? a : b; in integers, since without masked instructions a choice would become a branch per lane.
+  // Returns mask ? a : b. Works on integers, because without masked instructions a choice would become a
+  // branch per lane.
   GRADWIRE_INLINE friend Lanes select(const Mask& mask, const Lanes& a, const Lanes& b) {
     return make([&](std::size_t i) {
       return std::bit_cast<Real>((mask.lane[i] & std::bit_cast<Bits>(a[i])) |
@@ -113,11 +116,11 @@ class alignas(N * sizeof(Real)) Lanes {
   GRADWIRE_INLINE friend Lanes abs(const Lanes& a) {
     return make([&](std::size_t i) { return std::abs(a[i]); });
   }
-  // Returns a when both are equal or one of them is nan.
+  // Return a if both are equal or one of them is nan.
   GRADWIRE_INLINE friend Lanes max(const Lanes& a, const Lanes& b) { return select(b > a, b, a); }
   GRADWIRE_INLINE friend Lanes min(const Lanes& a, const Lanes& b) { return select(b < a, b, a); }
 
-  // By engine/elementary.h, whose loops become vectors; errors of a few ulp. Far from 0, uses e^x =
+  // Computed by engine/elementary.h, whose loops become vectors; errors are a few ulp. Far from 0, uses e^x =
   // (e^(x/2))^2, which overflows and underflows correctly.
   GRADWIRE_INLINE friend Lanes exp(const Lanes& a) {
     constexpr Real kFar = sizeof(Real) == 8 ? 700 : 80;
@@ -146,7 +149,8 @@ class alignas(N * sizeof(Real)) Lanes {
   }
 
  private:
-  // Vector by vector: a loop over the lanes, each with a truth value, is not vectorised for SSE2.
+  // Compares vector by vector. For SSE2, the compiler does not vectorize a loop over lanes that each give a
+  // bool.
   template <class F>
   GRADWIRE_INLINE static Mask compare(const Lanes& a, const Lanes& b, F f) {
     constexpr std::size_t kBytes = kVectorBytes < sizeof(Lanes) ? kVectorBytes : sizeof(Lanes);

@@ -1,5 +1,5 @@
-// The operands of an operation on any number of scalars, as engine/tape/reductions.h sees them: a list of
-// Var, wherever they lie, or a list of VarRange, read one behind the other.
+// The operands of an operation on any number of scalars, as engine/tape/reductions.h sees them: a list of Var
+// at any places, or a list of VarRange, read one after another.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr bool kIsVarRange = false;
 template <class Tape>
 inline constexpr bool kIsVarRange<VarRange<Tape>> = true;
 
-// Returns the sum over i < n of f(i), in running sums next to each other that vectorise.
+// Returns the sum over i < n of f(i), in several running sums that vectorize.
 template <class Sum, class F>
 Sum running_sum(std::size_t n, F f) {
   Sum total(0);
@@ -46,7 +46,7 @@ Sum running_sum(std::size_t n, F f) {
   return total;
 }
 
-// List: std::array or std::span, of Var or of VarRange.
+// List is a std::array or std::span of Var or of VarRange.
 template <class List>
 class Operands {
  public:
@@ -79,7 +79,7 @@ class Operands {
   GRADWIRE_INLINE Tape& tape() const { return list_[0].tape(); }
   GRADWIRE_INLINE std::span<const Element> list() const { return list_; }
 
-  // f(i, value), i ascending.
+  // Calls f(i, value) in ascending order of i.
   template <class F>
   GRADWIRE_INLINE void for_each(F f) const {
     std::size_t i = 0;
@@ -91,7 +91,7 @@ class Operands {
       }
     }
   }
-  // f(i, value), i descending.
+  // Calls f(i, value) in descending order of i.
   template <class F>
   GRADWIRE_INLINE void for_each_backward(F f) const {
     std::size_t i = size_;
@@ -105,7 +105,7 @@ class Operands {
     }
   }
 
-  // The sum of f(value), each a Sum.
+  // Returns the sum of f(value). Each term has type Sum.
   template <class F>
   GRADWIRE_INLINE Sum sum(F f) const {
     Sum total(0);
@@ -123,14 +123,13 @@ class Operands {
     return sum([](const Value& x) { return wide(x); });
   }
 
-  // The result of an operation whose derivatives are alpha + beta x_i.
-  // Each number is rounded to a Value once.
+  // Records an operation whose derivatives are alpha + beta x_i. Each number is rounded to a Value once.
   template <class V, class A, class B>
   GRADWIRE_INLINE Var<Tape> linear(const V& value, const A& alpha, const B& beta) const {
     return tape().record_linear(static_cast<Value>(value), list(), static_cast<Value>(alpha),
                                 static_cast<Value>(beta));
   }
-  // The result of one whose derivatives are whatever was written to derivatives()[0 .. size()).
+  // Return the place for the derivatives, [0 .. size()), and record the operation after they are written.
   GRADWIRE_INLINE Value* derivatives() const { return tape().derivatives(size_); }
   template <class V>
   GRADWIRE_INLINE Var<Tape> result(const V& value) const {
@@ -139,21 +138,21 @@ class Operands {
 
  private:
   [[noreturn, gnu::noinline, gnu::cold]] static void throw_empty() {
-    throw std::logic_error("an operation on no numbers");
+    throw std::logic_error("an operation needs at least one number");
   }
 
   List list_;
   std::size_t size_;
 };
 
-// Of handles one by one, of an array, or of anything else that converts to a span of them.
+// Makes operands from single handles, an array, or anything else that converts to a span of handles.
 template <class First, class... Rest>
 GRADWIRE_INLINE auto operands(const First& first, const Rest&... rest) {
   if constexpr (kIsVar<First> || kIsVarRange<First>) {
     static_assert((std::is_same_v<First, Rest> && ...), "all Var of one tape, or all VarRange");
     return Operands(std::array<First, 1 + sizeof...(Rest)>{first, rest...});
   } else {
-    static_assert(sizeof...(Rest) == 0, "one list, or handles one by one");
+    static_assert(sizeof...(Rest) == 0, "pass one list, or single handles");
     using Element = std::remove_cv_t<std::remove_pointer_t<decltype(first.data())>>;
     if constexpr (requires { std::tuple_size<First>::value; }) {
       return Operands(first);

@@ -1,4 +1,4 @@
-// An array that is not initialised, at an address of our choice modulo 4096.
+// An uninitialized array at a chosen address modulo 4096.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace gradwire {
 
-// Processors look at the lowest twelve bits of addresses when they match loads with earlier stores; where
-// they match by chance, the load waits. A small tape whose arrays so overlapped with the stack was
-// measured 1.3 times slower (a fifth of all program starts, since stacks begin at random addresses).
+// Processors compare the lowest twelve bits of addresses when they match loads with earlier stores. If they
+// match by chance, the load waits. A small tape was measured 1.3 times slower when its arrays overlapped with
+// the stack in this way. That happened at a fifth of all program starts, since stacks begin at random
+// addresses.
 template <class T>
 class PlacedArray {
  public:
@@ -20,7 +21,7 @@ class PlacedArray {
     data_ = memory_.get() + (place - start) % kPage / sizeof(T);
   }
 
-  // In memory of somebody else, of bytes(size), aligned as T.
+  // Uses the caller's memory: bytes(size) bytes, aligned as T.
   PlacedArray(std::byte* memory, std::uintptr_t place) {
     const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(memory);
     data_ = reinterpret_cast<T*>(memory) + (place - start) % kPage / sizeof(T);

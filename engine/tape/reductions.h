@@ -1,10 +1,10 @@
-// Operations of any number of scalars, each with its derivatives beside its value, for every tape of
-// engine/tape/var.h; on Tape, one record each. x... is
-//   a, b, c                  Var one by one
-//   list                     std::vector, std::array or std::span of Var: wherever they lie
-//   range                    VarRange: used where it lies, nothing is copied (Tape only)
-//   range, range or list     several VarRange, read one behind the other (Tape only)
-// To add one, write one function here and one line in tests/engine/tape/tape_operations.h: the derivatives
+// Operations of any number of scalars. Each computes its derivatives next to its value, for every tape of
+// engine/tape/var.h. On Tape, each takes one record. x... is
+//   a, b, c                  single Var
+//   list                     std::vector, std::array or std::span of Var, at any places
+//   range                    VarRange: used in place, without a copy (Tape only)
+//   range, range or list     several VarRange, read one after another (Tape only)
+// To add one, write one function here and one line in tests/engine/tape/tape_operations.h. Its derivatives
 // are either alpha + beta x_i (linear), or written to derivatives() (result). Values and derivatives are
 // computed in the wider types of engine/tape/wider.h and rounded once.
 #pragma once
@@ -31,7 +31,7 @@ GRADWIRE_INLINE auto reduce_sum(const X&... x) {
   return all.linear(all.sum(), 1, 0);
 }
 
-// The first minus the others.
+// Computes the first number minus the others.
 template <class... X>
 GRADWIRE_INLINE auto reduce_sub(const X&... x) {
   const auto all = operands(x...);
@@ -60,7 +60,7 @@ GRADWIRE_INLINE auto reduce_mul(const X&... x) {
       d[i] *= after;
       after *= value;
     });
-  } else {  // the products of the first numbers need not fit a Value
+  } else {  // products of a few numbers may exceed the range of a Value
     constexpr std::size_t kFew = 16;
     std::array<Sum, kFew> few;
     std::vector<Sum> many(all.size() > kFew ? all.size() : 0);
@@ -114,8 +114,8 @@ GRADWIRE_INLINE auto reduce_mean_and_mean_squares(const X&... x) {
   return MeanAndMeanSquares<Tape>{reduce_mean(x...), reduce_mean_squares(x...)};
 }
 
-// sum (x_i - mean)^2 / divisor. The first number is subtracted before the sum for the mean, and the mean
-// before the slopes: numbers that are close to each other lose no digits, however large they are.
+// Computes sum (x_i - mean)^2 / divisor. Numbers that are close to each other lose no digits, however large
+// they are: the first number is subtracted before the sum for the mean, and the mean before the derivatives.
 template <class All>
 GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Sum& divisor) {
   using Sum = typename All::Sum;
@@ -129,21 +129,21 @@ GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Sum& 
   const auto square = [&](const auto& v) { return (wide(v) - mean) * (wide(v) - mean); };
   return all.result(all.sum(square) / divisor);
 }
-// Divided by n.
+// Computes the variance with divisor n.
 template <class... X>
 GRADWIRE_INLINE auto variance_biased(const X&... x) {
   const auto all = operands(x...);
   return sum_of_deviations(all, all.count());
 }
-// Divided by n - 1.
+// Computes the variance with divisor n - 1.
 template <class... X>
 GRADWIRE_INLINE auto variance(const X&... x) {
   const auto all = operands(x...);
-  if (all.size() < 2) throw std::logic_error("variance of one number; variance_biased has one");
+  if (all.size() < 2) throw std::logic_error("variance needs two numbers; use variance_biased for one");
   return sum_of_deviations(all, all.count() - 1);
 }
 
-// log sum_i e^(x_i), with what the shares e^(x_i) / sum need. No overflow.
+// log sum_i e^(x_i), and what the shares e^(x_i) / sum need. It does not overflow.
 template <class Tape>
 struct LogSumExp {
   using Value = ValueOf<Tape>;
@@ -174,7 +174,7 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   Value largest(0);
   all.for_each(
       [&](std::size_t i, const Value& v) { largest = i == 0 ? v : select(v > largest, v, largest); });
-  largest = select(largest - largest == Value(0), largest, Value(0));  // all -inf, or inf
+  largest = select(largest - largest == Value(0), largest, Value(0));  // all -inf, or some inf
   const Calc top = static_cast<Calc>(largest);
   Sum sum(0);
   all.for_each([&](std::size_t i, const Value& v) {
@@ -182,7 +182,8 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
     d[i] = static_cast<Value>(power);
     sum += wide(power);
   });
-  const Sum inverse = 1 / sum, factor = select(sum == Sum(0), Sum(0), inverse);  // slope 0 where all are -inf
+  // derivative 0 if all are -inf
+  const Sum inverse = 1 / sum, factor = select(sum == Sum(0), Sum(0), inverse);
   if constexpr (std::is_same_v<Calc, Value>) {
     for (std::size_t i = 0; i < all.size(); ++i) d[i] = static_cast<Value>(wide(d[i]) * factor);
   } else {
@@ -197,7 +198,7 @@ GRADWIRE_INLINE auto log_sum_exp(const X&... x) {
   return log_sum_exp_of(x...).log_sum;
 }
 
-// As many shares as arguments.
+// Returns one share per argument.
 template <class Tape, std::size_t n>
 GRADWIRE_INLINE std::array<Var<Tape>, n> softmax(const std::array<Var<Tape>, n>& x) {
   const LogSumExp<Tape> all = log_sum_exp_of(x);
@@ -211,7 +212,8 @@ GRADWIRE_INLINE auto softmax(const Var<Tape>& first, const Var<Tape>& second, co
 }
 template <class Tape>
 void softmax(std::span<const Var<Tape>> x, std::span<Var<Tape>> shares) {
-  if (x.size() != shares.size()) throw std::logic_error("softmax: as many shares as arguments");
+  if (x.size() != shares.size())
+    throw std::logic_error("softmax: the numbers of shares and arguments differ");
   const LogSumExp<Tape> all = log_sum_exp_of(x);
   for (std::size_t i = 0; i < x.size(); ++i) shares[i] = all.share(x[i]);
 }
@@ -221,7 +223,7 @@ VarRange<Tape> softmax(const VarRange<Tape>& x) {
   return x.tape().range(x.size(), [&](std::size_t i) { return all.share(x[i]); });
 }
 
-// sum_i a_i b_i, plus the bias if there is one. Each of a and b is one list or range.
+// Computes sum_i a_i b_i, plus the bias if there is one. Each of a and b is one list or range.
 template <class A, class B, class... Bias>
 GRADWIRE_INLINE auto inner_product_with_bias(const A& a, const B& b, const Bias&... bias) {
   const auto left = operands(a);

@@ -1,11 +1,11 @@
-// Operations of one and two scalars, each with its derivatives beside its value, for every tape of
+// Operations of one and two scalars. Each computes its derivatives next to its value, for every tape of
 // engine/tape/var.h. To add one, write one function here and one line in tests/engine/tape/tape_operations.h.
 // A user function
 //   template <class V> V f(V a, V b) { V c = a + b; return sqr(c - a * b) / 2; }
-// runs on whichever tape made its arguments; k is a plain number (any arithmetic type, or a number per lane).
+// runs on the tape that made its arguments. k is a plain number: any arithmetic type, or a number per lane.
 //
-// Derivatives are those of the formula, infinite where it is; the few functions with a kink say which slope
-// they take there. nan in, nan out.
+// Derivatives are those of the formula, and infinite where the formula is. The few functions with a kink say
+// which derivative they use there. A nan argument gives nan.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace gradwire {
 
-// condition ? a : b; engine/tape/lanes.h has it lane by lane.
+// Returns condition ? a : b. engine/tape/lanes.h has the version for lanes.
 template <std::floating_point Real>
 GRADWIRE_INLINE Real select(bool condition, Real a, Real b) {
   return condition ? a : b;
@@ -40,7 +40,7 @@ GRADWIRE_INLINE Var<T> operator/(const Var<T>& a, const Var<T>& b) {
   return result(quotient, a, inverse, b, -quotient * inverse);
 }
 
-// A sum with a number has the gradient of the Var: both share one place on the tape.
+// A Var plus a number has the gradient of the Var: both share one place on the tape.
 template <class T>
 GRADWIRE_INLINE Var<T> operator+(const Var<T>& a, const ValueOf<T>& k) {
   return {&a.tape(), a.value() + k, a.place()};
@@ -121,7 +121,7 @@ GRADWIRE_INLINE Var<T> mul_by_constant(const Var<T>& a, const ValueOf<T>& k) {
   return a * k;
 }
 
-// max(a, 0); slope 0 at 0.
+// Computes max(a, 0); its derivative is 0 at 0.
 template <class T>
 GRADWIRE_INLINE Var<T> relu(const Var<T>& a) {
   const ValueOf<T> zero(0), one(1);
@@ -129,7 +129,7 @@ GRADWIRE_INLINE Var<T> relu(const Var<T>& a) {
   return result(select(off, zero, a.value()), a, select(off, zero, one));
 }
 
-// Slope 0 at 0.
+// Computes |a|; its derivative is 0 at 0.
 template <class T>
 GRADWIRE_INLINE Var<T> abs(const Var<T>& a) {
   using std::abs;
@@ -144,12 +144,12 @@ GRADWIRE_INLINE Var<T> tanh(const Var<T>& a) {
   return result(t, a, 1 - t * t);
 }
 
-// 1 / (1 + e^-a); no overflow for any a.
+// Computes 1 / (1 + e^-a) without overflow for any a.
 template <class T>
 GRADWIRE_INLINE Var<T> sigmoid(const Var<T>& a) {
   using std::abs, std::exp;
   const ValueOf<T> e = exp(-abs(a.value()));
-  const ValueOf<T> large = 1 / (1 + e), small = e * large;  // of |a| and of -|a|
+  const ValueOf<T> large = 1 / (1 + e), small = e * large;  // values at |a| and -|a|
   return result(select(a.value() < ValueOf<T>(0), small, large), a, small * large);
 }
 
@@ -208,7 +208,7 @@ GRADWIRE_INLINE Var<T> sqrt(const Var<T>& a) {
   return result(root, a, ValueOf<T>(0.5) / root);
 }
 
-// 1 / sqrt(a)
+// Computes 1 / sqrt(a).
 template <class T>
 GRADWIRE_INLINE Var<T> inv_sqrt(const Var<T>& a) {
   using std::sqrt;
@@ -216,7 +216,7 @@ GRADWIRE_INLINE Var<T> inv_sqrt(const Var<T>& a) {
   return result(inverse, a, ValueOf<T>(-0.5) * inverse / a.value());
 }
 
-// a^k; k = 0 is the constant 1.
+// Computes a^k. For k = 0 it is the constant 1.
 template <class T>
 GRADWIRE_INLINE Var<T> pow(const Var<T>& a, const ValueOf<T>& k) {
   using std::pow;
@@ -229,7 +229,7 @@ GRADWIRE_INLINE Var<T> pow(const ValueOf<T>& k, const Var<T>& b) {
   const ValueOf<T> power = pow(k, b.value()), zero(0);
   return result(power, b, select(power == zero, zero, power * log(k)));
 }
-// The slope by b is nan for a < 0.
+// Computes a^b. The derivative by b is nan for a < 0.
 template <class T>
 GRADWIRE_INLINE Var<T> pow(const Var<T>& a, const Var<T>& b) {
   using std::log, std::pow;
@@ -238,7 +238,8 @@ GRADWIRE_INLINE Var<T> pow(const Var<T>& a, const Var<T>& b) {
   return result(power, a, da, b, select(power == zero, zero, power * log(a.value())));
 }
 
-// Of equals, the first argument takes the whole gradient, in max and in min; a number counts as an argument.
+// max and min give the whole gradient to the first argument if both are equal. A number counts as an
+// argument.
 template <class T>
 GRADWIRE_INLINE Var<T> max(const Var<T>& a, const Var<T>& b) {
   const ValueOf<T> zero(0), one(1);
@@ -274,26 +275,26 @@ GRADWIRE_INLINE Var<T> min(const ValueOf<T>& k, const Var<T>& a) {
   return result(select(var, a.value(), k), a, select(var, ValueOf<T>(1), ValueOf<T>(0)));
 }
 
-// (a + b) / 2
+// Computes (a + b) / 2.
 template <class T>
 GRADWIRE_INLINE Var<T> mean(const Var<T>& a, const Var<T>& b) {
   const ValueOf<T> half(0.5);
   return result(static_cast<ValueOf<T>>((wide(a.value()) + wide(b.value())) * wide(half)), a, half, b, half);
 }
-// -(a + b) / 2
+// Computes -(a + b) / 2.
 template <class T>
 GRADWIRE_INLINE Var<T> negative_mean(const Var<T>& a, const Var<T>& b) {
   const ValueOf<T> half(0.5);
   return result(static_cast<ValueOf<T>>(-(wide(a.value()) + wide(b.value())) * wide(half)), a, -half, b,
                 -half);
 }
-// a^2 + b^2
+// Computes a^2 + b^2.
 template <class T>
 GRADWIRE_INLINE Var<T> add_squares(const Var<T>& a, const Var<T>& b) {
   const auto x = wide(a.value()), y = wide(b.value());
   return result(static_cast<ValueOf<T>>(x * x + y * y), a, 2 * a.value(), b, 2 * b.value());
 }
-// (a^2 + b^2) / 2
+// Computes (a^2 + b^2) / 2.
 template <class T>
 GRADWIRE_INLINE Var<T> mean_squares(const Var<T>& a, const Var<T>& b) {
   const auto x = wide(a.value()), y = wide(b.value());

@@ -14,11 +14,11 @@
 namespace gradwire {
 namespace {
 
-// Bytes from the tape to its arrays, modulo 4096.
+// Distance from the tape to its arrays in bytes, modulo 4096.
 constexpr std::uintptr_t kEntries = 512, kGradients = 1792, kValues = 2176;
 
-constexpr std::size_t kAlignment = 64;    // of arrays in a buffer of the caller
-constexpr std::size_t kFirstRewinds = 8;  // room for as many before history_ grows
+constexpr std::size_t kAlignment = 64;    // alignment of arrays in the caller's buffer
+constexpr std::size_t kFirstRewinds = 8;  // rewinds that fit before history_ grows
 
 constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
 
@@ -92,10 +92,10 @@ bool Tape<T>::grow(std::size_t slots) noexcept {
   constexpr std::size_t kFirstSlots = 64;
   if (borrowed_ || slots > kMost - used_.slots) return false;
   const std::size_t recorded =
-      used_.slots > first_ ? used_.slots - first_ : 0;  // doubled; parameters are not
+      used_.slots > first_ ? used_.slots - first_ : 0;  // is doubled; parameters are not
   const std::size_t capacity = std::min(kMost, used_.slots + std::max(slots, recorded) + kFirstSlots);
   try {
-    // Keeps the arrays clear of the stack frames below and around a tape that is a local variable.
+    // Keeps the arrays away from the stack frames below and around a tape that is a local variable.
     const auto here = reinterpret_cast<std::uintptr_t>(this);
     PlacedArray<Entry> entry(capacity, here + kEntries - first_ * sizeof(Entry));
     PlacedArray<T> gradient(capacity, here + kGradients - first_ * sizeof(T)),
@@ -120,11 +120,12 @@ void Tape<T>::zero_parameter_gradients() {
 
 template <class T>
 auto Tape<T>::leaves(std::span<const T> values) -> Range {
-  // No record: every operation must have results, because the slots in use tell which operations are in use.
+  // Makes no record: every operation must have results, because the slots in use tell which operations are in
+  // use.
   if (values.empty()) return {this, TapePlace::at(used_.slots, generation()), 0};
   if (values.size() > capacity_ - used_.slots) {
     if (borrowed_) throw_full();
-    const std::vector<T> kept(values.begin(), values.end());  // `values` may be in an array that moves
+    const std::vector<T> kept(values.begin(), values.end());  // `values` may view an array that moves
     reserve(values.size());
     return leaves(kept);
   }
@@ -146,7 +147,7 @@ auto Tape<T>::element(const Range& range, std::uint32_t i) -> Var {
   return {this, value_[slot], TapePlace::at(slot, generation())};
 }
 
-// Operations of any number of scalars.
+// ---- operations of any number of scalars ----
 
 template <class T>
 T* Tape<T>::derivatives(std::size_t n) {
@@ -154,7 +155,7 @@ T* Tape<T>::derivatives(std::size_t n) {
   return derivative_.data() + used_.derivatives;
 }
 
-// Nothing counts as recorded before end_operation().
+// Begins an operation. It counts as recorded only after end_operation().
 template <class T>
 auto Tape<T>::begin_operation(Kind kind, std::size_t slots) -> Operation& {
   if (slots > capacity_ - used_.slots) reserve(slots);
@@ -227,7 +228,8 @@ auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) 
   return {this, static_cast<T>(sum), end_operation(*op)};
 }
 
-// The runs of a and b need not end at the same places.
+// Records the products of runs that lie in one range of a and one of b. The ranges of a and b need not end at
+// the same places.
 template <class T>
 auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
     -> std::pair<SumOf<T>, Operation*> {
@@ -236,7 +238,7 @@ auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
   Operation& op = begin_operation(Kind::kInnerProduct, 1);
   SumOf<T> sum(0);
   std::size_t i = 0, k = 0;
-  std::uint32_t a_done = 0, b_done = 0;  // of a[i] and b[k]
+  std::uint32_t a_done = 0, b_done = 0;  // numbers of a[i] and b[k] that are done
   while (i < a.size() && k < b.size()) {
     const std::uint32_t size = std::min(a[i].size_ - a_done, b[k].size_ - b_done);
     const std::uint32_t a_slot = a[i].place().slot() + a_done, b_slot = b[k].place().slot() + b_done;
@@ -263,7 +265,7 @@ auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
 template <class T>
 void Tape<T>::remember_rewind(std::uint32_t slots) {
   if (rewound_to_ < slots) {
-    // In a buffer of the caller the oldest is forgotten: then a handle that did not survive it may pass.
+    // In the caller's buffer, forget the oldest rewind. A handle that did not survive it may then pass.
     if (history_.size() == most_rewinds_) {
       for (std::size_t k = 1; k < history_.size(); ++k) history_[k - 1] = history_[k];
       history_.resize(history_.size() - 1);
@@ -290,9 +292,8 @@ bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
   return to.rewinds_ == rewinds_ || (to.rewinds_ < rewinds_ && survived(to.rewinds_, to.used_.slots));
 }
 
-// A handle is good if no rewind since it was made went below it. It stores the number of rewinds before it
-// modulo 2^32: a handle that is more than 2^32 rewinds old looks younger than it is, so a stale one may pass,
-// but a good one always passes.
+// A handle is valid if no rewind after its recording went below it. It stores the number of rewinds before it
+// modulo 2^32. So a stale handle may pass if it is more than 2^32 rewinds old, but a valid one always passes.
 template <class T>
 bool Tape<T>::is_alive(TapePlace place, std::uint32_t slots) const noexcept {
   const std::uint64_t age = generation() - place.generation();
@@ -375,7 +376,7 @@ void Tape<T>::throw_not_behind() {
 template <class T>
 void Tape<T>::throw_no_gradient(std::uint32_t slot) {
   if (slot < kDeadSlots) throw std::logic_error("the gradient of a constant is not kept");
-  throw std::logic_error("the gradient of a Var that no backward() has seen: call backward() first");
+  throw std::logic_error("the Var has no gradient yet: call backward() first");
 }
 
 template class Tape<float>;

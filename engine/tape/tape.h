@@ -1,6 +1,6 @@
-// The eager tape: operations are computed and recorded as they are called, and backward() is one linear sweep
-// from the last record to the first. No graph objects, no sort, no recursion, no globals, and no allocation
-// once the tape has reached its size.
+// The eager tape: operations are computed and recorded when they are called. backward() is one linear pass
+// from the last record to the first. It has no graph objects, sorting, recursion or globals. It allocates no
+// memory once the tape has reached its size.
 //
 //   Tape<double> tape;
 //   Var a = tape.variable(-4.0), b = tape.variable(2.0);
@@ -8,33 +8,33 @@
 //   backward(sqr(c) / 2);
 //   a.grad();
 //
-// With parameters, which lie side by side (so that steps, norms and sending are linear passes), sample by
-// sample:
+// Parameters are adjacent in memory, so steps, norms and sending are linear passes. A gradient over samples
+// needs the memory of one sample:
 //
 //   Tape<double> tape(3);                                     // set through parameter_values()
 //   const auto start = tape.checkpoint();
-//   for (const auto& [x, y] : samples) {                      // memory of one sample
+//   for (const auto& [x, y] : samples) {
 //     const auto p = tape.parameters();
 //     backward(sqr(inner_product_with_bias(p.subrange(0, 2), tape.leaves(x), p[2]) - y), 1.0 / count);
 //     tape.rewind(start);
 //   }
 //   tape.parameter_gradients();                               // the sum over the samples
 //
-// Where memory must not be asked for, the tape takes a buffer of the caller:
+// The tape takes a buffer of the caller if it must not allocate:
 //
-//   const TapeSize size = tape_size<double>(2, record);        // recorded once to see what it takes
+//   const TapeSize size = tape_size<double>(2, record);        // records once to learn the size
 //   std::vector<std::byte> buffer(Tape<double>::bytes(size));
 //   Tape<double> tape(size, buffer);
-// It allocates nothing, and nothing that is within `size` throws; what is not throws std::length_error.
+// It allocates nothing, and throws nothing within `size`. Recording beyond `size` throws std::length_error.
 //
-// What backward() does to gradients: those of parameters grow until zero_parameter_gradients(); those of
-// everything else are set afresh. It may be called again, on the same or another root. A record without
-// influence on the root is skipped, so that an infinite derivative does not turn into nan there.
+// backward() adds to the gradients of parameters until zero_parameter_gradients(), and overwrites all other
+// gradients. It may be called again, on the same or another root. It skips a record without influence on the
+// root, so an infinite derivative does not become nan there.
 //
-// A handle must not outlive its tape, and parameter values must not change between recording and backward(),
-// which reads them again. Every other misuse throws std::logic_error: a Var of no tape or of two, a Var or a
-// checkpoint that its tape was rewound past (also when its place is taken again), a checkpoint of another
-// tape, lengths that differ, the gradient of a constant, or of what no backward() has seen.
+// A handle must not outlive its tape. Parameter values must not change between recording and backward(),
+// which reads them again. All other misuse throws std::logic_error: a Var of no tape or of two tapes; a Var
+// or a checkpoint past which the tape was rewound, even if its place is in use again; a checkpoint of another
+// tape; lengths that differ; the gradient of a constant; a gradient that no backward() has computed.
 #pragma once
 
 #include <cstddef>
@@ -59,19 +59,19 @@ namespace gradwire {
 template <class Tape>
 struct TapeReader;  // engine/tape/debug/tape_graph.h
 
-// What a tape has room for.
+// The capacity of a tape.
 struct TapeSize {
   std::size_t parameters = 0;
   std::size_t scalars = 0;      // results of operations, variables, leaves
   std::size_t operations = 0;   // leaves(), and operations of any number of scalars
   std::size_t indices = 0;      // numbers that say which operands these have
-  std::size_t derivatives = 0;  // by operands of operations that are not linear
+  std::size_t derivatives = 0;  // one per operand of operations that are not linear
 };
 
-// T: float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>; Float16, BFloat16 and Float128.
+// T is float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>, Float16, BFloat16 or Float128.
 template <class T>
 class Tape {
-  static_assert(!std::is_integral_v<T>, "a tape of whole numbers has no derivatives: take double");
+  static_assert(!std::is_integral_v<T>, "a tape of integers has no derivatives: use double");
 
   struct Used {
     std::uint32_t slots = 0, operations = 0, indices = 0, derivatives = 0;
@@ -82,10 +82,10 @@ class Tape {
   using Var = gradwire::Var<Tape>;
   using Range = VarRange<Tape>;
 
-  // Where rewind() goes back to: how much was recorded on which tape, and after how many rewinds.
+  // The target of rewind(): the tape, how much was recorded on it, and after how many rewinds.
   class Checkpoint {
    public:
-    Checkpoint() = default;  // of no tape; rewind() to it throws std::logic_error
+    Checkpoint() = default;  // belongs to no tape; rewind() to it throws std::logic_error
 
    private:
     friend Tape;
@@ -98,8 +98,8 @@ class Tape {
   };
 
   explicit Tape(std::size_t parameters = 0);
-  // In `buffer`, of bytes(size) at least, which must outlive the tape; any address. Throws std::logic_error
-  // for a smaller one.
+  // Uses `buffer`, of at least bytes(size) bytes at any address. It must outlive the tape. Throws
+  // std::logic_error if it is too small.
   Tape(const TapeSize& size, std::span<std::byte> buffer);
   static std::size_t bytes(const TapeSize& size);
   Tape(const Tape&) = delete;  // handles point to it
@@ -113,11 +113,11 @@ class Tape {
 
   GRADWIRE_INLINE Var variable(const T& value) { return append(value, dead(), T(0), dead() ^ 1, T(0)); }
   GRADWIRE_INLINE Var leaf(const T& value) { return variable(value); }
-  // Takes part in operations like a variable, without a record; its gradient is not kept.
+  // Makes a scalar that works like a variable in operations, but takes no record. Its gradient is not kept.
   GRADWIRE_INLINE Var constant(const T& value) { return {this, value, TapePlace::at(0, generation())}; }
-  // Variables side by side, for operations on ranges. The values may be this tape's own.
+  // Makes adjacent variables, for operations on ranges. The values may be this tape's own.
   Range leaves(std::span<const T> values);
-  // Copies of scalars, side by side.
+  // Copies scalars to adjacent places.
   Range pack(std::span<const Var> scalars);
 
   // Adds seed * d root / d p to the gradient of every parameter p.
@@ -132,12 +132,13 @@ class Tape {
       throw_no_gradient(slot);
     return gradient_[slot];
   }
-  // Adds up the gradients of several outputs, each times its slope: the gradient of a function of them whose
-  // slopes are known, and whose value nobody needs.
+  // Adds up the gradients of several outputs, each times its slope. That is the gradient of a function of the
+  // outputs whose derivatives are known; its value is not needed.
   void backward_from(std::span<const Var> outputs, std::span<const T> slopes);
 
-  // The same as backward() in scratch of the caller, of scratch_size() numbers at least. The tape stays as it
-  // is, so that several threads may do it at once. All gradients are set afresh, those of parameters too.
+  // Does the same as backward(), in the caller's scratch of at least scratch_size() numbers. It does not
+  // change the tape, so several threads may call it at once. It overwrites all gradients, including those of
+  // parameters.
   void backward(const Var& root, std::span<T> scratch, const T& seed = T(1)) const;
   T gradient(const Var& x, std::span<const T> scratch) const;
   std::span<const T> gradients(const Range& x, std::span<const T> scratch) const;
@@ -146,12 +147,12 @@ class Tape {
   std::span<const T> values(const Range& x) const { return {value_.get() + checked(x), x.size()}; }
   std::span<const T> gradients(const Range& x) const;
 
-  // What is recorded now, as a size.
+  // Returns what is recorded now, as a size.
   TapeSize used() const {
     return {parameters_, used_.slots - first_, used_.operations, used_.indices, used_.derivatives};
   }
 
-  // Where what another tape recorded lies in this one.
+  // The places in this tape of what another tape recorded.
   class Joined {
    public:
     Var operator()(const Var& x) const {
@@ -168,15 +169,16 @@ class Tape {
     const Tape* part_;
     std::uint32_t inputs_, shift_;
   };
-  // Adds all that `part` recorded, as if it had been recorded here: `inputs`, as many as part has parameters
-  // and with their values, take the place of these. So threads record parts, each on a tape of its own, which
-  // one thread then joins in an order of its choice; bits do not depend on who was faster.
+  // Appends all that `part` recorded, as if it had been recorded here. `inputs` replace the parameters of
+  // `part`; they must have the same number and values. So threads can record parts, each on its own tape, and
+  // one thread joins them in a fixed order. The bits do not depend on which thread was faster.
   Joined join(const Tape& part, const Range& inputs);
 
   Checkpoint checkpoint() const { return {this, rewinds_, used_}; }
-  // Forgets what was recorded since; memory is kept.
+  // Forgets what was recorded since `to`. Keeps the memory.
   GRADWIRE_INLINE void rewind(const Checkpoint& to) {
-    // True when this rewind goes where the latest one went, and no rewind since `to` was made went lower.
+    // True if this rewind goes to the same place as the latest one, and no rewind since `to` was made went
+    // lower.
     const bool again = to.tape_ == this && to.used_.slots == rewound_to_ && to.rewinds_ >= lower_;
     if (!again) [[unlikely]] {
       if (!is_alive(to)) throw_not_behind();
@@ -187,11 +189,11 @@ class Tape {
     swept_ = swept_ < used_.slots ? swept_ : used_.slots;
   }
 
-  // n scalars side by side: make(i) gives the i-th, as the result of one operation of one or two scalars.
+  // Makes n adjacent scalars. make(i) returns the i-th, as the result of one operation of one or two scalars.
   template <class Make>
   Range range(std::size_t n, Make make);
 
-  // How operations of one and two scalars record themselves.
+  // Records an operation of one or two scalars.
   GRADWIRE_INLINE Var record(const T& value, const Var& a, const T& da) {
     check(a);
     return append(value, a.place().slot(), da, dead(), T(0));
@@ -202,9 +204,9 @@ class Tape {
     return append(value, a.place().slot(), da, b.place().slot(), db);
   }
 
-  // How operations of any number of scalars record themselves (engine/tape/reductions.h), in one record:
-  // derivatives(n) is where to write n derivatives before record_all(), which takes n operands, one list
-  // behind the other.
+  // derivatives(n) returns the place for n derivatives of an operation of any number of scalars
+  // (engine/tape/reductions.h). After they are written, record_all() makes one record; it takes n operands,
+  // one list after another.
   T* derivatives(std::size_t n);
   template <class... Lists>
   Var record_all(const T& value, std::size_t n, const Lists&... lists) {
@@ -213,10 +215,10 @@ class Tape {
     (link(lists), ...);
     return {this, value, end_operation(op, n)};
   }
-  // The derivative by x_i is alpha + beta x_i.
+  // Records an operation whose derivative by x_i is alpha + beta x_i.
   Var record_linear(const T& value, std::span<const Var> x, const T& alpha, const T& beta);
   Var record_linear(const T& value, std::span<const Range> x, const T& alpha, const T& beta);
-  // sum a_i b_i, plus the bias; as many a as b.
+  // Records sum a_i b_i, plus the bias. a and b must have the same length.
   Var inner_product(std::span<const Range> a, std::span<const Range> b);
   Var inner_product(std::span<const Range> a, std::span<const Range> b, const Var& bias);
 
@@ -225,33 +227,35 @@ class Tape {
  private:
   friend TapeReader<Tape>;
 
-  // What a record of one or two operands leaves for backward(). Its slot is its index.
+  // The part of a record of one or two operands that backward() reads. Its slot is its index.
   struct Entry {
     T da, db;
-    std::uint64_t links;  // slot of a, and above it that of b: one word to write
+    std::uint64_t links;  // slot of a in the low half, slot of b in the high half: one word to write
   };
 
   enum class Kind : std::uint8_t { kLeaves, kScattered, kRanges, kEqual, kLinear, kInnerProduct };
 
   // A record of any number of operands, or of results without operands.
   struct Operation {
-    T alpha, beta;                           // kEqual and kLinear: derivatives alpha + beta x_i
-    std::uint32_t slot = 0, slots = 1;       // of the results
-    std::uint32_t index = 0, index_end = 0;  // in index_: slots (kScattered), runs { slot, size } (ranges) or
-                                             // { slot in a, slot in b, size } (kInnerProduct)
-    std::uint32_t derivative = 0;            // in derivative_: the first of its operands'
-    std::uint32_t bias = 0;                  // kInnerProduct: slot
+    T alpha, beta;                      // kEqual and kLinear: derivatives alpha + beta x_i
+    std::uint32_t slot = 0, slots = 1;  // slots of the results
+    // Range in index_. It holds slots (kScattered), runs { slot, size } (ranges) or { slot in a, slot in b,
+    // size } (kInnerProduct).
+    std::uint32_t index = 0, index_end = 0;
+    std::uint32_t derivative = 0;  // in derivative_: the first of its operands'
+    std::uint32_t bias = 0;        // kInnerProduct: slot
     Kind kind = Kind::kLeaves;
   };
 
-  // A rewind, the `number`-th of this tape, that some handles did not survive.
+  // Rewind number `number` of this tape, which some handles did not survive.
   struct Rewind {
     std::uint64_t number;
     std::uint32_t slots;
   };
 
-  // Records put the derivatives of operands that they do not have into these slots, so the sweep needs no
-  // branch. They use several slots in turn, since with one, each addition would wait for the one before.
+  // Records put the derivatives of operands that they do not have into these slots, so backward needs no
+  // branch. They use several slots in turn, because with one slot each addition would wait for the one
+  // before.
   static constexpr std::uint32_t kDeadSlots = 8;
   GRADWIRE_INLINE std::uint32_t dead() const { return used_.slots % kDeadSlots; }
 
@@ -276,9 +280,9 @@ class Tape {
     if (!x.place().is_of(generation())) [[unlikely]]
       check_age(x.place(), 1);
   }
-  std::uint32_t checked(const Range& x) const;  // its first slot
-  // What can throw must not return, and what returns must not throw: across a call that does both, the
-  // compiler keeps no number in a register.
+  std::uint32_t checked(const Range& x) const;  // returns its first slot
+  // Functions that can throw must not return, and functions that return must not throw. The compiler keeps no
+  // number in a register across a call that does both.
   GRADWIRE_INLINE void check_age(TapePlace place, std::uint32_t slots) const {
     if (!is_alive(place, slots)) throw_stale();
   }
@@ -287,7 +291,7 @@ class Tape {
   }
   [[gnu::cold]] bool is_alive(TapePlace place, std::uint32_t slots) const noexcept;
   [[gnu::cold]] bool is_alive(const Checkpoint& to) const noexcept;
-  // Did no rewind later than the first `rewinds` ones go below slot `end`?
+  // Returns whether no rewind after the first `rewinds` ones went below slot `end`.
   bool survived(std::uint64_t rewinds, std::uint64_t end) const noexcept;
   [[gnu::cold]] bool grow(std::size_t slots) noexcept;
   [[noreturn, gnu::cold]] static void throw_stale();
@@ -297,7 +301,7 @@ class Tape {
   [[gnu::cold]] void remember_rewind(std::uint32_t slots);
 
   Operation& begin_operation(Kind kind, std::size_t slots);
-  // Returns the sum of the products and the operation, which has begun.
+  // Begins an operation. Returns the sum of the products and the operation.
   std::pair<SumOf<T>, Operation*> inner_products(std::span<const Range> a, std::span<const Range> b);
   void link(std::span<const Var> list);
   void link(std::span<const Range> list);
@@ -310,25 +314,25 @@ class Tape {
   void propagate(const Operation& operation, T* gradient) const;
 
   void check_scratch(std::size_t size) const;
-  // Of the indices of an operation, number i: a slot, or the size of a run?
+  // Returns whether index i of an operation is a slot; else it is the size of a run.
   bool is_slot(const Operation& op, std::uint32_t i) const {
     const std::uint32_t k = i - op.index;
     if (op.kind == Kind::kScattered) return true;
     return op.kind == Kind::kInnerProduct ? k % 3 != 2 : k % 2 == 0;
   }
-  // Where a slot of this tape lies after it was joined to another one.
+  // Returns the slot of the other tape that holds `slot` of this tape after a join.
   std::uint32_t moved(std::uint32_t slot, std::uint32_t inputs, std::uint32_t shift) const {
     if (slot < kDeadSlots) return slot;
     return slot < first_ ? slot - kDeadSlots + inputs : slot + shift;
   }
 
-  // First what every record and rewind touches: few cache lines.
+  // Every record and rewind touches the first members: few cache lines.
   Used used_;                         // slots in use: dead ones, parameters, what is recorded
-  std::uint32_t capacity_ = 0;        // of value_, gradient_ and entry_
-  std::uint32_t parameters_, first_;  // first_: the first slot behind the parameters
+  std::uint32_t capacity_ = 0;        // size of value_, gradient_ and entry_
+  std::uint32_t parameters_, first_;  // first_: the first slot after the parameters
   std::uint32_t swept_;               // gradients of recorded slots from here on are 0
   std::uint32_t rewound_to_;          // slots of the latest rewind
-  bool borrowed_ = false;             // all memory is the caller's
+  bool borrowed_ = false;             // the caller gave all memory
   std::uint64_t rewinds_ = 0;
   std::uint64_t lower_ = 0;   // number of the last of history_
   PlacedArray<Entry> entry_;  // [slot]
@@ -337,7 +341,7 @@ class Tape {
   TapeArray<Operation> operation_;
   TapeArray<std::uint32_t> index_;
   TapeArray<T> derivative_;
-  TapeArray<Rewind> history_;  // rewinds before the latest that went below it, both numbers ascending
+  TapeArray<Rewind> history_;  // rewinds before the latest that went below it; both numbers ascend
   std::size_t most_rewinds_ = ~std::size_t{0};  // in history_
 };
 
@@ -355,7 +359,8 @@ auto Tape<T>::range(std::size_t n, Make make) -> Range {
   return {this, first, static_cast<std::uint32_t>(n)};
 }
 
-// What record(tape) leaves on a tape with that many parameters, all 0: it is run once on a tape that grows.
+// Returns the size that record(tape) takes on a tape with that many parameters, all 0. Runs it once on a tape
+// that grows.
 template <class T, class Record>
 TapeSize tape_size(std::size_t parameters, Record record) {
   Tape<T> tape(parameters);

@@ -1,5 +1,5 @@
-// An array that grows, or one in memory of the caller, which does not. Unlike std::vector it does not
-// initialise what it grows by.
+// An array that grows, or one in the caller's memory, which does not grow. Unlike std::vector it leaves new
+// elements uninitialized.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace gradwire {
 template <class T>
 class TapeArray {
  public:
-  // All of it counts as there.
+  // Uses the caller's memory. All elements count as present.
   void borrow(T* memory, std::size_t size) {
     data_ = memory;
     size_ = capacity_ = size;
@@ -39,7 +39,7 @@ class TapeArray {
   }
   GRADWIRE_INLINE void push_back(const T& x) {
     if (size_ == capacity_) [[unlikely]] {
-      const T copy = x;  // may lie in the array that moves
+      const T copy = x;  // x may be an element of this array, which moves
       grow(size_ + 1);
       data_[size_++] = copy;
       return;

@@ -1,4 +1,4 @@
-// backward(), for engine/tape/tape.cpp alone.
+// Implementation of backward(), for engine/tape/tape.cpp alone.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace gradwire {
 
-// A zero gradient passes nothing on, not even through an infinite derivative.
+// Multiplies, but a zero gradient gives zero, even times an infinite derivative.
 template <class T>
 GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
   if constexpr (kIsScalar<T>) {
-    return derivative * gradient;  // the callers look at the gradient
+    return derivative * gradient;  // the callers check the gradient
   } else {
     return select(gradient == T(0), T(0), derivative * gradient);
   }
@@ -67,7 +67,7 @@ void Tape<T>::propagate(const Operation& op, T* g) const {
 
 template <class T>
 GRADWIRE_INLINE void Tape<T>::sweep_from(std::uint32_t root, T* gradient) const {
-  std::uint32_t end = root + 1;  // what was recorded after the root does not matter to it
+  std::uint32_t end = root + 1;  // the root does not depend on what was recorded after it
   for (std::uint32_t k = used_.operations; k-- > 0;) {
     const Operation& op = operation_[k];
     if (op.slot > root) continue;
@@ -78,7 +78,7 @@ GRADWIRE_INLINE void Tape<T>::sweep_from(std::uint32_t root, T* gradient) const 
   sweep_entries(first_, end, gradient);
 }
 
-// Gradients of the sweep before, except those of parameters, which grow.
+// Clears the gradients of the previous pass, except those of parameters, which accumulate.
 template <class T>
 GRADWIRE_INLINE void Tape<T>::start_sweep() {
   std::fill(gradient_.get() + first_, gradient_.get() + swept_, T(0));
@@ -94,7 +94,8 @@ void Tape<T>::sweep(std::uint32_t root, const T& seed) {
 
 template <class T>
 void Tape<T>::backward_from(std::span<const Var> outputs, std::span<const T> slopes) {
-  if (outputs.size() != slopes.size()) throw std::logic_error("backward_from: as many slopes as outputs");
+  if (outputs.size() != slopes.size())
+    throw std::logic_error("backward_from: the numbers of slopes and outputs differ");
   for (const Var& x : outputs) check(x);
   start_sweep();
   std::uint32_t last = 0;
@@ -137,8 +138,8 @@ void Tape<T>::check_scratch(std::size_t size) const {
                            std::to_string(used_.slots));
 }
 
-// Most records have an operand in the record just before. Its share is carried in a register: through memory,
-// the next step would have to wait for the store.
+// Goes backward over records of one or two operands. Most records have an operand in the record just before.
+// Its share stays in a register; through memory, the next step would wait for the store.
 template <class T>
 void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const {
   if (end <= begin) return;

@@ -1,6 +1,5 @@
-// Scalars that lie side by side on a Tape: parameters, data, results of pack() or range(). Operations on any
-// number of scalars (engine/tape/reductions.h) take ranges, or lists of them, and refer to them where they
-// lie.
+// Adjacent scalars on a Tape: parameters, data, results of pack() or range(). Operations on any number of
+// scalars (engine/tape/reductions.h) take ranges, or lists of them, and use them in place.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ class VarRange {
     return {&tape(), {place_.word + first}, static_cast<std::uint32_t>(size)};
   }
 
-  TapePlace place() const { return place_; }  // of the first
+  TapePlace place() const { return place_; }  // place of the first scalar
   Tape* owner() const { return tape_; }
   Tape& tape() const {
     if (tape_ == nullptr) throw_no_tape();

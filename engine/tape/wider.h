@@ -1,5 +1,5 @@
-// The types in which operations on values of a type compute, so that a result that fits the type is not lost
-// on the way: 16-bit numbers and float are summed in double.
+// Wider types for the arithmetic of operations, so that no intermediate result loses a value that fits the
+// type: 16-bit numbers and float are summed in double.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-// Calc: the type in which elementary functions are computed. Sum: the type of sums and products.
+// Calc is the type of elementary functions, and Sum that of sums and products.
 template <class T>
 struct WiderOf {
   using Calc = T;

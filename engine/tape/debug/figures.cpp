@@ -28,7 +28,7 @@ constexpr std::string_view kBack =
     R"(figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "figure.png", dpi=150)
 )";
 
-// A literal of Python.
+// Returns a Python literal.
 std::string literal(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -58,7 +58,7 @@ std::string list(const List& items) {
   return out + "]";
 }
 
-// Text of a user is text: without this, Matplotlib would read $...$ as a formula.
+// Escapes text of a user; Matplotlib would read $...$ as a formula.
 std::string label(const std::string& text) { return literal(text) + ".replace(\"$\", r\"\\$\")"; }
 
 std::string labels(const std::string& title, const std::string& x, const std::string& y) {
@@ -102,7 +102,7 @@ std::string figure_script(const HeatMapFigure& figure) {
   for (std::size_t r = 0; r < figure.rows; ++r)
     out += "    " + list(std::span(figure.values).subspan(r * figure.columns, figure.columns)) + ",\n";
   out += "]\n";
-  // Cells of equal size, in a figure that grows with them where they hold text.
+  // All cells have equal size. If they hold text, the figure grows with their number.
   out += "rows, columns = len(values), len(values[0])\n";
   out += figure.annotated ? "size = (max(4, 0.7 * columns + 2), max(3, 0.5 * rows + 1.2))\n"
                           : "size = (6.4, min(12, max(2.5, 5.2 * rows / columns + 0.8)))\n";
@@ -118,7 +118,7 @@ std::string figure_script(const HeatMapFigure& figure) {
     out += "axes.set_yticks(range(rows))\naxes.set_yticklabels([t.replace(\"$\", r\"\\$\") for t in " +
            list(figure.row_names) + "])\n";
   if (figure.annotated) {
-    // Dark text on bright cells, and on those of no number, which are white.
+    // Dark text on bright cells, and on cells that are not finite, which are white.
     out +=
         "for r in range(rows):\n"
         "    for c in range(columns):\n"

@@ -1,5 +1,5 @@
-// Figures as Python scripts that need nothing but Matplotlib: python3 SCRIPT.py FIGURE.png (or .svg, .pdf).
-// The numbers are in the script, so that it can be kept, changed and run anywhere.
+// Figures as Python scripts that need only Matplotlib: python3 SCRIPT.py FIGURE.png (or .svg, .pdf). The
+// script holds the numbers, so it can be kept, changed and run anywhere.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace gradwire {
 struct FunctionFigure {
   struct Curve {
     std::string label;
-    std::vector<double> y;  // as many as x; nan leaves a gap
+    std::vector<double> y;  // as long as x; nan leaves a gap
   };
   std::string title, x_label, y_label;
   std::vector<double> x;
@@ -21,12 +21,13 @@ struct FunctionFigure {
 struct HeatMapFigure {
   std::string title, x_label, y_label;
   std::size_t rows = 0, columns = 0;
-  std::vector<double> values;                        // shape (rows, columns), row by row, the first on top
-  std::vector<std::string> row_names, column_names;  // empty: none
-  bool annotated = false;                            // each cell has its number
+  std::vector<double> values;                        // shape (rows, columns), row by row, the first row on
+                                                     // top
+  std::vector<std::string> row_names, column_names;  // empty without names
+  bool annotated = false;                            // writes its number into each cell
 };
 
-// Both throw std::logic_error for lengths that do not fit.
+// Both throw std::logic_error if lengths do not fit.
 std::string figure_script(const FunctionFigure& figure);
 std::string figure_script(const HeatMapFigure& figure);
 

@@ -1,10 +1,10 @@
-// Names for what is on a tape, switched on or off when compiling:
+// Names for the scalars of a tape, switched on or off at compile time:
 //   NodeNames<kLooking> names;
 //   names(loss, "loss");
 //   std::cout << to_dot(graph_of(tape, names));
-// Off, the object is empty, and naming is no instruction; a member that is [[no_unique_address]] takes not a
-// byte. On or off, the tape itself knows nothing of it: after tape.rewind() the names of what is gone stay,
-// and stand at what is recorded in its place, until that is named or clear() is called.
+// If off, the object is empty, naming compiles to nothing, and a [[no_unique_address]] member takes no byte.
+// On or off, the tape does not know the names. After tape.rewind() old names stay, and apply to what is
+// recorded in the same places, until it is named or clear() is called.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ namespace gradwire {
 template <bool on>
 class NodeNames {
  public:
-  // Names a scalar; a second name replaces the first. The value is noted, too: a tape does not keep it.
+  // Names a scalar; a second name replaces the first. Stores the value also, because a tape does not keep it.
   template <class Tape>
   void operator()(const Var<Tape>& x, std::string_view name) {
     named_[x.place().slot()] = {std::string(name), static_cast<double>(x.value()), true};
   }
-  // name[0], name[1], ...
+  // Names the scalars name[0], name[1], ...
   template <class Tape>
   void operator()(const VarRange<Tape>& x, std::string_view name) {
     for (std::size_t i = 0; i < x.size(); ++i)

@@ -5,7 +5,7 @@
 namespace gradwire {
 namespace {
 
-// Enough to look at.
+// Returns a few digits, enough for a reader.
 std::string brief(double value) { return rounded_text(value, 4); }
 
 std::string escaped(const std::string& text) {
@@ -17,14 +17,14 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// A name of several lines in the one line of its node.
+// Escapes line ends, so that a name fits the one line of its node.
 std::string in_one_line(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
   return out;
 }
 
-// Operands may be gone from the graph only if the tape is damaged, so all have an id.
+// Returns the id of any slot. Operands are missing from the graph only if the tape is damaged.
 std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a tape has recorded, as a graph to look at: in text, or for Graphviz (dot -Tsvg).
+// The records of a tape as a graph: as text, or for Graphviz (dot -Tsvg).
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ namespace gradwire {
 struct TapeGraph {
   struct Edge {
     std::uint32_t from;  // operand
-    double derivative;   // of the node by it, as recorded
+    double derivative;   // derivative of the node by the operand, as recorded
   };
   struct GraphNode {
     std::uint32_t slot;
     std::string kind;             // "parameter", "leaf", "variable", "operation", "reduction"
-    std::string name;             // empty: it has none
-    std::optional<double> value;  // of parameters, ranges and what has a name
-    double gradient = 0;          // of the last backward()
+    std::string name;             // empty if it has none
+    std::optional<double> value;  // for parameters, ranges and named nodes
+    double gradient = 0;          // from the last backward()
     std::vector<Edge> operands;
   };
   std::vector<GraphNode> nodes;  // in the order of recording, parameters first
 };
 
-// One line per node: slot, name (an end of a line in it as \n), kind, value, gradient, and "derivative *
+// Writes one line per node: slot, name (a newline in it as \n), kind, value, gradient, and "derivative *
 // operand" of each operand.
 std::string to_text(const TapeGraph& graph);
-// Nodes with their names, values and gradients; on each arrow, which goes the way of the values, the
+// Writes nodes with their names, values and gradients. Each arrow points from operand to result and shows the
 // derivative.
 std::string to_dot(const TapeGraph& graph);
 
-// Looks into a tape; for graph_of() alone.
+// Reads the internals of a tape; only for graph_of().
 template <class Tape>
 struct TapeReader {
   using Operation = typename Tape::Operation;
@@ -113,7 +113,7 @@ struct TapeReader {
   }
 };
 
-// REQUIRES: numbers of T convert to double.
+// Returns the graph of a tape. REQUIRES: numbers of T convert to double.
 template <class T, bool on = false>
 TapeGraph graph_of(const Tape<T>& tape, const NodeNames<on>& names = {}) {
   return TapeReader<Tape<T>>{tape}.graph(names);
