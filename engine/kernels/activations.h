@@ -1,7 +1,7 @@
-// Functions of one number, each with its derivative beside it, and the plain arithmetic of arrays.
+// Functions of one number, each with its derivative, and the plain arithmetic of arrays.
 //
-// To add an activation: a struct here, an enumerator in engine/nn/network.h, a word in instance.h.
-// `kFromResult` says what the derivative is computed from: the result y, which lets the function work in
+// To add an activation, write a struct here, an enumerator in engine/nn/network.h and a word in instance.h.
+// `kFromResult` says from what the derivative is computed: the result y, so that the function can work in
 // place, or x.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Tanh {
   }
 };
 
-struct Relu {  // the slope at 0 is 0
+struct Relu {  // the derivative at 0 is 0
   static constexpr bool kFromResult = true;
   template <class T, int N>
   GRADWIRE_KERNEL static Vec<T, N> value(Vec<T, N> x) {
@@ -45,8 +45,8 @@ struct Sigmoid {
   }
 };
 
-// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 the result is exactly x or 0, so the
-// code clamps x there and nothing overflows on the way.
+// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 the result is exactly x or 0. The code
+// clamps x there, so nothing overflows.
 struct Gelu {
   static constexpr bool kFromResult = false;
   static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715, kFar = 64;
@@ -67,7 +67,7 @@ struct Gelu {
   }
 };
 
-// Calls f.operator()<N>(first) over whole registers; arrays have the slack for it.
+// Calls f.operator()<N>(first) over whole registers. The arrays have slack for them.
 template <class T, class F>
 GRADWIRE_KERNEL void for_all(Index n, F&& f) {
   for (Index i = 0; i < n; i += kNative<T>) f(i);

@@ -1,5 +1,5 @@
-// Scaled dot-product attention, head by head and sample by sample: queries are lanes, keys are rows. Eight
-// positions run in registers; other lengths use the tiles of lane_product.h, on the triangle that the causal
+// Scaled dot-product attention, head by head and sample by sample. Queries are lanes and keys are rows. Eight
+// positions run in registers. Other lengths use the tiles of lane_product.h, on the triangle that the causal
 // mask leaves.
 #pragma once
 
@@ -16,7 +16,7 @@ GRADWIRE_KERNEL IntVec<T, N> lane_numbers(Index first) {
   return v;
 }
 
-// Below every score: a finite number would count as the largest score where all real scores are lower.
+// Lower than every score. A finite number would be the largest score if all real scores are lower.
 template <class T>
 inline constexpr T kMasked = -static_cast<T>(__builtin_inf());
 
@@ -33,17 +33,17 @@ struct Eight {
   using V = Vec<T, N>;
 };
 
-// As many as 32 registers hold.
+// The heads that fit 32 registers.
 template <class T>
 inline constexpr int kHeadsAtOnce = kRegisterBytes == 64 && Eight<T>::N == 8 ? 2 : 1;
 
-// Folds pairs of pairs: if it went one after the other, each step would wait for the one before.
+// Folds pairs of pairs. A fold one by one would make each step wait for the one before.
 template <class V, class F>
 GRADWIRE_KERNEL V fold_eight(const V* v, F&& f) {
   return f(f(f(v[0], v[1]), f(v[2], v[3])), f(f(v[4], v[5]), f(v[6], v[7])));
 }
 
-// exp is the expensive part: computes two registers at a time where one twice as wide holds them.
+// Computes exp, the expensive part, for two registers at a time if a register of twice the width exists.
 template <class T, int N, int K>
 GRADWIRE_KERNEL void exp_of(Vec<T, N>* e) {
   int t = 0;
@@ -60,8 +60,8 @@ GRADWIRE_KERNEL void exp_of(Vec<T, N>* e) {
   for (; t < K; ++t) e[t] = exp<T, N>(e[t]);
 }
 
-// exp(e[t]) in the lanes from t on, 0 below, for H heads. Row t lacks as many lanes as row 8 - t has, so both
-// fit one register.
+// Computes exp(e[t]) in the lanes from t on, and 0 below, for H heads. Row t lacks as many lanes as row 8 - t
+// has, so both fit one register.
 template <class T, int H>
 GRADWIRE_KERNEL void exp_of_triangles(Vec<T, 8> (*heads)[8]) {
   using V = Vec<T, 8>;
@@ -91,7 +91,7 @@ GRADWIRE_KERNEL void exp_of_triangles(Vec<T, 8> (*heads)[8]) {
   }
 }
 
-// H heads at once, each of which would wait for its own results.
+// Computes H heads at once, because one head alone would wait for its own results.
 template <int H, class T>
 GRADWIRE_KERNEL void eight_forward(const T* k, const T* q, const T* v, Index size, Index L, bool causal,
                                    T scale, T* share, T* y) {
@@ -192,8 +192,8 @@ GRADWIRE_KERNEL void eight_backward(const T* k, const T* q, const T* v, const T*
 
 inline constexpr Index kStep = 32;
 
-// The slices of one head, with a multiple of 4 positions: in place, or packed with zeros behind the last
-// position.
+// The slices of one head, with a multiple of 4 positions. They are in place, or packed with zeros after the
+// last position.
 template <class T>
 struct Slices {
   Index size, positions, padded, lanes;
@@ -216,7 +216,7 @@ struct Slices {
 
 GRADWIRE_KERNEL Index least(Index a, Index b) { return a < b ? a : b; }
 
-// m[t][q] (+)= sum_i a[i][t] b[i][q], for t <= q when causal.
+// Computes m[t][q] (+)= sum_i a[i][t] b[i][q], for t <= q if causal.
 template <class T>
 void scores(const Slices<T>& s, bool causal, const T* a, const T* b, bool add, T* m) {
   for (Index t = 0; t < s.positions; t += kStep) {
@@ -227,7 +227,7 @@ void scores(const Slices<T>& s, bool causal, const T* a, const T* b, bool add, T
   }
 }
 
-// y[i][q] (+)= sum_t a[i][t] m[t][q], over t <= q when causal.
+// Computes y[i][q] (+)= sum_t a[i][t] m[t][q], over t <= q if causal.
 template <class T>
 void mix(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
   for (Index q = 0; q < s.padded; q += kStep) {
@@ -237,7 +237,7 @@ void mix(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y
   }
 }
 
-// y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t when causal; m is transposed compared with mix().
+// Computes y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t if causal. m is transposed compared with mix().
 template <class T>
 void mix_back(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
   for (Index t = 0; t < s.padded; t += kStep) {
@@ -248,7 +248,7 @@ void mix_back(const Slices<T>& s, bool causal, const T* a, const T* m, bool add,
   }
 }
 
-// The transpose of what scores() computes, as far as mix_back() reads it.
+// Transposes the result of scores(), as far as mix_back() reads it.
 template <class T>
 void turn(const Slices<T>& s, bool causal, const T* m, T* turned) {
   for (Index t = 0; t < s.positions; t += kStep) {
@@ -258,7 +258,7 @@ void turn(const Slices<T>& s, bool causal, const T* m, T* turned) {
   }
 }
 
-// Rows of column q that hold something after scores(): all up to the step that q lies in.
+// Returns the rows of column q that scores() writes: all up to the end of the step that holds q.
 GRADWIRE_KERNEL Index rows_of(bool causal, Index q, Index positions) {
   return causal ? least(positions, (q / kStep + 1) * kStep) : positions;
 }
@@ -287,7 +287,7 @@ void softmax_columns(const Slices<T>& s, bool causal, T* m) {
   });
 }
 
-// d = share (d - sum_t share d) scale
+// Computes d = share (d - sum_t share d) scale.
 template <class T>
 void softmax_columns_backward(const Slices<T>& s, bool causal, const T* share, T* d) {
   const T scale = attention_scale<T>(s.size);
@@ -341,7 +341,7 @@ void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, co
   put(add[2], dv, [&](bool plus, T* to) { mix_back(s, a.causal, dy, turned, plus, to); });
 }
 
-// Lanes behind the last sample repeat lane 0, so that they are finite whenever the samples are.
+// Lanes after the last sample repeat lane 0, so they are finite if the samples are.
 template <class T>
 void attention_forward(const Attention<T>& a, T* y) {
   const Index size = a.channels / a.heads, L = a.lanes;

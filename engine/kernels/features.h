@@ -1,16 +1,16 @@
-// Affine maps of data, y = W x + b with W as [in][out]. A sample comes as its features that are not 0, or as
-// one of several rows with all features. Either way a sum has the same order: the bias, then the features,
-// ascending; in the gradient of a weight the samples, ascending. So both ways give the same bits, except for
-// the sign of a 0 and where a 0 meets a number that is not finite.
+// Affine maps of data, y = W x + b, with W as [in][out]. A sample comes as its nonzero features, or as one of
+// several rows with all features. Both have the same order of sums: the bias, then the features in ascending
+// order; in the gradient of a weight, the samples in ascending order. So both give the same bits, except for
+// the sign of a 0 and for a 0 times a number that is not finite.
 //
-// W and its gradient may be read up to `out` numbers behind their end, where those of the bias lie.
+// Kernels may read up to `out` numbers after the end of W and of its gradient, where those of the bias lie.
 #pragma once
 
 #include "engine/kernels/lane_product.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Numbers of the narrowest vector that holds `count`, of those as wide as a register or narrower.
+// Returns the length of the narrowest vector that holds `count` numbers, or that of a register.
 template <class T>
 constexpr int vector_for(int count) {
   int n = kNative<T>;
@@ -22,7 +22,7 @@ constexpr int vector_for(int count) {
 
 inline constexpr int kFewOutputs = 16;
 
-// kOut numbers in as few registers as hold them. What lies behind them in the last register is never used.
+// kOut numbers in as few registers as hold them. The rest of the last register is never used.
 template <int kOut, class T>
 struct OutputRow {
   static constexpr int N = kNative<T>, kWhole = kOut / N, kRest = kOut % N;
@@ -46,7 +46,7 @@ struct OutputRow {
   }
 };
 
-// kSamples at a time: the sums of one sample wait for each other, those of several do not.
+// Computes kSamples at a time. The sums of one sample wait for each other; those of several do not.
 template <int kOut, int kSamples, class T>
 GRADWIRE_KERNEL void forward_of_few(const T* w, const OutputRow<kOut, T>& bias, const SparseSample<T>* sample,
                                     T* y, Index y_stride) {
@@ -81,7 +81,8 @@ void sparse_forward_few(const T* w, const T* bias, const SparseSample<T>* sample
       });
 }
 
-// Two floats as half of the narrowest register, which a vector of two would leave for general registers.
+// Loads two floats as half of the narrowest register. The compiler would keep a vector of two in general
+// registers.
 GRADWIRE_KERNEL Vec<float, 4> load_pair(const float* p) {
   double pair;
   __builtin_memcpy(&pair, p, sizeof pair);
@@ -92,8 +93,8 @@ GRADWIRE_KERNEL void store_pair(float* p, Vec<float, 4> v) {
   __builtin_memcpy(p, &pair, sizeof pair);
 }
 
-// y[c] += q x[c] for kCount numbers and no more: a store of more, or under a mask, would make the next load
-// of the numbers behind them wait.
+// Adds y[c] += q x[c] for exactly kCount numbers. A longer or masked store would delay the next load of the
+// numbers after them.
 template <int kCount, int N = kNative<float>, class T>
 GRADWIRE_KERNEL void add_exactly(T q, const T* x, T* y) {
   if constexpr (kCount == 0) {
@@ -124,7 +125,7 @@ void sparse_backward_few(const T* dy, Index dy_stride, const SparseSample<T>* sa
   }
 }
 
-// Calls f.operator()<out>() when out is 2 to kFewOutputs; false: it is not.
+// Calls f.operator()<out>() if out is 2 to kFewOutputs; else returns false.
 template <int kOut = kFewOutputs, class F>
 GRADWIRE_KERNEL bool with_few_outputs(Index out, F&& f) {
   if constexpr (kOut < 2) {
@@ -199,13 +200,13 @@ void sparse_backward(const T* dy, Index dy_stride, Index out, const SparseSample
 
 // ---- rows with all features ----
 
-// The samples are the rows of a product with W, so that no row of data is turned.
+// Computes a product with W whose rows are the samples, so it need not transpose the data.
 template <class T>
 void dense_forward(const T* w, const T* bias, Index out, const FeatureRows<T>& x, T* y, Index y_stride) {
-  constexpr Index kPiece = 256;  // features whose weights stay in the cache while all samples pass by
+  constexpr Index kPiece = 256;  // features whose weights stay in the cache while all samples are read
   constexpr int kUnit = kNative < T >> 4 ? kNative<T> : 4;
   const Index unit = out < kUnit ? vector_for<T>(static_cast<int>(out)) : kUnit;
-  const Index width = unit < 4 ? 4 : (out + unit - 1) / unit * unit;  // the product wants a multiple of 4
+  const Index width = unit < 4 ? 4 : (out + unit - 1) / unit * unit;  // the product needs a multiple of 4
   for (Index l = 0; l < x.lanes; ++l) {
     for (Index c = 0; c < out; ++c) y[l * y_stride + c] = bias[c];
     for (Index c = out; c < width; ++c) y[l * y_stride + c] = 0;
@@ -215,7 +216,7 @@ void dense_forward(const T* w, const T* bias, Index out, const FeatureRows<T>& x
                      out, width, nullptr, true, y, y_stride});
 }
 
-// The first `count` numbers of v.
+// Stores the first `count` numbers of v.
 template <int N, class T>
 GRADWIRE_KERNEL void store_first(T* p, Vec<T, N> v, Index count) {
   if constexpr (N == 1) {
@@ -228,7 +229,8 @@ GRADWIRE_KERNEL void store_first(T* p, Vec<T, N> v, Index count) {
   }
 }
 
-// dw[k][c] += sum_l x[l][k] dy[l][c] for R features and C vectors of outputs, of the last one `last` numbers.
+// Adds dw[k][c] += sum_l x[l][k] dy[l][c] for R features and C vectors of outputs. The last vector has `last`
+// numbers.
 template <int R, int C, int N, class T>
 GRADWIRE_KERNEL void feature_tile(const FeatureRows<T>& x, Index k, const T* dy, Index dy_stride, Index out,
                                   Index last, T* dw) {
@@ -260,7 +262,7 @@ GRADWIRE_KERNEL void feature_columns(const FeatureRows<T>& x, const T* dy, Index
   rows.template operator()<1>();
 }
 
-// The outputs behind the last whole register.
+// Computes the outputs after the last whole register.
 template <int N, class T>
 GRADWIRE_KERNEL void last_columns(const FeatureRows<T>& x, const T* dy, Index dy_stride, Index out,
                                   Index last, T* dw) {

@@ -1,4 +1,4 @@
-// Weighted sums of outer products of rows, as Hessians of linear models are.
+// Weighted sums of outer products of rows, as in Hessians of linear models.
 #pragma once
 
 #include "engine/kernels/vec.h"
@@ -9,11 +9,11 @@ namespace gradwire::GRADWIRE_ISA {
 inline constexpr int kGramRows = kRegisterBytes == 64 || kTileRows == 12 ? 8 : 4;
 inline constexpr int kGramVectors = 3;
 
-// Where row a of a packed upper triangle begins, so that [b] is entry (a, b).
+// Returns the start of row a of a packed upper triangle: entry (a, b) is at [b] from there.
 GRADWIRE_KERNEL Index packed_row(Index a, Index d) { return a * (2 * d - a - 1) / 2; }
 
-// Entries (a + r, b + c), for as many of the kGramRows x kGramVectors registers as lie in the triangle.
-// `factor` is [row][kGramRows]: the weighted numbers of columns a, a + 1, ...
+// Computes entries (a + r, b + c) for those of the kGramRows x kGramVectors registers that lie in the
+// triangle. `factor` is [row][kGramRows]: the weighted numbers of columns a, a + 1, ...
 template <int C, class T>
 GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a, Index b, T* upper) {
   constexpr int N = kNative<T>, R = kGramRows;
@@ -33,7 +33,7 @@ GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a
     }
     return;
   }
-  // At the diagonal and at the end.
+  // Tiles at the diagonal and at the end.
   const Index end = x.in - b < C * N ? x.in - b : C * N;
   for (int r = 0; r < R && a + r < x.in; ++r) {
     T* to = upper + packed_row(a + r, x.in) + b;

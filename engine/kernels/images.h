@@ -1,5 +1,5 @@
-// Convolution and pooling of images [channel][y][x][lane]: the lanes are side by side, so that every tap of a
-// filter is a weight times a row of lanes, and no patch is ever copied.
+// Convolution and pooling of images [channel][y][x][lane]. Lanes are adjacent, so every tap of a filter is a
+// weight times a row of lanes, and no patch is copied.
 #pragma once
 
 #include "engine/kernels/vec.h"
@@ -46,7 +46,7 @@ void convolution_forward(const ImageShape& s, const T* x, const T* w, const T* b
   }
 }
 
-// dx[c][y][x] = sum over filters and taps w[o][c][p][q] dy[o][y + padding - p][x + padding - q]
+// Computes dx[c][y][x] = sum over filters and taps w[o][c][p][q] dy[o][y + padding - p][x + padding - q].
 template <class T>
 void convolution_input(const ImageShape& s, const T* dy, const T* w, bool add, T* dx) {
   const Index area = s.window * s.window, filter = s.in_channels * area, L = s.lanes;
@@ -79,8 +79,8 @@ void convolution_input(const ImageShape& s, const T* dy, const T* w, bool add, T
   }
 }
 
-// dw[o][c][p][q] (+)= sum over pixels and lanes dy x: R filters by one row of taps at a time, summed over
-// lanes last.
+// Computes dw[o][c][p][q] (+)= sum over pixels and lanes dy x, for R filters and one row of taps at a time.
+// Sums over lanes last.
 template <int R, int Q, class T>
 GRADWIRE_KERNEL void tap_sums(const ImageShape& s, const T* dy, const T* x, Index p, Index q0, bool add,
                               T* dw) {
@@ -94,7 +94,7 @@ GRADWIRE_KERNEL void tap_sums(const ImageShape& s, const T* dy, const T* x, Inde
   const Index i_first = s.padding - p > 0 ? s.padding - p : 0;
   const Index i_last =
       s.in_height + s.padding - p < s.out_height ? s.in_height + s.padding - p : s.out_height;
-  // Columns at which all Q taps lie inside; the few others are done tap by tap.
+  // Handles columns at which all Q taps lie inside. The few others are done tap by tap.
   const auto pixel = [&]<int K>(Index i, Index j, int q) __attribute__((always_inline)) {
     const T* from = x + ((i + p - s.padding) * s.in_width + j + q0 + q - s.padding) * L;
     const T* slope = dy + (i * s.out_width + j) * L;
@@ -141,9 +141,9 @@ void convolution_weights(const ImageShape& s, const T* dy, const T* x, bool add,
   });
 }
 
-// ---- pooling: squares of window x window, side by side ----
+// ---- pooling: adjacent squares of window x window ----
 
-// Calls f(first input of the square, output) for every square and run of lanes; offsets in numbers.
+// Calls f(first input of the square, output) for every square and run of lanes. Both are offsets in numbers.
 template <class T, class F>
 GRADWIRE_KERNEL void for_squares(const ImageShape& s, F&& f) {
   for (Index c = 0; c < s.out_channels; ++c)
@@ -155,7 +155,7 @@ GRADWIRE_KERNEL void for_squares(const ImageShape& s, F&& f) {
       }
 }
 
-// The first of equal inputs wins; the first nan wins over every number.
+// Keeps the first of equal inputs. The first nan wins over every number.
 template <class T>
 void max_pool_forward(const ImageShape& s, const T* x, T* winner, T* y) {
   for_squares<T>(s, [&]<int N>(Index from, Index to) {

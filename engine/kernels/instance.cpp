@@ -1,4 +1,4 @@
-// The table of one instruction set and one type: compiled once for each (engine/CMakeLists.txt).
+// The table of one instruction set and one type, compiled once for each (engine/CMakeLists.txt).
 #include "engine/kernels/activations.h"
 #include "engine/kernels/attention.h"
 #include "engine/kernels/attention_tangent.h"

@@ -1,12 +1,12 @@
-// The arithmetic of networks and Hessians as a table of functions: compiled once per instruction set
-// (engine/CMakeLists.txt), chosen at start for the processor at hand (select.h). Everything else of the
-// engine is ordinary code.
+// The arithmetic of networks and Hessians as a table of functions. It is compiled once per instruction set
+// (engine/CMakeLists.txt); select.h chooses one for the processor at program start. The rest of the engine is
+// ordinary code.
 //
-// Layouts. A "lane" is one position of one sample in the block. Activations are [channel][lane], with a
-// multiple of 4 lanes; or plain vectors when there is one lane. What comes straight from the data may be
-// [lane][channel] ("rows"). Weights are [out][in]. Arrays of activations may be read and written up to the
-// next multiple of kSlack numbers. If `add` is set, a kernel adds its result to what is there, else it
-// overwrites it.
+// Layouts. A "lane" is one position of one sample in the microbatch. Activations are [channel][lane] with a
+// multiple of 4 lanes, or plain vectors if there is one lane. Values straight from the data may be
+// [lane][channel] ("rows"). Weights are [out][in]. Kernels may read and write arrays of activations up to the
+// next multiple of kSlack numbers. If `add` is set, a kernel adds its result to the old values; else it
+// overwrites them.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using Index = std::ptrdiff_t;
 inline constexpr Index kSlack = 16;
 inline constexpr Index kMostGramRows = 128;
 
-// y[r][l] (+)= bias[r] + sum_k w(r, k) x[k][l], with w(r, k) = w[r w_stride + k], transposed: w[k w_stride +
-// r].
+// y[r][l] (+)= bias[r] + sum_k w(r, k) x[k][l], with w(r, k) = w[r w_stride + k], or w[k w_stride + r] if
+// transposed.
 template <class Real>
 struct LaneProduct {
   const Real* w;
@@ -44,8 +44,8 @@ struct RowAffine {
   Index lanes;
 };
 
-// The tangent of a RowAffine: dy = W dx + V x + bias, of the derivative dx of x and the directions V and bias
-// of its parameters.
+// The tangent of a RowAffine: dy = W dx + V x + bias. dx is the derivative of x; V and bias are the
+// directions of its parameters.
 template <class Real>
 struct RowTangent {
   const Real* v;
@@ -54,7 +54,7 @@ struct RowTangent {
   Real* dy;
 };
 
-// The features of one sample that are not 0, by number.
+// The nonzero features of one sample, by number.
 template <class Real>
 struct SparseSample {
   const std::uint32_t* index;
@@ -70,7 +70,7 @@ struct FeatureRows {
   Index in, lanes;
 };
 
-// Causal or full attention of one block; key, query, value and the result are [channel][lane].
+// Causal or full attention of one microbatch. key, query, value and the result are [channel][lane].
 template <class Real>
 struct Attention {
   Index channels, heads, samples, positions, lanes;
@@ -103,14 +103,14 @@ struct Kernels {
 
   // ---- affine maps and other products ----
   void (*lane_product)(const LaneProduct<Real>&);
-  // The same with the products of w2 and x2, laid out as w and x, on top.
+  // Computes lane_product, and adds the products of w2 and x2, which have the layouts of w and x.
   void (*lane_product_pair)(const LaneProduct<Real>&, const Real* w2, const Real* x2);
   void (*row_forward)(const RowAffine<Real>&, Real* y);
-  // y to the bits of row_forward(), and its tangent.
+  // Computes y with the bits of row_forward(), and its tangent.
   void (*row_tangent)(const RowAffine<Real>&, const RowTangent<Real>&, Real* y);
   void (*row_backward)(const RowAffine<Real>&, const Real* dy, bool add, Real* dx);
-  // One lane: dx and dW in one pass over W. The kernel reads W before it writes dw, so dw may be w itself
-  // (then `add` is implied: a descent step); null: dx alone.
+  // Computes dx and dW of one lane in one pass over W. It reads W before it writes dw, so dw may be w itself:
+  // a descent step, which implies `add`. If dw is null, it computes only dx.
   void (*single_backward)(const RowAffine<Real>&, const Real* dy, bool add_x, Real* dx, bool add_w, Real* dw);
   // dw[o][k] (+)= sum_l dy[o][l] x[l][k]
   void (*outer)(const Real* dy, Index out, Index lanes, const Real* x, Index in, bool add, Real* dw);
@@ -118,9 +118,9 @@ struct Kernels {
   void (*lane_sums)(const Real* d, Index channels, Index lanes, bool add, Real* g);
   // y[c][r] = x[r][c]
   void (*transpose)(const Real* x, Index rows, Index columns, Index x_stride, Real* y, Index y_stride);
-  // ---- affine maps of data: w and dw are [in][out], with the bias and its gradient right behind them, and
-  // may be read up to `out` numbers too far; the rows of y and dy are y_stride apart, a multiple of kSlack,
-  // and have slack; kernels overwrite y and add to dw ----
+  // ---- affine maps of data. w and dw are [in][out]; the bias and its gradient follow directly. Both may be
+  // read up to `out` numbers too far. The rows of y and dy are y_stride apart, a multiple of kSlack, and have
+  // slack. Kernels overwrite y and add to dw. ----
 
   // y[s][c] = bias[c] + sum_k value_s[k] w[index_s[k]][c]
   void (*sparse_forward)(const Real* w, const Real* bias, Index out, const SparseSample<Real>* sample,
@@ -128,14 +128,15 @@ struct Kernels {
   // dw[index_s[k]][c] += value_s[k] dy[s][c]
   void (*sparse_backward)(const Real* dy, Index dy_stride, Index out, const SparseSample<Real>* sample,
                           Index samples, Real* dw);
-  // The same for rows; the same bits, but for the sign of a 0 and where a 0 meets a number that is not
-  // finite. REQUIRES: out > 1.
+  // The same for rows. The bits are the same, except for the sign of a 0 and for a 0 times a number that is
+  // not finite. REQUIRES: out > 1.
   void (*dense_forward)(const Real* w, const Real* bias, Index out, const FeatureRows<Real>& x, Real* y,
                         Index y_stride);
   void (*dense_backward)(const Real* dy, Index dy_stride, Index out, const FeatureRows<Real>& x, Real* dw);
 
-  // upper += sum_l weight[l] x_l x_l^T, the packed upper triangle of engine/upper_triangle.h; the sum over l,
-  // ascending, is formed first. At most kMostGramRows rows; each may be read kSlack numbers too far.
+  // Adds sum_l weight[l] x_l x_l^T to the packed upper triangle of engine/upper_triangle.h. Forms the sum
+  // over l first, in ascending order. Takes at most kMostGramRows rows; each may be read kSlack numbers too
+  // far.
   void (*gram)(const FeatureRows<Real>& x, const Real* weight, Real* upper);
 
   // ---- number by number; n numbers, all arrays with slack ----
@@ -147,8 +148,8 @@ struct Kernels {
   void (*multiply)(Index n, const Real* x, const Real* y, bool add, Real* z);
   // x[c][l] *= factor[l]
   void (*scale_lanes)(Real* x, Index channels, Index lanes, const Real* factor);
-  // g[k][l] = sum_c x[c][l] x[c][l + k] for k < distances <= kSlack; what lies behind the last lane is read,
-  // and gives results that mean nothing.
+  // g[k][l] = sum_c x[c][l] x[c][l + k] for k < distances <= kSlack. It reads numbers after the last lane;
+  // the results there have no meaning.
   void (*lane_grams)(const Real* x, Index channels, Index lanes, Index distances, Real* g);
   void (*axpy)(Index n, Real a, const Real* x, Real* y);  // y += a x; no slack needed
 
@@ -159,12 +160,12 @@ struct Kernels {
   void (*norm_backward)(const Real* x, const Real* dy, Index channels, Index lanes, const Real* gain,
                         const Real* keep, bool add_x, Real* dx, bool add_w, Real* dgain_bias, Real* scratch);
 
-  // dy = the derivative of the norm in the direction dx of x, and dgain_bias of its parameters.
+  // dy = the derivative of the norm in the direction dx of x and dgain_bias of its parameters.
   void (*norm_tangent)(const Real* x, const Real* dx, Index channels, Index lanes, const Real* gain,
                        const Real* dgain_bias, const Real* keep, Real* dy);
 
   void (*attention_forward)(const Attention<Real>&, Real* y);
-  // dy = its derivative in the directions d[0..2] of key, query, value; after attention_forward().
+  // dy = the derivative in the directions d[0..2] of key, query, value. Call it after attention_forward().
   void (*attention_tangent)(const Attention<Real>&, const Real* const d[3], Real* dy);
   // d[0..2] = gradients of key, query, value, each assigned or added.
   void (*attention_backward)(const Attention<Real>&, const Real* dy, const bool add[3], Real* const d[3]);
@@ -173,7 +174,7 @@ struct Kernels {
   void (*convolution_forward)(const ImageShape&, const Real* x, const Real* w, const Real* bias, Real* y);
   void (*convolution_input)(const ImageShape&, const Real* dy, const Real* w, bool add, Real* dx);
   void (*convolution_weights)(const ImageShape&, const Real* dy, const Real* x, bool add, Real* dw);
-  // `winner` remembers which input of a window was largest, [out][lane].
+  // `winner` stores which input of a window was largest, [out][lane].
   void (*max_pool_forward)(const ImageShape&, const Real* x, Real* winner, Real* y);
   void (*max_pool_tangent)(const ImageShape&, const Real* dx, const Real* winner, Real* dy);
   void (*max_pool_backward)(const ImageShape&, const Real* dy, const Real* winner, bool add, Real* dx);
@@ -184,8 +185,9 @@ struct Kernels {
   void (*cross_entropy)(const Real* x, Index channels, Index lanes, const std::uint16_t* label,
                         const Real* seed, Real* top, Real* total, Real* dx);
 
-  // ---- the core's peak: v <- v a + b for multiply_adds_a_round numbers, `rounds` times,
-  // all 1 at first; returns their sum ----
+  // ---- peak of the core ----
+  // Computes v <- v a + b for multiply_adds_a_round numbers, `rounds` times. They start at 1. Returns their
+  // sum.
   Real (*multiply_adds)(Index rounds, Real a, Real b);
   Index multiply_adds_a_round;
 };

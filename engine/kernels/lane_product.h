@@ -1,12 +1,12 @@
-// Products with the lanes side by side: a weight is broadcast and multiplies a row of lanes. The same tile
-// serves affine maps, their input gradients and attention.
+// Products with adjacent lanes: a weight is broadcast and multiplies a row of lanes. The same tile serves
+// affine maps, their input gradients and attention.
 #pragma once
 
 #include "engine/kernels/sums.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// R rows by C vectors of lanes: the bias, and what is there already.
+// Starts R rows by C vectors of lanes with the bias and the old values.
 template <int R, int C, class V, class T>
 GRADWIRE_KERNEL void start_tile(const T* bias, bool add, const T* y, Index y_stride, V (*a)[C]) {
   constexpr int N = sizeof(V) / sizeof(T);
@@ -34,14 +34,15 @@ GRADWIRE_KERNEL void store_tile(T* y, Index y_stride, const V (*a)[C]) {
   }
 }
 
-// Accumulated in registers over the whole depth.
+// Accumulates in registers over the whole depth.
 template <bool kTransposed, int R, int C, class V, class T>
 GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
                                const T* bias, bool add, T* y, Index y_stride) {
   constexpr int N = sizeof(V) / sizeof(T);
   V a[R][C];
   start_tile<R, C>(bias, add, y, y_stride, a);
-  // Three base pointers; one per row would not fit the registers, and the compiler must not invent them.
+  // There are three base pointers, because one per row would not fit the registers. The asm stops the
+  // compiler from making one per row.
   const T* base[3] = {w, R > 4 ? w + 4 * stride : w, R > 8 ? w + 8 * stride : w};
   for (Index k = 0; k < depth; ++k, x += x_stride) {
     V v[C];
@@ -83,9 +84,9 @@ inline void lane_product_of(const LaneProduct<T>& p) {
       p.lanes, [&]<int M>(Index first) { lane_columns<kTransposed, 1, Vec<T, M>>(p, first); }, l);
 }
 
-// For lanes that fill half a register, and transposed weights: a register holds the weights of many rows
-// instead, which lie side by side, and the result is transposed. Computes N / 2 lanes x (C registers and a
-// half one) at a time.
+// Computes N / 2 lanes x (C registers and a half one) at a time, for lanes that fill half a register and
+// transposed weights. A register holds the adjacent weights of many rows instead, and the result is
+// transposed.
 template <int C, bool kHalf, class T>
 GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
   constexpr int N = kNative<T>, L = N / 2;
@@ -125,7 +126,7 @@ GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
   if constexpr (kHalf) put(b);
 }
 
-// REQUIRES: rows is a multiple of half a register, and no bias.
+// REQUIRES: rows is a multiple of half a register, and the bias is null.
 template <class T>
 inline void half_register_product(const LaneProduct<T>& p) {
   constexpr int N = kNative<T>;
@@ -149,7 +150,7 @@ void lane_product(const LaneProduct<T>& p) {
     lane_product_of<false>(p);
 }
 
-// Two products into one sum, which stays in registers. REQUIRES: not transposed.
+// Adds two products into one sum, which stays in registers. REQUIRES: not transposed.
 template <int R, int C, class V, class T>
 GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2, Index r, Index l) {
   constexpr int N = sizeof(V) / sizeof(T);
@@ -158,7 +159,7 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
   start_tile<R, C>(p.bias != nullptr ? p.bias + r : nullptr, p.add, y, p.y_stride, a);
   const Index at = r * p.w_stride;
   const T *x = p.x + l, *z = x2 + l;
-  // Three base pointers for each, as in lane_tile().
+  // Each has three base pointers, as in lane_tile().
   const T* base[3] = {p.w + at, p.w + at + (R > 4 ? 4 : 0) * p.w_stride,
                       p.w + at + (R > 8 ? 8 : 0) * p.w_stride};
   const T* other[3] = {w2 + at, w2 + at + (R > 4 ? 4 : 0) * p.w_stride,

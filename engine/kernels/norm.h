@@ -1,4 +1,5 @@
-// Layer normalisation over the channels of each lane, and softmax cross-entropy: forward above backward.
+// Layer normalization over the channels of each lane, and softmax cross-entropy. Each forward pass is
+// followed by its backward pass.
 #pragma once
 
 #include "engine/kernels/sums.h"
@@ -6,8 +7,8 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// 1 / deviation where the sum of squares overflows, though the deviation itself does not; epsilon is
-// negligible there.
+// Computes 1 / deviation if the sum of squares overflows but the deviation does not. epsilon is negligible
+// then.
 template <class T, int N>
 [[gnu::noinline, gnu::cold]] void inverse_of_large(const T* x, Index channels, Index lanes, T share,
                                                    const T* mean, T* inverse) {
@@ -103,7 +104,7 @@ void norm_backward(const T* x, const T* dy, Index channels, Index lanes, const T
   lane_sums(dy, channels, lanes, add_w, dgain_bias + channels);
 }
 
-// One lane: channels side by side, so that sums go across the register.
+// One lane: its channels are adjacent, so sums go across the register.
 template <class T>
 void cross_entropy_single(const T* x, Index channels, std::uint16_t label, T seed, T* top, T* total, T* dx) {
   constexpr int N = kNarrow<T>;

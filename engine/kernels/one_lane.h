@@ -1,4 +1,4 @@
-// Affine maps of one lane backward: dx and dw in one pass over the weights.
+// The backward pass of affine maps of one lane: dx and dw in one pass over the weights.
 #pragma once
 
 #include "engine/kernels/vec.h"
@@ -21,8 +21,8 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
     for (; k + N <= in; k += N) {
       const V v = load<V>(x + k);
       V s = kAddX ? load<V>(dx + k) : V{};
-      // All loads before the stores: rows are often a multiple of 4 KB apart, and a processor lets a load
-      // wait for a store whose address ends alike.
+      // All loads come before the stores. Rows are often a multiple of 4 KB apart, and a processor delays a
+      // load after a store whose address ends in the same bits.
       V weight[R], sum[R];
       GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) {
@@ -57,8 +57,8 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
 
 template <class T>
 void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool add_w, T* dw) {
-  // Rows are often a multiple of 4 KB long, and so all in one set of the first-level cache, of 8 or 12 lines:
-  // more rows at once would push one another out.
+  // Rows are often a multiple of 4 KB long. Then all of them fall into one set of the first-level cache, of 8
+  // or 12 lines, and more rows at once would evict each other.
   in_runs<4>(p.out, [&]<int R>(Index o) {
     const Index at = o * p.in;
     const auto run = [&]<To kTo>() {

@@ -1,16 +1,15 @@
-// What the core can do at most: multiply-adds in registers, without a load. Benchmarks hold the other kernels
-// against it.
+// The peak rate of a core: multiply-adds in registers, without a load. Benchmarks compare the other kernels
+// with it.
 #pragma once
 
 #include "engine/kernels/vec.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-inline constexpr int kPeakChains =
-    12;  // enough to hide the latency of a multiply-add on every processor seen
+// Enough chains to hide the latency of a multiply-add on all tested processors.
+inline constexpr int kPeakChains = 12;
 
-// Applies v -> v a + b to kPeakChains registers, `rounds` times; returns the sum of all lanes, which begin
-// at 1.
+// Applies v -> v a + b to kPeakChains registers, `rounds` times. All lanes start at 1. Returns their sum.
 template <class T>
 T multiply_adds(Index rounds, T a, T b) {
   using V = Vec<T, kNative<T>>;
@@ -22,8 +21,7 @@ T multiply_adds(Index rounds, T a, T b) {
 #pragma GCC unroll 16
     for (V& v : chain) {
       v = fma(v, by, plus);
-      // Keeps the chain in its register as it is: the compiler shall neither merge the equal chains nor the
-      // rounds.
+      // Keeps the chain in its register, so that the compiler merges neither the equal chains nor the rounds.
 #if defined(__x86_64__)
       asm("" : "+v"(v));
 #elif defined(__ARM_NEON)

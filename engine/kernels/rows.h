@@ -1,12 +1,12 @@
-// Affine maps of inputs that lie as rows [lane][in]: data, and single lanes. Dot products forward; backward
-// the same tiles with the roles of rows and columns changed.
+// Affine maps of inputs in rows [lane][in]: data, and single lanes. The forward pass is dot products. The
+// backward pass uses the same tiles with rows and columns exchanged.
 #pragma once
 
 #include "engine/kernels/vec.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// total + the dot product of w and x over [k, n), fewer numbers than a register has.
+// Returns total + the dot product of w and x over [k, n), which is shorter than a register.
 template <class T>
 GRADWIRE_KERNEL T rest_of_dot(const T* w, const T* x, Index k, Index n, T total) {
   constexpr int H = kNarrow<T>;
@@ -19,8 +19,8 @@ GRADWIRE_KERNEL T rest_of_dot(const T* w, const T* x, Index k, Index n, T total)
   return total;
 }
 
-// y[r][c] (+)= bias[r] + w_r . x_c over n numbers, for R rows of weights and C rows of data, U accumulators
-// each.
+// Computes y[r][c] (+)= bias[r] + w_r . x_c over n numbers, for R rows of weights and C rows of data, with U
+// accumulators each.
 template <int R, int C, int U, class T>
 GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, const T* bias, bool add, T* y,
                               Index y_stride) {
@@ -83,7 +83,7 @@ inline constexpr bool kManyRegisters = kRegisterBytes == 64 || kTileRows == 12;
 template <class T>
 void row_product(const RowAffine<T>& p, bool add, T* y) {
   const auto bias = [&](Index r) { return p.bias != nullptr ? p.bias + r : nullptr; };
-  // In pieces so small that all lanes of a piece stay in the second-level cache while the weights pass by.
+  // Pieces are so small that all lanes of a piece stay in the second-level cache while the weights are read.
   constexpr Index kPiece = 8192 / sizeof(T);
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {
@@ -97,7 +97,8 @@ void row_product(const RowAffine<T>& p, bool add, T* y) {
         dot_tile<R, C, 1>(p.w + r * p.in + k, p.x + l * p.in + k, n, p.in, bias(r), add || k > 0,
                           y + r * p.lanes + l, p.lanes);
       while ((l += step) != end);
-      reverse = !reverse;  // while new weights come, the lanes that were last are still in the first cache
+      reverse = !reverse;  // the lanes that were last are still in the first-level cache when new weights
+                           // come
     });
   }
 }
@@ -113,7 +114,8 @@ void row_forward(const RowAffine<T>& p, T* y) {
 
 // ---- tangent: dy = W dx + V x + bias of V ----
 
-// One lane, y = W x + bias beside it: W is read once for both. y has the bits of row_forward().
+// Computes the tangent of one lane and y = W x + bias. W is read once for both. y has the bits of
+// row_forward().
 template <int R, class T>
 GRADWIRE_KERNEL void single_tangent_tile(const RowAffine<T>& p, const RowTangent<T>& t, Index r, T* y) {
   constexpr int N = kNative<T>, U = 2;
@@ -144,7 +146,7 @@ GRADWIRE_KERNEL void single_tangent_tile(const RowAffine<T>& p, const RowTangent
   }
 }
 
-// Several lanes: two products, which take less time than one tile of both (measured with AVX-512).
+// Computes two products for several lanes. They take less time than one tile of both (measured with AVX-512).
 template <class T>
 void row_tangent(const RowAffine<T>& p, const RowTangent<T>& t, T* y) {
   if (p.lanes == 1) {
@@ -158,8 +160,8 @@ void row_tangent(const RowAffine<T>& p, const RowTangent<T>& t, T* y) {
 
 // ---- weight gradient: dw[o][k] (+)= sum_l dy[o][l] x[l][k] ----
 
-// R rows by C registers, and half a register behind them when kHalf. There two rows share one register: a
-// processor may take as long for half of one.
+// Computes R rows by C registers, and half a register after them if kHalf. Two rows share one register for
+// the halves, because half of a register may take as long as a whole one.
 template <int R, int C, bool kHalf, class T>
 GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
   constexpr int N = kNative<T>, kPairs = kHalf ? R / 2 : 0;
@@ -182,7 +184,8 @@ GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, 
         pair[r / 2] = r % 2 == 0 ? twice<T, N>(h) : low_and_high<T, N>(pair[r / 2], twice<T, N>(h));
     }
   }
-  // Two base pointers; one per row would not fit the registers, and the compiler must not invent them.
+  // There are two base pointers, because one per row would not fit the registers. The asm stops the compiler
+  // from making one per row.
   const T* base[2] = {dy, R > 4 ? dy + 4 * lanes : dy};
   for (const T* const end = dy + lanes; base[0] != end; ++base[0], ++base[1], x += in) {
     asm("" : "+r"(base[0]), "+r"(base[1]));
@@ -221,7 +224,7 @@ GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, 
 
 inline constexpr int kOuterRows = kManyRegisters ? 8 : 4;
 
-// Returns how many columns are done: all but fewer than the narrowest register has.
+// Returns the number of columns that are done. Fewer than the narrowest register holds are left.
 template <int R, class T>
 GRADWIRE_KERNEL Index outer_columns(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
   constexpr int N = kNative<T>, kShort = kNarrow<T>;
@@ -269,7 +272,7 @@ void outer(const T* dy, Index out, Index lanes, const T* x, Index in, bool add, 
 
 // ---- input gradient: dx[l][k] (+)= sum_o dy[o][l] w[o][k] ----
 
-// R rows of weights into C lanes, their slopes held in registers while n columns pass by.
+// Adds R rows of weights into C lanes. The gradients of the rows stay in registers while n columns are read.
 template <int R, int C, bool kAdd, class T>
 GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, Index stride, T* dx) {
   T q[R][C];
@@ -313,8 +316,8 @@ GRADWIRE_KERNEL void back_tile(const T* dy, Index lanes, const T* w, Index n, In
   }
 }
 
-// The other way round: the sums of C lanes and U registers of N columns stay while `units` rows of weights
-// pass by.
+// Computes the same with other loops: the sums of C lanes and U registers of N columns stay in registers
+// while `units` rows of weights are read.
 template <int C, int U, int N, class T>
 GRADWIRE_KERNEL void back_sums_tile(const T* dy, Index units, Index lanes, const T* w, Index in, bool add,
                                     T* dx) {
@@ -348,7 +351,7 @@ GRADWIRE_KERNEL void back_sums_tile(const T* dy, Index units, Index lanes, const
 template <class T>
 void back_by_sums(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
   constexpr int N = kNative<T>, C = 8;
-  constexpr Index kUnits = 128;  // whose weights stay in the second-level cache for all lanes
+  constexpr Index kUnits = 128;  // units whose weights stay in the second-level cache for all lanes
   for (Index o = 0; o < p.out; o += kUnits) {
     const Index units = p.out - o < kUnits ? p.out - o : kUnits;
     const bool adds = add || o > 0;
@@ -374,12 +377,12 @@ void back_by_sums(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
   }
 }
 
-// Both ways add up the units one after the other, so they give the same bits.
+// Both branches add up the units in the same order, so they give the same bits.
 template <class T>
 void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
   if constexpr (kRegisterBytes == 64) {
-    // Measured on a Zen 4: mostly 0.55 to 0.95 of the time where rows are a multiple of 4 KB, and as long
-    // elsewhere; but more for few units, and for weights that come from memory.
+    // Measured on a Zen 4. It takes mostly 0.55 to 0.95 of the time if rows are a multiple of 4 KB, and the
+    // same time otherwise. It takes longer for few units, and for weights that come from memory.
     constexpr Index kFewestUnits = 16, kMostBytes = Index{16} << 20;
     if (p.out >= kFewestUnits && p.out * p.in <= kMostBytes / static_cast<Index>(sizeof(T)))
       return back_by_sums(p, dy, add, dx);

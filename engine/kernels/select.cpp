@@ -39,7 +39,8 @@ template <class Real>
 std::vector<const Kernels<Real>*> find_kernels() {
 #if defined(__x86_64__)
   std::vector<const Kernels<Real>*> found;
-  // What the kernels are compiled for (x86-64-v3 and v4), and whether the system saves those registers.
+  // Check the instruction sets for which kernels are compiled (x86-64-v3 and v4), and whether the system
+  // saves their registers.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

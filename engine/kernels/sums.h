@@ -5,7 +5,7 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// K channels at a time; the order of a sum depends on the number of lanes alone.
+// Sums K channels at a time. The order of a sum depends only on the number of lanes.
 template <class T, int K>
 GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
   using V = Vec<T, kNative<T>>;
@@ -34,7 +34,7 @@ GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
   store(g, total);
 }
 
-// One lane: nothing to sum.
+// Adds one lane, which needs no sum.
 template <class T>
 void add_lane(const T* d, Index channels, bool add, T* g) {
   using V = Vec<T, kNarrow<T>>;
@@ -65,7 +65,7 @@ void scale_lanes(T* x, Index channels, Index lanes, const T* factor) {
   });
 }
 
-// The numbers from number S of v on, where `next` has those behind v.
+// Returns the numbers of v from number S on, followed by those of `next`.
 template <int S, class V>
 GRADWIRE_KERNEL V shifted(V v, [[maybe_unused]] V next) {
 #if defined(__AVX512VL__)  // masked for GCC 12, as in larger()
@@ -82,7 +82,8 @@ GRADWIRE_KERNEL V shifted(V v, [[maybe_unused]] V next) {
   return v;
 }
 
-// a[r] += v times the numbers r behind v, for r < R. A load from there would cross the end of a cache line.
+// Adds to a[r] the product of v and the numbers at distance r, for r < R. Loading those would cross the end
+// of a cache line.
 template <int R, class V>
 GRADWIRE_KERNEL void add_shifted(V v, V next, V* a) {
   if constexpr (R > 1) add_shifted<R - 1>(v, next, a);
@@ -111,8 +112,8 @@ void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) 
   });
 }
 
-// A square of 8 x 8 (float) or 4 x 4 numbers, row by row, by rounds of interleaving; of eight first in each
-// half of a register, which takes less time than across it.
+// Transposes a square of 8 x 8 (float) or 4 x 4 numbers, row by row, by rounds of interleaving. Eight numbers
+// are first interleaved in each half of a register, which takes less time than across it.
 template <int K, class V>
 GRADWIRE_KERNEL void transpose_registers(V* a) {
   V b[K];
@@ -163,8 +164,8 @@ GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_
 template <class T>
 GRADWIRE_KERNEL void transpose_block(const T* x, Index rows, Index columns, Index x_stride, T* y,
                                      Index y_stride) {
-  // As many as one register holds, and at most eight: the smallest processors would split vectors wider than
-  // 16 bytes.
+  // The numbers that one register holds, at most eight: the smallest processors would split vectors wider
+  // than 16 bytes.
   constexpr int K = kNative<T> >= 8 ? 8 : kNative<T> >= 4 ? 4 : 0;
   Index r = 0;
   if constexpr (K > 0) {
@@ -180,7 +181,8 @@ GRADWIRE_KERNEL void transpose_block(const T* x, Index rows, Index columns, Inde
     for (Index c = 0; c < columns; ++c) y[c * y_stride + r] = x[r * x_stride + c];
 }
 
-// Block by block: with a stride of a power of two, whole columns would fall into few sets of the cache.
+// Transposes block by block. With a stride of a power of two, whole columns would fall into few sets of the
+// cache.
 template <class T>
 void transpose(const T* x, Index rows, Index columns, Index x_stride, T* y, Index y_stride) {
   constexpr Index kBlock = 32;

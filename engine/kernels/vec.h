@@ -1,6 +1,6 @@
-// Fixed-width vectors on the vector extensions of GCC and Clang. Compiled once per instruction set, in a
-// namespace of its own each time; nothing here or in the other kernel headers may come from a template of the
-// standard library, since the linker could keep the copy made for another processor.
+// Fixed-width vectors on the vector extensions of GCC and Clang. They are compiled once per instruction set,
+// each time in its own namespace. The kernel headers must not use templates of the standard library: the
+// linker could keep the copy made for another processor.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 #endif
 
 #ifndef GRADWIRE_ISA
-#define GRADWIRE_ISA compiled_for  // whatever the including file is compiled for; instance.cpp names its own
+#define GRADWIRE_ISA compiled_for  // the target of the including file; instance.cpp names its own
 #endif
 
 #define GRADWIRE_KERNEL [[gnu::always_inline]] inline
 
-// Before a loop over the registers of a tile. Left to itself GCC 12 unrolls such loops only after it has
-// decided which arrays live in registers, and sends every tile through the stack before its first and behind
-// its last step.
+// Unrolls a loop over the registers of a tile. Without it, GCC 12 unrolls such loops only after it has
+// decided which arrays live in registers. It then sends every tile through the stack before the first step
+// and after the last.
 #define GRADWIRE_UNROLL _Pragma("GCC unroll 16")
 
 namespace gradwire::GRADWIRE_ISA {
@@ -64,7 +64,7 @@ inline constexpr int kTileRows = 6;
 template <class T>
 inline constexpr int kNative = kRegisterBytes / sizeof(T);
 template <class T>
-inline constexpr int kNarrow = 16 / sizeof(T);  // every processor here has registers of 16 bytes
+inline constexpr int kNarrow = 16 / sizeof(T);  // every supported processor has registers of 16 bytes
 
 template <class V>
 using Element = decltype(V{}[0] + V{}[0]);
@@ -79,20 +79,20 @@ template <class V, class T>
 GRADWIRE_KERNEL void store(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// Goes down one row of a matrix. Only so does the compiler take row after row: it would compute the addresses
-// of all rows of a tile beforehand, which do not fit the registers.
+// Goes down one row of a matrix. The asm makes the compiler take row after row. Otherwise it computes the
+// addresses of all rows of a tile beforehand, which do not fit the registers.
 template <class T>
 GRADWIRE_KERNEL void next_row(T*& p, Index stride) {
   p += stride;
   asm("" : "+r"(p));
 }
-// q in every lane; q - 0 is q for every q, -0 too, so the compiler removes the subtraction.
+// Sets every lane to q. q - 0 is q for every q, also for -0, so the compiler removes the subtraction.
 template <class V, class T>
 GRADWIRE_KERNEL V splat(T q) {
   return q - V{};
 }
 
-// Keeps v in a register, where GCC would load a number of memory again for each use.
+// Keeps v in a register, where GCC would load a number from memory again for each use.
 template <class V>
 GRADWIRE_KERNEL V in_register(V v) {
 #if defined(__AVX512F__)
@@ -101,7 +101,7 @@ GRADWIRE_KERNEL V in_register(V v) {
   return v;
 }
 
-// a b + c, rounded once where the processor can.
+// Computes a b + c, rounded once if the processor can.
 template <class V>
 GRADWIRE_KERNEL V fma(V a, V b, V c) {
   constexpr int kBytes = sizeof(V);
@@ -141,8 +141,8 @@ GRADWIRE_KERNEL double scalar_fma(double a, double b, double c) {
 #endif
 }
 
-// a > b ? a : b, which is b where either is nan: what the instruction does, and GCC does not know. (GCC 12
-// warns of the unmasked forms of 64 bytes.)
+// Returns a > b ? a : b, which is b if either is nan. GCC does not know that the instruction does this. (GCC
+// 12 warns of the unmasked forms of 64 bytes.)
 template <class V>
 GRADWIRE_KERNEL V larger(V a, V b) {
 #if defined(__x86_64__)
@@ -161,7 +161,7 @@ GRADWIRE_KERNEL V larger(V a, V b) {
 #endif
   return a > b ? a : b;
 }
-// a < b ? a : b, which is b where either is nan.
+// Returns a < b ? a : b, which is b if either is nan.
 template <class V>
 GRADWIRE_KERNEL V smaller(V a, V b) {
 #if defined(__x86_64__)
@@ -181,7 +181,7 @@ GRADWIRE_KERNEL V smaller(V a, V b) {
   return a < b ? a : b;
 }
 
-// One over the square root, each lane rounded as by 1 / sqrt.
+// Returns one over the square root, each lane rounded as by 1 / sqrt.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> inverse_root(Vec<T, N> x) {
   Vec<T, N> y = {};
@@ -190,7 +190,7 @@ GRADWIRE_KERNEL Vec<T, N> inverse_root(Vec<T, N> x) {
   return T(1) / y;
 }
 
-// Shuffles, not casts to a pair: GCC 12 sends such casts through memory.
+// Uses shuffles, not casts to a pair: GCC 12 sends such casts through memory.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N / 2> low_half(Vec<T, N> v) {
   if constexpr (N == 16) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -206,7 +206,7 @@ GRADWIRE_KERNEL Vec<T, N / 2> high_half(Vec<T, N> v) {
   if constexpr (N == 2) return Vec<T, 1>{v[1]};
 }
 
-// The first half of `low` and the second half of `high`.
+// Returns the first half of `low` and the second half of `high`.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> low_and_high(Vec<T, N> low, Vec<T, N> high) {
 #if defined(__AVX512F__)
@@ -219,7 +219,7 @@ GRADWIRE_KERNEL Vec<T, N> low_and_high(Vec<T, N> low, Vec<T, N> high) {
   if constexpr (N == 4) return __builtin_shufflevector(low, high, 0, 1, 6, 7);
   if constexpr (N == 2) return __builtin_shufflevector(low, high, 0, 3);
 }
-// h in both parts.
+// Returns h in both halves.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> twice(Vec<T, N / 2> h) {
   if constexpr (N == 16) return __builtin_shufflevector(h, h, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -228,7 +228,7 @@ GRADWIRE_KERNEL Vec<T, N> twice(Vec<T, N / 2> h) {
   if constexpr (N == 2) return Vec<T, N>{h[0], h[0]};
 }
 
-// Adds halves: the order of the sum depends on N alone.
+// Sums by adding halves. The order of the sum depends only on N.
 template <class T, int N>
 GRADWIRE_KERNEL T sum(Vec<T, N> v) {
   if constexpr (N == 1) {
@@ -238,7 +238,7 @@ GRADWIRE_KERNEL T sum(Vec<T, N> v) {
   }
 }
 
-// The sums of K vectors of N >= K lanes side by side, in K - 1 additions of halves and pairs.
+// Returns the sums of K vectors of N >= K lanes, in K - 1 additions of halves and pairs.
 template <class T, int N, int K>
 GRADWIRE_KERNEL Vec<T, K> sums_of(const Vec<T, N>* v) {
   if constexpr (N > K) {
@@ -267,8 +267,8 @@ GRADWIRE_KERNEL Vec<T, K> sums_of(const Vec<T, N>* v) {
   }
 }
 
-// Calls f.operator()<N>(first) for consecutive runs of N lanes: as wide as the registers, the rest in halves
-// down to 16 bytes. REQUIRES: lanes is a multiple of 4.
+// Calls f.operator()<N>(first) for consecutive runs of N lanes. Runs are as wide as the registers; the rest
+// is halved down to 16 bytes. REQUIRES: lanes is a multiple of 4.
 template <class T, int N = kNative<T>, class F>
 GRADWIRE_KERNEL void for_lanes(Index lanes, F&& f, Index first = 0) {
   for (; first + N <= lanes; first += N) f.template operator()<N>(first);
@@ -277,7 +277,7 @@ GRADWIRE_KERNEL void for_lanes(Index lanes, F&& f, Index first = 0) {
   }
 }
 
-// Calls f.operator()<R>(first) over [0, n) in runs of kMost, then one of what is left.
+// Calls f.operator()<R>(first) over [0, n) in runs of kMost, then once for the rest.
 template <int kMost, class F>
 GRADWIRE_KERNEL void rest_of(Index n, Index first, F&& f) {
   if constexpr (kMost > 0) {

@@ -1,4 +1,4 @@
-// exp and tanh of whole vectors, errors of a few ulp (tests/engine/nn/kernel_math_test.cpp has the
+// exp and tanh of whole vectors, with errors of a few ulp (tests/engine/nn/kernel_math_test.cpp has the
 // figures).
 #pragma once
 
@@ -6,9 +6,8 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// e^x = scale (1 + rest) with scale a power of two and |rest| <= 0.42, so that both exp and exp - 1 come out
-// with small relative error. Arguments are clamped to the range in which scale is a normal number; nan gives
-// nan.
+// e^x = scale (1 + rest), where scale is a power of two and |rest| <= 0.42. So exp and exp - 1 both have a
+// small relative error. Arguments are clamped to the range in which scale is a normal number. nan gives nan.
 template <class V>
 struct ExpParts {
   V scale, rest;
@@ -61,10 +60,10 @@ GRADWIRE_KERNEL Vec<T, N> exp(Vec<T, N> x) {
   using V = Vec<T, N>;
   const auto parts = exp_parts<T, N>(x);
   const V e = fma(parts.scale, parts.rest, parts.scale);
-  return x < kExpLow<T> ? V{} : e;  // 0, not the smallest numbers, which are slow to compute with
+  return x < kExpLow<T> ? V{} : e;  // 0, because computing with the smallest numbers is slow
 }
 
-// -m / (2 + m) with m = e^(-2|x|) - 1: no cancellation near 0.
+// Computes -m / (2 + m) with m = e^(-2|x|) - 1: no cancellation near 0.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> tanh(Vec<T, N> x) {
   using V = Vec<T, N>;
@@ -75,7 +74,7 @@ GRADWIRE_KERNEL Vec<T, N> tanh(Vec<T, N> x) {
   return x < 0 ? -y : y;
 }
 
-// 1 / (1 + e^-x) without overflow: by e = e^-|x|.
+// Computes 1 / (1 + e^-x) from e = e^-|x|, which does not overflow.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> sigmoid(Vec<T, N> x) {
   using V = Vec<T, N>;
