@@ -1,4 +1,4 @@
-// How many threads can compute at the same time.
+// The number of threads that can compute at the same time.
 #pragma once
 
 #include <filesystem>

@@ -122,7 +122,7 @@ TEST_F(ByteSegmentsTest, RefusesWhatNoHonestClientSends) {
   EXPECT_EQ(give(0, 8'000, 6), "a piece of an earlier reply than the piece before it");
   EXPECT_EQ(give(0, 8'000, 7, kMostChunked + 1),
             "a piece of a payload of 640001 bytes, above the limit of 640000");
-  EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes, true), "a piece was damaged on its way (checksum)");
+  EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes, true), "a chunk is damaged (wrong checksum)");
   EXPECT_EQ(assembly.came(), 8'000u) << "nothing of all this counts";
   EXPECT_EQ(assembly.finish().error().message, "no piece was announced");
   EXPECT_EQ(give(0, 40'000), "") << "what is beside the others is welcome";
