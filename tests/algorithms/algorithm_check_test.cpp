@@ -1,4 +1,4 @@
-// What an algorithm refuses: the message names the wrong key and says what to do.
+// Errors of invalid algorithm settings: the message names the wrong key and the remedy.
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// "key: message" of the ConfigError that `action` throws.
+// Returns "key: message" of the ConfigError that `action` throws, or "nothing".
 template <class Action>
 std::string complaint_of(Action&& action) {
   try {
@@ -26,15 +26,15 @@ std::string complaint(const AlgorithmSpec& spec) {
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(Checks, AnUnknownAlgorithmNamesTheNearest) {
+TEST(Checks, SuggestNearestNameForUnknownAlgorithm) {
   EXPECT_EQ(complaint(spec_of("ef22")), "algorithm.name: unknown algorithm 'ef22'; did you mean 'ef21'?");
 }
-TEST(Checks, MarinaWithTopkSaysWhyAndWhatToUse) {
+TEST(Checks, RejectMarinaWithTopkAndSuggestAlternatives) {
   const std::string text = complaint(spec_of("marina", "topk:k=2", {{"p", "0.1"}}, "0.1"));
   EXPECT_TRUE(has(text, "algorithm.compressor: marina needs an unbiased compressor") && has(text, "ef21"))
       << text;
 }
-TEST(Checks, DianaWithTopkRunsOnNumbersAndRefusesTheory) {
+TEST(Checks, AcceptDianaWithTopkOnlyWithNumericSteps) {
   EXPECT_TRUE(has(complaint(spec_of("diana", "topk:k=2")), "needs an unbiased compressor"));
   EXPECT_TRUE(has(complaint(spec_of("diana", "topk:k=2", {}, "0.1")), "needs an unbiased compressor"))
       << "alpha is theory";
@@ -49,20 +49,20 @@ TEST(Checks, DianaWithTopkRunsOnNumbersAndRefusesTheory) {
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_TRUE(has(warnings[0], "no theorem covers this run")) << warnings[0];
 }
-TEST(Checks, Ef21WithScaledRandkNamesTheUnscaledOne) {
+TEST(Checks, SuggestUnscaledRandkForEf21) {
   EXPECT_TRUE(has(complaint(spec_of("ef21", "randk:k=2")), "scaled=false"));
   EXPECT_EQ(complaint(spec_of("ef21", "randk:k=2,scaled=false")), "nothing");
   EXPECT_EQ(complaint(spec_of("ef21", "randk:k=8")), "nothing")
-      << "omega = 1/4 < 1 is contractive as it stands";
+      << "omega = 1/4 < 1 is contractive without scaling";
 }
-TEST(Checks, DenseAlgorithmsTakeTheIdentityAlone) {
+TEST(Checks, RejectCompressorsForDenseAlgorithms) {
   EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
-  // It sends a few numbers, no vector.
+  // fwd_grad sends a few numbers, not a vector.
   EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
                   "fwd_grad sends uncompressed vectors, so its compressor must be identity; for "));
   EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})), "identity alone"));
 }
-TEST(Checks, RankRIsForHessiansAlone) {
+TEST(Checks, RejectRankRForVectors) {
   for (const char* name : {"ef21", "diana", "dcgd", "gd"})
     EXPECT_TRUE(has(complaint_of([&] { check_algorithm(spec_of(name, "rankr")); }), "use it with fednl"))
         << name;
@@ -74,17 +74,17 @@ TEST(Checks, RankRIsForHessiansAlone) {
       }),
       "algorithm.compressor_down: rankr"));
 }
-TEST(Checks, KAboveTheDimensionNamesBoth) {
+TEST(Checks, NameKAndDimensionIfKIsTooLarge) {
   EXPECT_EQ(complaint(spec_of("ef21", "topk:k=11")),
             "algorithm.compressor: topk: k = 11 is larger than the dimension 10");
 }
-TEST(Checks, AParameterOfAnotherAlgorithmIsNamed) {
+TEST(Checks, NameParametersOfOtherAlgorithms) {
   EXPECT_EQ(complaint(spec_of("ef21", "topk:k=2", {{"p", "0.1"}})).substr(0, 41),
             "algorithm.p: ef21 has no parameter 'p'; k");
   EXPECT_EQ(complaint(spec_of("marina", "randk:k=2", {{"stepsize", "0.1"}})),
             "algorithm.stepsize: marina has no parameter 'stepsize'; did you mean 'step_size'?");
 }
-TEST(Checks, NumbersAreFiniteAndInRange) {
+TEST(Checks, RequireFiniteNumbersInRange) {
   for (const char* bad :
        {"0", "-1", "nan", "inf", "1e999", "abc", "theory*0", "theory*-2", "theory8", "0.1x"}) {
     const std::string text = complaint(spec_of("gd", "identity", {}, bad));
@@ -99,7 +99,7 @@ TEST(Checks, NumbersAreFiniteAndInRange) {
       has(complaint(spec_of("fedavg", "identity", {{"local_steps", "-3"}})), "algorithm.local_steps: "));
   EXPECT_TRUE(has(complaint(spec_of("ef21", "topk:k=2", {{"init", "gradent"}})), "did you mean 'gradient'?"));
 }
-TEST(Checks, BatchAndParticipationFollowTheTraitsOfTheAlgorithm) {
+TEST(Checks, CheckBatchAndParticipationAgainstTraits) {
   AlgorithmSpec spec = spec_of("ef21", "topk:k=2");
   spec.batch = 5;
   EXPECT_TRUE(has(complaint(spec), "algorithm.batch: ef21 works with full gradients"));
@@ -112,7 +112,7 @@ TEST(Checks, BatchAndParticipationFollowTheTraitsOfTheAlgorithm) {
     EXPECT_TRUE(has(complaint(spec), "clients.participation: ")) << share;
   }
 }
-TEST(Checks, TheoryWithoutConstantsAsksForANumber) {
+TEST(Checks, AskForANumberIfConstantsAreUnknown) {
   Theory theory;
   theory.n = 4;
   theory.d = 10;
@@ -120,8 +120,8 @@ TEST(Checks, TheoryWithoutConstantsAsksForANumber) {
   const std::string text = complaint_of([&] { resolve(spec_of("ef21", "topk:k=2"), theory, warnings); });
   EXPECT_TRUE(has(text, "algorithm.step_size: ") && has(text, "give a number")) << text;
 }
-// needed_constants() says what resolve() misses, for every algorithm and whatever its compressors.
-TEST(Checks, EveryAlgorithmNeedsTheConstantsThatItSays) {
+// needed_constants() names what resolve() needs, for every algorithm and compressor.
+TEST(Checks, FindTheNeededConstantsOfEveryAlgorithm) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
     SCOPED_TRACE(algorithm.traits.name);
     for (const char* down : {"topk:k=1", "topk:k=4"}) {
@@ -143,7 +143,7 @@ TEST(Checks, EveryAlgorithmNeedsTheConstantsThatItSays) {
     }
   }
 }
-TEST(Checks, WhichConstantsTheoryWillLookForIsKnownBeforeTheDataAre) {
+TEST(Checks, FindNeededConstantsBeforeDataAreLoaded) {
   const auto needed = [](const AlgorithmSpec& spec) {
     const NeededConstants constants = needed_constants(spec);
     return constants.smoothness + "|" + constants.convexity;
@@ -157,12 +157,12 @@ TEST(Checks, WhichConstantsTheoryWillLookForIsKnownBeforeTheDataAre) {
   EXPECT_EQ(needed(spec_of("proxskip", "identity", {}, "0.1")), "|algorithm.p");
   EXPECT_EQ(needed(spec_of("ef21_w", "topk:k=2", {}, "0.1")), "algorithm.w|");
   EXPECT_EQ(needed(spec_of("adiana", "randk:k=2", {{"mu", "0.9"}, {"alpha", "0.9"}})), "algorithm.step_size|")
-      << "whether the numbers will do is seen with the constants";
+      << "the values of the numbers are checked later, with the constants";
   EXPECT_EQ(needed(spec_of("fedavg")), "algorithm.local_step_size|");
   EXPECT_EQ(needed(spec_of("fedavg", "identity", {{"local_step_size", "0.1"}}, "theory")), "|");
 }
 
-// What theorems ask of a user's own numbers.
+// Requirements of theorems on numbers that the user gives.
 
 std::vector<std::string> warnings_of(const AlgorithmSpec& spec) {
   const Federation<double> f(4, 10);
@@ -175,7 +175,7 @@ std::vector<std::string> warnings_of(const AlgorithmSpec& spec) {
   return warnings;
 }
 
-TEST(Assumptions, AsynchronousTheoremsOfEqualClientsWarnWhereClientsDiffer) {
+TEST(Assumptions, WarnIfClientsDifferInAsynchronousTheoremsOfEqualClients) {
   const Federation<double> f(4, 10);
   Theory theory;
   theory.n = 4;
@@ -199,7 +199,7 @@ TEST(Assumptions, AsynchronousTheoremsOfEqualClientsWarnWhereClientsDiffer) {
   EXPECT_EQ(count("ringleader", "theory", false), 0u);
 }
 
-TEST(Assumptions, AProbabilityOrACountThatReplacesParticipationIsSaid) {
+TEST(Assumptions, WarnIfAnotherParameterReplacesParticipation) {
   const auto warnings = [](AlgorithmSpec spec, double participation) {
     spec.participation = participation;
     return warnings_of(spec);
@@ -216,7 +216,7 @@ TEST(Assumptions, AProbabilityOrACountThatReplacesParticipationIsSaid) {
   EXPECT_EQ(warnings(spec_of("pp_marina", "randk:k=2"), 0.25), Lines{});
 }
 
-TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
+TEST(Schedules, WarnIfCosineEndsBeforeTheRun) {
   const auto warnings = [](const char* algorithm, Options parameters) {
     Theory theory;
     theory.n = 4;
@@ -244,7 +244,7 @@ TEST(Schedules, ACosineThatEndsBeforeTheRunIsSaidWithTheRoundsThatRemain) {
   EXPECT_EQ(warnings("fedbuff", {{"horizon", "20"}, {"buffer", "5"}}), Lines{});
 }
 
-TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarningWithANumber) {
+TEST(Assumptions, RejectExcludedParametersForTheoryAndWarnForNumbers) {
   struct Case {
     const char *algorithm, *compressor, *key, *value, *most;
     double participation = 1;
@@ -274,8 +274,8 @@ TEST(Assumptions, AParameterThatTheTheoremExcludesIsRefusedWithItsStepAndAWarnin
   }
 }
 
-// Its step of 1 is the listing's, with or without a theorem.
-TEST(Assumptions, FednlWarnsOfARateOfLearningThatNoTheoremCovers) {
+// The step of 1 is that of the listing, with or without a theorem.
+TEST(Assumptions, WarnIfNoTheoremCoversTheLearningRateOfFedNl) {
   const auto most_of = [](const char* compressor, const char* alpha) {
     const auto warnings = warnings_of(spec_of("fednl", compressor, {{"alpha", alpha}}));
     return warnings.empty() ? "nothing" : warnings[0];
@@ -285,14 +285,14 @@ TEST(Assumptions, FednlWarnsOfARateOfLearningThatNoTheoremCovers) {
   EXPECT_EQ(most_of("topk:k=2", "0.5"), "nothing");
 }
 
-TEST(Assumptions, TheValuesOfTheoryAndSmallerOnesPass) {
+TEST(Assumptions, AcceptValuesUpToThoseOfTheory) {
   for (const char* alpha : {"theory", "0.2", "0.01"})
     EXPECT_EQ(complaint(spec_of("diana", "randk:k=2", {{"alpha", alpha}})), "nothing") << alpha;
   EXPECT_EQ(complaint(spec_of("nesterov", "identity", {{"mu", "0.01"}})), "nothing");
   EXPECT_TRUE(warnings_of(spec_of("adiana", "randk:k=2", {{"mu", "0.01"}})).empty());
 }
 
-TEST(Assumptions, MuIsNotHeldAgainstABoundOfIt) {
+TEST(Assumptions, DoNotCompareMuWithABound) {
   const Federation<double> f(4, 10);
   Smoothness bound = f.smoothness;
   bound.exact = false;
@@ -306,7 +306,7 @@ TEST(Assumptions, MuIsNotHeldAgainstABoundOfIt) {
   EXPECT_TRUE(warnings.empty());
 }
 
-TEST(Assumptions, Ef21WsWeightsAddUpToOne) {
+TEST(Assumptions, RequireWeightsOfEf21WToAddUpToOne) {
   const auto with = [](const char* w) { return complaint(spec_of("ef21_w", "topk:k=2", {{"w", w}})); };
   EXPECT_TRUE(has(with("1 1 1 1"), "algorithm.w: the weights add up to 4, not to 1")) << with("1 1 1 1");
   EXPECT_TRUE(has(with("0.2 0.2 0.2 0.2"), "divide each by this sum"));
@@ -314,7 +314,7 @@ TEST(Assumptions, Ef21WsWeightsAddUpToOne) {
   EXPECT_EQ(with("0.25 0.25 0.25 0.25"), "nothing");
 }
 
-TEST(Assumptions, Ef21WsStepIsThatOfItsWeights) {
+TEST(Assumptions, ComputeStepOfEf21WFromItsWeights) {
   const Federation<double> f(4, 10);
   const auto step = [&](Options options) {
     return std::stod(f.run_context(spec_of("ef21_w", "topk:k=2", std::move(options)))->algorithm.step_size);
@@ -329,7 +329,7 @@ TEST(Assumptions, Ef21WsStepIsThatOfItsWeights) {
   EXPECT_LE(equal, step({}) * (1 + 1e-12));
 }
 
-TEST(Assumptions, PageWithRareWholeRoundsNeedsABatch) {
+TEST(Assumptions, RequireABatchForPageWithRareWholeRounds) {
   EXPECT_TRUE(has(complaint(spec_of("page", "identity", {{"p", "0.5"}}, "0.1")),
                   "algorithm.batch: page with p below 1"));
   EXPECT_EQ(complaint(spec_of("page", "identity", {{"p", "1"}}, "0.1")), "nothing");
@@ -338,7 +338,7 @@ TEST(Assumptions, PageWithRareWholeRoundsNeedsABatch) {
   EXPECT_EQ(complaint(spec), "nothing");
 }
 
-TEST(Assumptions, NonconvexProblemsAreNamedWhereATheoremIsAboutConvexOnes) {
+TEST(Assumptions, WarnIfConvexTheoremsMeetNonconvexProblems) {
   Federation<double> f(4, 10);
   f.smoothness.convex = false;
   Theory theory;
@@ -353,7 +353,7 @@ TEST(Assumptions, NonconvexProblemsAreNamedWhereATheoremIsAboutConvexOnes) {
   }
 }
 
-TEST(Assumptions, AQuorumBelowOneIsNamedAndCountsAsSmallerSamples) {
+TEST(Assumptions, WarnOfQuorumsBelowOneAndCountSmallerSamples) {
   const Federation<double> f(10, 10);
   Theory theory;
   theory.n = 10;
@@ -371,10 +371,10 @@ TEST(Assumptions, AQuorumBelowOneIsNamedAndCountsAsSmallerSamples) {
   EXPECT_EQ(step("sgd_nice", 0.8, 0.5, 1), step("sgd_nice", 0.4, 1, 0));
   EXPECT_EQ(step("frecon", 0.8, 0.5, 1), step("frecon", 0.4, 1, 0));
   EXPECT_EQ(step("gd", 1, 0.5, 1), step("gd", 1, 1, 0));
-  EXPECT_EQ(step("cofig", 0.5, 0.5, 0), step("cofig", 0.5, 1, 0)) << "waits for all whom it asked";
+  EXPECT_EQ(step("cofig", 0.5, 0.5, 0), step("cofig", 0.5, 1, 0)) << "waits for all clients that it asked";
 }
 
-TEST(Resolve, SpellsEverythingOutAndIsIdempotent) {
+TEST(Resolve, WritesEveryNumberAndIsIdempotent) {
   const Federation<double> f(4, 10);
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
     const bool dense = algorithm.traits.compressor_class == CompressorClass::kIdentity ||

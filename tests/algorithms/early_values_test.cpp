@@ -1,4 +1,4 @@
-// Values of replies that are told while the gradient is still computed.
+// Values of replies that are reported while the gradient is still being computed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,9 +13,10 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of algorithm tests
 
-// Finishes gradients with options range by range, the last coordinates first; what is not finished is nan.
+// An oracle that finishes gradients range by range, starting with the last coordinates. Unfinished
+// coordinates are nan.
 class Piecemeal final : public ForwardingOracle<double, Piecemeal> {
  public:
   explicit Piecemeal(Oracle<double>& inner) : inner_(&inner) {}
@@ -57,7 +58,7 @@ class EarlyRecord final : public EarlyValues<double> {
   }
   std::size_t begins = 0, calls = 0;
   std::vector<int> told;
-  Vec<double> seen;  // when they were told
+  Vec<double> seen;  // the values at the time of the report
 
  private:
   View<double> values_;
@@ -103,10 +104,10 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
   return {{server->model().begin(), server->model().end()}, record.begins, record.calls};
 }
 
-// Their clients send C of a gradient, as GradientMessage makes it.
+// The algorithms whose clients send C of a gradient, as GradientMessage makes it.
 constexpr std::array kEarlyAlgorithms = {"gd", "nesterov", "dcgd", "sgd_nice", "diana", "ef21_p"};
 
-TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
+TEST(EarlyValues, EqualTheReplyAndArriveOneByOne) {
   for (const char* name : kEarlyAlgorithms)
     for (const char* compressor : {"identity", "randk:k=9", "randseqk:k=11", "permk"}) {
       if (find_algorithm(name).traits.compressor_class == CompressorClass::kIdentity &&
@@ -121,7 +122,7 @@ TEST(EarlyValues, AreThoseOfTheReplyAndComeOneByOne) {
     }
 }
 
-TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
+TEST(EarlyValues, EqualTheReplyForPartialGradients) {
   for (const char* name : {"dcgd", "diana", "ef21_p"})
     for (const char* compressor : {"randk:k=9", "randseqk:k=11"}) {
       SCOPED_TRACE(std::string(name) + " " + compressor);
@@ -132,7 +133,7 @@ TEST(EarlyValues, AreThoseOfPartialGradientsToo) {
     }
 }
 
-TEST(EarlyValues, AreThoseOfTheAlgorithmsAndCompressorsThatSaySo) {
+TEST(EarlyValues, ComeFromAlgorithmsAndCompressorsWithTheTrait) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
     const auto at = std::find(kEarlyAlgorithms.begin(), kEarlyAlgorithms.end(), algorithm.traits.name);
     EXPECT_EQ(algorithm.traits.shows_early, at != kEarlyAlgorithms.end()) << algorithm.traits.name;
@@ -143,12 +144,12 @@ TEST(EarlyValues, AreThoseOfTheAlgorithmsAndCompressorsThatSaySo) {
     EXPECT_FALSE(sends_scaled_entries(parse_compressor(compressor, kEarlyDim, kEarlyClients))) << compressor;
 }
 
-TEST(EarlyValues, AreNotToldOfCompressorsThatLookAtAll) {
+TEST(EarlyValues, AreMissingForCompressorsThatReadAllCoordinates) {
   const EarlyRun told = early_run(spec_of("dcgd", "natural", {}, "0.05"), true);
   EXPECT_EQ(told.begins, 0u);
 }
 
-TEST(EarlyValues, AGradientThatAnEvaluationKnowsIsToldAtOnce) {
+TEST(EarlyValues, ArriveAtOnceIfAnEvaluationKnowsTheGradient) {
   const Federation<double> federation(1, kEarlyDim);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.05"));
   const auto server = make_server<double>(run_context);

@@ -1,4 +1,4 @@
-// A setting for each algorithm of the list, in which the algorithm sends all of its messages.
+// Settings for each algorithm of the list in which the algorithm sends all kinds of its messages.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace gradwire::testing {
 
-// Those whose runs do not depend on who answers first: all but the asynchronous ones, which have tests of
-// their own.
+// The algorithms whose runs do not depend on the order of replies: all except the asynchronous ones, which
+// have separate tests.
 inline std::vector<AlgorithmInfo> synchronous_algorithms() {
   std::vector<AlgorithmInfo> list;
   for (const AlgorithmInfo& algorithm : all_algorithms())
@@ -18,7 +18,7 @@ inline std::vector<AlgorithmInfo> synchronous_algorithms() {
   return list;
 }
 
-// One compressor that the algorithm accepts and that is random where possible.
+// Returns a compressor that the algorithm accepts, a random one if possible.
 inline std::string compressor_for(const AlgorithmTraits& traits) {
   switch (traits.compressor_class) {
     case CompressorClass::kIdentity: return "identity";
@@ -29,8 +29,8 @@ inline std::string compressor_for(const AlgorithmTraits& traits) {
   return "identity";
 }
 
-// With batches where there are any, both directions compressed, and other local steps than gradient steps for
-// some algorithms.
+// Returns a spec with batches if supported, compression in both directions, and other local optimizers than
+// SGD for some algorithms.
 inline AlgorithmSpec spec_for(const AlgorithmInfo& algorithm) {
   AlgorithmSpec spec =
       spec_of(std::string(algorithm.traits.name), compressor_for(algorithm.traits), {}, "0.1");

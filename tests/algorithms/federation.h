@@ -1,5 +1,5 @@
 // A small federation in memory for tests of algorithms: dense random quadratics with known constants, and one
-// call to run.
+// call to run them.
 #pragma once
 
 #include <cmath>
@@ -15,14 +15,14 @@
 
 namespace gradwire::testing {
 
-// f_i(x) = ½ Σ_j a_j (x_j − b_j)² over "samples": sample s shifts b by its own offset, so that batches
-// differ; with slopes it also has curvatures of its own, slope a_j.
+// f_i(x) = ½ Σ_j a_j (x_j − b_j)² over "samples". Sample s shifts b by its own offset, so that batches
+// differ. With slopes it also has its own curvatures, slope a_j.
 template <class Real>
 class DiagonalQuadratic final : public Oracle<Real> {
  public:
   Vec<Real> a, b;
   std::vector<Real> offsets;  // one per sample, mean 0
-  std::vector<Real> slopes;   // one per sample, mean 1, and that of slope * offset is 0; empty: all 1
+  std::vector<Real> slopes;   // one per sample, mean 1, and mean of slope * offset is 0; empty if all are 1
 
   std::size_t dim() const override { return a.size(); }
   std::size_t sample_count() const override { return offsets.size(); }
@@ -57,7 +57,7 @@ struct Federation {
   Smoothness smoothness;
   Vec<Real> x0, optimum;
 
-  // n clients in R^d; curvatures in [mu, 1].
+  // Makes n clients in R^d with curvatures in [mu, 1].
   Federation(std::uint32_t n, std::size_t d, std::uint64_t seed = 1, double mu = 0.1) {
     Random random(seed, "federation");
     Vec<Real> mean_a(d), mean_ab(d);
@@ -94,7 +94,7 @@ struct Federation {
     return list;
   }
 
-  // f(x) − f*
+  // Returns f(x) − f*.
   double gap(View<Real> x) const {
     Vec<Real> scratch(d());
     double total = 0;
@@ -134,7 +134,7 @@ struct Trace {
   Outcome outcome = Outcome::kFinished;
 };
 
-// The same steps, counts and state of the server; the states of the clients are left out.
+// Expects the same steps, counts and server state. Does not compare the states of the clients.
 template <class Real>
 void expect_same_steps(const Trace<Real>& a, const Trace<Real>& b) {
   EXPECT_EQ(a.outcome, b.outcome);

@@ -1,4 +1,4 @@
-// Gradient codes: what is recovered from whose sums.
+// Gradient codes: recovery of the sum over all parts from the sums of some clients.
 #include "algorithms/support/gradient_code.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Calls visit(clients) for each set of `size` of n clients.
+// Calls visit(clients) for each subset of `size` of n clients.
 void each_set(std::uint32_t n, std::uint32_t size, const auto& visit) {
   for (std::uint32_t bits = 0; bits < (1u << n); ++bits) {
     std::vector<ClientId> clients;
@@ -21,7 +21,7 @@ void each_set(std::uint32_t n, std::uint32_t size, const auto& visit) {
   }
 }
 
-// Σ a_i b_i, by part.
+// Returns Σ a_i b_i for each part.
 std::vector<double> recovered(const GradientCode& code, std::uint32_t n, DataReplication replication,
                               const std::vector<ClientId>& clients) {
   const std::vector<double> a = code.weights(clients);
@@ -39,7 +39,7 @@ double error_sq(const std::vector<double>& sum) {
   return error;
 }
 
-TEST(GradientCode, RecoversTheSumFromAnyClientsButR) {
+TEST(GradientCode, RecoversSumFromAnyNMinusRClients) {
   constexpr std::uint32_t kCodedClients = 12;
   for (const DataReplication replication :
        {DataReplication{1, ReplicaPlacement::kRing}, DataReplication{2, ReplicaPlacement::kRing},
@@ -57,7 +57,7 @@ TEST(GradientCode, RecoversTheSumFromAnyClientsButR) {
   }
 }
 
-TEST(GradientCode, OfLargeRingsStaysExact) {
+TEST(GradientCode, StaysExactForLargeRings) {
   constexpr std::uint32_t kCodedClients = 100;
   Random random(3, "late clients");
   for (const std::uint32_t replication : {2u, 4u, 8u}) {
@@ -76,7 +76,7 @@ TEST(GradientCode, OfLargeRingsStaysExact) {
   }
 }
 
-TEST(GradientCode, FromFewerClientsTheSumIsNotRecovered) {
+TEST(GradientCode, DoesNotRecoverSumFromFewerClients) {
   const DataReplication ring{3, ReplicaPlacement::kRing};
   const GradientCode code(8, ring, true, 1);
   each_set(8, 5, [&](const std::vector<ClientId>& clients) {
@@ -84,14 +84,14 @@ TEST(GradientCode, FromFewerClientsTheSumIsNotRecovered) {
   });
 }
 
-TEST(GradientCode, AGroupIsItsFirstClientThatReplied) {
+TEST(GradientCode, UsesFirstReplyOfEachGroup) {
   const GradientCode code(6, {3, ReplicaPlacement::kGroups}, true, 1);
   EXPECT_EQ(code.weights(std::vector<ClientId>{1, 2, 5}), (std::vector<double>{1, 0, 1}));
   EXPECT_EQ(code.weights(std::vector<ClientId>{0, 1, 2}), (std::vector<double>{1, 0, 0}));
   EXPECT_EQ(code.factors(4), (std::vector<double>{1, 1, 1}));
 }
 
-TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
+TEST(GradientCode, DecodesEqualFactorsByLeastSquares) {
   const DataReplication ring{3, ReplicaPlacement::kRing};
   const GradientCode code(9, ring, false, 1);
   EXPECT_TRUE(code.is_plain());
@@ -100,7 +100,7 @@ TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
     each_set(9, replies, [&](const std::vector<ClientId>& clients) {
       const std::vector<double> sum = recovered(code, 9, ring, clients);
       approximate += error_sq(sum) > 1e-6;
-      // Optimal: what is missing is orthogonal to what any client sends.
+      // Optimality: the residual is orthogonal to the sum of every client.
       for (const ClientId i : clients) {
         double along = 0;
         for (std::uint32_t k = 0; k < 3; ++k) along += 1 - sum[ring.part(i, k, 9)];
@@ -113,7 +113,7 @@ TEST(GradientCode, EqualFactorsAreDecodedByLeastSquares) {
 }
 
 // ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
-TEST(GradientCode, TheErrorOfAnApproximationIsThatOfTheTheorem) {
+TEST(GradientCode, ApproximatesWithinErrorBoundOfTheorem) {
   constexpr std::uint32_t kCodedClients = 10;
   constexpr std::size_t kDim = 4;
   const DataReplication ring{4, ReplicaPlacement::kRing};
@@ -135,7 +135,7 @@ TEST(GradientCode, TheErrorOfAnApproximationIsThatOfTheTheorem) {
     EXPECT_LE(error, bound * (1 + 1e-12) + 1e-25);
     if (bound > 1e-20) largest_share = std::max(largest_share, error / bound);
   });
-  EXPECT_GT(largest_share, 0.2) << "the bound is so far off that it would hold for anything";
+  EXPECT_GT(largest_share, 0.2) << "the bound is too loose to test anything";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What tests of draws share: how often two draws may agree. All draws are seeded, so the tests are
-// deterministic.
+// Common code of tests of random draws: bounds on the frequency of equal draws. All draws are seeded, so the
+// tests are deterministic.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,8 @@ namespace gradwire::testing {
 
 inline constexpr double kSigmas = 6;
 
-// How often two outcomes are the same, against how often independent ones of the same frequencies are.
+// Compares how often two outcomes are equal with the frequency of independent outcomes with the same
+// distribution.
 template <class Outcome>
 void expect_agreement_of_chance(const std::vector<std::pair<Outcome, Outcome>>& pairs,
                                 const std::string& what) {

@@ -1,5 +1,5 @@
-// The draws of an algorithm in one round, for one client, or for one message part are independent of its next
-// ones: for every algorithm of the list, seen from outside.
+// Independence of the draws of one algorithm in different rounds, clients and message parts, tested from
+// outside for every algorithm of the list.
 #include <algorithm>
 #include <functional>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of algorithm tests
 
-// f_i(x) = ½‖x − b_i‖² over very many samples, which records the batches that it is asked for.
+// f_i(x) = ½‖x − b_i‖² over very many samples. Records the batches that it is asked for.
 class WatchedOracle final : public Oracle<double> {
  public:
-  std::vector<std::vector<std::uint32_t>> asked;  // in order; empty: all samples
+  std::vector<std::vector<std::uint32_t>> asked;  // in order; an empty batch means all samples
   WatchedOracle(std::size_t d, std::size_t samples, double b) : d_(d), samples_(samples), b_(b) {}
   std::size_t dim() const override { return d_; }
   std::size_t sample_count() const override { return samples_; }
@@ -40,9 +40,9 @@ class WatchedOracle final : public Oracle<double> {
   double b_;
 };
 
-constexpr std::size_t kManySamples = 1'000'000'000;  // two batches of few are never the same by chance
+constexpr std::size_t kManySamples = 1'000'000'000;  // two small batches are never equal by chance
 
-// The parts of an algorithm, run in lockstep.
+// Runs the parts of an algorithm in lockstep.
 class Lockstep {
  public:
   struct Reply {
@@ -99,7 +99,7 @@ class Lockstep {
     }
     up.client = i;
     EXPECT_EQ(up.status, ReplyStatus::kReply);
-    EXPECT_TRUE(server_->accepts(up)) << run_context_->algorithm.name << ": both ends draw the same";
+    EXPECT_TRUE(server_->accepts(up)) << run_context_->algorithm.name << ": both ends must draw the same";
     return {up, oracles_[i]->asked};
   }
 
@@ -116,14 +116,14 @@ bool compressor_class(const AlgorithmInfo& algorithm, std::string_view parameter
                      [&](const ParameterHelp& p) { return p.name == parameter; });
 }
 
-// With every kind of draw that the algorithm has; coins are fair.
+// Returns a spec that uses every kind of draw of the algorithm, with fair coins.
 AlgorithmSpec drawing(const AlgorithmInfo& algorithm, std::uint32_t batch, double participation) {
   const AlgorithmTraits& traits = algorithm.traits;
   AlgorithmSpec spec = spec_of(std::string(traits.name), "identity", {}, "0.01");
   if (traits.compressor_class != CompressorClass::kIdentity) spec.compressor = "randk:k=25%";
   if (traits.compressor_class == CompressorClass::kContractive) spec.compressor += ",scaled=false";
   if (traits.stochastic) spec.batch = batch;
-  if (traits.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all have one batch
+  if (traits.name == "fwd_grad") spec.parameters.emplace_back("directions", "1");  // all share one batch
   if (traits.partial) spec.participation = participation;
   if (compressor_class(algorithm, "p")) spec.parameters.emplace_back("p", "0.5");
   if (compressor_class(algorithm, "local_steps")) spec.parameters.emplace_back("local_steps", "3");
@@ -132,15 +132,15 @@ AlgorithmSpec drawing(const AlgorithmInfo& algorithm, std::uint32_t batch, doubl
   return spec;
 }
 
-// Where many outcomes are possible, the same outcome twice means that two draws were the same draw.
-TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
+// If many outcomes are possible, an outcome that repeats means that the same draw was used twice.
+TEST(Independence, HoldsForSupportsBatchesAndCohortsOfAllAlgorithms) {
   constexpr std::uint32_t kN = 24, kRounds = 12;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const std::string name(algorithm.traits.name);
     std::map<std::vector<std::uint32_t>, std::string> supports, batches, cohorts;
     const auto once = [&](auto& seen, const std::vector<std::uint32_t>& drawn, const std::string& where) {
       const auto [it, fresh] = seen.emplace(drawn, where);
-      EXPECT_TRUE(fresh) << name << ": " << where << " draws what was drawn for " << it->second;
+      EXPECT_TRUE(fresh) << name << ": " << where << " repeats the draw for " << it->second;
     };
     const auto parts = [&](const Parts<double>& message, const std::string& where) {
       for (std::size_t k = 0; k < message.size(); ++k)
@@ -148,7 +148,7 @@ TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
           once(supports, {message[k].indices.begin(), message[k].indices.end()},
                where + ", part " + std::to_string(k));
     };
-    bool in_pairs = false;  // batches: each is asked for at two points
+    bool in_pairs = false;  // batches only: each is requested at two points
     for (const char* paired : {"vr_marina", "page", "vr_diana", "dasha_page", "dasha_mvr"})
       in_pairs |= name == paired;
     Lockstep lockstep(drawing(algorithm, name == "page" ? kN : 4, 0.5), kN, 64);
@@ -156,8 +156,8 @@ TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
                          const auto& replies) {
       const std::string round = "round " + std::to_string(t);
       if (cohort.size() < kN) once(cohorts, cohort, round);
-      // Two samples of n/2 clients, which chance makes one in 2.7 million rounds.
-      EXPECT_TRUE(name != "cofig" || cohort.size() > kN / 2) << "the two samples are one";
+      // Two samples of n/2 clients; they are equal by chance once in 2.7 million rounds.
+      EXPECT_TRUE(name != "cofig" || cohort.size() > kN / 2) << "the two samples are equal";
       parts(down.parts, round + ", server");
       for (const auto& reply : replies) {
         const std::string where = round + ", client " + std::to_string(reply.up.client);
@@ -181,7 +181,7 @@ TEST(Independence, NoAlgorithmDrawsASupportABatchOrACohortTwice) {
   }
 }
 
-TEST(Independence, NoAlgorithmShufflesTheSamplesTwiceAlike) {
+TEST(Independence, HoldsForSampleOrdersOfAllAlgorithms) {
   constexpr std::size_t kSamples = 64;
   int shuffling = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -200,7 +200,7 @@ TEST(Independence, NoAlgorithmShufflesTheSamplesTwiceAlike) {
         EXPECT_EQ(reply.asked.size(), 6u) << spec.name;
         for (const auto& batch : reply.asked) {
           const auto [it, fresh] = orders.emplace(batch, where);
-          EXPECT_TRUE(fresh) << spec.name << ": " << where << " has an order of " << it->second;
+          EXPECT_TRUE(fresh) << spec.name << ": " << where << " repeats the order of " << it->second;
         }
       }
     };
@@ -209,9 +209,9 @@ TEST(Independence, NoAlgorithmShufflesTheSamplesTwiceAlike) {
   EXPECT_GT(shuffling, 4);
 }
 
-// What a round looks like from outside: who is asked, what each computes and sends, which vectors of the
-// broadcast are new. A coin of the algorithm decides some of it.
-TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
+// The visible features of a round: the cohort, the computations and messages of each client, and the new
+// vectors of the broadcast. Some of them depend on a coin of the algorithm.
+TEST(Independence, HoldsForCoinsOfNeighbouringRounds) {
   constexpr std::uint32_t kRounds = 800;
   std::set<std::string> tossing;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -235,7 +235,7 @@ TEST(Independence, TheCoinsOfNeighbouringRoundsAgreeAsOftenAsChanceHasIt) {
       looks.push_back(look);
     };
     lockstep.run(kRounds);
-    looks.erase(looks.begin(), looks.begin() + 3);  // the start
+    looks.erase(looks.begin(), looks.begin() + 3);  // skips the start
     if (std::set<std::string>(looks.begin(), looks.end()).size() > 1) tossing.insert(name);
     for (const std::size_t lag : {1u, 2u, 3u}) {
       std::vector<std::pair<std::string, std::string>> pairs;

@@ -1,6 +1,6 @@
-// Draws for different rounds, clients, message parts, local steps and purposes are independent: whatever a
-// algorithm or a compressor draws agrees with what its neighbour draws as often as independent draws do, and
-// not more often. All draws are seeded, so the tests are deterministic.
+// Independence of draws for different rounds, clients, message parts, local steps and purposes. Neighbouring
+// draws of algorithms and compressors must agree as often as independent draws. All draws are seeded, so the
+// tests are deterministic.
 #include "tests/algorithms/independence.h"
 
 #include <algorithm>
@@ -20,19 +20,19 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of algorithm tests
 
-// Where something was drawn; `index`: the message part, the local step or the epoch.
+// The place of a draw. `index` is the message part, the local step or the epoch.
 struct Place {
   std::uint64_t seed = 1;
   ClientId client = 0;
   std::uint32_t round = 0, index = 0;
 };
 
-// One kind of draw, made so that it has two outcomes of the same probability, which its first number decides.
+// A kind of draw, reduced to two outcomes of equal probability that depend on its first number.
 struct Draw {
   std::string name;
-  std::string domain;  // kinds of one purpose may share draws: no algorithm makes two of them
+  std::string domain;  // kinds of one purpose may share draws, because no algorithm uses two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };
@@ -45,7 +45,7 @@ bool support_bit(const RngKey& key) {
   return compress(one_of_two, v, key, scratch, buffer).indices[0] == 1;
 }
 
-// All that sampling.h and the keys of messages draw.
+// All draws of sampling.h and the keys of messages.
 std::vector<Draw> all_draws() {
   const auto cohort_bit = [](const Place& at, RngDomain domain) {
     std::vector<ClientId> out;
@@ -124,7 +124,7 @@ void expect_independent(const std::function<bool(std::uint32_t)>& a,
   EXPECT_NEAR(agree / double{kPlaces}, 0.5, kSigmas * 0.5 / std::sqrt(kPlaces)) << what;
 }
 
-TEST(Independence, NeighbouringRoundsClientsStepsAndSeedsDrawIndependently) {
+TEST(Independence, HoldsForNeighbouringRoundsClientsStepsAndSeeds) {
   for (const Draw& draw : all_draws()) {
     const auto here = [&](std::uint32_t k) { return draw.bit(place(k)); };
     const auto moved = [&](auto move) {
@@ -157,7 +157,7 @@ TEST(Independence, NeighbouringRoundsClientsStepsAndSeedsDrawIndependently) {
   }
 }
 
-TEST(Independence, DifferentPurposesDrawIndependently) {
+TEST(Independence, HoldsForDifferentPurposes) {
   const std::vector<Draw> draws = all_draws();
   for (std::size_t a = 0; a < draws.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
@@ -169,7 +169,7 @@ TEST(Independence, DifferentPurposesDrawIndependently) {
     }
 }
 
-// Every compressor of the list, and compositions of them; without those that draw nothing.
+// All compressors of the list and compositions of them, except those without draws.
 std::vector<std::string> random_compressors() {
   std::vector<std::string> specs = {"natural(randk:k=2)", "qsgd:s=2(topk:k=3)", "natural(permk)",
                                     "scaled(randk:k=2)", "induced(topk:k=2,randk:k=2)"};
@@ -187,7 +187,7 @@ std::vector<std::string> random_compressors() {
   return specs;
 }
 
-TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
+TEST(Independence, HoldsForRoundsClientsPartsAndSeedsOfCompressors) {
   constexpr std::uint32_t kClients = 3;
   const Vec<double> x = {1.1, 0.8, -0.7, 0.55, 0.3, -0.2};
   for (const std::string& spec : random_compressors()) {
@@ -219,13 +219,14 @@ TEST(Independence, CompressorsDrawAnewForEachRoundClientPartAndSeed) {
     expect("two rounds on", [](RngKey& key) { key.round += 2; });
     expect("the next part", [](RngKey& key) { key.domain = key.domain + 1; });
     expect("the next seed", [](RngKey& key) { ++key.seed; });
-    if (spec.find("permk") == std::string::npos)  // whose clients share a draw
+    if (spec.find("permk") == std::string::npos)  // permk's clients share a draw
       expect("the next client", [](RngKey& key) { ++key.client; });
   }
 }
 
-// A composition's second draw: where the first has the same number in the same place, both would be one.
-TEST(Independence, TheTwoDrawsOfACompositionAreIndependent) {
+// The second draw of a composition must not repeat the first numbers of the first draw; else both would be
+// the same.
+TEST(Independence, HoldsForBothDrawsOfAComposition) {
   Scratch<double> scratch;
   const auto key = [](std::uint32_t k) { return RngKey{1, k % 5, k, RngDomain::kCompressor}; };
   for (const char* spec : {"natural(randk:k=1)", "natural(randseqk:k=1)", "natural(permk)"}) {

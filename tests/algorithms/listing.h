@@ -1,5 +1,5 @@
-// What the tests of listings are written in: gradients, C_i^t as an operator, means; and a run to compare
-// with.
+// Helpers to write the listings of papers in tests: gradients, C_i^t as an operator, means, and a run to
+// compare with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using Vector = std::vector<double>;
 
 constexpr std::uint32_t kRounds = 60;
 
-// All that a listing needs: gradients, C_i^t as an operator, and means.
+// The operations of a listing: gradients, C_i^t as an operator, and means.
 struct Listing {
   const Federation<double>& f;
   Compressor compressor;
@@ -31,11 +31,11 @@ struct Listing {
     f.oracles[i]->loss_and_gradient(x, batch, g);
     return g;
   }
-  // Part `part` of the message of client i in round t.
+  // Returns part `part` of the message of client i in round t.
   Vector C(std::uint32_t i, std::uint32_t t, Vector v, std::uint32_t part = 0) const {
     return apply(compressor, std::move(v), {seed, i, t, RngDomain::kCompressor + part});
   }
-  // What the server broadcasts in round t.
+  // Returns the server's broadcast in round t.
   Vector C_down(const std::string& spec, std::uint32_t t, Vector v) const {
     return apply(parse_compressor(spec, d, 1), std::move(v), downlink_key(seed, t));
   }
@@ -47,7 +47,7 @@ struct Listing {
     add_decoded<double>(p, 1.0, out);
     return out;
   }
-  // (1/n) Σ_i of(i)
+  // Returns (1/n) Σ_i of(i).
   Vector mean(auto&& of) const {
     Vector sum(d);
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -59,7 +59,7 @@ struct Listing {
   bool coin(std::uint32_t t, double p) const {
     return RngStream({seed, kServerClient, t, RngDomain::kCoin}).uniform() < p;
   }
-  // `count` samples of four, for local step k.
+  // Returns `count` of four samples, for local step k.
   std::vector<std::uint32_t> batch(std::uint32_t i, std::uint32_t t, std::uint32_t count,
                                    std::uint32_t k = 0) const {
     RngStream stream({seed, i, t, RngDomain::kMinibatch + k});

@@ -18,8 +18,8 @@ using testing::spec_of;
 
 using Seconds = std::function<double(ClientId, std::uint64_t)>;
 
-// Clients that compute gradients, written out over a list: the point at which each works, since when, and the
-// request id that keys its batch. Of several that are done at once the lowest number is first.
+// Clients that compute gradients, as a plain list: the point at which each works, its start time, and the
+// request id that keys its batch. If several finish at once, the lowest number comes first.
 struct Workers {
   struct Work {
     Vec<double> x;
@@ -42,7 +42,7 @@ struct Workers {
     ++request_id;
     work[i] = {x, k, request_id, now, now + seconds(i, request_id)};
   }
-  // At the x that it has.
+  // Restarts client i at its point.
   void go_on(ClientId i) {
     ++request_id;
     work[i].request_id = request_id;
@@ -52,7 +52,7 @@ struct Workers {
   void start_all() {
     for (ClientId i = 0; i < n(); ++i) start(i);
   }
-  // Whose gradient is done first, which becomes `g`.
+  // Returns the client that finishes first, and stores its gradient in `g`.
   ClientId next() {
     ClientId i = 0;
     for (ClientId j = 1; j < n(); ++j)
@@ -93,7 +93,7 @@ Vec<double> ringmaster_listing(Workers at, double gamma, std::uint32_t R, bool s
   return at.x;
 }
 
-TEST(Ringmaster, IsItsListing) {
+TEST(Ringmaster, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   for (const bool stops : {false, true}) {
     for (const Seconds& seconds : {Seconds(linear), Seconds(drawn)}) {
@@ -108,7 +108,7 @@ TEST(Ringmaster, IsItsListing) {
   }
 }
 
-TEST(Ringmaster, WithOneStepOfDelayAndEqualSpeedsIsSgdOfOneClient) {
+TEST(Ringmaster, EqualsSgdOfOneClientForThresholdOneAndEqualSpeeds) {
   const Federation<double> federation(5, 7);
   const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
   const auto run_context =
@@ -128,7 +128,7 @@ void expect_agree(const Vec<double>& got, const Vec<double>& want) {
   for (std::size_t j = 0; j < got.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-13) << j;
 }
 
-TEST(Asgd, IsItsListing) {
+TEST(Asgd, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   AlgorithmSpec spec = spec_of("asgd", "identity", {}, "0.03");
   spec.batch = 2;
@@ -146,11 +146,11 @@ TEST(Asgd, IsItsListing) {
   }
 }
 
-TEST(DelayAdaptiveAsgd, IsItsListing) {
+TEST(DelayAdaptiveAsgd, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   AlgorithmSpec spec = spec_of("delay_adaptive_asgd", "identity", {}, "0.03");
   spec.batch = 2;
-  // The last one is so slow that its gradients are older than n steps.
+  // The last client is so slow that its gradients are older than n steps.
   const auto seconds = [](ClientId i, std::uint64_t) { return i == 4 ? 9.5 : 1.0 + 0.125 * i; };
   Workers at{federation, 2, seconds};
   at.start_all();
@@ -168,8 +168,8 @@ TEST(DelayAdaptiveAsgd, IsItsListing) {
       at.x);
 }
 
-// Algorithm 4 of arXiv:2305.12387, with computations at an older point ignored or stopped.
-TEST(Rennala, IsItsListing) {
+// Algorithm 4 of arXiv:2305.12387; computations at an older point are ignored or stopped.
+TEST(Rennala, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   for (const bool stops : {false, true}) {
     AlgorithmSpec spec =
@@ -206,8 +206,8 @@ TEST(Rennala, IsItsListing) {
   }
 }
 
-// Whoever is first has begun at the old point again by then, unless that is stopped.
-TEST(Rennala, WithEqualSpeedsAndStopsIsMinibatchSgdBitForBit) {
+// Without stops, the first client has already started again at the old point.
+TEST(Rennala, EqualsMinibatchSgdBitForBitAtEqualSpeeds) {
   const Federation<double> federation(6, 9);
   const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
   const auto run_context =
@@ -220,7 +220,7 @@ TEST(Rennala, WithEqualSpeedsAndStopsIsMinibatchSgdBitForBit) {
 }
 
 // Algorithm 1 of arXiv:2509.22860, over two tables of all gradients.
-TEST(Ringleader, IsItsListing) {
+TEST(Ringleader, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   AlgorithmSpec spec = spec_of("ringleader", "identity", {}, "0.05");
   spec.batch = 2;
@@ -238,7 +238,7 @@ TEST(Ringleader, IsItsListing) {
     const auto all_there = [&] {
       return std::none_of(table.begin(), table.end(), [](const auto& own) { return own.empty(); });
     };
-    std::vector<bool> waits_for(5);  // phase 2: who has made no step; nobody: phase 1
+    std::vector<bool> waits_for(5);  // phase 2: clients that have made no step; empty in phase 1
     std::uint32_t oldest = 0, most = 0;
     at.start_all();
     for (int reply = 0; reply < 150; ++reply) {
@@ -265,7 +265,7 @@ TEST(Ringleader, IsItsListing) {
       next.assign(5, {});
     }
     EXPECT_LE(oldest, 2 * 5 - 2u);
-    EXPECT_GT(most, 1u) << "nobody is faster";
+    EXPECT_GT(most, 1u) << "no client is faster";
     const AsyncTrace trace =
         run_virtual(federation, federation.run_context(spec), 150, with(seconds), Evaluate::kNever);
     expect_agree(trace.model, at.x);
@@ -273,8 +273,9 @@ TEST(Ringleader, IsItsListing) {
   }
 }
 
-// The mean over all clients counts each of them the same: f is minimised, not what the fast ones hold.
-TEST(Ringleader, MinimisesTheFunctionOfAllHoweverFastSomeAre) {
+// The mean over all clients weights them equally, so the run minimises f and not the functions of the fast
+// clients.
+TEST(Ringleader, MinimisesMeanOverAllClientsAtAnySpeeds) {
   const Federation<double> federation(4, 6);
   const auto uneven = [](ClientId i, std::uint64_t) { return i == 0 ? 0.1 : 1.0 + i; };
   const auto gap = [&](const char* algorithm, const char* step) {
@@ -284,11 +285,11 @@ TEST(Ringleader, MinimisesTheFunctionOfAllHoweverFastSomeAre) {
     return federation.gap(trace.model);
   };
   EXPECT_LT(gap("ringleader", "theory"), 1e-10);
-  EXPECT_GT(gap("asgd", "0.005"), 1e-3) << "there is nothing to gain";
+  EXPECT_GT(gap("asgd", "0.005"), 1e-3) << "asgd reaches the optimum, so the test shows nothing";
 }
 
-// Algorithm 2 of arXiv:2410.04285. What is done just when it would be cut is in time.
-TEST(MindFlayer, IsItsListing) {
+// Algorithm 2 of arXiv:2410.04285. A computation that ends exactly at its deadline is in time.
+TEST(MindFlayer, MatchesPaperListing) {
   const Federation<double> federation(4, 6);
   const std::vector<std::uint32_t> B{1, 2, 3, 1};
   const std::vector<double> t{1.25, 0.75, 1, 1.5}, p{0.75, 0.25, 0.5, 1};
@@ -306,7 +307,7 @@ TEST(MindFlayer, IsItsListing) {
     int cuts = 0;
     at.start_all();
     for (int trial = 0; trial < 140; ++trial) {
-      const auto end = [&](ClientId i) {  // when, and whether it is cut
+      const auto end = [&](ClientId i) {  // end time, and true if it is cut
         const auto& w = at.work[i];
         return std::pair(std::min(w.done, w.begun + t[i]), w.done > w.begun + t[i]);
       };
@@ -340,7 +341,7 @@ TEST(MindFlayer, IsItsListing) {
   }
 }
 
-TEST(MindFlayer, WhoNeverAnswersIsCutAndDelaysNobodyLonger) {
+TEST(MindFlayer, CutsClientsThatNeverReply) {
   const Federation<double> federation(3, 5);
   const auto run_context =
       federation.run_context(spec_of("mindflayer", "identity", {{"allotted_seconds", "4"}}, "0.1"));
@@ -354,7 +355,7 @@ TEST(MindFlayer, WhoNeverAnswersIsCutAndDelaysNobodyLonger) {
 }
 
 // Algorithm 1 of arXiv:2106.06639 with one full local step.
-TEST(FedBuff, IsItsListing) {
+TEST(FedBuff, MatchesPaperListing) {
   const Federation<double> federation(4, 6);
   const AlgorithmSpec spec =
       spec_of("fedbuff", "identity", {{"buffer", "3"}, {"local_step_size", "0.2"}}, "0.7");

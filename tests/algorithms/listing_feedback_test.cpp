@@ -1,12 +1,12 @@
-// Algorithms with error feedback against one-loop transcriptions of their listings.
+// Algorithms with error feedback, compared with one-loop transcriptions of their listings.
 #include "tests/algorithms/listing.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-TEST(Ef14, IsTheListingAndItsMemoryIdentityHolds) {
+TEST(Ef14, MatchesPaperListingAndKeepsMemoryIdentity) {
   Case c(spec_of("ef14", "topk:k=2", {}, "0.3"));
   Vector x = c.federation.x0, all = x;
   std::vector<Vector> e_i(c.list.n, Vector(c.list.d));
@@ -24,7 +24,7 @@ TEST(Ef14, IsTheListingAndItsMemoryIdentityHolds) {
   expect_near(x - c.list.mean([&](std::uint32_t i) { return e_i[i]; }), all, "memory");
 }
 
-// EF21 with v_i(i, t, x) in the place of ∇f_i(x^t), from g_i^0 = v_i^0; step(t, g) is subtracted from x.
+// EF21 with v_i(i, t, x) in place of ∇f_i(x^t), starting at g_i^0 = v_i^0. step(t, g) is subtracted from x.
 void check_family(const Case& c, auto&& v_of, auto&& step, auto&& asked) {
   Vector x = c.federation.x0;
   std::vector<Vector> g_i;
@@ -42,7 +42,7 @@ void check_family(const Case& c, auto&& v_of, auto&& step, auto&& asked) {
 }
 constexpr auto kAll = [](std::uint32_t, std::uint32_t) { return true; };
 
-TEST(Ef21Sgd, IsTheListing) {
+TEST(Ef21Sgd, MatchesPaperListing) {
   Case c(changed(spec_of("ef21_sgd", "topk:k=3"), 2));
   check_family(
       c,
@@ -52,7 +52,7 @@ TEST(Ef21Sgd, IsTheListing) {
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; }, kAll);
 }
 
-TEST(Ef21Sgdm, IsTheListingStartedWithFullGradients) {
+TEST(Ef21Sgdm, MatchesPaperListingFromFullGradients) {
   Case c(changed(spec_of("ef21_sgdm", "topk:k=3", {{"eta", "0.4"}}), 1));
   std::vector<Vector> v_i(c.list.n);
   check_family(
@@ -64,7 +64,7 @@ TEST(Ef21Sgdm, IsTheListingStartedWithFullGradients) {
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; }, kAll);
 }
 
-TEST(Ef21Hb, IsTheListing) {
+TEST(Ef21Hb, MatchesPaperListing) {
   Case c(spec_of("ef21_hb", "topk:k=3", {{"eta", "0.6"}}));
   Vector v(c.list.d);
   check_family(
@@ -76,7 +76,7 @@ TEST(Ef21Hb, IsTheListing) {
       kAll);
 }
 
-TEST(Ef21Pp, IsTheListingWithOneCoinPerClient) {
+TEST(Ef21Pp, MatchesPaperListingWithOneCoinPerClient) {
   Case c(spec_of("ef21_pp", "topk:k=3", {{"p", "0.4 0.7 0.4 0.7 0.4"}}));
   check_family(
       c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
@@ -86,13 +86,13 @@ TEST(Ef21Pp, IsTheListingWithOneCoinPerClient) {
       });
 }
 
-TEST(Ef21Pp, IsTheListingWithOneStreamForAllWhereAllHaveOneP) {
+TEST(Ef21Pp, MatchesPaperListingWithOneStreamIfAllProbabilitiesAreEqual) {
   Case c(spec_of("ef21_pp", "topk:k=3", {{"p", "0.4"}}));
   check_family(
       c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
       [](std::uint32_t i, std::uint32_t t) {
-        // A number u stands for k absent clients where 0.6^(k+1) < 1 - u <= 0.6^k.
+        // A number u gives k absent clients if 0.6^(k+1) < 1 - u <= 0.6^k.
         RngStream stream({1, kServerClient, t, RngDomain::kCohort});
         for (std::uint32_t member = 0;; ++member) {
           const double rest = 1 - stream.uniform();
@@ -102,7 +102,7 @@ TEST(Ef21Pp, IsTheListingWithOneStreamForAllWhereAllHaveOneP) {
       });
 }
 
-TEST(Ef21W, IsTheListingAndGivesTheIteratesOfEf21AtTheSameStep) {
+TEST(Ef21W, MatchesPaperListingAndEf21AtTheSameStep) {
   Case c(spec_of("ef21_w", "topk:k=3"));
   const auto& L_i = c.federation.smoothness.L_i;
   double sum = 0;
@@ -129,7 +129,7 @@ TEST(Ef21W, IsTheListingAndGivesTheIteratesOfEf21AtTheSameStep) {
   expect_near(run<double>(c.federation, plain, kRounds).model, x, "ef21");
 }
 
-TEST(Ef21Bc, IsTheListingWithBothDirectionsCompressed) {
+TEST(Ef21Bc, MatchesPaperListingWithBothDirectionsCompressed) {
   Case c(spec_of("ef21_bc", "topk:k=3", {{"compressor_down", "topk:k=4"}}));
   Vector x = c.federation.x0, g;
   std::vector<Vector> g_i;
@@ -145,7 +145,7 @@ TEST(Ef21Bc, IsTheListingWithBothDirectionsCompressed) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Ef21Bc, CompressesWhatTheServerSendsFromTheSecondBroadcastOn) {
+TEST(Ef21Bc, CompressesBroadcastsAfterTheFirst) {
   const Federation<double> federation(5, 12);
   const auto run_context =
       federation.run_context(spec_of("ef21_bc", "topk:k=3", {{"compressor_down", "topk:k=4"}}));
@@ -154,7 +154,7 @@ TEST(Ef21Bc, CompressesWhatTheServerSendsFromTheSecondBroadcastOn) {
   EXPECT_EQ(records[5].bits_down, 2 * 12 * 64 + 3 * (4 * 64 + 12));
 }
 
-TEST(Ef21P, IsTheListing) {
+TEST(Ef21P, MatchesPaperListing) {
   Case c(spec_of("ef21_p", "randk:k=6", {{"compressor_down", "topk:k=4"}}, "0.2"));
   Vector x = c.federation.x0, w = x;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -170,7 +170,7 @@ double square_distance(const Vector& a, const Vector& b) {
   return sum;
 }
 
-TEST(Ef21Plus, IsTheListingAndCountsTheBitOfTheChoice) {
+TEST(Ef21Plus, MatchesPaperListingAndCountsTheBitOfTheChoice) {
   Case c(spec_of("ef21_plus", "topk:k=5", {{"init", "compressed"}}, "1.9"));
   Vector x = c.federation.x0;
   std::vector<Vector> g_i(c.list.n, Vector(c.list.d));

@@ -1,13 +1,14 @@
-// Algorithms with local steps, acceleration or a prox against one-loop transcriptions of their listings.
+// Algorithms with local steps, acceleration or a prox, compared with one-loop transcriptions of their
+// listings.
 #include "base/random.h"
 #include "tests/algorithms/listing.h"
 
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-TEST(Nesterov, IsTheListingEvaluatedAtX) {
+TEST(Nesterov, MatchesPaperListingEvaluatedAtX) {
   Case c(spec_of("nesterov"));
   const double mu = parameter(*c.run_context, "mu");
   EXPECT_DOUBLE_EQ(mu, c.federation.smoothness.mu);
@@ -21,7 +22,7 @@ TEST(Nesterov, IsTheListingEvaluatedAtX) {
   expect_near(c.model, x, "x");
 }
 
-TEST(SgdNice, IsTheListingWithTheProxOfTheL1Norm) {
+TEST(SgdNice, MatchesPaperListingWithL1Prox) {
   AlgorithmSpec spec = spec_of("sgd_nice", "identity", {{"l1", "0.2"}});
   spec.participation = 0.6;
   Case c(spec);
@@ -37,11 +38,11 @@ TEST(SgdNice, IsTheListingWithTheProxOfTheL1Norm) {
     for (double& v : x) v = std::copysign(std::max(std::abs(v) - 0.2 * c.gamma, 0.0), v);
     zeros += static_cast<int>(std::count(x.begin(), x.end(), 0.0));
   }
-  EXPECT_GT(zeros, 0) << "the prox was never felt";
+  EXPECT_GT(zeros, 0) << "the prox had no effect";
   expect_near(c.model, x, "x");
 }
 
-TEST(FwdGrad, IsTheListing) {
+TEST(FwdGrad, MatchesPaperListing) {
   for (const bool gaussian : {false, true}) {
     AlgorithmSpec spec =
         spec_of("fwd_grad", "identity",
@@ -72,7 +73,7 @@ TEST(FwdGrad, IsTheListing) {
   }
 }
 
-TEST(FedProx, IsTheListing) {
+TEST(FedProx, MatchesPaperListing) {
   Case c(spec_of("fedprox", "identity", {{"local_steps", "4"}, {"mu", "0.3"}}, "0.7"));
   const double gamma_l = parameter(*c.run_context, "local_step_size");
   EXPECT_DOUBLE_EQ(gamma_l, 1 / (4 * (c.federation.smoothness.L_max() + 0.3)));
@@ -105,19 +106,19 @@ Vector scaffold_listing(const Case& c, bool gradient_at_x, double gamma, double 
   return x;
 }
 
-TEST(Scaffold, IsTheListingWithOptionTwo) {
+TEST(Scaffold, MatchesPaperListingWithOptionTwo) {
   Case c(spec_of("scaffold", "identity", {{"local_steps", "3"}, {"local_step_size", "0.2"}}));
   expect_near(c.model, scaffold_listing(c, false, 1, 0.2, 3), "x");
 }
 
-TEST(Scaffold, IsTheListingWithOptionOne) {
+TEST(Scaffold, MatchesPaperListingWithOptionOne) {
   Case c(spec_of("scaffold", "identity", {{"local_steps", "3"}, {"local_step_size", "0.2"}, {"option", "1"}},
                  "0.8"));
   expect_near(c.model, scaffold_listing(c, true, 0.8, 0.2, 3), "x");
 }
 
-// c stays the mean of the c_i with any sample of the clients; published code had defects here.
-TEST(Scaffold, ServerControlVariateIsTheMeanOfTheClientsUnderSampling) {
+// c stays the mean of the c_i for any sample of the clients. Published code had defects here.
+TEST(Scaffold, KeepsServerControlVariateAtMeanOfClientsUnderSampling) {
   AlgorithmSpec spec = spec_of("scaffold", "identity", {{"local_steps", "2"}, {"local_step_size", "0.2"}});
   spec.participation = 0.4;
   const Federation<double> federation(5, 12);
@@ -139,7 +140,7 @@ TEST(Scaffold, ServerControlVariateIsTheMeanOfTheClientsUnderSampling) {
   expect_near(c, mean, "c");
 }
 
-// rule(v, Δ²) is v after one round.
+// rule(v, Δ²) returns v after one round.
 void check_fedopt(const std::string& name, auto&& rule) {
   Case c(spec_of(name, "identity",
                  {{"local_steps", "2"}, {"local_step_size", "0.1"}, {"tau", "0.05"}, {"beta1", "0.8"}},
@@ -161,19 +162,19 @@ void check_fedopt(const std::string& name, auto&& rule) {
   expect_near(c.model, x, name.c_str());
 }
 
-TEST(FedAdagrad, IsTheListing) {
+TEST(FedAdagrad, MatchesPaperListing) {
   check_fedopt("fedadagrad", [](double v, double square) { return v + square; });
 }
-TEST(FedYogi, IsTheListing) {
+TEST(FedYogi, MatchesPaperListing) {
   check_fedopt("fedyogi", [](double v, double square) {
     return v - (1 - 0.99) * square * ((v > square) - (v < square));
   });
 }
-TEST(FedAdam, IsTheListingWithoutBiasCorrection) {
+TEST(FedAdam, MatchesPaperListingWithoutBiasCorrection) {
   check_fedopt("fedadam", [](double v, double square) { return 0.99 * v + (1 - 0.99) * square; });
 }
 
-TEST(ProxSkip, IsTheListingOfEveryLocalStep) {
+TEST(ProxSkip, MatchesPaperListingAtEveryLocalStep) {
   Case c(spec_of("proxskip", "identity", {{"p", "0.3"}}));
   EXPECT_DOUBLE_EQ(c.gamma, 1 / c.federation.smoothness.L_max());
   std::vector<Vector> x_i(c.list.n, c.federation.x0), h_i(c.list.n, Vector(c.list.d));
@@ -195,7 +196,7 @@ TEST(ProxSkip, IsTheListingOfEveryLocalStep) {
   expect_near(c.model, x_i[0], "x");
 }
 
-TEST(LocalEpochs, PassOverShuffledSamplesInBatches) {
+TEST(LocalEpochs, VisitShuffledSamplesInBatches) {
   Case c(changed(spec_of("fedavg", "identity", {{"local_epochs", "2"}, {"local_step_size", "0.2"}}), 3));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -214,8 +215,8 @@ TEST(LocalEpochs, PassOverShuffledSamplesInBatches) {
   expect_near(c.model, x, "x");
 }
 
-// The local steps do not move where the schedule has reached 0, so their directions say what c_i becomes.
-TEST(Scaffold, RenewsItsControlVariatesWhereTheStepIsZero) {
+// The local steps do not move once the schedule reaches 0, so c_i must follow from their directions.
+TEST(Scaffold, UpdatesControlVariatesIfStepIsZero) {
   constexpr std::uint32_t kHorizon = 3;
   static_assert(kHorizon < kRounds);
   Case c(spec_of("scaffold", "identity",
@@ -245,7 +246,7 @@ TEST(Scaffold, RenewsItsControlVariatesWhereTheStepIsZero) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Schedule, ScalesTheStepOfEachRound) {
+TEST(Schedule, ScalesStepOfEachRound) {
   for (const auto& [word, factor] : std::vector<std::pair<std::string, double (*)(double)>>{
            {"constant", [](double) { return 1.0; }},
            {"inverse_sqrt", [](double t) { return 1 / std::sqrt(t + 1); }},

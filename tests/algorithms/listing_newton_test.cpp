@@ -1,4 +1,4 @@
-// FedNL against a transcription of its listing with dense matrices, and the solvers that it uses.
+// FedNL, compared with a transcription of its listing with dense matrices, and the solvers that it uses.
 #include "algorithms/support/symmetric.h"
 #include "compressors/symmetric_eigen.h"
 #include "engine/oracle.h"
@@ -7,9 +7,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-// (d, d), row by row, of an upper triangle.
+// Returns the full matrix of an upper triangle, shape (d, d), row by row.
 Vector full(const Vector& upper, std::size_t d) {
   Vector matrix(d * d);
   for (std::size_t a = 0, at = 0; a < d; ++a)
@@ -22,7 +22,7 @@ Vector product(const Vector& matrix, const Vector& v) {
     for (std::size_t b = 0; b < v.size(); ++b) out[a] += matrix[a * v.size() + b] * v[b];
   return out;
 }
-// Gauss-Jordan with pivoting: A v = b.
+// Solves A v = b by Gauss-Jordan elimination with pivoting.
 Vector solve_naively(Vector A, Vector b) {
   const std::size_t d = b.size();
   for (std::size_t k = 0; k < d; ++k) {
@@ -42,8 +42,8 @@ Vector solve_naively(Vector A, Vector b) {
   return b;
 }
 
-// The triangle of the sum of λ u uᵀ over the r eigenvalues of largest magnitude, each found by Jacobi's
-// algorithm.
+// Returns the triangle of the sum of λ u uᵀ over the r eigenvalues of largest magnitude, each computed by
+// Jacobi's algorithm.
 Vector rank_r_of(const Vector& upper, std::size_t d, std::size_t r) {
   Vector A = full(upper, d), U(d * d);
   for (std::size_t k = 0; k < d; ++k) U[k * d + k] = 1;
@@ -82,17 +82,17 @@ Vector random_triangle(std::size_t d, std::uint64_t seed) {
   return upper;
 }
 
-// Eigenvalues, descending; `matrix` becomes the eigenvectors, one a row.
+// Returns the eigenvalues, descending. `matrix` becomes the eigenvectors, one per row.
 Vector eigen(Vector& matrix, std::size_t d) {
   Vector values(d), work;
   symmetric_eigenvectors(matrix, d, work, values);
   return values;
 }
 
-TEST(SymmetricEigen, GivesOrthonormalVectorsThatDiagonaliseTheMatrix) {
+TEST(SymmetricEigen, ReturnsOrthonormalEigenvectors) {
   for (const std::size_t d : {1, 2, 3, 8, 33, 70}) {
     Vector matrix = full(random_triangle(d, d), d);
-    if (d == 8) std::fill(matrix.begin(), matrix.end(), 0.0);  // nothing to do
+    if (d == 8) std::fill(matrix.begin(), matrix.end(), 0.0);  // the zero matrix
     if (d == 33)
       for (std::size_t k = 0; k < d * d; ++k) matrix[k] = 1;  // one eigenvalue d, the others 0
     Vector vectors = matrix;
@@ -113,7 +113,7 @@ TEST(SymmetricEigen, GivesOrthonormalVectorsThatDiagonaliseTheMatrix) {
   }
 }
 
-TEST(RankR, SendsTheEigenpairsOfLargestMagnitude) {
+TEST(RankR, SendsEigenpairsOfLargestMagnitude) {
   for (const std::size_t d : {1, 2, 5, 17}) {
     const Vector upper = random_triangle(d, 11);
     for (std::size_t r = 1; r <= d; r += 3) {
@@ -130,7 +130,7 @@ TEST(RankR, SendsTheEigenpairsOfLargestMagnitude) {
   }
 }
 
-TEST(SymmetricSolver, SolvesPositiveDefiniteSystemsAndRefusesOthers) {
+TEST(SymmetricSolver, SolvesOnlyPositiveDefiniteSystems) {
   for (const std::size_t d : {1, 2, 5, 40}) {
     const Vector upper = random_triangle(d, 3);
     Vector b(d, 1.0), copy = b, shifted = full(upper, d);
@@ -171,7 +171,7 @@ TEST(FrobeniusNorm, CountsEntriesOffTheDiagonalTwice) {
   }
 }
 
-// f_i(x) = Σ_j a_j log cosh(x_j − b_j) with rotations between neighbours: Hessians that change with x.
+// f_i(x) = Σ_j a_j log cosh(x_j − b_j) with rotations between neighbours, so that Hessians change with x.
 class LogCosh final : public Oracle<double> {
  public:
   Vector a, b;
@@ -269,7 +269,7 @@ struct Newton {
     return Listing::apply(run_context->compressor, v, {1, i, t, RngDomain::kCompressor + 1});
   }
 
-  // The listing from H_i^0, `option` 1 or 2.
+  // Runs the listing from H_i^0 with `option` 1 or 2.
   Vector listing(std::vector<Vector> H_i, double alpha, int option, double mu, std::uint32_t rounds) {
     Vector x(kDim);
     for (std::uint32_t t = 0; t < rounds; ++t) {
@@ -306,7 +306,7 @@ void expect_close(const Vector& got, const Vector& want) {
   for (std::size_t j = 0; j < want.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-9 * (1 + std::abs(want[j])));
 }
 
-TEST(FedNl, IsTheListingOfOptionOneFromZero) {
+TEST(FedNl, MatchesPaperListingOfOptionOneFromZero) {
   for (const char* compressor :
        {"topk:k=5", "randk:k=7", "randseqk:k=9", "natural", "identity", "rankr:r=1", "rankr:r=3"}) {
     Newton run(spec_of("fednl", compressor, {{"option", "1"}, {"mu", "0.4"}, {"init", "zero"}}), 6);
@@ -316,7 +316,7 @@ TEST(FedNl, IsTheListingOfOptionOneFromZero) {
   }
 }
 
-TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
+TEST(FedNl, MatchesPaperListingOfOptionTwoFromHessians) {
   Newton run(spec_of("fednl", "randk:k=7", {{"option", "2"}}), 6);
   EXPECT_DOUBLE_EQ(parameter(*run.run_context, "alpha"), 7.0 / 21);
   std::vector<Vector> H_i;
@@ -324,12 +324,12 @@ TEST(FedNl, IsTheListingOfOptionTwoFromTheHessians) {
   expect_close(run.model, run.listing(H_i, 7.0 / 21, 2, 0, 6));
 }
 
-TEST(FedNl, ConvergesLocallyInAFewRoundsWhateverTheConditioning) {
+TEST(FedNl, ConvergesLocallyInFewRoundsForAnyConditioning) {
   const Newton run(spec_of("fednl", "randseqk:k=10", {{"option", "1"}, {"mu", "0.05"}}), 40);
   EXPECT_LT(run.records.back().grad_norm_sq, 1e-24);
 }
 
-TEST(FedNl, ArmijoNeverLetsTheLossRiseAndEndsAtTheOptimum) {
+TEST(FedNl, NeverRaisesLossWithArmijoAndReachesOptimum) {
   const Options projected = {{"option", "1"}, {"mu", "0.01"}, {"init", "hessian"}};
   AlgorithmSpec spec = spec_of("fednl", "topk:k=21", projected);
   spec.parameters.emplace_back("line_search", "armijo");
@@ -342,7 +342,7 @@ TEST(FedNl, ArmijoNeverLetsTheLossRiseAndEndsAtTheOptimum) {
   EXPECT_LT(run.records.back().grad_norm_sq, 1e-20);
   EXPECT_GT(held, 0u) << "no trial failed";
   const Newton bold(spec_of("fednl", "topk:k=21", projected), 3, 6.0);
-  EXPECT_GT(bold.records[1].loss, bold.records[0].loss) << "a full step would have done";
+  EXPECT_GT(bold.records[1].loss, bold.records[0].loss) << "a full step would also decrease the loss";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every algorithm against a one-loop transcription of its listing.
+// Algorithms compared with one-loop transcriptions of their listings.
 #include "tests/algorithms/listing.h"
 
 #include <set>
@@ -8,9 +8,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-TEST(Gd, IsTheListing) {
+TEST(Gd, MatchesPaperListing) {
   Case c(spec_of("gd"));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -21,7 +21,7 @@ TEST(Gd, IsTheListing) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Dcgd, IsTheListing) {
+TEST(Dcgd, MatchesPaperListing) {
   Case c(spec_of("dcgd", "randk:k=3"));
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -32,7 +32,7 @@ TEST(Dcgd, IsTheListing) {
   expect_near(c.model, x, "x");
 }
 
-TEST(FedAvg, IsTheListing) {
+TEST(FedAvg, MatchesPaperListing) {
   Case c(spec_of("fedavg", "identity", {{"local_steps", "4"}}, "0.7"));
   const double gamma_l = parameter(*c.run_context, "local_step_size");
   Vector x = c.federation.x0;
@@ -48,7 +48,7 @@ TEST(FedAvg, IsTheListing) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
+TEST(Diana, MatchesPaperListingWithOldShiftInEstimator) {
   Case c(spec_of("diana", "randk:k=3"));
   const double alpha = parameter(*c.run_context, "alpha");
   EXPECT_DOUBLE_EQ(alpha, 3.0 / 12);
@@ -67,7 +67,7 @@ TEST(Diana, IsTheListingWithTheOldShiftInTheEstimator) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Marina, IsTheListingWithOneCoinForAll) {
+TEST(Marina, MatchesPaperListingWithOneCoinForAll) {
   Case c(spec_of("marina", "randk:k=3"));
   const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / 12);
@@ -90,7 +90,7 @@ TEST(Marina, IsTheListingWithOneCoinForAll) {
   expect_near(c.model, x, "x");
 }
 
-// x^{t+1} = x^t − γ g^t;  c_i = C(∇f_i(x^{t+1}) − g_i^t);  g_i^{t+1} = g_i^t + c_i, as the paper numbers it.
+// x^{t+1} = x^t − γ g^t;  c_i = C(∇f_i(x^{t+1}) − g_i^t);  g_i^{t+1} = g_i^t + c_i, numbered as in the paper.
 Vector ef21_listing(const Case& c, std::vector<Vector> g_i, std::uint32_t first_draw) {
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
@@ -103,21 +103,21 @@ Vector ef21_listing(const Case& c, std::vector<Vector> g_i, std::uint32_t first_
   return x;
 }
 
-TEST(Ef21, IsTheListingStartedWithGradients) {
+TEST(Ef21, MatchesPaperListingFromGradients) {
   Case c(spec_of("ef21", "topk:k=2"));
   std::vector<Vector> g_i;
   for (std::uint32_t i = 0; i < c.list.n; ++i) g_i.push_back(c.list.grad(i, c.federation.x0));
   expect_near(c.model, ef21_listing(c, g_i, 1), "x");
 }
 
-TEST(Ef21, IsTheListingStartedCompressed) {
+TEST(Ef21, MatchesPaperListingFromCompressedGradients) {
   Case c(spec_of("ef21", "randk:k=2,scaled=false", {{"init", "compressed"}}));
   std::vector<Vector> g_i;
   for (std::uint32_t i = 0; i < c.list.n; ++i) g_i.push_back(c.list.C(i, 0, c.list.grad(i, c.federation.x0)));
   expect_near(c.model, ef21_listing(c, g_i, 1), "x");
 }
 
-TEST(Ef21, IsTheListingStartedAtZeroAndSendsNothingInRoundZero) {
+TEST(Ef21, MatchesPaperListingFromZeroAndSendsNothingInRoundZero) {
   Case c(spec_of("ef21", "topk:k=2", {{"init", "zero"}}));
   expect_near(c.model, ef21_listing(c, std::vector<Vector>(c.list.n, Vector(c.list.d)), 1), "x");
   const auto trace = run<double>(c.federation, c.run_context, 2);
@@ -126,7 +126,7 @@ TEST(Ef21, IsTheListingStartedAtZeroAndSendsNothingInRoundZero) {
   EXPECT_EQ(trace.records[2].bits_up, 2 * (64 + 4));
 }
 
-TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
+TEST(Batch, DependsOnSeedClientRoundAndLocalStep) {
   AlgorithmSpec spec = spec_of("fedavg", "identity", {{"local_steps", "3"}, {"local_step_size", "0.3"}});
   spec.batch = 2;
   Case c(spec);
@@ -147,9 +147,9 @@ TEST(Batch, IsDrawnFromTheSeedPerClientRoundAndLocalStep) {
   expect_near(c.model, x, "x");
 }
 
-// With nothing compressed, one local step and parameters that switch off what an algorithm adds, an algorithm
-// is gradient descent. These algorithms are not: their steps are scaled by coordinates, accelerated,
-// Newton's, or (FRECON) extrapolated, or along random directions.
+// Without compression, with one local step, and with parameters that disable its additions, an algorithm is
+// gradient descent. The exceptions are below: their steps are scaled by coordinates, accelerated, Newton's,
+// extrapolated (FRECON), or along random directions.
 AlgorithmSpec plain_spec(const AlgorithmInfo& algorithm) {
   AlgorithmSpec spec = spec_of(std::string(algorithm.traits.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
@@ -166,7 +166,7 @@ AlgorithmSpec plain_spec(const AlgorithmInfo& algorithm) {
 const std::set<std::string> kNeverPlain = {"fedadagrad", "fedyogi", "fedadam", "adiana",
                                            "fednl",      "frecon",  "fwd_grad"};
 
-TEST(EveryAlgorithm, IsGradientDescentUnderTheIdentityCompressor) {
+TEST(EveryAlgorithm, EqualsGradientDescentUnderIdentityCompressor) {
   const Federation<double> federation(4, 9);
   const auto reference =
       run<double>(federation, federation.run_context(spec_of("gd", "identity", {}, "0.9")), 40);
@@ -178,7 +178,7 @@ TEST(EveryAlgorithm, IsGradientDescentUnderTheIdentityCompressor) {
   }
 }
 
-TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
+TEST(Weights, EnterTheMeanOfEveryAlgorithm) {
   const Federation<double> federation(3, 6);
   const std::vector<double> weights = {0.5, 0.3, 0.2};
   Vector x = federation.x0;
@@ -197,7 +197,7 @@ TEST(Weights, AreThoseOfTheMeanInEveryMethod) {
   }
 }
 
-TEST(Participation, AsksAUniformSampleOfTheRoundedShare) {
+TEST(Participation, AsksUniformSampleOfRoundedShare) {
   const Federation<double> federation(10, 6);
   AlgorithmSpec spec = spec_of("fedavg", "identity", {{"local_step_size", "0.3"}});
   spec.participation = 0.25;  // round(2.5) = 3, away from zero

@@ -1,4 +1,4 @@
-// Algorithms for unbiased compressors against one-loop transcriptions of their listings.
+// Algorithms for unbiased compressors, compared with one-loop transcriptions of their listings.
 #include <array>
 
 #include "tests/algorithms/listing.h"
@@ -6,9 +6,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
+TEST(VrDiana, MatchesPaperListingWithOneCoinForAllClients) {
   Case c(changed(spec_of("vr_diana", "randk:k=3"), 2));
   const double alpha = parameter(*c.run_context, "alpha"), p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 0.5);
@@ -30,7 +30,7 @@ TEST(VrDiana, IsTheListingWithOneCoinForThePointOfAllClients) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Adiana, IsTheListing) {
+TEST(Adiana, MatchesPaperListing) {
   Case c(spec_of("adiana", "randk:k=3"));
   const double alpha = parameter(*c.run_context, "alpha"), p = parameter(*c.run_context, "p"),
                mu = parameter(*c.run_context, "mu"), eta = c.gamma;
@@ -59,7 +59,7 @@ TEST(Adiana, IsTheListing) {
   expect_near(c.model, y, "y");
 }
 
-TEST(VrMarina, IsTheListingWithOneBatchAtBothPoints) {
+TEST(VrMarina, MatchesPaperListingWithOneBatchAtBothPoints) {
   Case c(changed(spec_of("vr_marina", "randk:k=3"), 2));
   const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 0.25);  // min(3/12, 2/(4+2))
@@ -79,7 +79,7 @@ TEST(VrMarina, IsTheListingWithOneBatchAtBothPoints) {
   expect_near(c.model, x, "x");
 }
 
-TEST(PpMarina, IsTheListingAlsoWhenOneClientIsDrawnManyTimes) {
+TEST(PpMarina, MatchesPaperListingAlsoForRepeatedDraws) {
   for (const char* r : {"2", "4", "40"}) {
     Case c(spec_of("pp_marina", "randk:k=3", {{"r", r}, {"p", "0.2"}}));
     const auto draws = static_cast<std::uint32_t>(std::stoi(r));
@@ -102,7 +102,7 @@ TEST(PpMarina, IsTheListingAlsoWhenOneClientIsDrawnManyTimes) {
   }
 }
 
-TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
+TEST(Page, MatchesPaperListingOverSamplesOfAllClients) {
   Case c(changed(spec_of("page"), 3));
   const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 3.0 / (3 + 20));
@@ -124,7 +124,7 @@ TEST(Page, IsTheListingOverTheSamplesOfAllClients) {
   expect_near(c.model, x, "x");
 }
 
-// h_next(i, t, x, x_prev, h_i) is h_i⁺.
+// h_next(i, t, x, x_prev, h_i) returns h_i⁺.
 void check_dasha(const Case& c, auto&& h_next) {
   const double a = parameter(*c.run_context, "a");
   EXPECT_DOUBLE_EQ(a, 1.0 / 7);
@@ -146,14 +146,14 @@ void check_dasha(const Case& c, auto&& h_next) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Dasha, IsTheListing) {
+TEST(Dasha, MatchesPaperListing) {
   Case c(spec_of("dasha", "randk:k=3"));
   check_dasha(c, [&](std::uint32_t i, std::uint32_t, const Vector& x, const Vector&, const Vector&) {
     return c.list.grad(i, x);
   });
 }
 
-TEST(DashaPage, IsTheListing) {
+TEST(DashaPage, MatchesPaperListing) {
   Case c(changed(spec_of("dasha_page", "randk:k=3"), 2));
   const double p = parameter(*c.run_context, "p");
   EXPECT_DOUBLE_EQ(p, 2.0 / 6);
@@ -164,7 +164,7 @@ TEST(DashaPage, IsTheListing) {
       });
 }
 
-TEST(DashaMvr, IsTheListing) {
+TEST(DashaMvr, MatchesPaperListing) {
   Case c(changed(spec_of("dasha_mvr", "randk:k=3", {{"b", "0.3"}}), 2));
   check_dasha(
       c, [&](std::uint32_t i, std::uint32_t t, const Vector& x, const Vector& x_prev, const Vector& h_i) {
@@ -173,7 +173,7 @@ TEST(DashaMvr, IsTheListing) {
       });
 }
 
-TEST(Cofig, IsTheListingWithTwoIndependentSamples) {
+TEST(Cofig, MatchesPaperListingWithTwoIndependentSamples) {
   AlgorithmSpec spec = spec_of("cofig", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);
@@ -200,7 +200,7 @@ TEST(Cofig, IsTheListingWithTwoIndependentSamples) {
   expect_near(c.model, x, "x");
 }
 
-TEST(Frecon, IsTheListing) {
+TEST(Frecon, MatchesPaperListing) {
   AlgorithmSpec spec = spec_of("frecon", "randk:k=3");
   spec.participation = 0.4;
   Case c(spec);

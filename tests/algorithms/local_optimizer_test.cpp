@@ -1,5 +1,5 @@
-// Local steps by other optimisers than gradient steps: against transcriptions of their listings, step by step
-// and inside of algorithms.
+// Optimizers of local steps, compared with transcriptions of their listings, step by step and inside
+// algorithms.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: Vector's operators among it
+using namespace testing;  // NOLINT: includes Vector's operators
 
-// y after each step of a rule, written out over whole vectors.
+// Returns y after each step of a rule, computed with whole vectors.
 struct MomentumListing {
   double beta;
   Vector b = {};
@@ -43,13 +43,13 @@ struct AdamListing {
   }
 };
 
-// Algorithms 1 and 2 of arXiv:2405.15593, the error in blocks.
+// Algorithms 1 and 2 of arXiv:2405.15593, with the error in blocks.
 struct MicroAdamListing {
   std::size_t k, window, block;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::vector<Vector> G = {};     // dense copies of the sparse gradients
   std::vector<int> e = {};        // codes
-  Vector delta = {}, Delta = {};  // by coordinate: those of its block
+  Vector delta = {}, Delta = {};  // by coordinate: the values of its block
   int t = 0;
 
   static double u(double low, double high) { return (high - low) / 15; }
@@ -133,29 +133,31 @@ void expect_the_listing(const std::string& rule, auto listing, std::size_t d, st
   }
 }
 
-TEST(LocalOptimizer, SgdWithMomentumIsTheListing) {
+TEST(LocalOptimizer, MatchesListingOfSgdWithMomentum) {
   expect_the_listing("sgd:momentum=0.8", MomentumListing{0.8}, 9, 12);
   expect_the_listing("sgd", MomentumListing{0}, 9, 12);
 }
-TEST(LocalOptimizer, AdamIsTheListing) {
+TEST(LocalOptimizer, MatchesPaperListingOfAdam) {
   expect_the_listing("adam", AdamListing{}, 9, 30);
   expect_the_listing("adam:beta1=0.5,beta2=0.7,eps=0.01", AdamListing{0.5, 0.7, 0.01}, 9, 30);
 }
-TEST(LocalOptimizer, MicroAdamIsTheListing) {
+TEST(LocalOptimizer, MatchesPaperListingOfMicroAdam) {
   expect_the_listing("microadam:k=3,window=4,block=5", MicroAdamListing{3, 4, 5}, 23, 30);
   expect_the_listing("microadam:k=1,window=1,block=1", MicroAdamListing{1, 1, 1}, 6, 20);
   expect_the_listing("microadam:k=2,window=3,block=100,beta1=0.5,beta2=0.7,eps=0.01",
                      MicroAdamListing{2, 3, 100, 0.5, 0.7, 0.01}, 7, 20);
-  // Longer than the piece that m and v are worked on in, a share for k, and an odd number of codes.
+  // The vector is longer than the blocks in which m and v are computed, k is a share, and the number of codes
+  // is odd.
   expect_the_listing("microadam:k=1%,block=64", MicroAdamListing{13, 10, 64}, 1301, 25);
 }
 
-TEST(LocalOptimizer, MicroAdamThatKeepsAllEntriesIsAdamUntilItsWindowIsFull) {
+TEST(LocalOptimizer, EqualsAdamForFullMicroAdamUntilWindowIsFull) {
   expect_the_listing("microadam:k=9,window=8", AdamListing{}, 9, 8);
 }
 
-// With one coordinate of 40 a step, the others move all the same: their errors add up until they are largest.
-TEST(LocalOptimizer, MicroAdamMovesEveryCoordinateThroughItsErrorFeedback) {
+// Each step sends one coordinate of 40. The others also move, because their errors add up until they are
+// largest.
+TEST(LocalOptimizer, MovesEveryCoordinateByErrorFeedbackOfMicroAdam) {
   constexpr std::size_t d = 40;
   const LocalOptimizer tested = optimizer("microadam:k=1,window=10", d);
   Scratch<double> scratch;
@@ -168,7 +170,7 @@ TEST(LocalOptimizer, MicroAdamMovesEveryCoordinateThroughItsErrorFeedback) {
   for (std::size_t j = 0; j < d; ++j) EXPECT_LT(y[j], 0) << j;
 }
 
-TEST(LocalOptimizer, AnotherClientsStepsLeaveNothingBehind) {
+TEST(LocalOptimizer, KeepsNoStateOfOtherClients) {
   for (const char* rule : {"sgd:momentum=0.9", "adam", "microadam:k=2,window=3,block=4"}) {
     SCOPED_TRACE(rule);
     Random random(5, "gradients");
@@ -183,7 +185,7 @@ TEST(LocalOptimizer, AnotherClientsStepsLeaveNothingBehind) {
       return y;
     };
     Scratch<double> fresh, used;
-    for (const std::size_t other_d : {30u, 4u, 11u}) {  // of other lengths, and broken off by a nan
+    for (const std::size_t other_d : {30u, 4u, 11u}) {  // clients with other lengths, stopped by a nan
       Vector y(other_d), g = random_vector(random, other_d), bad(other_d, std::nan(""));
       optimizer(rule, other_d).step(0, 0.3, g, y, used);
       optimizer(rule, other_d).step(1, 0.3, bad, y, used);
@@ -192,7 +194,7 @@ TEST(LocalOptimizer, AnotherClientsStepsLeaveNothingBehind) {
   }
 }
 
-TEST(LocalOptimizer, WeightDecayShrinksYFirstAndClippingShortensTheDirection) {
+TEST(LocalOptimizer, DecaysWeightsFirstAndClipsTheDirection) {
   Scratch<double> scratch;
   Vector y = {1, -2}, g = {3, 4};
   optimizer("sgd", 2, 0.5, 1).step(0, 0.1, g, y, scratch);
@@ -203,7 +205,7 @@ TEST(LocalOptimizer, WeightDecayShrinksYFirstAndClippingShortensTheDirection) {
   EXPECT_EQ(z, (Vector{-0.3, -0.4}));
 }
 
-TEST(LocalOptimizer, WhatIsNotFiniteStaysToBeSeen) {
+TEST(LocalOptimizer, KeepsNonFiniteValuesVisible) {
   for (const char* rule : {"sgd:momentum=0.9", "adam", "microadam:k=1"})
     for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       for (const double clip_norm : {0.0, 1.0}) {
@@ -216,8 +218,8 @@ TEST(LocalOptimizer, WhatIsNotFiniteStaysToBeSeen) {
       }
 }
 
-// Numbers whose differences overflow, or are all equal, have codes like any others.
-TEST(LocalOptimizer, MicroAdamTakesEveryFiniteGradient) {
+// Numbers whose differences overflow, or that are all equal, have valid codes.
+TEST(LocalOptimizer, AcceptsEveryFiniteGradientInMicroAdam) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   Scratch<float> scratch;
   Vec<float> y(6);
@@ -231,13 +233,13 @@ TEST(LocalOptimizer, MicroAdamTakesEveryFiniteGradient) {
   for (const float v : zeros) EXPECT_TRUE(std::isfinite(v));
 }
 
-// Runs of algorithms against their listings with another rule in the place of y − γ_l g.
+// Runs of algorithms, compared with their listings with another rule in place of y − γ_l g.
 Vector fedprox_listing(const Case& c, std::uint32_t batch, double mu, double gamma_l, auto rule) {
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {
     x = x + c.list.mean([&](std::uint32_t i) {
       Vector y = x;
-      auto steps = rule;  // anew for each client and round
+      auto steps = rule;  // a fresh state for each client and round
       for (std::uint32_t k = 0; k < 5; ++k)
         steps.step(gamma_l, c.list.grad(i, y, c.list.batch(i, t, batch, k)) + mu * (y - x), y);
       return y - x;
@@ -246,7 +248,7 @@ Vector fedprox_listing(const Case& c, std::uint32_t batch, double mu, double gam
   return x;
 }
 
-TEST(LocalOptimizer, OfFedAvgAndFedProxStartsAnewInEachRound) {
+TEST(LocalOptimizer, RestartsInEachRoundOfFedAvgAndFedProx) {
   const auto run_with = [](const char* algorithm, const char* rule, Options more) {
     more.insert(more.end(), {{"local_steps", "5"}, {"local_step_size", "0.03"}, {"local_optimizer", rule}});
     return Case(changed(spec_of(algorithm, "identity", more), 2));
@@ -259,8 +261,8 @@ TEST(LocalOptimizer, OfFedAvgAndFedProxStartsAnewInEachRound) {
   expect_near(micro.model, fedprox_listing(micro, 2, 0.3, 0.03, MicroAdamListing{3, 3, 5}), "x");
 }
 
-// The batches of `local_epochs` lie where MicroAdam selects its coordinates, if it is careless.
-TEST(LocalOptimizer, LeavesTheBatchesOfAnEpochAlone) {
+// MicroAdam must not select its coordinates in the buffer that holds the batches of `local_epochs`.
+TEST(LocalOptimizer, PreservesBatchesOfAnEpoch) {
   Case c(changed(spec_of("fedavg", "identity",
                          {{"local_epochs", "2"},
                           {"local_step_size", "0.1"},
@@ -282,7 +284,7 @@ TEST(LocalOptimizer, LeavesTheBatchesOfAnEpochAlone) {
   expect_near(c.model, x, "x");
 }
 
-TEST(LocalOptimizer, OfScaffoldGoesAlongTheCorrectedGradient) {
+TEST(LocalOptimizer, FollowsCorrectedGradientOfScaffold) {
   Case c(spec_of(
       "scaffold", "identity",
       {{"local_steps", "3"}, {"local_step_size", "0.05"}, {"option", "1"}, {"local_optimizer", "adam"}}));
@@ -304,7 +306,7 @@ TEST(LocalOptimizer, OfScaffoldGoesAlongTheCorrectedGradient) {
   expect_near(c.model, x, "x");
 }
 
-TEST(LocalOptimizer, AllocatesNothingInAStepOnceItIsWarm) {
+TEST(LocalOptimizer, AllocatesNothingAfterFirstSteps) {
   const Federation<double> federation(1, 5000);
   for (const char* rule : {"sgd", "sgd:momentum=0.9", "adam", "microadam"}) {
     SCOPED_TRACE(rule);
@@ -339,7 +341,7 @@ std::string refusal(const std::string& algorithm, Options parameters) {
   return "nothing";
 }
 
-TEST(LocalOptimizer, RefusesWhatItDoesNotKnowByName) {
+TEST(LocalOptimizer, RejectsUnknownNames) {
   const auto of = [](const char* rule) {
     return refusal("fedavg", {{"local_step_size", "0.1"}, {"local_optimizer", rule}});
   };
@@ -357,7 +359,7 @@ TEST(LocalOptimizer, RefusesWhatItDoesNotKnowByName) {
   EXPECT_EQ(of("microadam"), "nothing");
 }
 
-TEST(LocalOptimizer, IsSpelledOutInTheResolvedExperiment) {
+TEST(LocalOptimizer, IsWrittenOutInResolvedExperiments) {
   const auto resolved = [](const char* rule) {
     const auto run_context = Federation<double>(4, 200).run_context(
         spec_of("fedavg", "identity", {{"local_step_size", "0.1"}, {"local_optimizer", rule}}));
@@ -371,7 +373,7 @@ TEST(LocalOptimizer, IsSpelledOutInTheResolvedExperiment) {
   EXPECT_EQ(resolved(resolved("microadam").c_str()), resolved("microadam"));
 }
 
-TEST(LocalOptimizer, TheStepOfTheoryIsForPlainGradientStepsAlone) {
+TEST(LocalOptimizer, HasTheoryStepOnlyForPlainGradientSteps) {
   EXPECT_EQ(refusal("fedavg", {}), "nothing");
   const std::string theory =
       "algorithm.local_step_size: theory only has a step size for plain gradient steps; give a number, or "

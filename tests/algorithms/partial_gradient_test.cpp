@@ -1,4 +1,4 @@
-// algorithm.partial_gradient: clients that compute only what they send.
+// algorithm.partial_gradient: clients compute only the coordinates that they send.
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -10,9 +10,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of algorithm tests
 
-// Of gradients with options it gives the wanted coordinates alone; all others are nan.
+// An oracle whose gradients with options have only the wanted coordinates; all others are nan.
 class Sparing final : public ForwardingOracle<double, Sparing> {
  public:
   explicit Sparing(Oracle<double>& inner) : inner_(&inner) {}
@@ -39,7 +39,7 @@ constexpr std::size_t kPartialDim = 12;
 
 struct Ran {
   Vec<double> model;
-  std::size_t computed = 0;  // coordinates, by compute()
+  std::size_t computed = 0;  // coordinates computed by compute()
 };
 
 Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
@@ -72,7 +72,7 @@ Ran run_of(const AlgorithmSpec& spec, std::uint32_t batch) {
   return ran;
 }
 
-TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAlone) {
+TEST(PartialGradient, EqualsWholeGradientAndComputesOnlyDrawnCoordinates) {
   for (const char* name : {"dcgd", "diana", "ef21_p"})
     for (const char* compressor : {"randk:k=3", "randseqk:k=3", "natural(randk:k=3)"})
       for (const std::uint32_t batch : {0u, 2u}) {
@@ -85,7 +85,7 @@ TEST(PartialGradient, HasTheBitsOfWholeGradientsAndComputesTheDrawnCoordinatesAl
       }
 }
 
-TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatOfTheRequestId) {
+TEST(PartialGradient, FollowsRequestIdInAsynchronousAlgorithms) {
   const Federation<double> federation(1, kPartialDim);
   for (const char* name :
        {"asgd", "delay_adaptive_asgd", "mindflayer", "rennala", "ringleader", "ringmaster"}) {
@@ -110,7 +110,7 @@ TEST(PartialGradient, OfAsynchronousAlgorithmsWhoseClientsSendOneGradientIsThatO
   }
 }
 
-TEST(PartialGradient, NeedsACompressorThatDrawsItsCoordinates) {
+TEST(PartialGradient, RequiresCompressorThatDrawsCoordinates) {
   for (const char* compressor : {"natural", "permk", "identity"}) {
     try {
       check_algorithm(spec_of("dcgd", compressor, {{"partial_gradient", "true"}}, "0.1"));
@@ -123,7 +123,7 @@ TEST(PartialGradient, NeedsACompressorThatDrawsItsCoordinates) {
   check_algorithm(spec_of("dcgd", "natural", {{"partial_gradient", "false"}}, "0.1"));
 }
 
-TEST(PartialGradient, IsNotForGdWhichSaysWhatIs) {
+TEST(PartialGradient, RejectsGdAndSuggestsAlternatives) {
   for (const char* compressor : {"identity", "randk:k=3"}) {
     try {
       check_algorithm(spec_of("gd", compressor, {{"partial_gradient", "true"}}, "0.1"));

@@ -1,4 +1,4 @@
-// algorithm.paths: clients that go back along some paths through their networks.
+// algorithm.paths: backward passes along some paths through a network.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -9,9 +9,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of algorithm tests
 
-// Notes the paths that it is asked for.
+// An oracle that records the paths that it is asked for.
 class Listening final : public ForwardingOracle<double, Listening> {
  public:
   explicit Listening(Oracle<double>& inner) : inner_(&inner) {}
@@ -33,7 +33,7 @@ constexpr std::array kPathsAlgorithms = {
     "gd",         "dcgd",    "diana",      "ef21_p",    "asgd", "delay_adaptive_asgd",
     "mindflayer", "rennala", "ringleader", "ringmaster"};
 
-// What the clients ask for in some rounds, client by client.
+// Returns the requested paths of some rounds, by client.
 std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
   const Federation<double> federation(kPathsClients, kPathsDim);
   const auto run_context = federation.run_context(spec);
@@ -53,7 +53,7 @@ std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
   return asked;
 }
 
-TEST(RandomPathsOfAlgorithms, AreDrawnAnewForEachGradientOfEachClientAndAreTheSameAgain) {
+TEST(RandomPathsOfAlgorithms, DifferForEachGradientAndAreReproducible) {
   for (const char* name : kPathsAlgorithms) {
     SCOPED_TRACE(name);
     const AlgorithmSpec spec = spec_of(name, "identity", {{"paths", "0.25"}}, "0.05");
@@ -71,13 +71,13 @@ TEST(RandomPathsOfAlgorithms, AreDrawnAnewForEachGradientOfEachClientAndAreTheSa
   }
 }
 
-TEST(RandomPathsOfAlgorithms, AreAllPathsByDefault) {
+TEST(RandomPathsOfAlgorithms, IncludeAllPathsByDefault) {
   for (const char* name : kPathsAlgorithms)
     for (const auto& of_client : asked_by(spec_of(name, "identity", {}, "0.05")))
       EXPECT_TRUE(of_client.empty()) << name;
 }
 
-TEST(RandomPathsOfAlgorithms, AreRefusedWhereTheShareIsNone) {
+TEST(RandomPathsOfAlgorithms, RejectInvalidShares) {
   for (const char* share : {"0", "-0.5", "1.5"}) {
     try {
       check_algorithm(spec_of("gd", "identity", {{"paths", share}}, "0.1"));
@@ -90,7 +90,7 @@ TEST(RandomPathsOfAlgorithms, AreRefusedWhereTheShareIsNone) {
       << "its differences need the same paths at both points";
 }
 
-TEST(RandomPathsOfAlgorithms, AreNotWhatTheoremsAreAbout) {
+TEST(RandomPathsOfAlgorithms, WarnThatNoTheoremCoversThem) {
   Smoothness smoothness;
   smoothness.L = 2;
   Theory theory;

@@ -1,4 +1,5 @@
-// A trajectory against the figures of an independent float64 program that shares no code with this one.
+// A trajectory, compared with the figures of an independent float64 program that shares no code with this
+// one.
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -12,12 +13,12 @@ namespace {
 
 struct Row {
   std::uint32_t k;
-  double f, grad_norm_sq, bits;  // bits: of row k + 1, the first message counted
+  double f, grad_norm_sq, bits;  // bits of row k + 1, including the first message
 };
 
-// EF21, Top-1, about 64 times the theory step, nonconvex logistic regression on mushrooms, 20 clients of
-// which the first four have one sample more, g_i^0 = ∇f_i(x^0).
-// Two entries of a client tie in round 91, where rounding decides.
+// EF21 with Top-1 at about 64 times the theory step, nonconvex logistic regression on mushrooms. The first
+// four of 20 clients have one sample more; g_i^0 = ∇f_i(x^0). In round 91 two entries of a client tie, and
+// rounding decides.
 constexpr Row kMushrooms[] = {
     {0, 5.5506875519696806, 2.0960741185006073, 7168},    {1, 5.380953735339567, 1.9876841061095305, 7239},
     {2, 5.2165792758515135, 1.8717596788120774, 7310},    {5, 4.763716480357908, 1.5005131033792456, 7523},
@@ -25,7 +26,7 @@ constexpr Row kMushrooms[] = {
     {90, 1.5150409175583612, 0.18460419019966445, 13558},
 };
 
-TEST(Reference, Ef21OnMushroomsFollowsTheIndependentTrajectory) {
+TEST(Reference, MatchesEf21OnMushrooms) {
   const auto data = test_data("mushrooms");
   if (!data) GTEST_SKIP() << "the data set mushrooms is not here";
   const TemporaryFolder folder;

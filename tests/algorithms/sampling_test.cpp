@@ -1,4 +1,4 @@
-// Cohorts of independent clients that all have one probability.
+// Cohorts of independent clients with one common probability.
 #include "algorithms/core/sampling.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::vector<ClientId> tossed(std::uint32_t round, std::uint32_t n, double p) {
   return out;
 }
 
-TEST(TossCohort, AsksEachClientAsOftenAsPSaysAndNeighboursIndependently) {
+TEST(TossCohort, SelectsClientsIndependentlyWithProbabilityP) {
   constexpr std::uint32_t kN = 12, kTosses = 20000;
   for (const double p : {0.03, 0.3, 0.5, 0.9}) {
     std::vector<double> alone(kN), with_next(kN);
@@ -38,14 +38,14 @@ TEST(TossCohort, AsksEachClientAsOftenAsPSaysAndNeighboursIndependently) {
   }
 }
 
-TEST(TossCohort, OfAMillionClientsHasTheSizeThatPSays) {
+TEST(TossCohort, HasExpectedSizeForAMillionClients) {
   constexpr std::uint32_t kMillion = 1'000'000;
   const double size = static_cast<double>(tossed(3, kMillion, 0.001).size());
   EXPECT_NEAR(size, 1000, 5 * std::sqrt(1000.0));
   EXPECT_EQ(tossed(3, kMillion, 1).size(), kMillion);
 }
 
-TEST(TossCohort, MayBeEmptyHoweverSmallPIs) {
+TEST(TossCohort, MayBeEmptyForSmallestP) {
   for (const double p : {1e-12, 1e-17, 5e-324}) EXPECT_TRUE(tossed(3, 1'000'000, p).empty()) << p;
 }
 

@@ -1,5 +1,5 @@
-// Clients of unequal weights for tests of theory: one weighs more than all others together, and the samples
-// have curvatures of their own, so that a step computed as for equal weights breaks theorems.
+// Clients of unequal weights for tests of theory. One client weighs more than all others together, and
+// samples have their own curvatures. So a step computed for equal weights violates theorems.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace gradwire::testing {
 
-// Sample s of client i: ½ Σ_j a_j (1 + c_s) (x_j − b_j)², c_s of mean 0; so f_i is that without c_s.
+// f_i has the samples ½ Σ_j a_j (1 + c_s) (x_j − b_j)². The c_s have mean 0, so f_i is the function without
+// c_s.
 class ScaledSamples final : public Oracle<double> {
  public:
   Vec<double> a, b;
@@ -136,7 +137,7 @@ struct Skewed {
                (oracles[i].loss_and_gradient(x, {}, g) - oracles[i].loss_and_gradient(optimum, {}, g));
     return total;
   }
-  // Σ w_i^power n^{power−1} ‖∇f_i(x)‖²
+  // Returns Σ w_i^power n^{power−1} ‖∇f_i(x)‖².
   double gradients_sq(View<double> x, int power = 1) {
     double sum = 0;
     for (std::uint32_t i = 0; i < kClients; ++i)
@@ -152,7 +153,7 @@ struct Skewed {
     }
     return squared_distance(sum, Vec<double>(kDim));
   }
-  // Mean over the seeds of the average gradient norm over T rounds.
+  // Returns the mean over the seeds of the average gradient norm over T rounds.
   double average(const AlgorithmSpec& spec, std::uint32_t rounds, int seeds = 10) {
     double mean = 0;
     for (int seed = 1; seed <= seeds; ++seed)

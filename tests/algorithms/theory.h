@@ -1,4 +1,4 @@
-// What tests of theorems and of listings take from a resolved run context and from a run.
+// Helpers for tests of theorems and listings: values of a resolved run context and of a run.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace gradwire::testing {
 
-inline constexpr int kSeeds = 20;  // a bound on a mean is checked on the mean of so many runs
+inline constexpr int kSeeds = 20;  // number of runs over which a mean is taken
 
 inline double gamma_of(const RunContext<double>& run_context) {
   return std::stod(run_context.algorithm.step_size);
@@ -36,14 +36,14 @@ inline double squared_distance(View<double> a, View<double> b) {
   return sum;
 }
 
-// mean over t < T of ‖∇f(x^t)‖², which is E‖∇f(x̂)‖² for the uniformly random iterate x̂.
+// Returns the mean over t < T of ‖∇f(x^t)‖², which is E‖∇f(x̂)‖² for the uniformly random iterate x̂.
 inline double average_grad_norm_sq(const Trace<double>& trace) {
   double sum = 0;
   for (std::size_t k = 0; k + 1 < trace.records.size(); ++k) sum += *trace.records[k].grad_norm_sq;
   return sum / static_cast<double>(trace.records.size() - 1);
 }
 
-// Six clients in R^15 whose samples differ in curvature too.
+// Makes six clients in R^15 whose samples also differ in curvature.
 inline Federation<double> sampled_federation() {
   Federation<double> f(6, 15);
   double square = 0;
@@ -56,14 +56,14 @@ inline Federation<double> sampled_federation() {
   return f;
 }
 
-// ∇f_i at x, on all samples or on a batch.
+// Returns ∇f_i at x, on all samples or on a batch.
 inline Vec<double> gradient(const Federation<double>& f, std::size_t i, View<double> x, Batch batch = {}) {
   Vec<double> out(x.size());
   f.oracles[i]->loss_and_gradient(x, batch, out);
   return out;
 }
 
-// mean_i of term(i).
+// Returns mean_i of term(i).
 inline double mean_of_clients(const Federation<double>& f, const std::function<double(std::size_t)>& term) {
   double sum = 0;
   for (std::size_t i = 0; i < f.n(); ++i) sum += term(i) / f.n();
@@ -72,7 +72,7 @@ inline double mean_of_clients(const Federation<double>& f, const std::function<d
 
 inline double norm_sq(View<double> v) { return squared_distance(v, Vec<double>(v.size())); }
 
-// E of `measure` of a run with mirrors, as the mean over seeds.
+// Returns E of `measure` of a run with mirrors, as the mean over seeds.
 inline double mean_over_seeds(
     const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds, int seeds,
     const std::function<double(const Trace<double>&, const RunContext<double>&)>& measure) {
@@ -85,14 +85,14 @@ inline double mean_over_seeds(
   return mean;
 }
 
-// Expects a theorem's bound, and that the bound is at most 1/`share` times what it bounds: a bound that is
-// far off would hold for anything.
+// Expects that the bound of a theorem holds, and that the bound is at most 1/`share` times the value. A
+// looser bound would hold for almost any algorithm.
 inline void expect_bound(double value, double bound, double share, const std::string& what) {
   EXPECT_LE(value, bound) << what;
-  EXPECT_GE(value, share * bound) << what << ": the bound is so far off that it would hold for anything";
+  EXPECT_GE(value, share * bound) << what << ": the bound is too loose to test anything";
 }
 
-// The saved state of a server: (x, t, one vector, one mirrored vector per client, further vectors).
+// The saved state of a server: x, t, one vector, one mirrored vector per client, further vectors.
 struct SavedServer {
   Vec<double> x, h;
   std::vector<Vec<double>> h_of;

@@ -1,5 +1,5 @@
-// The inequality of each algorithm's theorem, or what it promises instead, with the step sizes that the tool
-// computes, on quadratics whose constants are known. theory_test.cpp has those of the first algorithms.
+// The inequality of each algorithm's theorem, or another promise of it, at the theory step sizes, on
+// quadratics with known constants. theory_test.cpp tests the first algorithms.
 #include <gtest/gtest.h>
 
 #include "algorithms/ef21_pp.h"
@@ -10,12 +10,12 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
 // E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T): the theorems of MARINA (2102.07845, 2.1, 3.1, 4.1; 2110.03300, 4), PAGE
-// (2008.10898, 1), DASHA (2202.01268, 6.1, 6.4), EF21 and its kin (2106.05203, 1 and 3; 2110.03294;
-// 2402.10774, 1), EF21-P and EF21-BC (as derived in their headers), all started with exact gradients.
-TEST(NonconvexTheory, MeanOverSeedsOfTheAverageGradientObeysTheTheorem) {
+// (2008.10898, 1), DASHA (2202.01268, 6.1, 6.4), the EF21 family (2106.05203, 1 and 3; 2110.03294;
+// 2402.10774, 1), and EF21-P and EF21-BC (derived in their headers). All start with exact gradients.
+TEST(NonconvexTheory, BoundsAverageGradientOverSeeds) {
   const std::vector<AlgorithmSpec> specs = {
       spec_of("marina", "randk:k=3"),
       spec_of("marina", "natural"),
@@ -43,12 +43,12 @@ TEST(NonconvexTheory, MeanOverSeedsOfTheAverageGradientObeysTheTheorem) {
     }
     EXPECT_LE(mean, 2 * f.gap(f.x0) / (gamma * kRounds)) << spec.name << " " << spec.compressor;
     EXPECT_GE(mean, 0.01 * f.gap(f.x0) / (gamma * kRounds))
-        << spec.name << ": the bound would hold for anything";
+        << spec.name << ": the bound is too loose to test anything";
   }
 }
 
 // f(x^T) − f* ≤ (1 − 1/√κ)^T (f(x^0) − f* + (μ/2)‖x^0 − x*‖²).
-TEST(NesterovTheory, GapShrinksByOneMinusTheInverseRootOfKappa) {
+TEST(NesterovTheory, BoundsGapByInverseRootOfKappa) {
   const Federation<double> f(6, 15, 1, 0.01);
   const auto run_context = f.run_context(spec_of("nesterov"));
   const double mu = f.smoothness.mu, kappa = f.smoothness.L / mu;
@@ -60,7 +60,7 @@ TEST(NesterovTheory, GapShrinksByOneMinusTheInverseRootOfKappa) {
 }
 
 // arXiv:1901.09401, Theorem 3.1: E‖x^T − x*‖² ≤ (1−γμ)^T ‖x^0 − x*‖² + 2γσ²/μ.
-TEST(SgdNiceTheory, DistanceShrinksToItsNeighbourhood) {
+TEST(SgdNiceTheory, BoundsDistanceByNeighbourhood) {
   const Federation<double> f(6, 15);
   double noise = 0;
   for (const auto& oracle : f.oracles) {
@@ -85,7 +85,7 @@ TEST(SgdNiceTheory, DistanceShrinksToItsNeighbourhood) {
 }
 
 // As for dcgd with ω = (d − 1)/K: E‖x^T − x*‖² ≤ (1−γμ)^T ‖x⁰ − x*‖² + (2γω/(μ n)) mean‖∇f_i(x*)‖².
-TEST(FwdGradTheory, DistanceShrinksToItsNeighbourhood) {
+TEST(FwdGradTheory, BoundsDistanceByNeighbourhood) {
   const Federation<double> f(6, 15);
   double noise = 0;
   for (const auto& oracle : f.oracles) {
@@ -108,12 +108,12 @@ TEST(FwdGradTheory, DistanceShrinksToItsNeighbourhood) {
     EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L + 2 * f.smoothness.L_max() * omega / 6));
     EXPECT_LE(mean, std::pow(1 - gamma * mu, kRounds) * squared_distance(f.x0, f.optimum) +
                         2 * gamma * omega / (mu * 6) * noise);
-    EXPECT_GE(mean, 0.01 * 2 * gamma * omega / (mu * 6) * noise) << "the bound would hold for anything";
+    EXPECT_GE(mean, 0.01 * 2 * gamma * omega / (mu * 6) * noise) << "the bound is too loose to test anything";
   }
 }
 
 // E g = ∇f and E‖g‖² = (1 + ω) ‖∇f‖².
-TEST(FwdGradTheory, TheEstimateIsUnbiasedAndHasItsVariance) {
+TEST(FwdGradTheory, GivesMeanAndVarianceOfEstimate) {
   constexpr std::size_t kDim = 9;
   constexpr int kDraws = 40'000;
   Vec<double> grad(kDim), v(kDim);
@@ -143,9 +143,9 @@ TEST(FwdGradTheory, TheEstimateIsUnbiasedAndHasItsVariance) {
   }
 }
 
-// arXiv:2202.09357: E Ψ^T ≤ (1 − min(γμ, p²))^T Ψ⁰, Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖²; a round has
+// arXiv:2202.09357: E Ψ^T ≤ (1 − min(γμ, p²))^T Ψ⁰, Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖². A round has
 // at least one step.
-TEST(ProxSkipTheory, LyapunovFunctionShrinksLinearlyAndShiftsSumToZero) {
+TEST(ProxSkipTheory, BoundsLyapunovFunctionAndShiftsSumToZero) {
   const Federation<double> f(6, 15);
   std::vector<Vec<double>> at_optimum(6, Vec<double>(15));
   double norm_at_optimum = 0;
@@ -181,9 +181,9 @@ TEST(ProxSkipTheory, LyapunovFunctionShrinksLinearlyAndShiftsSumToZero) {
             std::pow(rate, kRounds) * (6 * squared_distance(f.x0, f.optimum) + scale * norm_at_optimum));
 }
 
-// With local steps FedAvg stops short of x* on heterogeneous data, FedProx nearer, SCAFFOLD and ProxSkip do
-// not stop.
-TEST(ClientDrift, IsThatOfFedAvgLessForFedProxAndNoneForScaffold) {
+// With local steps on heterogeneous data, FedAvg stops far from x* and FedProx closer to it. SCAFFOLD and
+// ProxSkip converge.
+TEST(ClientDrift, IsSmallerForFedProxThanFedAvgAndZeroForScaffold) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
     return f.gap(run<double>(f, f.run_context(spec), rounds).model);
@@ -203,7 +203,7 @@ TEST(ClientDrift, IsThatOfFedAvgLessForFedProxAndNoneForScaffold) {
   EXPECT_LT(gap(spec_of("proxskip"), 400), 1e-12);
 }
 
-TEST(Scaffold, ConvergesLinearlyAtItsTheoryStep) {
+TEST(Scaffold, ConvergesLinearlyAtTheoryStep) {
   const Federation<double> f(6, 15);
   const auto run_context = f.run_context(spec_of("scaffold", "identity", {{"local_steps", "5"}}));
   EXPECT_DOUBLE_EQ(parameter(*run_context, "local_step_size"),
@@ -215,8 +215,8 @@ TEST(Scaffold, ConvergesLinearlyAtItsTheoryStep) {
   EXPECT_LT(second, 0.1 * first);
 }
 
-// Adaptive server steps and momentum end near the optimum; the adaptive ones with a shrinking step.
-TEST(FedOpt, ReachesTheOptimumOfEqualClients) {
+// Adaptive server steps and momentum end near the optimum; the adaptive ones need a decreasing step.
+TEST(FedOpt, ReachesOptimumOfEqualClients) {
   const Federation<double> f(1, 15);
   for (const auto& [name, step] :
        {std::pair{"fedadagrad", "0.5"}, {"fedyogi", "0.05"}, {"fedadam", "0.05"}}) {
@@ -226,8 +226,8 @@ TEST(FedOpt, ReachesTheOptimumOfEqualClients) {
   }
 }
 
-// Linear convergence to x* itself, where DCGD only reaches a neighbourhood.
-TEST(VarianceReduction, RemovesTheNoiseOfCompressionSamplingAndBatches) {
+// Linear convergence to x*, while DCGD only reaches a neighbourhood.
+TEST(VarianceReduction, RemovesNoiseOfCompressionSamplingAndBatches) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
     return f.gap(run<double>(f, f.run_context(spec), rounds).model);
@@ -241,8 +241,9 @@ TEST(VarianceReduction, RemovesTheNoiseOfCompressionSamplingAndBatches) {
   EXPECT_LT(gap(changed(spec_of("dasha_mvr", "randk:k=5", {{"b", "0.2"}}, "0.1"), 0, 1), 4000), 1e-12);
 }
 
-// Acceleration: where the conditioning is bad and the noise small, a smaller gap after as many rounds.
-TEST(Adiana, IsAheadOfDianaOnAnIllConditionedProblem) {
+// Acceleration gives a smaller gap after the same number of rounds if the conditioning is bad and the noise
+// is small.
+TEST(Adiana, OutperformsDianaOnIllConditionedProblems) {
   Federation<double> f(1, 50);
   for (std::size_t j = 0; j < 50; ++j) f.oracles[0]->a[j] = std::pow(10, -4.0 * static_cast<double>(j) / 49);
   f.smoothness.L = f.smoothness.L_i[0] = 1;
@@ -253,8 +254,8 @@ TEST(Adiana, IsAheadOfDianaOnAnIllConditionedProblem) {
   EXPECT_LT(gap("adiana"), 0.01 * gap("diana"));
 }
 
-// arXiv:2305.15155: with momentum, batches of one sample do; EF21-SGD stays at the level of their noise.
-TEST(Ef21SgdmTheory, EndsNearerToTheOptimumThanEf21Sgd) {
+// arXiv:2305.15155: with momentum, batches of one sample suffice. EF21-SGD stays at the level of their noise.
+TEST(Ef21SgdmTheory, EndsCloserToOptimumThanEf21Sgd) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec) {
     double mean = 0;
@@ -268,15 +269,15 @@ TEST(Ef21SgdmTheory, EndsNearerToTheOptimumThanEf21Sgd) {
   EXPECT_LT(gap(spec_of("ef21_sgdm", "topk:k=2", {{"eta", "0.05"}}, "0.02")), 0.5 * plain);
 }
 
-// At steps well above theory EF14 stalls where EF21 goes on (arXiv:2106.05203, experiments).
-TEST(Ef14, StallsAtAConstantStepWhereEf21Converges) {
+// At steps well above theory EF14 stalls, while EF21 converges (arXiv:2106.05203, experiments).
+TEST(Ef14, StallsAtConstantStepAtWhichEf21Converges) {
   const Federation<double> f(6, 15);
   const std::string step = "0.3";
   EXPECT_LT(f.gap(run<double>(f, f.run_context(spec_of("ef21", "topk:k=3", {}, step)), 3000).model), 1e-12);
   EXPECT_GT(f.gap(run<double>(f, f.run_context(spec_of("ef14", "topk:k=3", {}, step)), 3000).model), 1e-6);
 }
 
-TEST(StepSizes, AreTheFormulasOfTheTheoremsForEveryMethod) {
+TEST(StepSizes, MatchFormulasOfTheoremsForEveryAlgorithm) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
   const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };
@@ -309,8 +310,8 @@ TEST(StepSizes, AreTheFormulasOfTheTheoremsForEveryMethod) {
   EXPECT_DOUBLE_EQ(step(spec_of("ef21_pp", "topk:k=3", {{"p", "1"}})), 1 / (L + Lt * xi));
 }
 
-// The best s and ρ, against a grid.
-TEST(Ef21PpTheory, FindsTheLargestStepOverItsFreeConstants) {
+// Compares the best s and ρ with a grid.
+TEST(Ef21PpTheory, FindsLargestStepOverFreeConstants) {
   for (const double alpha : {0.01, 0.2, 0.9})
     for (const double p : {0.05, 0.5, 1.0}) {
       double best = std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
-// Theorems about asynchronous algorithms, on quadratics that all clients share, with noise of single samples.
-// Comments derive the constants. f is L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²; g_s is the gradient that was begun
-// at x^s, and G_s = ‖∇f(x^s)‖².
+// Theorems about asynchronous algorithms, on quadratics that all clients share, with the noise of single
+// samples. Comments derive the constants. f is L-smooth, and E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ². g_s is the gradient
+// that was started at x^s, and G_s = ‖∇f(x^s)‖².
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
 constexpr std::uint32_t kWorkers = 5;
 
@@ -31,7 +31,7 @@ Federation<double> equal_federation() {
   return f;
 }
 
-// σ² of single samples, the same everywhere.
+// Returns σ² of single samples, which is the same at every x.
 double noise_of(const Federation<double>& f) {
   double sum = 0;
   for (std::uint32_t s = 0; s < 4; ++s)
@@ -40,10 +40,10 @@ double noise_of(const Federation<double>& f) {
 }
 
 struct Gradients {
-  std::vector<double> G;            // of x^0, x^1, ...
-  std::vector<std::uint32_t> from;  // by reply: the x that its gradient was begun at
+  std::vector<double> G;            // at x^0, x^1, ...
+  std::vector<std::uint32_t> from;  // by reply: the x at which its gradient was started
   std::vector<std::uint32_t> at;    // by reply: the x that the server had
-  std::size_t cuts = 0;             // replies with nothing in them
+  std::size_t cuts = 0;             // replies with empty parts
 };
 
 Gradients run_of(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
@@ -77,10 +77,10 @@ double mean_of_all_but_last(const std::vector<double>& G) {
   return sum / static_cast<double>(G.size() - 1);
 }
 
-// Its noise does not depend on delays, so E f(x^{t+1}) ≤ f(x^t) − (γ/2)(G_t + G_s − L²‖x^t − x^s‖²) +
-// (Lγ²/2)(G_s + σ²), where t = s + δ; and Σ_t ‖x^t − x^s‖² ≤ 2γ² Σ_s (τ² G_s + τσ²). For γ ≤ 1/(2L(τ+1)) the
+// The noise of g_s does not depend on delays. So E f(x^{t+1}) ≤ f(x^t) − (γ/2)(G_t + G_s − L²‖x^t − x^s‖²) +
+// (Lγ²/2)(G_s + σ²) with t = s + δ, and Σ_t ‖x^t − x^s‖² ≤ 2γ² Σ_s (τ² G_s + τσ²). For γ ≤ 1/(2L(τ+1)) the
 // G_s cancel: avg G_t ≤ 2Δ⁰/(γT) + σ²(Lγ + 2γ²L²τ).
-TEST(AsgdTheory, AverageGradientObeysTheBoundForDelaysUpToTau) {
+TEST(AsgdTheory, BoundsAverageGradientForDelaysUpToTau) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 1500, kTau = 12;
   const AlgorithmSpec spec = noisy("asgd", {{"max_delay", std::to_string(kTau)}});
@@ -102,11 +102,11 @@ TEST(AsgdTheory, AverageGradientObeysTheBoundForDelaysUpToTau) {
       0.05, "asgd");
 }
 
-// x̂^t = x^t − Σ γ_δ g over what is still computed at t, but for what was just begun: x̂^{t+1} = x̂^t − γ_a g_t,
-// γ_a the step that g_t will make. So E f(x̂^{t+1}) ≤ f(x̂^t) − (γ_a/2)(G_t (1 − Lγ_a) − L²‖x̂^t − x^t‖²) +
-// Lγ_a²σ²/2 with E‖x̂^t − x^t‖² ≤ 2 Σ γ_δ² ((n−1) G_s + σ²), and g_s is among them δ times. As δγ_δ and nγ are
-// at most 1/(4L): Σ γ_δ G_s (1/2 − 1/16 − 1/16) ≤ Δ⁰ + (3/4) Lγσ² Σ γ_δ.
-TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength) {
+// Let x̂^t = x^t − Σ γ_δ g over the gradients still computed at t, except the one just started. Then x̂^{t+1}
+// = x̂^t − γ_a g_t, where γ_a is the step that g_t will make. So E f(x̂^{t+1}) ≤ f(x̂^t) − (γ_a/2)(G_t (1 −
+// Lγ_a) − L²‖x̂^t − x^t‖²) + Lγ_a²σ²/2 with E‖x̂^t − x^t‖² ≤ 2 Σ γ_δ² ((n−1) G_s + σ²). g_s occurs δ times in
+// the sum. As δγ_δ and nγ are at most 1/(4L): Σ γ_δ G_s (1/2 − 1/16 − 1/16) ≤ Δ⁰ + (3/4) Lγσ² Σ γ_δ.
+TEST(DelayAdaptiveAsgdTheory, BoundsWeightedGradientForAnyDelays) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 2000;
   const AlgorithmSpec spec = noisy("delay_adaptive_asgd", {});
@@ -133,7 +133,7 @@ TEST(DelayAdaptiveAsgdTheory, WeightedGradientObeysTheBoundForDelaysOfAnyLength)
 }
 
 // The S gradients at x^t are an unbiased minibatch: E f(x^{t+1}) ≤ f(x^t) − γ(1 − Lγ/2) G_t + Lγ²σ²/(2S).
-TEST(RennalaTheory, AverageGradientObeysTheBound) {
+TEST(RennalaTheory, BoundsAverageGradient) {
   const Federation<double> f = equal_federation();
   const double L = f.smoothness.L;
   for (const std::uint32_t S : {1u, 4u}) {
@@ -153,14 +153,15 @@ TEST(RennalaTheory, AverageGradientObeysTheBound) {
   EXPECT_DOUBLE_EQ(gamma_of(*f.run_context(spec_of("rennala"))), 1 / L) << "without noise";
 }
 
-// M of the trials are in time, E M = B, E M² = B² + V: E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1 + V/B²) G_t
-// + σ²/B).
-TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
+// M of the trials are in time, with E M = B and E M² = B² + V. So E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1
+// + V/B²) G_t + σ²/B).
+TEST(MindFlayerTheory, BoundsAverageGradientIfHalfOfTheTrialsAreCut) {
   const Federation<double> f = equal_federation();
   const double L = f.smoothness.L;
   for (const int trials : {1, 3}) {
-    const Options options = {
-        {"trials", std::to_string(trials)}, {"allotted_seconds", "1"}, {"p", "0.5"}};  // drawn: 0.5 to 1.5
+    const Options options = {{"trials", std::to_string(trials)},
+                             {"allotted_seconds", "1"},
+                             {"p", "0.5"}};  // times are drawn from 0.5 to 1.5
     const AlgorithmSpec spec = noisy("mindflayer", options);
     const double gamma = gamma_of(*f.run_context(spec)), B = kWorkers * trials * 0.5, V = B / 2;
     EXPECT_DOUBLE_EQ(gamma, 1 / (2 * L));
@@ -184,9 +185,9 @@ TEST(MindFlayerTheory, AverageGradientObeysTheBoundWhereHalfOfTheTrialsAreCut) {
   }
 }
 
-// The gradients that are used are those of the fastest, whatever their noise: the bound of ASGD for delays up
-// to R − 1, whoever is slow.
-TEST(RingmasterTheory, AverageGradientObeysTheBoundHoweverSlowSomeAre) {
+// The gradients used are those of the fastest clients, independent of their noise. The bound is that of ASGD
+// for delays up to R − 1, for any speeds.
+TEST(RingmasterTheory, BoundsAverageGradientForAnySpeeds) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kReplies = 2000, R = 4;
   const double L = f.smoothness.L;
@@ -210,11 +211,11 @@ TEST(RingmasterTheory, AverageGradientObeysTheBoundHoweverSlowSomeAre) {
   }
 }
 
-// One local step, no noise, h = γγ_l, a_k = 1/(B√(1+δ_k)) for the replies of a buffer, A_t = Σ a_k ≤ 1, D_t =
-// Σ a_k G_{s_k}. f(x^{t+1}) ≤ f(x^t) − (h/2)(A_t G_t + (1 − Lh) D_t) + (hL²/2) Σ a_k ‖x^t − x^{s_k}‖², and
-// ‖x^t − x^s‖² ≤ δh² Σ D over s ≤ j < t. For delays up to τ and h ≤ 1/(2L(τ+1)) the D cancel: Σ A_t G_t ≤
-// 2Δ⁰/h.
-TEST(FedBuffTheory, WeightedGradientObeysTheBoundForDelaysUpToTau) {
+// One local step without noise. Let h = γγ_l, a_k = 1/(B√(1+δ_k)) for the replies of a buffer, A_t = Σ a_k ≤
+// 1, D_t = Σ a_k G_{s_k}. Then f(x^{t+1}) ≤ f(x^t) − (h/2)(A_t G_t + (1 − Lh) D_t) + (hL²/2) Σ a_k ‖x^t −
+// x^{s_k}‖², and ‖x^t − x^s‖² ≤ δh² Σ D over s ≤ j < t. For delays up to τ and h ≤ 1/(2L(τ+1)) the D cancel:
+// Σ A_t G_t ≤ 2Δ⁰/h.
+TEST(FedBuffTheory, BoundsWeightedGradientForDelaysUpToTau) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kReplies = 3000, kBuffer = 2, kTau = 8;
   const double h = 1 / (2 * f.smoothness.L * (kTau + 1));
@@ -235,8 +236,8 @@ TEST(FedBuffTheory, WeightedGradientObeysTheBoundForDelaysUpToTau) {
   expect_bound(sum, 2 * f.gap(f.x0) / h, 0.3, "fedbuff");
 }
 
-// Seconds for R steps: Lemma 4.1 of arXiv:2501.16168 has t(R) = 2 min_m (R + m) / Σ_{i≤m} 1/τ_i.
-TEST(RingmasterTheory, RStepsTakeTheTimeOfTheTheoremForSpeedsOfSquareRoots) {
+// The time of R steps in seconds: Lemma 4.1 of arXiv:2501.16168 gives t(R) = 2 min_m (R + m) / Σ_{i≤m} 1/τ_i.
+TEST(RingmasterTheory, BoundsTimeOfRStepsForSquareRootSpeeds) {
   constexpr std::uint32_t kMany = 1000, kBlocks = 20;
   const Federation<double> f(kMany, 2);
   const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };

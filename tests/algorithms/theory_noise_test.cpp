@@ -1,6 +1,6 @@
-// Theorems about noise (batches of one, momentum), about the PL condition and about clients that come with
-// probabilities of their own, on quadratics whose constants are known. R = ‖x⁺ − x‖²; comments derive the
-// constants that the papers leave to the reader.
+// Theorems about noise (batches of one, momentum), the PL condition, and clients with individual
+// probabilities, on quadratics with known constants. R = ‖x⁺ − x‖². Comments derive the constants that the
+// papers leave open.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
 double mean_average_gradient(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds) {
   return mean_over_seeds(f, spec, rounds, kSeeds,
                          [](const Trace<double>& trace, const auto&) { return average_grad_norm_sq(trace); });
 }
 
-// mean_i E‖∇f_i(x; ξ) − ∇f_i(x)‖² of single samples.
+// Returns mean_i E‖∇f_i(x; ξ) − ∇f_i(x)‖² of single samples.
 double sample_noise(const Federation<double>& f, View<double> x) {
   return mean_of_clients(f, [&](std::size_t i) {
     double sum = 0;
@@ -33,10 +33,12 @@ double sample_noise(const Federation<double>& f, View<double> x) {
 }
 
 // arXiv:2202.01268, Theorem 6.7. With h_i⁺ − ∇f_i(x⁺) = (1−b)(h_i − ∇f_i(x)) + noise of at most
-// (2b²σ² + 2(1−b)²L_s²R)/B a client, and EF21's kind of Lyapunov function,
-//   mean_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + (σ²/B)(16ω(2ω+1)b²(1+2b) + 4b)/n
-// where γ ≤ 1/(L + √(16ω(2ω+1)/n (L~² + (1+2b)(1−b)²L_s²/B) + 4(1−b)²L_s²/(bnB))); σ² is that met on the way.
-TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
+// arXiv:2202.01268, Theorem 6.7. h_i⁺ − ∇f_i(x⁺) = (1−b)(h_i − ∇f_i(x)) + noise of at most
+// (2b²σ² + 2(1−b)²L_s²R)/B per client. With EF21's kind of Lyapunov function and
+// γ ≤ 1/(L + √(16ω(2ω+1)/n (L~² + (1+2b)(1−b)²L_s²/B) + 4(1−b)²L_s²/(bnB))),
+//   mean_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + (σ²/B)(16ω(2ω+1)b²(1+2b) + 4b)/n.
+// The test measures σ² along the run.
+TEST(DashaMvrTheory, BoundsAverageGradientOnBatchesOfOneWithMomentum) {
   const Federation<double> f = sampled_federation();
   const Smoothness& k = f.smoothness;
   const double n = 6, omega = 4, ww = omega * (2 * omega + 1);
@@ -69,8 +71,8 @@ TEST(DashaMvrTheory, AverageGradientObeysTheBoundOnBatchesOfOneWithMomentum) {
 // arXiv:2305.15155, Theorem 3. With v_i⁺ − v_i = η(noise + ∇f_i(x⁺) − ∇f_i(x) + ∇f_i(x) − v_i) and EF21's
 // recursion for ‖g_i − v_i‖²,
 //   mean_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + 2σ²(η/n + (β/θ)η²(1+2η))
-// where γ ≤ 1/(L + √(4(1+η²)(β/θ)L~² + 2L²/η²)).
-TEST(Ef21SgdmTheory, AverageGradientObeysTheBoundOnBatchesOfOne) {
+// for γ ≤ 1/(L + √(4(1+η²)(β/θ)L~² + 2L²/η²)).
+TEST(Ef21SgdmTheory, BoundsAverageGradientOnBatchesOfOne) {
   const Federation<double> f(6, 15);
   const Smoothness& k = f.smoothness;
   const double noise = sample_noise(f, f.x0);  // the same everywhere
@@ -96,8 +98,8 @@ TEST(Ef21SgdmTheory, AverageGradientObeysTheBoundOnBatchesOfOne) {
 
 // arXiv:2110.03294, Theorem 6. With z^t = x^t − (γη/(1−η)) v^{t−1}, so that z⁺ = z − (γ/(1−η)) g, and
 // Σ‖v^t‖² ≤ Σ‖g^t‖²/(1−η)²,
-//   mean_t ‖∇f(x^t)‖² ≤ 2(1−η)Δ⁰/(γT)  where  γ ≤ 1/((1+η)L/(1−η)² + (L~/(1−η)) √(β/θ)).
-TEST(Ef21HbTheory, AverageGradientObeysTheBound) {
+//   mean_t ‖∇f(x^t)‖² ≤ 2(1−η)Δ⁰/(γT)  for  γ ≤ 1/((1+η)L/(1−η)² + (L~/(1−η)) √(β/θ)).
+TEST(Ef21HbTheory, BoundsAverageGradient) {
   const Federation<double> f(6, 15);
   for (const double coordinates : {1.0, 5.0})
     for (const double eta : {0.1, 0.5, 0.9}) {
@@ -133,7 +135,7 @@ Federation<double> flat_federation() {
 
 // arXiv:2102.07845, Theorems 2.2, 3.2, 4.2; arXiv:2008.10898; arXiv:2106.05203, Theorems 2 and 4;
 // arXiv:2402.10774: E f(x^T) − f* ≤ (1−γμ)^T Δ⁰.
-TEST(PlTheory, GapShrinksByOneMinusGammaMuARoundAtTheStepForMu) {
+TEST(PlTheory, BoundsGapByOneMinusGammaMuARound) {
   const Federation<double> f = flat_federation();
   const Options pl = {{"mu", "theory"}};
   const std::vector<AlgorithmSpec> specs = {
@@ -160,7 +162,7 @@ TEST(PlTheory, GapShrinksByOneMinusGammaMuARoundAtTheStepForMu) {
   }
 }
 
-TEST(PlTheory, TheStepsAreTheFormulasOfTheTheorems) {
+TEST(PlTheory, MatchesFormulasOfTheorems) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
   const auto step = [&](const char* name, const char* compressor, Options parameters) {
@@ -182,7 +184,7 @@ TEST(PlTheory, TheStepsAreTheFormulasOfTheTheorems) {
   EXPECT_DOUBLE_EQ(step("ef21", "topk:k=3", {{"mu", "none"}}), step("ef21", "topk:k=3", {}));
 }
 
-TEST(PlTheory, AConstantThatNoFunctionHasIsRefused) {
+TEST(PlTheory, RejectsConstantsThatNoFunctionHas) {
   const Federation<double> f(6, 15);
   const auto complaint = [&](const std::string& mu) -> std::string {
     try {
@@ -202,7 +204,7 @@ TEST(PlTheory, AConstantThatNoFunctionHasIsRefused) {
   EXPECT_THROW(unknown.run_context(spec_of("ef21", "topk:k=3", {{"mu", "theory"}})), ConfigError);
 }
 
-TEST(PlTheory, TheConstantIsSpelledOutAndStaysAsItIs) {
+TEST(PlTheory, WritesConstantOutAndKeepsIt) {
   const Federation<double> f(6, 15);
   for (const char* name : {"marina", "vr_marina", "pp_marina"}) {
     const AlgorithmSpec once = f.run_context(spec_of(name, "randk:k=3", {{"mu", "theory"}}))->algorithm;
@@ -217,7 +219,7 @@ TEST(PlTheory, TheConstantIsSpelledOutAndStaysAsItIs) {
 }
 
 // ef21_pp.h: γ = 1/(L + √(Σ w_i L_i² r_i)); then mean_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT).
-TEST(Ef21PpTheory, AverageGradientObeysTheBoundWithAProbabilityForEachClient) {
+TEST(Ef21PpTheory, BoundsAverageGradientWithOneProbabilityPerClient) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
   const AlgorithmSpec spec =
@@ -238,7 +240,7 @@ TEST(Ef21PpTheory, AverageGradientObeysTheBoundWithAProbabilityForEachClient) {
   expect_bound(mean, bound, 0.01, "p_i");
 }
 
-TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
+TEST(Ef21Pp, AsksEachClientWithItsOwnProbability) {
   const Federation<double> f(6, 15);
   const std::vector<double> p = {0.2, 1, 0.5, 0.9, 0.3, 0.7};
   const auto run_context =
@@ -254,7 +256,7 @@ TEST(Ef21Pp, AsksEachClientAsOftenAsItsOwnProbabilitySays) {
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(asked[i], p[i], 0.06) << "client " << i;
 }
 
-TEST(Ef21Pp, ListsOfProbabilitiesThatDoNotFitAreRefused) {
+TEST(Ef21Pp, RejectsProbabilityListsOfWrongLength) {
   const Federation<double> f(6, 15);
   for (const char* p : {"0.5 0.5", "0.5 0.5 0.5 0.5 0.5 0", "0.5 0.5 0.5 0.5 0.5 1.5", "0.5 x"})
     EXPECT_THROW(f.run_context(spec_of("ef21_pp", "topk:k=3", {{"p", p}})), ConfigError) << p;

@@ -1,6 +1,6 @@
-// Lyapunov functions of the algorithms with shifts and control variates, and how fast they shrink, on
-// quadratics whose constants are known. Where a paper leaves constants to the reader, the comment derives
-// them: D = f(x) − f*, R = ‖x⁺ − x‖², H = mean‖h_i − target‖², L that of the single f_i (or samples).
+// Lyapunov functions of the algorithms with shifts and control variates, and their rates, on quadratics with
+// known constants. If a paper leaves constants open, the comment derives them. D = f(x) − f*, R = ‖x⁺ − x‖²,
+// H = mean‖h_i − target‖², and L is that of the single f_i (or samples).
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -13,20 +13,20 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
-constexpr double kOmega = 4;  // of randk:k=3 in R^15
+constexpr double kOmega = 4;  // randk:k=3 in R^15
 
 double distance_of_shifts(const Federation<double>& f, const SavedServer& server, View<double> target) {
   return mean_of_clients(
       f, [&](std::size_t i) { return squared_distance(server.h_of[i], gradient(f, i, target)); });
 }
 
-// L-SVRG on samples inside of DIANA (arXiv:1904.05115): with S = mean_ij ‖∇f_ij(w) − ∇f_ij(x*)‖²,
+// L-SVRG on samples inside DIANA (arXiv:1904.05115): with S = mean_ij ‖∇f_ij(w) − ∇f_ij(x*)‖²,
 //   E‖g‖² ≤ 2LD + ((1+2ω)(4LD + 2S) + 2ωH)/n,  E H⁺ ≤ (1−α)H + α(4LD + 2S),  E S⁺ ≤ (1−p)S + 2pLD,
-// so V = ‖x−x*‖² + Mγ²H + Nγ²S with M = 4ω/(nα), N = (4+24ω)/(np) shrinks by max(1−γμ, 1−α/2, 1−p/2) where
+// so V = ‖x−x*‖² + Mγ²H + Nγ²S with M = 4ω/(nα), N = (4+24ω)/(np) shrinks by max(1−γμ, 1−α/2, 1−p/2) for
 // γ ≤ 1/(L(1 + (6+36ω)/n)).
-TEST(VrDianaTheory, LyapunovFunctionShrinksLinearlyOnBatchesOfOne) {
+TEST(VrDianaTheory, BoundsLyapunovFunctionOnBatchesOfOne) {
   const Federation<double> f = sampled_federation();
   const double L = f.smoothness.L_sample_max, n = 6, mu = f.smoothness.mu, alpha = 1 / (1 + kOmega), p = 0.25;
   const double largest = 1 / (L * (1 + (6 + 36 * kOmega) / n));
@@ -67,8 +67,8 @@ TEST(VrDianaTheory, LyapunovFunctionShrinksLinearlyOnBatchesOfOne) {
 // arXiv:2002.11364: Z = ‖z−x*‖² + (2γβ/θ1) F(y) + (2γβθ2(1+θ1)/(pθ1)) F(w) + N mean‖h_i − ∇f_i(w)‖², F = f −
 // f*, β = 1−γμ. The steps of its proof, with E‖g−∇f(x)‖² ≤ (2ω/n)(mean‖∇f_i(x)−∇f_i(w)‖² + H) and N =
 // 16ωγβη/(nαθ1), give E Z⁺ ≤ max(β, 1−θ1/2, 1−pθ1/(1+θ1), 1−α/4) Z for η ≤ min(1/(2L), n/(8ωL(1+4p(1+ω))²),
-// n/(128ωLp(1+ω)(1+2p(1+ω)))), which the tool's step is below of.
-TEST(AdianaTheory, LyapunovFunctionShrinksLinearly) {
+// n/(128ωLp(1+ω)(1+2p(1+ω)))). The tool's step is smaller.
+TEST(AdianaTheory, BoundsLyapunovFunction) {
   const Federation<double> f(6, 15, 1, 0.01);
   const double n = 6, L = f.smoothness.L_max(), mu = f.smoothness.mu;
   for (const auto& [compressor, omega] : {std::pair{"randk:k=3", kOmega}, {"natural", 0.125}}) {
@@ -101,9 +101,9 @@ TEST(AdianaTheory, LyapunovFunctionShrinksLinearly) {
 }
 
 // arXiv:2112.13097: with s = |S| of n clients E‖g‖² ≤ 2LD + ((1+ω)/s)(4LD + 2H), E H⁺ ≤ (1−αs/n)H + (αs/n)
-// 2LD, so V = ‖x−x*‖² + Mγ²H with M = 4(1+ω)n/(αs²) shrinks by max(1−γμ, 1−αs/(2n)) where γ ≤ 1/(L(1 +
+// 2LD, so V = ‖x−x*‖² + Mγ²H with M = 4(1+ω)n/(αs²) shrinks by max(1−γμ, 1−αs/(2n)) for γ ≤ 1/(L(1 +
 // 6(1+ω)/s)).
-TEST(CofigTheory, LyapunovFunctionShrinksLinearlyWithHalfOfTheClients) {
+TEST(CofigTheory, BoundsLyapunovFunctionWithHalfOfTheClients) {
   const Federation<double> f(6, 15);
   const double n = 6, s = 3, alpha = 1 / (1 + kOmega), L = f.smoothness.L_max(), mu = f.smoothness.mu;
   const double largest = 1 / (L * (1 + 6 * (1 + kOmega) / s)), M = 4 * (1 + kOmega) * n / (alpha * s * s);
@@ -130,10 +130,10 @@ TEST(CofigTheory, LyapunovFunctionShrinksLinearlyWithHalfOfTheClients) {
 }
 
 // arXiv:2112.13097, nonconvex. COFIG: f − f* + cH' with H' = mean‖h_i − ∇f_i(x)‖², q = αs/n and c =
-// 2Lγ²(1+ω)/(qs) gives mean_t E‖∇f(x^t)‖² ≤ (2/(γT))(Δ⁰ + cH'⁰) where γ ≤ min(1/(2L), q √(s/(12(1+ω)))/L~).
+// 2Lγ²(1+ω)/(qs) gives mean_t E‖∇f(x^t)‖² ≤ (2/(γT))(Δ⁰ + cH'⁰) for γ ≤ min(1/(2L), q √(s/(12(1+ω)))/L~).
 // FRECON, with the error e = g − ∇f(x): f − f* + (γ/2λ)‖e‖² + (γ(1+ω)/s)H' gives the same with its own start
-// where γ ≤ 1/(L + √(L² + 10(1+ω)²n L~²/s² + 3(1+ω)L~²/s)).
-TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
+// for γ ≤ 1/(L + √(L² + 10(1+ω)²n L~²/s² + 3(1+ω)L~²/s)).
+TEST(CofigAndFreconTheory, BoundsAverageGradientWithHalfOfTheClients) {
   const Federation<double> f(6, 15);
   const Smoothness& k = f.smoothness;
   const double n = 6, s = 3, spread = 1 + kOmega, q = s / (spread * n), lambda = q / 2;
@@ -147,7 +147,7 @@ TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
   struct Case {
     const char* name;
     double largest;
-    std::function<double(double)> start;  // beside Δ⁰, for γ
+    std::function<double(double)> start;  // additional term of the bound, for γ
   };
   const Case cases[] = {
       {"cofig", std::min(1 / (2 * k.L), q * std::sqrt(s / (12 * spread)) / k.L_tilde()),
@@ -166,7 +166,7 @@ TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
     for (const std::string& step : {std::string("theory"), number_text(c.largest)}) {
       const AlgorithmSpec spec = changed(spec_of(c.name, "randk:k=3", {}, step), 0, s / n);
       const double gamma = gamma_of(*f.run_context(spec));
-      EXPECT_LE(gamma, c.largest * 1.02) << c.name;  // the constants of the paper's proof are a little better
+      EXPECT_LE(gamma, c.largest * 1.02) << c.name;  // the constants of the paper's proof are slightly better
       constexpr std::uint32_t kRounds = 300;
       const double mean = mean_over_seeds(
           f, spec, kRounds, kSeeds,
@@ -178,7 +178,7 @@ TEST(CofigAndFreconTheory, AverageGradientObeysTheBoundWithHalfOfTheClients) {
 
 // arXiv:1910.06378, Lemma 15 with σ = 0: V = ‖x−x*‖² + (9n γ~²/|S|) mean‖c_i − ∇f_i(x*)‖² with γ~ = K γ_l γ
 // shrinks by 1 − μγ~/2 a round.
-TEST(ScaffoldTheory, LyapunovFunctionShrinksLinearlyInEveryRoundAndUnderSampling) {
+TEST(ScaffoldTheory, BoundsLyapunovFunctionInEveryRoundAndUnderSampling) {
   const Federation<double> f(6, 15);
   const double mu = f.smoothness.mu;
   const double at_optimum =

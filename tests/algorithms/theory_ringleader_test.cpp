@@ -1,16 +1,17 @@
 // The theorem about Ringleader ASGD, on quadratics that differ from client to client.
 //
-// Let τ = 2n − 2, g^k = ĝ^k + e^k the mean that step k goes along, ĝ^k without noise and e^k its noise. As
-// ∇f(x^k) − ĝ^k is a mean of ∇f_i(x^k) − ∇f_i(x^s) with k − s ≤ τ, ‖∇f(x^k) − ĝ^k‖² ≤ L~² γ² τ
+// Let τ = 2n − 2, and let g^k = ĝ^k + e^k be the mean that step k uses: ĝ^k without noise, e^k its noise.
+// ∇f(x^k) − ĝ^k is a mean of ∇f_i(x^k) − ∇f_i(x^s) with k − s ≤ τ, so ‖∇f(x^k) − ĝ^k‖² ≤ L~² γ² τ
 // Σ_{s=k−τ}^{k−1} ‖g^s‖².
 //
-// Without noise, f(x^{k+1}) ≤ f(x^k) − (γ/2)(‖∇f‖² + (1 − Lγ)‖g^k‖² − ‖∇f − g^k‖²), and summed over k the
-// last two are at most 0 where Lγ + (L~τγ)² ≤ 1, as for γ = 1/(L + τL~): avg ‖∇f(x^k)‖² ≤ 2Δ⁰/(γT).
+// Without noise, f(x^{k+1}) ≤ f(x^k) − (γ/2)(‖∇f‖² + (1 − Lγ)‖g^k‖² − ‖∇f − g^k‖²). Summed over k, the last
+// two terms are at most 0 if Lγ + (L~τγ)² ≤ 1, as for γ = 1/(L + τL~): avg ‖∇f(x^k)‖² ≤ 2Δ⁰/(γT).
 //
-// With noise, that of e^k is drawn behind x^{k−τ}, so E⟨∇f(x^k), e^k⟩ = E⟨∇f(x^k) − ∇f(x^{k−τ}), e^k⟩, in
-// which |·| ≤ (Lγ/2) Σ_{s=k−τ}^{k−1} ‖g^s‖² + (Lτγ/2) ‖e^k‖². With c = Lγ(1 + τ) + (L~τγ)² the sum over k is
+// With noise, e^k is drawn after x^{k−τ}, so E⟨∇f(x^k), e^k⟩ = E⟨∇f(x^k) − ∇f(x^{k−τ}), e^k⟩, whose absolute
+// value is at most (Lγ/2) Σ_{s=k−τ}^{k−1} ‖g^s‖² + (Lτγ/2) ‖e^k‖². Let c = Lγ(1 + τ) + (L~τγ)². Summed over
+// k,
 //   Σ ‖∇f‖² ≤ 2Δ⁰/γ − Σ ‖ĝ‖² + c Σ ‖g‖² + Lτγ Σ ‖e‖²,  and ‖g‖² ≤ 2‖ĝ‖² + 2‖e‖²,  E‖e‖² ≤ σ²/n.
-// For γ = 1/(8nL~) c ≤ 1/4 + 1/16, so that the ĝ cancel: avg E‖∇f‖² ≤ 2Δ⁰/(γT) + (2c + Lτγ) σ²/n.
+// For γ = 1/(8nL~), c ≤ 1/4 + 1/16, so that the ĝ cancel: avg E‖∇f‖² ≤ 2Δ⁰/(γT) + (2c + Lτγ) σ²/n.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -24,14 +25,14 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
 constexpr std::uint32_t kRingClients = 5, kRingTau = 2 * kRingClients - 2;
 
 struct RingRun {
-  double mean = 0;  // of ‖∇f(x^t)‖² over the steps
+  double mean = 0;  // mean of ‖∇f(x^t)‖² over the steps
   double steps = 0;
-  std::uint32_t oldest = 0;  // delay of a gradient when it comes
+  std::uint32_t oldest = 0;  // delay of a gradient when it arrives
 };
 
 RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
@@ -67,10 +68,10 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   return run;
 }
 
-// Fast ones, slow ones, and times that are drawn anew.
+// Fast clients, slow clients, and random times.
 double uneven(ClientId i, std::uint64_t request_id) { return i == 3 ? 6.5 : drawn(i, request_id) / (i + 1); }
 
-TEST(RingleaderTheory, WithoutNoiseTheAverageGradientObeysTheBound) {
+TEST(RingleaderTheory, BoundsAverageGradientWithoutNoise) {
   const Federation<double> f(kRingClients, 15);
   const AlgorithmSpec spec = spec_of("ringleader", "identity", {}, "theory");
   const double gamma = gamma_of(*f.run_context(spec));
@@ -82,7 +83,7 @@ TEST(RingleaderTheory, WithoutNoiseTheAverageGradientObeysTheBound) {
   }
 }
 
-TEST(RingleaderTheory, WithNoiseTheAverageGradientObeysTheBound) {
+TEST(RingleaderTheory, BoundsAverageGradientWithNoise) {
   const Federation<double> f(kRingClients, 15);
   const AlgorithmSpec spec = changed(spec_of("ringleader", "identity", {}, "theory"), 1);
   const double gamma = gamma_of(*f.run_context(spec)), L = f.smoothness.L, L_tilde = f.smoothness.L_tilde();
@@ -109,9 +110,9 @@ TEST(RingleaderTheory, WithNoiseTheAverageGradientObeysTheBound) {
   expect_bound(mean, 2 * f.gap(f.x0) / (gamma * steps) + share * noise / kRingClients, 0.05, "ringleader");
 }
 
-// Seconds of a round of n steps: no shorter than the slowest client's time, and at most twice that, whatever
-// the others do. Of synchronous SGD it is the same for one step.
-TEST(RingleaderTheory, ARoundOfStepsTakesTheTimeOfTheSlowestForSpeedsOfSquareRoots) {
+// A round of n steps takes at least the slowest client's time and at most twice that, for any speeds of the
+// others. Synchronous SGD takes the same time for one step.
+TEST(RingleaderTheory, BoundsTimeOfARoundBySlowestClientForSquareRootSpeeds) {
   const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };
   const auto seconds_of_a_step = [&](std::uint32_t n) {
     const Federation<double> f(n, 2);

@@ -1,5 +1,4 @@
-// The inequalities of the theorems, with the step sizes that the tool computes, on quadratics whose constants
-// are known.
+// The inequalities of the theorems at the theory step sizes, on quadratics with known constants.
 #include "tests/algorithms/theory.h"
 
 #include <gtest/gtest.h>
@@ -9,9 +8,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
-TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
+TEST(GdTheory, BoundsGapByOneMinusGammaMuARound) {
   const Federation<double> f(6, 15);
   const auto run_context = f.run_context(spec_of("gd"));
   EXPECT_DOUBLE_EQ(gamma_of(*run_context), 1 / f.smoothness.L);
@@ -23,7 +22,7 @@ TEST(GdTheory, GapShrinksByOneMinusGammaMuARound) {
 }
 
 // arXiv:2106.05203, Theorem 1, with G⁰ = 0.
-TEST(Ef21Theory, AverageGradientObeysTheorem1) {
+TEST(Ef21Theory, BoundsAverageGradientByTheorem1) {
   const Federation<double> f(6, 15);
   for (const char* compressor : {"topk:k=1", "topk:k=5", "topk:k=15"}) {
     const auto run_context = f.run_context(spec_of("ef21", compressor));
@@ -35,7 +34,7 @@ TEST(Ef21Theory, AverageGradientObeysTheorem1) {
 }
 
 // arXiv:2106.05203, Theorem 2: Ψ^T ≤ (1 − γμ)^T Ψ⁰ with Ψ = f − f* + (γ/θ) G.
-TEST(Ef21Theory, LyapunovFunctionObeysTheorem2) {
+TEST(Ef21Theory, BoundsLyapunovFunctionByTheorem2) {
   const Federation<double> f(6, 15);
   const double alpha = 3.0 / 15, theta = 1 - std::sqrt(1 - alpha), beta = (1 - alpha) / theta;
   const double gamma = std::min(1 / (f.smoothness.L + f.smoothness.L_tilde() * std::sqrt(2 * beta / theta)),
@@ -47,7 +46,7 @@ TEST(Ef21Theory, LyapunovFunctionObeysTheorem2) {
 }
 
 // arXiv:2102.07845, Theorem 2.1: E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T).
-TEST(MarinaTheory, MeanOverSeedsObeysTheorem21) {
+TEST(MarinaTheory, BoundsMeanOverSeedsByTheorem21) {
   const Federation<double> f(6, 15);
   constexpr int kRounds = 100;
   double mean = 0, gamma = 0;
@@ -57,10 +56,10 @@ TEST(MarinaTheory, MeanOverSeedsObeysTheorem21) {
     mean += average_grad_norm_sq(run<double>(f, run_context, kRounds)) / kSeeds;
   }
   EXPECT_LE(mean, 2 * f.gap(f.x0) / (gamma * kRounds));
-  EXPECT_GE(mean, 0.01 * f.gap(f.x0) / (gamma * kRounds)) << "the bound would hold for anything";
+  EXPECT_GE(mean, 0.01 * f.gap(f.x0) / (gamma * kRounds)) << "the bound is too loose to test anything";
 }
 
-TEST(MarinaTheory, GapShrinksLinearlyUnderPl) {
+TEST(MarinaTheory, BoundsGapUnderPl) {
   const Federation<double> f(6, 15);
   const double p = 3.0 / 15, omega = 4, mu = f.smoothness.mu;
   const double gamma = std::min(
@@ -76,7 +75,7 @@ TEST(MarinaTheory, GapShrinksLinearlyUnderPl) {
 }
 
 // arXiv:1901.09269, Theorem 1: E V^T ≤ max(1 − γμ, 1 − α/2)^T V⁰, V = ‖x − x*‖² + M γ² mean‖h_i − ∇f_i(x*)‖².
-TEST(DianaTheory, LyapunovFunctionShrinksLinearly) {
+TEST(DianaTheory, BoundsLyapunovFunction) {
   const Federation<double> f(6, 15);
   const double omega = 4, alpha = 1 / (1 + omega), M = 4 * omega / (6 * alpha);
   std::vector<Vec<double>> at_optimum(6, Vec<double>(15));
@@ -104,8 +103,8 @@ TEST(DianaTheory, LyapunovFunctionShrinksLinearly) {
   EXPECT_LE(mean, std::pow(std::max(1 - gamma * f.smoothness.mu, 1 - alpha / 2), kRounds) * v0);
 }
 
-// The estimator is unbiased given the past: a conditional mean, which convergence alone does not show.
-TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
+// The estimator is unbiased given the past. This is a conditional mean, which convergence does not test.
+TEST(DianaTheory, HasConditionallyUnbiasedEstimator) {
   const Federation<double> f(5, 8);
   constexpr int kTrials = 4000;
   constexpr std::uint32_t kPast = 10;
@@ -148,7 +147,7 @@ TEST(DianaTheory, EstimatorIsUnbiasedGivenThePast) {
 }
 
 // arXiv:1806.06573: linear to a neighbourhood of size 2γω/(μn) mean‖∇f_i(x*)‖².
-TEST(DcgdTheory, DistanceShrinksToItsNeighbourhood) {
+TEST(DcgdTheory, BoundsDistanceByNeighbourhood) {
   const Federation<double> f(6, 15);
   double noise = 0;
   for (const auto& oracle : f.oracles) {
@@ -168,7 +167,7 @@ TEST(DcgdTheory, DistanceShrinksToItsNeighbourhood) {
                       2 * gamma * omega / (mu * 6) * noise);
 }
 
-TEST(StepSizes, AreTheFormulasOfTheTheorems) {
+TEST(StepSizes, MatchFormulasOfTheorems) {
   const Federation<double> f(6, 15);
   const Smoothness& s = f.smoothness;
   const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };

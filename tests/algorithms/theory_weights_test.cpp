@@ -1,4 +1,4 @@
-// The theorems with clients of unequal weights: f = sum_i w_i f_i, means by w_i, independent errors that no
+// The theorems with clients of unequal weights: f = sum_i w_i f_i, means use w_i, and independent errors no
 // longer shrink to 1/n.
 #include <algorithm>
 #include <cmath>
@@ -10,12 +10,12 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
 constexpr int kWeightedSeeds = 10;
 
 // E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T), as in theory_algorithms_test.cpp.
-TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachAlgorithmThatStartsExactly) {
+TEST(WeightedTheory, BoundsAverageGradientOfAlgorithmsWithExactStart) {
   const std::vector<AlgorithmSpec> specs = {
       spec_of("gd"),
       spec_of("marina", "randk:k=1"),
@@ -50,13 +50,13 @@ TEST(WeightedTheory, AverageGradientObeysTheTheoremOfEachAlgorithmThatStartsExac
     const double mean = f.average(spec, kRounds);
     EXPECT_LE(mean, bound) << spec.name << " " << spec.compressor;
     EXPECT_GE(mean, 0.01 * bound) << spec.name << " " << spec.compressor
-                                  << ": the bound would hold for anything";
+                                  << ": the bound is too loose to test anything";
   }
 }
 
-// Why A has the factor n max w_i: where all f_i have one Hessian and L_pm = 0, PermK's theory for equal
-// weights would allow 1/L.
-TEST(WeightedTheory, StepsForEqualWeightsBreakTheTheoremAndDiverge) {
+// The reason for the factor n max w_i of A: if all f_i have one Hessian and L_pm = 0, PermK's theory for
+// equal weights would allow 1/L.
+TEST(WeightedTheory, FailsWithStepsForEqualWeights) {
   Skewed f(Curvatures::kAlike);
   EXPECT_LT(*f.smoothness.L_pm, 1e-6);
   constexpr int kRounds = 150;
@@ -75,7 +75,7 @@ TEST(WeightedTheory, StepsForEqualWeightsBreakTheTheoremAndDiverge) {
 }
 
 // arXiv:1806.06573, with A for ω/n: linear to a neighbourhood of size (2γA/μ) Σ w_i ‖∇f_i(x*)‖².
-TEST(WeightedTheory, DcgdReachesItsNeighbourhood) {
+TEST(WeightedTheory, BoundsDistanceOfDcgdByNeighbourhood) {
   Skewed f;
   constexpr int kRounds = 150;
   for (const char* compressor : {"randk:k=3", "permk"}) {
@@ -92,8 +92,8 @@ TEST(WeightedTheory, DcgdReachesItsNeighbourhood) {
   }
 }
 
-// arXiv:1901.09401, Theorem 3.1, of the functions n w_i f_i.
-TEST(WeightedTheory, SgdNiceReachesItsNeighbourhood) {
+// arXiv:1901.09401, Theorem 3.1, applied to the functions n w_i f_i.
+TEST(WeightedTheory, BoundsDistanceOfSgdNiceByNeighbourhood) {
   Skewed f;
   const double n = 12, tau = 3, mu = f.smoothness.mu;
   const double sigma_sq = (n - tau) / (tau * (n - 1)) * f.gradients_sq(f.optimum, 2);
@@ -110,7 +110,7 @@ TEST(WeightedTheory, SgdNiceReachesItsNeighbourhood) {
 }
 
 // arXiv:1901.09269, Theorem 1, with M = 4A/α and means by w_i.
-TEST(WeightedTheory, DianasLyapunovFunctionShrinksLinearly) {
+TEST(WeightedTheory, BoundsLyapunovFunctionOfDiana) {
   Skewed f;
   const double omega = 4, A = omega / 12 * kSkew, alpha = 1 / (1 + omega), M = 4 * A / alpha;
   constexpr int kRounds = 150;
@@ -135,7 +135,7 @@ TEST(WeightedTheory, DianasLyapunovFunctionShrinksLinearly) {
 
 // Nonconvex DIANA and VR-DIANA, whose h_i start at 0: avg‖∇f‖² ≤ 2 (Δ⁰ + c H⁰)/(γT), H = Σ w_i ‖h_i −
 // ∇f_i(x)‖², c = γA/α as derived in diana.h.
-TEST(WeightedTheory, NonconvexDianaAndVrDianaObeyTheirBound) {
+TEST(WeightedTheory, BoundsNonconvexDianaAndVrDiana) {
   Skewed f;
   f.smoothness.convex = false;
   constexpr int kRounds = 300;
@@ -151,8 +151,8 @@ TEST(WeightedTheory, NonconvexDianaAndVrDianaObeyTheirBound) {
   }
 }
 
-// Where f is flat and the f_i are not, L~ decides; DIANA's nonconvex step in the literature does not use it.
-TEST(WeightedTheory, NonconvexDianaIsBoundedByLTilde) {
+// If f is flat and the f_i are not, L~ decides. DIANA's nonconvex step in the literature does not use it.
+TEST(WeightedTheory, LimitsNonconvexDianaByLTilde) {
   Skewed f;
   f.smoothness.convex = false;
   f.smoothness.L = 0.01;
@@ -161,8 +161,8 @@ TEST(WeightedTheory, NonconvexDianaIsBoundedByLTilde) {
                    1 / (0.01 + f.smoothness.L_tilde() * std::sqrt(2 * A * 15 * 31)));
 }
 
-// Those with shifts converge to the x* of the weighted f itself.
-TEST(WeightedTheory, VarianceReductionReachesTheOptimum) {
+// Algorithms with shifts converge to x* of the weighted f.
+TEST(WeightedTheory, ReachesOptimumWithVarianceReduction) {
   Skewed f;
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
     return f.gap(f.run(f.run_context(spec), rounds, 0).model);
@@ -184,7 +184,7 @@ TEST(WeightedTheory, VarianceReductionReachesTheOptimum) {
 }
 
 // arXiv:2112.13097 for the functions n w_i f_i; the shifts start at 0, H⁰ = (1/n) Σ ‖n w_i ∇f_i(x⁰)‖².
-TEST(WeightedTheory, CofigAndFreconObeyTheirBound) {
+TEST(WeightedTheory, BoundsCofigAndFrecon) {
   Skewed f;
   constexpr int kRounds = 400;
   const double n = 12, S = 6, omega = 2, H = f.gradients_sq(f.x0, 2);

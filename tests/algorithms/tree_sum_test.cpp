@@ -1,4 +1,4 @@
-// The order of sums: along a fixed tree over the numbers of clients, whoever adds up which part of it.
+// The order of sums: along a fixed tree over the client numbers, independent of who adds which part.
 #include "algorithms/core/tree_sum.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 template <class Real>
 using Vectors = std::map<ClientId, Vec<Real>>;
 
-// The tree as it is defined, without a stack: the sum of clients [first, first + count), count a power of 2.
+// Computes the tree by its definition, without a stack: the sum of clients [first, first + count), where
+// count is a power of 2.
 template <class Real>
 Vec<Real> plain_tree(const Vectors<Real>& replies, std::uint64_t first, std::uint64_t count) {
   const auto begin = replies.lower_bound(static_cast<ClientId>(first));
@@ -65,7 +66,7 @@ std::vector<Uplink<Real>> uplinks_of(const Vectors<Real>& replies) {
   return uplinks;
 }
 
-// As long as the uplinks stay.
+// Returns views that are valid as long as the uplinks.
 template <class Real>
 std::vector<UplinkView<Real>> views(std::span<const Uplink<Real>> uplinks) {
   return {uplinks.begin(), uplinks.end()};
@@ -84,7 +85,7 @@ class TreeSums : public ::testing::Test {};
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(TreeSums, Reals);
 
-TYPED_TEST(TreeSums, AreThoseOfTheTreeAsItIsDefined) {
+TYPED_TEST(TreeSums, MatchTheDefinitionOfTheTree) {
   using Real = TypeParam;
   std::uint32_t seed = 0;
   for (const std::uint32_t n : {1u, 2u, 15u, 16u, 17u, 33u, 100u, 257u, 1000u})
@@ -98,7 +99,7 @@ TYPED_TEST(TreeSums, AreThoseOfTheTreeAsItIsDefined) {
     }
 }
 
-TYPED_TEST(TreeSums, ReachTheLastClientNumber) {
+TYPED_TEST(TreeSums, AcceptTheLastClientNumber) {
   using Real = TypeParam;
   Vectors<Real> replies;
   for (const ClientId client : {0u, 7u, 16u, 4095u, 65536u, 2147483647u, 2147483648u, 4294967295u})
@@ -110,7 +111,7 @@ TYPED_TEST(TreeSums, ReachTheLastClientNumber) {
   EXPECT_EQ(Vec<Real>(got.begin(), got.end()), plain_tree(replies));
 }
 
-TYPED_TEST(TreeSums, OfRepliesAreScaledOnceWhereAllWeighTheSame) {
+TYPED_TEST(TreeSums, ScaleEquallyWeightedRepliesOnce) {
   using Real = TypeParam;
   const std::size_t d = 3 * kTreeReals + 17;
   const Vectors<Real> replies = random_replies<Real>(70, 0.8, d, 5);
@@ -125,7 +126,7 @@ TYPED_TEST(TreeSums, OfRepliesAreScaledOnceWhereAllWeighTheSame) {
   }
 }
 
-TYPED_TEST(TreeSums, WithWeightsWeighEachReply) {
+TYPED_TEST(TreeSums, WeightEachReplyIfWeightsDiffer) {
   using Real = TypeParam;
   Vectors<Real> replies = random_replies<Real>(40, 1, 6, 6);
   const auto uplinks = uplinks_of(replies);
@@ -140,7 +141,7 @@ TYPED_TEST(TreeSums, WithWeightsWeighEachReply) {
   for (std::size_t j = 0; j < 6; ++j) EXPECT_EQ(out[j], Real(1) + root[j]);
 }
 
-TYPED_TEST(TreeSums, AreTheSameHoweverTheCoordinatesAreShared) {
+TYPED_TEST(TreeSums, DoNotDependOnTheSplitOfCoordinates) {
   using Real = TypeParam;
   const std::size_t d = 2 * kTreeReals + 100;
   const Vectors<Real> replies = random_replies<Real>(50, 0.9, d, 7);
@@ -156,8 +157,8 @@ TYPED_TEST(TreeSums, AreTheSameHoweverTheCoordinatesAreShared) {
   EXPECT_EQ(whole, shared);
 }
 
-// One relay for each aligned range of clients, each with one sum in place of its clients' replies.
-TYPED_TEST(TreeSums, DoNotChangeWhereRelaysAddUpWholeSubtrees) {
+// One relay for each aligned range of clients. Each sends one sum in place of its clients' replies.
+TYPED_TEST(TreeSums, DoNotChangeIfRelaysAddWholeSubtrees) {
   using Real = TypeParam;
   for (const std::uint32_t site : {16u, 32u, 64u, 128u}) {
     const Vectors<Real> replies = random_replies<Real>(300, 0.7, 9, site);
@@ -174,7 +175,7 @@ TYPED_TEST(TreeSums, DoNotChangeWhereRelaysAddUpWholeSubtrees) {
   }
 }
 
-TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
+TYPED_TEST(TreeSums, AddOtherShapesInClientOrderAfterDenseOnes) {
   using Real = TypeParam;
   const std::vector<std::uint32_t> indices = {1, 2};
   const Vec<Real> values = {Real(0.1), Real(1e5)};
@@ -185,7 +186,7 @@ TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
   sparse.indices = indices;
   sparse.values = values;
   auto uplinks = uplinks_of(dense);
-  // A second summand, and a reply that has nothing but it.
+  // A reply with a second summand, and a reply that consists of it only.
   Payload<Real> head = uplinks[0].parts[0];
   head.next = &sparse;
   uplinks[0].parts = {head};
@@ -204,7 +205,7 @@ TYPED_TEST(TreeSums, LeaveOtherShapesInTheOrderOfClientsBehindTheDenseOnes) {
   EXPECT_EQ(out, expected);
 }
 
-TYPED_TEST(TreeSums, OfNothingAreNothing) {
+TYPED_TEST(TreeSums, AreEmptyWithoutReplies) {
   using Real = TypeParam;
   TreeSum<Real> sum;
   sum.begin(3);

@@ -1,4 +1,4 @@
-// Rounds in which not all clients answer, with unequal weights: the server's mean over the replies of a
+// Rounds in which not all clients reply, with unequal weights. The server's mean over the replies of a
 // uniform sample equals, on average over the samples, its mean over all replies.
 #include <algorithm>
 #include <bit>
@@ -11,13 +11,14 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
-// Averages of trained models, by FedAvg's ratio. ProxSkip, FedNL and others ask for all replies.
+// Algorithms that average trained models by FedAvg's ratio. ProxSkip, FedNL and others require all replies.
 const std::set<std::string> kAverages = {"fedavg", "fedprox", "fedadagrad", "fedyogi", "fedadam", "scaffold"};
-// Decodes what came: the weights of two samples differ in more than their size.
+// An algorithm that decodes the received replies. The weights of two samples differ by more than a factor.
 const std::set<std::string> kDecodes = {"coded_gd"};
-// Remember each client's part, so that an absent one does not change it: nothing is a mean over the sample.
+// Algorithms that keep each client's part, so that an absent client does not change it. They take no mean
+// over the sample.
 const std::set<std::string> kRemember = {"ef21",    "ef21_w",  "ef21_sgd", "ef21_sgdm",
                                          "ef21_pp", "ef21_bc", "ef21_hb",  "ef21_plus"};
 
@@ -31,7 +32,7 @@ std::shared_ptr<RunContext<double>> run_context_of(const Federation<double>& fed
   return run_context;
 }
 
-// x^1 when the clients of `members` (bits) send what `sent` says in each part.
+// Returns x^1 if the clients of `members` (bits) send sent[...] in each part.
 Vec<double> model_after(std::shared_ptr<const RunContext<double>> run_context, unsigned members,
                         const std::vector<Vec<double>>& sent) {
   const auto server = make_server<double>(run_context);
@@ -58,7 +59,7 @@ AlgorithmSpec plain(const AlgorithmInfo& algorithm) {
   return spec;
 }
 
-TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
+TEST(UnbiasedMean, AveragesOverSamplesToModelOfAllClients) {
   const Federation<double> federation(kMeanClients, kDim);
   std::vector<Vec<double>> sent;
   Random random(1, "sent");
@@ -92,8 +93,8 @@ TEST(UnbiasedMean, TheModelsOfAllSamplesOfOneSizeAverageToThatOfAllClients) {
                                             "vr_diana", "adiana", "frecon", "ef14", "ef21_p"}));
 }
 
-// The ratio: when all replies are equal, the result is that reply, whoever answers.
-TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
+// FedAvg's ratio: if all replies are equal, the result is that reply, for any sample.
+TEST(FedAvgsRatio, ReturnsEqualMessagesUnchangedForEverySample) {
   const Federation<double> federation(kMeanClients, kDim);
   const std::vector<Vec<double>> sent(kMeanClients, Vec<double>(kDim, 0.5));
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -108,8 +109,8 @@ TEST(FedAvgsRatio, OfEqualMessagesIsThatMessageForEverySample) {
   }
 }
 
-// COFIG draws two samples itself, so this test averages over seeds.
-TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
+// COFIG itself draws two samples, so this test averages over seeds.
+TEST(UnbiasedMean, HoldsForStepOfCofig) {
   const Federation<double> federation(kMeanClients, kDim);
   AlgorithmSpec spec = spec_of("cofig", "identity", {}, "0.1");
   const auto all = run_context_of(federation, spec);
@@ -129,8 +130,8 @@ TEST(UnbiasedMean, CofigsStepIsThatOfAllClientsOnAverage) {
   EXPECT_NEAR(mean, whole[0] - federation.x0[0], 5 * std::sqrt((square - mean * mean) / kSeeds));
 }
 
-// With a ratio over the sample the algorithms would stop at a floor that no step size lowers.
-TEST(UnbiasedMean, TheNoiseOfSamplingFallsWithTheStepSize) {
+// With a ratio over the sample, the algorithms would stop at an error that no step size reduces.
+TEST(UnbiasedMean, LetsSamplingNoiseFallWithStepSize) {
   Federation<double> federation(kMeanClients, kDim);
   Vec<double> optimum(kDim);
   for (std::size_t j = 0; j < kDim; ++j) {

@@ -1,4 +1,4 @@
-// Steps and constants with clients of unequal weights, as formulas.
+// Formulas of steps and constants with clients of unequal weights.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of theorems share
+using namespace testing;  // NOLINT: helpers of theorem tests
 
-TEST(WeightedTheory, StepsAreTheFormulasWithTheWeights) {
+TEST(WeightedTheory, MatchesFormulasWithWeights) {
   Skewed f;
   const Smoothness& s = f.smoothness;
   const auto step = [&](const AlgorithmSpec& spec) { return gamma_of(*f.run_context(spec)); };
@@ -54,8 +54,8 @@ TEST(WeightedTheory, StepsAreTheFormulasWithTheWeights) {
                    1 / (10 * s.L_sample_max * std::sqrt(1 + A) * (5 + std::pow(4, 2.0 / 3))));
 }
 
-// A parameter that is slower than theory's gives the step of a larger omega.
-TEST(WeightedTheory, SlowerShiftsHaveSmallerSteps) {
+// A parameter below theory's gives the step of a larger omega.
+TEST(WeightedTheory, GivesSmallerStepsForSlowerShifts) {
   Skewed f;
   f.smoothness.convex = false;
   const auto step = [&](const char* name, Options options) {
@@ -70,8 +70,8 @@ TEST(WeightedTheory, SlowerShiftsHaveSmallerSteps) {
   EXPECT_LT(step("frecon", {{"lambda", "0.005"}}), 0.5 * step("frecon", {}));
 }
 
-// Equal weights that are given as numbers are equal weights.
-TEST(WeightedTheory, EqualSharesHaveTheSkewOne) {
+// Equal weights that are given as numbers count as equal.
+TEST(WeightedTheory, HasSkewOneForEqualShares) {
   for (std::uint32_t n = 1; n < 200; ++n) {
     const std::vector<double> shares(n, 7.0 / (7.0 * n));
     Theory theory;
@@ -85,9 +85,9 @@ TEST(WeightedTheory, EqualSharesHaveTheSkewOne) {
   }
 }
 
-// E‖Σ w_i C_i(a_i) − Σ w_i a_i‖² ≤ A Σ w_i ‖a_i‖² − B ‖Σ w_i a_i‖², with equality when only the heaviest
+// E‖Σ w_i C_i(a_i) − Σ w_i a_i‖² ≤ A Σ w_i ‖a_i‖² − B ‖Σ w_i a_i‖², with equality if only the heaviest
 // client's vector is not zero.
-TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
+TEST(WeightedQuality, SatisfiesWeightedAbInequality) {
   struct Case {
     const char* compressor;
     std::uint32_t n;
@@ -133,8 +133,9 @@ TEST(WeightedQuality, IsThatOfTheWeightedAbInequality) {
   }
 }
 
-// From the experiment file to the step: the number of samples decides the weights, those the constants.
-TEST(WeightedTheory, ASimulationAndAServerByHandComputeStepsByTheWeights) {
+// From the experiment file to the step: the numbers of samples give the weights, and the weights give the
+// constants.
+TEST(WeightedTheory, GivesEqualStepsInSimulationAndServer) {
   const LoadedExperiment loaded = parse(
       "[problem]\nkind = \"least_squares\"\ndata = \"synthetic\"\nsamples = 300\ndim = 20\n"
       "[clients]\ncount = 5\npartition = \"dirichlet\"\ndirichlet_alpha = 0.1\nweights = \"samples\"\n"
