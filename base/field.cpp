@@ -158,7 +158,7 @@ void Field::store(const Value& value) const {
           const auto& list = std::get<std::vector<std::int64_t>>(value);
           at->assign(list.begin(), list.end());
         } else if constexpr (std::is_same_v<M, double*>) {
-          *at = std::get<double>(value) + 0.0;  // turns -0.0 into 0.0: the text of both would be 0
+          *at = std::get<double>(value) + 0.0;  // turns -0.0 into 0.0, because both have the text 0
         } else if constexpr (std::is_same_v<M, bool*>) {
           *at = std::get<bool>(value);
         }

@@ -1,11 +1,13 @@
 // Settings. A struct of settings has one list of fields. It serves reading, checking, defaults, --set,
 // `gradwire list`, the docs, the wire, config.toml and the check of a restart:
+//
 //   struct Text {
 //     std::uint32_t context = 8;
 //     static void fields(auto& self, auto&& visit) {
 //       visit("context", self.context, "letters before the predicted one", {.low = 1, .high = 4096});
 //     }
 //   };
+//
 // Type and default are those of the member; Constraints add what the type does not say. A member is a bool,
 // an unsigned integer, a double, a std::string, a std::vector<std::uint32_t>, an enum with words_of(), or a
 // type with a TextCodec.

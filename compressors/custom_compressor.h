@@ -1,19 +1,21 @@
 // A compressor that is defined outside this tree and used like those of the list. custom_compressor() makes
 // it from a struct like theirs. An experiment file cannot name it. It works in programs that hold both ends.
 // Its payloads pass through the codec like any other.
+//
 // Such a struct C has
-//   name                                                  its name in records, unless it has spec()
-//   CompressorConstants constants(std::size_t d) const    for one client; or joint(d, n), for all n clients
-//   const Payload<Real>& operator()(Vec<Real>& v, const RngKey& key, Scratch<Real>&, PayloadBuffer<Real>&)
-//   const
-//                                                         for double, float or both; must be thread-safe
+//   name                         its name in records, unless it has spec()
+//   CompressorConstants constants(std::size_t d) const
+//                                for one client; or joint(d, n), for all n clients
+//   const Payload<Real>& operator()(Vec<Real>& v, const RngKey&, Scratch<Real>&, PayloadBuffer<Real>&) const
+//                                for double, float or both; must be thread-safe
 // and may have
 //   bool redraw(Shape, std::size_t count, std::uint32_t dim, const RngKey&,
 //               std::vector<std::uint32_t>& indices, std::uint32_t& first) const
-//                                                         for payloads marked with set_seeded(), whose
-//                                                         support then costs nothing on the wire
-//   std::size_t most_values(std::size_t d) const          the largest number of values of one payload;
-//   default: zeta
+//                                for payloads marked with set_seeded(); their support then costs nothing on
+//                                the wire
+//   std::size_t most_values(std::size_t d) const
+//                                the largest number of values of one payload; zeta without it
+//
 // The struct uses PayloadBuffer to say how a payload is written: its shape, and set_packing() if the values
 // are multiples of a unit.
 #pragma once

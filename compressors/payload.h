@@ -61,11 +61,11 @@ template <class Real>
 struct Payload {
   Shape shape = Shape::kNothing;
   Packing packing = Packing::kPlain;
-  std::uint16_t levels = 0;  // of the packing
+  std::uint16_t levels = 0;  // used by the packing
   std::uint32_t dim = 0;
   std::uint32_t first = 0;
   std::uint32_t rows = 0;  // for kLowRank
-  Real unit = 1;           // of the packing
+  Real unit = 1;           // used by the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
   // The key from which the support (indices, or first) was drawn; the receiver draws it again. Here the

@@ -13,14 +13,14 @@
 
 namespace gradwire {
 
-// The function of one client at a time. Starts at client 0.
+// The function of one client at a time. It starts at client 0.
 template <class Real>
 class RebindableOracle : public Oracle<Real> {
  public:
   virtual void bind(std::uint32_t client) = 0;  // client < ClientObjectives::clients()
 };
 
-// An open set: users derive from ClientObjectives, or list their oracles (OracleList).
+// The functions of all clients. Users derive from it, or list their oracles (OracleList).
 template <class Real>
 class ClientObjectives {
  public:
@@ -28,13 +28,13 @@ class ClientObjectives {
 
   virtual std::uint32_t clients() const = 0;  // n
   virtual std::size_t sample_count(std::uint32_t client) const = 0;
-  // One for each thread; it may outlive the client objectives. Two of them must not be at one client at a
-  // time.
+  // Returns an oracle for one thread; it may outlive this object. Two oracles must not be bound to the same
+  // client at a time.
   virtual std::unique_ptr<RebindableOracle<Real>> oracle() const = 0;
 };
 
-// The objectives of all clients by its oracle alone: its copies share the data. RebindableOracle beside what
-// it inherits has
+// Client objectives made from one oracle, whose copies share the data. In addition to what it inherits,
+// RebindableOracle has
 //   std::uint32_t clients() const
 //   std::size_t sample_count(std::uint32_t client) const
 template <class Real, class Copied>
@@ -54,7 +54,7 @@ class ClientObjectivesOf final : public ClientObjectives<Real> {
 template <class Real>
 class OracleList final : public ClientObjectives<Real> {
  public:
-  // They must outlive this, and the oracles that it gives.
+  // The oracles must outlive this object and the oracles that it returns.
   explicit OracleList(std::vector<Oracle<Real>*> oracles)
       : list_(std::make_shared<const List>(List{{}, std::move(oracles)})) {}
   explicit OracleList(std::vector<std::unique_ptr<Oracle<Real>>> oracles) {

@@ -1,4 +1,4 @@
-// Which coordinates of a vector somebody asks for: all, a range (that may go round the end), or a list.
+// The requested coordinates of a vector: all, a range (which may wrap around), or a list.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,22 @@ struct CoordinateRange {
   bool operator==(const CoordinateRange&) const = default;
 };
 
-// A view: a list stays the caller's.
+// A view: the caller owns the list.
 class Coordinates {
  public:
   Coordinates() = default;  // all
 
-  // first, first + 1, ..., `count` of them.
+  // Returns the `count` coordinates first, first + 1, ...
   static Coordinates range(std::size_t first, std::size_t count) {
     return ranges({first, first + count}, {});
   }
-  // The same modulo d, as RandSeqK draws them. REQUIRES: first < d, count <= d; else check() throws.
+  // Returns the same modulo d, as RandSeqK draws them. REQUIRES: first < d, count <= d; otherwise check()
+  // throws.
   static Coordinates cyclic(std::size_t first, std::size_t count, std::size_t d) {
     if (first >= d || first + count <= d || count > d) return range(first, count);
     return ranges({0, first + count - d}, {first, d});
   }
-  // Ascending, none twice.
+  // Returns the coordinates of a strictly ascending list.
   static Coordinates list(std::span<const std::uint32_t> ascending) {
     Coordinates result;
     result.kind_ = Kind::kList;
@@ -43,7 +44,7 @@ class Coordinates {
   bool all() const { return kind_ == Kind::kAll; }
   bool is_ranges() const { return kind_ == Kind::kRanges; }  // one, or two
 
-  // How many of them lie in `within`.
+  // Returns the number of coordinates in `within`.
   std::size_t count(CoordinateRange within) const {
     if (within.empty()) return 0;
     if (all()) return within.size();
@@ -54,7 +55,7 @@ class Coordinates {
     return common(ranges_[0], within).size() + common(ranges_[1], within).size();
   }
 
-  // The smallest range that holds all of them that lie in `within`; empty: none lies there.
+  // Returns the smallest range that holds all coordinates in `within`. Empty if there are none.
   CoordinateRange hull(CoordinateRange within) const {
     if (all() || within.empty()) return within;
     if (kind_ == Kind::kList) {
@@ -67,8 +68,8 @@ class Coordinates {
     return high.empty() ? low : CoordinateRange{low.first, high.end};
   }
 
-  // Calls f(first, end) for runs of coordinates that together are all of them, ascending. REQUIRES: they are
-  // coordinates of R^d.
+  // Calls f(first, end) for runs that cover all coordinates, ascending. REQUIRES: they are coordinates of
+  // R^d.
   template <class F>
   void for_runs(std::size_t d, F&& f) const {
     if (all()) return f(std::size_t{0}, d);
@@ -80,7 +81,7 @@ class Coordinates {
       if (!r.empty()) f(r.first, r.end);
   }
 
-  // Throws std::logic_error unless these are coordinates of R^d, a list ascending.
+  // Throws std::logic_error unless these are coordinates of R^d and a list ascends.
   void check(std::size_t d) const {
     if (all()) return;
     if (kind_ == Kind::kList) {
@@ -114,7 +115,7 @@ class Coordinates {
   }
   static void check_end(std::size_t end, std::size_t d) {
     if (end > d)
-      throw std::logic_error("coordinate " + std::to_string(end - 1) + " is asked for, but there are " +
+      throw std::logic_error("coordinate " + std::to_string(end - 1) + " is out of range: the dimension is " +
                              std::to_string(d));
   }
   std::span<const std::uint32_t> listed(CoordinateRange within) const {

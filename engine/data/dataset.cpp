@@ -60,7 +60,7 @@ namespace {
 
 std::vector<double> sorted_distinct(std::span<const double> all) {
   std::vector<double> labels(all.begin(), all.end());
-  for (double& label : labels) label += 0.0;  // -0 becomes +0
+  for (double& label : labels) label += 0.0;  // turns -0 into +0
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   return labels;
@@ -69,13 +69,13 @@ std::vector<double> sorted_distinct(std::span<const double> all) {
 }  // namespace
 
 std::vector<double> distinct_labels(std::span<const double> all) {
-  constexpr std::size_t kFew = 64;  // most data have few, and then need no sorting
+  constexpr std::size_t kFew = 64;  // most data have few labels, and then need no sorting
   std::vector<double> labels;
   for (const double label : all) {
     const auto at = std::lower_bound(labels.begin(), labels.end(), label);
     if (at != labels.end() && *at == label) continue;
     if (labels.size() == kFew) return sorted_distinct(all);
-    labels.insert(at, label + 0.0);  // -0 becomes +0
+    labels.insert(at, label + 0.0);  // turns -0 into +0
   }
   return labels;
 }

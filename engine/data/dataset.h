@@ -1,4 +1,5 @@
-// Labelled samples in compressed sparse rows: what every reader produces and every oracle is built from.
+// Labelled samples in compressed sparse rows. Every reader produces them, and every oracle is built from
+// them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace gradwire {
 
-// A data file or its description is unusable. what() is one line: "FILE:LINE: what is wrong; what to do".
+// An unusable data file or description of data. what() is one line: "FILE:LINE: what is wrong; what to do".
 class DataError : public BadInput {
  public:
   using BadInput::BadInput;
@@ -21,10 +22,10 @@ class DataError : public BadInput {
 struct Dataset {
   std::size_t columns = 0;                     // features are numbered 0 .. columns-1
   std::vector<std::uint64_t> row_start = {0};  // row r is [row_start[r], row_start[r+1]) of the two below
-  std::vector<std::uint32_t> column;           // ascending inside a row
+  std::vector<std::uint32_t> column;           // ascending within a row
   std::vector<double> value;                   // zeros are not stored
-  std::vector<double> label;                   // one per row, as it stands in the file
-  std::vector<std::string> warnings = {};      // what a reader decided that the user should know
+  std::vector<double> label;                   // one per row, as in the file
+  std::vector<std::string> warnings = {};      // decisions of a reader that the user should know
 
   std::size_t rows() const { return label.size(); }
   std::span<const std::uint32_t> row_columns(std::size_t r) const {
@@ -35,21 +36,21 @@ struct Dataset {
   }
 };
 
-// Which rows of a source a reader keeps; empty: all. Of another row it keeps the label alone, and does not
-// look at its features further than to count the columns.
+// The rows that a reader keeps; an empty function keeps all. Of another row it keeps only the label, and only
+// counts the columns of its features.
 using KeepRow = std::function<bool(std::size_t row)>;
 
-// The rows `rows` of `data`, in that order; `columns` is kept.
+// Returns the rows `rows` of `data`, in that order. `columns` is kept.
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
-// Throws DataError when a feature is not below `columns`: the model has no such feature.
+// Throws DataError if a feature is not below `columns`: the model does not have it.
 void check_columns(const Dataset& data, std::size_t columns);
 
-// `data` with the feature number `columns`, 1 in every row, behind the others; `columns` + 1 columns in all.
-// Throws as check_columns() does.
+// Returns `data` with one more feature, 1 in every row, after the others. It has `columns` + 1 columns.
+// Throws like check_columns().
 Dataset with_bias(const Dataset& data, std::size_t columns);
 
-// The distinct labels, ascending.
+// Returns the distinct labels, ascending.
 std::vector<double> distinct_labels(std::span<const double> labels);
 inline std::vector<double> distinct_labels(const Dataset& data) { return distinct_labels(data.label); }
 

@@ -8,7 +8,8 @@
 namespace gradwire {
 namespace {
 
-// Letter k of the alphabet by its byte, and the end mark of names by a number that no byte has.
+// Returns a number for letter k of the alphabet: its byte, or for the end mark of names a number that no byte
+// has.
 std::uint64_t letter_of(const Letters& letters, std::uint16_t token) {
   constexpr std::uint64_t kEndMark = 256;
   if (letters.end_mark && token == 0) return kEndMark;
@@ -30,12 +31,12 @@ void SampleHash::add_rows(const Dataset& data) {
   for (std::size_t row = 0; row < data.rows(); ++row) add_row(data, row);
 }
 
-// Adds only the letters that the window before did not show, and where a window begins unless it is one
-// letter after the last one.
+// Adds only the letters that the previous window did not contain. Adds the start of a window unless it is one
+// letter after the previous one.
 void SampleHash::add_windows(const Windows& text) {
-  constexpr std::uint64_t kBegin = std::uint64_t{1} << 32;  // above every letter
+  constexpr std::uint64_t kBegin = std::uint64_t{1} << 32;  // larger than every letter
   add(text.size());
-  std::uint64_t before = 1, known = 0;  // letters [before, known) were in the last window; there was none
+  std::uint64_t before = 1, known = 0;  // letters [before, known) were in the last window; initially none
   for (std::size_t s = 0; s < text.size(); ++s) {
     const std::uint64_t begin = text.begin(s), end = begin + text.context + 1;
     const bool overlaps = begin >= before && begin <= known;

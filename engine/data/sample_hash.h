@@ -1,5 +1,5 @@
-// A hash of samples: tells whether a run that continues has the data that it had. It protects against
-// mistakes, not against attacks. Servers and checkpoints keep it, so the hash of given samples never changes.
+// A hash of samples. It shows whether a resumed run still has the same data. It protects against mistakes,
+// not against attacks. Servers and checkpoints store it, so the hash of given samples never changes.
 #pragma once
 
 #include <bit>
@@ -28,8 +28,8 @@ class SampleHash {
   }
   void add_row(const Dataset& data, std::size_t row);
   void add_rows(const Dataset& data);
-  // Adds the letters that the windows show. It does not depend on letters that no window shows, so another
-  // client's share of a text changes nothing.
+  // Adds the letters in the windows. Letters outside all windows have no effect, so neither has another
+  // client's share of a text.
   void add_windows(const Windows& text);
   std::uint64_t value() const;
 

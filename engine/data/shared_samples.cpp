@@ -24,7 +24,7 @@ void append(Dataset& to, const Dataset& from) {
   to.label.insert(to.label.end(), from.label.begin(), from.label.end());
 }
 
-// The letters of both texts in one array, by one alphabet.
+// Joins the letters of both texts in one array with one alphabet.
 void append(Windows& to, const Windows& from) {
   if (from.letters == nullptr) return;
   if (to.letters == nullptr) {

@@ -1,4 +1,4 @@
-// The samples of all clients of a process: one copy, and who holds which.
+// The samples of all clients of a process: one copy, and the shares of each client.
 #pragma once
 
 #include <cstddef>
@@ -16,35 +16,35 @@
 namespace gradwire {
 
 struct SharedSamples {
-  // Rows or windows of text, whichever the problem type reads. The other form stays empty.
+  // Rows or windows of text, as the problem type reads. The other form stays empty.
   Dataset train;
   Dataset test;  // may be empty
   Windows train_text = {};
   Windows test_text = {};
-  Shares train_shares, test_shares;  // of rows and windows alike
-  // Rows that are made when their client is asked for: not empty, `train` has none, and says how many columns
-  // they have.
+  Shares train_shares, test_shares;  // for rows and windows
+  // Rows that are made when their client needs them. If not empty, `train` has no rows, only the number of
+  // columns.
   struct Made {
-    std::function<ClientDataset(std::uint32_t client)> part;  // empty: the rows are here
-    std::vector<double> labels;                               // the different ones of classes, ascending
+    std::function<ClientDataset(std::uint32_t client)> part;  // empty if the rows are stored
+    std::vector<double> labels;                               // the distinct labels of classes, ascending
   } made = {};
-  std::vector<std::string> warnings = {};  // what the user should know about the samples
+  std::vector<std::string> warnings = {};  // notes about the samples for the user
 
-  SharedSamples() = default;  // of a kind without data: nobody's
-  // One part per client, one after the other.
+  SharedSamples() = default;  // for a problem type without data
+  // Takes one part per client, in order.
   SharedSamples(std::span<const ClientDataset> parts);
   SharedSamples(const std::vector<ClientDataset>& parts) : SharedSamples(std::span(parts)) {}
   SharedSamples(const ClientDataset& part) : SharedSamples(std::span(&part, 1)) {}
 
-  std::uint32_t clients() const { return train_shares.clients(); }  // 0: there are no data
+  std::uint32_t clients() const { return train_shares.clients(); }  // 0 if there are no data
   std::size_t train_count(std::uint32_t client) const { return train_shares.size(client); }
-  // Gives back the memory of rows that no client in [first, end) holds; the other clients are left without
-  // any. Drawn rows may be anybody's: all stay. So do the letters of a text.
+  // Frees the rows that no client in [first, end) holds; the other clients then have none. Keeps all rows
+  // that clients draw, and the letters of a text.
   void keep_clients(std::uint32_t first, std::uint32_t end);
-  // Copies; text shares its letters.
+  // Returns a copy; text shares its letters.
   ClientDataset part(std::uint32_t client) const;
   std::vector<ClientDataset> parts(std::uint32_t first,
-                                   std::uint32_t end) const;  // of the clients [first, end)
+                                   std::uint32_t end) const;  // for the clients [first, end)
   std::vector<ClientDataset> all_parts() const { return parts(0, clients()); }
 };
 

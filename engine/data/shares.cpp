@@ -31,7 +31,7 @@ Shares Shares::copied(std::vector<std::uint32_t> start, DataReplication replicat
 }
 
 Shares Shares::drawn(std::uint32_t clients, std::size_t total, std::uint32_t each, std::uint64_t seed) {
-  if (each > total) throw std::logic_error("Shares: a client cannot hold more different rows than there are");
+  if (each > total) throw std::logic_error("Shares: a client cannot hold more distinct rows than exist");
   Shares shares = equal(clients, total);
   shares.each_ = each;
   shares.seed_ = seed;
@@ -39,7 +39,7 @@ Shares Shares::drawn(std::uint32_t clients, std::size_t total, std::uint32_t eac
 }
 
 std::size_t Shares::size(std::uint32_t client) const {
-  if (client >= clients_) throw std::logic_error("Shares: there is no such client");
+  if (client >= clients_) throw std::logic_error("Shares: the client number is out of range");
   if (each_ > 0) return each_;
   if (!start_.empty()) {
     std::size_t rows = 0;

@@ -20,8 +20,7 @@ namespace gradwire {
 template <class Real>
 class SparseRows {
  public:
-  // Copies the features of `data`; labels stay behind. Throws DataError when a feature is not below
-  // `columns`.
+  // Copies the features of `data`, not the labels. Throws DataError if a feature is not below `columns`.
   SparseRows(const Dataset& data, std::size_t columns)
       : columns_(columns),
         row_start_(data.row_start.begin(), data.row_start.end()),
@@ -30,7 +29,7 @@ class SparseRows {
     check_columns(data, columns);
   }
 
-  // The same; takes the memory of `data`.
+  // Does the same, but takes the memory of `data`.
   SparseRows(Dataset&& data, std::size_t columns) : columns_(columns) {
     check_columns(data, columns);
     row_start_.assign(data.row_start.begin(), data.row_start.end());
@@ -54,19 +53,19 @@ class SparseRows {
     return {value_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
   }
 
-  // a_r^T x, added up in column order.
+  // Returns a_r^T x, summed in column order.
   Real dot(std::size_t r, const Real* x) const {
     Real sum = 0;
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) sum += value_[k] * x[column_[k]];
     return sum;
   }
 
-  // y += scale a_r
+  // Adds: y += scale a_r.
   void add_scaled(std::size_t r, Real scale, Real* y) const {
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
   }
 
-  // a_r^T x and a_r^T y, each to the bits of dot().
+  // Computes a_r^T x and a_r^T y, with the bits of dot().
   void two_dots(std::size_t r, const Real* x, const Real* y, Real& with_x, Real& with_y) const {
     Real sum_x = 0, sum_y = 0;
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
@@ -77,7 +76,7 @@ class SparseRows {
     with_y = sum_y;
   }
 
-  // y += scale_y a_r, z += scale_z a_r
+  // Adds: y += scale_y a_r, z += scale_z a_r.
   void add_two_scaled(std::size_t r, Real scale_y, Real* y, Real scale_z, Real* z) const {
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
       y[column_[k]] += scale_y * value_[k];
@@ -85,7 +84,7 @@ class SparseRows {
     }
   }
 
-  // y_j += scale a_rj for j in [first, end)
+  // Adds: y_j += scale a_rj for j in [first, end).
   void add_scaled(std::size_t r, Real scale, std::size_t first, std::size_t end, Real* y) const {
     const std::uint32_t* columns = column_.data() + row_start_[r];
     const std::size_t count = row_start_[r + 1] - row_start_[r];
@@ -97,7 +96,8 @@ class SparseRows {
     for (; k < count && columns[k] < end; ++k) y[columns[k]] += scale * values[k];
   }
 
-  // What a clipped gradient asks of a row, in one pass: a_r^T x and a_r^T y to the bits of dot(), ||a_r||^2.
+  // The sums of a row for a clipped gradient, from one pass: a_r^T x and a_r^T y with the bits of dot(), and
+  // ||a_r||^2.
   struct Sums {
     Real with_x = 0, with_y = 0, square = 0;
   };
@@ -118,8 +118,8 @@ class SparseRows {
   std::vector<Real> value_;
 };
 
-// The rows that one call of an oracle uses: of the samples of `batch`, or of all of a client. The constructor
-// throws std::logic_error when the batch names a sample that does not exist, or when there are no samples.
+// The rows that one call of an oracle uses: those of `batch`, or all of a client. The constructor throws
+// std::logic_error if the batch names a sample that does not exist, or if there are no samples.
 class BatchRows {
  public:
   BatchRows(Batch batch, const ClientRows& rows)
@@ -132,7 +132,7 @@ class BatchRows {
                              std::to_string(rows.count));
     }
   }
-  // Sample j is row j.
+  // Uses the rows for which sample j is row j.
   BatchRows(Batch batch, std::size_t rows) : BatchRows(batch, ClientRows{.count = rows}) {}
 
   std::size_t count() const { return count_; }
@@ -144,7 +144,7 @@ class BatchRows {
   std::size_t count_;
 };
 
-// Throw std::logic_error unless x (and the gradient) have the length d.
+// Throw std::logic_error unless x (and the gradient) have length d.
 template <class Real>
 void check_length(std::span<const Real> x, std::size_t dim) {
   if (x.size() == dim) return;

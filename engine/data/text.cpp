@@ -12,14 +12,14 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kBytes = 256;                                            // that a letter can be
+constexpr std::size_t kBytes = 256;  // the number of letters that a byte can be
 constexpr std::size_t kMaxTokens = std::numeric_limits<std::uint32_t>::max();  // starts have 32 bits
 constexpr std::uint16_t kEndMark = 0;
 constexpr std::uint16_t kNoLetter = std::numeric_limits<std::uint16_t>::max();
 
 bool precedes(char a, char b) { return static_cast<unsigned char>(a) < static_cast<unsigned char>(b); }
 
-// The token of each byte, kNoLetter for those that are not in the alphabet.
+// Returns the token of each byte, kNoLetter for bytes outside the alphabet.
 std::array<std::uint16_t, kBytes> token_of(std::string_view alphabet, bool end_mark) {
   std::array<std::uint16_t, kBytes> token;
   token.fill(kNoLetter);
@@ -28,7 +28,7 @@ std::array<std::uint16_t, kBytes> token_of(std::string_view alphabet, bool end_m
   return token;
 }
 
-// The distinct bytes of `text` other than those in `but`, ascending.
+// Returns the distinct bytes of `text` other than those in `but`, ascending.
 std::string alphabet_of(std::string_view text, std::string_view but) {
   std::array<bool, kBytes> seen{};
   for (const char c : text) seen[static_cast<unsigned char>(c)] = true;
@@ -71,9 +71,8 @@ Windows list_of_names(std::string_view text, const std::string& file, std::size_
     names += count > 0 ? 1 : 0;
     samples += count > 0 ? count + 1 : 0;
   }
-  if (names == 0) throw DataError(file + ": holds no names; each line is one");
-  // Each name has its letters and, in front of them, `context` end marks; the first mark ends the name
-  // before.
+  if (names == 0) throw DataError(file + ": holds no names; write one name per line");
+  // Each name has its letters and, before them, `context` end marks. The first mark ends the previous name.
   const std::size_t tokens = samples - names + names * context + 1;
   check_size(tokens, file);
   auto letters = std::make_shared<Letters>();

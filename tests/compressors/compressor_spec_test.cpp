@@ -169,7 +169,7 @@ TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
   expect_refused("natural(topk,randk)", "'natural' takes one compressor");
   expect_refused("induced(topk)", "'induced' takes two compressors");
   expect_refused("scaled", "scaled needs inner compressors: write scaled(C)");
-  expect_refused("topk:k=1(natural)", "only natural, qsgd, terngrad and natural_dithering go around");
+  expect_refused("topk:k=1(natural)", "only natural, qsgd, terngrad and natural_dithering can be the outer");
   expect_refused("natural(rankk)", "must send entries of the vector");
   for (const char* spec :
        {"natural(rankr)", "scaled(rankr)", "induced(rankr,natural)", "induced(topk,rankr)"})
@@ -190,9 +190,9 @@ TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
     expect_refused(std::string("qsgd:p=") + p, "qsgd: p must be a number of at least 1, or inf, not");
   for (const char* p : {"0", "1.1", "-1", "nan", "1e-31"})
     expect_refused(std::string("bernoulli:p=") + p, "bernoulli: p must be a number in [1e-30, 1], not");
-  expect_refused("permk:n=0", "permk: n must be the number of clients of the run, or left out, not \"0\"");
+  expect_refused("permk:n=0", "permk: n must be the number of clients of the run, or omitted, not \"0\"");
   expect_refused("rankk:rows=0",
-                 "rankk: rows must be a number of rows, or left out for a nearly square matrix, not \"0\"");
+                 "rankk: rows must be a number of rows, or omitted for a nearly square matrix, not \"0\"");
   expect_refused("rankk:rows=5", "rankk: rows = 5 does not divide the dimension 64", 64);
   expect_refused("rankk:k=9", "larger than a side of the matrix", 64);
   expect_refused("rankr:r=0", "rankr: r must be an integer, 1 to 4294967295, not 0");

@@ -163,7 +163,7 @@ TEST(TextProblem, SaysWhatIsWrongWithTheText) {
   EXPECT_EQ(error("gpt", "abcdef"),
             "more clients than samples: 2 clients, 1 training samples; lower clients.count, or set "
             "clients.samples_per_client");
-  EXPECT_EQ(error("char_mlp", "\n\n"), file + ": holds no names; each line is one");
+  EXPECT_EQ(error("char_mlp", "\n\n"), file + ": holds no names; write one name per line");
 }
 
 // ---- processes ----

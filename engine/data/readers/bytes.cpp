@@ -18,11 +18,11 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{1} << 16;
-constexpr int kGzipWindowBits = 15 + 16;  // zlib's largest window; +16: gzip, not zlib, framing
+constexpr int kGzipWindowBits = 15 + 16;  // the largest window of zlib; +16: gzip framing
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-// Throws DataError when a file that begins with `bytes` is compressed in a way that is not read.
+// Throws DataError if `bytes` begins a file in an unsupported compressed format.
 void refuse_compressed(std::string_view bytes, const std::string& name) {
   struct PackedFormat {
     std::string_view magic, format, command;
@@ -37,10 +37,10 @@ void refuse_compressed(std::string_view bytes, const std::string& name) {
       {"7z\xbc\xaf\x27\x1c"sv, "7z", "7z x"},
       {"\x1f\x9d"sv, "compress", "uncompress"},
   });
-  constexpr std::string_view kBlockOfBzip2 = "1AY&SY";  // after "BZh" and the level
+  constexpr std::string_view kBlockOfBzip2 = "1AY&SY";  // follows "BZh" and the level
   const auto refuse = [&](std::string_view format, std::string_view command) {
-    throw DataError(name + ": is compressed by " + std::string(format) +
-                    ", and only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
+    throw DataError(name + ": is compressed with " + std::string(format) +
+                    ", but only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
   };
   for (const PackedFormat& packed : kPacked)
     if (bytes.starts_with(packed.magic)) refuse(packed.format, packed.command);
@@ -62,17 +62,17 @@ class MemoryBytes final : public ByteStream {
   std::string_view rest_;
 };
 
-// As they lie on the disk.
+// The bytes of a file, unchanged.
 class RawFile final : public ByteStream {
  public:
   explicit RawFile(const std::filesystem::path& path) : name_(path.string()) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error))
-      throw DataError(name_ + ": is a folder; name a file in it");
+      throw DataError(name_ + ": is a folder; give a file in it");
     file_.open(path, std::ios::binary);
     if (!file_)
       throw DataError(name_ + ": cannot be opened: " + std::strerror(errno) +
-                      "; check that it exists and may be read");
+                      "; check that it exists and is readable");
   }
   std::size_t read(std::span<char> to) override {
     file_.read(to.data(), static_cast<std::streamsize>(to.size()));
@@ -87,7 +87,7 @@ class RawFile final : public ByteStream {
   std::size_t read_ = 0;
 };
 
-// The bytes of `raw`, inflated where it is gzipped. Owns zlib's state, which inflateInit2 allocates.
+// The bytes of `raw`, inflated if they are gzipped. Owns the state of zlib, which inflateInit2 allocates.
 class PlainBytes final : public ByteStream {
  public:
   PlainBytes(std::unique_ptr<ByteStream> raw, std::string name)
@@ -113,13 +113,13 @@ class PlainBytes final : public ByteStream {
   }
 
  private:
-  // Keeps what is not used yet.
+  // Reads more bytes and keeps the unused ones.
   void fill() {
     std::copy(in_.begin() + static_cast<std::ptrdiff_t>(used_),
               in_.begin() + static_cast<std::ptrdiff_t>(have_), in_.begin());
     have_ -= used_;
     used_ = 0;
-    // A prefix of two bytes tells what it is, so a short read must not end here.
+    // The first two bytes tell the format, so a short read must not end here.
     while (have_ < in_.size()) {
       const std::size_t got = raw_->read(std::span(in_).subspan(have_));
       have_ += got;
@@ -158,7 +158,7 @@ class PlainBytes final : public ByteStream {
   std::unique_ptr<ByteStream> raw_;
   std::string name_;
   std::vector<char> in_;
-  std::size_t used_ = 0, have_ = 0;  // of `in_`
+  std::size_t used_ = 0, have_ = 0;  // positions in `in_`
   bool gzipped_ = false, ended_ = false;
   z_stream stream_{};
 };
@@ -207,15 +207,15 @@ class TextBytes final : public ByteStream {
 
  private:
   std::unique_ptr<ByteStream> text_;
-  std::string start_;  // bytes that were read and not given yet
+  std::string start_;  // bytes that were read but not returned yet
 };
 
 std::unique_ptr<ByteStream> plain_bytes(const std::filesystem::path& path) {
   return std::make_unique<PlainBytes>(std::make_unique<RawFile>(path), path.string());
 }
 
-// Grows while bytes arrive: the size that the file system reports does not prove that so many bytes can be
-// read.
+// Returns the first `count` bytes. The buffer grows as bytes arrive, because the size that the file system
+// reports may be wrong.
 std::string read_prefix(ByteStream& bytes, std::size_t count) {
   std::string out;
   for (std::size_t chunk = kInputBytes; out.size() < count; chunk = std::max(kInputBytes, out.size())) {

@@ -26,15 +26,15 @@ bool is_one_of(std::string_view field, std::span<const std::string_view> words) 
   return std::ranges::any_of(words, [&](std::string_view word) { return equal_in_any_case(field, word); });
 }
 
-// Returns whether the field is one of the marks of a missing value.
+// Returns true if the field marks a missing value.
 bool is_missing(std::string_view field) {
   static constexpr auto kMarks =
       std::to_array<std::string_view>({"", "?", "-", ".", "na", "n/a", "nan", "null", "none"});
   return is_one_of(field, kMarks);
 }
 
-// Removes the first field and the comma after it from `line`, and sets `field` to it, without quotes and the
-// blanks around it. Returns false when a quote is not closed before the next comma or the end.
+// Removes the first field and the comma after it from `line`. Sets `field` to it, without quotes and
+// surrounding blanks. Returns false if a quote is not closed before the next comma or the end.
 bool take_field(std::string_view& line, std::string_view& field) {
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
   std::size_t end = 0;
@@ -54,7 +54,7 @@ bool take_field(std::string_view& line, std::string_view& field) {
   return true;
 }
 
-// Returns how the fields of a line seem to be separated if not by commas, for an error's text; else "".
+// Returns a hint for an error if the fields seem to have a separator other than a comma, else "".
 std::string separator_hint(std::string_view line) {
   const bool has_commas = line.find(',') != std::string_view::npos;
   for (const auto& [separator, name] :
@@ -108,13 +108,13 @@ class CsvParser {
       expected_ = fields_.size();
       label_at_ = expected_ - 1;
     }
-    if (expected_ < 2) throw error("one field; expected features and, last, a label" + separator_hint(line_));
+    if (expected_ < 2) throw error("one field; expected features and a label" + separator_hint(line_));
     if (fields_.size() != expected_)
-      throw error(std::to_string(fields_.size()) + " fields where the first line has " +
-                  std::to_string(expected_) + "; make them equal" + separator_hint(line_));
+      throw error(std::to_string(fields_.size()) + " fields, but the first line has " +
+                  std::to_string(expected_) + "; all lines need the same number" + separator_hint(line_));
   }
 
-  // Returns whether the line is a header, which it has then taken in.
+  // Returns true if the line is a header, which it then processes.
   bool see_first_line() {
     std::vector<double> numbers;
     std::size_t missing = 0;
@@ -126,7 +126,7 @@ class CsvParser {
     if (numbers.size() == fields_.size()) {
       if (fields_.size() > 2 && counts_up(numbers, 0))
         data_.warnings.push_back(file_ + ":" + std::to_string(lines_.number()) +
-                                 ": the first line counts up from 0, as the column names of pandas do; it is "
+                                 ": the first line counts up from 0, like column names of pandas; it is "
                                  "read as a sample: remove it if it is a header");
       return false;
     }
@@ -135,7 +135,7 @@ class CsvParser {
     if (!numbers.empty() && (missing > (fields_[0].empty() ? 1u : 0u) || !are_names(numbers))) return false;
     if (is_unnamed)
       throw error(
-          "the first column has no name, as the numbers of rows that pandas and R write; remove the "
+          "the first column has no name, like the row numbers that pandas and R write; remove the "
           "column (pandas: index=False), or name it");
     choose_label();
     return true;
@@ -147,7 +147,7 @@ class CsvParser {
     return true;
   }
 
-  // Returns whether the numbers of the first line, which has words as well, are names of columns.
+  // Returns true if the numbers of the first line, which also has words, are names of columns.
   bool are_names(const std::vector<double>& numbers) const {
     if (!separator_hint(line_).empty()) return false;
     if (counts_up(numbers, 0) || counts_up(numbers, 1)) return true;
@@ -173,7 +173,7 @@ class CsvParser {
       data_.warnings.push_back(file_ + ": the label is " + column + ", as the header says");
   }
 
-  // Returns the field after the last comma, as the label of a row that is not kept.
+  // Returns the field after the last comma, which is the label of a row that is not kept.
   std::string_view last_field() const {
     std::string_view field = trim(line_.substr(line_.rfind(',') + 1));
     if (field.size() > 1 && field.front() == '"' && field.back() == '"')

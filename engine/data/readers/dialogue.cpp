@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// What each speaker says, in the order in which they first speak.
+// Returns the text of each speaker, in the order in which they first speak.
 std::vector<std::string> speeches_by_speaker(std::string_view play) {
   std::map<std::string, std::size_t> number_of;
   std::vector<std::string> says;
@@ -46,7 +46,7 @@ Dialogue dialogue_of(std::string_view play, const std::string& file) {
   }
   if (speakers.size() == 0)
     throw DataError(file +
-                    ": no role speaks here; a speech is a line with a name and a colon, the lines that are "
+                    ": no role speaks; a speech is a line with a name and a colon, the lines that are "
                     "said, and an empty line");
   return speakers;
 }
@@ -55,7 +55,7 @@ Windows windows_of_speakers(std::string_view play, const std::string& file, Text
                             std::size_t context) {
   const Dialogue speakers = dialogue_of(play, file);
   const bool lines = form == TextForm::kNames;
-  // Each letter of a line, and its end, is a sample: as many as the text has bytes.
+  // Each letter of a line, and its end, is a sample, so there are as many as bytes.
   Windows windows =
       lines ? list_of_names(speakers.text, file, context) : running_text(speakers.text, file, context);
   windows.speaker_start = {0};
@@ -70,7 +70,7 @@ Windows windows_of_speakers(std::string_view play, const std::string& file, Text
       windows.speaker_start.push_back(static_cast<std::uint32_t>(windows.start.size()));
   }
   if (windows.speaker_start.size() == 1)
-    throw DataError(file + ": no role says more than problem.context = " + std::to_string(context) +
+    throw DataError(file + ": no role has more than problem.context = " + std::to_string(context) +
                     " letters; lower problem.context");
   return windows;
 }

@@ -1,5 +1,5 @@
-// UCI handwritten digits, compiled into the library: 1,797 images of 8x8 pixels. data/README.md has origin
-// and licence.
+// UCI handwritten digits, compiled into the library: 1,797 images of 8x8 pixels. data/README.md has the
+// origin and licence.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace gradwire {
 
-// 64 columns, pixels 0..16 divided by 16, labels 0..9.
+// Returns 64 columns (pixels 0..16 divided by 16), labels 0..9.
 Dataset read_digits();
 
-// The bytes of data/digits.csv.gz; defined by a file that the build generates.
+// Returns the bytes of data/digits.csv.gz. A file that the build generates defines it.
 std::string_view embedded_digits();
 
 }  // namespace gradwire

@@ -33,15 +33,15 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::size_t dimensions)
   const std::size_t header_bytes = 4 + 4 * dimensions;
   const std::string header = read_file_prefix(path, header_bytes);
   if (header.size() < header_bytes || big_endian_32(header, 0) != (kUnsignedByteMagic | dimensions)) {
-    throw DataError(file.name + ": no IDX header of unsigned bytes in " + std::to_string(dimensions) +
+    throw DataError(file.name + ": has no IDX header of unsigned bytes in " + std::to_string(dimensions) +
                     " dimensions; fetch the file again");
   }
-  // The sizes are only claims of the file: the code bounds them, and compares them with the bytes that the
-  // file has, before it allocates by them.
+  // The file may declare wrong sizes. Before it allocates, the code bounds them and compares them with the
+  // bytes in the file.
   std::size_t body_bytes = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
     file.sizes.push_back(big_endian_32(header, 4 + 4 * i));
-    if (file.sizes.back() == 0) throw DataError(file.name + ": a dimension is 0: holds no samples");
+    if (file.sizes.back() == 0) throw DataError(file.name + ": a dimension is 0, so it holds no samples");
     if (body_bytes > kMaxFileBytes / file.sizes.back()) {
       throw DataError(file.name + ": declares more than " + std::to_string(kMaxFileBytes) +
                       " bytes, the limit for a data file");
@@ -76,9 +76,8 @@ std::optional<std::filesystem::path> find_part(const std::filesystem::path& fold
   return std::nullopt;
 }
 
-// Returns what stands in front of `set` in the names of its images: nothing in those of MNIST,
-// "emnist-letters-" in some of EMNIST; nullopt if there are no images. Throws DataError when there are
-// several.
+// Returns the prefix before `set` in the names of its images: "" for MNIST, "emnist-letters-" for some of
+// EMNIST. Returns nullopt if there are no images. Throws DataError if there are several prefixes.
 std::optional<std::string> find_prefix(const std::filesystem::path& folder, const std::string& set) {
   const std::vector<std::string> names = spellings(set + "-images", "idx3-ubyte");
   std::set<std::string> prefixes;
@@ -94,7 +93,7 @@ std::optional<std::string> find_prefix(const std::filesystem::path& folder, cons
   if (prefixes.empty()) return std::nullopt;
   if (prefixes.size() == 1 || prefixes.contains("")) return *prefixes.begin();
   throw DataError(folder.string() + ": holds " + *prefixes.begin() + names.front() + " and " +
-                  *prefixes.rbegin() + names.front() + "; move the files of one set to a folder of its own");
+                  *prefixes.rbegin() + names.front() + "; move the files of each set to its own folder");
 }
 
 Dataset to_dataset(const IdxFile& images, const IdxFile& labels, const KeepRow& keep) {

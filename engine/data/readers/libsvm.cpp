@@ -12,12 +12,13 @@ namespace {
 
 constexpr std::uint64_t kMaxIndex = 0xfffffffe;  // 2^32-2
 
-// Parses one line after the other into a Dataset.
+// Parses lines into a Dataset.
 class LibsvmParser {
  public:
   LibsvmParser(std::string_view text, const std::string& file, std::size_t dim)
       : lines_(text), file_(file), dim_(dim) {
-    // Each pair has a colon, so this is an upper bound of the entries, in proportion to the size of the text.
+    // An upper bound of the entries, because each pair has a colon. It is proportional to the size of the
+    // text.
     const auto pairs = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
     data_.column.reserve(pairs);
     data_.value.reserve(pairs);
@@ -57,7 +58,7 @@ class LibsvmParser {
     data_.row_start.push_back(data_.column.size());
   }
 
-  // Of the last pair; 0 where there is none, or none that can be read: who keeps the row says so.
+  // Returns the index of the last pair, or 0 if it cannot be read. Rows that are kept report such errors.
   static std::uint64_t last_index(std::string_view line) {
     line = line.substr(0, std::min(line.rfind(':'), line.size()));
     line.remove_prefix(std::min(line.find_last_of(" \t") + 1, line.size()));
@@ -66,7 +67,7 @@ class LibsvmParser {
     return parsed.ec == std::errc() && index <= kMaxIndex ? index : 0;
   }
 
-  // Refuses a number of columns that a mistaken index would make, before anything has a number for each.
+  // Refuses a number of columns that comes from a wrong index, before memory is allocated for each column.
   void check_largest_index() const {
     if (largest_index_ <= kUnquestionedColumns || largest_index_ / kColumnsPerValue <= values_) return;
     const std::string index = std::to_string(largest_index_);
@@ -78,7 +79,7 @@ class LibsvmParser {
                        std::to_string((largest_index_ * sizeof(double)) >> 20) + " MiB");
   }
 
-  // Removes the next pair from `line`. Returns the pair's index.
+  // Removes the next pair from `line` and returns its index.
   std::uint64_t parse_pair(std::string_view& line, std::uint64_t previous) {
     const std::string_view pair = take_word(line);
     std::uint64_t index = 0;
@@ -90,7 +91,7 @@ class LibsvmParser {
     if (parsed.ptr == end)
       throw error("the pair " + quoted(pair) + " has no ':VALUE'; complete or remove it");
     if (parsed.ec == std::errc::result_out_of_range || index > kMaxIndex) {
-      throw error("index in " + quoted(pair) + " is above 4294967294, the largest that is supported");
+      throw error("index in " + quoted(pair) + " is above 4294967294, the largest supported index");
     }
     if (index == 0) throw error("index 0 in " + quoted(pair) + "; indices start at 1: add 1 to each");
     if (index == previous)
@@ -104,7 +105,7 @@ class LibsvmParser {
                   "; raise dim or check the file");
     }
     std::string_view number = pair.substr(static_cast<std::size_t>(parsed.ptr - pair.data()) + 1);
-    // "63: .50", as the public set protein writes it.
+    // Allows "63: .50", which occurs in the public data set protein.
     if (const std::string_view next = line.substr(0, line.find_first_of(" \t"));
         number.empty() && next.find(':') == std::string_view::npos)
       number = take_word(line);
@@ -127,7 +128,7 @@ class LibsvmParser {
     return *number;
   }
 
-  // Removes the first word and the blanks behind it from `line`; returns the word.
+  // Removes the first word and the blanks after it from `line`, and returns the word.
   static std::string_view take_word(std::string_view& line) {
     std::size_t end = 0;
     while (end < line.size() && !is_blank(line[end])) ++end;

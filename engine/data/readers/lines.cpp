@@ -11,10 +11,10 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 32;
-constexpr std::size_t kStreamBytes = std::size_t{1} << 16;  // of a stream
+constexpr std::size_t kStreamBytes = std::size_t{1} << 16;  // read from a stream at once
 
-// The decimal number |text| is too small or too large for a double. Returns whether it is too small: the
-// power of ten of its first nonzero digit is negative.
+// Returns true if the decimal number |text|, which does not fit a double, is too small and not too large.
+// Then the power of ten of its first nonzero digit is negative.
 bool underflows(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
   const std::string_view digits = text.substr(0, e);
@@ -27,7 +27,7 @@ bool underflows(std::string_view text) {
   }
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = std::min(digits.find_first_of("123456789"), digits.size());
-  // In units of digits; a text is far shorter than 2^62 bytes, but its exponent may be anything.
+  // In digits. A text is far shorter than 2^62 bytes, but its exponent may be any number.
   const long long place =
       first < point ? static_cast<long long>(point - first) - 1 : -static_cast<long long>(first - point);
   return power < -place;
@@ -38,7 +38,7 @@ bool underflows(std::string_view text) {
 bool Lines::read_on() {
   if (stream_ == nullptr) return false;
   const std::size_t have = rest_.size();
-  if (have + kStreamBytes > buffer_.size()) {  // at first, and for long lines
+  if (have + kStreamBytes > buffer_.size()) {  // the first call, and long lines
     std::vector<char> larger(std::max(2 * kStreamBytes, 2 * have));
     std::copy(rest_.begin(), rest_.end(), larger.begin());
     buffer_.swap(larger);
@@ -51,7 +51,7 @@ bool Lines::read_on() {
 }
 
 std::optional<std::string_view> Lines::next() {
-  // A CR at the end of what has been read may be the first half of a CR LF.
+  // A CR at the end of the bytes may be the first half of a CR LF.
   for (std::size_t end = find_line_end(rest_); end >= rest_.size() || end + 1 == rest_.size();) {
     const std::size_t seen = std::min(end, rest_.size());
     if (!read_on()) break;

@@ -1,4 +1,4 @@
-// What the readers of text formats share: lines with numbers, numbers, and errors that say where.
+// Helpers of the readers of text formats: numbered lines, numbers, and errors with FILE:LINE.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace gradwire {
 
-// Walks over the lines of a text, or of a file that is too large to be in memory.
+// Walks over the lines of a text, or of a file that is too large for memory.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -20,18 +20,18 @@ class Lines {
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  // Returns the next line without its end (LF, CR LF or CR) and without trailing spaces and tabs; nothing
-  // after the last one. The line of a stream lives until the next call.
+  // Returns the next line without its end (LF, CR LF or CR) and without trailing spaces and tabs, or nullopt
+  // after the last one. The line of a stream is valid until the next call.
   std::optional<std::string_view> next();
 
-  std::size_t number() const { return number_; }  // of the line that next() gave, from 1
+  std::size_t number() const { return number_; }  // the number of the line that next() returned, from 1
 
  private:
-  // Reads on where a stream goes on; false at its end.
+  // Reads more of the stream. Returns false at its end.
   bool read_on();
 
-  std::string_view rest_;         // what has been read and not given; of a stream it lies in `buffer_`
-  ByteStream* stream_ = nullptr;  // null: `rest_` has all
+  std::string_view rest_;         // bytes read but not returned; in `buffer_` for a stream
+  ByteStream* stream_ = nullptr;  // null if `rest_` holds the whole text
   std::vector<char> buffer_;
   std::size_t number_ = 0;
 };
@@ -39,14 +39,14 @@ class Lines {
 bool is_blank(char c);  // space or tab
 std::string_view trim(std::string_view text);
 
-// The whole of `text` as a correctly rounded double, a leading '+' allowed; not finite for "nan", "inf" and
-// what overflows. Nothing when it is not a number.
+// Parses the whole text as a correctly rounded double; a leading '+' is allowed. "nan", "inf" and overflow
+// give a result that is not finite. Returns nullopt if the text is not a number.
 std::optional<double> parse_number(std::string_view text);
 
-// `text` in quotes for a one-line message: shortened, without control characters.
+// Returns `text` in quotes for a one-line message, shortened and without control characters.
 std::string quoted(std::string_view text);
 
-// "FILE:LINE: what"
+// Returns the error "FILE:LINE: what".
 DataError error_at(const std::string& file, std::size_t line, const std::string& what);
 
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// How samples are divided among clients. Row numbers of each client ascend, so that training rows keep the
-// file's order.
+// Division of samples among clients. The row numbers of each client ascend, so training rows keep the order
+// of the file.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,17 +17,17 @@ namespace {
 
 using RowNumbers = std::vector<std::uint32_t>;
 
-// A Dirichlet split draws one number per (class, client); labels of a regression are all distinct.
+// A Dirichlet split draws one number per (class, client). The labels of a regression are all distinct.
 constexpr std::size_t kMaxDirichletClasses = 10000;
 constexpr double kMinAlpha = 1e-6;
 constexpr double kMaxAlpha = 1e6;
 
-// What a split reads.
+// The input of a split.
 struct RowsAndLabels {
   std::size_t count = 0;
   std::span<const double> label;  // one each; may be empty for contiguous and iid
   std::size_t overlap = 0;        // a sample shares letters with this many samples after it
-  std::span<const std::uint32_t> speaker_start = {};  // as of Windows
+  std::span<const std::uint32_t> speaker_start = {};  // as in Windows
 };
 
 void check(const RowsAndLabels& samples, const SplitSpec& spec) {
@@ -43,7 +43,7 @@ void check(const RowsAndLabels& samples, const SplitSpec& spec) {
     throw DataError("clients.copies needs equal parts; use contiguous, iid or by_label");
 }
 
-// Gives all of `rows` to n clients in order; sizes differ by at most one.
+// Gives all of `rows` to n clients in order. Sizes differ by at most one.
 RowLists share_out(RowNumbers rows, std::uint32_t clients) {
   RowLists lists;
   lists.start.reserve(clients + std::size_t{1});
@@ -53,8 +53,8 @@ RowLists share_out(RowNumbers rows, std::uint32_t clients) {
   return lists;
 }
 
-// Gives each client consecutive entries of `rows`, each of the first N mod n clients one more than the
-// others. Copies need equal parts: with them, drops the last N mod n entries.
+// Gives each client consecutive entries of `rows`; each of the first N mod n clients gets one more. Replicas
+// need equal parts: with them, drops the last N mod n entries.
 RowLists blocks(RowNumbers rows, const SplitSpec& spec) {
   const std::size_t each = rows.size() / spec.clients;
   const std::size_t longer = spec.replication.count > 1 ? 0 : rows.size() % spec.clients;
@@ -67,8 +67,8 @@ RowLists blocks(RowNumbers rows, const SplitSpec& spec) {
   return lists;
 }
 
-// The logarithm of a Gamma(alpha, 1) variate, which itself underflows for small alpha.
-// Marsaglia and Tsang, "A simple method for generating gamma variables", TOMS 2000; below 1 by its section 6.
+// Draws the logarithm of a Gamma(alpha, 1) variate, which itself underflows for small alpha. Marsaglia and
+// Tsang, "A simple method for generating gamma variables", TOMS 2000; section 6 for alpha below 1.
 double log_gamma_variate(double alpha, Random& random) {
   double log_boost = 0;
   if (alpha < 1) {
@@ -88,7 +88,7 @@ double log_gamma_variate(double alpha, Random& random) {
   }
 }
 
-// Dir(alpha, ..., alpha), shape (n).
+// Draws from Dir(alpha, ..., alpha), shape (n).
 std::vector<double> dirichlet(double alpha, std::uint32_t n, Random& random) {
   std::vector<double> share(n);
   for (double& s : share) s = log_gamma_variate(alpha, random);
@@ -99,7 +99,7 @@ std::vector<double> dirichlet(double alpha, std::uint32_t n, Random& random) {
   return share;
 }
 
-// The rows of each class, classes ascending by label, rows in their order.
+// Returns the rows of each class in order; classes ascend by label.
 std::vector<RowNumbers> rows_by_class(std::span<const double> label, std::span<const std::uint32_t> rows) {
   const std::vector<double> labels = distinct_labels(label);
   if (labels.size() > kMaxDirichletClasses) {
@@ -114,7 +114,7 @@ std::vector<RowNumbers> rows_by_class(std::span<const double> label, std::span<c
   return classes;
 }
 
-// Clients that got nothing take one row each from the client that then has most (of equal ones the first).
+// Gives each client without rows one row from the client that then has the most (the first of equal ones).
 // REQUIRES: at least as many rows as clients.
 void fill_empty(std::vector<RowNumbers>& clients) {
   using Entry = std::pair<std::size_t, std::size_t>;  // (rows, n - client)
@@ -140,7 +140,7 @@ RowLists dirichlet_split(std::span<const double> label, std::span<const std::uin
   Random random(spec.seed, "partition dirichlet");
   for (RowNumbers& members : rows_by_class(label, rows)) {
     random.shuffle(std::span(members));
-    random.shuffle(std::span(order));  // so that rounding favours nobody
+    random.shuffle(std::span(order));  // so that rounding does not favour any client
     const std::vector<double> share = dirichlet(spec.dirichlet_alpha, spec.clients, random);
     double cumulative = 0;
     std::size_t begin = 0;
@@ -172,7 +172,7 @@ RowLists split_train(std::span<const double> label, RowNumbers rows, const Split
                        [label](std::uint32_t a, std::uint32_t b) { return label[a] < label[b]; });
       break;
     case PartitionKind::kDirichlet: return dirichlet_split(label, rows, spec);
-    case PartitionKind::kBySpeaker: throw DataError("clients.partition: by_role splits text alone");
+    case PartitionKind::kBySpeaker: throw DataError("clients.partition: by_role only splits text");
   }
   return blocks(std::move(rows), spec);
 }
@@ -187,7 +187,7 @@ struct HeldOut {
   RowNumbers train, test;
 };
 
-// Holds out a random share of the samples. When samples overlap, holds out the last ones, and drops the
+// Holds out a random share of the samples. If samples overlap, it holds out the last ones, and drops the
 // samples before them that share letters with them.
 HeldOut hold_out(const RowsAndLabels& samples, const SplitSpec& spec) {
   const auto count =
@@ -207,23 +207,24 @@ HeldOut hold_out(const RowsAndLabels& samples, const SplitSpec& spec) {
   return {RowNumbers(middle, order.end()), RowNumbers(order.begin(), middle)};
 }
 
-// Of samples that are drawn, all that may be are one list.
+// Returns the training rows of each client, or one list of all of them if clients draw their samples.
 RowLists train_lists(const RowsAndLabels& samples, RowNumbers rows, const SplitSpec& spec) {
   if (spec.samples_per_client == 0) return split_train(samples.label, std::move(rows), spec);
   if (spec.samples_per_client > rows.size()) {
     throw DataError("clients.samples_per_client = " + std::to_string(spec.samples_per_client) +
-                    " but there are " + std::to_string(rows.size()) + " training samples; lower it");
+                    ", but there are " + std::to_string(rows.size()) + " training samples; lower it");
   }
   return share_out(std::move(rows), 1);
 }
 
-// Role i for client i; holds out the end of what each role says, and drops what shares letters with it.
+// Gives role i to client i. Holds out the end of each role's text, and drops samples that share letters with
+// it.
 Split split_by_speaker(const RowsAndLabels& samples, const SplitSpec& spec) {
   const std::span<const std::uint32_t> start = samples.speaker_start;
   if (start.size() < spec.clients + std::size_t{1})
     throw DataError("clients.count = " + std::to_string(spec.clients) + ", but " +
                     std::to_string(start.empty() ? 0 : start.size() - 1) +
-                    " roles say enough for a sample; lower clients.count");
+                    " roles have enough text for a sample; lower clients.count");
   Split result;
   for (std::uint32_t i = 0; i < spec.clients; ++i) {
     const std::size_t count = start[i + 1] - start[i];
@@ -231,8 +232,8 @@ Split split_by_speaker(const RowsAndLabels& samples, const SplitSpec& spec) {
         static_cast<std::size_t>(std::llround(spec.test_share * static_cast<double>(count)));
     const std::size_t dropped = held_out > 0 ? samples.overlap : 0;
     if (held_out + dropped >= count)
-      throw DataError("problem.test_share leaves role " + std::to_string(i + 1) +
-                      ", by length, no sample to train on; lower it, or clients.count");
+      throw DataError("problem.test_share leaves no training sample for role " + std::to_string(i + 1) +
+                      " by length; lower it, or clients.count");
     const auto append = [](RowLists& to, std::size_t first, std::size_t last) {
       for (std::size_t row = first; row < last; ++row) to.row.push_back(static_cast<std::uint32_t>(row));
       to.start.push_back(static_cast<std::uint32_t>(to.row.size()));
@@ -268,7 +269,7 @@ Split split(const RowsAndLabels& samples, const SplitSpec& spec) {
 
 RowsAndLabels samples_of(const Dataset& data) { return {data.rows(), data.label, 0}; }
 
-// Fills `label` with the tokens of the letters that are predicted, if the split needs labels.
+// Fills `label` with the tokens of the predicted letters, if the split needs labels.
 RowsAndLabels samples_of(const Windows& text, const SplitSpec& spec, std::vector<double>& label) {
   const bool by_label =
       spec.partition == PartitionKind::kByLabel || spec.partition == PartitionKind::kDirichlet;
@@ -291,7 +292,7 @@ Split split_for(const RowsAndLabels& samples, std::size_t test_count, bool has_t
   return result;
 }
 
-// 0, 1, 2, ...
+// Returns true if the rows are 0, 1, 2, ...
 bool counts_up(const RowNumbers& rows) {
   for (std::size_t k = 0; k < rows.size(); ++k)
     if (rows[k] != k) return false;
@@ -310,7 +311,7 @@ void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
   if (rows.left_out > 0)
     shared.warnings.push_back("clients.copies needs equal parts: " + std::to_string(rows.left_out) + " of " +
                               std::to_string(rows.left_out + rows.train.row.size()) +
-                              " training samples are left out, as they do not divide by " +
+                              " training samples are unused, as the number of samples is not a multiple of " +
                               std::to_string(spec.clients) + " clients");
   shared.train_shares =
       spec.samples_per_client > 0
@@ -330,7 +331,7 @@ RowsOfClients rows_of_clients(const Dataset& data, const Dataset* test, const Sp
   std::vector<bool>& of_test = test != nullptr ? of.test : of.data;
   for (std::uint32_t i = first; i < end; ++i)
     for (const std::uint32_t row : rows.test[i]) of_test[row] = true;
-  if (spec.samples_per_client > 0) {  // drawn: anybody may hold any
+  if (spec.samples_per_client > 0) {  // drawn: any client may hold any sample
     for (const std::uint32_t row : rows.train.row) of.data[row] = true;
     return of;
   }
@@ -364,7 +365,7 @@ SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& 
 }
 
 SharedSamples share_samples(const Windows& text, const Windows* test, const SplitSpec& spec) {
-  // All clients share one array of letters, so all must be numbered alike.
+  // All clients share one array of letters, so all texts need the same alphabet.
   const std::string alphabet = unite_alphabets(text.alphabet(), test != nullptr ? test->alphabet() : "");
   const Windows own = with_alphabet(text, alphabet);
   const Windows held_out = test != nullptr ? with_alphabet(*test, alphabet) : own;

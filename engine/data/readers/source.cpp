@@ -18,12 +18,12 @@ namespace {
 
 constexpr const char* kDataFolders = "GRADWIRE_DATA";
 
-// "a/b/" names the folder b.
+// Returns the last component; "a/b/" names the folder b.
 std::filesystem::path last_component(const std::filesystem::path& path) {
   return path.has_filename() ? path.filename() : path.parent_path().filename();
 }
 
-// What follows "KIND:" in `source`; nothing when the source is of another kind.
+// Returns the text after "KIND:" in `source`, or nullopt if the source is of another kind.
 std::optional<std::filesystem::path> path_of(std::string_view source, std::string_view kind) {
   if (!source.starts_with(kind)) return std::nullopt;
   source.remove_prefix(kind.size());
@@ -32,7 +32,7 @@ std::optional<std::filesystem::path> path_of(std::string_view source, std::strin
   return std::filesystem::path(source);
 }
 
-// Sets the number of columns to `dim` > 0, which may add columns of zeros but not cut any.
+// Sets the number of columns to `dim` > 0. This may add columns of zeros but not remove any.
 Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
   if (dim > 0 && data.columns > dim) {
     throw DataError(std::string(source) + ": has " + std::to_string(data.columns) +
@@ -42,7 +42,7 @@ Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
   return data;
 }
 
-// Leaves out the features of rows that are not kept.
+// Removes the features of rows that are not kept.
 Dataset without_others(Dataset data, const KeepRow& keep) {
   if (!keep) return data;
   Dataset kept;

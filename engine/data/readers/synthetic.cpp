@@ -25,14 +25,15 @@ void check(const SyntheticSpec& spec) {
   }
 }
 
-// REQUIRES: equal lengths.
+// Returns the inner product. REQUIRES: equal lengths.
 double dot(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
 }
 
-// The class that the teacher, shape (classes, d) or (1, d) for two classes, gives to the features, shape (d).
+// Returns the class of the features, shape (d), for the teacher, shape (classes, d), or (1, d) for two
+// classes.
 std::uint32_t teacher_class(std::span<const double> teacher, std::span<const double> features) {
   const std::size_t d = features.size();
   if (teacher.size() == d) return dot(teacher, features) > 0 ? 1 : 0;
@@ -52,7 +53,7 @@ double class_label(std::uint32_t label, std::uint32_t classes) {
   return label;
 }
 
-// Gives features their labels.
+// Labels features.
 class Teacher {
  public:
   explicit Teacher(const SyntheticSpec& spec)
@@ -96,7 +97,7 @@ Dataset make_synthetic(const SyntheticSpec& spec, const KeepRow& keep) {
   check(spec);
   if (is_too_large_to_store(spec))
     throw DataError("synthetic: samples * dim is above the limit of " + std::to_string(kMaxSyntheticValues) +
-                    " for rows that are stored");
+                    " for stored rows");
   const Teacher teacher(spec);
   Random feature_random(spec.seed, "synthetic features");
   Random noise_random(spec.seed, "synthetic noise");

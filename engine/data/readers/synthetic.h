@@ -6,21 +6,21 @@
 
 namespace gradwire {
 
-// Beyond so many numbers, spec.samples times spec.dim, rows are not stored.
+// The largest spec.samples times spec.dim of stored rows.
 inline constexpr std::size_t kMaxSyntheticValues = std::size_t{1} << 28;
 
-// Features a_j ~ N(0, I_d). A teacher w ~ N(0, I_d) gives the labels:
+// Draws features a_j ~ N(0, I_d). A teacher w ~ N(0, I_d) gives the labels:
 //   classes = 0:  y = <w, a>/sqrt(d) + noise N(0, 1)
 //   classes = 2:  sign <w, a>, as -1 and +1
 //   classes > 2:  argmax_c <w_c, a>, as 0 .. classes-1
-// A class label is replaced, with probability `noise`, by another class, all equally likely. Throws
-// DataError, also for more than kMaxSyntheticValues.
+// With probability `noise`, another class replaces a class label, all equally likely. Throws DataError, also
+// for more than kMaxSyntheticValues numbers.
 Dataset make_synthetic(const SyntheticSpec& spec, const KeepRow& keep = {});
 
 bool is_too_large_to_store(const SyntheticSpec& spec);
-// The same kind of samples, but each row is drawn from its own number whenever its client is asked for: other
-// rows than those of make_synthetic(). Throws DataError where `split` would have to see all rows: partitions
-// by label, held out rows.
+// Returns samples of the same distribution that are not stored. Each row is drawn from its own number when
+// its client needs it, so the rows differ from those of make_synthetic(). Throws DataError if `split` needs
+// all rows, as for partitions by label or held-out rows.
 SharedSamples draw_synthetic(const SyntheticSpec& spec, const SplitSpec& split);
 
 }  // namespace gradwire

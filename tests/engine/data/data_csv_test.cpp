@@ -86,7 +86,7 @@ TEST(Csv, RefusesAFirstColumnWithoutAName) {
   for (const char* header : {",a,label", "\"\",\"a\",\"label\"", "Unnamed: 0,a,label", ",0,label", ",0,1"})
     EXPECT_EQ(
         csv_error(std::string(header) + "\n0,1,2\n"),
-        "table.csv:1: the first column has no name, as the numbers of rows that pandas and R write; remove "
+        "table.csv:1: the first column has no name, like the row numbers that pandas and R write; remove "
         "the column (pandas: index=False), or name it")
         << header;
 }
@@ -117,9 +117,10 @@ TEST(Csv, RefusesTextAndNumbersThatAreNotFinite) {
 
 TEST(Csv, RefusesUnequalNumbersOfFields) {
   EXPECT_EQ(csv_error("1,2,3\n1,2,3\n1,2\n"),
-            "table.csv:3: 2 fields where the first line has 3; make them equal");
-  EXPECT_EQ(csv_error("a,b\n1,2,3\n"), "table.csv:2: 3 fields where the first line has 2; make them equal");
-  EXPECT_EQ(csv_error("1\n"), "table.csv:1: one field; expected features and, last, a label");
+            "table.csv:3: 2 fields, but the first line has 3; all lines need the same number");
+  EXPECT_EQ(csv_error("a,b\n1,2,3\n"),
+            "table.csv:2: 3 fields, but the first line has 2; all lines need the same number");
+  EXPECT_EQ(csv_error("1\n"), "table.csv:1: one field; expected features and a label");
 }
 
 TEST(Csv, RefusesAFileWithoutSamples) {

@@ -99,7 +99,7 @@ TEST(Idx, ReadsTheNamesOfEmnist) {
       data_error([&] { read_idx(folder.path()); }),
       folder.path().string() +
           ": holds emnist-digits-train-images-idx3-ubyte and emnist-letters-train-images-idx3-ubyte; move "
-          "the files of one set to a folder of its own");
+          "the files of each set to its own folder");
   write("train", "\x04");
   EXPECT_EQ(read_idx(folder.path()).label, std::vector<double>{4});
 }

@@ -282,7 +282,7 @@ TEST(Bytes, NamesTheCompressorThatIsNotReadAndTheCommand) {
                                                {std::string("\x28\xb5\x2f\xfd..."), "zstd", "unzstd"},
                                                {std::string("PK\x03\x04..."), "zip", "unzip"}}) {
     folder.write("f", bytes);
-    const std::string error = name + ": is compressed by " + format +
+    const std::string error = name + ": is compressed with " + format +
                               ", and only gzip is read; unpack it with `" + command + " " + name + "`";
     for (const char* source : {"libsvm:f", "csv:f"})
       EXPECT_EQ(data_error([&] { read_source(source, folder.path(), {}); }), error);

@@ -48,7 +48,7 @@ TEST(Play, OfRolesWithEqualTextsTheFirstToSpeakIsFirst) {
 TEST(Play, WithoutASpeechSaysHowOneLooks) {
   for (const std::string text : {"", "no colon\nhere\n", "Ann:\n\nBob:\n"})
     EXPECT_EQ(data_error([&] { dialogue_of(text, "f"); }),
-              "f: no role speaks here; a speech is a line with a name and a colon, the lines that are said, "
+              "f: no role speaks; a speech is a line with a name and a colon, the lines that are said, "
               "and an empty line");
 }
 
@@ -70,7 +70,7 @@ TEST(Play, AsRunningTextHasTheWindowsWithinEachRole) {
 TEST(Play, LeavesOutRolesThatAreTooShortForAWindow) {
   EXPECT_EQ(windows_of_speakers(kPlay, "f", TextForm::kRunning, 5).speaker_start.size(), 3u);
   EXPECT_EQ(data_error([] { windows_of_speakers("A:\nab\n\nB:\ncd\n", "f", TextForm::kRunning, 4); }),
-            "f: no role says more than problem.context = 4 letters; lower problem.context");
+            "f: no role has more than problem.context = 4 letters; lower problem.context");
 }
 
 TEST(Play, GivesClientIRoleIAndHoldsOutTheEndOfEach) {
@@ -97,12 +97,12 @@ TEST(Play, RefusesMoreClientsThanRolesAndRolesWithoutTraining) {
   const Windows w = windows_of_speakers(kPlay, "f", TextForm::kNames, 2);
   EXPECT_EQ(
       data_error([&] { share_samples(w, nullptr, {.partition = PartitionKind::kBySpeaker, .clients = 4}); }),
-      "clients.count = 4, but 3 roles say enough for a sample; lower clients.count");
+      "clients.count = 4, but 3 roles have enough text for a sample; lower clients.count");
   EXPECT_EQ(data_error([&] {
               share_samples(w, nullptr,
                             {.partition = PartitionKind::kBySpeaker, .clients = 3, .test_share = 0.9});
             }),
-            "problem.test_share leaves role 3, by length, no sample to train on; lower it, or clients.count");
+            "problem.test_share leaves no training sample for role 3 by length; lower it, or clients.count");
 }
 
 TEST(Play, OfShakespeareHasTheLongestRoleFirst) {

@@ -105,7 +105,8 @@ TEST(Partition, CopiesHaveEqualPartsAndSayHowManySamplesAreLeftOut) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(split.train[i].size(), 4u);
   const SharedSamples shared = share_samples(data, nullptr, spec);
   const std::vector<std::string> warnings = {
-      "clients.copies needs equal parts: 3 of 23 training samples are left out, as they do not divide by 5 "
+      "clients.copies needs equal parts: 3 of 23 training samples are unused, as the number of samples is "
+      "not a multiple of 5 "
       "clients"};
   EXPECT_EQ(shared.warnings, warnings);
   EXPECT_EQ(shared.part(2).warnings, warnings);

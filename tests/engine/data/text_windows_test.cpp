@@ -93,7 +93,7 @@ TEST(Names, SkipEmptyLinesAndCarriageReturns) {
     EXPECT_EQ(w.alphabet(), "abo") << text;
   }
   for (const char* text : {"", "\n", "\r\n\r\n"})
-    EXPECT_EQ(data_error([&] { list_of_names(text, "f", 3); }), "f: holds no names; each line is one");
+    EXPECT_EQ(data_error([&] { list_of_names(text, "f", 3); }), "f: holds no names; write one name per line");
 }
 
 TEST(Names, TakeTwoBytesPerLetterAndPaddingPerName) {
