@@ -45,29 +45,28 @@ struct Command {
 };
 
 void add_folder(CLI::App& app, IdentityArguments& a) {
-  app.add_option("--identity", a.folder, "The folder that gradwire-server init has made")
+  app.add_option("--identity", a.folder, "The folder made by gradwire-server init")
       ->type_name("DIR")
       ->required();
 }
 void add_name(CLI::App& app, IdentityArguments& a) {
-  app.add_option("NAME", a.name, "Of the client")->type_name("")->required();
+  app.add_option("NAME", a.name, "Name of the client")->type_name("")->required();
 }
 void add_days(CLI::App& app, IdentityArguments& a) {
-  app.add_option("--days", a.days, "How long the certificate is good")
+  app.add_option("--days", a.days, "Validity of the certificate in days")
       ->type_name("N")
       ->check(CLI::Range(1, 3650))
       ->capture_default_str();
 }
-void add_hosts(CLI::App& app, IdentityArguments& a,
-               const std::string& otherwise = "those that this machine has") {
+void add_hosts(CLI::App& app, IdentityArguments& a, const std::string& otherwise = "those of this machine") {
   app.add_option("--host", a.hosts,
-                 "A name or address under which clients reach it; may be repeated. Else " + otherwise)
+                 "A name or address under which clients reach it; may be repeated. Default: " + otherwise)
       ->type_name("HOST")
       ->allow_extra_args(false);
   add_days(app, a);
 }
 void add_validity(CLI::App& app, IdentityArguments& a) {
-  app.add_option("--valid-hours", a.valid_hours, "How long a token is good")
+  app.add_option("--valid-hours", a.valid_hours, "Validity of a token in hours")
       ->type_name("N")
       ->check(CLI::Range(1, 10 * 365 * 24))
       ->capture_default_str();
@@ -81,8 +80,9 @@ void print_token(AllowList& clients, const std::string& name, const IdentityArgu
   std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
 }
 
-// Makes files in a folder, as the only process. Where it fails, they are removed again, so that the command
-// can be repeated; what was there before stays. After a kill a mark says that the folder is unfinished.
+// An attempt to make files in a folder, as the only process. If it fails, its files are removed again, so the
+// command can be repeated; older files stay. If the process is killed, a mark shows that the folder is
+// unfinished.
 class Attempt {
  public:
   // Throws std::runtime_error.
@@ -90,7 +90,7 @@ class Attempt {
     std::error_code ignored;
     makes_folder_ = !fs::exists(folder_, ignored);
     if (!make_folder(folder_))
-      throw std::runtime_error(folder_.string() + ": is no folder and cannot be made one");
+      throw std::runtime_error(folder_.string() + ": is not a folder and cannot be created");
     lock();
     for (const char* file : files)
       if (!fs::exists(folder_ / file, ignored)) makes_.push_back(folder_ / file);
@@ -102,12 +102,12 @@ class Attempt {
     }
     if (succeeded_ || !continues_) fs::remove(mark(), ignored);
     ::close(fd_);
-    if (!succeeded_ && makes_folder_) fs::remove(folder_, ignored);  // unless it holds anything
+    if (!succeeded_ && makes_folder_) fs::remove(folder_, ignored);  // fails if the folder is not empty
   }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  // Whether an earlier process was killed here.
+  // Returns true if an earlier process was killed here.
   bool continues() const { return continues_; }
   void succeeded() { succeeded_ = true; }
 
@@ -129,11 +129,10 @@ class Attempt {
         if (::write(fd_, "?", 1) == 1) return;
       }
       ::close(fd_);
-      if (!is_held) break;  // else the process that had the mark has just removed it
+      if (!is_held) break;  // else the process that held the mark has just removed it
     }
-    throw std::runtime_error(
-        folder_.string() +
-        ": another gradwire-server makes an identity in it at the moment; see what it says");
+    throw std::runtime_error(folder_.string() +
+                             ": another gradwire-server is making an identity in it; see its output");
   }
 
   const fs::path folder_;
@@ -147,11 +146,11 @@ void init(const IdentityArguments& a) {
   if (!attempt.continues() && holds_identity(a.folder))
     throw std::runtime_error(
         a.folder +
-        ": holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
+        ": already holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
   make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
   for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
-  // A token is printed once: where it is lost, init must begin from the start.
+  // Tokens are printed only once. If they cannot be printed, init must start again.
   if (const std::string trouble = flush_standard_output(); !trouble.empty())
     throw std::runtime_error(trouble);
   attempt.succeeded();
@@ -162,12 +161,12 @@ void enroll(const IdentityArguments& a) {
   if (a.relay.empty()) return print_token(clients, a.name, a);
   clients.check_may_enroll(a.name);
   Attempt attempt(a.relay, {"server.key", "server.pem", "client.key", "client"});
-  if (attempt.continues())  // a key that was not enrolled yet: check_may_enroll()
+  if (attempt.continues())  // keys that are not enrolled yet: see check_may_enroll()
     for (const char* file : {"client.key", "client"}) fs::remove(fs::path(a.relay) / file);
   make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), std::chrono::days(a.days));
   attempt.succeeded();
   std::printf(
-      "%s holds all that the relay needs: bring it to its machine, by a way that nobody else can read\n",
+      "%s holds all that the relay needs: copy it to the relay's machine over a confidential channel\n",
       a.relay.c_str());
 }
 
@@ -175,9 +174,8 @@ void certify(const IdentityArguments& a) {
   fs::create_directories(a.out);
   make_client_certificate(a.folder, a.out, a.name, std::chrono::days(a.days));
   std::printf(
-      "%s/certificate.pem and certificate.key go into the client's --identity; a server asks for them where "
-      "its --identity "
-      "holds client-ca.pem\n",
+      "copy %s/certificate.pem and certificate.key into the client's --identity; a server requests them if "
+      "its --identity holds client-ca.pem\n",
       a.out.c_str());
 }
 
@@ -197,26 +195,28 @@ void list_clients(const IdentityArguments& a) {
   const auto now =
       std::chrono::duration_cast<std::chrono::seconds>(AllowList::Clock::now().time_since_epoch()).count();
   for (const auto& [name, client] : clients_of(a.folder).all()) {
-    const std::string standing = client ? standing_of(*client, now) : "not let in: " + client.error().message;
+    const std::string standing =
+        client ? standing_of(*client, now) : "not accepted: " + client.error().message;
     std::printf("%-24s %s\n", printable(name).c_str(), printable(standing).c_str());
   }
 }
 
 constexpr Command kCommands[] = {
-    {"init", "Makes the identity of a server: an authority, a certificate, the list of clients.",
+    {"init", "Makes the identity of a server: an authority, a certificate and a list of clients.",
      R"(
 Example:
   gradwire-server init identity --clients 10      prints ten tokens, one for each client)",
      [](CLI::App& app, IdentityArguments& a) {
        app.add_option("DIR", a.folder, "The folder to make")->type_name("")->required();
-       app.add_option("--clients", a.clients, "Tokens for so many clients, client-0, client-1, ...")
+       app.add_option("--clients", a.clients,
+                      "Print tokens for this number of clients, client-0, client-1, ...")
            ->type_name("N")
            ->check(CLI::Range(0, 1'000'000));
        add_hosts(app, a);
        add_validity(app, a);
      },
      init},
-    {"enroll", "Lets one more client in: prints the token with which it enrolls, once.",
+    {"enroll", "Adds a client: prints the token with which it enrolls once.",
      R"(
 Examples:
   gradwire-server enroll hospital-7 --identity identity
@@ -229,14 +229,14 @@ The client:
        add_validity(app, a);
        CLI::Option* const relay =
            app.add_option("--relay", a.relay,
-                          "It is a relay: make the folder for its --identity, with a certificate")
+                          "For a relay: make the folder for its --identity, with a certificate")
                ->type_name("DIR");
        add_hosts(app, a);
        for (const char* of_certificate : {"--host", "--days"}) app.get_option(of_certificate)->needs(relay);
-       app.get_option("--valid-hours")->excludes(relay);  // a relay gets a key, and no token
+       app.get_option("--valid-hours")->excludes(relay);  // a relay gets a key and no token
      },
      enroll},
-    {"revoke", "A client is let in no more; a server that runs disconnects it.",
+    {"revoke", "Revokes a client; a running server disconnects it.",
      R"(
 Example:
   gradwire-server revoke hospital-7 --identity identity)",
@@ -245,7 +245,7 @@ Example:
        add_folder(app, a);
      },
      [](const IdentityArguments& a) { clients_of(a.folder).revoke(a.name); }},
-    {"role", "Says whether an enrolled key is let in as a client or as a relay.",
+    {"role", "Sets the role of an enrolled key: client or relay.",
      R"(
 Example:
   gradwire-server role site-3 relay --identity identity      for a relay that enrolled before keys had roles)",
@@ -261,7 +261,7 @@ Example:
        clients_of(a.folder).set_role(a.name,
                                      a.role == "relay" ? Login::PeerRole::kRelay : Login::PeerRole::kClient);
      }},
-    {"renew", "Makes a new certificate; a server that runs takes it for the connections that come then.",
+    {"renew", "Makes a new certificate; a running server uses it for new connections.",
      R"(
 Examples:
   gradwire-server renew --identity identity
@@ -269,14 +269,13 @@ Examples:
   gradwire-server renew --identity identity --out site-3-identity      of a relay: bring server.pem and server.key to it)",
      [](CLI::App& app, IdentityArguments& a) {
        add_folder(app, a);
-       app.add_option("--out", a.out, "Where to put it, in place of the folder of --identity")
-           ->type_name("DIR");
+       app.add_option("--out", a.out, "Output folder, in place of the --identity folder")->type_name("DIR");
        add_hosts(app, a, "those of the old certificate");
      },
      [](const IdentityArguments& a) {
        renew_certificate(a.folder, a.out.empty() ? a.folder : a.out, a.hosts, std::chrono::days(a.days));
      }},
-    {"certify", "Makes a certificate for a client, for servers that ask for one.",
+    {"certify", "Makes a certificate for a client, for servers that require one.",
      R"(
 Example:
   gradwire-server certify hospital-7 --identity identity --out hospital-7
@@ -290,7 +289,7 @@ Example:
        add_days(app, a);
      },
      certify},
-    {"clients", "Lists who may come.",
+    {"clients", "Lists the clients that may connect.",
      R"(
 Example:
   gradwire-server clients --identity identity)",

@@ -1,4 +1,4 @@
-// gradwire-server init, enroll, revoke, renew and clients: who the server is, and who its clients are.
+// The commands of gradwire-server for identities: init, enroll, revoke, renew and clients.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace gradwire {
 
 bool is_identity_command(std::string_view word);
-// Runs the command in argv[1]; returns the exit code.
+// Runs the command in argv[1] and returns the exit code.
 int identity_command(int argc, char** argv);
 
 }  // namespace gradwire

@@ -19,7 +19,8 @@
 namespace gradwire {
 namespace {
 
-constexpr double kVectorsOfAServer = 3;  // vectors as long as the model that every algorithm needs at least
+// Vectors of the model's length; every algorithm needs at least so many.
+constexpr double kVectorsOfAServer = 3;
 
 DataSchema schema_of(const ClientTable& table) {
   DataSchema schema;
@@ -35,14 +36,14 @@ DataSchema schema_of(const ClientTable& table) {
   return schema;
 }
 
-// Nothing when a client does not know its constants.
+// Returns nullopt if a client does not know its constants.
 std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTable& table,
                                         std::span<const double> weights) {
   std::vector<ClientSmoothness> clients;
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     if (!info.smoothness) return std::nullopt;
-    // If a client says nothing about its samples, each of them may have up to L_i times their number.
+    // If a client does not report its samples' constants, one sample may have up to L_i times their number.
     const double worst = *info.smoothness * static_cast<double>(info.sample_count);
     clients.push_back({.L_i = *info.smoothness,
                        .mu_i = info.convexity.value_or(0),
@@ -63,8 +64,8 @@ ClientsData data_of(const ProblemSpec& spec, const ClientTable& table) {
   return data;
 }
 
-// The memory that this process may use, as far as the system tells: of the machine, its control group, its
-// own limit.
+// Returns the memory that this process may use: the least of the machine's memory, its control group's limit
+// and its own limit.
 double memory_bytes() {
   double bytes = HUGE_VAL;
   const long pages = ::sysconf(_SC_PHYS_PAGES), page_bytes = ::sysconf(_SC_PAGESIZE);
@@ -72,7 +73,7 @@ double memory_bytes() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" is no number
+  std::ifstream group("/sys/fs/cgroup/memory.max");  // "max" is not a number
   if (double most = 0; group >> most) bytes = std::min(bytes, most);
   return bytes;
 }
@@ -84,10 +85,10 @@ std::string list_of(const std::vector<double>& labels) {
 
 std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
   return "client " + a.name + " has the labels " + list_of(a.labels) + ", client " + b.name + " has " +
-         list_of(b.labels) + "; if both mean the same classes, write them alike in all data";
+         list_of(b.labels) + "; if they mean the same classes, use the same labels in all data";
 }
 
-// Returns whose labels differ, for the error that all labels together are refused with; else "".
+// Returns the clients whose labels differ, for the error about the labels; else "".
 std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   if (!spec.info().has_classes || table.size() == 0) return "";
   const ClientInfo& first = table.info(0);
@@ -96,7 +97,7 @@ std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   return "";
 }
 
-// Returns a warning where a client has a class -1 without 0, and another one 0 without -1; else "".
+// Returns a warning if one client has a class -1 without 0 and another one has 0 without -1; else "".
 std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
   const ClientInfo* has_minus = nullptr;
   const ClientInfo* has_zero = nullptr;
@@ -120,16 +121,15 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   const bool closed_form = spec.info().has_smoothness;
   const std::string kind = "kind " + std::string(spec.info().name);
   if (!needed.smoothness.empty() && !closed_form)
-    throw locate(loaded, ConfigError(needed.smoothness,
-                                     kind + " has no closed-form smoothness constants, so no client can tell "
-                                            "its own; give a number, as `gradwire run` estimates it from all "
-                                            "data"));
-  if (!needed.convexity.empty() && (!closed_form || !(known_convexity(spec) > 0)))
     throw locate(loaded,
-                 ConfigError(needed.convexity,
-                             "theory needs strong convexity, and this problem (" + kind +
-                                 ") is not known to have it before all data are at one place; give a number, "
-                                 "or use regularizer = \"l2\" with logistic or least_squares"));
+                 ConfigError(needed.smoothness,
+                             kind + " has no closed-form smoothness constants, so clients cannot report "
+                                    "them; give a number, as `gradwire run` estimates it from all data"));
+  if (!needed.convexity.empty() && (!closed_form || !(known_convexity(spec) > 0)))
+    throw locate(loaded, ConfigError(needed.convexity,
+                                     "theory needs strong convexity, but this problem (" + kind +
+                                         ") guarantees none without access to all data; give a number, "
+                                         "or use regularizer = \"l2\" with logistic or least_squares"));
   return needed;
 }
 
@@ -138,17 +138,17 @@ Status check_client(const ClientInfo& info, const Experiment& experiment) {
   const std::string data = "its data has " + std::to_string(info.columns) + " columns, ";
   const RowsData* const rows = rows_of(spec.problem);
   if (rows != nullptr && rows->dim > 0 && info.columns > rows->dim)
-    return Error{data + "but problem.dim is " + std::to_string(rows->dim) + "; is it the right data?"};
+    return Error{data + "but problem.dim is " + std::to_string(rows->dim) + "; check its data"};
   std::size_t d = 0;
   try {
     d = model_dim(spec, {info.columns, info.labels, info.alphabet});
   } catch (const std::exception&) {
-    return Unit{};  // it may fit the data of the others; agree() says what does not
+    return Unit{};  // it may fit the others' data; agree() reports what does not fit
   }
   const double real_bytes = experiment.precision == Precision::kFp32 ? sizeof(float) : sizeof(double);
   if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};
-  return Error{data + "which make a model of " + std::to_string(d) +
-               " parameters, and the server has no memory for it; is it the right data?"};
+  return Error{data + "which gives a model of " + std::to_string(d) +
+               " parameters, too many for the server's memory; check its data"};
 }
 
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
@@ -163,10 +163,10 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
   if (std::string warning = mixed_signs(spec, table); !warning.empty())
     plan.warnings.push_back(std::move(warning));
   if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))
-    plan.warnings.push_back("server.durability = \"process\": what the clients of " +
+    plan.warnings.push_back("server.durability = \"process\": the server cannot restore the state of " +
                             plan.experiment.algorithm.name +
-                            " know nobody can give back to them here, so a loss of power at the server or "
-                            "a client may end the run for good; \"power\" or \"auto\" prevents that");
+                            " clients, so a loss of power at the server or "
+                            "a client may end the run permanently; \"power\" or \"auto\" prevents that");
   return plan;
 }
 

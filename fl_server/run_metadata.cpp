@@ -33,12 +33,12 @@ std::string save_metadata(const RunMetadata& metadata) {
 Result<RunMetadata> load_metadata(std::string_view bytes) {
   state::Run run;
   if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || run.start().empty())
-    return Error{"what it says of its run cannot be read"};
+    return Error{"its record of the run cannot be read"};
   Result<Experiment> asked = unpack_experiment(run.asked()), resolved = unpack_experiment(run.experiment());
   if (!asked) return asked.error();
   if (!resolved) return resolved.error();
   if (resolved->clients.count != static_cast<std::uint32_t>(run.clients_size()))
-    return Error{"what it says of its clients cannot be read"};
+    return Error{"its record of the clients cannot be read"};
   RunMetadata metadata;
   metadata.asked = std::move(*asked);
   metadata.resolved = std::move(*resolved);
@@ -53,7 +53,7 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
     info.pid = saved.pid();
     wire::Join join;
     if (!join.ParseFromString(saved.join()))
-      return Error{"what it says of client " + std::to_string(k) + " cannot be read"};
+      return Error{"its record of client " + std::to_string(k) + " cannot be read"};
     Result<ClientInfo> read = read_join(join, std::move(info));
     if (!read) return read.error();
     if (Status status = metadata.table.restore(static_cast<ClientId>(k), std::move(*read), saved.by_part());
@@ -68,7 +68,7 @@ void take_settings(const Experiment& now, RunMetadata& metadata, const std::stri
   if (!line.empty())
     throw ExperimentError("--state " + folder + ": holds a run of another experiment, which differs in '" +
                           line +
-                          "'; give it the experiment that it was started with, or choose another folder");
+                          "'; use the experiment that the run was started with, or choose another folder");
   copy_what_may_change(now, metadata.asked);
   copy_what_may_change(now, metadata.resolved);
 }

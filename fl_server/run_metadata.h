@@ -1,5 +1,5 @@
-// What a server must know of its run to go on with it, beside the state of the algorithm; `metadata` of a
-// RunStore.
+// The facts that a server needs to resume its run, in addition to the state of the algorithm: the `metadata`
+// of a RunStore.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 namespace gradwire {
 
 struct RunMetadata {
-  Experiment asked;      // as the operator gave it, paths absolute
+  Experiment asked;      // as the operator gave it, with absolute paths
   Experiment resolved;   // step sizes are numbers
   std::string start;     // the Start frame
-  ClientTable table{0};  // all joined
+  ClientTable table{0};  // clients that have joined
 };
 
 std::string save_metadata(const RunMetadata& metadata);
 Result<RunMetadata> load_metadata(std::string_view bytes);
 
-// A run may go on with another quorum, over-selection, deadline, join deadline, durability, other evaluations
-// and more or fewer rounds: those are copied from `now` into about.resolved. Throws ExperimentError that
-// names `folder` and the first other key that differs.
+// Applies changed settings to a resumed run. It may change quorum, over-selection, deadline, join deadline,
+// durability, evaluations and the number of rounds; those are copied from `now` into the metadata. Throws
+// ExperimentError, which names `folder` and the first other key that differs.
 void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder);
 
 }  // namespace gradwire

@@ -30,7 +30,7 @@ namespace {
 using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::milliseconds kShortestWait{1}, kLongestWait{64};
-constexpr std::chrono::seconds kShutdownTime{10};  // for clients to hang up once the run is over
+constexpr std::chrono::seconds kShutdownTime{10};  // time for clients to disconnect once the run is over
 
 std::vector<ProcessInfo> processes(const ClientTable& table) {
   std::error_code error;
@@ -41,7 +41,7 @@ std::vector<ProcessInfo> processes(const ClientTable& table) {
   return all;
 }
 
-// "avx2", or "avx2 and neon" where clients differ.
+// Returns the kernels of all clients, as in "avx2", or "avx2 and neon" if they differ.
 std::string kernels(const ClientTable& table) {
   std::set<std::string> names;
   for (ClientId client = 0; client < table.size(); ++client) names.insert(table.info(client).kernels);
@@ -57,11 +57,11 @@ ZstdMode zstd_mode(const Experiment& e) {
   return *zstd;
 }
 
-// Threads that add up replies; with more, memory is no faster.
+// Returns the number of threads for sums. More threads would not speed up memory.
 unsigned threads_of_sums() { return std::min(8u, usable_processors()); }
 
-// Does `work` on a thread of its own, while the session manager serves its connections: clients that hear
-// nothing for long would hang up. Throws what `work` throws.
+// Runs `work` on a thread of its own while the session manager serves its connections, because silent servers
+// lose their clients. Rethrows exceptions of `work`.
 template <class Work>
 void do_beside(SessionManager& session_manager, const Work& work) {
   std::exception_ptr trouble;
@@ -76,17 +76,17 @@ void do_beside(SessionManager& session_manager, const Work& work) {
       }
       done = true;
     });
-  } catch (const std::system_error&) {  // no thread can be made
+  } catch (const std::system_error&) {  // no thread could be started
     return work();
   }
-  // Looks often at first: most models are small.
+  // Checks often at first, because most models are small.
   for (std::chrono::milliseconds wait = kShortestWait; !done; wait = std::min(2 * wait, kLongestWait))
     session_manager.wait(session_manager.now() + wait, [&] { return done.load(); });
   thread.join();
   if (trouble) std::rethrow_exception(trouble);
 }
 
-// Counts the replies that are of no use, and how long clients take to answer.
+// A transport that counts unusable replies and measures the reply time of clients.
 template <class Real>
 class WatchedTransport final : public TcpTransport<Real> {
  public:
@@ -140,7 +140,7 @@ class WatchedTransport final : public TcpTransport<Real> {
   RunHistory* const run_history_;
   ServerMetrics& server_metrics_;
   std::vector<Asked> asked_;  // by client
-  // The reply that was blamed last: it is counted, and refused then.
+  // The last reply that was reported. It is counted once, and refused afterwards.
   std::pair<ClientId, std::uint64_t> reported_{};
 };
 
@@ -159,7 +159,7 @@ class RealRun final : public ServerRun {
         context_(codec_context(*run_context_, zstd_mode(plan.experiment))),
         server_(make_server<Real>(run_context_)),
         durable_(journal, background, context_, *server_, progress_, std::move(metadata), {}, options.log) {
-    Vec<Real>().swap(run_context_->x0);  // the algorithm has begun there
+    Vec<Real>().swap(run_context_->x0);  // the algorithm has copied it
   }
 
   bool load(std::span<const Section> sections) override { return durable_.load(sections); }
@@ -184,9 +184,10 @@ class RealRun final : public ServerRun {
     const auto metrics =
         std::make_shared<MetricsFile>(options_.state / "metrics.csv", progress_.round, durability);
     if (!metrics->set_aside().empty() && options_.log)
-      options_.log(LogLine::warning(
-          "metrics.csv has the columns of another version: its lines are taken over, and it is kept as " +
-          metrics->set_aside()));
+      options_.log(
+          LogLine::warning("metrics.csv has the columns of another version: its lines are copied, and the "
+                           "old file is kept as " +
+                           metrics->set_aside()));
     durable_.before_snapshots([metrics] { return metrics->sync(); });
     Summary summary;
     summary.experiment = &plan_.experiment;
@@ -223,15 +224,15 @@ class RealRun final : public ServerRun {
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
         limits.grad_norm == GradNormRows::kEnds && options_.log)
       options_.log(
-          "the gradient norm is measured in the first and the last line of metrics.csv; evaluation.grad_norm "
-          "= "
-          "\"every\" measures it in each, for which every client sends a whole gradient");
+          "the gradient norm is in the first and the last line of metrics.csv only; evaluation.grad_norm = "
+          "\"every\" adds it to each line, but then every client sends a whole gradient");
     if (durable_.recovered())
       limits.first_wait_seconds = Seconds(join_deadline(options_, plan_.experiment)).count();
     const bool sums =
-        takes_sums(*run_context_) && !limits.norm.is_set();  // of a sum nobody knows who was too large
+        // A sum does not show which of its replies is too large.
+        takes_sums(*run_context_) && !limits.norm.is_set();
     WatchedTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
-    // The first snapshot of a large model takes a while. From here on clients know that the run has begun.
+    // The first snapshot of a large model takes a while. The clients already know that the run has begun.
     durable_.refresh_metadata();
     do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
     server_metrics_.rounds.set(plan_.experiment.run.rounds);
@@ -325,7 +326,7 @@ class RealRun final : public ServerRun {
   RunHistory* const run_history_;
   ServerMetrics& server_metrics_;
   std::chrono::steady_clock::time_point round_began_;
-  std::vector<ClientId> used_;  // of one round
+  std::vector<ClientId> used_;  // in one round
   const RunPlan& plan_;
   const std::shared_ptr<RunContext<Real>> run_context_;
   const CodecContext context_;

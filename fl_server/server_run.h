@@ -1,4 +1,4 @@
-// One run of a server, from its plan to results, that an earlier process may have begun.
+// One run of a server, from its plan to its results. It may resume the run of an earlier process.
 #pragma once
 
 #include <chrono>
@@ -18,30 +18,30 @@
 namespace gradwire {
 
 Durability durability_of(const Experiment& experiment);
-// What the command line says, else the experiment.
+// Returns the deadline of the command line, or else of the experiment.
 std::chrono::milliseconds join_deadline(const ServeOptions& options, const Experiment& experiment);
 
 class ServerRun {
  public:
   virtual ~ServerRun() = default;
-  // What Journal::recover hands out, before go().
+  // Handle a snapshot and a record of Journal::recover, before go().
   virtual bool load(std::span<const Section> sections) = 0;
   virtual bool replay(std::string_view record) = 0;
   virtual std::uint32_t round() const = 0;  // rounds done
-  virtual RunEnd stage() const = 0;         // of what was recovered
-  // Sets what snapshots ask for what save_metadata() gives, in place of the text that the run was made with.
+  virtual RunEnd stage() const = 0;         // the stage of the recovered run
+  // Makes snapshots call `metadata`, which returns a text of save_metadata(), in place of the initial text.
   virtual void ask_metadata(std::function<std::string()> metadata) = 0;
-  // Runs the rounds that are left and writes the results. `start`: the Start frame.
+  // Runs the remaining rounds and writes the results. `start` is the Start frame.
   virtual Outcome go(SessionManager& session_manager, const std::string& start) = 0;
-  // Tells clients that the run is over, also those that come back for it, and waits a while until they have
-  // heard it.
+  // Tells clients that the run is over, including clients that reconnect. Waits a limited time for their
+  // confirmation.
   virtual void shut_down_clients(SessionManager& session_manager, const std::string& start,
                                  Outcome outcome) = 0;
 };
 
-// `disk`: the folder of the run, where its journal is. `metadata`: of save_metadata(). `run_history` may be
-// null. What happens is counted in `server_metrics`. All but `metadata` must outlive the run. Throws
-// ConfigError or std::runtime_error.
+// Makes a run. `disk` is the folder of the run with its journal. `metadata` is a text of save_metadata().
+// `run_history` may be null. All except `metadata` must outlive the run. Throws ConfigError or
+// std::runtime_error.
 std::unique_ptr<ServerRun> make_server_run(const ServeOptions& options, const RunPlan& plan, Disk& disk,
                                            Journal& journal, Background& background, RunHistory* run_history,
                                            ServerMetrics& server_metrics, std::string metadata);

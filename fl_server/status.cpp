@@ -33,7 +33,7 @@ namespace {
 constexpr std::size_t kMostClientsShown = 20;
 constexpr std::size_t kMostBytesOfCounts = 256 << 10;  // many times what a server writes
 
-// Ignores all writes: only the server may repair what it reads.
+// A disk that ignores all writes: only the server may repair what it reads.
 class ReadOnlyDisk final : public Disk {
  public:
   explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}
@@ -53,11 +53,11 @@ class ReadOnlyDisk final : public Disk {
 struct Seen {
   RunMetadata metadata;
   RunStage stage = RunStage::kRounds;
-  Outcome outcome = Outcome::kStopped;  // of a run that is over
+  Outcome outcome = Outcome::kStopped;  // valid if the run is over
   RunProgress progress;
 };
 
-// Nothing: there is no run, or an error says why it cannot be read.
+// Reads the run in the folder. Returns nullopt if there is none, or an error if it cannot be read.
 Result<std::optional<Seen>> look(const fs::path& state) {
   ReadOnlyDisk disk(state);
   Journal journal(disk, Durability::kProcess);
@@ -105,7 +105,7 @@ std::string last_line(const fs::path& file) {
   return last;
 }
 
-// Nothing: there is no row yet.
+// Returns the last row of the metrics, or nullopt if there is none.
 std::optional<RoundRecord> last_evaluation(const fs::path& state) {
   return parse_metrics_line(last_line(state / "metrics.csv"));
 }
@@ -118,30 +118,30 @@ std::string read_counts(const fs::path& state) {
   return text;
 }
 
-// All that the folder says.
+// The contents of the folder.
 struct Found {
   fs::path state;
-  std::optional<std::string> holder;  // the number of the server's process
+  std::optional<std::string> holder;  // process id of the running server
   std::string address;
-  std::optional<Seen> run;  // nothing: the server still waits for its clients
+  std::optional<Seen> run;  // empty while the server waits for its clients
   std::optional<RunHistorySeen> run_history;
-  std::string no_run_history;  // why there is none
-  std::vector<Sample> counts;  // of the process that has the folder, or had it last; empty: it left none
+  std::string no_run_history;  // the reason if run_history is empty
+  std::vector<Sample> counts;  // metrics of the current or the last process; may be empty
 };
 
 Found find(const fs::path& state, const fs::path& run_history) {
-  if (!fs::is_directory(state)) throw std::runtime_error(state.string() + ": is no folder");
+  if (!fs::is_directory(state)) throw std::runtime_error(state.string() + ": is not a folder");
   Found found;
   found.state = state;
   found.holder = lock_holder(state);
   if (found.holder) found.address = first_line(state / "address");
   Result<std::optional<Seen>> run = look(state);
   if (run) found.run = std::move(*run);
-  // Where a server holds the folder, it may be writing what could not be read.
+  // If a server holds the folder, it may be writing the part that could not be read.
   if (!found.run && !found.holder)
     throw std::runtime_error(
         state.string() + ": " +
-        (run ? "holds no run of gradwire-server; was it the folder of --state?" : run.error().message));
+        (run ? "holds no run of gradwire-server; is it the folder of --state?" : run.error().message));
   const std::string id = found.run ? run_history_id(run_of(found.run->metadata.start)) : "";
   auto seen = look_into_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
                                     run_history_folder(state));
@@ -150,10 +150,10 @@ Found find(const fs::path& state, const fs::path& run_history) {
   } else if (*seen) {
     found.run_history = std::move(*seen);
   } else {
-    found.no_run_history = "the registry does not have this run";
+    found.no_run_history = "the registry has no record of this run";
   }
   found.counts = samples_of(read_counts(state));
-  // Who was connected when the server was killed is not connected any more.
+  // A client that was connected when the server was killed is no longer connected.
   if (found.run_history && !found.holder)
     for (RunHistoryClient& client : found.run_history->clients) client.connected = false;
   return found;
@@ -168,7 +168,7 @@ std::string whole(double value) {
   return value < 1e18 ? std::to_string(static_cast<std::uint64_t>(value)) : "?";
 }
 
-// "late 3, norm 1": what is not 0 of a metric with reasons; empty: all is.
+// Returns the values of a metric by reason that are not 0, as in "late 3, norm 1". Empty if all are 0.
 std::string reasons(const Found& found, const std::string& metric) {
   const std::string begin = metric + "{reason=\"";
   std::string text;
@@ -179,7 +179,7 @@ std::string reasons(const Found& found, const std::string& metric) {
   return text;
 }
 
-// "mean 1.2 ms of 200"; of a histogram of seconds.
+// Returns the mean of a histogram of seconds, as in "mean 1.2 ms of 200".
 std::string mean_time(const Found& found, const std::string& metric) {
   const double times = count(found, metric + "_count");
   if (times == 0) return "none yet";
@@ -209,7 +209,7 @@ std::vector<StatusRow> rows_of_counts(const Found& found) {
   };
   return {
       {"messages", frames("received") + "; " + frames("sent") +
-                       (found.holder ? "" : "; this and what follows: of its last process")},
+                       (found.holder ? "" : "; this line and those below: of the last process")},
       {"replies", whole(count(found, "gradwire_replies_used_total")) + " used; " +
                       (rejected.empty() ? "none rejected" : "rejected: " + rejected)},
       {"connections", whole(count(found, "gradwire_connections")) + " open, " +
@@ -237,7 +237,7 @@ std::string describe(const RunHistoryClient& c) {
   return text;
 }
 
-// Missing clients come first: they are what the reader looks for.
+// Lists missing clients first, because readers look for them.
 std::vector<std::string> describe_clients(const Found& found) {
   if (!found.run_history) return {"unknown: " + found.no_run_history};
   std::vector<RunHistoryClient> clients = found.run_history->clients;
@@ -250,8 +250,7 @@ std::vector<std::string> describe_clients(const Found& found) {
     lines.push_back(describe(c));
   }
   if (clients.size() > kMostClientsShown)
-    lines.push_back("and " + std::to_string(clients.size() - kMostClientsShown) +
-                    " more; --json shows all of them");
+    lines.push_back("and " + std::to_string(clients.size() - kMostClientsShown) + " more; --json shows all");
   return lines;
 }
 
@@ -265,7 +264,7 @@ std::string stage_name(const Found& found) {
   return "";
 }
 
-// null where there is nothing to say.
+// Returns null for an empty text.
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void add_run(Json& json, const Found& found) {
@@ -329,7 +328,7 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
   row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"
                 : found.holder                      ? server
-                               : server + "; started with the same arguments it goes on");
+                               : server + "; to resume, start it with the same arguments");
   row("round",
       std::to_string(found.run->progress.round) + " of " + std::to_string(e.run.rounds) + " committed");
   const auto last = last_evaluation(state);

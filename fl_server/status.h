@@ -1,4 +1,4 @@
-// What a server's folder says of its run, without disturbing the server that uses it.
+// The status of a run, read from the server's folder without disturbing a running server.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace gradwire {
 
-// Lines for a person, each ended by a newline. `run_history`: empty: registry.sqlite3 in `state`. Throws
-// std::runtime_error (one line) where there is no run.
+// Returns readable lines, each ended by a newline. If `run_history` is empty, it is registry.sqlite3 in
+// `state`. Throws std::runtime_error (one line) if there is no run.
 std::string status_text(const std::filesystem::path& state, const std::filesystem::path& run_history = {});
-// The same, and all clients, as one JSON object.
+// Returns the same, and all clients, as one JSON object.
 std::string status_json(const std::filesystem::path& state, const std::filesystem::path& run_history = {});
 
 }  // namespace gradwire

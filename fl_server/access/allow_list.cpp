@@ -26,15 +26,16 @@ constexpr std::string_view kStandings[] = {"invited", "enrolled", "revoked"};
 constexpr std::string_view kRelayRole = "relay";
 constexpr std::string_view kSuffix = ".client";
 constexpr std::size_t kLongestFile = 4096;
-constexpr std::chrono::seconds kClockTells{2};  // from one change of a folder to another with a later time
+// Longest time until two changes of a folder have different times.
+constexpr std::chrono::seconds kClockTells{2};
 constexpr std::chrono::seconds kCommandWaits{10};
 constexpr std::chrono::milliseconds kTryAgain{10};
 
-// One change at a time, of any process; a reader needs none.
+// A lock on changes of the folder, across processes. Readers do not need it.
 class FolderTurn {
  public:
-  // Throws std::runtime_error if another process has it for longer than `patience`. A server has none: its
-  // thread serves all clients.
+  // Throws std::runtime_error if another process holds it for longer than `patience`. A server does not wait,
+  // because its thread serves all clients.
   explicit FolderTurn(const fs::path& folder, std::chrono::milliseconds patience = kCommandWaits)
       : fd_(::open((folder / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
                    0600)) {
@@ -44,9 +45,9 @@ class FolderTurn {
         std::this_thread::sleep_for(kTryAgain);
         continue;
       }
-      const std::string why =
-          errno == EWOULDBLOCK ? "another process changes the list of clients at the moment (it holds .turn)"
-                               : std::strerror(errno);
+      const std::string why = errno == EWOULDBLOCK
+                                  ? "another process is changing the list of clients (it holds .turn)"
+                                  : std::strerror(errno);
       ::close(fd_);
       throw std::runtime_error(folder.string() + ": " + why + "; try again");
     }
@@ -77,7 +78,7 @@ bool read_digest(std::string_view text, Bytes32& to) {
   return true;
 }
 
-// Nothing: the text is damaged.
+// Returns nullopt if the text is damaged.
 std::optional<AllowedClient> parse_client(std::string_view text) {
   std::map<std::string_view, std::string_view> fields;
   while (!text.empty()) {
@@ -115,8 +116,8 @@ Status check_enrolled_name(std::string_view name) {
   });
   if (!good || name.front() == '.')
     return Error{
-        "the name of a client that enrolls has letters, digits, - _ and . alone, and does not begin with a "
-        "dot"};
+        "the name of an enrolled client may contain only letters, digits, - _ and . and must not begin with "
+        "a dot"};
   return Unit{};
 }
 
@@ -129,7 +130,7 @@ Result<std::optional<AllowedClient>> AllowList::find(const std::string& name) co
   if (!text) return text.error();
   if (!*text) return std::optional<AllowedClient>();
   auto client = parse_client(**text);
-  if (!client) return Error{file(name).string() + ": is damaged; revoke the client and enroll it again"};
+  if (!client) return Error{file(name).string() + ": is damaged; revoke the client, then enroll it again"};
   return client;
 }
 
@@ -138,7 +139,7 @@ void AllowList::write(const std::string& name, const AllowedClient& client) cons
 }
 
 Invitation AllowList::invite(const std::string& name, std::chrono::hours validity) {
-  check_may_enroll(name);  // before anything: a wrong name makes no file
+  check_may_enroll(name);  // checked before the lock, so an invalid name creates no file
   const FolderTurn turn(folder_);
   check_may_enroll(name);
   const Invitation invitation{name, random_secret(), realm_};
@@ -154,21 +155,21 @@ void AllowList::check_may_enroll(const std::string& name) const {
     throw std::runtime_error("'" + name + "': " + good.error().message);
   const auto there = find(name);
   if (there && *there && (*there)->standing == Standing::kEnrolled)
-    throw std::runtime_error("'" + name + "' is enrolled; to give it a new key, revoke it first");
+    throw std::runtime_error("'" + name + "' is already enrolled; to give it a new key, revoke it first");
 }
 
 void AllowList::revoke(const std::string& name) {
   const FolderTurn turn(folder_);
   if (!check_enrolled_name(name) || !fs::exists(file(name)))
     throw std::runtime_error("'" + name +
-                             "' is no client of this server; gradwire-server clients lists them");
+                             "' is not a client of this server; gradwire-server clients lists them");
   AllowedClient client;
   client.standing = Standing::kRevoked;
   write(name, client);
 }
 
 void AllowList::enroll(const std::string& name, const PublicKey& key, Login::PeerRole role) {
-  check_may_enroll(name);  // before anything: a wrong name makes no file
+  check_may_enroll(name);  // checked before the lock, so an invalid name creates no file
   const FolderTurn turn(folder_);
   check_may_enroll(name);
   AllowedClient client;
@@ -183,7 +184,8 @@ void AllowList::set_role(const std::string& name, Login::PeerRole role) {
   auto found = find(name);
   if (!found) throw std::runtime_error(found.error().message);
   if (!*found || (*found)->standing != Standing::kEnrolled)
-    throw std::runtime_error("'" + name + "' has not enrolled; gradwire-server clients lists who has");
+    throw std::runtime_error("'" + name +
+                             "' has not enrolled; gradwire-server clients lists the enrolled clients");
   (*found)->role = role;
   write(name, **found);
 }
@@ -206,20 +208,20 @@ std::map<std::string, Result<AllowedClient>> AllowList::all() const {
 Status AllowList::admit(const Login& login) {
   try {
     return admit_one(login);
-  } catch (const std::exception& error) {  // the disk
+  } catch (const std::exception& error) {  // disk error
     return Error{error.what(), ErrorKind::kSystem};
   }
 }
 
 Status AllowList::admit_one(const Login& login) {
-  // To verify a signature costs as much as a third of a TLS handshake: only a key that is enrolled, or that
-  // comes with a good token, is worth it.
+  // Verifying a signature costs a third of a TLS handshake. So it is done only for an enrolled key, or one
+  // with a valid token.
   const auto message = login_message(realm_, login.name, login.key, login.nonce);
   const auto signature_is_good = [&]() -> Status {
     if (verify(login.key, message, login.proof.signature)) return Unit{};
     return Error{"the signature of '" + login.name + "' is wrong"};
   };
-  // Only an enrolment changes the list: all other logins need no turn.
+  // Only an enrolment changes the list: all other logins need no lock.
   if (const Result<bool> known = admits_known(login); !known || *known)
     return known ? signature_is_good() : known.error();
   if (!login.proof.token_mac)
@@ -229,42 +231,42 @@ Status AllowList::admit_one(const Login& login) {
     return known ? signature_is_good() : known.error();
   AllowedClient client = **find(login.name);
   if (!same_secret(*login.proof.token_mac, mac(client.token_hash, message)))
-    return Error{"'" + login.name + "' has another token than the last one made for it"};
+    return Error{"'" + login.name + "' does not have the last token made for it"};
   if (now_seconds() > client.token_expires)
-    return Error{"the token of '" + login.name + "' has expired; its operator must make another"};
+    return Error{"the token of '" + login.name + "' has expired; the operator must make another"};
   if (Status good = signature_is_good(); !good) return good;
   client.standing = Standing::kEnrolled;
   client.key = login.key;
-  write(login.name, client);  // before anything else: a token is good once
+  write(login.name, client);  // before anything else, because a token is valid only once
   if (log_) log_("'" + login.name + "' has enrolled, with the key " + login.key.text());
   return Unit{};
 }
 
-// False: it is invited, and has not enrolled yet.
+// Returns false if the client is invited but has not enrolled yet.
 Result<bool> AllowList::admits_known(const Login& login) const {
   const auto found = find(login.name);
   if (!found) return found.error();
-  if (!*found) return Error{"'" + login.name + "' is no client of this server; its operator must enroll it"};
+  if (!*found)
+    return Error{"'" + login.name + "' is not a client of this server; the operator must enroll it"};
   const AllowedClient& client = **found;
   if (client.standing == Standing::kRevoked) return Error{"'" + login.name + "' was revoked"};
   if (client.standing == Standing::kEnrolled && !(client.key == login.key))
     return Error{"'" + login.name + "' enrolled with another key" +
-                 (login.proof.token_mac ? ": a token is good once, and this one was used before" : "") +
-                 "; its operator must revoke and enroll it again"};
+                 (login.proof.token_mac ? ": a token is valid once, and this one was used before" : "") +
+                 "; the operator must revoke it and enroll it again"};
   if (client.role != login.role)
     return Error{
         login.role == Login::PeerRole::kRelay
             ? "'" + login.name +
-                  "' may come as a client, not as a relay; the operator of the server makes the "
+                  "' may connect as a client, not as a relay; the operator of the server makes the "
                   "identity of a relay with gradwire-server enroll NAME --relay OUT; a relay that was "
-                  "enrolled before keys had roles is let in with gradwire-server role NAME relay"
-            : "'" + login.name +
-                  "' may come as a relay, not as a client: give each client a token of its own"};
+                  "enrolled before keys had roles is accepted after gradwire-server role NAME relay"
+            : "'" + login.name + "' may connect as a relay, not as a client: give each client its own token"};
   return client.standing == Standing::kEnrolled;
 }
 
-// Opens files when the folder has changed since it was looked at, or has changed so lately that its clock may
-// not tell.
+// Reads files only if the folder has changed since the last check, or so recently that its time may not show
+// it.
 bool AllowList::still_admits(const std::string& name) {
   std::error_code error;
   const auto changed = fs::last_write_time(folder_, error);
@@ -274,7 +276,7 @@ bool AllowList::still_admits(const std::string& name) {
   if (const auto known = known_.find(name); known != known_.end()) return known->second;
   const auto found = find(name);
   const bool admits =
-      !found || (*found && (*found)->standing == Standing::kEnrolled);  // a disk in trouble ends nobody
+      !found || (*found && (*found)->standing == Standing::kEnrolled);  // a disk error disconnects no client
   return known_[name] = admits;
 }
 

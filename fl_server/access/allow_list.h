@@ -1,5 +1,5 @@
-// The clients that may come: a folder with one file for each name, which the operator's commands and the
-// server change, each in one step, while the other is at work.
+// The list of enrolled clients: a folder with one file for each name. The operator's commands and a running
+// server both change it, each change in one atomic step.
 #pragma once
 
 #include <chrono>
@@ -18,35 +18,36 @@ namespace gradwire {
 struct AllowedClient {
   enum class Standing : std::uint8_t { kInvited, kEnrolled, kRevoked };
   Standing standing = Standing::kInvited;
-  Bytes32 token_hash{};            // of an invited one: SHA-256 of its token's secret
-  std::int64_t token_expires = 0;  // the same, seconds since 1970
-  PublicKey key;                   // of an enrolled one
-  // The only role in which the key is let in. A file that names no role is of a client.
+  Bytes32 token_hash{};            // of an invited client: SHA-256 of its token's secret
+  std::int64_t token_expires = 0;  // of an invited client: seconds since 1970
+  PublicKey key;                   // of an enrolled client
+  // The only role in which the key is accepted. A file without a role means a client.
   Login::PeerRole role = Login::PeerRole::kClient;
 };
 
-// A name that a client may be enrolled under: it names a file.
+// Returns an error if a client cannot be enrolled under this name. The name becomes a file name.
 Status check_enrolled_name(std::string_view name);
 
 class AllowList final : public Authenticator {
  public:
   using Clock = std::chrono::system_clock;
 
-  // `folder` exists; `realm` as in Invitation. `log`, which may be empty, hears who enrolls.
+  // `folder` must exist. `realm` is that of an Invitation. `log` reports enrolments; it may be empty.
   AllowList(std::filesystem::path folder, std::string realm, Log log = {});
 
-  // Throws std::runtime_error, one line, where invite() and enroll() would.
+  // Throws std::runtime_error (one line) if invite() or enroll() would.
   void check_may_enroll(const std::string& name) const;
-  // Lets `name` enroll once, within `validity`, with the token returned. A client that was revoked may be
-  // invited again. Throws std::runtime_error, one line: it is enrolled, or the name is none.
+  // Lets `name` enroll once, within `validity`, with the returned token. A revoked client may be invited
+  // again. Throws std::runtime_error (one line) if `name` is enrolled or invalid.
   Invitation invite(const std::string& name, std::chrono::hours validity);
-  // It is let in no more, and disconnected. Throws std::runtime_error: nobody has the name.
+  // Revokes a client: it is no longer accepted, and is disconnected. Throws std::runtime_error if the name is
+  // unknown.
   void revoke(const std::string& name);
-  // Lets in a key that the operator has made: of a relay. Throws as invite() does.
+  // Enrolls a key that the operator made, such as a relay's. Throws like invite().
   void enroll(const std::string& name, const PublicKey& key, Login::PeerRole role);
-  // Changes the role of an enrolled key, for its next login. Throws std::runtime_error.
+  // Changes the role of an enrolled key from its next login on. Throws std::runtime_error.
   void set_role(const std::string& name, Login::PeerRole role);
-  // An error: the file of that client is damaged, or cannot be read.
+  // Returns all clients; an error if the file of a client is damaged or unreadable.
   std::map<std::string, Result<AllowedClient>> all() const;
 
   const std::string& realm() const override { return realm_; }
@@ -64,8 +65,8 @@ class AllowList final : public Authenticator {
   const std::filesystem::path folder_;
   const std::string realm_;
   const Log log_;
-  std::filesystem::file_time_type looked_at_{};  // when the folder had changed last, as known_ was filled
-  std::map<std::string, bool> known_;            // still_admits()
+  std::filesystem::file_time_type looked_at_{};  // last change of the folder when known_ was filled
+  std::map<std::string, bool> known_;            // cache of still_admits()
 };
 
 }  // namespace gradwire

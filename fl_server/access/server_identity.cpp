@@ -19,7 +19,7 @@ namespace {
 const fs::path& with_certificate(const fs::path& folder) {
   if (!fs::exists(folder / "server.pem"))
     throw std::invalid_argument("--identity " + folder.string() +
-                                ": holds no server.pem; make it with gradwire-server init");
+                                ": has no server.pem; make it with gradwire-server init");
   return folder;
 }
 
@@ -30,14 +30,15 @@ std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least,
                                             fs::exists(client_ca) ? client_ca : fs::path(), realm);
   if (server->is_foreign() && log)
     log(LogLine::warning((folder / "server.pem").string() +
-                         ": is of another authority than the clients' tokens: they need --ca"));
+                         ": its authority differs from that of the clients' tokens: clients need --ca"));
   return server;
 }
 
-constexpr std::size_t kHandshakes = 4096;  // that may wait; more would take longer than their peers wait
+// Limit of waiting handshakes; more would exceed the patience of their peers.
+constexpr std::size_t kHandshakes = 4096;
 constexpr std::chrono::days kWarnBefore{14}, kWarnEvery{1};
 
-// What to say of a certificate that ends soon; empty: nothing.
+// Returns a warning about a certificate that ends soon, or an empty string.
 std::string ends_soon(std::chrono::system_clock::time_point expires,
                       std::chrono::system_clock::time_point now) {
   if (expires - now > kWarnBefore) return "";
@@ -46,10 +47,10 @@ std::string ends_soon(std::chrono::system_clock::time_point expires,
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&time, &date));
   return (expires < now ? "the certificate has expired, " : "the certificate expires, ") + std::string(text) +
-         ": without a new one (gradwire-server renew) no client comes in from then on";
+         ": without a new one (gradwire-server renew) clients cannot connect after that";
 }
 
-// Looks for a new certificate from time to time, and at when the one that is there ends.
+// Returns a job that periodically looks for a new certificate and checks when the current one ends.
 std::function<void()> renewing(std::shared_ptr<TlsServer> tls, Log log) {
   return
       [tls = std::move(tls), log = std::move(log), said = std::chrono::system_clock::time_point()]() mutable {
@@ -63,14 +64,14 @@ std::function<void()> renewing(std::shared_ptr<TlsServer> tls, Log log) {
           if (const std::string what = ends_soon(end, now); !what.empty()) log(LogLine::warning(what));
         }
         if (!renewed)
-          log(LogLine::warning("the new certificate cannot be used, the old one stays: " +
+          log(LogLine::warning("the new certificate cannot be used, keeping the old one: " +
                                renewed.error().message));
-        if (renewed && *renewed) log("the certificate is a new one, for connections from now on");
+        if (renewed && *renewed) log("using a new certificate for new connections");
       };
 }
 
 void make_private_folder(const fs::path& folder) {
-  if (!make_folder(folder)) fail(folder.string() + ": is no folder and cannot be made one");
+  if (!make_folder(folder)) fail(folder.string() + ": is not a folder and cannot be created");
   fs::permissions(folder, fs::perms::owner_all);
 }
 
@@ -93,7 +94,7 @@ bool holds_identity(const fs::path& folder) {
 AllowList clients_of(const fs::path& folder, Log log) {
   if (!fs::is_directory(folder / "clients"))
     fail("--identity " + folder.string() +
-         ": holds no identity of a server; make one with gradwire-server init");
+         ": has no identity of a server; make one with gradwire-server init");
   return AllowList(folder / "clients", fingerprint_of(folder / "ca.pem"), std::move(log));
 }
 
@@ -101,7 +102,7 @@ void renew_certificate(const fs::path& folder, const fs::path& to, const std::ve
                        std::chrono::seconds validity) {
   const bool is_new = !fs::exists(to / "server.pem");
   if (hosts.empty() && is_new)
-    fail(to.string() + ": holds no server.pem whose names the new one could have; give --host");
+    fail(to.string() + ": has no server.pem with names for the new one; give --host");
   if (is_new) make_private_folder(to);
   make_server_certificate(folder, to, hosts.empty() ? hosts_in_certificate(to / "server.pem") : hosts,
                           validity);
@@ -111,7 +112,7 @@ void make_relay_identity(const fs::path& folder, const std::string& name, const 
                          const std::vector<std::string>& hosts, std::chrono::seconds validity) {
   AllowList clients = clients_of(folder);
   if (const Status good = check_enrolled_name(name); !good) fail("'" + name + "': " + good.error().message);
-  if (fs::exists(to / "client.key")) fail(to.string() + ": holds an identity; choose another folder");
+  if (fs::exists(to / "client.key")) fail(to.string() + ": already holds an identity; choose another folder");
   make_private_folder(to);
   make_server_certificate(folder, to, hosts, validity);
   const SigningKey key = SigningKey::generate();

@@ -1,9 +1,9 @@
-// The folder that says who a server is and who its clients are, and the sockets that follow from it.
+// The folder with the identity of a server and its list of clients, and the TLS sockets made from it.
 //
-//   ca.pem, ca.key          the authority; the key makes certificates, and may be kept elsewhere
-//   server.pem, server.key  what the server shows
-//   client-ca.pem           where it is there, clients must show a certificate of this authority, too
-//   clients/                who may come (allow_list.h)
+//   ca.pem, ca.key          the authority; its key makes certificates and may be kept elsewhere
+//   server.pem, server.key  the certificate of the server
+//   client-ca.pem           optional: clients must then also show a certificate of this authority
+//   clients/                the enrolled clients (allow_list.h)
 #pragma once
 
 #include <chrono>
@@ -21,30 +21,30 @@
 
 namespace gradwire {
 
-// Makes the folder, or what is missing in it, for a server that is reached under these names. Throws
-// std::runtime_error, one line.
+// Makes the folder, or its missing files, for a server that is reached under these names. Throws
+// std::runtime_error (one line).
 void make_identity(const std::filesystem::path& folder, const std::vector<std::string>& hosts,
                    std::chrono::seconds validity);
-// Whether nothing is missing.
+// Returns true if no file is missing.
 bool holds_identity(const std::filesystem::path& folder);
-// The list of the clients of that folder. Throws std::runtime_error.
+// Returns the list of clients in that folder. Throws std::runtime_error.
 AllowList clients_of(const std::filesystem::path& folder, Log log = {});
-// A new certificate in `to`, by the authority in `folder`. No hosts: for those of the old one, to/server.pem.
-// Throws std::runtime_error, one line.
+// Makes a new certificate in `to`, signed by the authority in `folder`. Without hosts, it keeps those of the
+// old certificate, to/server.pem. Throws std::runtime_error (one line).
 void renew_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                        const std::vector<std::string>& hosts, std::chrono::seconds validity);
-// Makes `to`: all that a relay needs on its machine, which clients reach under these names. Throws
-// std::runtime_error.
+// Makes the folder `to` with all that a relay needs. `hosts` are the names under which clients reach it.
+// Throws std::runtime_error.
 void make_relay_identity(const std::filesystem::path& folder, const std::string& name,
                          const std::filesystem::path& to, const std::vector<std::string>& hosts,
                          std::chrono::seconds validity);
 
 class ServerIdentity {
  public:
-  // Throws std::invalid_argument or std::runtime_error, one line.
+  // Throws std::invalid_argument or std::runtime_error (one line).
   ServerIdentity(const std::filesystem::path& folder, TlsVersion least, Log log);
 
-  // Connections that are accepted speak TLS; a new certificate in the folder serves those that come after it.
+  // Puts TLS on accepted connections. A new certificate in the folder serves later connections.
   std::unique_ptr<SocketLayer> secure(std::unique_ptr<SocketLayer> sockets);
   Authenticator& authenticator() { return clients_; }
 
@@ -54,8 +54,8 @@ class ServerIdentity {
   Log log_;
 };
 
-// The sockets of a relay whose folder make_relay_identity() has made: TLS on both sides, to the server that
-// made it alone.
+// Returns the sockets of a relay whose folder make_relay_identity() made. They use TLS on both sides, and
+// connect only to the server that made the folder.
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets,
                                           const std::filesystem::path& folder, Log log);
 

@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBatchEvery{200};
-constexpr int kRestPerWork = 10;  // the writer rests ten times as long as a batch took
+constexpr int kRestPerWork = 10;  // the writer rests this many times the duration of a batch
 constexpr milliseconds kRetry{500};
 constexpr milliseconds kLastTries{2000};
 constexpr std::size_t kRoundsOfBatch = 8192;
@@ -28,7 +28,7 @@ RunHistory::RunHistory(const std::filesystem::path& file, Durability durability,
       is_changed_(run_.clients, 0) {
   for (ClientId client = 0; client < clients_.size(); ++client) clients_[client].number = client;
   const Result<std::uint32_t> counted = file_.rounds();
-  // If the file cannot tell, replies of rounds that the journal hands out are not counted at all.
+  // If the file cannot be read, replies of replayed rounds are not counted.
   counted_ = counted ? *counted : kUnknown;
   if (const std::string note = file_.take_note(); !note.empty()) to_tell_.push_back(note);
   if (!counted) to_tell_.push_back(counted.error().message);
@@ -139,7 +139,7 @@ void RunHistory::client_joined(ClientId client, const ClientInfo& info, const st
 
 void RunHistory::client_gone(ClientId client, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (clients_[client].last_joined.empty()) return;  // it never said what data it has
+  if (clients_[client].last_joined.empty()) return;  // it has never joined
   RunHistoryClient& c = changed(client);
   c.connected = false;
   if (!why.empty()) {
@@ -183,7 +183,7 @@ RunHistoryBatch RunHistory::take_batch() {
   return batch;
 }
 
-// Keeps what happened while the batch was written.
+// Removes the written changes and keeps those made while the batch was written.
 void RunHistory::forget(const RunHistoryBatch& written) {
   const std::size_t gone = std::min<std::size_t>(left_out_, written.rounds.size());
   rounds_.erase(rounds_.begin(), rounds_.begin() + static_cast<std::ptrdiff_t>(written.rounds.size() - gone));

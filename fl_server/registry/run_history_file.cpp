@@ -10,11 +10,11 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t kApplication = 0x47575247;  // "GWRG": no other program's database is written to
+constexpr std::int64_t kApplication = 0x47575247;  // "GWRG"; other programs' databases are not changed
 constexpr std::int64_t kSchema = 1;
 constexpr int kBusyMs = 100;
 constexpr int kReadBusyMs = 2000;
-constexpr std::uintmax_t kCheckedBytes = std::uintmax_t{64} << 20;  // larger files are not read through
+constexpr std::uintmax_t kCheckedBytes = std::uintmax_t{64} << 20;  // larger files are not checked
 constexpr int kMostSetAside = 100;
 
 constexpr const char* kTables = R"(
@@ -51,8 +51,7 @@ ON CONFLICT DO UPDATE SET name = ?3, peer = ?4, build = ?5, kernels = ?6, sample
   last_joined = ?10, last_lost = coalesce(nullif(?11, ''), last_lost),
   why_lost = coalesce(nullif(?12, ''), why_lost), times_joined = times_joined + ?13,
   times_lost = times_lost + ?14, replies_used = replies_used + ?15, replies_unused = replies_unused + ?16)";
-// For a client that has not come back yet: counts its replies of rounds that were in the journal but not in
-// the run history.
+// Counts replies of rounds in the journal but not in the run history, for a client that has not returned yet.
 constexpr const char* kCountReplies = R"(
 UPDATE clients SET replies_used = replies_used + ?3, replies_unused = replies_unused + ?4
 WHERE run = ?1 AND client = ?2)";
@@ -62,7 +61,7 @@ SqlValue real(const std::optional<double>& value) {
   return value ? SqlValue(*value) : SqlValue(std::monostate());
 }
 
-// The main file's name with "-wal" or "-shm" behind it.
+// Returns the name of the main file with the suffix "-wal" or "-shm".
 fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
 
 }  // namespace
@@ -101,25 +100,25 @@ Status RunHistoryFile::failed() {
   const std::string words = database_->message();
   database_->clear();
   if (locked_)
-    return Error{file_.string() + ": is locked by another program; the rounds go on, its rows wait"};
+    return Error{file_.string() + ": is locked by another program; the run continues, and its rows wait"};
   return Error{file_.string() + ": cannot be written (" + words +
-               "); the rounds go on, its rows wait until there is space and permission"};
+               "); the run continues, and its rows wait until there is space and permission"};
 }
 
 Status RunHistoryFile::set_aside(const std::string& why) {
   database_.reset();
   if (std::exchange(was_set_aside_, true))
-    return Error{file_.string() + ": is damaged again (" + why + "); this process writes no more rows to it"};
+    return Error{file_.string() + ": is damaged again (" + why + "); this process no longer writes to it"};
   fs::path kept = file_.string() + ".corrupt";
   for (int k = 2; fs::exists(kept) && k < kMostSetAside; ++k)
     kept = file_.string() + ".corrupt." + std::to_string(k);
   std::error_code error, ignored;
   fs::rename(file_, kept, error);
-  if (error) return Error{file_.string() + ": is damaged (" + why + ") and cannot be renamed; remove it"};
+  if (error) return Error{file_.string() + ": is damaged (" + why + ") and cannot be renamed; delete it"};
   for (const char* suffix : {"-wal", "-shm"})
     fs::rename(beside(file_, suffix), beside(kept, suffix), ignored);
   note_ = file_.string() + ": is damaged (" + why + "); it is now " + kept.filename().string() +
-          ", and a new one is begun: what was in it is missing, no round is";
+          ", and a new file is used: its rows are missing, but no round is lost";
   return Unit{};
 }
 
@@ -141,13 +140,12 @@ Status RunHistoryFile::try_open() {
   const std::int64_t application = db.number("PRAGMA application_id"),
                      schema = db.number("PRAGMA user_version");
   if (db.failure() == Database::SqlFailure::kNone && !(empty && application == 0 && schema == 0)) {
-    const std::string none = "; this process writes no rows to it; choose another file with --registry";
-    if (application != kApplication)
-      return Error{file_.string() + ": is a database of another program" + none};
+    const std::string none = "; this process does not write to it; choose another file with --registry";
+    if (application != kApplication) return Error{file_.string() + ": belongs to another program" + none};
     if (schema > kSchema) return Error{file_.string() + ": was made by a newer gradwire" + none};
   }
   db.run("PRAGMA journal_mode = WAL");
-  db.run("PRAGMA cache_size = -256");  // KiB: rounds are added at the end and not read again
+  db.run("PRAGMA cache_size = -256");  // KiB: rounds are appended and not read again
   db.run(durability_ == Durability::kPower ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   if (!empty && (bytes <= kCheckedBytes || suspect_)) {
     db.ask("PRAGMA quick_check(1)", {}, [&](const SqlRow& row) {
@@ -187,7 +185,7 @@ Result<std::uint32_t> RunHistoryFile::rounds() {
 void RunHistoryFile::write_run(const RunHistoryBatch& batch) {
   Database& db = *database_;
   const std::string now = run_history_time();
-  // A folder holds one run at a time: older runs of it end here, and those that never began are deleted.
+  // A folder holds one run at a time: older runs end here, and those that never began are deleted.
   db.run(
       "DELETE FROM clients WHERE run IN "
       "(SELECT run FROM runs WHERE folder = ?1 AND run <> ?2 AND dim IS NULL)",
@@ -247,7 +245,7 @@ Status RunHistoryFile::write(const RunHistoryBatch& batch) {
     database_->run("COMMIT");
     if (database_->failure() == Database::SqlFailure::kNone) return Unit{};
     if (database_->failure() != Database::SqlFailure::kDamaged || again) break;
-    // Perhaps another server of this site has set it aside already: opens the file that has the name now.
+    // Another server of this site may have set the file aside: reopen the file of that name.
     suspect_ = true;
     database_.reset();
   }
@@ -284,15 +282,16 @@ RunHistoryClient client_of(const SqlRow& row) {
 Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file, const std::string& id,
                                                             const std::string& folder) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) return Error{file.string() + ": is not there"};
-  // Without a log beside it nobody writes the file, and reading it must not make one.
+  if (!fs::exists(file, ignored)) return Error{file.string() + ": does not exist"};
+  // Without a log file no process writes the database, and reading it must not create one.
   const auto access =
       fs::exists(beside(file, "-wal"), ignored) ? Database::Access::kRead : Database::Access::kReadAlone;
   Database db(file, access, kReadBusyMs);
   const bool ours = db.number("PRAGMA application_id") == kApplication;
   const bool newer = db.number("PRAGMA user_version") > kSchema;
   if (db.failure() == Database::SqlFailure::kNone && (!ours || newer))
-    return Error{file.string() + (ours ? ": was made by a newer gradwire" : ": is no registry of gradwire")};
+    return Error{file.string() +
+                 (ours ? ": was made by a newer gradwire" : ": is not a registry of gradwire")};
   std::optional<RunHistorySeen> seen;
   db.ask(
       "SELECT run, began, ended, outcome FROM runs WHERE run = ?1 OR (?1 = '' AND folder = ?2) "

@@ -1,5 +1,5 @@
-// registry.sqlite3: who took part in which run, and what each round cost; for people and their queries. A
-// model is never restored from it (docs/deployment.md describes its tables).
+// registry.sqlite3: the clients of each run, and the cost of each round, for users and their queries. A model
+// is never restored from it. docs/deployment.md describes its tables.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@
 
 namespace gradwire {
 
-inline constexpr const char* kRunHistoryName = "registry.sqlite3";  // in the folder of --state
+inline constexpr const char* kRunHistoryName = "registry.sqlite3";  // in the --state folder
 
-// What is known of a run before its first client joins.
+// The facts about a run that are known before its first client joins.
 struct RunHistoryRun {
   std::string id;  // 16 hexadecimal digits
   std::string name, algorithm;
   std::uint32_t clients = 0;  // n
-  std::string folder;         // of --state, absolute
+  std::string folder;         // the --state folder, absolute
 };
 
-// After round k; a number is cumulative if it is cumulative in metrics.csv.
+// The state after a round. A number is cumulative if it is cumulative in metrics.csv.
 struct RunHistoryRound {
   std::uint32_t round = 0;
-  bool evaluation = false;  // true: only loss, grad_norm_sq and accuracy
+  bool evaluation = false;  // if true, only loss, grad_norm_sq and accuracy are set
   double seconds = 0;
-  std::uint32_t replies = 0;          // used in the round that led here
+  std::uint32_t replies = 0;          // used in this round
   double bits_up = 0, bits_down = 0;  // per client on average
   std::uint64_t bytes_up = 0, bytes_down = 0;
   double loss = 0;
@@ -45,38 +45,38 @@ struct RunHistoryClient {
   std::string name, peer, build, kernels;
   std::uint64_t samples = 0;
   bool connected = false;
-  // Times are UTC, as in 2026-01-31T12:00:00.000Z; empty: never.
+  // Times are UTC, as in 2026-01-31T12:00:00.000Z. Empty if never.
   std::string first_joined, last_joined, last_lost, why_lost;
-  // In a batch: counted since the batch before.
+  // In a batch these are counts since the last batch.
   std::uint64_t times_joined = 0, times_lost = 0;
   std::uint64_t replies_used = 0;
-  std::uint64_t replies_unused = 0;  // late, or of a round that the algorithm did not use
+  std::uint64_t replies_unused = 0;  // late, or from a round that the algorithm did not use
 };
 
-// What happened since the batch before.
+// The changes since the last batch.
 struct RunHistoryBatch {
-  // The server was started again: nobody is connected, and rounds after this one will be done again.
+  // Set if the server was restarted: no client is connected, and rounds after this one run again.
   std::optional<std::uint32_t> goes_on_after;
-  std::optional<std::size_t> dim;  // d, once the clients have said it
+  std::optional<std::size_t> dim;  // d, once the clients have reported it
   std::vector<RunHistoryRound> rounds;
-  std::vector<RunHistoryClient> clients;  // that changed
+  std::vector<RunHistoryClient> clients;  // clients that changed
   std::optional<std::uint32_t> round;     // rounds done
-  std::string outcome;                    // of a run that ended; empty: it goes on
+  std::string outcome;                    // empty unless the run has ended
 };
 
 class RunHistoryFile {
  public:
-  // For one run. Does not open the file yet.
+  // Serves one run. Does not open the file yet.
   RunHistoryFile(std::filesystem::path file, Durability durability, RunHistoryRun run);
   ~RunHistoryFile();
 
-  // The last round of the run in the file; 0: none. An error when the file cannot be read now.
+  // Returns the last round of the run in the file, or 0. Returns an error if the file cannot be read now.
   Result<std::uint32_t> rounds();
-  // One transaction: all of it, or nothing and an error. Opens the file first if needed.
+  // Writes a batch in one transaction; after an error nothing is written. Opens the file first if necessary.
   Status write(const RunHistoryBatch& batch);
-  // The last error was another program's lock, which may be gone in a moment.
+  // Returns true if the last error was another program's lock, which may be temporary.
   bool locked() const { return locked_; }
-  // One line about a damaged file that was set aside, once; else empty.
+  // Returns one line about a damaged file that was set aside, once; then an empty string.
   std::string take_note() { return std::exchange(note_, {}); }
 
  private:
@@ -98,18 +98,18 @@ class RunHistoryFile {
   std::string note_;
 };
 
-// As the tables write them: the time now, the number of a run, the folder of a run.
+// Return values in the form of the tables: the current time, the id of a run, the folder of a run.
 std::string run_history_time();
 std::string run_history_id(std::uint64_t run);
 std::string run_history_folder(const std::filesystem::path& state);
 
-// A run as the run history has it.
+// A run as recorded in the run history.
 struct RunHistorySeen {
   std::string id, began, ended, outcome;
   std::vector<RunHistoryClient> clients;  // ascending numbers
 };
-// The run `id`, or the last one of the folder if `id` is empty; nothing: the file has no such run. Only
-// reads: also while a server writes, also where nothing can be written.
+// Returns the run `id`, or the last run of the folder if `id` is empty, or nullopt if there is none. Only
+// reads, so it works while a server writes and in read-only folders.
 Result<std::optional<RunHistorySeen>> look_into_run_history(const std::filesystem::path& file,
                                                             const std::string& id, const std::string& folder);
 

@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-// The file's name as a URI for SQLite.
+// Returns the file's name as a URI for SQLite.
 std::string uri_of(const std::filesystem::path& file) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string uri = "file:";
@@ -60,7 +60,7 @@ void Database::check(int code) {
 }
 
 Database::SqlFailure Database::failure() const {
-  switch (code_ & 0xff) {  // the upper bits say more than is needed
+  switch (code_ & 0xff) {  // the upper bits are details
     case SQLITE_OK: return SqlFailure::kNone;
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return SqlFailure::kLocked;

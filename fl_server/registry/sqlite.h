@@ -1,5 +1,5 @@
-// A database of SQLite with errors as values: after the first failure every call does nothing until clear(),
-// so the code of a transaction needs no check on each line.
+// An SQLite database with errors as values. After the first failure, calls do nothing until clear(), so a
+// transaction needs no check on each line.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace gradwire {
 
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 
-// A row of an answer; columns count from 0. Valid inside the call that it is handed to.
+// A row of a result. Columns count from 0. Valid only inside the callback.
 class SqlRow {
  public:
   explicit SqlRow(sqlite3_stmt* statement) : statement_(statement) {}
-  std::int64_t integer(int column) const;  // 0 where there is none
-  std::string text(int column) const;      // empty where there is none
+  std::int64_t integer(int column) const;  // 0 if NULL
+  std::string text(int column) const;      // empty if NULL
   bool null(int column) const;
 
  private:
@@ -32,28 +32,28 @@ class SqlRow {
 class Database {
  public:
   enum class Access : std::uint8_t {
-    kWrite,      // makes the file if there is none
+    kWrite,      // creates the file if it does not exist
     kRead,       // also while another program writes
-    kReadAlone,  // a file that nobody writes; also where no file can be made beside it
+    kReadAlone,  // a file that no program writes; works in read-only folders
   };
   enum class SqlFailure : std::uint8_t { kNone, kLocked, kDamaged, kOther };
 
-  // busy_ms: how long a call waits for another program's lock.
+  // busy_ms: the time to wait for another program's lock.
   Database(const std::filesystem::path& file, Access access, int busy_ms);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   SqlFailure failure() const;
-  std::string message() const { return message_; }  // of the first failure, in SQLite's words
+  std::string message() const { return message_; }  // SQLite's message of the first failure
   void clear();                                     // also rolls back the open transaction
 
   void run(const char* statements);
-  // `sql`: a literal, kept prepared under its address.
+  // Runs a statement. `sql` must be a literal; it is kept prepared under its address.
   void run(const char* sql, std::initializer_list<SqlValue> values);
   void ask(const char* sql, std::initializer_list<SqlValue> values,
            const std::function<void(const SqlRow&)>& row);
-  // The first column of the first row.
+  // Returns the first column of the first row.
   std::int64_t number(const char* sql);
 
  private:

@@ -18,7 +18,7 @@ std::string text_of(double value) {
   return number_text(value);
 }
 
-// Without an exponent: 0.0001.
+// Formats a number without an exponent, as in 0.0001.
 std::string limit_text(double value) {
   std::array<char, 40> text;
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed).ptr;
@@ -46,7 +46,7 @@ std::string label(const char* name, std::string_view value) {
 
 class Writer {
  public:
-  // The samples that follow are of this metric.
+  // Begins a metric; the following samples belong to it.
   void metric(const char* name, const char* type, const char* help) {
     name_ = name;
     text_ += "# HELP " + name_ + " " + help + "\n# TYPE " + name_ + " " + type + "\n";
@@ -106,16 +106,15 @@ void write_frames(Writer& to, const ServerMetrics& server_metrics) {
 }
 
 void write_run(Writer& to, const ServerMetrics& server_metrics) {
-  to.gauge("gradwire_round", "Rounds that the run has committed, also by earlier processes.",
+  to.gauge("gradwire_round", "Rounds that the run has committed, including earlier processes.",
            server_metrics.round.value());
-  to.gauge("gradwire_rounds", "Rounds that the run is to have.", server_metrics.rounds.value());
+  to.gauge("gradwire_rounds", "Rounds planned for the run.", server_metrics.rounds.value());
   to.counter("gradwire_rounds_done_total", "Rounds that this process has committed.",
              server_metrics.rounds_done.value());
-  to.gauge("gradwire_loss", "Loss of the model when it was last evaluated.", server_metrics.loss.value());
-  to.gauge("gradwire_accuracy_ratio", "Accuracy of the model when it was last evaluated.",
-           server_metrics.accuracy.value());
+  to.gauge("gradwire_loss", "Loss at the last evaluation.", server_metrics.loss.value());
+  to.gauge("gradwire_accuracy_ratio", "Accuracy at the last evaluation.", server_metrics.accuracy.value());
   to.metric("gradwire_bytes_total", "counter",
-            "Bytes of round messages from clients (up) and to them (down), also by earlier processes: the "
+            "Bytes of round messages from clients (up) and to them (down), including earlier processes: the "
             "columns of metrics.csv.");
   to.sample(server_metrics.bytes_up.value(), label("direction", "up"));
   to.sample(server_metrics.bytes_down.value(), label("direction", "down"));
@@ -126,7 +125,7 @@ void write_run(Writer& to, const ServerMetrics& server_metrics) {
 }
 
 void write_times(Writer& to, const ServerMetrics& server_metrics) {
-  to.histogram("gradwire_round_seconds", "Time from one commit to the next, with the evaluation between.",
+  to.histogram("gradwire_round_seconds", "Time from one commit to the next, including the evaluation.",
                server_metrics.round_time);
   to.histogram("gradwire_reply_seconds", "Time from a request to its whole reply.",
                server_metrics.reply_time);
@@ -134,13 +133,13 @@ void write_times(Writer& to, const ServerMetrics& server_metrics) {
 }
 
 void write_process(Writer& to, const ProcessSeen& process) {
-  to.metric("gradwire_build_info", "gauge", "1; the label says what build this is.");
+  to.metric("gradwire_build_info", "gauge", "Always 1; the label names the build.");
   to.sample(std::uint64_t{1}, label("build", process.build));
-  to.gauge("process_start_time_seconds", "When this process began, seconds since 1970.",
+  to.gauge("process_start_time_seconds", "Start time of this process, in seconds since 1970.",
            process.started_seconds);
   to.metric("process_cpu_seconds_total", "counter", "Processor time that this process has used.");
   to.sample(process.cpu_seconds);
-  to.gauge("process_resident_memory_bytes", "Memory that this process holds.", process.resident_bytes);
+  to.gauge("process_resident_memory_bytes", "Resident memory of this process.", process.resident_bytes);
   to.gauge("process_open_fds", "Files and sockets that this process has open.", process.open_descriptors);
 }
 
@@ -159,18 +158,16 @@ std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& p
   const std::uint64_t clients = server_metrics.clients.value(), connected = server_metrics.connected.value();
   to.sample(connected, label("state", "connected"));
   if (has_run) to.sample(clients > connected ? clients - connected : 0, label("state", "missing"));
-  to.gauge("gradwire_connections",
-           "Connections that are open, also of peers that have not said who they are.",
+  to.gauge("gradwire_connections", "Open connections, including unauthenticated ones.",
            server_metrics.open.value());
-  to.counter("gradwire_connections_accepted_total", "Connections that were accepted.",
-             server_metrics.accepted.value());
+  to.counter("gradwire_connections_accepted_total", "Accepted connections.", server_metrics.accepted.value());
   to.counters("gradwire_connections_ended_total",
               "Connections that ended or were refused before the run was over, by reason.",
               server_metrics.endings);
   write_frames(to, server_metrics);
   to.metric("gradwire_waiting_bytes", "gauge",
-            "Bytes that wait: to be taken by peers (write), and replies that wait for the end of their round "
-            "(replies).");
+            "Waiting bytes: for peers that have yet to read them (write), and of replies until their round "
+            "ends (replies).");
   to.sample(server_metrics.bytes_to_write.value(), label("queue", "write"));
   if (has_run) {
     to.sample(server_metrics.bytes_staged.value(), label("queue", "replies"));

@@ -1,5 +1,5 @@
-// Counts as text that Prometheus reads (https://prometheus.io/docs/instrumenting/exposition_formats/, version
-// 0.0.4), and back. Pure: no I/O.
+// Metrics in the text format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/,
+// version 0.0.4), and a reader of it. Pure: no I/O.
 #pragma once
 
 #include <string>
@@ -14,24 +14,23 @@ namespace gradwire {
 inline constexpr const char* kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
 
 struct ProcessSeen {
-  std::string build;            // of build_info()
+  std::string build;            // from build_info()
   double started_seconds = 0;   // since 1970
   double cpu_seconds = 0;       // used so far
   double resident_bytes = 0;    // memory
   double open_descriptors = 0;  // files and sockets
-};
+};                              // resident memory
 
 enum class Watched { kServer, kRelay };  // a relay has clients and connections, but no run
 
-// All counts, each with a line that says what it is.
+// Returns all metrics, each with a help line.
 std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& process,
                        Watched watched = Watched::kServer);
 
-// A name, with its labels as they stand (`gradwire_frames_total{direction="sent",kind="Round"}`), and a
-// value.
+// A metric with its labels, as in `gradwire_frames_total{direction="sent",kind="Round"}`, and its value.
 using Sample = std::pair<std::string, double>;
 
-// The samples of such a text, in its order. Leaves out lines that are damaged.
+// Returns the samples of such a text, in order. Skips damaged lines.
 std::vector<Sample> samples_of(std::string_view text);
 
 }  // namespace gradwire

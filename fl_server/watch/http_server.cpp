@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The name in `Host: NAME:PORT` or `Host: [V6]:PORT`.
+// Returns the name in `Host: NAME:PORT` or `Host: [V6]:PORT`.
 std::string_view host_name(std::string_view host) {
   if (!host.starts_with('[')) return host.substr(0, host.rfind(':'));
   host.remove_prefix(1);
@@ -44,13 +44,14 @@ class MhdServer final : public HttpServer {
                                  MHD_OPTION_NOTIFY_CONNECTION, &note_connection, this, MHD_OPTION_END);
     if (daemon_ != nullptr) return;
     if (fd >= 0) ::close(fd);
-    throw std::runtime_error("--metrics " + where + ": the system has no thread or no file descriptor left");
+    throw std::runtime_error("--metrics " + where + ": the system has no free thread or file descriptor");
   }
   ~MhdServer() override { MHD_stop_daemon(daemon_); }
 
   std::string address() const override { return address_; }
 
-  // Peers that send a byte now and then are never silent, and must not hold all connections.
+  // Disconnects peers by the age of their connections. A peer that sends a byte now and then is never silent,
+  // but must not hold a connection forever.
   void check_time() override {
     const std::scoped_lock lock(mutex_);
     const auto now = Clock::now();
@@ -64,7 +65,7 @@ class MhdServer final : public HttpServer {
     Clock::time_point since;
   };
 
-  // The socket of a connection that is in peers_ is open.
+  // Keeps peers_ up to date, so that the sockets of all connections in it are open.
   static void note_connection(void* self, MHD_Connection* connection, void**,
                               MHD_ConnectionNotificationCode code) {
     auto& pages = *static_cast<MhdServer*>(self);
@@ -74,7 +75,7 @@ class MhdServer final : public HttpServer {
     } else if (const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)) {
       try {
         pages.peers_[connection] = {info->connect_fd, Clock::now()};
-      } catch (const std::exception&) {  // no memory: it goes at once
+      } catch (const std::exception&) {  // no memory: disconnect it at once
         ::shutdown(info->connect_fd, SHUT_RDWR);
       }
     }
@@ -93,14 +94,14 @@ class MhdServer final : public HttpServer {
     const char* const host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
     if (is_local_ && host != nullptr && !is_loopback({std::string(host_name(host)), ""}))
       return reply(connection, MHD_HTTP_MISDIRECTED_REQUEST,
-                   text("this server answers requests for 127.0.0.1 or localhost alone"));
+                   text("this server answers only requests for 127.0.0.1 or localhost"));
     if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
-      return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, text("GET and HEAD alone"));
+      return reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, text("only GET and HEAD are supported"));
     const auto maker = makers_.find(path);
     if (maker != makers_.end()) return reply(connection, MHD_HTTP_OK, maker->second());
     std::string paths;
     for (const auto& [known, ignored] : makers_) paths += (paths.empty() ? "" : " ") + known;
-    return reply(connection, MHD_HTTP_NOT_FOUND, text("there is no such page; there is: " + paths));
+    return reply(connection, MHD_HTTP_NOT_FOUND, text("no such page; available: " + paths));
   }
 
   static HttpPage text(const std::string& line) { return {"text/plain; charset=utf-8", line + "\n"}; }

@@ -1,6 +1,5 @@
-// Pages for browsers and monitors, over HTTP, from a thread of its own: what they ask never waits for the
-// run, nor the run for them. Strangers may send what they like: connections, their time and their memory are
-// limited.
+// An HTTP server on a thread of its own. Requests never wait for the run, nor the run for them. Untrusted
+// peers may connect, so their number, time and memory are limited.
 #pragma once
 
 #include <chrono>
@@ -19,28 +18,29 @@ struct HttpPage {
 
 class HttpServer {
  public:
-  // By path, "/metrics". The functions are called from the thread of the pages, as the pages are asked for.
+  // The functions that make pages, by path, as in "/metrics". They are called on the server's thread.
   using Makers = std::map<std::string, std::function<HttpPage()>>;
 
-  virtual ~HttpServer() = default;          // after it no maker is called
+  virtual ~HttpServer() = default;          // after this no maker is called
   virtual std::string address() const = 0;  // HOST:PORT as bound
-  // To be called from time to time, by any thread: disconnects peers that take too long.
+  // Disconnects peers that take too long. Must be called periodically, by any thread.
   virtual void check_time() = 0;
 };
 
-// Whether this build can serve pages.
+// Returns true if this build has an HTTP server.
 bool can_serve_http();
 
 struct HttpLimits {
-  unsigned connections = 64;                     // beyond that others wait
-  std::size_t head_bytes = 16 << 10;             // of a request
-  std::chrono::seconds silence{5};               // of a peer
-  std::chrono::milliseconds connection{10'000};  // from accept to the end of the answer
+  unsigned connections = 64;                     // further ones wait
+  std::size_t head_bytes = 16 << 10;             // of a request header
+  std::chrono::seconds silence{5};               // after so long a silent peer is disconnected
+  std::chrono::milliseconds connection{10'000};  // from accept to the end of the response
 };
 
-// `where`: HOST:PORT, port 0: any that is free. Bound to this machine alone, it refuses requests for other
-// host names: those come from a web page that makes a browser here ask for it. Throws in one line:
-// std::invalid_argument (no address, or not in this build), std::runtime_error (cannot listen).
+// Serves HTTP at `where` (HOST:PORT); port 0 picks a free port. On a loopback address it refuses requests for
+// other host names, because they come from web pages in a local browser (DNS rebinding). Throws
+// std::invalid_argument (invalid address, or not in this build) or std::runtime_error (cannot listen), one
+// line.
 std::unique_ptr<HttpServer> serve_http(const std::string& where, HttpServer::Makers makers,
                                        const HttpLimits& limits = {});
 

@@ -88,8 +88,8 @@ class MetricsEndpoint::Impl {
     }
   }
 
-  // In one step, so that readers never see a part. Not synced: what a loss of power takes is of no use after
-  // it.
+  // Writes the file in one atomic step, so readers never see a part. Does not sync it: after a loss of power
+  // the values have no use.
   void write() {
     if (!disk_) return;
     const std::string name = kCountsName, fresh = name + ".new", counts = text();

@@ -1,4 +1,4 @@
-// Shows a server's counts while it works: as a file in its folder, and over HTTP where it is asked to.
+// An endpoint for a server's metrics: a file in its folder and, if requested, an HTTP server.
 #pragma once
 
 #include <filesystem>
@@ -11,22 +11,23 @@
 
 namespace gradwire {
 
-// In the server's folder: all counts, in the format of Prometheus; of a server that ended, its last ones.
+// The metrics file in the server's folder, in the format of Prometheus. After the server ends it has the last
+// values.
 inline constexpr const char* kCountsName = "counts.prom";
 
 class MetricsEndpoint {
  public:
   struct MetricsEndpointOptions {
-    std::filesystem::path state;  // the server's folder; empty: no file is written
-    std::string listen;           // HOST:PORT for http://HOST:PORT/metrics; empty: nothing listens
+    std::filesystem::path state;  // the server's folder; if empty, no file is written
+    std::string listen;           // HOST:PORT for http://HOST:PORT/metrics; if empty, no HTTP server
     Log log;                      // may be empty
     Watched watched = Watched::kServer;
   };
 
-  // The server metrics must outlive it. Throws std::invalid_argument or std::runtime_error (one line) when it
-  // cannot listen. A file that cannot be written is nobody's trouble: the run goes on.
+  // The server metrics must outlive this object. Throws std::invalid_argument or std::runtime_error (one
+  // line) if it cannot listen. Failing to write the file is not an error; the run continues.
   MetricsEndpoint(const ServerMetrics& server_metrics, const MetricsEndpointOptions& options);
-  ~MetricsEndpoint();  // writes the file once more
+  ~MetricsEndpoint();  // writes the file a last time
   MetricsEndpoint(const MetricsEndpoint&) = delete;
   MetricsEndpoint& operator=(const MetricsEndpoint&) = delete;
 

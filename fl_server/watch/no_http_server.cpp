@@ -1,4 +1,4 @@
-// In place of http_server.cpp where libmicrohttpd is not there.
+// A replacement of http_server.cpp for builds without libmicrohttpd.
 #include <stdexcept>
 
 #include "fl_server/watch/http_server.h"

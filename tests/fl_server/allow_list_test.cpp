@@ -58,11 +58,11 @@ TEST_F(Allowed, ATokenIsGoodForOneKey) {
   Credentials thief{"a", realm_, SigningKey::generate(), who.token};
   EXPECT_EQ(refusal(login(who)), "");
   EXPECT_EQ(refusal(login(thief)),
-            "'a' enrolled with another key: a token is good once, and this one was used before; its operator "
-            "must revoke and enroll it again");
+            "'a' enrolled with another key: a token is valid once, and this one was used before; the "
+            "operator must revoke it and enroll it again");
   thief.token.reset();
   EXPECT_EQ(refusal(login(thief)),
-            "'a' enrolled with another key; its operator must revoke and enroll it again");
+            "'a' enrolled with another key; the operator must revoke it and enroll it again");
 }
 
 TEST_F(Allowed, WithoutTheRightTokenNobodyEnrolls) {
@@ -71,12 +71,12 @@ TEST_F(Allowed, WithoutTheRightTokenNobodyEnrolls) {
   who.token.reset();
   EXPECT_NE(refusal(login(who)).find("--token"), std::string::npos);
   who.token = random_secret();
-  EXPECT_NE(refusal(login(who)).find("another token"), std::string::npos);
+  EXPECT_NE(refusal(login(who)).find("does not have the last token"), std::string::npos);
   const Credentials newer = invited("a");  // the older token is void
   who.token = token;
   EXPECT_NE(refusal(login(who)), "");
   EXPECT_EQ(refusal(login(newer)), "");
-  EXPECT_NE(refusal(login({"nobody", realm_, SigningKey::generate(), token})).find("no client"),
+  EXPECT_NE(refusal(login({"nobody", realm_, SigningKey::generate(), token})).find("is not a client"),
             std::string::npos);
 }
 
@@ -131,9 +131,9 @@ TEST_F(Allowed, VerifiesSignaturesOfEnrolledKeysAndGoodTokensAlone) {
     return refusal(bad);
   };
   const std::string wrong = "the signature of 'a' is wrong";
-  EXPECT_NE(unsigned_login({"nobody", realm_, SigningKey::generate(), {}}).find("no client"),
+  EXPECT_NE(unsigned_login({"nobody", realm_, SigningKey::generate(), {}}).find("is not a client"),
             std::string::npos);
-  EXPECT_NE(unsigned_login(unauthenticated).find("another token"), std::string::npos);
+  EXPECT_NE(unsigned_login(unauthenticated).find("does not have the last token"), std::string::npos);
   EXPECT_EQ(unsigned_login(who), wrong);
   EXPECT_FALSE(list_.still_admits("a")) << "it has not enrolled";
   EXPECT_EQ(refusal(login(who)), "") << "its token is still good";
@@ -199,7 +199,7 @@ TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
   const Credentials client = invited("a");
   Login as_relay = login(client);
   as_relay.role = Login::PeerRole::kRelay;
-  EXPECT_NE(refusal(as_relay).find("'a' may come as a client, not as a relay"), std::string::npos)
+  EXPECT_NE(refusal(as_relay).find("'a' may connect as a client, not as a relay"), std::string::npos)
       << "a token is of a client";
   ASSERT_EQ(refusal(login(client)), "");
   as_relay = login(client);
@@ -208,7 +208,7 @@ TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
 
   const Credentials relay{"site", realm_, SigningKey::generate(), std::nullopt};
   list_.enroll("site", relay.key.public_key(), Login::PeerRole::kRelay);
-  EXPECT_NE(refusal(login(relay)).find("'site' may come as a relay, not as a client"), std::string::npos);
+  EXPECT_NE(refusal(login(relay)).find("'site' may connect as a relay, not as a client"), std::string::npos);
   as_relay = login(relay);
   as_relay.role = Login::PeerRole::kRelay;
   EXPECT_EQ(refusal(as_relay), "");

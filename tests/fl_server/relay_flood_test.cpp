@@ -20,7 +20,7 @@ TEST_F(MultiplexerTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) 
     wire::ErrorMessage error;
     if (frame->prefix.type != FrameType::kError || !error.ParseFromString(frame->header)) continue;
     if (frame->prefix.channel == 0) last = error.message();
-    (error.message().find("takes no more") != std::string::npos ? full : refused) += 1;
+    (error.message().find("accepts no more") != std::string::npos ? full : refused) += 1;
   }
   EXPECT_EQ(last, "it repeatedly opens channels too fast");
   EXPECT_GE(refused, 1) << "the first ones are answered";

@@ -255,8 +255,8 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
         table);
   };
   const std::string owners =
-      ": client north has the labels -1, 1, client south has 0, 1; if both mean the same classes, write them "
-      "alike in all data";
+      ": client north has the labels -1, 1, client south has 0, 1; if they mean the same classes, use "
+      "the same labels in all data";
   EXPECT_EQ(data_error([&] { plan("logistic"); }),
             "logistic regression needs exactly two labels but the data has 3: -1, 0, 1; for more classes use "
             "kind = \"mlp\"" +

@@ -145,10 +145,11 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
     Credentials claimed, signer;
     std::string why;
   };
-  const Case cases[] = {
-      {unauthenticated, unauthenticated, "another key"},
-      {a, b, "signature"},
-      {{"nobody", realm(), b.key, std::nullopt}, {"nobody", realm(), b.key, std::nullopt}, "no client"}};
+  const Case cases[] = {{unauthenticated, unauthenticated, "another key"},
+                        {a, b, "signature"},
+                        {{"nobody", realm(), b.key, std::nullopt},
+                         {"nobody", realm(), b.key, std::nullopt},
+                         "is not a client"}};
   for (const Case& each : cases) {
     lines.clear();
     Peer peer(session_manager->address(), *tls_, work_);
@@ -293,7 +294,7 @@ TEST_F(SecureServer, ARevokedClientIsDisconnectedWhileItIsConnected) {
 TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
   make_server_certificate(place_, place_, {"127.0.0.1", "renewed.example"}, std::chrono::hours(1));
   turn_for(milliseconds(300));
-  EXPECT_TRUE(logged("the certificate is a new one"));
+  EXPECT_TRUE(logged("using a new certificate"));
   const Credentials who = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
@@ -317,9 +318,9 @@ TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
     EXPECT_TRUE(peer.connection().write(*proof));
     return peer.read(work_);
   };
-  EXPECT_NE(error_in(as_relay(client)).find("may come as a client, not as a relay"), std::string::npos);
+  EXPECT_NE(error_in(as_relay(client)).find("may connect as a client, not as a relay"), std::string::npos);
   Peer peer(session_manager->address(), *tls_, work_);
-  EXPECT_NE(error_in(log_in(peer, relay, relay)).find("may come as a relay, not as a client"),
+  EXPECT_NE(error_in(log_in(peer, relay, relay)).find("may connect as a relay, not as a client"),
             std::string::npos);
   const auto joined = as_relay(relay);
   ASSERT_TRUE(joined);
@@ -341,7 +342,7 @@ TEST_F(SecureServer, DoesNotStartWithACertificateOfAnotherAuthority) {
         << error.what();
   }
   turn_for(milliseconds(300));
-  EXPECT_TRUE(logged("the new certificate cannot be used, the old one stays")) << "of a server that runs";
+  EXPECT_TRUE(logged("the new certificate cannot be used, keeping the old one")) << "of a server that runs";
   std::filesystem::copy(other / "ca.key", place_ / "ca.key", overwrite);
   EXPECT_THROW(make_server_certificate(place_, place_, {"127.0.0.1"}, std::chrono::hours(1)),
                std::runtime_error)

@@ -140,12 +140,12 @@ TEST_F(TcpChunksTest, OfAnotherPayloadThanTheReplysAreFoundOut) {
 
 TEST_F(TcpChunksTest, ThatAreNotThoseThatTheReplyNamesAreRefused) {
   clients[0].send(chunk(0, 160'000) + rest({{0, 100'000}}));
-  expect_refused("bytes are here");
+  expect_refused("bytes here");
 }
 
 TEST_F(TcpChunksTest, ThatDidNotComeAreRefused) {
   clients[0].send(rest({{0, 100'000}}));
-  expect_refused("bytes are here");
+  expect_refused("bytes here");
 }
 
 TEST_F(TcpChunksTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
@@ -158,7 +158,7 @@ TEST_F(TcpChunksTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
 
 TEST_F(TcpChunksTest, OfALengthThatIsNotTheReplysAreRefused) {
   clients[0].send(chunk(0, 160'000, 1, 5, 200'000) + rest({{0, 160'000}}));
-  expect_refused("of another length");
+  expect_refused("has the wrong length");
 }
 
 TEST_F(TcpChunksTest, ThatNobodyAskedForAreRefused) {

@@ -53,7 +53,8 @@ TEST_F(TextHandshake, AnAlphabetThatDoesNotAscendIsRefused) {
     FakeClient client = join("a", "avx2", alphabet);
     const auto refusal = client.read_refusal();
     ASSERT_TRUE(refusal) << alphabet;
-    EXPECT_NE(refusal->message().find("Join: the alphabet does not ascend"), std::string::npos)
+    EXPECT_NE(refusal->message().find("Join: the letters of the alphabet are not ascending"),
+              std::string::npos)
         << refusal->message();
     EXPECT_EQ(session_manager->table().joined_count(), 0u);
   }
@@ -77,8 +78,8 @@ TEST_F(TextHandshake, OtherKernelsAreOneWarningThatNamesBothClients) {
   const FakeClient b = join("b", "neon", "abc");
   EXPECT_EQ(warnings(), 1u);
   EXPECT_TRUE(
-      logged("warning: client 1 'b' computes with kernels 'neon', client 0 'a' with 'avx2': results agree to "
-             "rounding only, equal bits are promised for equal kernels"));
+      logged("warning: client 1 'b' computes with kernels 'neon', client 0 'a' with 'avx2': results agree "
+             "only up to rounding; only equal kernels give equal bits"));
 }
 
 TEST_F(TextHandshake, EqualKernelsAndClientsThatDoNotSayAreNoWarning) {

@@ -139,7 +139,7 @@ TEST_F(ProcessTest, ARunThatTheNormLimitEndsNamesItInItsLastLine) {
   Process server = start_server({"--quiet", "--set", "server.norm_limit=0.0001"});
   std::vector<Process> clients = start_clients(address);
   EXPECT_EQ(server.wait(), 1);
-  EXPECT_NE(server.log().find("rejected as beyond server.norm_limit; try a larger server.norm_limit"),
+  EXPECT_NE(server.log().find("rejected because of server.norm_limit; try a larger server.norm_limit"),
             std::string::npos)
       << server.log();
   EXPECT_EQ(lines_of(server.log()).size(), 1u) << server.log();

@@ -165,7 +165,7 @@ TEST_F(ProcessTest, TheStatusOfARunCanBeSeenWhileItGoesOnAndAfterwards) {
     says(text, " of 1000000 committed\n");
     says(text, "evaluation  loss 0.");
   }
-  says(status(), "not running; started with the same arguments it goes on\n");
+  says(status(), "not running; to resume, start it with the same arguments\n");
   expect_refusal("gradwire-server", {"status", "."}, 1, "holds no run of gradwire-server");
 }
 
