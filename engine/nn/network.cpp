@@ -35,7 +35,8 @@ std::size_t product(std::size_t a, std::size_t b) {
 }
 
 void check_same_network(const Tensor& x, const Tensor& y) {
-  if (&x.network() != &y.network()) refuse("an operation on tensors of two networks");
+  if (&x.network() != &y.network())
+    refuse("an operation has tensors of two networks; all must belong to one");
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ FeatureLinear Network::feature_linear(std::size_t in, std::size_t out) {
 LayerNorm Network::layer_norm(std::size_t width, double epsilon) {
   check_size("the width of a layer norm", width);
   if (!(epsilon >= 0) || !std::isfinite(epsilon))
-    refuse("the epsilon of a layer norm is finite and not negative");
+    refuse("the epsilon of a layer norm must be finite and not negative");
   const std::size_t first = take(width, Draw::kOne, 1);
   take(width, Draw::kZero, 0);
   return {first, width, epsilon, id_};
@@ -101,7 +102,7 @@ Convolution Network::convolution(std::size_t in, std::size_t out, std::size_t si
   check_size("the input channels of a convolution", in);
   check_size("the output channels of a convolution", out);
   check_size("the filter size of a convolution", size);
-  if (padding >= size) refuse("the padding of a convolution is less than its filter size");
+  if (padding >= size) refuse("the padding of a convolution must be less than its filter size");
   const std::size_t fan_in = product(product(in, size), size);
   const std::size_t first =
       take(product(fan_in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(fan_in)));
@@ -137,7 +138,7 @@ Tensor Network::embed(const Table& table, const Table& position) {
   check_own(table.network);
   check_own(position.network);
   if (position.rows != positions_ || position.width != table.width) {
-    refuse("the positions' table needs " + std::to_string(positions_) + " rows of " +
+    refuse("the table of positions needs " + std::to_string(positions_) + " rows of " +
            std::to_string(table.width) + " numbers");
   }
   Op op{.kind = OpKind::kEmbed};
@@ -164,13 +165,14 @@ Tensor Network::record(Op op, const TensorShape& shape) {
 }
 
 void Network::check_own(const NetworkId& layer_of) const {
-  if (layer_of != id_) refuse("a layer of another network, whose parameters this one does not have");
+  if (layer_of != id_)
+    refuse("a layer belongs to another network, whose parameters this network does not have");
 }
 
 Tensor Network::record_loss(Op op, const Tensor& x, LossFunction function) {
   op.in[0] = x.node();
   if (op.kind == OpKind::kCustomLoss) {
-    if (!function) refuse("custom_loss without a function");
+    if (!function) refuse("custom_loss needs a function");
     op.loss = static_cast<std::uint32_t>(losses_.size());
     losses_.push_back(std::move(function));
   }

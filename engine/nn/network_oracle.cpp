@@ -46,7 +46,7 @@ NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const
       train_(std::move(train)),
       test_(std::move(test)),
       at_(std::move(train_shares), std::move(test_shares)) {
-  if (train_ == nullptr) throw std::logic_error("a NetworkOracle without samples to train on");
+  if (train_ == nullptr) throw std::logic_error("a NetworkOracle needs samples to train on");
 }
 
 template <class Real>
