@@ -1,5 +1,5 @@
-// Affine maps of data, sparse and as rows: each against its naive twin and the two against each other, bit
-// for bit.
+// Affine maps of data, sparse and as rows. Each is compared with its naive twin, and both with each other,
+// bit for bit.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr Index kMostSamples = 16;
 
 Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 
-// Samples of `in` features, each a nonzero with this probability; sample 2 has none.
+// Samples of `in` features. Each feature is nonzero with this probability; sample 2 has no nonzero.
 template <class Real>
 struct Data {
   Index in;
@@ -57,7 +57,7 @@ std::vector<Real> random_numbers(Index count, std::uint64_t seed) {
 template <class Real>
 class KernelFeatures : public ::testing::Test {
  protected:
-  // One rounding where the processor has an instruction for it.
+  // Rounds once if the processor has an instruction for it.
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
     return std::string(kernels.name) == "baseline" ? a * b + c : std::fma(a, b, c);
   }
@@ -87,7 +87,7 @@ class KernelFeatures : public ::testing::Test {
         }
   }
 
-  // Weights and bias without a number behind them: a sanitizer sees who reads too far.
+  // Checks weights and bias that end at the end of their memory, so that a sanitizer sees reads beyond it.
   static void check(const Kernels<Real>& kernels, Index out, const Data<Real>& data) {
     const auto samples = static_cast<Index>(data.sparse.size());
     const Index stride = padded(out);
@@ -107,7 +107,7 @@ class KernelFeatures : public ::testing::Test {
     }
 
     const std::vector<Real> dy = random_numbers<Real>(samples * stride, 2);
-    std::vector<Real> sum = x;  // added to what is there; the bias behind stays
+    std::vector<Real> sum = x;  // kernels add to the old values; the bias after them stays
     backward(kernels, dy, stride, out, data, sum);
     for (const bool dense : {false, true}) {
       if (dense && out == 1) continue;
@@ -123,7 +123,7 @@ class KernelFeatures : public ::testing::Test {
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelFeatures, Reals);
 
-TYPED_TEST(KernelFeatures, EqualTheirNaiveTwinForEveryWidth) {
+TYPED_TEST(KernelFeatures, EqualNaiveTwinForEveryWidth) {
   for (Index out = 1; out <= 70; ++out)
     for (const Index samples : {1, 6, 16})
       for (const double density : {0.2, 1.0}) {
@@ -137,7 +137,7 @@ TYPED_TEST(KernelFeatures, EqualTheirNaiveTwinForEveryWidth) {
       }
 }
 
-TYPED_TEST(KernelFeatures, EqualTheirNaiveTwinForEveryNumberOfSamplesFeaturesAndZeros) {
+TYPED_TEST(KernelFeatures, EqualNaiveTwinForEveryNumberOfSamplesFeaturesAndZeros) {
   for (Index samples = 1; samples <= kMostSamples; ++samples)
     for (const Index in : {1, 13, 257})
       for (const double density : {0.0, 0.03, 0.5, 1.0}) {
@@ -162,8 +162,8 @@ struct Features {
   Token label;
 };
 
-// Of every fifth feature a number. The first `shares` say for each sample how many of the other features are
-// there as a 0: none, and the block is sparse; all, and it is rows.
+// Returns samples in which every fifth feature is a nonzero. The first `shares` give for each sample how many
+// of the other features are stored zeros. With none the microbatch is sparse; with all it is rows.
 template <class Real>
 std::vector<Features<Real>> samples_with_zeros(Index in, std::size_t count, std::vector<double> shares) {
   std::vector<Features<Real>> samples;
@@ -210,7 +210,7 @@ template <class Real>
 class ExecutorFeatures : public ::testing::Test {};
 TYPED_TEST_SUITE(ExecutorFeatures, Reals);
 
-TYPED_TEST(ExecutorFeatures, ZerosThatAreSpelledOutChangeNoBit) {
+TYPED_TEST(ExecutorFeatures, StoredZerosChangeNoBit) {
   using Real = TypeParam;
   constexpr Index kIn = 61;
   for (const std::vector<std::uint32_t>& hidden : {std::vector<std::uint32_t>{}, {10}, {24}, {37, 5}}) {
@@ -228,8 +228,8 @@ TYPED_TEST(ExecutorFeatures, ZerosThatAreSpelledOutChangeNoBit) {
   }
 }
 
-// Nobody promises an order, or that a feature comes once: they are added up as they come.
-TYPED_TEST(ExecutorFeatures, OfAnyOrderAndTwiceAreRight) {
+// Features may come in any order and more than once; repeated ones are added up.
+TYPED_TEST(ExecutorFeatures, FeaturesMayComeInAnyOrderAndTwice) {
   using Real = TypeParam;
   constexpr Index kIn = 40;
   const Real tolerance = 200 * std::numeric_limits<Real>::epsilon();

@@ -1,5 +1,4 @@
-// Weighted sums of outer products, and products of lanes near each other, against their naive twins, bit for
-// bit.
+// Weighted sums of outer products, and products of nearby lanes, compared with their naive twins bit for bit.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -39,7 +38,8 @@ class KernelGram : public ::testing::Test {
     ASSERT_EQ(upper, want);
   }
 
-  // What is behind the last lane of a row is no product of two lanes: it is not looked at.
+  // Checks the products of two lanes. Results that involve numbers after the last lane of a row have no
+  // meaning and are not compared.
   static void check_lanes(const Kernels<Real>& kernels, Index channels, Index lanes, Index distances) {
     Random random(static_cast<std::uint64_t>(channels * 1000 + lanes), "lanes");
     std::vector<Real> x(channels * lanes + kSlack), got(distances * lanes + kSlack, 5);
@@ -57,7 +57,7 @@ class KernelGram : public ::testing::Test {
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(KernelGram, Reals);
 
-TYPED_TEST(KernelGram, EqualsItsNaiveTwinForEverySize) {
+TYPED_TEST(KernelGram, EqualsNaiveTwinForEverySize) {
   for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>()) {
     for (Index d = 1; d <= 70; ++d)
       for (const Index rows : {1, 2, 5}) {
@@ -70,7 +70,7 @@ TYPED_TEST(KernelGram, EqualsItsNaiveTwinForEverySize) {
   }
 }
 
-TYPED_TEST(KernelGram, OfLanesEqualsItsNaiveTwinForEveryDistance) {
+TYPED_TEST(KernelGram, LaneProductsEqualNaiveTwinForEveryDistance) {
   for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>())
     for (const Index lanes : {4, 8, 12, 16, 28, 64})
       for (Index distances = 1; distances <= kSlack; ++distances) {

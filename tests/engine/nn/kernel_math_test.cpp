@@ -1,4 +1,4 @@
-// Elementary functions and the choice of the kernels.
+// Elementary functions, and the choice of the kernels.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,8 +21,8 @@ class KernelMath : public ::testing::Test {
  protected:
   static constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 
-  // Of every kernel set; largest error against `exact` in units of the last place of the result (of `floor`,
-  // where the result is smaller).
+  // Returns the largest error against `exact` of one kernel set. The unit is the last place of the result, or
+  // of `floor` if the result is smaller.
   template <class Exact>
   static double worst(const Kernels<Real>& kernels, Activation function, double low, double high,
                       double floor, Exact exact) {
@@ -45,7 +45,7 @@ TYPED_TEST_SUITE(KernelMath, Reals);
 
 long double sigmoid_of(long double x) { return 1 / (1 + std::exp(-x)); }
 
-TYPED_TEST(KernelMath, TanhAndSigmoidAreRightToAFewUnitsInTheLastPlace) {
+TYPED_TEST(KernelMath, TanhAndSigmoidErrorsAreAFewUlp) {
   constexpr double kTiny = std::numeric_limits<TypeParam>::min();
   for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>()) {
     SCOPED_TRACE(kernels->name);
@@ -64,8 +64,8 @@ TYPED_TEST(KernelMath, TanhAndSigmoidAreRightToAFewUnitsInTheLastPlace) {
   }
 }
 
-// v <- v / 2 + 1/2 keeps 1; v <- v + 1 counts the rounds: neither is left out.
-TYPED_TEST(KernelMath, ThePeakIsMeasuredOnMultiplyAddsThatHappen) {
+// v <- v / 2 + 1/2 keeps 1, and v <- v + 1 counts the rounds: no multiply-add is left out.
+TYPED_TEST(KernelMath, PeakLoopDoesAllItsMultiplyAdds) {
   for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>()) {
     SCOPED_TRACE(kernels->name);
     const auto numbers = static_cast<TypeParam>(kernels->multiply_adds_a_round);
@@ -75,7 +75,7 @@ TYPED_TEST(KernelMath, ThePeakIsMeasuredOnMultiplyAddsThatHappen) {
   }
 }
 
-TYPED_TEST(KernelMath, FunctionsOfInfinitiesAndNotANumber) {
+TYPED_TEST(KernelMath, HandlesInfinitiesAndNan) {
   using Real = TypeParam;
   constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
   constexpr Index kCount = 16;
@@ -103,8 +103,8 @@ TYPED_TEST(KernelMath, FunctionsOfInfinitiesAndNotANumber) {
   }
 }
 
-// Value and slope of each activation, over all sizes of numbers there are.
-TYPED_TEST(KernelMath, ActivationsAndTheirSlopesAreRightAtEverySize) {
+// Checks value and derivative of each activation, over numbers of all magnitudes.
+TYPED_TEST(KernelMath, ActivationsAndDerivativesAreAccurateAtEveryMagnitude) {
   using Real = TypeParam;
   using Limits = std::numeric_limits<Real>;
   AlignedVector<Real> x;
@@ -167,7 +167,7 @@ TYPED_TEST(KernelMath, TransposesEveryShape) {
       }
 }
 
-TYPED_TEST(KernelMath, TheLastOfTheAvailableKernelsIsTheBest) {
+TYPED_TEST(KernelMath, BestKernelsAreTheLastAvailable) {
   const auto all = available_kernels<TypeParam>();
   ASSERT_FALSE(all.empty());
   if (std::getenv("GRADWIRE_KERNELS") == nullptr) {
@@ -176,7 +176,7 @@ TYPED_TEST(KernelMath, TheLastOfTheAvailableKernelsIsTheBest) {
   }
 }
 
-TEST(KernelMathDeathTest, AnUnknownKernelIsRefusedWithThoseThatThereAre) {
+TEST(KernelMathDeathTest, UnknownKernelsErrorListsAvailableOnes) {
   // The choice is made once per process; death tests run before the others.
   EXPECT_EXIT(
       {

@@ -1,7 +1,7 @@
-// The gradient of the input of an affine map of rows, dx[l][k] (+)= sum_o dy[o][l] w[o][k]: whatever tiles a
-// kernel takes for the size, the units are added one after the other, so the bits are those of a plain loop.
-// So are those of one lane, whose weight gradient is made in the same pass, and those of the weight gradient
-// of many lanes.
+// The gradient of the input of an affine map of rows, dx[l][k] (+)= sum_o dy[o][l] w[o][k]. A kernel may
+// choose any tiles, but adds the units one after another, so its bits are those of a plain loop. The same
+// holds for one lane, whose weight gradient comes from the same pass, and for the weight gradient of many
+// lanes.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -51,7 +51,7 @@ void expect_input_gradients_of_rows(Index in, Index out, Index lanes, bool add) 
     EXPECT_EQ(std::memcmp(&got[static_cast<std::size_t>(lanes * in)],
                           &before[static_cast<std::size_t>(lanes * in)], kSlack * sizeof(Real)),
               0)
-        << "it wrote behind its end";
+        << "it wrote after its end";
   }
 }
 
@@ -89,7 +89,7 @@ void expect_gradients_of_one_lane(Index in, Index out, WeightGradient kind, bool
   }
 }
 
-// dw[o][k] (+)= sum_l dy[o][l] x[l][k], the lanes one after the other.
+// dw[o][k] (+)= sum_l dy[o][l] x[l][k], the lanes one after another.
 template <class Real>
 void expect_weight_gradients(Index in, Index out, Index lanes, bool add) {
   const auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b + kSlack); };
@@ -116,7 +116,7 @@ void expect_weight_gradients(Index in, Index out, Index lanes, bool add) {
   }
 }
 
-TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
+TEST(RowKernels, AddUnitsOfInputGradientsInOrder) {
   for (const Index in : {1, 3, 16, 37, 132})
     for (const Index out : {1, 15, 16, 127, 129})
       for (const Index lanes : {4, 8, 12, 20})
@@ -127,7 +127,7 @@ TEST(RowKernels, AddTheUnitsOfAnInputGradientOneAfterTheOther) {
   expect_input_gradients_of_rows<float>(1024, 130, 16, true);
 }
 
-TEST(RowKernels, AddTheLanesOfAWeightGradientOneAfterTheOther) {
+TEST(RowKernels, AddLanesOfWeightGradientsInOrder) {
   for (const Index in : {1, 3, 4, 8, 12, 16, 24, 28, 37, 40, 56, 61})
     for (const Index out : {1, 2, 7, 8, 13})
       for (const Index lanes : {4, 8, 20})
@@ -137,7 +137,7 @@ TEST(RowKernels, AddTheLanesOfAWeightGradientOneAfterTheOther) {
         }
 }
 
-TEST(RowKernels, GiveBothGradientsOfOneLaneInOnePass) {
+TEST(RowKernels, ComputeBothGradientsOfOneLaneInOnePass) {
   for (const Index in : {1, 3, 4, 16, 37, 132})
     for (const Index out : {1, 2, 3, 4, 9})
       for (const auto kind : {WeightGradient::kNone, WeightGradient::kAssigned, WeightGradient::kAdded,

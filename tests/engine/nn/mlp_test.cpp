@@ -26,8 +26,8 @@ NetworkOracle<Real> oracle_of(const MlpShape& shape, const ClientDataset& part,
           lambda};
 }
 
-// Where the layers lie in the flat vector: weights (in, out) of the first and (out, in) of the others, then
-// bias.
+// The place of a layer in the flat vector: weights (in, out) of the first layer and (out, in) of the others,
+// then bias.
 struct Layer {
   std::size_t in, out, weights, bias;
   bool by_input;
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Mlp,
                                            Case{{1, 3}, Regularizer::kNone},
                                            Case{{9, 4, 8}, Regularizer::kL2}));
 
-// Layers written as one would on paper: activations, then deltas from the top.
+// Layers as in a textbook: activations, then deltas from the top.
 struct Naive {
   double loss = 0;
   std::vector<double> gradient;
@@ -81,7 +81,7 @@ Naive naive(const MlpShape& shape, const Dataset& data, const std::vector<double
   const DenseRows rows = dense_rows(data);
   const auto layers = layers_of(shape);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::vector<std::vector<double>> input = {rows[r]};  // of each layer; the last entry is the logits
+    std::vector<std::vector<double>> input = {rows[r]};  // input of each layer; the last entry is the logits
     for (std::size_t l = 0; l < layers.size(); ++l) {
       std::vector<double> z(layers[l].out);
       for (std::size_t j = 0; j < layers[l].out; ++j) {
@@ -118,7 +118,7 @@ Naive naive(const MlpShape& shape, const Dataset& data, const std::vector<double
   return result;
 }
 
-TEST_P(Mlp, EqualsAnIndependentNaiveImplementation) {
+TEST_P(Mlp, EqualsIndependentNaiveImplementation) {
   auto oracle = this->oracle<double>();
   for (const double scale : {0.0, 0.3, 2.0}) {
     const std::vector<double> x = random_point(oracle.dim(), scale);
@@ -141,7 +141,7 @@ TEST_P(Mlp, GradientMatchesFiniteDifferences) {
     expect_matches_finite_differences(oracle, random_point(oracle.dim(), scale));
 }
 
-TEST_P(Mlp, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
+TEST_P(Mlp, BatchesAreMeansOfSamplesAndCallsRepeatBits) {
   auto oracle = this->oracle<double>();
   expect_batches_agree(oracle, random_point(oracle.dim(), 1));
 }
@@ -152,7 +152,7 @@ TEST_P(Mlp, FloatAgreesWithDouble) {
   expect_float_agrees(narrow, wide, random_point(wide.dim(), 0.5));
 }
 
-TEST_P(Mlp, ScoreCountsTheTestSamplesWhoseLabelHasTheLargestLogit) {
+TEST_P(Mlp, ScoreCountsTestSamplesWhoseLabelHasLargestLogit) {
   auto oracle = this->oracle<double>();
   const std::vector<double> x = random_point(oracle.dim(), 1);
   const Naive want = naive(shape_, part_.test, x, kLabels);
@@ -164,7 +164,7 @@ TEST_P(Mlp, ScoreCountsTheTestSamplesWhoseLabelHasTheLargestLogit) {
   EXPECT_EQ(got->tested, 50u);
 }
 
-TEST_P(Mlp, StartIsScaledRandomAndAFunctionOfTheSeed) {
+TEST_P(Mlp, StartIsScaledRandomAndDependsOnSeed) {
   const Network network = mlp(shape_);
   const std::vector<double> start = network.start(3);
   EXPECT_EQ(start, network.start(3));
@@ -188,7 +188,7 @@ TEST(MlpNetwork, ParametersAreOneRangeLayerByLayer) {
   EXPECT_EQ(network.ops()[2].first[1], 64u * 32 + 32 + 320);
 }
 
-TEST(MlpErrors, AnUnknownLabelIsRefused) {
+TEST(MlpErrors, RejectsUnknownLabel) {
   const Dataset data = random_data(5, 3, 1, {1, 2});
   EXPECT_THROW(SparseSamples<double>(data, 3, std::vector<double>{1, 3}), DataError);
   EXPECT_THROW(SparseSamples<double>(data, 3, std::vector<double>{1}), DataError);

@@ -1,4 +1,4 @@
-// The models of engine/nn/models: parameters one by one, and the order in which they lie.
+// The models of engine/nn/models: their parameters and the order of the parameters.
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 using Range = std::pair<std::size_t, std::size_t>;  // first, count
 
-// The parameter ranges of all operations of one kind, in their order; ranges of no numbers are left out.
+// Returns the parameter ranges of all operations of one kind, in order, without empty ranges.
 std::vector<Range> ranges(const Network& network, OpKind kind) {
   std::vector<Range> all;
   for (const Network::Op& op : network.ops()) {
@@ -32,7 +32,7 @@ std::vector<OpKind> kinds(const Network& network) {
   return all;
 }
 
-// Every coordinate is read by exactly one operation.
+// Expects that exactly one operation reads each coordinate.
 void expect_all_read_once(const Network& network) {
   std::map<std::size_t, std::size_t> taken;
   for (const Network::Op& op : network.ops())
@@ -46,7 +46,7 @@ void expect_all_read_once(const Network& network) {
   EXPECT_EQ(next, network.dim());
 }
 
-TEST(CharMlp, IsTheMlpTaskForEveryWidth) {
+TEST(CharMlp, MatchesMlpTaskForEveryWidth) {
   for (const std::uint32_t e : {4u, 16u, 32u, 64u, 128u, 512u, 1024u}) {
     const Network network = char_mlp({.hidden = {e}});
     EXPECT_EQ(network.dim(), 1755u + 1052u * e);
@@ -63,7 +63,7 @@ TEST(CharMlp, IsTheMlpTaskForEveryWidth) {
   }
 }
 
-TEST(CharMlp, TakesFurtherLayersAndPlainLogits) {
+TEST(CharMlp, AcceptsMoreLayersAndPlainLogits) {
   const Network network = char_mlp({.vocabulary = 5,
                                     .context = 3,
                                     .width = 2,
@@ -77,7 +77,7 @@ TEST(CharMlp, TakesFurtherLayersAndPlainLogits) {
   expect_all_read_once(network);
 }
 
-TEST(Gpt, IsTheTaskOf46289Parameters) {
+TEST(Gpt, Has46289Parameters) {
   const Network network = gpt();
   EXPECT_EQ(network.dim(), 46289u);
   EXPECT_EQ(network.positions(), 8u);
@@ -102,7 +102,7 @@ TEST(Gpt, IsTheTaskOf46289Parameters) {
   expect_all_read_once(network);
 }
 
-TEST(Gpt, RunsItsBlocksInOrder) {
+TEST(Gpt, RunsBlocksInOrder) {
   const Network network = gpt({.layers = 1, .epsilon = 0});
   EXPECT_EQ(kinds(network),
             (std::vector<OpKind>{OpKind::kEmbed, OpKind::kNorm, OpKind::kAffine, OpKind::kAffine,
@@ -121,7 +121,7 @@ TEST(Gpt, RunsItsBlocksInOrder) {
   EXPECT_EQ(gpt({.tanh_logits = false}).ops().size() + 1, gpt().ops().size());
 }
 
-TEST(Lenet, HasThePublishedNumberOfParameters) {
+TEST(Lenet, HasPublishedNumberOfParameters) {
   EXPECT_EQ(lenet().dim(), 44426u);                        // 28 x 28, no padding
   EXPECT_EQ(lenet({.image = {1, 32, 32}}).dim(), 61706u);  // 32 x 32
   EXPECT_EQ(lenet({.image = {3, 32, 32}}).dim(), 62006u);  // with three colours
@@ -133,7 +133,7 @@ TEST(Lenet, HasThePublishedNumberOfParameters) {
                                  OpKind::kActivation, OpKind::kAffine, OpKind::kCrossEntropy}));
 }
 
-TEST(Lenet, FitsAnyImageThatIsLargeEnough) {
+TEST(Lenet, FitsAnyLargeEnoughImage) {
   const LenetShape digits{.image = {1, 8, 8}, .filters = {4}, .hidden = {}, .classes = 10};
   EXPECT_EQ(digits.pooled(), (TensorShape{4, 2, 2}));
   EXPECT_EQ(lenet(digits).dim(), 4u * 25 + 4 + 16 * 10 + 10);
@@ -143,7 +143,7 @@ TEST(Lenet, FitsAnyImageThatIsLargeEnough) {
   EXPECT_EQ(LenetShape{}.pooled(), (TensorShape{16, 4, 4}));
 }
 
-TEST(Mlp, WithoutHiddenLayersIsSoftmaxRegression) {
+TEST(Mlp, IsSoftmaxRegressionWithoutHiddenLayers) {
   const Network network = mlp({.inputs = 7, .hidden = {}, .classes = 3});
   EXPECT_EQ(network.dim(), 24u);
   EXPECT_EQ(kinds(network), (std::vector<OpKind>{OpKind::kSparseFeatures, OpKind::kCrossEntropy}));

@@ -1,6 +1,6 @@
-// The naive twin of engine/nn/executor.h: runs any recorded network for one sample, number by number,
-// straight from the definitions in engine/nn/network.h. With V = double it computes values, with the
-// scalar tape's Var gradients too.
+// The naive twin of engine/nn/executor.h. It runs any recorded network for one sample, number by number,
+// directly from the definitions in engine/nn/network.h. With V = double it computes values; with the scalar
+// tape's Var it also computes gradients.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace gradwire {
 
-// V(value) for a number that depends on no parameter; on a tape, a leaf of the tape of `like`.
+// Returns V(value) for a number that depends on no parameter. On a tape it is a leaf of the tape of `like`.
 inline double naive_constant(double, double value) { return value; }
 template <class T>
 Var<T> naive_constant(const Var<T>& like, double value) {
@@ -35,19 +35,19 @@ class NaiveNetwork {
  public:
   using Numbers = std::vector<V>;
 
-  // Runs everything up to the loss. All three arguments must outlive the twin; with a tape's Var, x is not
-  // empty.
+  // Runs everything up to the loss. All three arguments must outlive the twin. With a tape's Var, x must not
+  // be empty.
   NaiveNetwork(const Network& network, std::span<const V> x, const Example<Real>& example)
       : network_(network), x_(x), example_(example), nodes_(network.nodes().size()) {
     for (const Network::Op& op : network_.ops())
       if (op.kind < OpKind::kCrossEntropy) nodes_[op.out] = run(op);
   }
 
-  // TensorShape (positions, channels) or (positions, channels, height, width).
+  // Returns a node's numbers, shape (positions, channels) or (positions, channels, height, width).
   const Numbers& node(std::size_t number) const { return nodes_[number]; }
   const Numbers& output() const { return nodes_[network_.ops().back().in[0]]; }
 
-  // The mean over the positions.
+  // Returns the mean over the positions.
   V loss() {
     V sum = constant(0);
     for (std::size_t t = 0; t < positions(); ++t) sum = sum + loss_at(t, network_.ops().back());
@@ -60,7 +60,7 @@ class NaiveNetwork {
   V constant(double value) const { return naive_constant(x_.empty() ? V() : x_[0], value); }
   std::size_t positions() const { return network_.positions(); }
   const TensorShape& shape(std::uint32_t node) const { return network_.nodes()[node]; }
-  // Channels of a vector, or all numbers of an image.
+  // Returns the channels of a vector, or all numbers of an image.
   std::size_t size(std::uint32_t node) const { return shape(node).size(); }
 
   Numbers run(const Op& op) {
@@ -207,8 +207,8 @@ class NaiveNetwork {
     return y;
   }
 
-  // The largest score, as a number without derivative: softmax stays the same when one number is subtracted
-  // from all scores.
+  // Returns the largest score, as a number without derivative. Subtracting one number from all scores does
+  // not change softmax.
   V largest(const Numbers& x) const {
     double most = naive_value(x[0]);
     for (const V& number : x) most = std::max(most, naive_value(number));
@@ -240,7 +240,7 @@ class NaiveNetwork {
             for (std::size_t i = 0; i < in.channels; ++i)
               for (std::size_t r = 0; r < size; ++r)
                 for (std::size_t c = 0; c < size; ++c) {
-                  const std::size_t a = row + r, b = column + c;  // in the image with its frame of zeros
+                  const std::size_t a = row + r, b = column + c;  // in the padded image
                   if (a < op.padding || b < op.padding) continue;
                   if (a - op.padding >= in.height || b - op.padding >= in.width) continue;
                   const V& weight = x_[op.first[0] + ((o * in.channels + i) * size + r) * size + c];
@@ -256,7 +256,7 @@ class NaiveNetwork {
     return ((t * s.channels + channel) * s.height + row) * s.width + column;
   }
 
-  // Calls take(window), the numbers of each square, in the order of the result.
+  // Calls take(window) with the numbers of each square, in the order of the result.
   template <class Take>
   void for_each_square(const Op& op, Take&& take) {
     const TensorShape &in = shape(op.in[0]), &out = shape(op.out);
@@ -360,14 +360,14 @@ struct LossAndGradient {
   std::vector<double> gradient;
 };
 
-// Loss and gradient of one sample, by the scalar tape. With Number = float every intermediate result is
-// rounded to float.
+// Returns loss and gradient of one sample, by the scalar tape. With Number = float every intermediate result
+// is rounded to float.
 template <class Number = double, class Real>
 LossAndGradient naive_loss_and_gradient(const Network& network, std::span<const double> x,
                                         const Example<Real>& example) {
   if (x.empty()) return {naive_loss(network, x, example), {}};
   using V = Var<Tape<Number>>;
-  // One tape for all calls: with sanitizers a tape that grows anew takes half of a test's time.
+  // All calls use one tape: with sanitizers, a tape that grows each time takes half of a test's time.
   thread_local Tape<Number> tape;
   thread_local const auto empty = tape.checkpoint();
   tape.rewind(empty);

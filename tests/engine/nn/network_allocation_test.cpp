@@ -1,4 +1,4 @@
-// An executor allocates when it is made, and for gradients, losses and outputs never again.
+// An executor allocates when it is made, and never again for gradients, losses and outputs.
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
@@ -15,7 +15,7 @@
 #include "tests/engine/nn/network_zoo.h"
 #include "tests/support/count_allocations.h"
 
-// Aligned arrays count as well.
+// Aligned arrays count also.
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   ++gradwire::allocations::count;
   const std::size_t unit = static_cast<std::size_t>(alignment);
@@ -53,14 +53,14 @@ void expect_no_allocations(Executor<Real>& executor, const NamedNetwork& each) {
   EXPECT_EQ(allocations::count, 0u) << "outputs";
   EXPECT_EQ(outputs, kCount * executor.positions() * executor.output_channels());
 
-  // The first step in several blocks makes an array for the gradient.
+  // The first step over several microbatches makes an array for the gradient.
   executor.descend(x, kCount, at, Real(1e-3));
   allocations::reset();
   for (const std::size_t count : {std::size_t{1}, kCount, std::size_t{16}})
     executor.descend(x, count, at, Real(1e-3));
   EXPECT_EQ(allocations::count, 0u) << "a step";
 
-  // So do the first calls of what needs more than a gradient does.
+  // The first call of each operation that needs more than a gradient also allocates.
   const std::function<double(double)> factor = [](double) { return 0.5; };
   for (const bool first : {true, false}) {
     allocations::reset();
@@ -84,14 +84,14 @@ void expect_no_allocations(const NamedNetwork& each) {
     }
 }
 
-TEST(NetworkAllocations, HappenAtConstructionOnly) {
+TEST(NetworkAllocations, HappenOnlyAtConstruction) {
   for (const NamedNetwork& each : network_zoo()) {
     expect_no_allocations<float>(each);
     expect_no_allocations<double>(each);
   }
 }
 
-TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
+TEST(NetworkAllocations, ArenaUsesCallersMemory) {
   constexpr std::size_t kCount = 21;
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
@@ -102,7 +102,7 @@ TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
     Executor<float> plain(each.network);
     const double loss = plain.loss_and_gradient(x, kCount, samples.at(), expected);
     const std::size_t bytes = Executor<float>::arena_bytes_of(each.network);
-    // Behind other memory, at an odd address, and followed by bytes that must stay.
+    // The memory starts after other memory, at an odd address. The byte after it must not change.
     std::vector<std::byte> memory(bytes + 2, std::byte{0x5a});
     Executor<float> executor(each.network, std::span(memory).subspan(1, bytes));
     EXPECT_EQ(executor.loss_and_gradient(x, kCount, samples.at(), gradient), loss);
@@ -113,7 +113,7 @@ TEST(NetworkAllocations, OfTheArenaAreNoneInMemoryOfTheCaller) {
   }
 }
 
-TEST(NetworkAllocations, HappenAtConstructionOnlyInMemoryOfTheCallerToo) {
+TEST(NetworkAllocations, HappenOnlyAtConstructionInCallersMemory) {
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
     std::vector<std::byte> memory(Executor<double>::arena_bytes_of(each.network));
@@ -125,8 +125,8 @@ TEST(NetworkAllocations, HappenAtConstructionOnlyInMemoryOfTheCallerToo) {
   }
 }
 
-// Data with few zeros take another way than data with many.
-TEST(NetworkAllocations, OfAnOracleHappenAtItsFirstGradient) {
+// Data with few zeros take another path than data with many.
+TEST(NetworkAllocations, OracleAllocatesOnlyAtFirstGradient) {
   constexpr std::size_t kFeatures = 60;
   for (const std::size_t every : {1, 5}) {
     Dataset data;
@@ -153,7 +153,7 @@ TEST(NetworkAllocations, OfAnOracleHappenAtItsFirstGradient) {
   }
 }
 
-TEST(NetworkAllocations, OfAFusedStepHoldNoGradient) {
+TEST(NetworkAllocations, FusedStepHoldsNoGradient) {
   Network net;
   cross_entropy(affine(net.linear(1000, 300), net.features(1000)));
   const RandomSamples<float> samples(net, 1, 1);

@@ -1,5 +1,5 @@
-// Attention against the twin: heads, widths, positions, causal or not, and operands that are one and the
-// same.
+// Attention compared with the twin: heads, widths, positions, causal or not, and operands that are the same
+// tensor.
 #include <cmath>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Network attention_network(std::size_t positions, std::size_t width, std::size_t 
   return net;
 }
 
-TEST(NetworkAttention, OfOneHead) {
+TEST(NetworkAttention, OneHeadMatchesTwin) {
   for (const std::size_t positions : {1, 2, 3, 5, 8, 9, 16, 17, 31, 64})
     for (const std::size_t width : {1, 3, 5, 7, 13, 24, 33, 65})
       for (const bool causal : {true, false}) {
@@ -32,7 +32,7 @@ TEST(NetworkAttention, OfOneHead) {
       }
 }
 
-TEST(NetworkAttention, OfSeveralHeads) {
+TEST(NetworkAttention, SeveralHeadsMatchTwin) {
   for (const std::size_t positions : {1, 2, 3, 4, 5, 8, 9, 13, 16, 17})
     for (const std::size_t heads : {2, 3, 6})
       for (const std::size_t slice : {1, 2, 3, 4, 5, 8})
@@ -44,7 +44,7 @@ TEST(NetworkAttention, OfSeveralHeads) {
         }
 }
 
-TEST(NetworkAttention, OfBlocksOfAllSizes) {
+TEST(NetworkAttention, AllMicroBatchSizesMatchTwin) {
   for (const std::size_t positions : {3, 8}) {
     SCOPED_TRACE(positions);
     expect_agrees(attention_network(positions, 6, 3, true),
@@ -52,8 +52,8 @@ TEST(NetworkAttention, OfBlocksOfAllSizes) {
   }
 }
 
-// Two of the three operands, or all, are one tensor: its gradient is the sum of theirs.
-TEST(NetworkAttention, OfTheSameTensor) {
+// Two or all of the three operands are one tensor; its gradient is the sum of theirs.
+TEST(NetworkAttention, EqualOperandsMatchTwin) {
   for (int same = 0; same < 4; ++same)
     for (const bool causal : {true, false})
       for (const std::size_t positions : {1, 4, 7}) {
@@ -69,7 +69,7 @@ TEST(NetworkAttention, OfTheSameTensor) {
       }
 }
 
-TEST(NetworkAttention, OfFeaturesAndOfWhatOthersRead) {
+TEST(NetworkAttention, FeaturesAndSharedOperandsMatchTwin) {
   for (const bool causal : {true, false}) {
     Network net(5);
     const Tensor data = net.features(4), x = tanh(affine(net.linear(4, 4), data));
@@ -80,7 +80,7 @@ TEST(NetworkAttention, OfFeaturesAndOfWhatOthersRead) {
   }
 }
 
-TEST(NetworkAttention, WithLargeScores) {
+TEST(NetworkAttention, LargeScoresMatchTwin) {
   for (const bool causal : {true, false}) {
     expect_agrees(
         attention_network(9, 4, 2, causal),
@@ -89,7 +89,7 @@ TEST(NetworkAttention, WithLargeScores) {
 }
 
 // At every position the scores rise from key to key, from -depth towards zero. With a large depth a masked
-// key would win if its score were any finite number.
+// key would win if its score were a finite number.
 template <class Real>
 void expect_only_seen_positions_count(std::size_t positions, bool causal, Real depth) {
   Network net(positions);
@@ -123,7 +123,7 @@ void expect_only_seen_positions_count(std::size_t positions, bool causal, Real d
         EXPECT_NEAR(gradient[j], want.gradient[j], 1e-4 * (1 + std::abs(want.gradient[j]))) << j;
     }
 }
-TEST(NetworkAttention, PositionsThatAreNotSeenDoNotCountHoweverLowTheScores) {
+TEST(NetworkAttention, MaskedPositionsDoNotCountHoweverLowScoresAre) {
   for (const std::size_t positions : {1, 2, 5, 8, 9, 16, 33, 40})
     for (const bool causal : {true, false}) {
       for (const float depth : {2e3f, 1e6f, 1e20f, 1e30f, 1e33f, 1e35f})
@@ -133,7 +133,7 @@ TEST(NetworkAttention, PositionsThatAreNotSeenDoNotCountHoweverLowTheScores) {
     }
 }
 
-TEST(NetworkAttention, InATransformer) {
+TEST(NetworkAttention, TransformerMatchesTwin) {
   for (const std::size_t positions : {1, 2, 7, 8, 12, 16})
     for (const std::size_t heads : {1, 2, 3, 6}) {
       SCOPED_TRACE(std::to_string(positions) + " positions, " + std::to_string(heads) + " heads");

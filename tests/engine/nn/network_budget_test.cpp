@@ -1,5 +1,5 @@
-// Activations within a budget of memory: what is computed again gives the same bits, in every power of an
-// oracle, and the arena really is no larger.
+// Activations within a memory budget. Rematerialization gives the same bits in every optional operation of an
+// oracle, and the arena is not larger than the budget.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ Network with_budget(Network network, ActivationBudget budget) {
   return network;
 }
 
-// The zoo, deeper networks, and one whose first values are read at every depth.
+// Returns the zoo, deeper networks, and one whose first values are read at every depth.
 std::vector<NamedNetwork> networks_to_fit() {
   std::vector<NamedNetwork> all = network_zoo();
   all.push_back({"gpt", gpt({.vocabulary = 9, .context = 5, .width = 6, .layers = 7, .heads = 2})});
@@ -46,7 +46,7 @@ std::vector<NamedNetwork> networks_to_fit() {
   return all;
 }
 
-// Budgets from the least to that of everything.
+// Returns budgets from the least to one that holds all activations.
 template <class Real>
 std::vector<std::uint64_t> budgets(const Network& network, std::size_t block) {
   std::uint64_t least = 0;
@@ -106,7 +106,7 @@ void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t b
   }
 }
 
-TEST(ActivationBudget, LeavesEveryBitOfGradientsLossesAndSteps) {
+TEST(ActivationBudget, KeepsEveryBitOfGradientsLossesAndSteps) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const std::size_t count : {1, 19})
       for (const std::size_t block : {0, 1, 16}) {
@@ -115,7 +115,7 @@ TEST(ActivationBudget, LeavesEveryBitOfGradientsLossesAndSteps) {
       }
 }
 
-TEST(ActivationBudget, LeavesEveryBitOfGradientsOfActivationsInBFloat16) {
+TEST(ActivationBudget, KeepsEveryBitOfGradientsFromBFloat16Activations) {
   for (NamedNetwork& each : networks_to_fit()) {
     each.network.keep_activations(KeptActivations::kBFloat16);
     expect_same_bits<float>(each, 19, 0);
@@ -135,7 +135,7 @@ class FittedExamples final : public Examples<Real> {
   std::size_t count_;
 };
 
-TEST(ActivationBudget, LeavesTheCapabilitiesOfAnOracle) {
+TEST(ActivationBudget, KeepsOptionalOperationsOfOracle) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const KeptActivations kept : {KeptActivations::kExact, KeptActivations::kBFloat16}) {
       if (kept == KeptActivations::kBFloat16 && each.name != "skips" && each.name != "gpt") continue;
@@ -150,9 +150,9 @@ TEST(ActivationBudget, LeavesTheCapabilitiesOfAnOracle) {
     }
 }
 
-// Gradients along random paths, derivatives in a direction, clipped gradients, all to the bits of a network
+// Gradients along random paths, derivatives in a direction and clipped gradients have the bits of a network
 // without a budget.
-TEST(ActivationBudget, LeavesEveryBitOfRandomPathsAndDirections) {
+TEST(ActivationBudget, KeepsEveryBitOfRandomPathsAndDirections) {
   for (NamedNetwork& each : networks_to_fit())
     for (const KeptActivations kept : {KeptActivations::kExact, KeptActivations::kBFloat16}) {
       SCOPED_TRACE(each.name + (kept == KeptActivations::kExact ? "" : " in bfloat16"));
@@ -176,7 +176,7 @@ TEST(ActivationBudget, LeavesEveryBitOfRandomPathsAndDirections) {
     }
 }
 
-TEST(ActivationBudget, ClipsSamplesOneByOneToTheirOwnBits) {
+TEST(ActivationBudget, ClipsEachSampleToTheSameBits) {
   const Network network = zoo_transformer(5, 6, 2);
   const auto examples = [&] { return std::make_unique<FittedExamples<double>>(network, 9); };
   NetworkOracle<double> plain(network, examples()),
@@ -190,8 +190,8 @@ TEST(ActivationBudget, ClipsSamplesOneByOneToTheirOwnBits) {
   EXPECT_EQ(got, expected);
 }
 
-// A direction of features that an operation with a derivative reads: they do not change.
-TEST(KeptActivations, LeaveEveryBitOfDirectionsOfDataThatSumsRead) {
+// Tests a direction of features that an operation with a derivative reads: they do not change.
+TEST(KeptActivations, KeepEveryBitOfDirectionsOfDataInSums) {
   for (NamedNetwork& each : networks_to_fit()) {
     SCOPED_TRACE(each.name);
     const RandomSamples<double> samples(each.network, 40, 1);
@@ -205,7 +205,7 @@ TEST(KeptActivations, LeaveEveryBitOfDirectionsOfDataThatSumsRead) {
   }
 }
 
-TEST(ActivationBudget, ThatIsTooSmallNamesTheLeastWhichWorks) {
+TEST(ActivationBudget, ErrorNamesLeastBudgetThatWorks) {
   for (const NamedNetwork& each : networks_to_fit()) {
     SCOPED_TRACE(each.name);
     const std::uint64_t least = budgets<float>(each.network, 0)[0];
@@ -222,7 +222,7 @@ TEST(ActivationBudget, ThatIsTooSmallNamesTheLeastWhichWorks) {
   }
 }
 
-TEST(ActivationBudget, ComputesNothingAgainWhereItIsLargeEnough) {
+TEST(ActivationBudget, ComputesNothingAgainIfLargeEnough) {
   const Network network = gpt({.vocabulary = 9, .context = 5, .width = 6, .layers = 7, .heads = 2});
   const auto again = [](const Plan& plan) {
     std::size_t forward = 0;
@@ -249,8 +249,8 @@ TEST(ActivationBudget, PredictsThatUpperLayersCostLess) {
   EXPECT_GT(executor.cost(Coordinates::range(0, 1)), 0.7);
 }
 
-// docs/engine.md quotes what this prints.
-TEST(ActivationBudget, RunsADeepTransformerInAQuarterOfTheMemory) {
+// docs/engine.md quotes the printed figures.
+TEST(ActivationBudget, RunsDeepTransformerInQuarterOfMemory) {
   const Network network = gpt({.vocabulary = 65, .context = 32, .width = 48, .layers = 48, .heads = 6});
   const RandomSamples<float> samples(network, 3, 1);
   const std::vector<double> start = network.start(1);

@@ -1,4 +1,4 @@
-// The capabilities of an oracle of a network, for every layer, both types and every set of kernels.
+// The optional operations of a network's oracle, for every layer, both types and every set of kernels.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -30,7 +30,8 @@ class DrawnExamples final : public Examples<Real> {
   std::size_t count_;
 };
 
-// Networks that end some of the shapes of engine/nn/micro_batch_ops.cpp: wide, of one position.
+// Networks with sizes that some kernels of engine/nn/micro_batch_ops.cpp do not reach: wide, with one
+// position.
 Network wide_letters() {
   Network net;
   const Table table = net.table(9, 33);
@@ -62,14 +63,10 @@ void expect_capabilities_of_networks(double tolerance) {
   }
 }
 
-TEST(NetworkCapabilities, AgreeWithThePlainGradientInDouble) {
-  expect_capabilities_of_networks<double>(1e-12);
-}
-TEST(NetworkCapabilities, AgreeWithThePlainGradientInSingle) {
-  expect_capabilities_of_networks<float>(2e-4f);
-}
+TEST(NetworkCapabilities, AgreeWithPlainGradientInDouble) { expect_capabilities_of_networks<double>(1e-12); }
+TEST(NetworkCapabilities, AgreeWithPlainGradientInSingle) { expect_capabilities_of_networks<float>(2e-4f); }
 
-TEST(NetworkCapabilities, AgreeWithARegularizer) {
+TEST(NetworkCapabilities, AgreeWithRegularizer) {
   const Network network = zoo_letters();
   NetworkOracle<double> oracle(network, std::make_unique<DrawnExamples<double>>(network, 7), nullptr,
                                Regularizer::kNonconvex, 0.1);
@@ -98,7 +95,7 @@ void expect_restricted_with_every_kernel() {
       }
 }
 
-TEST(NetworkCapabilities, OfEveryKernelRestrictGradientsToTheSameBits) {
+TEST(NetworkCapabilities, RestrictGradientsToTheSameBitsInEveryKernel) {
   expect_restricted_with_every_kernel<float>();
   expect_restricted_with_every_kernel<double>();
 }
@@ -116,7 +113,7 @@ TEST(NetworkCapabilities, PredictThatUpperLayersCostLess) {
   EXPECT_LT(executor.cost(Coordinates::list({})), last);
 }
 
-TEST(NetworkCapabilities, HandOutTheLastLayerFirst) {
+TEST(NetworkCapabilities, DeliverLastLayerFirst) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 40, 4);
@@ -131,8 +128,8 @@ TEST(NetworkCapabilities, HandOutTheLastLayerFirst) {
   EXPECT_EQ(ranges, (std::vector<CoordinateRange>{{first, x.size()}, {table, first}, {0, table}}));
 }
 
-// An example whose reading sets the token, as another thread would in between.
-TEST(NetworkCapabilities, StopBetweenBlocksOfSamples) {
+// An example that sets the stop token when it is read, as another thread could.
+TEST(NetworkCapabilities, StopBetweenMicroBatches) {
   const Network network = zoo_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);
@@ -150,7 +147,7 @@ TEST(NetworkCapabilities, StopBetweenBlocksOfSamples) {
   EXPECT_LT(most, 32u);
 }
 
-TEST(NetworkCapabilities, StopBetweenOperationsOfTheSweep) {
+TEST(NetworkCapabilities, StopBetweenOperationsOfBackwardPass) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 3, 4);
@@ -168,7 +165,8 @@ TEST(NetworkCapabilities, StopBetweenOperationsOfTheSweep) {
   EXPECT_EQ(ranges, 1u);
 }
 
-// The mean over many draws; `relative`: the variance of one, relative to the squared norm of the gradient.
+// Expects that the mean over many draws is the gradient. `relative` is the variance of one draw, relative to
+// the squared norm of the gradient.
 template <class Real>
 void expect_unbiased(const Network& network, std::size_t count, double share, double relative) {
   Executor<Real> executor(network);
@@ -196,18 +194,19 @@ void expect_unbiased(const Network& network, std::size_t count, double share, do
   }
   EXPECT_GT(variance, 0);
   EXPECT_LT(variance / square, relative);
-  // Its expectation is variance / kDraws; units are kept in runs, so few directions have most of the error.
+  // The expectation of the error is variance / kDraws. Units are kept in runs, so few directions have most of
+  // the error.
   EXPECT_LT(error, 2 * kSlowdown * variance / kDraws);
 }
 
-TEST(NetworkCapabilities, OfRandomPathsAreUnbiasedAndTheirVarianceIsBounded) {
+TEST(NetworkCapabilities, RandomPathsAreUnbiasedWithBoundedVariance) {
   expect_unbiased<double>(wide_letters(), 5, 0.5, 2);
   expect_unbiased<float>(wide_letters(), 1, 0.5, 2);
   expect_unbiased<float>(wide_letters(), 33, 0.25, 4);
   expect_unbiased<double>(zoo_transformer(5, 60, 2), 3, 0.5, 20);
 }
 
-TEST(NetworkCapabilities, OfRandomPathsDependOnTheKeyAlone) {
+TEST(NetworkCapabilities, RandomPathsDependOnlyOnKey) {
   const Network network = wide_letters();
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 20, 4);
@@ -229,7 +228,7 @@ TEST(NetworkCapabilities, OfRandomPathsDependOnTheKeyAlone) {
   }
 }
 
-TEST(NetworkCapabilities, SlowStopTokenIsHonouredInMicroseconds) {
+TEST(NetworkCapabilities, SlowStopTokenActsWithinMicroseconds) {
   const Network network = zoo_transformer(8, 24, 6);
   Executor<float> executor(network);
   const RandomSamples<float> samples(network, 64, 4);

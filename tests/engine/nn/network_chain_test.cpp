@@ -1,5 +1,5 @@
-// Schedules of chains: each is run on a machine of stored results, and the optimal ones cost what the
-// cheapest of all sequences of moves does.
+// Schedules of chains. Each runs on a machine of stored results. The optimal ones cost as much as the
+// cheapest of all sequences of moves.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -37,12 +37,12 @@ std::vector<ChainStage> random_chain(std::size_t stages, std::uint64_t seed) {
   return chain;
 }
 
-// What is in memory while a chain runs. A result stays stored until its stage has gone backward; one that was
+// The memory while a chain runs. A result stays stored until its stage has gone backward. A result that was
 // passed on and not stored is in flight.
 struct ChainState {
   std::uint32_t stored = 0, kept = 0;  // sets of stages
-  std::size_t flight = 0;              // the stage whose entry is in flight; 0: none
-  std::size_t back = 0;                // how many have not gone backward
+  std::size_t flight = 0;              // the stage whose entry is in flight; 0 if no entry is
+  std::size_t back = 0;                // number of stages that have not gone backward
   auto operator<=>(const ChainState&) const = default;
 };
 
@@ -60,7 +60,7 @@ class ChainMachine {
   bool ready(const ChainState& at, std::size_t s) const {
     return s == 0 || has(at.stored, s) || has(at.kept, s - 1);
   }
-  // These return false, and change nothing, where the move is not allowed or does not fit.
+  // These return false and change nothing if the move is not allowed or does not fit.
   bool pass(ChainState& at, std::size_t s) const {
     const bool flies = at.flight == s && s > 0 && !ready(at, s);
     if (s + 1 >= at.back || (!ready(at, s) && !flies)) return false;
@@ -97,7 +97,7 @@ class ChainMachine {
   std::size_t memory_;
 };
 
-// The least time of all sequences of moves, by Dijkstra's algorithm.
+// Returns the least time of all sequences of moves, by Dijkstra's algorithm.
 float cheapest(const std::vector<ChainStage>& chain, std::size_t memory) {
   const ChainMachine machine(chain, memory);
   using Entry = std::pair<float, ChainState>;
@@ -123,7 +123,7 @@ float cheapest(const std::vector<ChainStage>& chain, std::size_t memory) {
   return std::numeric_limits<float>::infinity();
 }
 
-// Whether stage `s` starts from its entry once more behind action k, before the entry is made again.
+// Returns whether stage `s` starts from its entry again after action k, before the entry is made again.
 bool starts_again(const ChainSchedule& schedule, std::size_t k, std::size_t s) {
   for (++k; k < schedule.size(); ++k) {
     if (schedule[k].move == ChainMove::kBack) continue;
@@ -133,8 +133,7 @@ bool starts_again(const ChainSchedule& schedule, std::size_t k, std::size_t s) {
   return false;
 }
 
-// Runs a schedule; a result in flight is stored where it is needed for more than the next pass. Returns its
-// time.
+// Runs a schedule and returns its time. A result in flight is stored if more than the next pass needs it.
 float time_of(const ChainSchedule& schedule, const std::vector<ChainStage>& chain, std::size_t memory) {
   const ChainMachine machine(chain, memory);
   ChainState at{.back = chain.size()};
@@ -159,7 +158,7 @@ float time_of(const ChainSchedule& schedule, const std::vector<ChainStage>& chai
   return time;
 }
 
-TEST(OptimalSchedules, ComputeAsLittleAgainAsTheCheapestSequenceOfMoves) {
+TEST(OptimalSchedules, MatchCheapestSequenceOfMoves) {
   constexpr std::size_t kMost = 24;
   std::size_t feasible = 0, repeating = 0;
   for (std::size_t stages = 1; stages <= 5; ++stages)
@@ -182,17 +181,17 @@ TEST(OptimalSchedules, ComputeAsLittleAgainAsTheCheapestSequenceOfMoves) {
   EXPECT_GT(repeating, 200u);
 }
 
-TEST(OptimalSchedules, OfALongChainNeedLittleMemoryAndNotMuchTime) {
+TEST(OptimalSchedules, RunLongChainInLittleMemoryAndModerateTime) {
   const std::vector<ChainStage> chain(100,
                                       {.time = 1, .entry = 1, .kept = 10, .pass_peak = 3, .keep_peak = 11});
   const OptimalSchedules optimal(chain, 1001);
   EXPECT_EQ(optimal.time(1001), 100);
   EXPECT_GT(optimal.time(1000), 100);
-  EXPECT_LE(optimal.time(200), 200);  // one more forward pass at most
+  EXPECT_LE(optimal.time(200), 200);  // at most one more forward pass
   EXPECT_LT(optimal.time(60), 300);
 }
 
-TEST(SqrtSchedule, ComputesEachSegmentButTheLastTwice) {
+TEST(SqrtSchedule, ComputesAllSegmentsExceptLastTwice) {
   const std::vector<ChainStage> chain(10, {.time = 1, .entry = 1, .kept = 5, .pass_peak = 1, .keep_peak = 5});
   const ChainSchedule schedule = sqrt_schedule(10);  // segments of 2, 3, 2 and 3
   EXPECT_EQ(time_of(schedule, chain, 3 + 15), 10 + 7);

@@ -1,5 +1,5 @@
-// Compares what a network's executor computes with its naive twin: for both types, every set of kernels, and
-// any blocks and numbers of samples.
+// Compares the results of a network's executor with its naive twin: for both types, every set of kernels, and
+// any microbatches and numbers of samples.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace gradwire {
 
-// The twin's results for samples 0 .. count-1, each on its own.
+// The twin's results for samples 0 .. count - 1, each computed alone.
 struct Truth {
   Truth(const Network& network, std::span<const double> x, const RandomSamples<double>& samples,
         std::size_t count) {
@@ -37,7 +37,7 @@ struct Truth {
     }
   }
 
-  // Over the first `count` samples.
+  // Returns the mean over the first `count` samples.
   LossAndGradient mean(std::size_t count) const {
     LossAndGradient result;
     for (std::size_t k = 0; k < count; ++k) result.loss += sample[k].loss / static_cast<double>(count);
@@ -68,10 +68,10 @@ inline double largest(std::span<const double> x) {
   return most;
 }
 
-// The allowed error of a gradient, or of another vector of this network's parameters: one bound for each
-// range of parameters that an operation reads, so that a layer with small gradients is checked, too. Errors
-// are relative to `size`; where the true gradient is 0 but for rounding, to 1/20 of the largest of all. No
-// computation in this type can avoid the error `rounding`.
+// Returns the allowed error of a gradient, or of another vector of this network's parameters. Each range of
+// parameters that an operation reads has its own bound, so that a layer with small gradients is checked also.
+// Errors are relative to `size`. If the true gradient is 0 up to rounding, they are relative to 1/20 of the
+// largest gradient. No computation in this type can avoid the error `rounding`.
 template <class Real>
 std::vector<double> allowed_errors(const Network& network, std::span<const double> size,
                                    std::span<const double> rounding, double tolerance) {
@@ -88,7 +88,7 @@ std::vector<double> allowed_errors(const Network& network, std::span<const doubl
   return allowed;
 }
 
-// "" when `got` is as wanted.
+// Returns "" if `got` is as wanted, else the first difference.
 template <class Real>
 std::string compare(const Network& network, std::span<const Real> got, std::span<const double> want,
                     std::span<const double> allowed) {
@@ -109,14 +109,14 @@ struct Comparison {
   std::vector<std::size_t> counts = {1, 3, 8};
   std::vector<std::size_t> blocks = {0, 1, 4};
   std::uint64_t seed = 1;
-  double scale = 1;               // of features
-  double spread = 1;              // of parameters
+  double scale = 1;               // scale of features
+  double spread = 1;              // scale of parameters
   double float_tolerance = 2e-5;  // relative
   double double_tolerance = 2e-11;
 };
 
-// One executor against the twin. For the values fewer checks would be enough, but each call has its own path
-// through the executor.
+// Compares one executor with the twin. For the values fewer checks would be enough, but each call takes its
+// own path through the executor.
 template <class Real>
 class ExecutorCheck {
  public:
@@ -130,7 +130,7 @@ class ExecutorCheck {
     const LossAndGradient want = truth_.mean(count);
     const double allowed = tolerance_ * std::max(1.0, std::abs(want.loss));
 
-    // Not aligned, and with sentinels around it.
+    // The memory is not aligned, and has sentinels around it.
     const std::size_t dim = network_.dim();
     std::vector<Real> memory(dim + 34, std::numeric_limits<Real>::quiet_NaN());
     memory[0] = memory[dim + 1] = memory[dim + 33] = Real(77);
@@ -202,7 +202,7 @@ void expect_executor_agrees(const Network& network, std::span<const double> x, c
     }
 }
 
-// Loss, gradient, descent step and outputs are those of the twin.
+// Expects the twin's loss, gradient, descent step and outputs.
 inline void expect_agrees(const Network& network, const Comparison& comparison = {}) {
   std::vector<double> x = random_parameters(network, comparison.seed);
   for (double& number : x) number = static_cast<float>(comparison.spread * number);

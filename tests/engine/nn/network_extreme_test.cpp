@@ -1,4 +1,4 @@
-// Very large, very small and degenerate numbers: finite where the function is, and right.
+// Very large, very small and degenerate numbers. Results are right, and finite if the function is.
 #include <cmath>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class NetworkExtremes : public ::testing::Test {
     std::vector<Real> gradient;
   };
 
-  // One number w goes through `build` with each feature: the network is build(w * features).
+  // Multiplies each feature by one parameter w; the network is build(w * features).
   template <class Build>
   static void expect_scaled(const std::vector<double>& features, Token label, Build&& build,
                             double tolerance) {
@@ -33,7 +33,7 @@ class NetworkExtremes : public ::testing::Test {
     const Tensor x = net.features(features.size());
     const Tensor scaled = affine(net.linear(features.size(), features.size()), x);
     build(net, scaled);
-    std::vector<double> point(net.dim());  // the unit matrix, and further parameters 1
+    std::vector<double> point(net.dim());  // the unit matrix; further parameters are 1
     for (std::size_t j = 0; j < features.size(); ++j) point[j * features.size() + j] = 1;
     for (std::size_t j = features.size() * (features.size() + 1); j < net.dim(); ++j) point[j] = 1;
     expect_same(net, point, features, label, tolerance);
@@ -73,7 +73,7 @@ class NetworkExtremes : public ::testing::Test {
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NetworkExtremes, Reals);
 
-TYPED_TEST(NetworkExtremes, CrossEntropyOfLargeLogits) {
+TYPED_TEST(NetworkExtremes, CrossEntropyAcceptsLargeLogits) {
   for (const double size : {80.0, 300.0, 1e4, 1e30})
     for (const Token label : {0, 1, 2}) {
       SCOPED_TRACE(size);
@@ -91,11 +91,12 @@ TYPED_TEST(NetworkExtremes, CrossEntropyOfOneClassIsZero) {
         {size}, 0, [](Network&, const Tensor& x) { cross_entropy(x); }, this->kTolerance);
 }
 
-TYPED_TEST(NetworkExtremes, NormOfAConstantVector) {
+TYPED_TEST(NetworkExtremes, NormOfConstantVectorIsRight) {
   for (const double value : {0.0, 1.0, -3.0, 1e3})
     for (const std::size_t width : {1, 2, 5, 16, 24}) {
       SCOPED_TRACE(std::to_string(value) + ", width " + std::to_string(width));
-      // The derivative is gain / sqrt(epsilon) times what is left of it, so rounding is as many times larger.
+      // The derivative is gain / sqrt(epsilon) times the rest after cancellation, so rounding grows by the
+      // same factor.
       this->expect_scaled(
           std::vector<double>(width, value), 0,
           [&](Network& net, const Tensor& x) {
@@ -106,14 +107,14 @@ TYPED_TEST(NetworkExtremes, NormOfAConstantVector) {
     }
 }
 
-TYPED_TEST(NetworkExtremes, NormOfNearlyEqualNumbers) {
+TYPED_TEST(NetworkExtremes, NormOfNearlyEqualNumbersIsRight) {
   this->expect_scaled(
       {100, 100.125, 100, 99.875}, 0,
       [](Network& net, const Tensor& x) { mean_squared_error(norm(net.layer_norm(4, 1e-5), x)); },
       this->kTolerance * 100 * 100);
 }
 
-TYPED_TEST(NetworkExtremes, SaturatedActivations) {
+TYPED_TEST(NetworkExtremes, SaturatedActivationsAreRight) {
   for (const Activation function :
        {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
     SCOPED_TRACE(static_cast<int>(function));
@@ -123,7 +124,7 @@ TYPED_TEST(NetworkExtremes, SaturatedActivations) {
   }
 }
 
-TYPED_TEST(NetworkExtremes, TinyArguments) {
+TYPED_TEST(NetworkExtremes, TinyArgumentsAreRight) {
   for (const Activation function :
        {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
     SCOPED_TRACE(static_cast<int>(function));
@@ -133,7 +134,7 @@ TYPED_TEST(NetworkExtremes, TinyArguments) {
   }
 }
 
-// Relative accuracy near 0 survives in the output itself.
+// The output itself has relative accuracy near 0.
 TYPED_TEST(NetworkExtremes, TanhAndGeluOfTinyArgumentsAreRelativelyAccurate) {
   using Real = TypeParam;
   for (const Activation function : {Activation::kTanh, Activation::kGelu})
@@ -163,7 +164,7 @@ TYPED_TEST(NetworkExtremes, TanhAndGeluOfTinyArgumentsAreRelativelyAccurate) {
     }
 }
 
-TYPED_TEST(NetworkExtremes, ReluHasNoSlopeAtAndBelowZero) {
+TYPED_TEST(NetworkExtremes, ReluHasZeroDerivativeAtAndBelowZero) {
   this->expect_scaled(
       {0, -0.0, -1, 1, 1e-30}, 2, [](Network&, const Tensor& x) { mean_squared_error(relu(x)); },
       this->kTolerance);
@@ -171,8 +172,8 @@ TYPED_TEST(NetworkExtremes, ReluHasNoSlopeAtAndBelowZero) {
       {0, 0, 0}, 2, [](Network&, const Tensor& x) { cross_entropy(relu(x)); }, this->kTolerance);
 }
 
-// Of several nans the first is the result, and it takes the gradient.
-TYPED_TEST(NetworkExtremes, MaxPoolOfNotANumberIsNotANumber) {
+// The first of several nans is the result, and takes the gradient.
+TYPED_TEST(NetworkExtremes, MaxPoolOfNanIsNan) {
   using Real = TypeParam;
   const Real nan = std::numeric_limits<Real>::quiet_NaN(), infinity = std::numeric_limits<Real>::infinity();
   const std::vector<std::vector<Real>> squares = {
@@ -195,7 +196,7 @@ TYPED_TEST(NetworkExtremes, MaxPoolOfNotANumberIsNotANumber) {
       }
 }
 
-TYPED_TEST(NetworkExtremes, OutputsThatAreNotNumbersAreNoScore) {
+TYPED_TEST(NetworkExtremes, NanOutputsDoNotScore) {
   using Real = TypeParam;
   struct Two final : Examples<Real> {
     std::vector<Real> features[2] = {{1, 0, 0}, {0, 1, 0}};
@@ -217,8 +218,8 @@ TYPED_TEST(NetworkExtremes, OutputsThatAreNotNumbersAreNoScore) {
   EXPECT_EQ(oracle.score(x)->tested, 2u);
 }
 
-// When the input is scaled by a power of two, so is every intermediate number, exactly, unless it overflows.
-TYPED_TEST(NetworkExtremes, NormOfNumbersWhoseSquaresOverflow) {
+// If the input is scaled by a power of two, every intermediate number is scaled exactly, unless it overflows.
+TYPED_TEST(NetworkExtremes, NormAcceptsNumbersWhoseSquaresOverflow) {
   using Real = TypeParam;
   const std::vector<Real> features = {1, Real(-2.5), 3, Real(0.25), -1, Real(0.125)};
   const int highest = std::numeric_limits<Real>::max_exponent - 6;
@@ -250,15 +251,15 @@ TYPED_TEST(NetworkExtremes, NormOfNumbersWhoseSquaresOverflow) {
       for (const int exponent : {highest / 2 - 4, highest / 2, highest / 2 + 3, highest}) {
         SCOPED_TRACE(std::string(kernels->name) + ", times 2^" + std::to_string(exponent));
         const auto got = at(exponent);
-        EXPECT_NEAR(got.first, want.first, 3e-5);  // epsilon counts beside the small ones
+        EXPECT_NEAR(got.first, want.first, 3e-5);  // epsilon matters for the small ones
         for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(got.second[j], want.second[j], 3e-5) << j;
       }
     }
   }
 }
 
-// A sample that is not a number must spoil the loss, not the run.
-TYPED_TEST(NetworkExtremes, NotANumberComesOutAsOne) {
+// A sample that is nan must affect the loss, not later calls.
+TYPED_TEST(NetworkExtremes, NanInputGivesNanLoss) {
   using Real = TypeParam;
   const Real nan = std::numeric_limits<Real>::quiet_NaN();
   for (const NamedNetwork& each :
@@ -276,12 +277,12 @@ TYPED_TEST(NetworkExtremes, NotANumberComesOutAsOne) {
       return example;
     });
     EXPECT_TRUE(std::isnan(loss)) << each.name;
-    EXPECT_EQ(executor.loss(x, 3, samples.at()), before) << "nan stayed behind";
+    EXPECT_EQ(executor.loss(x, 3, samples.at()), before) << "nan stayed in memory";
   }
 }
 
-// Also where the loss does not read them.
-TEST(NetworkScores, LabelsOfTheWrongLengthAreRefused) {
+// Applies also if the loss does not read them.
+TEST(NetworkScores, RejectLabelsOfWrongLength) {
   struct One final : Examples<double> {
     std::vector<double> features = std::vector<double>(6), targets = features;
     std::vector<Token> labels;

@@ -1,4 +1,4 @@
-// Convolution and pooling against the twin.
+// Convolution and pooling compared with the twin.
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <string>
@@ -9,13 +9,13 @@
 namespace gradwire {
 namespace {
 
-// An image that a gradient flows into.
+// Returns an image that takes a gradient.
 Tensor some_image(Network& net, const TensorShape& shape) {
   return convolve(net.convolution(1, shape.channels, 1),
                   net.features(TensorShape{1, shape.height, shape.width}));
 }
 
-TEST(NetworkImages, Convolutions) {
+TEST(NetworkImages, ConvolutionsMatchTwin) {
   for (const auto& [height, width] :
        {std::pair(5, 5), std::pair(5, 8), std::pair(12, 9), std::pair(7, 4), std::pair(6, 16)})
     for (const std::size_t size : {1, 2, 3, 4})
@@ -33,7 +33,7 @@ TEST(NetworkImages, Convolutions) {
         }
 }
 
-TEST(NetworkImages, ConvolutionsOfFeatures) {
+TEST(NetworkImages, ConvolutionsOfFeaturesMatchTwin) {
   for (const std::size_t channels : {1, 2, 3})
     for (const std::size_t padding : {0, 1}) {
       Network net;
@@ -43,7 +43,7 @@ TEST(NetworkImages, ConvolutionsOfFeatures) {
     }
 }
 
-TEST(NetworkImages, ConvolutionsDownToOneNumber) {
+TEST(NetworkImages, ConvolutionsToOneNumberMatchTwin) {
   Network net;
   const Tensor x = convolve(net.convolution(1, 4, 5), net.features(TensorShape{1, 5, 5}));
   EXPECT_EQ(x.shape(), (TensorShape{4, 1, 1}));
@@ -51,7 +51,7 @@ TEST(NetworkImages, ConvolutionsDownToOneNumber) {
   expect_agrees(net);
 }
 
-TEST(NetworkImages, AtSeveralPositions) {
+TEST(NetworkImages, SeveralPositionsMatchTwin) {
   for (const std::size_t positions : {2, 3, 8}) {
     Network net(positions);
     const Tensor x = convolve(net.convolution(1, 3, 3, 2), net.features(TensorShape{1, 5, 4}));
@@ -61,7 +61,7 @@ TEST(NetworkImages, AtSeveralPositions) {
   }
 }
 
-TEST(NetworkImages, Pooling) {
+TEST(NetworkImages, PoolingMatchesTwin) {
   for (const auto& [height, width] :
        {std::pair(5, 5), std::pair(3, 7), std::pair(12, 9), std::pair(6, 4), std::pair(8, 16)})
     for (const std::size_t size : {1, 2, 3})
@@ -77,7 +77,7 @@ TEST(NetworkImages, Pooling) {
         }
 }
 
-TEST(NetworkImages, PoolingOfWhatOthersRead) {
+TEST(NetworkImages, PoolingOfSharedTensorsMatchesTwin) {
   Network net;
   const Tensor image = some_image(net, TensorShape{2, 6, 6}), most = max_pool(image, 2),
                mean = average_pool(image, 2);
@@ -86,16 +86,16 @@ TEST(NetworkImages, PoolingOfWhatOthersRead) {
   expect_agrees(net);
 }
 
-// relu leaves many equal zeros in a square; whichever is taken, no gradient passes the relu below it.
-TEST(NetworkImages, MaxPoolingOfEqualNumbers) {
+// relu leaves many equal zeros in a square. No gradient passes the relu below, whichever zero is chosen.
+TEST(NetworkImages, MaxPoolingOfEqualNumbersMatchesTwin) {
   Network net;
   const Tensor x = relu(convolve(net.convolution(1, 3, 3, 1), net.features(TensorShape{1, 6, 6})));
   custom_loss(max_pool(x, 3), log_cosh_loss);
   expect_agrees(net);
 }
 
-// All of a square equal, and more than 0: one of them takes the whole gradient.
-TEST(NetworkImages, MaxPoolingOfAConstantPassesTheGradientOnce) {
+// All numbers of a square are equal and positive. One of them takes the whole gradient.
+TEST(NetworkImages, MaxPoolingOfConstantPassesGradientOnce) {
   Network net;
   const Tensor x = convolve(net.convolution(1, 1, 1), net.features(TensorShape{1, 4, 4}));
   mean_squared_error(max_pool(x, 2));
@@ -111,7 +111,7 @@ TEST(NetworkImages, MaxPoolingOfAConstantPassesTheGradientOnce) {
   EXPECT_NEAR(gradient[1], 2 * 7, 1e-12);
 }
 
-TEST(NetworkImages, NormAndSumsOfImages) {
+TEST(NetworkImages, NormAndSumsOfImagesMatchTwin) {
   Network net;
   const Tensor image = some_image(net, TensorShape{2, 4, 3});
   const Tensor x = norm(net.layer_norm(24, 1e-2), image) + image;
@@ -120,7 +120,7 @@ TEST(NetworkImages, NormAndSumsOfImages) {
   expect_agrees(net);
 }
 
-TEST(NetworkImages, AsInLeNet) {
+TEST(NetworkImages, LeNetMatchesTwin) {
   Network net;
   Tensor x = net.features(TensorShape{1, 12, 12});
   x = max_pool(relu(convolve(net.convolution(1, 4, 5, 2), x)), 2);

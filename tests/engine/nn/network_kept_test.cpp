@@ -41,7 +41,7 @@ void expect_close(const NamedNetwork& each, std::size_t count, std::size_t block
   const double loss = plain.loss_and_gradient(x, count, samples.at(), exact);
   EXPECT_EQ(executor.loss_and_gradient(x, count, samples.at(), got), loss);
   EXPECT_LT(relative_error<Real>(got, exact), 1.0 / 128);
-  // Nothing of a pass changes the next.
+  // A pass does not affect the next.
   EXPECT_EQ(executor.loss(x, count, samples.at()), loss);
   EXPECT_EQ(executor.loss_and_gradient(x, count, samples.at(), again), loss);
   EXPECT_EQ(again, got);
@@ -52,13 +52,13 @@ void expect_close(const NamedNetwork& each, std::size_t count, std::size_t block
   executor.outputs(x, count, samples.at(), into(outputs));
   plain.outputs(x, count, samples.at(), into(expected));
   EXPECT_EQ(outputs, expected);
-  // The fused step takes the same gradient.
+  // The fused step uses the same gradient.
   std::vector<Real> stepped = x;
   executor.descend(stepped, count, samples.at(), Real(1) / 64);
   for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(stepped[j], x[j] - got[j] / 64, 1e-5);
 }
 
-TEST(KeptActivations, GiveTheLossOfExactOnesAndNearlyTheirGradients) {
+TEST(KeptActivations, GiveExactLossAndNearlyExactGradients) {
   for (const NamedNetwork& each : network_zoo())
     for (const std::size_t count : {1, 5, 21})
       for (const std::size_t block : {0, 1}) {
@@ -78,8 +78,8 @@ TEST(KeptActivations, AreRounded) {
   EXPECT_NE(got, exact);
 }
 
-// docs/engine.md quotes what this prints.
-TEST(KeptActivations, OfADeepTransformerTakeTwoThirdsOfTheArenaAndLeaveTheGradient) {
+// docs/engine.md quotes the printed figures.
+TEST(KeptActivations, ShrinkArenaOfDeepTransformerToTwoThirds) {
   const Network network = gpt({.vocabulary = 65, .context = 32, .width = 48, .layers = 24, .heads = 6});
   constexpr std::size_t kCount = 8;
   const RandomSamples<float> samples(network, kCount, 1);

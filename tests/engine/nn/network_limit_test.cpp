@@ -1,5 +1,5 @@
-// The two models that the engine's speed is measured with, at fixed parameters and samples: loss and gradient
-// are the numbers below, which another framework computed from the same definitions in double precision.
+// The two models of the engine's speed benchmarks, at fixed parameters and samples. The expected losses and
+// gradients come from another framework, which computed the same definitions in double precision.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kSamples = 5;
 
-// In [-1, 1), a float.
+// Returns a float in [-1, 1).
 double scattered(std::uint64_t j) {
   return static_cast<double>((j * 2654435761 % 4294967296) / 256) / 8388608 - 1;
 }
@@ -39,7 +39,7 @@ struct Task {
   }
 };
 
-// Letters of 64 numbers, 16 of them in a row; tanh on the logits.
+// Makes a model with 16 letters of 64 numbers each, and tanh on the logits.
 Task letters_task(std::uint32_t hidden) {
   Task task;
   task.network = char_mlp({.hidden = {hidden}});
@@ -52,7 +52,8 @@ Task letters_task(std::uint32_t hidden) {
   return task;
 }
 
-// Six layers of 24 numbers, six heads, eight positions; layer norms without epsilon, tanh on the logits.
+// Makes a model with six layers of 24 numbers, six heads, eight positions, layer norms without epsilon, and
+// tanh on the logits.
 Task text_task() {
   Task task;
   task.network = gpt({.epsilon = 0});
@@ -103,7 +104,7 @@ void expect_task(const Task& task) {
   expect_executor<float>(task, 2e-5);
 }
 
-TEST(LimitTasks, LettersWithFourHidden) {
+TEST(LimitTasks, LettersWithFourHiddenUnitsMatchReference) {
   Task task = letters_task(4);
   task.loss = 3.2950059583588369, task.gradient_norm_sq = 0.84378655472538755;
   task.gradient = {{5, -0.00032330006366141322},  {201, 0},
@@ -114,7 +115,7 @@ TEST(LimitTasks, LettersWithFourHidden) {
   expect_task(task);
 }
 
-TEST(LimitTasks, LettersWithSixtyFourHidden) {
+TEST(LimitTasks, LettersWithSixtyFourHiddenUnitsMatchReference) {
   Task task = letters_task(64);
   task.loss = 3.2913066856407163, task.gradient_norm_sq = 10.46100388246726;
   task.gradient = {{5, -0.00052348610289659162},   {201, 0},
@@ -125,7 +126,7 @@ TEST(LimitTasks, LettersWithSixtyFourHidden) {
   expect_task(task);
 }
 
-TEST(LimitTasks, Text) {
+TEST(LimitTasks, TextMatchesReference) {
   Task task = text_task();
   ASSERT_EQ(task.network.dim(), 46289u);
   task.loss = 4.4525859327555271, task.gradient_norm_sq = 4.317995147331434;

@@ -1,5 +1,5 @@
-// Blocks, batches and kernels: however the samples of a call are cut into blocks, the result equals the
-// twin's, and always has the same bits.
+// Microbatches, batches and kernels. The result equals the twin's and always has the same bits, however the
+// samples of a call are cut into microbatches.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-TEST(NetworkBlocks, AgreeWithTheTwinForAllNumbersOfSamples) {
+TEST(NetworkBlocks, AgreeWithTwinForAllNumbersOfSamples) {
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
     expect_agrees(each.network,
@@ -22,7 +22,7 @@ TEST(NetworkBlocks, AgreeWithTheTwinForAllNumbersOfSamples) {
   }
 }
 
-TEST(NetworkBlocks, AgreeWithTheTwinForAllSizes) {
+TEST(NetworkBlocks, AgreeWithTwinForAllSizes) {
   std::vector<std::size_t> blocks(16);
   std::iota(blocks.begin(), blocks.end(), 1);
   for (const NamedNetwork& each : network_zoo()) {
@@ -81,7 +81,7 @@ TYPED_TEST(NetworkBits, AreTheSameEachTime) {
   }
 }
 
-TYPED_TEST(NetworkBits, OfALossDoNotDependOnWhatIsDerived) {
+TYPED_TEST(NetworkBits, LossDoesNotDependOnRequestedDerivatives) {
   using Real = TypeParam;
   for (const NamedNetwork& each : network_zoo()) {
     const RandomSamples<Real> samples(each.network, 7, 2);
@@ -93,8 +93,8 @@ TYPED_TEST(NetworkBits, OfALossDoNotDependOnWhatIsDerived) {
   }
 }
 
-// The mean over a batch is that of its samples one at a time, in executors of any block.
-TYPED_TEST(NetworkBits, OfABatchAreTheMeanOfItsSamples) {
+// The mean over a batch equals the mean of its samples one at a time, in executors of any microbatch size.
+TYPED_TEST(NetworkBits, BatchIsMeanOfItsSamples) {
   using Real = TypeParam;
   constexpr std::size_t kCount = 11;
   for (const NamedNetwork& each : network_zoo()) {
@@ -151,7 +151,7 @@ TEST(NetworkExecutor, AsksForSamplesInAscendingOrder) {
   for (const int times : asked) EXPECT_GE(times, 1);
 }
 
-TEST(NetworkExecutor, NeedsMemoryForABlockWhateverTheBatch) {
+TEST(NetworkExecutor, NeedsMemoryOfOneMicroBatchForAnyBatch) {
   const Network network = zoo_transformer(8, 24, 6);
   Executor<float> one(network, 1), eight(network, 8);
   EXPECT_GT(one.arena_bytes(), 8u * 24 * sizeof(float));

@@ -1,4 +1,4 @@
-// What a network or its executor refuses: always an exception with one line that names what is wrong.
+// Misuse that a network or its executor rejects, always by an exception with one line that names the error.
 #include <cstddef>
 #include <functional>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ void expect_logic_error(const std::function<void()>& what, const std::string& pa
   expect_refusal<std::logic_error>(what, part);
 }
 
-TEST(NetworkMisuse, TensorsOfNoNetwork) {
+TEST(NetworkMisuse, RejectsTensorsWithoutNetwork) {
   Network net;
   const Tensor none, x = net.features(3);
   expect_logic_error([&] { none.network(); });
@@ -56,7 +56,7 @@ TEST(NetworkMisuse, TensorsOfNoNetwork) {
   expect_logic_error([&] { custom_loss(none, log_cosh_loss); });
 }
 
-TEST(NetworkMisuse, TensorsOfTwoNetworks) {
+TEST(NetworkMisuse, RejectsTensorsOfTwoNetworks) {
   Network one, two;
   const Tensor x = one.features(3), y = two.features(3);
   expect_logic_error([&] { x + y; }, "two networks");
@@ -66,7 +66,7 @@ TEST(NetworkMisuse, TensorsOfTwoNetworks) {
   expect_logic_error([&] { attention(y, x, x, 1); }, "two networks");
 }
 
-TEST(NetworkMisuse, LayersOfAnotherNetwork) {
+TEST(NetworkMisuse, RejectsLayersOfAnotherNetwork) {
   Network small, large;
   small.linear(2, 2);
   const Linear layer = large.linear(30, 3);
@@ -82,8 +82,8 @@ TEST(NetworkMisuse, LayersOfAnotherNetwork) {
   expect_logic_error([&] { small.affine(sparse); }, "parameters");
 }
 
-// Also where the range of parameters exists.
-TEST(NetworkMisuse, LayersOfAnotherNetworkThatFit) {
+// Applies also if the range of parameters exists.
+TEST(NetworkMisuse, RejectsFittingLayersOfAnotherNetwork) {
   const auto declare = [](Network& net) {
     struct Layers {
       Table table;
@@ -117,7 +117,7 @@ TEST(NetworkMisuse, LayersOfAnotherNetworkThatFit) {
   EXPECT_NO_THROW(affine(own.linear, moved.features(3)));
 }
 
-TEST(NetworkMisuse, TensorsThatAreNotThere) {
+TEST(NetworkMisuse, RejectsMissingTensors) {
   Network net;
   net.features(3);
   Network::Op op{.kind = OpKind::kActivation};
@@ -125,7 +125,7 @@ TEST(NetworkMisuse, TensorsThatAreNotThere) {
   expect_logic_error([&] { net.record(op, {3}); }, "tensor");
 }
 
-TEST(NetworkMisuse, ShapesThatDoNotFit) {
+TEST(NetworkMisuse, RejectsMismatchedShapes) {
   Network net(2);
   const Tensor x = net.features(3), y = net.features(4), image = net.features(TensorShape{1, 3, 4}),
                flat = net.features(12);
@@ -142,7 +142,7 @@ TEST(NetworkMisuse, ShapesThatDoNotFit) {
   expect_logic_error([&] { net.embed(net.table(5, 3), net.table(2, 4)); }, "3");
 }
 
-TEST(NetworkMisuse, HeadsThatDoNotDivide) {
+TEST(NetworkMisuse, RejectsHeadsThatDoNotDivideWidth) {
   Network net(2);
   const Tensor x = net.features(6);
   expect_logic_error([&] { attention(x, x, x, 4); }, "4 heads");
@@ -151,7 +151,7 @@ TEST(NetworkMisuse, HeadsThatDoNotDivide) {
   EXPECT_NO_THROW(attention(x, x, x, 6));
 }
 
-TEST(NetworkMisuse, FiltersAndSquaresLargerThanTheImage) {
+TEST(NetworkMisuse, RejectsFiltersAndSquaresLargerThanImage) {
   Network net;
   const Tensor image = net.features(TensorShape{1, 3, 5});
   expect_logic_error([&] { convolve(net.convolution(1, 1, 4), image); }, "4 x 4");
@@ -167,7 +167,7 @@ TEST(NetworkMisuse, FiltersAndSquaresLargerThanTheImage) {
   EXPECT_NO_THROW(average_pool(large, 4097));
 }
 
-TEST(NetworkMisuse, ZeroSizes) {
+TEST(NetworkMisuse, RejectsZeroSizes) {
   expect_logic_error([] { Network net(0); });
   Network net;
   expect_logic_error([&] { net.table(0, 3); });
@@ -184,7 +184,7 @@ TEST(NetworkMisuse, ZeroSizes) {
   expect_logic_error([&] { net.embed(net.table(3, 3), std::size_t{0}); });
 }
 
-TEST(NetworkMisuse, SizesThatNoMachineHas) {
+TEST(NetworkMisuse, RejectsHugeSizes) {
   const std::size_t huge = std::numeric_limits<std::size_t>::max();
   Network net;
   expect_logic_error([&] { Network many(huge); });
@@ -202,12 +202,12 @@ TEST(NetworkMisuse, SizesThatNoMachineHas) {
     expect_logic_error([&] { net.layer_norm(3, epsilon); }, "epsilon");
 }
 
-TEST(NetworkMisuse, SparseFeaturesAtSeveralPositions) {
+TEST(NetworkMisuse, RejectsSparseFeaturesAtSeveralPositions) {
   Network net(2);
   expect_logic_error([&] { net.affine(net.feature_linear(3, 2)); }, "one position");
 }
 
-TEST(NetworkMisuse, NoLossOrSomethingAfterIt) {
+TEST(NetworkMisuse, RejectsMissingLossAndOperationsAfterIt) {
   Network none;
   affine(none.linear(2, 2), none.features(2));
   expect_logic_error([&] { Executor<float> executor(none); }, "loss");
@@ -223,13 +223,13 @@ TEST(NetworkMisuse, NoLossOrSomethingAfterIt) {
   expect_logic_error([&] { net.features(2); }, "loss");
 }
 
-TEST(NetworkMisuse, BlocksThatAreTooLarge) {
+TEST(NetworkMisuse, RejectsLargeMicroBatches) {
   const Network net = zoo_letters();
   expect_logic_error([&] { Executor<float> executor(net, 17); }, "16");
   EXPECT_NO_THROW(Executor<float>(net, 16));
 }
 
-// An executor and a good sample for it.
+// An executor and a valid sample for it.
 template <class Real>
 struct Stand {
   explicit Stand(const Network& net)
@@ -239,7 +239,7 @@ struct Stand {
         gradient(net.dim()),
         example(samples[0]) {}
 
-  // All four calls refuse `example`, and still compute the next good one right.
+  // Expects that all four calls reject `example`, and still compute the next valid one right.
   void expect_data_error(const Example<Real>& bad, const std::string& part) {
     const double before = executor.loss(x, 1, samples.at());
     const auto at = [&](std::size_t) { return bad; };
@@ -248,7 +248,7 @@ struct Stand {
     expect_refusal<DataError>([&] { executor.descend(x, 1, at, Real(0.1)); }, part);
     expect_refusal<DataError>([&] { executor.outputs(x, 1, at, [](std::size_t, std::span<const Real>) {}); },
                               part);
-    // Behind good ones, in the same block and in a later one.
+    // The bad sample follows valid ones, in the same microbatch and in a later one.
     for (const std::size_t count : {2, 40})
       expect_refusal<DataError>(
           [&] { executor.loss(x, count, [&](std::size_t k) { return k + 1 < count ? example : bad; }); },
@@ -262,7 +262,7 @@ struct Stand {
   Example<Real> example;
 };
 
-TEST(NetworkMisuse, TokensAndLabelsOutOfRange) {
+TEST(NetworkMisuse, RejectsTokensAndLabelsOutOfRange) {
   Stand<float> stand(zoo_transformer(5, 6, 2));  // 7 letters
   std::vector<Token> tokens(stand.example.tokens.begin(), stand.example.tokens.end());
   for (const Token bad : {7, 8, 65535})
@@ -289,7 +289,7 @@ TEST(NetworkMisuse, TokensAndLabelsOutOfRange) {
   stand.expect_data_error(example, "labels");
 }
 
-TEST(NetworkMisuse, TokensForTwoTables) {
+TEST(NetworkMisuse, RejectsWrongTokensForTwoTables) {
   Network net;
   const Table large = net.table(9, 2), small = net.table(5, 2);
   cross_entropy(net.embed(large) + net.embed(small));
@@ -300,7 +300,7 @@ TEST(NetworkMisuse, TokensForTwoTables) {
   stand.expect_data_error(example, "5");
 }
 
-TEST(NetworkMisuse, FeaturesOfTheWrongLength) {
+TEST(NetworkMisuse, RejectsFeaturesOfWrongLength) {
   Stand<float> stand(zoo_image());
   const std::vector<float> features(2 * 7 * 6 + 1);
   for (const std::size_t length : {std::size_t{0}, std::size_t{83}, features.size()}) {
@@ -310,7 +310,7 @@ TEST(NetworkMisuse, FeaturesOfTheWrongLength) {
   }
 }
 
-TEST(NetworkMisuse, SparseFeaturesOutOfRange) {
+TEST(NetworkMisuse, RejectsSparseFeaturesOutOfRange) {
   Stand<float> stand(zoo_sparse());  // 11 features
   const std::vector<float> value = {1, 2, 3};
   for (const std::uint32_t bad : {11u, 12u, 0xffffffffu}) {
@@ -325,7 +325,7 @@ TEST(NetworkMisuse, SparseFeaturesOutOfRange) {
   stand.expect_data_error(example, "3");
 }
 
-TEST(NetworkMisuse, TargetsOfTheWrongLength) {
+TEST(NetworkMisuse, RejectsTargetsOfWrongLength) {
   Stand<double> stand(zoo_regression());  // 2 positions of 2
   const std::vector<double> targets(5);
   for (const std::size_t length : {0, 2, 3, 5}) {
@@ -342,7 +342,7 @@ TEST(NetworkMisuse, TargetsOfTheWrongLength) {
   own.expect_data_error(example, "2");
 }
 
-TEST(NetworkMisuse, PointsAndGradientsOfTheWrongLength) {
+TEST(NetworkMisuse, RejectsPointsAndGradientsOfWrongLength) {
   Stand<double> stand(zoo_letters());
   const std::size_t dim = stand.x.size();
   const auto at = stand.samples.at();
@@ -358,7 +358,7 @@ TEST(NetworkMisuse, PointsAndGradientsOfTheWrongLength) {
   }
 }
 
-TEST(NetworkMisuse, NoSamples) {
+TEST(NetworkMisuse, RejectsEmptyBatch) {
   Stand<double> stand(zoo_letters());
   const auto at = stand.samples.at();
   expect_logic_error([&] { stand.executor.loss_and_gradient(stand.x, 0, at, stand.gradient); }, "no samples");
@@ -366,7 +366,7 @@ TEST(NetworkMisuse, NoSamples) {
   expect_logic_error([&] { stand.executor.descend(stand.x, 0, at, 0.1); }, "no samples");
 }
 
-TEST(NetworkMisuse, ExceptionsOfTheCallerPassThrough) {
+TEST(NetworkMisuse, PassesOnExceptionsOfCaller) {
   Stand<double> stand(zoo_letters());
   const double before = stand.executor.loss(stand.x, 1, stand.samples.at());
   const auto at = [&](std::size_t k) {

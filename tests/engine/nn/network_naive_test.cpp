@@ -1,5 +1,5 @@
-// The naive twin itself: against numbers worked out by hand, and its gradients against differences of its
-// values.
+// The naive twin itself, compared with hand-computed numbers. Its gradients are compared with differences of
+// its values.
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-14) << "number " << i;
 }
 
-// Of fourth order in h.
+// Returns a central difference of fourth order in h.
 double difference(const Network& network, std::vector<double> x, const Example<double>& example,
                   std::size_t j) {
   const double h = 1e-3, middle = x[j];
@@ -45,7 +45,7 @@ double difference(const Network& network, std::vector<double> x, const Example<d
   return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
 }
 
-TEST(NaiveNetwork, MapsVectorsByHand) {
+TEST(NaiveNetwork, MapsVectorsLikeHandComputation) {
   Network net;
   const Linear layer = net.linear(2, 3);
   mean_squared_error(affine(layer, net.features(2)));
@@ -57,7 +57,7 @@ TEST(NaiveNetwork, MapsVectorsByHand) {
   EXPECT_NEAR((naive_loss<double>(net, x, example)), 3, 1e-14);
 }
 
-TEST(NaiveNetwork, ReadsSparseFeaturesByHand) {
+TEST(NaiveNetwork, ReadsSparseFeaturesLikeHandComputation) {
   Network net;
   mean_squared_error(net.affine(net.feature_linear(3, 2)));
   const std::vector<double> x = {1, 2, 3, 4, 5, 6, 10, 20}, value = {2, -1};
@@ -67,7 +67,7 @@ TEST(NaiveNetwork, ReadsSparseFeaturesByHand) {
   expect_near(outputs(net, x, example), {10 + 2 - 5, 20 + 4 - 6});
 }
 
-TEST(NaiveNetwork, EmbedsByHand) {
+TEST(NaiveNetwork, EmbedsLikeHandComputation) {
   Network net(2);
   const Table table = net.table(3, 2);
   mean_squared_error(net.embed(table, 2));
@@ -83,7 +83,7 @@ TEST(NaiveNetwork, EmbedsByHand) {
   expect_near(outputs(with_positions, y, with_tokens(two)), {15, 26, 31, 42});
 }
 
-TEST(NaiveNetwork, ComputesActivationsByHand) {
+TEST(NaiveNetwork, ComputesActivationsLikeHandComputation) {
   const std::vector<double> features = {-2, 0, 0.5};
   const auto of = [&](Activation function) {
     Network net;
@@ -96,7 +96,7 @@ TEST(NaiveNetwork, ComputesActivationsByHand) {
   expect_near(of(Activation::kGelu), {-0.04540230591222494, 0, 0.34571400982514394});
 }
 
-TEST(NaiveNetwork, NormalisesByHand) {
+TEST(NaiveNetwork, NormalizesLikeHandComputation) {
   Network net;
   mean_squared_error(norm(net.layer_norm(4, 0.75), net.features(4)));
   const std::vector<double> x = {1, 1, 2, 1, 0, 0, 0, 5}, features = {1, 2, 3, 4};  // variance 1.25
@@ -104,7 +104,7 @@ TEST(NaiveNetwork, NormalisesByHand) {
   expect_near(outputs(net, x, with_features(features)), {-1.5 / root, -0.5 / root, 1 / root, 5 + 1.5 / root});
 }
 
-TEST(NaiveNetwork, AttendsByHand) {
+TEST(NaiveNetwork, AttendsLikeHandComputation) {
   for (const bool causal : {true, false}) {
     Network net(2);
     const Tensor u = net.features(4);
@@ -118,7 +118,7 @@ TEST(NaiveNetwork, AttendsByHand) {
   }
 }
 
-TEST(NaiveNetwork, AttendsInSlicesOfTheChannels) {
+TEST(NaiveNetwork, AttendsInSlicesOfChannels) {
   Network net(2);
   const Tensor u = net.features(2);
   mean_squared_error(attention(u, u, u, 2));
@@ -128,7 +128,7 @@ TEST(NaiveNetwork, AttendsInSlicesOfTheChannels) {
   expect_near(outputs(net, {}, with_features(features)), {1, 3, 2 * a + 1 * (1 - a), 4 * b + 3 * (1 - b)});
 }
 
-TEST(NaiveNetwork, ConvolvesByHand) {
+TEST(NaiveNetwork, ConvolvesLikeHandComputation) {
   Network net;
   const Convolution layer = net.convolution(1, 1, 2, 1);
   mean_squared_error(convolve(layer, net.features(TensorShape{1, 2, 2})));
@@ -137,7 +137,7 @@ TEST(NaiveNetwork, ConvolvesByHand) {
               {1000.5, 2100.5, 200.5, 3010.5, 4321.5, 402.5, 30.5, 43.5, 4.5});
 }
 
-TEST(NaiveNetwork, PoolsByHand) {
+TEST(NaiveNetwork, PoolsLikeHandComputation) {
   const std::vector<double> features = {1, 2, 30, 4, 5, 60, 7, 8, 90, 10, 11, 12, 13, 14, 15};  // 3 x 5
   for (const bool maximum : {true, false}) {
     Network net;
@@ -148,7 +148,7 @@ TEST(NaiveNetwork, PoolsByHand) {
   }
 }
 
-TEST(NaiveNetwork, TakesTheMeanOverPositionsByHand) {
+TEST(NaiveNetwork, AveragesPositionsLikeHandComputation) {
   Network net(2);
   const Tensor x = net.features(2);
   mean_squared_error(x * mean_over_positions(x));
@@ -156,7 +156,7 @@ TEST(NaiveNetwork, TakesTheMeanOverPositionsByHand) {
   expect_near(outputs(net, {}, with_features(features)), {2, 12, 6, 60});
 }
 
-TEST(NaiveNetwork, ComputesLossesByHand) {
+TEST(NaiveNetwork, ComputesLossesLikeHandComputation) {
   Network net(2);
   cross_entropy(net.features(3));
   const std::vector<double> features = {0, 0, 0, std::log(2.0), 0, 0};
@@ -182,7 +182,7 @@ TEST(NaiveNetwork, ComputesLossesByHand) {
   expect_near(result.gradient, {10, 0, 5, 0.5});
 }
 
-TEST(NaiveNetwork, HasTheGradientOfItsValues) {
+TEST(NaiveNetwork, GradientMatchesDifferencesOfValues) {
   for (const NamedNetwork& each : network_zoo()) {
     const std::vector<double> x = random_parameters(each.network, 3);
     const RandomSamples<double> samples(each.network, 3, 3);

@@ -21,12 +21,13 @@ constexpr std::array<std::size_t, 8> kWidths = {1, 3, 5, 7, 13, 24, 33, 65};
 constexpr std::array<std::size_t, 10> kPositions = {1, 2, 3, 5, 8, 9, 16, 17, 31, 64};
 const Comparison kFew{.counts = {1, 3}, .blocks = {1, 2, 0}};
 
-// A vector of `width` numbers that a gradient flows into.
+// Returns a vector of `width` numbers that takes a gradient.
 Tensor some(Network& net, std::size_t width) { return affine(net.linear(3, width), net.features(3)); }
 
 constexpr std::size_t kManyNumbers = scaled(600);
 
-// Checks networks of all widths and positions (of the large ones some), each with what `build` makes of it.
+// Checks networks of all widths and positions, and some of the large ones, each with the operation of
+// `build`.
 template <class Build>
 void expect_agrees_everywhere(Build&& build, const Comparison& comparison = kFew) {
   for (const std::size_t positions : kPositions)
@@ -39,7 +40,7 @@ void expect_agrees_everywhere(Build&& build, const Comparison& comparison = kFew
     }
 }
 
-TEST(NetworkOps, AffineFromFeatures) {
+TEST(NetworkOps, AffineOfFeaturesMatchesTwin) {
   for (const std::size_t in : {1, 2, 16, 45}) {
     expect_agrees_everywhere([&](Network& net, std::size_t width) {
       custom_loss(affine(net.linear(in, width), net.features(in)), log_cosh_loss);
@@ -47,7 +48,7 @@ TEST(NetworkOps, AffineFromFeatures) {
   }
 }
 
-TEST(NetworkOps, AffineBetweenLayers) {
+TEST(NetworkOps, AffineBetweenLayersMatchesTwin) {
   for (const std::size_t out : {1, 4, 11, 33}) {
     expect_agrees_everywhere([&](Network& net, std::size_t width) {
       custom_loss(affine(net.linear(width, out), some(net, width)), log_cosh_loss);
@@ -55,14 +56,14 @@ TEST(NetworkOps, AffineBetweenLayers) {
   }
 }
 
-TEST(NetworkOps, AffineWithoutBias) {
+TEST(NetworkOps, AffineWithoutBiasMatchesTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) {
     const Tensor x = affine(net.linear(4, width, false), net.features(4));
     custom_loss(affine(net.linear(width, 6, false), x), log_cosh_loss);
   });
 }
 
-TEST(NetworkOps, WideAffine) {
+TEST(NetworkOps, WideAffineMatchesTwin) {
   for (const auto& [in, out] : {std::pair(130, 70), std::pair(257, 9), std::pair(9, 257), std::pair(96, 24)})
     for (const std::size_t positions : {1, 4}) {
       Network net(positions);
@@ -73,7 +74,7 @@ TEST(NetworkOps, WideAffine) {
     }
 }
 
-TEST(NetworkOps, Activations) {
+TEST(NetworkOps, ActivationsMatchTwin) {
   for (const Activation function :
        {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
     SCOPED_TRACE(static_cast<int>(function));
@@ -83,7 +84,7 @@ TEST(NetworkOps, Activations) {
   }
 }
 
-TEST(NetworkOps, ActivationsOfWhatIsReadOnce) {
+TEST(NetworkOps, ActivationsInPlaceMatchTwin) {
   // Only the activation reads the affine map, so its memory may be reused.
   for (const Activation function :
        {Activation::kTanh, Activation::kRelu, Activation::kSigmoid, Activation::kGelu}) {
@@ -95,21 +96,21 @@ TEST(NetworkOps, ActivationsOfWhatIsReadOnce) {
   }
 }
 
-TEST(NetworkOps, Sums) {
+TEST(NetworkOps, SumsMatchTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) {
     const Tensor x = net.features(3);
     custom_loss(affine(net.linear(3, width), x) + affine(net.linear(3, width), x), log_cosh_loss);
   });
 }
 
-TEST(NetworkOps, Products) {
+TEST(NetworkOps, ProductsMatchTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) {
     const Tensor x = net.features(3);
     custom_loss(affine(net.linear(3, width), x) * affine(net.linear(3, width), x), log_cosh_loss);
   });
 }
 
-TEST(NetworkOps, Norm) {
+TEST(NetworkOps, NormMatchesTwin) {
   for (const double epsilon : {1.0, 0.02}) {
     expect_agrees_everywhere([&](Network& net, std::size_t width) {
       custom_loss(norm(net.layer_norm(width, epsilon), some(net, width)), log_cosh_loss);
@@ -117,7 +118,7 @@ TEST(NetworkOps, Norm) {
   }
 }
 
-TEST(NetworkOps, NormWithoutEpsilon) {
+TEST(NetworkOps, NormWithoutEpsilonMatchesTwin) {
   for (const std::size_t width : {13, 24, 65}) {
     Network net(8);
     custom_loss(norm(net.layer_norm(width, 0), some(net, width)), log_cosh_loss);
@@ -125,27 +126,27 @@ TEST(NetworkOps, NormWithoutEpsilon) {
   }
 }
 
-TEST(NetworkOps, NormOfFeatures) {
+TEST(NetworkOps, NormOfFeaturesMatchesTwin) {
   Network net(3);
   custom_loss(norm(net.layer_norm(7), net.features(7)), log_cosh_loss);
   expect_agrees(net, kFew);
 }
 
-TEST(NetworkOps, MeanOverPositions) {
+TEST(NetworkOps, MeanOverPositionsMatchesTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) {
     custom_loss(mean_over_positions(some(net, width)), log_cosh_loss);
   });
 }
 
-TEST(NetworkOps, CrossEntropy) {
+TEST(NetworkOps, CrossEntropyMatchesTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) { cross_entropy(some(net, width)); });
 }
 
-TEST(NetworkOps, MeanSquaredError) {
+TEST(NetworkOps, MeanSquaredErrorMatchesTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) { mean_squared_error(some(net, width)); });
 }
 
-TEST(NetworkOps, LossesOfAnImage) {
+TEST(NetworkOps, LossesOfImagesMatchTwin) {
   for (const int loss : {0, 1, 2}) {
     Network net(2);
     const Tensor x = convolve(net.convolution(1, 2, 2), net.features(TensorShape{1, 3, 4}));
@@ -156,7 +157,7 @@ TEST(NetworkOps, LossesOfAnImage) {
   }
 }
 
-TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
+TEST(NetworkOps, RejectsLossThatLeavesDerivativeUnwritten) {
   for (const int left : {-1, 0, 1, 2}) {
     Network net(2);
     int calls = 0;
@@ -166,7 +167,7 @@ TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
           const bool last = ++calls == 4;  // the second position of the second sample
           for (int c = 0; c < 3; ++c)
             if (!last || c != left) derivative[c] = std::numeric_limits<double>::quiet_NaN();
-          if (last && left >= 0) derivative[left] += 1;  // to add to an entry is not to write it
+          if (last && left >= 0) derivative[left] += 1;  // adding to an entry does not count as writing it
           return 1.0;
         });
     Executor<float> executor(net, 4);
@@ -183,7 +184,7 @@ TEST(NetworkOps, ALossThatLeavesEntriesOfItsDerivativeUnwrittenThrows) {
   }
 }
 
-TEST(NetworkOps, LossesOfFeaturesWithoutParameters) {
+TEST(NetworkOps, LossesWithoutParametersMatchTwin) {
   for (const int loss : {0, 1, 2}) {
     Network net(3);
     const Tensor x = net.features(5);
@@ -194,7 +195,7 @@ TEST(NetworkOps, LossesOfFeaturesWithoutParameters) {
   }
 }
 
-TEST(NetworkOps, EmbedSideBySide) {
+TEST(NetworkOps, EmbedOfSeveralTokensMatchesTwin) {
   for (std::size_t tokens = 1; tokens <= 16; ++tokens)
     for (const std::size_t positions : {1, 2, 5, 8})
       for (const std::size_t width : {1, 3, 8, 13}) {
@@ -206,14 +207,14 @@ TEST(NetworkOps, EmbedSideBySide) {
       }
 }
 
-TEST(NetworkOps, EmbedWithPositions) {
+TEST(NetworkOps, EmbedWithPositionsMatchesTwin) {
   expect_agrees_everywhere([](Network& net, std::size_t width) {
     const Table letters = net.table(11, width), places = net.table(net.positions(), width);
     custom_loss(net.embed(letters, places), log_cosh_loss);
   });
 }
 
-TEST(NetworkOps, EmbedStraightIntoALoss) {
+TEST(NetworkOps, EmbedBeforeLossMatchesTwin) {
   for (const std::size_t rows : {1, 2, 300}) {
     Network net(4);
     cross_entropy(net.embed(net.table(rows, 5), 2));
@@ -221,7 +222,7 @@ TEST(NetworkOps, EmbedStraightIntoALoss) {
   }
 }
 
-TEST(NetworkOps, EmbedFromTheLargestTable) {
+TEST(NetworkOps, EmbedFromLargestTableMatchesTwin) {
   Network net;
   mean_squared_error(net.embed(net.table(65536, 1)));
   const std::vector<double> x = random_parameters(net, 1);
@@ -238,7 +239,7 @@ TEST(NetworkOps, EmbedFromTheLargestTable) {
   EXPECT_EQ(largest(std::span(gradient).first(65535)), 0);
 }
 
-TEST(NetworkOps, SparseFeatures) {
+TEST(NetworkOps, SparseFeaturesMatchTwin) {
   for (const std::size_t in : {1, 2, 9, 40, 200})
     for (const std::size_t out : kWidths) {
       SCOPED_TRACE(std::to_string(in) + " features, width " + std::to_string(out));
@@ -249,13 +250,13 @@ TEST(NetworkOps, SparseFeatures) {
     }
 }
 
-TEST(NetworkOps, SparseFeaturesStraightIntoALoss) {
+TEST(NetworkOps, SparseFeaturesBeforeLossMatchTwin) {
   Network net;
   cross_entropy(net.affine(net.feature_linear(30, 10)));
   expect_agrees(net, {.counts = {1, 2, 5, 16, 17}, .blocks = {1, 4, 16, 0}});
 }
 
-TEST(NetworkOps, CustomLossesWithoutLabelsAndTargets) {
+TEST(NetworkOps, CustomLossesWorkWithoutLabelsAndTargets) {
   Network net(2);
   custom_loss(affine(net.linear(3, 4), net.features(3)), log_cosh_loss);
   const std::vector<double> x = random_parameters(net, 1);
@@ -274,7 +275,7 @@ TEST(NetworkOps, CustomLossesWithoutLabelsAndTargets) {
 }
 
 TEST(NetworkOps, CustomLossesMayHaveOtherNumbersOfTargets) {
-  // One target per position for four outputs: their sum is to be it.
+  // There is one target per position for four outputs: it is compared with their sum.
   Network net(3);
   custom_loss(affine(net.linear(2, 4), net.features(2)),
               [](std::span<const double> output, std::size_t, std::span<const double> target,

@@ -1,5 +1,5 @@
-// Random architectures against the twin: chains, residual blocks, several inputs, images, tensors read
-// several times or never, parameters shared.
+// Random architectures compared with the twin: chains, residual blocks, several inputs, images, tensors that
+// are read several times or never, and shared parameters.
 #include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -36,28 +36,28 @@ class Architect {
   }
   std::size_t width() { return one_of({1, 2, 3, 4, 6, 8, 9, 12, 16, 17}); }
 
-  // Any tensor so far, later ones more often.
+  // Returns any earlier tensor; later ones are more likely.
   Tensor some() { return tensors_[std::max(random_.below(tensors_.size()), random_.below(tensors_.size()))]; }
   void add(Tensor x) { tensors_.push_back(x); }
   static bool is_image(const Tensor& x) { return x.shape().height > 1 || x.shape().width > 1; }
 
-  // The last image so far, or `x` where there is none.
+  // Returns the last image so far, or `x` if none exists.
   Tensor some_image(const Tensor& x) const {
     const auto last = std::find_if(tensors_.rbegin(), tensors_.rend(), is_image);
     return last == tensors_.rend() ? x : *last;
   }
 
-  // Something on the way to another tensor, which others may read too.
+  // Returns an intermediate tensor, which others may also read.
   Tensor passing(Tensor x) {
     if (chance(0.3)) add(x);
     return x;
   }
-  // `x`, or an affine map of it, in `size` numbers.
+  // Returns `x`, or an affine map of it, with `size` numbers.
   Tensor sized(Tensor x, std::size_t size) {
     if (x.shape().size() == size && chance(0.7)) return x;
     return passing(affine(linear(x.shape().size(), size), x));
   }
-  // A new layer, or one of these sizes that there is.
+  // Returns a new layer, or an existing one of these sizes.
   Linear linear(std::size_t in, std::size_t out) {
     auto& known = layers_[{in, out}];
     if (!known.empty() && chance(0.3)) return known[random_.below(known.size())];
@@ -106,7 +106,7 @@ class Architect {
     Tensor y = some();
     if (y.shape() != x.shape() && is_image(x)) y = x;
     if (y.shape() != x.shape()) y = passing(affine(linear(y.shape().size(), x.shape().size()), y));
-    if (product) return add(sigmoid(x) * y);  // bounded on one side, or chains of products explode
+    if (product) return add(sigmoid(x) * y);  // bounded on one side, because chains of products explode
     add(chance(0.5) ? x + y : y + x);
   }
 
@@ -132,7 +132,7 @@ class Architect {
     add(chance(0.5) ? activation(static_cast<Activation>(random_.below(4)), y) : y);
   }
 
-  // As in a transformer: x + f(norm x).
+  // Adds x + f(norm x), as in a transformer.
   void block(const Tensor& x) {
     const std::size_t size = x.shape().size(), inner = width();
     const Tensor u = passing(norm(net_->layer_norm(size, 0.1), x));
@@ -169,7 +169,7 @@ std::string describe(const Network& net) {
 
 constexpr std::uint64_t kNetworks = 100;
 
-TEST(RandomNetworks, AgreeWithTheTwin) {
+TEST(RandomNetworks, AgreeWithTwin) {
   std::map<OpKind, int> seen;
   for (std::uint64_t seed = 0; seed < kNetworks; ++seed) {
     const Network net = Architect(seed).build();

@@ -1,4 +1,4 @@
-// Tensors and parameters that several operations read, and tensors that nothing reads: where gradients must
+// Tensors and parameters that several operations read, and tensors that no operation reads. Gradients must
 // add up and values must not be overwritten.
 #include <cstddef>
 #include <functional>
@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-// Each takes a tensor of 6 numbers that a gradient flows into, and returns one of 6 numbers.
+// A function of a tensor of 6 numbers that takes a gradient. Its result has 6 numbers.
 using Use = std::function<Tensor(Network&, const Tensor&)>;
 
 const std::vector<std::pair<std::string, Use>>& uses() {
@@ -53,7 +53,7 @@ const std::vector<std::pair<std::string, Source>>& sources() {
 }
 
 // Two uses of one tensor, joined by a sum or a product, in every order.
-TEST(NetworkReuse, OfATensorByTwoOperations) {
+TEST(NetworkReuse, TensorReadByTwoOperationsMatchesTwin) {
   for (const auto& [source_name, source] : sources())
     for (const auto& [first_name, first] : uses())
       for (const auto& [second_name, second] : uses())
@@ -66,8 +66,8 @@ TEST(NetworkReuse, OfATensorByTwoOperations) {
         }
 }
 
-// As in residual blocks: a sum whose result is read again together with what it was made of.
-TEST(NetworkReuse, OfSumsAndTheirOperands) {
+// A sum whose result and operand are read again together, as in residual blocks.
+TEST(NetworkReuse, SumsReadWithOperandsMatchTwin) {
   for (const auto& [first_name, first] : uses())
     for (const auto& [second_name, second] : uses()) {
       SCOPED_TRACE(first_name + ", " + second_name);
@@ -79,8 +79,8 @@ TEST(NetworkReuse, OfSumsAndTheirOperands) {
     }
 }
 
-// A branch beside x that is read before or after its sum with x, while x is read again or not.
-TEST(NetworkReuse, OfBranchesAndTheirSums) {
+// A branch from x that is read before or after its sum with x. x is read again or not.
+TEST(NetworkReuse, BranchesReadWithSumsMatchTwin) {
   for (const auto& [branch_name, branch] : uses())
     for (const auto& [use_name, use] : uses())
       for (const bool before : {false, true})
@@ -99,9 +99,9 @@ TEST(NetworkReuse, OfBranchesAndTheirSums) {
           }
 }
 
-// The backward of an activation may write over the gradient of the sum, which the layer made before it still
+// The backward pass of an activation may overwrite the gradient of the sum, which the earlier layer still
 // reads.
-TEST(NetworkReuse, OfASumOfALayerAndAnActivationThatRunsInPlace) {
+TEST(NetworkReuse, SumOfLayerAndInPlaceActivationMatchesTwin) {
   for (const bool swapped : {false, true})
     for (const bool first : {false, true}) {
       SCOPED_TRACE(std::string(swapped ? "swapped" : "") + (first ? " first" : ""));
@@ -116,7 +116,7 @@ TEST(NetworkReuse, OfASumOfALayerAndAnActivationThatRunsInPlace) {
     }
 }
 
-TEST(NetworkReuse, OfATensorByOneOperationAtOnePosition) {
+TEST(NetworkReuse, ChainedUsesAtOnePositionMatchTwin) {
   for (const auto& [source_name, source] : sources())
     for (const auto& [name, use] : uses()) {
       SCOPED_TRACE(source_name + ", " + name);
@@ -127,7 +127,7 @@ TEST(NetworkReuse, OfATensorByOneOperationAtOnePosition) {
     }
 }
 
-TEST(NetworkReuse, OfALongSum) {
+TEST(NetworkReuse, LongSumMatchesTwin) {
   Network net(2);
   Tensor x = affine(net.linear(3, 4), net.features(3));
   std::vector<Tensor> all = {x};
@@ -137,7 +137,7 @@ TEST(NetworkReuse, OfALongSum) {
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfALinearLayer) {
+TEST(NetworkReuse, LinearLayerReadTwiceMatchesTwin) {
   for (const std::size_t positions : {1, 3, 8}) {
     Network net(positions);
     const Linear layer = net.linear(5, 5);
@@ -147,7 +147,7 @@ TEST(NetworkReuse, OfALinearLayer) {
   }
 }
 
-TEST(NetworkReuse, OfATableAsTwoEmbeddings) {
+TEST(NetworkReuse, TableReadByTwoEmbeddingsMatchesTwin) {
   for (const std::size_t positions : {1, 4}) {
     Network net(positions);
     const Table table = net.table(7, 6);
@@ -157,14 +157,14 @@ TEST(NetworkReuse, OfATableAsTwoEmbeddings) {
   }
 }
 
-TEST(NetworkReuse, OfATableAsLettersAndPositions) {
+TEST(NetworkReuse, TableOfLettersAndPositionsMatchesTwin) {
   Network net(4);
   const Table table = net.table(4, 3);
   cross_entropy(net.embed(table, table));
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfANormAndOfAConvolution) {
+TEST(NetworkReuse, NormAndConvolutionReadTwiceMatchTwin) {
   Network net;
   const LayerNorm scale = net.layer_norm(16, 1e-2);
   const Convolution filter = net.convolution(1, 1, 3, 1);
@@ -173,7 +173,7 @@ TEST(NetworkReuse, OfANormAndOfAConvolution) {
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfAFeatureLayer) {
+TEST(NetworkReuse, FeatureLayerReadTwiceMatchesTwin) {
   Network net;
   const FeatureLinear layer = net.feature_linear(9, 5);
   cross_entropy(net.affine(layer) * tanh(net.affine(layer)));
@@ -181,7 +181,7 @@ TEST(NetworkReuse, OfAFeatureLayer) {
 }
 
 // The same numbers as a table of words and as the last layer's weights: tied embeddings.
-TEST(NetworkReuse, OfATableAsALinearLayer) {
+TEST(NetworkReuse, TableReadAsLinearLayerMatchesTwin) {
   Network net(3);
   const Table table = net.table(8, 5);
   const Linear tied{.first = table.first, .in = 5, .out = 8, .bias = false, .network = table.network};
@@ -189,8 +189,8 @@ TEST(NetworkReuse, OfATableAsALinearLayer) {
   expect_agrees(net, {.counts = {1, 4, 9}, .blocks = {0, 1, 4}});
 }
 
-// Parts of one range, which overlap.
-TEST(NetworkReuse, OfOverlappingRanges) {
+// Overlapping parts of one range.
+TEST(NetworkReuse, OverlappingRangesMatchTwin) {
   Network net(2);
   const Linear layer = net.linear(4, 6, false);  // 24 numbers
   const NetworkId own = layer.network;
@@ -202,7 +202,7 @@ TEST(NetworkReuse, OfOverlappingRanges) {
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfNothingAtAll) {
+TEST(NetworkReuse, UnreadTensorsMatchTwin) {
   Network net(2);
   const Linear unused = net.linear(3, 3), used = net.linear(3, 3);
   const Table never = net.table(2, 2);
@@ -214,16 +214,16 @@ TEST(NetworkReuse, OfNothingAtAll) {
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfADeadEndOnTheWay) {
+TEST(NetworkReuse, DeadEndsMatchTwin) {
   Network net(2);
   const Tensor x = affine(net.linear(3, 4), net.features(3)), y = tanh(x);
-  attention(y, x, y, 2);  // reads what the loss reads, and leads nowhere
+  attention(y, x, y, 2);  // reads what the loss reads, but does not lead to the loss
   EXPECT_EQ((gelu(x) * x).shape(), x.shape());
   cross_entropy(affine(net.linear(4, 3), y));
   expect_agrees(net);
 }
 
-TEST(NetworkReuse, OfTwoInputs) {
+TEST(NetworkReuse, TwoInputsMatchTwin) {
   Network net(3);
   const Tensor words = net.embed(net.table(6, 4)), numbers = net.features(5), again = net.features(5);
   const Tensor x = words * affine(net.linear(5, 4), numbers) + affine(net.linear(5, 4), again * numbers);

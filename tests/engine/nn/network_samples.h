@@ -12,8 +12,7 @@
 
 namespace gradwire {
 
-// Samples with everything that the network reads: all numbers are floats, so that both types see the same
-// ones.
+// Samples with everything that the network reads. All numbers are floats, so both types see the same ones.
 template <class Real>
 class RandomSamples {
  public:
@@ -70,7 +69,8 @@ class RandomSamples {
   std::vector<Sample> samples_;
 };
 
-// The network's own start, moved a little: no bias is 0 and no gain 1. All numbers are floats.
+// Returns the network's own start, moved a little, so that no bias is 0 and no gain is 1. All numbers are
+// floats.
 inline std::vector<double> random_parameters(const Network& network, std::uint64_t seed) {
   std::vector<double> x = network.start(seed);
   Random random(seed, "network test point");

@@ -1,4 +1,4 @@
-// Small networks that together have every operation, for tests of other things.
+// Small networks that together have every operation, for tests of other features.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct NamedNetwork {
   Network network;
 };
 
-// A smooth loss of all that it is given: sum over c of log cosh(output_c - target_c) / (1 + label).
+// A smooth loss of all its arguments: sum over c of log cosh(output_c - target_c) / (1 + label).
 inline double log_cosh_loss(std::span<const double> output, std::size_t label, std::span<const double> target,
                             std::span<double> derivative) {
   const double weight = 1 / (1.0 + static_cast<double>(label));
@@ -73,7 +73,7 @@ inline Network zoo_sparse() {
   return net;
 }
 
-// Parameters read twice, a tensor that nothing reads, two inputs, a loss of the user.
+// Makes a network with parameters read twice, a tensor that nothing reads, two inputs and a custom loss.
 inline Network zoo_shared() {
   Network net(3);
   const Table table = net.table(6, 5);

@@ -1,5 +1,5 @@
-// The models of text learn: char_mlp names, gpt running text. How far they come is known from PyTorch, and
-// from the scalar tape, which takes the same steps through plain loops.
+// The models of text learn: char_mlp on names, gpt on running text. The expected losses come from PyTorch,
+// and from the scalar tape, which takes the same steps through plain loops.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -46,7 +46,7 @@ struct Training {
   int steps;
 };
 
-// Mean loss over `judged` samples after training from a start of this seed.
+// Returns the mean loss over `judged` samples after training from a start of this seed.
 double trained_loss(const Network& net, const Windows& windows, const Training& task, std::size_t judged,
                     std::uint64_t seed) {
   NetworkOracle<float> oracle(net, std::make_unique<TextSamples<float>>(windows));
@@ -63,7 +63,7 @@ std::string real_text(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(TextTraining, SlowNamesAreLearntAsFarAsByPyTorch) {
+TEST(TextTraining, SlowNamesReachLossOfPyTorch) {
   const std::string text = real_text("names.txt");
   if (text.empty()) GTEST_SKIP() << "no names.txt in " << GRADWIRE_TEST_DATA;
   CharMlpShape shape;
@@ -73,7 +73,7 @@ TEST(TextTraining, SlowNamesAreLearntAsFarAsByPyTorch) {
   EXPECT_NEAR(loss, 2.541, 0.04);  // PyTorch: 2.541 +- 0.009 over five starts
 }
 
-TEST(TextTraining, SlowRunningTextIsLearntAsFarAsByPyTorch) {
+TEST(TextTraining, SlowRunningTextReachesLossOfPyTorch) {
   const std::string text = real_text("tinyshakespeare.txt");
   if (text.empty()) GTEST_SKIP() << "no tinyshakespeare.txt in " << GRADWIRE_TEST_DATA;
   const GptShape shape;
@@ -82,7 +82,7 @@ TEST(TextTraining, SlowRunningTextIsLearntAsFarAsByPyTorch) {
   EXPECT_NEAR(loss, 3.188, 0.1);  // PyTorch: 3.188 +- 0.033 over five starts
 }
 
-// Trains twice, by the executor in doubles and by the scalar tape, and expects the same losses all the way.
+// Trains twice, by the executor in doubles and by the scalar tape, and expects the same losses at every step.
 // Returns the mean loss of all samples before and after.
 std::pair<double, double> train_beside_the_twin(const Network& net, const Windows& windows,
                                                 const Training& task) {
@@ -110,7 +110,7 @@ std::pair<double, double> train_beside_the_twin(const Network& net, const Window
   return {before, oracle.loss_and_gradient(x, {}, gradient)};
 }
 
-TEST(TextTraining, SlowNamesAreLearntStepByStepAsByTheScalarTape) {
+TEST(TextTraining, SlowNamesTrainLikeScalarTapeStepByStep) {
   CharMlpShape shape{.context = 5, .width = 6, .hidden = {12}};
   const Windows names = list_of_names(kNames, "names", shape.context);
   shape.vocabulary = names.letters->vocabulary();
@@ -119,7 +119,7 @@ TEST(TextTraining, SlowNamesAreLearntStepByStepAsByTheScalarTape) {
   EXPECT_LT(after, 2.5);
 }
 
-TEST(TextTraining, SlowRunningTextIsLearntStepByStepAsByTheScalarTape) {
+TEST(TextTraining, SlowRunningTextTrainsLikeScalarTapeStepByStep) {
   GptShape shape{.context = 6, .width = 8, .layers = 2, .heads = 2};
   const Windows text = running_text(kSonnet, "sonnet", shape.context);
   shape.vocabulary = text.letters->vocabulary();
@@ -128,8 +128,8 @@ TEST(TextTraining, SlowRunningTextIsLearntStepByStepAsByTheScalarTape) {
   EXPECT_LT(after, 3.3);
 }
 
-// With unbounded outputs a model can memorise a text of a few lines.
-TEST(TextTraining, AShortTextIsLearntByHeart) {
+// With unbounded outputs a model can memorize a text of a few lines.
+TEST(TextTraining, MemorizesShortText) {
   GptShape shape{.context = 12, .width = 24, .layers = 2, .heads = 4, .tanh_logits = false};
   const Windows text = running_text(kSonnet, "sonnet", shape.context);
   shape.vocabulary = text.letters->vocabulary();
