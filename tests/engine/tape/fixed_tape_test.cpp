@@ -19,7 +19,7 @@ V graph(V a, V b) {
   return sqr(c) + reduce_mul(a, b, c);
 }
 
-TEST(FixedTape, GivesTheBitsOfTheEagerTape) {
+TEST(FixedTape, MatchesBitsOfEagerTape) {
   for (const double x : {-4.0, 0.5, 2.75}) {
     Tape<double> tape;
     FixedTape<double, 16> fixed;
@@ -36,7 +36,7 @@ TEST(FixedTape, GivesTheBitsOfTheEagerTape) {
   }
 }
 
-TEST(FixedTape, WholeNumbersAreComputedInDoubleAndOthersInTheWidestType) {
+TEST(FixedTape, ComputesIntegersInDoubleAndOthersInWidestType) {
   const auto tiny = [](auto a, auto b) { return sqr(a + b - (a * b + pow3(b))) / 2; };
   const auto whole = value_and_gradient<16>(tiny, -41, 2);
   static_assert(std::is_same_v<decltype(whole.value), double>);
@@ -45,14 +45,14 @@ TEST(FixedTape, WholeNumbersAreComputedInDoubleAndOthersInTheWidestType) {
   EXPECT_EQ(value_and_gradient<16>(tiny, -41, 2.0f).gradient, whole.gradient);
   EXPECT_EQ(value_and_gradient<16>(tiny, -41L, '\2').gradient, whole.gradient);
   const auto cube = [](auto a, auto b) { return a * b * b; };
-  EXPECT_EQ(value_and_gradient<8>(cube, 1.0f, 0.1).gradient[1], 2 * 0.1);  // not of the float nearest to it
+  EXPECT_EQ(value_and_gradient<8>(cube, 1.0f, 0.1).gradient[1], 2 * 0.1);  // double, not the nearest float
   static_assert(std::is_same_v<decltype(value_and_gradient<8>(cube, 1.0f, 2.0f).value), float>);
   using Eight = Lanes<double, 8>;
   static_assert(std::is_same_v<decltype(value_and_gradient<8>(cube, Eight(1), 2).value), Eight>);
   EXPECT_EQ(value_and_gradient<8>(cube, 3, Eight(2)).gradient[1][7], 12);
 }
 
-TEST(FixedTape, AGradientThatNoBackwardHasSeenThrows) {
+TEST(FixedTape, RejectsGradientBeforeBackward) {
   FixedTape<double, 4> tape;
   const auto a = tape.variable(3), b = sqr(a);
   EXPECT_THROW(static_cast<void>(a.grad()), std::logic_error);
@@ -65,7 +65,7 @@ TEST(FixedTape, AGradientThatNoBackwardHasSeenThrows) {
   EXPECT_EQ(later.grad(), 0);
 }
 
-TEST(FixedTape, BackwardMayBeRepeatedAndStartAnywhere) {
+TEST(FixedTape, BackwardMayRepeatAndStartAnywhere) {
   FixedTape<double, 4> tape;
   const auto a = tape.variable(3), b = sqr(a), c = b * a;
   tape.backward(c);
@@ -76,7 +76,7 @@ TEST(FixedTape, BackwardMayBeRepeatedAndStartAnywhere) {
   EXPECT_EQ(c.grad(), 0);
 }
 
-TEST(FixedTape, TooSmallForItsGraphThrows) {
+TEST(FixedTape, RejectsTooLargeGraph) {
   FixedTape<double, 3> tape;
   const auto a = tape.variable(3), b = tape.variable(2);
   const auto c = a * b + 1;  // the number takes no record
@@ -89,7 +89,7 @@ TEST(FixedTape, TooSmallForItsGraphThrows) {
   EXPECT_EQ((value_and_gradient<3>([](auto x) { return sqr(sqr(x)); }, 1.0).gradient[0]), 4);
 }
 
-TEST(FixedTape, ForeignHandlesThrow) {
+TEST(FixedTape, RejectsForeignHandles) {
   FixedTape<double, 4> tape, other;
   const auto a = tape.variable(1), b = other.variable(1);
   const FixedTape<double, 4>::Var none;

@@ -1,5 +1,5 @@
-// Makes malloc end the program while a NoMalloc lives in the calling thread. Include it in one source file of
-// a test program. The sanitizers have a malloc of their own: there it does nothing.
+// A guard that makes malloc end the program while it lives in the calling thread. Include this file in one
+// source file of a test program. It does nothing with sanitizers, which have their own malloc.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ TYPED_TEST_SUITE(LanesOf, Types);
 template <class L>
 using RealOf = std::remove_cvref_t<decltype(std::declval<L&>()[0])>;
 
-// A number per lane, different from lane to lane.
+// Returns a number per lane, different in each.
 template <class L>
 L spread(double first, double step) {
   return L::make(
@@ -81,7 +81,7 @@ TYPED_TEST(LanesOf, ExpAndTanhAreAccurateToAFewUlp) {
   }
 }
 
-TYPED_TEST(LanesOf, ExpOverflowsAndUnderflowsWhereStdExpDoes) {
+TYPED_TEST(LanesOf, ExpOverflowsAndUnderflowsLikeStdExp) {
   using Real = RealOf<TypeParam>;
   const double edge = std::log(static_cast<double>(std::numeric_limits<Real>::max()));
   for (const double x : {edge - 0.001, edge - 0.3, edge + 0.001, 1e30, -1e30}) {

@@ -1,4 +1,4 @@
-// Every operation on one kind of tape against plain formulas and their central differences.
+// Every operation on one kind of tape, compared with plain formulas and their central differences.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ inline std::vector<std::array<double, 3>> points(Where where, double nearest) {
   return result;
 }
 
-// Errors relative to 1 plus the size of what is compared. Values and slopes beyond `largest` are left out,
-// and points nearer to 0 than `nearest`: 1/a - 1/a + 1 has no digit left there in few bits.
+// Allowed errors, relative to 1 plus the size of the number. Values and derivatives beyond `largest` are left
+// out, and also points nearer to 0 than `nearest`: with few bits, 1/a - 1/a + 1 has no right digit there.
 struct Within {
   double value, slope;
   double largest = std::numeric_limits<double>::infinity(), nearest = 0;

@@ -1,5 +1,6 @@
-// Every operation of the scalar tapes at very large and very small numbers, against itself in a wider type,
-// where nothing overflows on the way. Only divisors whose inverse overflows are left out.
+// Every operation of the scalar tapes at very large and very small numbers. Results are compared with those
+// in a wider type in which no intermediate result overflows. Only divisors whose inverse overflows are left
+// out.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -51,7 +52,7 @@ using Pairs =
                      Pair<Tape<Lanes<float, 8>>, FixedTape<double, 16>>>;
 TYPED_TEST_SUITE(TapeExtremes, Pairs);
 
-TYPED_TEST(TapeExtremes, AFiniteValueHasNoNanForASlopeThatExists) {
+TYPED_TEST(TapeExtremes, FiniteValuesHaveNoNanDerivatives) {
   using Narrow = typename TypeParam::NarrowTape;
   using Wide = typename TypeParam::WideTape;
   using T = typename Narrow::Value;

@@ -1,5 +1,5 @@
-// A tape in a buffer of the caller, backward in scratch of the caller, parts of several threads, and outputs
-// whose slopes are known.
+// A tape in the caller's buffer, backward in the caller's scratch, parts recorded by several threads, and
+// outputs whose derivatives are known.
 #include <algorithm>
 #include <array>
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 namespace gradwire {
 namespace {
 
-// Every kind of record: of one and two operands, scattered ones, ranges, and inner products with a bias.
+// Records every kind of operation: with one and two operands, scattered ones, ranges, and inner products with
+// a bias.
 template <class T>
 typename Tape<T>::Var record(Tape<T>& tape, const typename Tape<T>::Range& p, double shift) {
   const std::array<T, 3> data = {T(1 + shift), T(-2), T(0.5)};
@@ -96,7 +97,7 @@ TEST(TapeInABuffer, NeitherAllocatesNorThrows) {
   EXPECT_NE(sum, 0);
 }
 
-TEST(TapeInABuffer, SaysWhenItIsFullAndKeepsWhatItHolds) {
+TEST(TapeInABuffer, ThrowsWhenFullAndKeepsItsRecords) {
   const TapeSize size{.parameters = 1, .scalars = 3};
   std::vector<std::byte> memory(Tape<double>::bytes(size));
   Tape<double> tape(size, memory);
@@ -113,7 +114,7 @@ TEST(TapeInABuffer, SaysWhenItIsFullAndKeepsWhatItHolds) {
   EXPECT_THROW(Tape<double>::bytes({.parameters = ~std::size_t{0} - 8}), std::length_error);
 }
 
-TEST(TapeInABuffer, RewindsEverHigherWithoutMemoryForIt) {
+TEST(TapeInABuffer, RewindsHigherManyTimesWithoutMemory) {
   const TapeSize size{.scalars = 100};
   std::vector<std::byte> memory(Tape<double>::bytes(size));
   Tape<double> tape(size, memory);
@@ -135,21 +136,21 @@ TEST(TapeInABuffer, RewindsEverHigherWithoutMemoryForIt) {
   EXPECT_THROW(tape.rewind(end), std::logic_error);
 }
 
-TEST(TapeScratch, HasTheGradientsOfBackwardAndLeavesTheTape) {
+TEST(TapeScratch, MatchesBackwardAndKeepsTape) {
   Tape<double> tape(4);
   set_parameters(tape);
   const auto first = record(tape, tape.parameters(), 0), second = record(tape, tape.parameters(), 1);
   backward(first);
   const std::vector<double> before(tape.parameter_gradients().begin(), tape.parameter_gradients().end());
   std::vector<double> scratch(tape.scratch_size(), 77), other(tape.scratch_size());
-  // Two at once, over one tape.
+  // Two threads at once read one tape.
   std::thread beside([&] { tape.backward(second, other, 2); });
   tape.backward(first, scratch);
   beside.join();
   const auto got = tape.gradients(tape.parameters(), scratch);
   EXPECT_EQ(std::vector<double>(got.begin(), got.end()), before);
   EXPECT_EQ(tape.gradient(first, scratch), 1);
-  EXPECT_EQ(tape.gradient(second, scratch), 0) << "recorded behind the root";
+  EXPECT_EQ(tape.gradient(second, scratch), 0) << "recorded after the root";
   tape.zero_parameter_gradients();
   backward(second, 2.0);
   for (std::size_t j = 0; j < 4; ++j)
@@ -158,7 +159,7 @@ TEST(TapeScratch, HasTheGradientsOfBackwardAndLeavesTheTape) {
   EXPECT_THROW(tape.gradient(first, std::span(scratch).first(5)), std::logic_error);
 }
 
-TEST(TapeOutputs, WithKnownSlopesNeedNoRoot) {
+TEST(TapeOutputs, NeedNoRootIfDerivativesAreKnown) {
   Tape<double> tape(4), with_root(4);
   set_parameters(tape);
   set_parameters(with_root);
@@ -175,7 +176,7 @@ TEST(TapeOutputs, WithKnownSlopesNeedNoRoot) {
   tape.backward_from({}, {});
 }
 
-TEST(TapeParts, RecordedByThreadsGiveTheBitsOfOneThread) {
+TEST(TapeParts, RecordedByThreadsMatchBitsOfOneThread) {
   Tape<double> alone(4);
   set_parameters(alone);
   const auto first = record(alone, alone.parameters(), 0), second = record(alone, alone.parameters(), 1);
@@ -205,7 +206,7 @@ TEST(TapeParts, RecordedByThreadsGiveTheBitsOfOneThread) {
   EXPECT_EQ(joined[1].grad(), first.value());
 }
 
-TEST(TapeParts, TakeComputedInputs) {
+TEST(TapeParts, AcceptComputedInputs) {
   Tape<double> flat, part(4);
   const auto a = flat.leaves(std::vector<double>{0.1, 0.2, 0.3, 0.4});
   const auto squares = flat.range(4, [&](std::size_t i) { return sqr(a[i]); });
@@ -220,7 +221,7 @@ TEST(TapeParts, TakeComputedInputs) {
     EXPECT_DOUBLE_EQ(through[j], part.parameter_gradients()[j] * 2 * a[j].value());
 }
 
-TEST(TapeParts, OfTheWrongTapeOrSizeAreRefused) {
+TEST(TapeParts, RejectWrongTapeOrSize) {
   Tape<double> whole(4), part(3);
   EXPECT_THROW(whole.join(part, whole.parameters()), std::logic_error);
   EXPECT_THROW(whole.join(whole, whole.parameters()), std::logic_error);

@@ -26,7 +26,7 @@ void expect_misuse(const std::function<void()>& f, const std::string& text) {
 }
 using Cases = std::vector<std::function<void()>>;
 
-TEST(TapeMisuse, DefaultHandlesBelongToNoTape) {
+TEST(TapeMisuse, RejectsDefaultHandles) {
   Tape<double> tape(2);
   V a = tape.variable(1), none;
   const R empty, p = tape.parameters();
@@ -65,7 +65,7 @@ TEST(TapeMisuse, DefaultHandlesBelongToNoTape) {
   expect_misuse([&] { reduce_sum(a, none); }, "belongs to no tape");
 }
 
-TEST(TapeMisuse, TwoTapesDoNotMix) {
+TEST(TapeMisuse, RejectsOperationsOnTwoTapes) {
   Tape<double> tape(2), other(2);
   const V a = tape.variable(1), b = other.variable(1);
   for (const auto& f :
@@ -82,7 +82,7 @@ TEST(TapeMisuse, TwoTapesDoNotMix) {
   }
 }
 
-TEST(TapeMisuse, UseAfterRewindIsNoticedEvenWhenThePlaceIsTakenAgain) {
+TEST(TapeMisuse, DetectsUseAfterRewindEvenIfPlaceIsInUseAgain) {
   Tape<double> tape;
   const auto start = tape.checkpoint();
   const V a = tape.variable(1);
@@ -106,8 +106,9 @@ TEST(TapeMisuse, UseAfterRewindIsNoticedEvenWhenThePlaceIsTakenAgain) {
   expect_misuse([&] { tape.rewind({}); }, "checkpoint");
 }
 
-// After a rewind the tape has as many scalars and operations as before, or more, but different ones: a stale
-// checkpoint's counts do not fit them, and a sweep from there would follow links that were never written.
+// After a rewind the tape has at least as many scalars and operations as before, but different ones. A stale
+// checkpoint's counts do not fit them, and a backward pass from there would follow links that were never
+// written.
 template <class T>
 void expect_stale_checkpoints_are_refused() {
   Tape<T> tape(2);
@@ -142,13 +143,13 @@ void expect_stale_checkpoints_are_refused() {
     tape.rewind(start);
   }
 }
-TEST(TapeMisuse, StaleCheckpointsAreRefused) {
+TEST(TapeMisuse, RejectsStaleCheckpoints) {
   expect_stale_checkpoints_are_refused<double>();
   expect_stale_checkpoints_are_refused<Lanes<double, 8>>();
   expect_stale_checkpoints_are_refused<Lanes<float, 16>>();
 }
 
-TEST(TapeMisuse, CheckpointsThatWereTakenAgainAtTheSamePlaceAreStaleToo) {
+TEST(TapeMisuse, RejectsStaleCheckpointsTakenAtTheSamePlace) {
   Tape<double> tape;
   tape.variable(0);
   const auto bottom = tape.checkpoint();
@@ -166,7 +167,7 @@ TEST(TapeMisuse, CheckpointsThatWereTakenAgainAtTheSamePlaceAreStaleToo) {
   expect_misuse([&] { tape.rewind(second); }, "checkpoint");
 }
 
-TEST(TapeMisuse, EmptyLeavesLeaveNoTrace) {
+TEST(TapeMisuse, EmptyLeavesRecordNothing) {
   Tape<double> tape(1);
   const auto before = tape.checkpoint();
   EXPECT_EQ(tape.leaves({}).size(), 0u);
@@ -181,7 +182,7 @@ TEST(TapeMisuse, EmptyLeavesLeaveNoTrace) {
   EXPECT_EQ(tape.parameter_gradients()[0], 1);
 }
 
-TEST(TapeMisuse, CheckpointsOfAnotherTapeAreRefused) {
+TEST(TapeMisuse, RejectsCheckpointsOfAnotherTape) {
   Tape<double> tape, other;
   for (Tape<double>* each : {&tape, &other})
     for (int i = 0; i < 5; ++i) each->variable(1);
@@ -192,8 +193,8 @@ TEST(TapeMisuse, CheckpointsOfAnotherTapeAreRefused) {
   expect_misuse([&] { tape.rewind(foreign); }, "checkpoint");
 }
 
-// Which checkpoints are valid after rewinds in any order: those that no later rewind went below.
-TEST(TapeMisuse, CheckpointsAreGoodAsLongAsNoRewindWentBelowThem) {
+// Checkpoints are valid after rewinds in any order, if no later rewind went below them.
+TEST(TapeMisuse, CheckpointsAreValidUnlessARewindWentBelowThem) {
   struct Taken {
     Tape<double>::Checkpoint checkpoint;
     std::size_t recorded;
@@ -225,7 +226,7 @@ TEST(TapeMisuse, CheckpointsAreGoodAsLongAsNoRewindWentBelowThem) {
   }
 }
 
-TEST(TapeMisuse, AGradientThatNoBackwardHasSeenThrows) {
+TEST(TapeMisuse, RejectsGradientBeforeBackward) {
   Tape<double> tape(2);
   const auto start = tape.checkpoint();
   for (int i = 0; i < 3; ++i) {
@@ -276,12 +277,12 @@ void expect_leaves_of_its_own_numbers() {
     ASSERT_EQ(first_lane(tape.values(tape.leaves(tape.parameter_values()))[0]), 7);
   }
 }
-TEST(TapeMisuse, LeavesMayBeTheTapesOwnNumbers) {
+TEST(TapeMisuse, LeavesMayBeNumbersOfTheTape) {
   expect_leaves_of_its_own_numbers<double>();
   expect_leaves_of_its_own_numbers<Lanes<float, 16>>();
 }
 
-TEST(TapeMisuse, HandlesThatSurvivedEveryRewindStayGood) {
+TEST(TapeMisuse, HandlesBelowEveryRewindStayValid) {
   Tape<double> tape(1);
   tape.parameter_values()[0] = 7;
   const R parameters = tape.parameters();
@@ -309,7 +310,7 @@ TEST(TapeMisuse, HandlesThatSurvivedEveryRewindStayGood) {
   }
 }
 
-TEST(TapeMisuse, LengthsMustFit) {
+TEST(TapeMisuse, RejectsDifferentLengths) {
   Tape<double> tape(6);
   const R p = tape.parameters();
   const V a = p[0];
@@ -330,7 +331,7 @@ TEST(TapeMisuse, LengthsMustFit) {
   }
 }
 
-TEST(TapeMisuse, AFailedOperationLeavesTheTapeAsItWas) {
+TEST(TapeMisuse, FailedOperationsDoNotChangeTape) {
   Tape<double> tape, other;
   const V a = tape.variable(2), b = tape.variable(3), foreign = other.variable(1);
   const V f = a * b;

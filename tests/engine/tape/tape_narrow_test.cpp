@@ -1,4 +1,5 @@
-// Reductions of 16-bit numbers, of float and of large doubles: what fits the type is not lost on the way.
+// Reductions of 16-bit numbers, of float and of large doubles. No intermediate result loses a value that fits
+// the type.
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ template <class T>
 double number(const T& value) {
   return static_cast<double>(value);
 }
-// Half the distance to the next number of T, relative.
+// Half the relative distance to the next number of T.
 template <class T>
 constexpr double kRounding = 0;
 template <>
@@ -44,7 +45,7 @@ class NarrowReductions : public ::testing::Test {
 using Types = ::testing::Types<double, float, Float16, BFloat16>;
 TYPED_TEST_SUITE(NarrowReductions, Types);
 
-// Numbers that the type holds exactly, with the given distance.
+// Returns the number up to which the type holds every integer.
 template <class T>
 double large_number() {
   if constexpr (std::is_same_v<T, double>) return 0x1p53;
@@ -53,7 +54,7 @@ double large_number() {
   return 0x1p8;
 }
 
-TYPED_TEST(NarrowReductions, SharesOfEqualNumbersAreEqualWhateverTheirSize) {
+TYPED_TEST(NarrowReductions, SharesOfEqualNumbersAreEqualAtAnySize) {
   using T = TypeParam;
   for (const double x : {0.0, 20.0, -100.0, 1000.0, -60000.0, 1e5, 1e16}) {
     if (std::isinf(number(T(x)))) continue;
@@ -76,7 +77,7 @@ TYPED_TEST(NarrowReductions, SharesOfEqualNumbersAreEqualWhateverTheirSize) {
   }
 }
 
-TYPED_TEST(NarrowReductions, SharesHaveTheirSlopesWhateverTheSizeOfTheNumbers) {
+TYPED_TEST(NarrowReductions, SharesHaveRightDerivativesAtAnySize) {
   using T = TypeParam;
   const double base = large_number<T>() / 4;
   const auto all = this->variables({base, base + 1, base - 1});
@@ -105,7 +106,7 @@ TYPED_TEST(NarrowReductions, VarianceOfNeighboursLosesNoDigits) {
   }
 }
 
-TYPED_TEST(NarrowReductions, MeansAndProductsThatFitAreNotLostOnTheWay) {
+TYPED_TEST(NarrowReductions, MeansAndProductsThatFitDoNotOverflow) {
   using T = TypeParam;
   if (std::is_same_v<T, double>) return;
   const double most = std::is_same_v<T, Float16> ? 60000 : 0x1.8p127,
@@ -136,7 +137,7 @@ TYPED_TEST(NarrowReductions, MeansAndProductsThatFitAreNotLostOnTheWay) {
             0);
 }
 
-TYPED_TEST(NarrowReductions, AMeanKnowsHowManyNumbersThereAre) {
+TYPED_TEST(NarrowReductions, MeanCountsMoreNumbersThanTheTypeHolds) {
   using T = TypeParam;
   const std::size_t n = 70'001;  // more than Float16 holds, and not a BFloat16
   const std::vector<T> ones(n, T(1));
@@ -144,13 +145,13 @@ TYPED_TEST(NarrowReductions, AMeanKnowsHowManyNumbersThereAre) {
   EXPECT_EQ(number(mean.value()), 1);
 }
 
-TEST(NarrowReductions, AMeanOnAFixedTapeFitsAsWell) {
+TEST(NarrowReductions, MeanOnFixedTapeDoesNotOverflow) {
   FixedTape<Float16, 4> tape;
   const auto a = tape.variable(Float16(60000.0)), b = tape.variable(Float16(60000.0));
   EXPECT_NEAR(number(reduce_mean(a, b).value()), 60000, 60);
 }
 
-TEST(LogSumExp, OfNothingButMinusInfinityHasNoSlope) {
+TEST(LogSumExp, HasZeroDerivativeIfAllAreMinusInfinity) {
   Tape<double> tape;
   const double infinity = std::numeric_limits<double>::infinity();
   const auto a = tape.variable(-infinity), b = tape.variable(-infinity);

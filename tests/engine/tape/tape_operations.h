@@ -1,4 +1,4 @@
-// Every operation of the scalar tapes, one line each: on a tape, in plain doubles, and where to try it.
+// Every operation of the scalar tapes, one line each: on a tape, in plain doubles, and the points to test.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace gradwire::tape_tests {
 
-// Away from kinks, where central differences are not derivatives.
+// The points to test. They avoid kinks, where central differences are not derivatives.
 enum class Where { kAll, kPositive };
 
-// Plain pointers: seven tapes times seventy std::functions would take a compiler a minute.
+// Plain pointers, because seven tapes times seventy std::functions would take a compiler a minute.
 template <class V>
 struct Operation {
   const char* name;

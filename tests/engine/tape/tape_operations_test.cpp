@@ -1,4 +1,4 @@
-// Every operation on every kind of tape against plain formulas and their central differences.
+// Every operation on every kind of tape, compared with plain formulas and their central differences.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -18,7 +18,7 @@ template <class Tape>
 class TapeOperations : public ::testing::Test {};
 
 #if GRADWIRE_SANITIZED
-// One of each kind: the others are the same templates, and each costs an instrumented build half a minute.
+// One of each kind. The others are the same templates, and each costs an instrumented build half a minute.
 using Tapes = ::testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
 #else
 using Tapes = ::testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, Tape<Lanes<float, 16>>,
@@ -26,13 +26,13 @@ using Tapes = ::testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>
 #endif
 TYPED_TEST_SUITE(TapeOperations, Tapes);
 
-TYPED_TEST(TapeOperations, MatchTheirFormulasAndCentralDifferences) {
+TYPED_TEST(TapeOperations, MatchFormulasAndCentralDifferences) {
   using Real = typename LaneAccess<typename TypeParam::Value>::Real;
   const bool fp64 = sizeof(Real) == 8;
   expect_formulas<TypeParam>({.value = fp64 ? 1e-13 : 1e-5, .slope = fp64 ? 2e-7 : 2e-4});
 }
 
-// Value and derivative of f at x, the same in every lane.
+// Returns value and derivative of f at x, the same in every lane.
 template <class Tape, class F>
 std::pair<double, double> at(double x, F f) {
   using T = typename Tape::Value;
@@ -53,12 +53,12 @@ using Pair = std::pair<double, double>;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
-TYPED_TEST(TapeOperations, KinksHaveTheDocumentedSlopes) {
+TYPED_TEST(TapeOperations, KinksHaveDocumentedDerivatives) {
   using Tape = TypeParam;
   EXPECT_EQ(at<Tape>(0, [](auto a) { return relu(a); }), Pair(0, 0));
   EXPECT_EQ(at<Tape>(0, [](auto a) { return abs(a); }), Pair(0, 0));
   EXPECT_EQ(at<Tape>(-2, [](auto a) { return abs(a); }), Pair(2, -1));
-  // Ties: the first argument takes it, whether Var or number.
+  // At ties the first argument takes the gradient, also if it is a number.
   EXPECT_EQ(at<Tape>(1, [](auto a) { return max(a, 1); }), Pair(1, 1));
   EXPECT_EQ(at<Tape>(1, [](auto a) { return max(1, a); }), Pair(1, 0));
   EXPECT_EQ(at<Tape>(1, [](auto a) { return min(a, 1); }), Pair(1, 1));
@@ -70,14 +70,14 @@ TYPED_TEST(TapeOperations, KinksHaveTheDocumentedSlopes) {
   EXPECT_EQ(at<Tape>(0, [](auto a) { return pow(a, 1); }), Pair(0, 1));
 }
 
-TYPED_TEST(TapeOperations, InfiniteSlopesAreInfinite) {
+TYPED_TEST(TapeOperations, InfiniteDerivativesAreInfinite) {
   using Tape = TypeParam;
   EXPECT_EQ(at<Tape>(0, [](auto a) { return sqrt(a); }), Pair(0, kInf));
   EXPECT_EQ(at<Tape>(0, [](auto a) { return log(a); }), Pair(-kInf, kInf));
   EXPECT_EQ(at<Tape>(0, [](auto a) { return inv(a); }), Pair(kInf, -kInf));
 }
 
-TYPED_TEST(TapeOperations, HugeArgumentsDoNotOverflowOnTheWay) {
+TYPED_TEST(TapeOperations, HugeArgumentsDoNotOverflow) {
   using Tape = TypeParam;
   for (const double x : {800.0, 1e30}) {
     EXPECT_EQ(at<Tape>(x, [](auto a) { return tanh(a); }), Pair(1, 0));
@@ -117,7 +117,7 @@ TYPED_TEST(TapeOperations, NanStaysNan) {
   EXPECT_TRUE(std::isnan(at<Tape>(kNan, [](auto a) { return log_sum_exp(a, 0 * a, a); }).first));
 }
 
-TYPED_TEST(TapeOperations, AProductWithZerosHasTheRightSlopes) {
+TYPED_TEST(TapeOperations, ProductWithZerosHasRightDerivatives) {
   using T = typename TypeParam::Value;
   using Access = LaneAccess<T>;
   TypeParam tape;

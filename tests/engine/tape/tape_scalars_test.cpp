@@ -1,4 +1,5 @@
-// Tapes of 16-bit numbers and of binary128: every operation against central differences of its formula.
+// Tapes of 16-bit numbers and of binary128. Every operation is compared with central differences of its
+// formula.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <vector>
@@ -24,7 +25,7 @@ TEST(TapeOfBFloat16, MatchesFormulasAndCentralDifferences) {
   expect_formulas<FixedTape<BFloat16, 16>>(kBf16);
 }
 
-TEST(TapeOfBFloat16, RoundsASumOnce) {
+TEST(TapeOfBFloat16, RoundsSumsOnce) {
   Tape<BFloat16> tape(1000);
   for (BFloat16& x : tape.parameter_values()) x = 1;  // one by one, the sum would stop growing at 256
   EXPECT_EQ(static_cast<double>(reduce_sum(tape.parameters()).value()), 1000);
@@ -36,7 +37,8 @@ TEST(TapeOfFloat128, MatchesFormulasAndCentralDifferences) {
   expect_formulas<FixedTape<Float128, 16>>({.value = 1e-13, .slope = 2e-7});
 }
 
-// (e^x)' = e^x, and sin^2 + cos^2 has no slope: to 32 digits, which central differences cannot show.
+// Checks (e^x)' = e^x, and that the derivative of sin^2 + cos^2 is 0, to 32 digits. Central differences
+// cannot show so many.
 TEST(TapeOfFloat128, HasThirtyTwoDigits) {
   Tape<Float128> tape;
   const Float128 third = Float128(1) / 3;

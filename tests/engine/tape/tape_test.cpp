@@ -43,7 +43,7 @@ V small(V a, V b) {
   return g;
 }
 
-TEST(Tape, ReadsAsInTheFirstExample) {
+TEST(Tape, FirstExampleWorks) {
   Tape<double> tape;
   Var a = tape.variable(-41.0);
   Var b = tape.leaf(2);
@@ -56,7 +56,7 @@ TEST(Tape, ReadsAsInTheFirstExample) {
   EXPECT_EQ(tape.gradient(a), -70);
 }
 
-TEST(Tape, SmallGraphHasItsKnownValueAndGradient) {
+TEST(Tape, SmallGraphHasKnownValueAndGradient) {
   Tape<double> tape;
   const V a = tape.variable(-4), b = tape.variable(2), g = small(a, b);
   EXPECT_DOUBLE_EQ(g.value(), 24.70408163265306);
@@ -65,7 +65,7 @@ TEST(Tape, SmallGraphHasItsKnownValueAndGradient) {
   EXPECT_NEAR(b.grad(), 645.5772594752186, 1e-12);
 }
 
-TEST(Tape, EveryLaneIsAGraphOfItsOwn) {
+TEST(Tape, EachLaneIsASeparateGraph) {
   Tape<Lanes<double, 8>> lanes;
   Tape<double> tape;
   Lanes<double, 8> x, y;
@@ -84,7 +84,7 @@ TEST(Tape, EveryLaneIsAGraphOfItsOwn) {
   }
 }
 
-TEST(Tape, ABranchWithoutInfluenceDoesNotTurnTheGradientIntoNan) {
+TEST(Tape, BranchWithoutInfluenceDoesNotMakeGradientNan) {
   Tape<double> tape;
   const V a = tape.variable(0), k = tape.variable(0);
   const V infinite = log(a);  // infinite derivative
@@ -96,7 +96,7 @@ TEST(Tape, ABranchWithoutInfluenceDoesNotTurnTheGradientIntoNan) {
   EXPECT_EQ(a.grad(), 2);
 }
 
-TEST(Tape, ALaneWithoutInfluenceDoesNotTurnIntoNan) {
+TEST(Tape, LaneWithoutInfluenceDoesNotBecomeNan) {
   Tape<Lanes<double, 8>> tape;
   Lanes<double, 8> choice(0);
   choice[3] = 1;
@@ -107,7 +107,7 @@ TEST(Tape, ALaneWithoutInfluenceDoesNotTurnIntoNan) {
   }
 }
 
-TEST(Tape, BackwardMayBeRepeatedAndStartAnywhere) {
+TEST(Tape, BackwardMayRepeatAndStartAnywhere) {
   Tape<double> tape;
   const V a = tape.variable(3), b = sqr(a), c = b * a, other = sqr(c);
   for (int i = 0; i < 10; ++i) {
@@ -127,7 +127,7 @@ TEST(Tape, BackwardMayBeRepeatedAndStartAnywhere) {
   EXPECT_EQ(b.grad(), 0);
 }
 
-TEST(Tape, SharedSubexpressionsCountOnceForEachUse) {
+TEST(Tape, SharedSubexpressionsCountOncePerUse) {
   Tape<double> tape;
   const V a = tape.variable(1.5);
   V x = a;
@@ -139,7 +139,7 @@ TEST(Tape, SharedSubexpressionsCountOnceForEachUse) {
   EXPECT_EQ(a.grad(), 1);
 }
 
-TEST(Tape, ConstantsTakePartWithoutAGradient) {
+TEST(Tape, ConstantsTakePartInOperations) {
   Tape<double> tape;
   const V a = tape.variable(3), k = tape.constant(5), f = a * k + k;
   EXPECT_EQ(f.value(), 20);
@@ -154,7 +154,7 @@ std::vector<double> normals(std::size_t n, std::uint64_t seed) {
   return values;
 }
 
-// f of a tape whose parameters are x; expects its gradient to match central differences.
+// Records f on a tape whose parameters are x. Expects its gradient to match central differences.
 void expect_gradient(std::vector<double> x, const std::function<V(Tape<double>&)>& f) {
   Tape<double> tape(x.size());
   const auto start = tape.checkpoint();
@@ -213,11 +213,11 @@ const std::vector<Reduction> kReductions = {
      [](const std::vector<R>& x) { return inner_product(x, x); }}};
 #undef REDUCTION
 
-// Sizes around the running sums.
+// Sizes around the number of running sums.
 class TapeRanges : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, TapeRanges, ::testing::Values(2, 3, 15, 16, 17, 50));
 
-TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnTheScalarsOneByOne) {
+TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnScalars) {
   const std::size_t n = GetParam(), cut = n / 3;
   const auto x = normals(n, 3);
   for (const Reduction& reduction : kReductions) {
@@ -243,7 +243,7 @@ TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnTheScalarsOneByOne) {
   }
 }
 
-TEST_P(TapeRanges, InnerProductsRunOverListsCutAtDifferentPlaces) {
+TEST_P(TapeRanges, InnerProductsAcceptListsWithDifferentCuts) {
   const std::size_t n = GetParam();
   expect_gradient(normals(3 * n + 1, 4), [n](Tape<double>& t) {
     const R p = t.parameters();
@@ -254,7 +254,7 @@ TEST_P(TapeRanges, InnerProductsRunOverListsCutAtDifferentPlaces) {
   });
 }
 
-TEST_P(TapeRanges, ASmallNetworkOfScalarsAndRangesHasTheRightGradient) {
+TEST_P(TapeRanges, SmallNetworkOfScalarsAndRangesHasRightGradient) {
   const std::size_t n = GetParam();
   const auto data = normals(n, 6);
   expect_gradient(normals(3 * n + 3 + 6 + 2, 5), [&](Tape<double>& t) {
@@ -284,7 +284,7 @@ TEST(TapeRanges, DataHasValuesAndGradients) {
   EXPECT_EQ(tape.gradients(x)[1], 1);
 }
 
-TEST(TapeRanges, LanesReduceToo) {
+TEST(TapeRanges, ReductionsWorkOnLanes) {
   Tape<Lanes<double, 8>> tape(4);
   Tape<double> one(4);
   for (std::size_t k = 0; k < 4; ++k) {
@@ -304,7 +304,7 @@ TEST(TapeRanges, LanesReduceToo) {
   }
 }
 
-TEST(Tape, ParameterGradientsAddUpOverSamplesAndOthersDoNot) {
+TEST(Tape, OnlyParameterGradientsAddUpOverSamples) {
   Tape<double> tape(1);
   tape.parameter_values()[0] = 3;
   const auto start = tape.checkpoint();
@@ -321,7 +321,7 @@ TEST(Tape, ParameterGradientsAddUpOverSamplesAndOthersDoNot) {
   EXPECT_EQ(tape.parameter_gradients()[0], 0);
 }
 
-TEST(Tape, NothingIsAllocatedAfterTheFirstRound) {
+TEST(Tape, AllocatesNothingAfterFirstRound) {
   Tape<double> tape(40);
   const auto start = tape.checkpoint();
   const auto round = [&] {
@@ -342,7 +342,7 @@ TEST(Tape, NothingIsAllocatedAfterTheFirstRound) {
   EXPECT_EQ(allocations::count, before);
 }
 
-TEST(Tape, AChainOfAMillionRecordsNeedsNoRecursion) {
+TEST(Tape, ChainOfAMillionRecordsNeedsNoRecursion) {
   Tape<double> tape;
   const V a = tape.variable(1);
   V x = a;
@@ -353,7 +353,7 @@ TEST(Tape, AChainOfAMillionRecordsNeedsNoRecursion) {
   EXPECT_NEAR(a.grad(), std::exp(500'000 * std::log(1.000001)), 1e-9);
 }
 
-TEST(Tape, TapesOfTwoTypesWorkInTwoThreadsAtOnce) {
+TEST(Tape, TapesOfTwoTypesWorkInTwoThreads) {
   const auto work = [](auto real, double& result) {
     Tape<decltype(real)> tape;
     const auto start = tape.checkpoint();

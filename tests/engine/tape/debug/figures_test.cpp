@@ -1,4 +1,4 @@
-// Every script runs, where Matplotlib is installed, and draws something.
+// Runs every script if Matplotlib is installed, and checks that it draws something.
 #include "engine/tape/debug/figures.h"
 
 #include <cmath>
@@ -15,7 +15,8 @@
 namespace gradwire {
 namespace {
 
-// The Python that has Matplotlib; empty: none. The first of the search path may be one without packages.
+// Returns the Python that has Matplotlib, or an empty string. The first Python of the search path may have no
+// packages.
 std::string python() {
   for (const char* each : {"python3", "/usr/bin/python3"})
     if (std::system((std::string(each) + " -c 'import matplotlib' > /dev/null 2>&1").c_str()) == 0)
@@ -45,7 +46,7 @@ HeatMapFigure heat_map(std::size_t rows, std::size_t columns, bool annotated) {
   return figure;
 }
 
-// GRADWIRE_KEEP_FIGURES names a folder for those who want to look at them.
+// GRADWIRE_KEEP_FIGURES names a folder that keeps the figures for inspection.
 void expect_figure(const std::string& name, const std::string& script) {
   const std::string program = python();
   if (program.empty()) GTEST_SKIP() << "no Matplotlib here: tools/setup --dev";
@@ -59,19 +60,17 @@ void expect_figure(const std::string& name, const std::string& script) {
   EXPECT_GT(png.size(), 5000u) << "an empty page";
 }
 
-TEST(Figures, OfAFunctionAreDrawn) { expect_figure("function", figure_script(function_figure())); }
-TEST(Figures, OfAHeatMapAreDrawn) { expect_figure("heat_map", figure_script(heat_map(20, 40, false))); }
-TEST(Figures, OfAnAnnotatedHeatMapAreDrawn) {
-  expect_figure("annotated", figure_script(heat_map(5, 8, true)));
-}
-TEST(Figures, OfNumbersThatAreNoneAreDrawn) {
+TEST(Figures, DrawFunction) { expect_figure("function", figure_script(function_figure())); }
+TEST(Figures, DrawHeatMap) { expect_figure("heat_map", figure_script(heat_map(20, 40, false))); }
+TEST(Figures, DrawAnnotatedHeatMap) { expect_figure("annotated", figure_script(heat_map(5, 8, true))); }
+TEST(Figures, DrawNanAndInfinity) {
   HeatMapFigure figure = heat_map(3, 3, true);
   figure.values[4] = std::numeric_limits<double>::quiet_NaN();
   figure.values[5] = std::numeric_limits<double>::infinity();
   expect_figure("nan", figure_script(figure));
 }
 
-TEST(Figures, RefuseLengthsThatDoNotFit) {
+TEST(Figures, RejectMismatchedLengths) {
   FunctionFigure figure = function_figure();
   figure.curves[1].y.pop_back();
   EXPECT_THROW(figure_script(figure), std::logic_error);

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Where names are off, whatever holds them is not a byte larger.
+// With names off, an object that holds them is not a byte larger.
 template <bool on>
 struct Model {
   double weight = 0;
@@ -36,7 +36,7 @@ TapeGraph example(Tape<double>& tape, NodeNames<on>& names) {
   return graph_of(tape, names);
 }
 
-TEST(TapeGraph, HasEveryRecordWithItsDerivatives) {
+TEST(TapeGraph, ListsEveryRecordWithItsDerivatives) {
   Tape<double> tape(2);
   NodeNames<true> names;
   EXPECT_EQ(to_text(example(tape, names)),
@@ -49,14 +49,14 @@ TEST(TapeGraph, HasEveryRecordWithItsDerivatives) {
             "14 the \"loss\" operation value 20 gradient 1 = 4 * 13 + 5 * 12\n");
 }
 
-TEST(TapeGraph, IsALinePerNodeWhateverTheNames) {
+TEST(TapeGraph, WritesOneLinePerNodeForAnyName) {
   Tape<double> tape(0);
   NodeNames<true> names;
   names(tape.variable(1), "one\nname\r\n");
   EXPECT_EQ(to_text(graph_of(tape, names)), "8 one\\nname\\r\\n variable value 1 gradient 0\n");
 }
 
-TEST(TapeGraph, OfATapeThatWasRewoundHasNoNamesOnceTheyAreCleared) {
+TEST(TapeGraph, HasNoNamesAfterRewindAndClear) {
   Tape<double> tape(0);
   NodeNames<true> names;
   const auto start = tape.checkpoint();
@@ -68,7 +68,7 @@ TEST(TapeGraph, OfATapeThatWasRewoundHasNoNamesOnceTheyAreCleared) {
   NodeNames<false>().clear();
 }
 
-TEST(TapeGraph, IsTheSameWithoutNames) {
+TEST(TapeGraph, HasSameNodesWithoutNames) {
   Tape<double> tape(2), named(2);
   NodeNames<false> off;
   NodeNames<true> on;
@@ -81,8 +81,8 @@ TEST(TapeGraph, IsTheSameWithoutNames) {
   }
 }
 
-// Along the arrows, derivatives times gradients give the gradients: so no arrow is missing or wrong.
-TEST(TapeGraph, ExplainsTheGradientsOfEveryKindOfRecord) {
+// Along the arrows, derivatives times gradients give the gradients, so no arrow is missing or wrong.
+TEST(TapeGraph, ArrowsExplainGradientsOfEveryKindOfRecord) {
   Tape<double> tape(3);
   for (std::size_t j = 0; j < 3; ++j) tape.parameter_values()[j] = 0.5 + 0.25 * static_cast<double>(j);
   const auto p = tape.parameters();
@@ -100,7 +100,7 @@ TEST(TapeGraph, ExplainsTheGradientsOfEveryKindOfRecord) {
   for (const auto& node : graph.nodes) EXPECT_NEAR(node.gradient, gradient[node.slot], 1e-12) << node.slot;
 }
 
-TEST(TapeGraph, IsReadByGraphviz) {
+TEST(TapeGraph, GraphvizReadsIt) {
   Tape<double> tape(2);
   NodeNames<true> names;
   const std::string dot = to_dot(example(tape, names));
