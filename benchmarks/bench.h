@@ -1,5 +1,5 @@
-// `gradwire bench`: how fast the parts are, each beside something known that is measured in the same run
-// (docs/benchmarks.md).
+// `gradwire bench`: the speed of the parts, each compared with a known reference that is measured in the same
+// run (docs/benchmarks.md).
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace gradwire {
 
 struct BenchOptions {
   bool json = false;          // one JSON object instead of a table
-  bool small = false;         // tiny sizes, only to see that it runs; ignores targets
-  std::uint32_t repeats = 0;  // of each measurement; 0: each benchmark's own number
+  bool small = false;         // tiny sizes, only to check that it runs; targets are not judged
+  std::uint32_t repeats = 0;  // number of repeats; 0 takes the default of each benchmark
   std::filesystem::path
-      programs;                  // folder of gradwire-server and gradwire-client; empty: that of this program
-  std::filesystem::path beside;  // folder of programs from outside to compare with; empty: none
-  std::ostream* out = nullptr;   // null: std::cout
-  std::shared_ptr<Ranks> ranks;  // that measure together what "cluster" measures; null: one process
+      programs;  // folder of gradwire-server and gradwire-client; that of this program if empty
+  std::filesystem::path beside;  // folder of other programs to compare with; empty if unused
+  std::ostream* out = nullptr;   // std::cout if null
+  std::shared_ptr<Ranks> ranks;  // ranks that measure "cluster" together; null for one process
 };
 
-// Runs the benchmarks of these names: groups ("rounds") or single ones ("rounds/a9a"); none: all. Returns the
-// exit code: 0, 2 for an unknown name, 1 when a benchmark could not run. A missed target is reported and
-// changes no exit code.
+// Runs the benchmarks with these names: groups ("rounds") or single ones ("rounds/a9a"); without names, all.
+// Returns the exit code: 0, 1 if a benchmark could not run, or 2 for an unknown name. A missed target is
+// reported, but does not change the exit code.
 int run_bench(std::span<const std::string> names, const BenchOptions& options);
 
 struct BenchHelp {

@@ -1,4 +1,4 @@
-// The list of benchmarks: to add one, a function here and a line in bench.cpp.
+// List of all benchmarks. To add one, declare its function here and add a line to bench.cpp.
 #pragma once
 
 #include "benchmarks/harness.h"

@@ -1,4 +1,4 @@
-// What the capabilities of an oracle (engine/oracle.h) cost, against its plain gradient.
+// Costs of the capabilities of an oracle (engine/oracle.h), compared with its plain gradient.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace gradwire::bench {
 namespace {
 
-// A network at one point, and one batch.
+// A network at one point, with one batch.
 class CapabilitiesTask {
  public:
   CapabilitiesTask(std::string name, const Network& network, Windows windows, std::size_t batch)
@@ -70,7 +70,7 @@ class CapabilitiesTask {
   AlignedVector<float> x_, gradient_, other_, direction_;
 };
 
-// Enough calls a turn for about a millisecond.
+// Times enough calls for about a millisecond each turn.
 BenchBody timed(Bench& bench, const std::function<void()>& call) {
   call();
   const double once = seconds_of(call);
@@ -85,7 +85,7 @@ BenchBody timed(Bench& bench, const std::function<void()>& call) {
 
 constexpr std::uint32_t kTurns = 150;
 
-// A power beside what it is compared with; returns the ratio of the medians.
+// Compares an optional operation with a reference. Returns the ratio of the medians.
 double compare(Bench& bench, const std::string& name, const std::function<void()>& power, const char* what,
                const std::function<void()>& plain, double at_most, const std::string& note = {}) {
   const auto series = interleave(bench.repeats(kTurns), {timed(bench, power), timed(bench, plain)});
@@ -100,7 +100,7 @@ double compare(Bench& bench, const std::string& name, const std::function<void()
   return series[0].median() / series[1].median();
 }
 
-// A figure of its own.
+// Reports a figure without a reference.
 void alone(Bench& bench, const std::string& name, const Series& value, const char* unit, double at_most) {
   Row row;
   row.name = "engine/powers " + name;
@@ -112,7 +112,7 @@ void alone(Bench& bench, const std::string& name, const Series& value, const cha
 
 std::string whole_percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
-// Compares a part of the gradient with all of it, and what its cost was said to be.
+// Compares a part of the gradient with all of it, and with the predicted cost.
 void compare_part(Bench& bench, CapabilitiesTask& task, const std::string& name, const Coordinates& wanted,
                   double at_most) {
   const double predicted = task.cost(wanted);
@@ -141,12 +141,12 @@ void parts(Bench& bench, CapabilitiesTask& letters, std::size_t hidden, Capabili
   compare_part(bench, letters, "1 % anywhere", Coordinates::list(list), 1.03);
 }
 
-// Between a token that is set and the return of the call that it stops.
+// Measures the time between setting a token and the return of the call that it stops.
 void stops(Bench& bench, CapabilitiesTask& task) {
   std::atomic<bool> stop = false;
   const GradientOptions options{.stop = &stop};
   compare(
-      bench, "stop token that nobody sets, " + task.name(), [&] { bench.keep(*task.on(options)); },
+      bench, "stop token that is never set, " + task.name(), [&] { bench.keep(*task.on(options)); },
       "no token", [&] { bench.keep(task.plain()); }, 1.01);
   using Clock = std::chrono::steady_clock;
   Series latency;
@@ -166,7 +166,7 @@ void stops(Bench& bench, CapabilitiesTask& task) {
     thread.join();
     latency.add(std::chrono::duration<double>(ended - told).count() * 1e6);
   }
-  alone(bench, "until a token is honoured, " + task.name(), latency, "us", 50);
+  alone(bench, "until a token stops the call, " + task.name(), latency, "us", 50);
 }
 
 void overlap(Bench& bench, CapabilitiesTask& task) {
@@ -216,7 +216,7 @@ void others(Bench& bench, CapabilitiesTask& task) {
       [&] { bench.keep(task.two_calls()); }, 1.03);
 }
 
-// Logistic regression with its regularizer, all samples.
+// Logistic regression with its regularizer, on all samples.
 void linear(Bench& bench) {
   const NamedData named = libsvm_or_like("a9a", bench.small());
   const std::size_t d = named.data.columns;
@@ -243,7 +243,7 @@ void linear(Bench& bench) {
       1);
 }
 
-// Gradients of a deep transformer in a quarter of the memory, against all of it.
+// Compares gradients of a deep transformer in a quarter of the memory with those in all of it.
 void recomputation(Bench& bench) {
   DeepTransformer deep(bench.size<std::size_t>(48, 2));
   std::vector<float> expected(deep.x.size()), gradient(deep.x.size());

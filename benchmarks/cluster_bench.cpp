@@ -1,4 +1,4 @@
-// What ranks do together: `mpirun -n 2 gradwire bench cluster`.
+// Collective work of ranks: `mpirun -n 2 gradwire bench cluster`.
 #include <algorithm>
 
 #include "algorithms/core/vector_ops.h"
@@ -13,20 +13,20 @@
 namespace gradwire::bench {
 namespace {
 
-// Without mpirun: this process alone.
+// Returns the ranks of mpirun, or this process alone.
 std::shared_ptr<Ranks> ranks_of(const Bench& bench) {
   if (bench.options().ranks != nullptr) return bench.options().ranks;
   return std::make_shared<OneRank>();
 }
 
-// Returns when all ranks have come.
+// Waits until all ranks have arrived.
 void meet(Ranks& ranks) {
   const std::byte nothing{};
   RankBytes all;
   ranks.all_gather({&nothing, 1}, all);
 }
 
-// Replies of n clients of length d; `nonzeros`: of each, d: dense.
+// Adds up replies of n clients of length d, with `nonzeros` entries each; d entries make them dense.
 void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonzeros, double target) {
   const std::shared_ptr<Ranks> ranks = ranks_of(bench);
   std::vector<std::vector<float>> values;
@@ -66,7 +66,7 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
                              meet(*ranks);
                              return seconds_of([&] { add_weighted<float>(alone, all, 0, 1.0f, expected); });
                            }});
-  if (out != expected) throw std::logic_error("the sum over ranks is another one");
+  if (out != expected) throw std::logic_error("the sum over ranks differs from that of one rank");
   bench.keep_all<float>(out);
   Row row;
   row.name = "cluster/sums " + std::to_string(n) + " x " + std::to_string(d) +
@@ -79,7 +79,7 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
   bench.row(row);
 }
 
-// As MNIST: one feature of five is not zero.
+// Makes images like MNIST: one feature of five is nonzero.
 Dataset images(std::size_t rows) {
   Random random(1, "bench images");
   Dataset data;
@@ -137,7 +137,7 @@ void cluster_fedavg(Bench& bench) {
   const auto series = interleave(bench.repeats(7),
                                  {[&] { return run(shared, binding, models[0]); },
                                   [&] {
-                                    // Alone: the others wait.
+                                    // Runs on one rank while the others wait.
                                     const bool first = ranks->rank() == 0;
                                     meet(*ranks);
                                     double seconds = 0;
@@ -150,7 +150,7 @@ void cluster_fedavg(Bench& bench) {
                                     return seconds;
                                   }});
   if (ranks->rank() == 0 && models[0] != models[1])
-    throw std::logic_error("the model over ranks is another one");
+    throw std::logic_error("the model over ranks differs from that of one rank");
   bench.keep_all<float>(models[0]);
   Row row;
   row.name = "cluster/fedavg";

@@ -10,7 +10,7 @@ namespace {
 
 constexpr RngKey kKey{1, 0, 0, RngDomain::kCompressor};
 
-// A million gradient entries in fp32, and what copying them costs.
+// A million gradient entries in fp32, and the cost of copying them.
 struct Vectors {
   std::vector<float> source, copy;
   explicit Vectors(std::size_t d) : source(normal_vector<float>(d, 3)), copy(d) {}
@@ -19,7 +19,7 @@ struct Vectors {
   }
 };
 
-// One of each kind, with 20 clients.
+// One spec of each compressor, for 20 clients.
 constexpr const char* kSpecs[] = {"identity",
                                   "topk:k=1%",
                                   "toplek:k=1%",
@@ -119,7 +119,7 @@ void compressors_decode(Bench& bench) {
   bench.row(row);
 }
 
-// What the server does with the payload of one client: adds it to a sum.
+// Measures the server's work on the payload of one client: adding it to a sum.
 void compressors_add(Bench& bench) {
   const std::size_t d = bench.size<std::size_t>(1000000, 2000);
   const std::uint32_t calls = bench.size(10u, 1u);

@@ -1,4 +1,4 @@
-// Many connections: what each takes of the server's memory, and how soon all are back when it was restarted.
+// Many connections: the server's memory for each, and the time until all have returned after a restart.
 #include <array>
 #include <chrono>
 #include <fstream>
@@ -21,10 +21,10 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 std::string count_text(std::uint32_t clients, std::uint32_t wanted) {
-  return std::to_string(clients) + " clients" + (clients < wanted ? ", no more: 'ulimit -Hn' is low" : "");
+  return std::to_string(clients) + " clients" + (clients < wanted ? ", limited by 'ulimit -Hn'" : "");
 }
 
-// Of this process, after what is free was given back to the system.
+// Returns the resident memory of this process, after it returned its free memory to the system.
 double resident_bytes() {
   ::malloc_trim(0);
   std::ifstream file("/proc/self/statm");
@@ -33,7 +33,7 @@ double resident_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Of the server for each client, when all have joined, and when each has answered once besides.
+// Returns the server's memory for each client: after all have joined, and after each has answered once.
 std::array<double, 2> bytes_each(const Load& load) {
   const double before = resident_bytes();
   LoadServer server(load);
@@ -60,7 +60,7 @@ rounds = 1000000
 )";
 }
 
-// gradwire-server, killed and started again, with clients that come back by themselves.
+// gradwire-server, killed and restarted, with clients that reconnect by themselves.
 class Restart {
  public:
   Restart(const std::filesystem::path& programs, std::uint32_t clients, milliseconds cap)
@@ -79,7 +79,7 @@ class Restart {
     wait_until([&] { return clients_->in_run() == clients_count_; });
   }
 
-  // From the start of the new server to the last client that is back.
+  // Returns the seconds from the start of the new server until the last client has returned.
   double seconds(milliseconds down) {
     server_.reset();  // kills it
     wait_until([&] { return clients_->in_run() == 0; });
@@ -107,7 +107,7 @@ class Restart {
       if (server_ && server_->ended())
         throw std::runtime_error("the server ended early: " + server_->last_line());
       if (clients_ && clients_->ended()) throw std::runtime_error("the clients ended early");
-      if (Clock::now() > end) throw std::runtime_error("the clients did not come back in time");
+      if (Clock::now() > end) throw std::runtime_error("the clients did not return in time");
       std::this_thread::sleep_for(milliseconds(2));
     }
   }
@@ -144,7 +144,7 @@ void tcp_connections(Bench& bench) {
         "resident memory of a server whose clients have joined; " + count_text(load.clients, wanted);
     bench.row(joined);
     asked.name = joined.name + ", asked";
-    asked.note = "the same when each has answered once, with nothing";
+    asked.note = "the same after each has sent one empty reply";
     bench.row(asked);
   }
 }
@@ -152,7 +152,7 @@ void tcp_connections(Bench& bench) {
 void tcp_restart(Bench& bench) {
   const std::filesystem::path programs = find_programs(bench.options().programs);
   if (programs.empty())
-    return bench.skip("tcp/restart", "gradwire-server and gradwire-client are not beside this program");
+    return bench.skip("tcp/restart", "gradwire-server and gradwire-client are not next to this program");
   const std::uint32_t wanted = bench.size(10'000u, 20u), clients = clients_up_to(wanted);
   const milliseconds cap(bench.size(5000, 200)), down = 3 * cap;
   Restart restart(programs, clients, cap);
@@ -165,7 +165,7 @@ void tcp_restart(Bench& bench) {
   row.unit = "s";
   row.versus = {"longest back-off", caps};
   row.target = {Target::Of::kRatio, 2};
-  row.note = "from the start of gradwire-server to the last client that is back in the run, " +
+  row.note = "from the start of gradwire-server until the last client is in the run again, " +
              std::to_string(down.count()) + " ms after it was killed; " + count_text(clients, wanted);
   bench.row(row);
 }

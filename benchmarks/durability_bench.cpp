@@ -1,4 +1,4 @@
-// What it costs to make a round durable.
+// Cost of making a round durable.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kFewClients = 4;
 constexpr double kNetworkBytesPerSecond = 1.25e9;
 
-// Rounds of EF21 with Top-K, K = 1 % of d, as far as the journal sees them.
+// Rounds of EF21 with Top-K, K = 1 % of d, as the journal sees them.
 class DurableRounds {
  public:
   DurableRounds(std::size_t d, Durability durability)
@@ -58,7 +58,8 @@ class DurableRounds {
   struct Seconds {
     double before_apply, commit, plain;
   };
-  // Takes as long as sending the model to one client at 10 Gbit/s: a disk has time between rounds, too.
+  // Runs one round. Sleeps as long as sending the model to one client takes at 10 Gbit/s, because a real disk
+  // also has time between rounds.
   Seconds round() {
     progress_.round += 1;
     Seconds seconds;
@@ -98,10 +99,10 @@ class DurableRounds {
   std::vector<UplinkView<float>> replies_;
   std::vector<Frame> frames_;
   const Durability durability_;
-  std::string as_many_bytes_;  // as the record of a round
+  std::string as_many_bytes_;  // as many as the record of a round
 };
 
-// Keeps nothing, so that what is left is what the processor does.
+// Disk that keeps nothing, so that only the processor's work remains.
 class NoDisk final : public Disk {
  public:
   Result<std::vector<std::string>> list() override { return std::vector<std::string>(); }
@@ -114,7 +115,7 @@ class NoDisk final : public Disk {
   Status remove(const std::string&) override { return Unit{}; }
 };
 
-// Replies of one round of DCGD, as they lie in the server when they have arrived.
+// Replies of one round of DCGD in the server, as they have arrived.
 class Arrived {
  public:
   Arrived(const std::string& compressor, std::uint32_t d, std::uint32_t clients)
@@ -171,7 +172,7 @@ class Arrived {
   std::vector<Frame> frames_;
 };
 
-// The seconds that `percent` % of the commits do not exceed.
+// Returns the seconds that `percent` % of the commits do not exceed.
 double percentile(std::vector<double> seconds, std::size_t percent) {
   std::sort(seconds.begin(), seconds.end());
   return seconds[(seconds.size() * percent + 99) / 100 - 1];
@@ -214,21 +215,21 @@ void durability_commit(Bench& bench) {
     row.value = median.times(1e3);
     row.unit = "ms";
     row.versus = Versus{"the same bytes appended to a file", plain_median.times(1e3)};
-    row.note = "of EF21, Top-1 %, " + std::to_string(kFewClients) +
-               " replies, fp32; rounds as far apart as 10 Gbit/s take for one model";
+    row.note = "EF21, Top-1 %, " + std::to_string(kFewClients) +
+               " replies, fp32; rounds are as far apart as sending one model takes at 10 Gbit/s";
     bench.row(row);
     row.name += ", 99th percentile";
     row.value = p99.times(1e3);
     row.versus->value = plain_p99.times(1e3);
     row.target = {Target::Of::kValue, c.target_ms};
-    row.note = "the same; snapshots beside them included";
+    row.note = "the same; includes concurrent snapshots";
     bench.row(row);
     if (c.d < 100'000'000) continue;
     Row copy;
     copy.name = std::string("durability/copy ") + c.name;
     copy.value = longest_copy.times(1e3);
     copy.unit = "ms";
-    copy.note = "left at the end of the longest round, which waits for it";
+    copy.note = "remaining at the end of the longest round, which waits for it";
     bench.row(copy);
   }
 }
@@ -244,10 +245,10 @@ void durability_record(Bench& bench) {
     row.name = "durability/record " + std::string(compressor);
     row.value = series[0].times(1e3);
     row.unit = "ms";
-    row.versus = Versus{"the replies encoded anew", series[1].times(1e3)};
+    row.versus = Versus{"encoding the replies again", series[1].times(1e3)};
     row.target = {Target::Of::kRatio, 1.0 / 3};
     row.note = std::to_string(kReplies) + " replies of d = " + std::to_string(d) +
-               " as they came, with the checksum of the journal, on a disk that keeps nothing";
+               " as received, with the checksum of the journal, on a disk that keeps nothing";
     bench.row(row);
   }
 }

@@ -1,4 +1,4 @@
-// Gradients, without any of the federated parts.
+// Gradients, without the federated parts.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -16,8 +16,9 @@
 namespace gradwire::bench {
 namespace {
 
-// Softmax classifier with one hidden tanh layer, sample by sample, as one writes it with loops over arrays.
-// Parameters lie as in engine/nn/models/mlp.h: weights (in, out) of the first layer, (out, in) of the second.
+// Softmax classifier with one hidden tanh layer, written with loops over arrays, one sample after another.
+// Parameters have the layout of engine/nn/models/mlp.h: weights (in, out) of the first layer and (out, in) of
+// the second.
 class BareMlp {
  public:
   static constexpr std::size_t kIn = 64, kHidden = 32, kOut = 10;
@@ -103,11 +104,12 @@ void mlp_rows(Bench& bench, const std::string& name, const ClientDataset& part, 
   row.value = series[0].times(to_us);
   row.unit = "us/sample";
   row.versus = {"bare loops, fp32", series[1].times(to_us)};
-  row.note = "digits, fresh gradient of the mean; the bare loops go one sample after the other";
+  row.note = "digits, gradient of the mean; the bare loops take one sample after another";
   bench.row(row);
 }
 
-// Samples of `in` features, each there with this probability, of `classes` classes.
+// Returns samples of `classes` classes with `in` features, each of which is nonzero with probability
+// `density`.
 Dataset random_samples(std::size_t count, std::size_t in, std::size_t classes, double density) {
   const std::vector<double> value = normal_vector<double>(count * in, 5);
   Random random(5, "density");

@@ -1,6 +1,6 @@
-// gradwire-engine-probe TASK FILE SIZE BATCH STEPS: steps of SGD in a process that links the engine alone,
-// for `gradwire bench engine/process`. TASK is letters (SIZE: hidden width) or gpt (SIZE: width); prints one
-// RESULT line.
+// gradwire-engine-probe TASK FILE SIZE BATCH STEPS: makes SGD steps in a process that links only the engine,
+// for `gradwire bench engine/process`. TASK is letters (SIZE is the hidden width) or gpt (SIZE is the width).
+// Prints one RESULT line.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

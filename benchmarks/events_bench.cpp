@@ -1,4 +1,4 @@
-// Asynchronous algorithms on the virtual clock, in this process: everything but the gradient.
+// Asynchronous algorithms on the virtual clock in this process: all costs except the gradient.
 #include <algorithm>
 #include <cstring>
 #include <queue>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kEventDim = 10;
 constexpr std::uint32_t kEventClients = 1000;
 
-// The gradient of ||x||^2 / 2.
+// Gradient of ||x||^2 / 2.
 class CopyOracle final : public Oracle<double> {
  public:
   std::size_t dim() const override { return kEventDim; }
@@ -36,7 +36,7 @@ AlgorithmSpec asynchronous(const std::string& name, Options parameters) {
   return spec;
 }
 
-// A run on the virtual clock that goes on where the last one stopped.
+// A run on the virtual clock. run() continues the last call.
 class EventRun {
  public:
   EventRun(const AlgorithmSpec& spec, const std::string& speeds)
@@ -69,7 +69,7 @@ class EventRun {
   RunProgress progress_;
 };
 
-// ASGD over a queue of events as one writes it in an afternoon.
+// ASGD over a queue of events, as one would write it in an afternoon.
 class BareEvents {
  public:
   explicit BareEvents(const std::string& speeds)
@@ -105,7 +105,7 @@ void events_row(Bench& bench, const AlgorithmSpec& spec, const std::string& spee
   const std::uint32_t events = bench.size(500'000u, 2'000u);
   EventRun run(spec, speeds);
   BareEvents bare(speeds);
-  run.run(events / 4);  // clients are made when they are first asked
+  run.run(events / 4);  // makes the clients, which start at their first request
   bare.run(events / 4);
   const auto series = interleave(bench.repeats(7), {[&] { return seconds_of([&] { run.run(events); }); },
                                                     [&] { return seconds_of([&] { bare.run(events); }); }});

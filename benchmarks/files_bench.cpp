@@ -1,5 +1,5 @@
-// Numbers to files and back, without fsync (durability/commit measures that). Most of it is what the file
-// system takes to make a file and rename it, so the same calls stand beside it.
+// Writing numbers to files and reading them, without fsync (durability/commit measures that). The file system
+// takes most of the time to create and rename the file, so the same system calls are the reference.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder inside `parent` for one benchmark. Not that of ScratchFolder, which has its place.
+// Folder inside `parent` for one benchmark. ScratchFolder cannot choose the parent.
 class FolderIn {
  public:
   explicit FolderIn(const fs::path& parent) {
     std::string name = (parent / "gradwire-bench-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr)
-      throw std::runtime_error(parent.string() + ": no folder can be made in it");
+      throw std::runtime_error(parent.string() + ": cannot make a folder in it");
     path_ = name;
   }
   ~FolderIn() {
@@ -63,7 +63,7 @@ void rows_in(Bench& bench, const fs::path& parent) {
   const fs::path file = folder.path() / "x.gwn";
   const std::string bare = (folder.path() / "bare").string(), draft = bare + ".new";
   std::array<double, 7> x = {1, 2, 3, 4, 5, 6, 7};
-  std::array<std::byte, 120> bytes{};  // as many as those of the file
+  std::array<std::byte, 120> bytes{};  // as many as the file has
   const auto each = [&](auto call) {
     return [&, call] {
       return seconds_of([&] {
@@ -80,8 +80,8 @@ void rows_in(Bench& bench, const fs::path& parent) {
     row.name = std::string("engine/files ") + (save ? "save" : "load") + " in " + parent.string();
     row.value = series[save ? 0 : 2].times(static_cast<double>(kCalls) / calls);
     row.unit = "s";
-    row.versus = Versus{"the calls of the system alone",
-                        series[save ? 1 : 3].times(static_cast<double>(kCalls) / calls)};
+    row.versus =
+        Versus{"only the system calls", series[save ? 1 : 3].times(static_cast<double>(kCalls) / calls)};
     row.target = {Target::Of::kValue, save ? 0.05 : 0.03};
     row.note = "7 numbers, 5,000 times, with header and checksum, no fsync";
     bench.row(row);

@@ -1,11 +1,11 @@
-// What one gradient of the two small graphs takes: those of engine/tape.
+// Times of one gradient of the two small graphs of engine/tape.
 #pragma once
 
 #include "benchmarks/harness.h"
 
 namespace gradwire::bench {
 
-// Nanoseconds for each graph, fp64.
+// Nanoseconds for each graph, in fp64.
 struct GraphTimes {
   Series eager, in_buffer, lanes, fixed, fixed_chain;  // tapes
   Series stored, by_hand, by_hand_chain;               // loops written for the graph

@@ -12,7 +12,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Three significant digits, never an exponent for the sizes that occur here.
+// Formats three significant digits, without an exponent for the usual sizes.
 std::string short_number(double value) {
   char text[48];
   const double size = std::abs(value);
@@ -64,7 +64,7 @@ double share_of_peak(const Row& row) { return row.floor->value.median() / row.va
 
 std::string percent(double share) { return short_number(100 * share) + " %"; }
 
-// "82.1 % / 80.3 % of the peak", of the smallest and of the medians.
+// Returns a text like "82.1 % / 80.3 % of the peak", for the minima and the medians.
 std::string peak_text(const Row& row, bool small) {
   std::string text = percent(row.floor->value.min() / row.value.min()) + " / " + percent(share_of_peak(row)) +
                      " of the peak";

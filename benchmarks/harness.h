@@ -1,5 +1,5 @@
-// Timing and reporting. Rivals run in turn inside one process, so that both see the same machine; min says
-// what the machine can do, the median what it does.
+// Timing and reporting. Rivals run in turns in one process, so that both see the same machine. The minimum
+// shows what the machine can do, and the median what it did.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@
 
 namespace gradwire::bench {
 
-// One number per repeat.
+// One number for each repeat.
 class Series {
  public:
   void add(double value) { values_.push_back(value); }
   bool empty() const { return values_.empty(); }
   double min() const;
-  double median() const;  // of an even number: the mean of the middle two
+  double median() const;  // the mean of the middle two for an even number
   Series times(double factor) const;
   Series minus(const Series& other) const;    // repeat by repeat
   Series or_more(const Series& other) const;  // the larger one, repeat by repeat
@@ -39,33 +39,33 @@ double seconds_of(F&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// One repeat of something; returns its seconds, so that preparations need not count.
+// One repeat of a measurement. Returns its seconds, so that it can leave out its preparation.
 using BenchBody = std::function<double()>;
 
-// Calls the bodies in turn, `repeats` times, each time another one first, after a warm-up that does not
-// count. One series per body.
+// Calls the bodies in turns, `repeats` times, each time starting with another one. A warm-up comes first and
+// does not count. Returns one series for each body.
 std::vector<Series> interleave(std::uint32_t repeats, const std::vector<BenchBody>& bodies);
 
-// What a figure is compared with.
+// Reference that a figure is compared with.
 struct Versus {
   std::string what;
   Series value;
 };
 
-// A bound on the median of the figure, or of its ratio to what it is compared with.
+// Bound on the median of the figure, or of its ratio to the reference.
 struct Target {
   enum class Of : std::uint8_t { kValue, kRatio } of = Of::kValue;
   double at_most = 0;
 };
 
-// The least that the figure could be on this core. Floor over figure is its share of the peak.
+// Least possible value of the figure on this core. Floor divided by figure is its share of the peak.
 struct Floor {
   Series value;
-  double share_at_least = 0;  // what the median must reach; 0: any
+  double share_at_least = 0;  // least share for the median; 0 sets no target
 };
 
 struct Row {
-  std::string name;  // "rounds/overhead n=20"
+  std::string name;  // as in "rounds/overhead n=20"
   Series value;
   std::string unit;
   std::optional<Versus> versus;
@@ -74,10 +74,9 @@ struct Row {
   std::string note;
 };
 
-// Figures that are no rows of the kind above: several programs side by side. A cell is "-" where there is
-// none.
+// Figures that do not fit a row, such as those of several programs. A missing figure is shown as "-".
 struct Table {
-  std::string name;  // "papers/burtorch gpt"
+  std::string name;  // as in "papers/burtorch gpt"
   std::string unit;
   std::vector<std::string> columns;  // that of the names first
   struct Line {
@@ -88,7 +87,7 @@ struct Table {
   std::vector<std::string> notes;
 };
 
-// What a benchmark is handed: the options, and where its rows go.
+// Argument of each benchmark: the options, and the output for its rows.
 class Bench {
  public:
   Bench(const BenchOptions& options, std::ostream& out);
@@ -106,7 +105,7 @@ class Bench {
   void table(const Table& table);
   void skip(const std::string& name, const std::string& why);
 
-  // Folds a result into the checksum that is printed at the end, so that nothing is optimised away.
+  // Adds a result to the checksum at the end of the output, so that the compiler keeps the result.
   void keep(double value) { checksum_ += value; }
   template <class Real>
   void keep_all(std::span<const Real> values) {
@@ -122,7 +121,7 @@ class Bench {
   const BenchOptions& options_;
   std::ostream& out_;
   double checksum_ = 0;
-  struct BenchRows;  // of --json
+  struct BenchRows;  // for --json
   std::unique_ptr<BenchRows> rows_;
 };
 

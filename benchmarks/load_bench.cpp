@@ -1,4 +1,4 @@
-// What a server's thread does for each reply that it receives, beside a bare Asio program that moves the same
+// Time of a server's thread for each received reply, compared with a bare Asio program that moves the same
 // bytes and makes the same checks.
 #include <array>
 #include <chrono>
@@ -44,7 +44,7 @@ double thread_seconds() {
 class ServedLoad {
  public:
   virtual ~ServedLoad() = default;
-  // Seconds of this thread for so many rounds that ask every client.
+  // Returns the seconds of this thread for `rounds` rounds that ask every client.
   double seconds(std::uint32_t rounds) {
     const double begun = thread_seconds();
     for (std::uint32_t k = 0; k < rounds; ++k) round();
@@ -64,7 +64,7 @@ class WithGradwire final : public ServedLoad {
   LoadServer server_;
 };
 
-// The same with Asio and nothing else: it knows how long each message is.
+// The same with only Asio, which knows the length of each message.
 template <class Stream>
 class WithAsio final : public ServedLoad {
  public:
@@ -126,15 +126,15 @@ class WithAsio final : public ServedLoad {
       read(*peer);
     }
     while (got_ < load_.clients) io_.run_one();
-    if (damaged_ > 0) throw std::runtime_error("a bare message is damaged");
+    if (damaged_ > 0) throw std::runtime_error("a message of bare Asio is damaged");
   }
   void read(EchoPeer& peer) {
     asio::async_read(peer.stream, asio::buffer(peer.head), [&](const asio::error_code& error, std::size_t) {
-      if (error) throw std::runtime_error("a bare client is gone");
+      if (error) throw std::runtime_error("a client of bare Asio disconnected");
       if (peer.values.empty()) return check(peer);
       asio::async_read(peer.stream, asio::buffer(peer.values),
                        [&](const asio::error_code& failed, std::size_t) {
-                         if (failed) throw std::runtime_error("a bare client is gone");
+                         if (failed) throw std::runtime_error("a client of bare Asio disconnected");
                          check(peer);
                        });
     });
@@ -168,7 +168,8 @@ std::unique_ptr<ServedLoad> bare(const Load& load) {
   return std::make_unique<WithAsio<Tls>>(load);
 }
 
-// Both with all their clients, in turns. The first rounds, in which both allocate, are the warm-up.
+// Measures both with all their clients, in turns. The first rounds, in which both allocate memory, are the
+// warm-up.
 Row load_row(Bench& bench, const Load& load, std::uint32_t rounds, std::uint32_t repeats) {
   WithGradwire ours(load);
   const std::unique_ptr<ServedLoad> asio = bare(load);
@@ -184,7 +185,7 @@ Row load_row(Bench& bench, const Load& load, std::uint32_t rounds, std::uint32_t
                   ? "reply without a payload"
                   : "dense reply of " + std::to_string(load.dim) + " fp32") +
              " from one of " + std::to_string(load.clients) +
-             " clients, request, checksum and check for numbers that are not finite included";
+             " clients, including the request, the checksum and the check for numbers that are not finite";
   return row;
 }
 

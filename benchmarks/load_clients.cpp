@@ -34,9 +34,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kComesAgain{200};    // a peer whose connection the server has closed
-constexpr milliseconds kNanComesAgain{50};  // one that sends no numbers
-constexpr milliseconds kSlowByte{300};      // between two bytes of a slow one
+constexpr milliseconds kComesAgain{200};    // pause of a peer whose connection the server has closed
+constexpr milliseconds kNanComesAgain{50};  // pause of a client that sends NaN
+constexpr milliseconds kSlowByte{300};      // pause between two bytes of a slow connection
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kGarbageBytes = 600;
 
@@ -59,7 +59,7 @@ std::string join_of_load() {
 
 class LoadClients {
  public:
-  // in_run: where to count clients that are.
+  // `in_run` counts the clients that are in the run.
   LoadClients(const LoadOptions& options, std::atomic<std::uint32_t>& in_run)
       : options_(options),
         in_run_(in_run),
@@ -85,7 +85,7 @@ class LoadClients {
   LoadClients(const LoadClients&) = delete;
   LoadClients& operator=(const LoadClients&) = delete;
 
-  // False: the connection of an honest client was lost, and it does not come back.
+  // Returns false if a well-behaved client lost its connection and does not retry.
   bool run() {
     std::array<epoll_event, 256> ready;
     while (options_.honest == 0 || shutdowns_ < options_.honest) {
@@ -108,11 +108,11 @@ class LoadClients {
     std::uint32_t number;
     Kind kind;
     int fd = -1;
-    std::uint32_t watched = 0;  // events
+    std::uint32_t watched = 0;  // events of epoll
     std::unique_ptr<StreamFilter> filter{};
-    std::string in{}, out{};  // of frames; for the socket
-    std::string unsaid{};     // until the filter is ready
-    std::size_t sent = 0;     // of out
+    std::string in{}, out{};  // received frames; bytes for the socket
+    std::string unsaid{};     // bytes that wait until the filter is ready
+    std::size_t sent = 0;     // prefix of `out`
     std::optional<BackOff> back_off{};
     milliseconds retry_after{0};
     bool is_connecting = false, is_opening = false, is_welcome = false, in_run = false, is_over = false;
@@ -134,8 +134,8 @@ class LoadClients {
     const auto wait = std::chrono::ceil<milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 1000));
   }
-  // Clients show that they live; strangers come again, and the slow ones send a byte of a Hello that has no
-  // end.
+  // Sends heartbeats for the clients, reconnects unauthenticated peers, and sends the next byte of slow ones.
+  // The Hello of a slow peer never ends.
   bool look_after_all() {
     const auto now = Clock::now();
     if (now >= heartbeat_) {
@@ -158,7 +158,7 @@ class LoadClients {
 
   // ---- connections ----
 
-  // For the first time, as many as may be opening.
+  // Opens first connections, as many as may be opening.
   bool open_more() {
     for (; opened_ < peers_.size() && opening_ < options_.most_opening; ++opened_)
       if (!open(*peers_[opened_]) && !closed(*peers_[opened_])) return false;
@@ -201,7 +201,7 @@ class LoadClients {
     }
     drain(peer);
   }
-  // The connection is over; false: that of an honest client that does not come back.
+  // Handles a closed connection. Returns false if a well-behaved client lost it and does not retry.
   bool closed(LoadPeer& peer) {
     if (peer.fd >= 0) ::close(peer.fd);
     peer.fd = -1;
@@ -243,7 +243,7 @@ class LoadClients {
     }
     drain(peer);
   }
-  // From the filter to the socket.
+  // Moves bytes from the filter to the socket.
   void drain(LoadPeer& peer) {
     if (peer.filter && peer.filter->ready() && !peer.unsaid.empty())
       say(peer, std::exchange(peer.unsaid, {}));
@@ -270,7 +270,7 @@ class LoadClients {
     ::epoll_ctl(epoll_, EPOLL_CTL_MOD, peer.fd, &event);
   }
 
-  // False: the connection is over.
+  // Handles events of the socket. Returns false if the connection is over.
   bool serve(LoadPeer& peer, std::uint32_t events) {
     if (peer.fd < 0) return true;
     if (peer.is_connecting) {
@@ -357,7 +357,7 @@ class LoadClients {
   std::vector<std::unique_ptr<LoadPeer>> peers_;
   std::size_t opened_ = 0;                           // peers that were opened once
   std::uint32_t opening_ = 0;                        // clients that are connecting or in the handshake
-  std::multimap<Clock::time_point, LoadPeer*> due_;  // who tries again, or sends its next byte
+  std::multimap<Clock::time_point, LoadPeer*> due_;  // peers that retry or send their next byte
   std::vector<char> buffer_ = std::vector<char>(1 << 16), plain_ = std::vector<char>(1 << 16);
   const std::string join_ = join_of_load(), slow_byte_ = hello_of(0, 1).substr(0, 1);
   std::uint32_t shutdowns_ = 0, random_ = 1;
@@ -388,10 +388,10 @@ LoadProcess::LoadProcess(const LoadOptions& options) {
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // the server's sockets, which else would outlive it here
+  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // otherwise the server's sockets would outlive it here
   try {
     ::_exit(LoadClients(options, progress_->in_run).run() ? 0 : 1);
-  } catch (...) {  // not into what the other process was doing
+  } catch (...) {  // do not unwind into the code of the parent process
     ::_exit(2);
   }
 }

@@ -1,6 +1,7 @@
-// Many peers of one server in one process, in one thread, on as many sockets: clients that answer each
-// request with vectors that depend on the client and the round alone, and others that mean no good. They
-// speak the protocol themselves: ten thousand clients of the library would be ten thousand threads.
+// Many peers of one server in one process and one thread, each with its own socket. Clients answer each
+// request with vectors that depend only on the client and the round; other peers attack the server. They
+// implement the protocol themselves, because ten thousand clients of the library would need ten thousand
+// threads.
 #pragma once
 
 #include <chrono>
@@ -13,27 +14,27 @@ namespace gradwire::bench {
 
 struct LoadOptions {
   std::string server{};               // 127.0.0.1:PORT
-  std::uint32_t honest = 0, bad = 0;  // clients 0, 1, ..., honest - 1, and the next ones
+  std::uint32_t honest = 0, bad = 0;  // clients 0, 1, ..., honest - 1 behave well; `bad` more do not
   enum class Bad : std::uint8_t { kSilent, kNan } kind = Bad::kSilent;
-  std::uint32_t slow = 0, garbage = 0;  // connections of strangers at a time
-  std::uint32_t dim = 0;                // of the vectors
+  std::uint32_t slow = 0, garbage = 0;  // unauthenticated connections at a time
+  std::uint32_t dim = 0;                // length of the vectors
   enum class ReplyKind : std::uint8_t { kDoubles, kFloats, kNothing } reply = ReplyKind::kDoubles;
-  // False: a server without a handshake, which speaks first; its clients are numbered as they connect.
+  // False for a server without a handshake, which speaks first. It numbers the clients as they connect.
   bool greets = true;
-  std::string ca_pin{};  // they speak TLS to a server of this authority; empty: no TLS
-  // At most so many clients have begun a connection and have no Welcome yet.
+  std::string ca_pin{};  // with it, clients use TLS with a server of this authority; empty for no TLS
+  // Largest number of clients that have begun a connection and have no Welcome yet.
   std::uint32_t most_opening = UINT32_MAX;
-  // The longest back-off of clients that have lost their connection (proto/wire/back_off.h); nothing: with
-  // that of an honest client all end.
+  // Longest back-off of clients that lost their connection (proto/wire/back_off.h). Without it, all clients
+  // end once a well-behaved one loses its connection.
   std::optional<std::chrono::milliseconds> back_off_cap{};
   std::uint32_t clients() const { return honest + bad; }
 };
 
-// How many sockets this process may have, now that its limit is raised as far as the system allows.
+// Raises this process's limit of sockets as far as the system allows, and returns it.
 std::uint32_t most_load_sockets();
 
-// All of them in a process of its own, in one thread, until all honest clients have heard the shutdown; for
-// ever, if there are none. REQUIRES: this process has one thread.
+// Runs all peers in one thread of a process of its own. It ends once all well-behaved clients have got the
+// shutdown; without such clients it does not end. REQUIRES: this process has one thread.
 class LoadProcess {
  public:
   explicit LoadProcess(const LoadOptions& options);
@@ -42,15 +43,15 @@ class LoadProcess {
   ~LoadProcess();
 
   void end();
-  // Also when a client that does not come back has lost its connection. Does not wait.
+  // Returns true if the process ended, or a client lost its connection and does not retry. Does not wait.
   bool ended();
-  // Clients that were sent the Start on the connection that they have; without a handshake, that are
-  // connected.
+  // Returns the number of clients that got the Start on their current connection. Without a handshake, counts
+  // the connected clients.
   std::uint32_t in_run() const;
 
  private:
   struct LoadProgress;
-  LoadProgress* progress_;  // shared by both
+  LoadProgress* progress_;  // shared by both processes
   pid_t pid_;
 };
 

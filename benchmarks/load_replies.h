@@ -1,4 +1,4 @@
-// What the clients of load_clients.h answer.
+// Replies of the clients of load_clients.h.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace gradwire::bench {
 class LoadReplies {
  public:
   virtual ~LoadReplies() = default;
-  // A whole Reply. `nan`: one of its numbers is none.
+  // Returns a whole Reply. With `nan`, one of its numbers is NaN.
   virtual std::string reply(std::uint32_t client, std::uint64_t request_id, std::uint32_t round,
                             bool nan) = 0;
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::minutes kTimeToJoin{2};
 constexpr double kTimeToAnswer = 30;  // seconds
 
-// With TLS a handshake takes half a millisecond of each end, and the server gives each client five seconds.
+// A TLS handshake takes half a millisecond at each end, and the server gives each client five seconds.
 constexpr std::uint32_t kMostOpening = 256;
 
 }  // namespace
@@ -80,8 +80,9 @@ void LoadServer::round() {
   for (ClientId client = 0; client < load_.clients; ++client) transport_->send(client, request);
   for (std::uint32_t got = 0; got < load_.clients;) {
     const auto& event = transport_->next(transport_->now() + kTimeToAnswer);
-    if (event.kind == Event<float>::Kind::kTimeout) throw std::runtime_error("a client does not answer");
-    if (event.kind == Event<float>::Kind::kLeft) throw std::runtime_error("a client is gone");
+    if (event.kind == Event<float>::Kind::kTimeout)
+      throw std::runtime_error("a client does not answer in time");
+    if (event.kind == Event<float>::Kind::kLeft) throw std::runtime_error("a client disconnected");
     got += event.kind == Event<float>::Kind::kReply ? 1 : 0;
   }
 }

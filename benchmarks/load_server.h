@@ -1,4 +1,4 @@
-// A server's session manager and transport in this process, and its clients in another one.
+// A server's session manager and transport in this process, with its clients in another process.
 #pragma once
 
 #include <filesystem>
@@ -12,21 +12,22 @@
 
 namespace gradwire::bench {
 
-// How many clients, and what they answer.
+// Number of clients, and their replies.
 struct Load {
   std::uint32_t clients = 0;
   std::uint32_t dim = 0;
   LoadOptions::ReplyKind reply = LoadOptions::ReplyKind::kFloats;
-  std::filesystem::path certificates{};  // of Certificates: over TLS; empty: plain
+  std::filesystem::path certificates{};  // folder of Certificates for TLS; empty for plain text
 
   CodecContext context() const;
   LoadOptions clients_of(const std::string& server) const;
 };
 
-// So many clients, or as many as this system lets one process have that is the server of `times` as many.
+// Returns `wanted`, or fewer if the system allows one process too few sockets to serve `times` as many
+// clients.
 std::uint32_t clients_up_to(std::uint32_t wanted, std::uint32_t times = 1);
 
-// A CA and a server's certificate for loopback.
+// A CA, and a certificate of a server on loopback.
 class Certificates {
  public:
   Certificates();
@@ -41,9 +42,9 @@ class LoadServer {
   explicit LoadServer(const Load& load);
   ~LoadServer();
 
-  // Returns when all clients have joined, and the run has begun. Throws std::runtime_error.
+  // Returns once all clients have joined and the run has begun. Throws std::runtime_error.
   void begin();
-  // Asks every client, and returns when all have answered.
+  // Asks every client, and returns once all have answered.
   void round();
 
  private:

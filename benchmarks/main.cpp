@@ -1,6 +1,5 @@
-// The `gradwire-bench` program, which `gradwire bench` starts: a program of its own, so that one who only
-// runs experiments need not build the server, the client and the code that they are compared with. Exit codes
-// as of gradwire.
+// The program `gradwire-bench`, which `gradwire bench` starts. It is separate, so that users who only run
+// experiments need not build the server, the client and the reference code. Exit codes are those of gradwire.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <sstream>
@@ -28,8 +27,8 @@ int bench(const BenchArguments& a, const Launch& launch) {
   if (launch.processes > 1) {
     for (const std::string& name : a.names)
       if (name.rfind("cluster", 0) != 0)
-        throw UsageError("bench " + name + " measures one process; start it without mpirun");
-    if (a.names.empty()) throw UsageError("name what ranks measure: gradwire bench cluster");
+        throw UsageError("bench " + name + " measures a single process; start it without mpirun");
+    if (a.names.empty()) throw UsageError("ranks measure only cluster; start gradwire bench cluster");
     options.ranks = join_job(launch);
     if (options.ranks->rank() > 0) options.out = &nobody;
   }
@@ -39,14 +38,13 @@ int bench(const BenchArguments& a, const Launch& launch) {
 int main_of(int argc, char** argv) {
   Logger logger("gradwire", log_format(argc, argv));
   BenchArguments a;
-  CLI::App app("Measure how fast the parts are", "gradwire bench");
+  CLI::App app("Measure the speed of the parts", "gradwire bench");
   app.set_version_flag("--version", "gradwire " + build_info());
-  app.add_option("NAME", a.names, "Groups or single benchmarks; all unless given");
+  app.add_option("NAME", a.names, "Groups or single benchmarks; all by default");
   app.add_flag("--json", a.options.json, "One JSON object instead of a table");
-  app.add_flag("--small", a.options.small, "Tiny sizes: only to see that they run");
-  app.add_option("--repeats", a.options.repeats, "Of each measurement")->type_name("N");
-  app.add_option("--beside", a.options.beside,
-                 "Folder of the hand-written programs mlp and gpt to compare with")
+  app.add_flag("--small", a.options.small, "Tiny sizes: only checks that they run");
+  app.add_option("--repeats", a.options.repeats, "Repeats of each measurement")->type_name("N");
+  app.add_option("--beside", a.options.beside, "Folder of programs to compare with, such as mlp and gpt")
       ->type_name("DIR");
   std::string footer = "Benchmarks:\n";
   for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";

@@ -1,5 +1,4 @@
-// Networks: the two tasks at the sizes at which engines differ, beside programs from outside where they are
-// given.
+// Networks: the two tasks at several sizes, compared with other programs if they are available.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -14,11 +13,11 @@ namespace gradwire::bench {
 namespace {
 
 struct Aim {
-  double at_most;             // of the ratio to the program by hand
-  double share_at_least = 0;  // of the core's peak
+  double at_most;             // bound of the ratio to the hand-written program
+  double share_at_least = 0;  // share of the core's peak
 };
 
-// `least`: what the core needs for the step, in seconds.
+// Makes a row. `least` has the least possible seconds of the step on this core.
 Row row_of(std::string name, const Duel& figures, const Series& least, const char* rival, Aim aim,
            std::string note = {}) {
   Row row;
@@ -33,7 +32,7 @@ Row row_of(std::string name, const Duel& figures, const Series& least, const cha
   return row;
 }
 
-// Several steps in a row, so that each rival finds its own numbers in the caches and not the others'.
+// Times several steps in a row, so that each rival finds its own numbers in the caches.
 template <class Real>
 BenchBody steps_of(TaskRun<Real>& run) {
   return [&run] {
@@ -46,7 +45,9 @@ BenchBody steps_of(TaskRun<Real>& run) {
   };
 }
 
-// Of a gradient: three for each weight at each position, and those of the triangles of attention.
+// Returns the multiply-adds of a gradient: three for each weight at each position, and those of the triangles
+// Returns the multiply-adds of a gradient: three for each weight at each position, and those of attention's
+// triangles.
 double gpt_multiply_adds(const Network& network, std::size_t context, std::size_t width, std::size_t b) {
   const double positions = static_cast<double>(context * b), weights = static_cast<double>(network.dim());
   const double pairs = static_cast<double>(b * context * (context + 1)) / 2;
@@ -67,11 +68,11 @@ void engine_letters(Bench& bench) {
     const std::string size = " e=" + std::to_string(e);
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
-    // Of x and its gradient, or of x alone.
+    // Peaks with arrays as large as x and its gradient, or as x alone.
     const Peak peak(one.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns)),
         peak_in_place(one.executor().kernels(), network.dim(), bench.repeats(kDuelTurns));
-    // Of the two layers; each weight is read twice and its gradient written, then the step reads both and
-    // writes.
+    // Work of the two layers. Each weight is read twice and its gradient written once; then the step reads
+    // both and writes the weight.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
     const PeakWork work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
     const PeakWork batched{64 * work.multiply_adds, work.bytes};
@@ -224,8 +225,8 @@ void engine_kernels(Bench& bench) {
       }
       bench.row(row);
     }
-    // The results must agree up to rounding, or one of them is wrong. SGD amplifies differences, so only the
-    // first steps are compared.
+    // All kernels must give equal results up to rounding. SGD amplifies differences, so only the first steps
+    // are compared.
     TaskRun<float> first(network, windows, b, available.front()), last(network, windows, b, available.back());
     first.step();
     last.step();

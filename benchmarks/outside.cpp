@@ -55,7 +55,7 @@ Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>&
           const std::vector<std::string>& command) {
   Duel figures;
   std::vector<double> mins, medians;
-  for (std::uint32_t k = 0; k < std::max(1u, steps / 10); ++k) step();  // warm
+  for (std::uint32_t k = 0; k < std::max(1u, steps / 10); ++k) step();  // warm-up
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
     for (std::uint32_t k = 0; k < steps; ++k) figures.ours.add(1e3 * seconds_of(step));
     if (command.empty()) continue;
@@ -67,7 +67,7 @@ Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>&
   if (mins.empty()) return figures;
   std::sort(medians.begin(), medians.end());
   const double median = medians[medians.size() / 2];
-  Series theirs;  // of which only these two figures are known
+  Series theirs;  // only these two figures are known
   theirs.add(*std::min_element(mins.begin(), mins.end()));
   theirs.add(median);
   theirs.add(median);

@@ -1,4 +1,4 @@
-// Starts programs from outside that a figure is compared with, and reads what they report.
+// Runs other programs that a figure is compared with, and reads their reports.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace gradwire::bench {
 
-// What a program reports in a line "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
+// Content of a program's report "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
 struct OutsideResult {
   double min_ms = 0, median_ms = 0;
   double peak_mb = 0;
-  double process_ms = 0;  // from its start to its end, as seen from here
+  double process_ms = 0;  // from start to end, measured by this process
 };
 
-// The lines of a program's output that begin with RESULT; nothing when it cannot be run or fails.
+// Returns the lines of a program's output that begin with RESULT, or nullopt if it cannot be run or fails.
 std::optional<std::vector<std::string>> result_lines(const std::vector<std::string>& command);
-// The number behind "NAME=" in such a line.
+// Returns the number after "NAME=" in such a line, or nullopt.
 std::optional<double> figure_in(const std::string& line, const std::string& name);
 
-// Nothing when the program cannot be run or prints no such line.
+// Returns the report of the program, or nullopt if it cannot be run or prints no report.
 std::optional<OutsideResult> run_outside(const std::vector<std::string>& command);
 
-// Our figure and that of an outside program, measured in turns: the milliseconds of each call of `step`, and
-// what the program reports of as many steps. Empty `command`: only ours.
+// Figures of gradwire and another program, measured in turns: the milliseconds of each call of `step`, and
+// the program's report on as many steps. `theirs` is unset if `command` is empty.
 struct Duel {
   Series ours;
   std::optional<Series> theirs;
@@ -36,16 +36,17 @@ Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>&
 
 inline constexpr std::uint32_t kDuelTurns = 5;
 
-// Enough steps for a steady figure, in about `seconds` each turn.
+// Returns a number of steps that takes about `seconds` each turn, for a steady figure.
 std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<void()>& step);
 
-// Such a duel; the number of steps is the last argument of the command.
+// Runs such a duel. Appends the number of steps to the command.
 Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
              std::vector<std::string> command);
 
-// The path of a program in the folder of --beside; empty: it is not there.
+// Returns the path of a program in the folder of --beside, or an empty string if it is missing.
 std::string beside_path(const Bench& bench, const std::string& program);
-// Such a program with the file of the text as first argument; empty where either is not there.
+// Returns the command of such a program, with the file of the text as first argument. Empty if the program or
+// the file is missing.
 std::vector<std::string> beside(const Bench& bench, const char* program, const TaskText& text,
                                 std::vector<std::string> arguments);
 

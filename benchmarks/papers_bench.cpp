@@ -1,5 +1,5 @@
-// The tables of the engine's nearest relative, BurTorch (arXiv:2503.13795): its four tasks, ours beside
-// programs that are there and beside what its authors measured.
+// The tables of BurTorch (arXiv:2503.13795), the engine closest to this one. Its four tasks are compared with
+// available programs and with its authors' figures.
 #include <array>
 #include <cmath>
 
@@ -12,11 +12,12 @@ namespace {
 
 using PaperFigure = std::optional<double>;
 
-// Means that the authors measured on a machine of theirs, in their repository,
-// github.com/burlachenkok/burtorch: experiments/utils/plotenergy/plot_compute_win.py, 100,000 gradients in
-// 0.007 s (BurTorch) and 10.419 s (PyTorch 2, eager).
+// Means that the authors measured on their machine, from their repository github.com/burlachenkok/burtorch.
+// experiments/utils/plotenergy/plot_compute_win.py has 100,000 gradients in 0.007 s (BurTorch) and 10.419 s
+// (PyTorch 2, eager).
 constexpr double kTinyBurTorchNs = 70, kTinyPyTorchNs = 104'190;
-// experiments/exp5_gpt3_example/res.txt: the gradient of a batch, of a transformer of 46,337 parameters.
+// From experiments/exp5_gpt3_example/res.txt: the gradient of a batch of a transformer with 46,337
+// parameters.
 struct PublishedGpt {
   std::size_t batch;
   double burtorch_ms, pytorch_ms;
@@ -40,7 +41,7 @@ PaperFigure smallest(const std::optional<Series>& series) {
   return series ? PaperFigure(series->min()) : std::nullopt;
 }
 
-// The figures of a script of --beside; none where it, or PyTorch, is not there.
+// Returns the figures of a script of --beside. Empty if the script or PyTorch is missing.
 std::vector<std::string> script_lines(const Bench& bench, const char* script,
                                       const std::vector<std::string>& arguments) {
   const std::string path = beside_path(bench, script);
@@ -65,7 +66,7 @@ void graphs(Bench& bench) {
               "ns for a gradient, fp64, smallest",
               {"graph", "tape", "8 lanes", "fixed", "by hand", "PyTorch here", "BurTorch*", "PyTorch*"},
               {},
-              {kHowToGetPyTorch, "*: by BurTorch's authors, on their machine; means"}};
+              {kHowToGetPyTorch, "*: means of BurTorch's authors, on their machine"}};
   const std::vector<std::string> lines = script_lines(bench, "tiny_small.py", {bench.small() ? "2" : "2000"});
   const auto add = [&](const std::string& name, const GraphTimes& times, PaperFigure burtorch,
                        PaperFigure pytorch) {
@@ -113,7 +114,7 @@ void transformer(Bench& bench) {
               "ms for a step of SGD, fp32, smallest",
               {"batch", "gradwire", "by hand", "PyTorch here", "BurTorch*", "PyTorch*"},
               {},
-              {kHowToGetPyTorch, "*: by BurTorch's authors, on their machine; means, without the step"}};
+              {kHowToGetPyTorch, "*: means of BurTorch's authors, on their machine, without the step"}};
   const TaskText text = shakespeare_text(bench.small());
   const Windows windows = shakespeare_windows(text, 8);
   const Network network = gpt_network();

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kTurnSeconds = 2e-3;
 
-// Seconds of one call of `work`, called as often as fills a turn.
+// Times one call of `work`, repeated often enough to fill a turn.
 template <class F>
 BenchBody called_often(F work) {
   const double once = std::max(seconds_of(work), 1e-8);

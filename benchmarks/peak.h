@@ -1,4 +1,4 @@
-// What one core can do at most, measured in the same run as what is held against it.
+// Peak performance of one core, measured in the same run as the figures that are compared with it.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 
 namespace gradwire::bench {
 
-// What a computation cannot do without, in fp32.
+// Least work of a computation, in fp32.
 struct PeakWork {
   double multiply_adds = 0;
   double bytes = 0;  // read or written once
 };
 
-// Multiply-adds in registers, and y += a x, which reads two numbers for each that it writes, as a step of SGD
-// does; in turns. Its two arrays have `numbers` numbers together: what is held against it works on as many.
+// Measures multiply-adds in registers, and y += a x, in turns. The latter reads two numbers for each one that
+// it writes, as a step of SGD does. Its two arrays have `numbers` numbers together, as many as the compared
+// computation uses.
 class Peak {
  public:
   Peak(const Kernels<float>& kernels, std::size_t numbers, std::uint32_t turns);
 
-  // The least seconds that `work` could take, turn by turn: the slower of its two parts, as if they
-  // overlapped.
+  // Returns the least possible seconds of `work`, turn by turn. This is the slower of its two parts, as if
+  // they overlapped.
   Series seconds(const PeakWork& work) const;
 
  private:

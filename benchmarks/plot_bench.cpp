@@ -1,4 +1,4 @@
-// A figure from many runs.
+// A figure of many runs.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +25,7 @@ void write(const fs::path& file, const std::string& text) {
   if (!out) throw std::runtime_error(file.string() + ": cannot be written");
 }
 
-// A noisy run that falls by six powers of ten, with all columns.
+// Writes a noisy run that falls by six powers of ten, with all columns.
 void write_run(const fs::path& folder, std::uint32_t run, std::uint32_t rounds) {
   const std::string number = std::to_string(run);
   write(folder / "config.toml", "name = \"run-" + number +
@@ -51,7 +51,7 @@ void write_run(const fs::path& folder, std::uint32_t run, std::uint32_t rounds) 
   write(folder / "metrics.csv", text);
 }
 
-// Reads all files block by block, and does nothing with them.
+// Reads all files block by block without parsing them. Returns the seconds.
 double read_seconds(const std::vector<fs::path>& files, double& bytes) {
   bytes = 0;
   return seconds_of([&] {
@@ -87,10 +87,11 @@ void plot_fifty(Bench& bench) {
   row.name = "plot/fifty";
   row.value = series[0];
   row.unit = "s";
-  row.versus = Versus{"the same files read and not looked at", series[1]};
+  row.versus = Versus{"reading the same files", series[1]};
   row.target = {Target::Of::kValue, 2};
-  row.note = std::to_string(runs) + " noisy runs of " + std::to_string(rounds) +
-             " rounds, a curve each, from a folder of results to an SVG and a script; the page cache is warm";
+  row.note =
+      std::to_string(runs) + " noisy runs of " + std::to_string(rounds) +
+      " rounds, one curve each, from a folder of results to an SVG and a script; the page cache is warm";
   bench.row(row);
   Row size;
   size.name = "plot/fifty SVG";

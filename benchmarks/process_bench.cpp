@@ -1,4 +1,4 @@
-// Whole processes that link the engine alone: from start to end, and their peak memory.
+// Whole processes that link only the engine: time from start to end, and peak memory.
 #include <filesystem>
 #include <fstream>
 
@@ -9,7 +9,7 @@
 namespace gradwire::bench {
 namespace {
 
-// The path of the probe: beside the programs under test, or beside this one.
+// Returns the path of the probe: next to the programs under test, or next to this one.
 std::filesystem::path probe(const Bench& bench) {
   std::error_code ignored;
   const std::filesystem::path folder =
@@ -21,7 +21,7 @@ std::filesystem::path probe(const Bench& bench) {
 
 struct ProcessCase {
   std::string name;
-  std::vector<std::string> ours, theirs;  // arguments behind the program; theirs may be empty
+  std::vector<std::string> ours, theirs;  // arguments after the program; theirs may be empty
   double peak_mb, process_ms;             // bounds
 };
 

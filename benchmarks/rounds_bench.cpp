@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kDim = 123;
 
-// The gradients that the overhead is measured on: few, so that they stay in the cache.
+// Gradients for measuring the overhead. They are few, so that they stay in the cache.
 class GradientBank {
  public:
   GradientBank() : values_(normal_vector<double>(kDim * kCount, 7)) {}
@@ -24,7 +24,7 @@ class GradientBank {
   std::vector<double> values_;
 };
 
-// Writes a gradient that was computed before: the rest of a round is the work of the framework.
+// Writes a gradient that was computed before, so that only the framework's work remains.
 class ReadyOracle final : public Oracle<double> {
  public:
   ReadyOracle(const GradientBank& bank, std::size_t first) : bank_(bank), next_(first) {}
@@ -40,7 +40,7 @@ class ReadyOracle final : public Oracle<double> {
   std::size_t next_;
 };
 
-// EF21 with Top-1 as one writes it in an afternoon, over the same oracles.
+// EF21 with Top-1 over the same oracles, as one would write it in an afternoon.
 class BareEf21 {
  public:
   BareEf21(Oracles<double>& oracles, double gamma)
@@ -84,7 +84,7 @@ void overhead_row(Bench& bench, std::uint32_t n, std::uint32_t rounds) {
   constexpr double kGamma = 1e-6;
   const auto run_context = make_run_context(ef21_top1("1e-6"), n, x0);
   Simulation<double> simulation(run_context, oracles);
-  simulation.run(2, 0);  // clients are made when they are first asked
+  simulation.run(2, 0);  // makes the clients, which start at their first request
   BareEf21 bare(oracles, kGamma);
   std::vector<double> gradient(kDim);
 
@@ -115,7 +115,7 @@ void overhead_row(Bench& bench, std::uint32_t n, std::uint32_t rounds) {
   bench.row(row);
 }
 
-// EF21 with Top-1 on a9a, as experiments/configs/ef21_a9a.toml has it.
+// EF21 with Top-1 on a9a, as in experiments/configs/ef21_a9a.toml.
 struct A9a {
   static constexpr std::uint32_t kClients = 20;
   static constexpr double kLambda = 0.1;
@@ -146,7 +146,7 @@ struct A9a {
   }
 };
 
-// `rounds` steps x <- x - gamma * gradient(x).
+// Makes `rounds` steps x <- x - gamma * gradient(x).
 template <class Gradient>
 double seconds_of_steps(Bench& bench, std::uint32_t rounds, std::size_t d, Gradient&& loss_and_gradient) {
   constexpr double kGamma = 0.05;
@@ -204,7 +204,7 @@ void rounds_a9a(Bench& bench) {
   bench.row(row);
   row.name = "rounds/a9a, engine's kernels";
   row.versus = {std::to_string(rounds) + " passes of one oracle", series[2]};
-  row.note = "the same run; the passes by one oracle of all rows";
+  row.note = "the same run; the passes use one oracle of all rows";
   bench.row(row);
 }
 

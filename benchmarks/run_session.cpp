@@ -25,7 +25,7 @@ std::filesystem::path find_gradwire(const std::filesystem::path& given) {
 RunFigures run_alone(const std::filesystem::path& gradwire, const std::string& toml, unsigned threads) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kDeadline{300};
-  constexpr std::chrono::milliseconds kPause{1};  // what the process takes in it at its end goes unseen
+  constexpr std::chrono::milliseconds kPause{1};  // memory of the last pause is not seen
   const ScratchFolder folder;
   const std::filesystem::path experiment = folder.path() / "bench.toml", results = folder.path() / "results";
   std::ofstream(experiment) << toml;

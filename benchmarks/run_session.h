@@ -1,4 +1,4 @@
-// `gradwire run` as a user has it: an experiment file, a process of its own.
+// `gradwire run` in a process of its own with an experiment file, as users start it.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 namespace gradwire::bench {
 
 struct RunFigures {
-  double process_seconds = 0;  // from the start of the process to its end
-  double seconds = 0;          // of rounds and evaluations, by the run's summary
+  double process_seconds = 0;  // from start to end of the process
+  double seconds = 0;          // for rounds and evaluations, from the run's summary
   std::uint64_t peak_bytes = 0;
 };
 
-// The program `gradwire` in the folder `given`, or else beside this one; empty when it is not there.
+// Returns the path of the program `gradwire` in the folder `given`, or else next to this one. Empty if it is
+// missing.
 std::filesystem::path find_gradwire(const std::filesystem::path& given);
 
 // Runs the experiment `toml`. Throws std::runtime_error with the last line that the program printed.

@@ -1,5 +1,5 @@
-// Numbers of 16 bits to and from float, a small graph on tapes of other types than float and
-// double, and activations that are kept in 16 bits.
+// Conversions between 16-bit numbers and float, a small graph on tapes of types other than float and double,
+// and activations in 16 bits.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,12 +17,12 @@
 namespace gradwire::bench {
 namespace {
 
-// Memory that the optimiser must believe to be read and written.
+// Makes the optimiser believe that memory is read and written.
 inline void use(void* a, void* b) { asm volatile("" : : "r"(a), "r"(b) : "memory"); }
 
 template <class Half>
 void conversion_rows(Bench& bench, const char* name) {
-  constexpr std::size_t kCount = 4096;  // in the second cache, as a layer's activations are
+  constexpr std::size_t kCount = 4096;  // fits the second cache, as the activations of a layer do
   const std::uint32_t calls = bench.size(1000u, 2u);
   std::vector<float> floats(kCount), back(kCount);
   for (std::size_t j = 0; j < kCount; ++j) floats[j] = std::sin(static_cast<float>(j));
@@ -52,7 +52,7 @@ void conversion_rows(Bench& bench, const char* name) {
   }
 }
 
-// ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
+// Computes ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
 template <class T>
 [[gnu::noinline]] double gradients(Tape<T>& tape, std::uint32_t calls) {
   double sum = 0;
@@ -79,11 +79,11 @@ void tape_row(Bench& bench, const char* name) {
   row.value = series[0].times(1e9 / calls);
   row.unit = "ns/graph";
   row.versus = Versus{"fp64", series[1].times(1e9 / calls)};
-  row.note = "the graph of engine/tape tiny, recorded anew each time";
+  row.note = "the graph of engine/tape tiny, recorded again each time";
   bench.row(row);
 }
 
-// Gradients of a deep transformer whose activations are kept in bfloat16, against exact ones.
+// Compares gradients of a deep transformer whose activations are kept in bfloat16 with exact ones.
 void kept_row(Bench& bench) {
   DeepTransformer deep(bench.size<std::size_t>(48, 2));
   std::vector<float> exact(deep.x.size()), kept(deep.x.size());

@@ -1,4 +1,4 @@
-// A million clients: whole runs of the program, each a process of its own, and how much of a round is serial.
+// A million clients: whole runs of the program, each in its own process, and the serial share of a round.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -12,12 +12,12 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr const char* kNoProgram = "the program gradwire is not in the folder of the programs";
+constexpr const char* kNoProgram = "gradwire is not in the folder of the programs";
 constexpr std::size_t kScaleDim = 100;
-constexpr double kQuadraticBytes = 2 * sizeof(double);  // the data of one client
+constexpr double kQuadraticBytes = 2 * sizeof(double);  // data of one client
 
 struct ScaleExperiment {
-  std::string problem, algorithm;  // the lines of these sections
+  std::string problem, algorithm;  // lines of these sections
   std::uint32_t clients = 0, asked = 0, rounds = 0, evaluate_every = 0;
   const char* precision = "fp64";
 
@@ -34,7 +34,7 @@ const std::string kQuadratic = "kind = \"quadratic\"\ndim = " + std::to_string(k
 const std::string kGd = "name = \"gd\"\nstep_size = 0.1\n";
 const std::string kScaffold = "name = \"scaffold\"\nlocal_steps = 5\nlocal_step_size = 0.01\nstep_size = 1\n";
 
-// Two samples of ten features, for each client.
+// Returns a problem with two samples of ten features for each client.
 std::string two_samples_each(const char* kind, std::uint32_t clients) {
   return "kind = \"" + std::string(kind) +
          "\"\ndata = \"synthetic\"\ndim = 10\nsamples = " + std::to_string(std::uint64_t{2} * clients) + "\n";
@@ -48,7 +48,7 @@ ScaleExperiment softmax(std::uint32_t clients) {
 
 double megabytes(const RunFigures& figures) { return static_cast<double>(figures.peak_bytes) / 1e6; }
 
-// What the group calls a million.
+// Returns the number of clients that the group calls a million.
 std::uint32_t million(const Bench& bench) { return bench.size(1000000u, 2000u); }
 
 void add_row(Bench& bench, const std::string& name, const Series& value, const char* unit, double at_most,
@@ -62,7 +62,7 @@ void add_row(Bench& bench, const std::string& name, const Series& value, const c
   bench.row(row);
 }
 
-// The clients that were asked at least once.
+// Returns the number of clients that were asked at least once.
 double ever_asked(const ScaleExperiment& e) {
   const double n = e.clients;
   return n * (1 - std::pow(1 - e.asked / n, e.rounds));
@@ -89,10 +89,10 @@ void scale_start(Bench& bench) {
   }
   const std::string clients = std::to_string(n) + " clients";
   add_row(bench, "scale/start softmax", seconds, "s", 1.5,
-          clients + " of 2 samples of 10 features, fp32; no round: from start to end of the program");
+          clients + " of 2 samples of 10 features, fp32; no rounds; from start to end of the program");
   add_row(bench, "scale/start softmax, peak memory", peak, "MB", 500);
   add_row(bench, "scale/start idle client", idle, "B", 24,
-          "what the peak grows by for one more client, less its data; gd on quadratics, 10 of " + clients +
+          "growth of the peak for one more client, without its data; gd on quadratics, 10 of " + clients +
               " asked once");
 }
 
@@ -117,13 +117,13 @@ void scale_rounds(Bench& bench) {
     add_row(bench, "scale/rounds " + name, round, "ms/round", target,
             std::to_string(n / 1000) + " of " + std::to_string(n) + " quadratics, d = " +
                 std::to_string(kScaleDim) + ", fp64, one thread, no evaluation; means of " +
-                std::to_string(rounds - 1) + " rounds behind the first");
+                std::to_string(rounds - 1) + " rounds after the first");
   };
   Series state;
   timed(kGd, 1, "gd", nullptr);
   timed(kScaffold, 5, "scaffold K = 5", &state);
   add_row(bench, "scale/rounds state of a client", state, "B", 64,
-          "what the peak of these runs of scaffold grows by for one more client ever asked, less its vector");
+          "growth of the peak of these runs of scaffold for one more asked client, without its vector");
 }
 
 void scale_ef21(Bench& bench) {
@@ -146,7 +146,7 @@ void scale_ef21(Bench& bench) {
   add_row(bench, "scale/ef21", round, "s/round", 0.5,
           "topk:k=5, all of " + std::to_string(n) + " quadratics, d = " + std::to_string(kScaleDim) +
               ", fp64, one thread, no evaluation; means of " + std::to_string(rounds - 1) +
-              " rounds behind the first");
+              " rounds after the first");
   add_row(bench, "scale/ef21, peak memory", peak, "MB", 1100);
 }
 
@@ -162,7 +162,7 @@ void scale_evaluation(Bench& bench) {
       each.add(run_alone(program, e.toml()).seconds / (rounds + 1));
     add_row(bench, "scale/evaluation " + name, each, "s", target,
             std::to_string(n) + " clients, " + e.precision + ", one thread; means of " +
-                std::to_string(rounds + 1) + " evaluations with a round of one client between them");
+                std::to_string(rounds + 1) + " evaluations with a round of one client between two of them");
   };
   timed({.problem = kQuadratic, .algorithm = kGd, .clients = n, .asked = 1}, 0.15, "quadratic, d = 100");
   timed(softmax(n), 0.3, "softmax, 2 x 10");
@@ -178,7 +178,7 @@ void scale_serial(Bench& bench) {
     Simulation<double> simulation(
         run_context, std::shared_ptr<const ClientObjectives<double>>(
                          make_client_objectives<double>(plan.problem, plan.schema, std::move(plan.data))));
-    simulation.run(2, 0);  // clients' states are made when they are first asked
+    simulation.run(2, 0);  // makes the states of the clients, which start at their first request
     Series serial;
     for (std::uint32_t r = 0; r < bench.repeats(9); ++r) {
       const double before = simulation.shared_seconds();
@@ -187,8 +187,8 @@ void scale_serial(Bench& bench) {
     }
     bench.keep_all(simulation.model());
     add_row(bench, "scale/serial " + name, serial, "%", 10,
-            "of the time of one thread: what threads would not share; everybody of " + std::to_string(n) +
-                " clients, logistic, 2 samples of 10 features, no evaluation");
+            "share of the time of one thread that threads would not share; all of " + std::to_string(n) +
+                " clients asked, logistic, 2 samples of 10 features, no evaluation");
   };
   timed(kGd, "gd");
   timed("name = \"ef21\"\ncompressor = \"topk:k=1\"\nstep_size = 0.1\n", "ef21 topk:k=1");

@@ -18,7 +18,7 @@ namespace gradwire::bench {
 namespace {
 
 constexpr std::size_t kPassedAtOnce = 16 * 1024;
-constexpr int kQueueBytes = 64 * 1024;  // of a link: what the system would hold else takes no time
+constexpr int kQueueBytes = 64 * 1024;  // per link; the system's own queues would take bytes at once
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -77,7 +77,7 @@ void SlowLink::accept_all() {
 void SlowLink::pass(int from, int to, double bytes_per_second) const {
   using Clock = std::chrono::steady_clock;
   std::array<std::byte, kPassedAtOnce> bytes;
-  Clock::time_point free = Clock::now();  // when the link has passed on what it was given so far
+  Clock::time_point free = Clock::now();  // end of the transfer of all bytes so far
   for (;;) {
     const ssize_t got = ::recv(from, bytes.data(), bytes.size(), 0);
     if (got <= 0) break;

@@ -1,4 +1,4 @@
-// A link of a given speed in front of a server on this machine.
+// Link of a given speed in front of a server on this machine.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace gradwire::bench {
 
-// Passes on what clients send, so many bytes a second for each of them, and what the server sends, at once.
+// Forwards the bytes of clients at a given rate for each of them, and those of the server at once.
 class SlowLink {
  public:
-  // `server`: 127.0.0.1:PORT. Throws std::runtime_error where it cannot listen.
+  // `server` is 127.0.0.1:PORT. Throws std::runtime_error if it cannot listen.
   SlowLink(const std::string& server, double bytes_per_second);
   ~SlowLink();
   SlowLink(const SlowLink&) = delete;
@@ -29,7 +29,7 @@ class SlowLink {
   int listener_ = -1;
   std::string address_;
   std::atomic<bool> stop_ = false;
-  std::vector<int> sockets_;  // of all connections so far
+  std::vector<int> sockets_;  // sockets of all connections so far
   std::vector<std::thread> passing_;
   std::thread accepting_;
 };

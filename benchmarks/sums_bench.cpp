@@ -1,4 +1,4 @@
-// Adding up the dense replies of a round along the tree.
+// Sums of the dense replies of a round along the tree.
 #include <cstring>
 
 #include "algorithms/core/tree_sum.h"
@@ -10,7 +10,7 @@
 namespace gradwire::bench {
 namespace {
 
-// `replies` vectors of length d.
+// Measures the sum of `replies` vectors of length d.
 void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
   RunContext<float> run_context;
   run_context.n = replies;
@@ -41,7 +41,7 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
                             });
                           }),
                           timed([&] { add_weighted<float>(run_context, uplinks, 0, 1.0f, out); }), timed([&] {
-                            // As where each thread adds what it has just computed: nothing is stored.
+                            // Adds each vector as a thread would after computing it, so that none is stored.
                             tree.begin(d);
                             for (std::uint32_t i = 0; i < replies; ++i) tree.add(i, 1.0f, gradient.data());
                             axpy<float>(run_context.weight(0), tree.sum(), out);
@@ -59,8 +59,8 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
   row("behind the gradient", series[2], 0.5);
 }
 
-// How fast a server adds up dense replies that do not fit the cache, as a share of what memcpy reads and
-// writes with as many threads.
+// Measures how fast a server adds up dense replies that do not fit the cache. The reference is memcpy with as
+// many threads, per byte that is read or written.
 void bandwidth_of(Bench& bench, std::uint32_t replies, std::size_t d, unsigned threads) {
   RunContext<float> run_context;
   run_context.n = replies;

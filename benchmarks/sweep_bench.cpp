@@ -1,5 +1,4 @@
-// A sweep as a user starts it, all of it: reading the file, the runs, their folders, the table and the
-// figure.
+// A whole sweep as a user starts it: reading the file, the runs, their folders, the table and the figure.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Two algorithms, ten step sizes, so many seeds.
+// Returns a sweep of two algorithms, ten step sizes and `seeds` seeds.
 std::string sweep_text(std::uint32_t seeds, std::uint32_t rounds) {
   std::string text = R"(name = "bench"
 [problem]
@@ -64,7 +63,7 @@ void sweep_hundred(Bench& bench) {
   row.unit = "s";
   row.target = {Target::Of::kValue, 3};
   row.note = std::to_string(runs) + " runs of " + std::to_string(rounds) +
-             " rounds, quadratics, d = 100, n = 10, as many at a time as there are processors";
+             " rounds, quadratics, d = 100, n = 10, one at a time on each processor";
   bench.row(row);
 }
 

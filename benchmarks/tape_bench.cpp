@@ -1,4 +1,4 @@
-// Value and gradient of two small graphs on the scalar tapes: leaves, recording, backward, reading,
+// Value and gradient of two small graphs on the scalar tapes: leaves, recording, backward pass, reading and
 // rewinding.
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ struct Derivatives {
   double g = 0, da = 0, db = 0;
 };
 
-// A value that the optimiser must neither know nor remove.
+// Hides a value from the optimiser, so that it is not known or removed.
 inline double hidden(double value) {
   asm volatile("" : "+m"(value));
   return value;
@@ -26,7 +26,7 @@ inline double hidden(double value) {
 inline void use(const Derivatives& result) { asm volatile("" : : "r"(&result) : "memory"); }
 inline double relu(double a) { return a > 0 ? a : 0; }
 
-// g = (a + b - (a b + b^3))^2 / 2: ten nodes, numbers counted.
+// g = (a + b - (a b + b^3))^2 / 2: ten nodes, including constants.
 struct Tiny {
   static constexpr const char* kName = "tiny";
   static constexpr double kA = -41, kB = 2;
@@ -47,7 +47,7 @@ struct Tiny {
     return {e * e * 0.5, e - e * b, e - e * (a + 3 * square)};
   }
 
-  // Writes every node's value and gradient to memory, as a tape has to.
+  // Writes the value and the gradient of every node to memory, as a tape must.
   static Derivatives stored(double a, double b, double* v, double* d) {
     v[0] = a, v[1] = b;
     v[2] = a + b;
@@ -70,7 +70,7 @@ struct Tiny {
   }
 };
 
-// micrograd's example: 32 nodes, numbers counted.
+// The example of micrograd: 32 nodes, including constants.
 struct Small {
   static constexpr const char* kName = "small";
   static constexpr double kA = -4, kB = 2;
@@ -149,8 +149,8 @@ struct Small {
   }
 };
 
-// Each timed loop is a function of its own: inside a longer one, the compiler's choices change with its
-// surroundings.
+// Each timed loop is a function of its own, because inside a longer one the surroundings change the
+// compiler's choices.
 
 template <class Graph, class T>
 [[gnu::noinline]] Derivatives eager(Tape<T>& tape, std::uint32_t calls) {
@@ -174,7 +174,7 @@ template <class Graph, class T>
   return result;
 }
 
-// One gradient of f after the other; in a chain, each point depends on the gradient before.
+// Computes one gradient of f after another. In a chain, each point depends on the previous gradient.
 template <class Graph, bool kChain, class F>
 [[gnu::noinline]] Derivatives repeat(std::uint32_t calls, F f) {
   Derivatives result;
@@ -212,7 +212,7 @@ template <class Graph>
 GraphTimes times_of(Bench& bench) {
   const std::uint32_t calls = bench.size(100000u, 100u);
   Tape<double> tape;
-  // Not tape_size(): a second call of the graph would keep the compiler from inlining the timed one.
+  // tape_size() would call the graph a second time and keep the compiler from inlining the timed call.
   const TapeSize size{.scalars = Graph::kNodes};
   std::vector<std::byte> buffer(Tape<double>::bytes(size));
   Tape<double> in_buffer(size, buffer);
@@ -224,7 +224,7 @@ GraphTimes times_of(Bench& bench) {
       const double seconds = seconds_of([&] { d = run(); });
       const auto differ = [](double p, double q) { return std::abs(p - q) > 1e-9 * std::abs(q); };
       if (differ(d.g, expected.g) || differ(d.da, expected.da) || differ(d.db, expected.db))
-        throw std::logic_error(std::string("the formula and a tape disagree on graph ") + Graph::kName);
+        throw std::logic_error(std::string("the formula and a tape disagree on the graph ") + Graph::kName);
       bench.keep(d.g + d.da + d.db);
       return seconds;
     };
@@ -260,15 +260,15 @@ void rows_of(Bench& bench) {
   };
   const auto at_most = [](double ns) { return Target{Target::Of::kValue, ns}; };
   row("eager", times.eager, at_most(kTargets.eager), "by hand, all nodes stored", times.stored,
-      "fp64; recorded, computed and differentiated anew each time");
-  row("in a buffer", times.in_buffer, {Target::Of::kRatio, 1.02}, "eager, memory of its own", times.eager,
-      "fp64; all memory is one buffer of the caller, nothing is allocated");
+      "fp64; recorded, computed and differentiated again each time");
+  row("in a buffer", times.in_buffer, {Target::Of::kRatio, 1.02}, "eager, with its own memory", times.eager,
+      "fp64; all memory is one buffer of the caller, without allocations");
   row("8 lanes", times.lanes, at_most(kTargets.lanes), "by hand, in registers", times.by_hand,
       "fp64; eight points at once");
   row("fixed", times.fixed, at_most(kTargets.fixed), "by hand, in registers", times.by_hand,
-      "fp64; one point after the other");
+      "fp64; one point after another");
   row("fixed chain", times.fixed_chain, at_most(kTargets.chain), "by hand, in a chain", times.by_hand_chain,
-      "fp64; each point waits for the last");
+      "fp64; each point waits for the previous one");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The two tasks that engines are compared on: a character-level next-letter network on names, and a small GPT
-// on running text, one SGD step at a time.
+// The two tasks for comparing engines: a character-level next-letter network on names, and a small GPT on
+// running text. Both make one SGD step at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace gradwire::bench {
 
-// A text, and where a program from outside finds the same one; the path is empty where the file was not found
-// and letters drawn at random stand in for it.
+// A text, and its path for other programs. If the file is missing, the path is empty and the text has random
+// letters.
 struct TaskText {
   std::string text;
   std::filesystem::path path;
@@ -24,13 +24,13 @@ TaskText names_text(bool small);        // names.txt, one name per line
 TaskText shakespeare_text(bool small);  // tinyshakespeare.txt
 
 Network letters_network(
-    std::size_t hidden);  // 16 letters before, 64 numbers a letter, d = 1755 + 1052 hidden
+    std::size_t hidden);  // 16 letters of context, 64 numbers per letter, d = 1755 + 1052 hidden
 Network gpt_network(std::size_t context = 8, std::size_t width = 24);  // 6 layers, 6 heads, 65 letters
 
 Windows names_windows(const TaskText& text);
 Windows shakespeare_windows(const TaskText& text, std::size_t context);
 
-// One after the other, steps of SGD on batches of b samples drawn at random.
+// SGD on batches of b samples that are drawn at random.
 template <class Real>
 class TaskRun {
  public:
@@ -39,10 +39,10 @@ class TaskRun {
 
   void step();           // gradient of the mean loss, then x -= rate * gradient
   void fused_step();     // Executor::descend
-  void gradient();       // no step
+  void gradient();       // without a step
   void each_gradient();  // one gradient for each sample of the batch
 
-  double loss() const { return loss_; }  // of the last call
+  double loss() const { return loss_; }  // loss of the last call
   const Executor<Real>& executor() const { return executor_; }
 
  private:
@@ -57,16 +57,16 @@ class TaskRun {
   double loss_ = 0;
 };
 
-// A transformer of so many layers that activations are most of its memory, and samples for it: width 48, 6
+// A transformer with so many layers that activations take most of its memory, and its samples. Width 48, 6
 // heads, 65 letters.
 class DeepTransformer {
  public:
   explicit DeepTransformer(std::size_t layers);
 
   Network network;
-  std::vector<float> x;  // where it starts
+  std::vector<float> x;  // start point
   std::string title() const;
-  // The gradient of the mean loss, into `g` of the length of x.
+  // Writes the gradient of the mean loss to `g`, which has the length of x.
   void gradient(Executor<float>& executor, std::vector<float>& g) const;
 
  private:

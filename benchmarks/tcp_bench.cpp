@@ -11,7 +11,7 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr const char* kNoPrograms = "gradwire-server and gradwire-client are not beside this program";
+constexpr const char* kNoPrograms = "gradwire-server and gradwire-client are not next to this program";
 
 std::string rounds_experiment(std::uint32_t clients, std::uint32_t rounds) {
   constexpr std::uint32_t kSamplesEach = 100;
@@ -36,7 +36,7 @@ rounds = )" +
          std::to_string(rounds) + "\n";
 }
 
-// Starts from a normal x0, so that the messages hold numbers and not zeros.
+// Returns an experiment that starts from a normal x0, so that the messages do not contain zeros.
 std::string memory_experiment(std::uint32_t clients, std::size_t d, std::uint32_t rounds,
                               const std::string& zstd) {
   return R"(name = "bench"
@@ -148,7 +148,7 @@ void tcp_rounds(Bench& bench) {
   bench.row(row);
 }
 
-// One client: on a machine with few cores several would wait for each other, not for the link.
+// Measures one client: on a machine with few cores, several would wait for each other and not for the link.
 void tcp_overlap(Bench& bench) {
   const std::filesystem::path programs = find_programs(bench.options().programs);
   if (programs.empty()) return bench.skip("tcp/overlap", kNoPrograms);
@@ -156,8 +156,8 @@ void tcp_overlap(Bench& bench) {
   const std::filesystem::path text = folder.path() / "text.txt";
   std::ofstream(text) << shakespeare_text(bench.small()).text;
   const std::uint32_t width = bench.size(192u, 48u), rounds = bench.size(8u, 3u);
-  const double bytes = 4e6 * bench.size(2.7, 0.2);     // of the parameters, about
-  const double reply_seconds = bench.size(0.5, 0.05);  // that a reply takes the link
+  const double bytes = 4e6 * bench.size(2.7, 0.2);     // approximate size of the parameters
+  const double reply_seconds = bench.size(0.5, 0.05);  // time of a reply on the link
   for (const std::string compressor : {"identity", "randseqk:k=50%"}) {
     const std::string algorithm = "name = \"dcgd\"\ncompressor = \"" + compressor + "\"\n";
     const double link = bytes / (compressor == "identity" ? reply_seconds : 2 * reply_seconds);
@@ -175,7 +175,7 @@ void tcp_overlap(Bench& bench) {
     row.versus = {"without overlap", series[1].times(1e3 / rounds)};
     row.target = {Target::Of::kRatio, 1};
     row.note = "gpt, 6 layers, width " + std::to_string(width) +
-               ", context 256, batch 1, one client behind a link of " +
+               ", context 256, batch 1, one client on a link of " +
                std::to_string(static_cast<int>(link / 1e6)) + " MB/s";
     bench.row(row);
   }

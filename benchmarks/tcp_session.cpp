@@ -26,7 +26,7 @@ std::string read_file(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The number behind the first `name` in `text`; 0 when there is none.
+// Returns the number after the first `name` in `text`, or 0 without one.
 double number_after(const std::string& text, const std::string& name) {
   std::size_t at = text.find(name);
   if (at == std::string::npos) return 0;
@@ -101,7 +101,8 @@ class BenchSession {
   Clock::time_point deadline_;
   ScratchFolder folder_;
   std::optional<SlowLink> link_;
-  std::vector<ChildProcess> processes_;  // the server, then the clients; end before the folder is removed
+  // the server, then the clients; they end before the folder is removed
+  std::vector<ChildProcess> processes_;
   std::vector<std::uint64_t> peaks_;
 };
 

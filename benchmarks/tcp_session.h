@@ -1,4 +1,4 @@
-// A server and its clients as processes of their own on loopback, started as an operator would.
+// A server and its clients as processes on loopback, started as an operator would start them.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 namespace gradwire::bench {
 
 struct TcpFigures {
-  double seconds = 0;                   // of all rounds, by the server's summary
+  double seconds = 0;                   // for all rounds, from the server's summary
   std::uint64_t server_peak_bytes = 0;  // largest resident memory (VmHWM); only with Watch::kMemory
   std::vector<std::uint64_t> client_peak_bytes;
 };
 
-// Reading the memory of all processes frequently slows them down.
+// Measured quantity. Reading the memory of all processes frequently slows them down.
 enum class Watch : std::uint8_t { kTime, kMemory };
 
-// Runs the experiment `toml` with `clients` client processes, client i with part i of the data `source`.
-// `programs`: folder of the two programs. link_bytes_per_second: of each client to the server; 0: as fast as
-// loopback is. Throws std::runtime_error with the last line that the process at fault printed.
+// Runs the experiment `toml` with `clients` client processes; client i has part i of the data `source`.
+// `programs` is the folder of the two programs. `link_bytes_per_second` limits what each client sends; 0 sets
+// no limit. Throws std::runtime_error with the last line that the failed process printed.
 TcpFigures run_session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients,
                        Watch watch, const std::string& source = "", double link_bytes_per_second = 0);
 
-// The folder of gradwire-server and gradwire-client, `given` or that of this program; empty when they are not
-// there.
+// Returns the folder of gradwire-server and gradwire-client: `given`, or that of this program. Empty if they
+// are missing.
 std::filesystem::path find_programs(const std::filesystem::path& given);
 
 }  // namespace gradwire::bench

@@ -1,4 +1,4 @@
-// Messages to bytes and back.
+// Encoding and decoding of messages.
 #include <cstring>
 
 #include "benchmarks/benchmarks.h"
@@ -11,7 +11,7 @@
 namespace gradwire::bench {
 namespace {
 
-constexpr RngKey kFirstKey{1, 0, 0, RngDomain::kCompressor};  // of client 0 in round 0 of the run with seed 1
+constexpr RngKey kFirstKey{1, 0, 0, RngDomain::kCompressor};  // client 0 in round 0 of the run with seed 1
 
 CodecContext context_for(const Compressor& compressor, std::size_t d, ZstdMode::Kind zstd) {
   CodecContext context;
@@ -33,7 +33,7 @@ Uplink<Real> uplink_of(const Payload<Real>& part) {
   return up;
 }
 
-// One end that writes and one that reads.
+// A sender and a receiver.
 template <class Real>
 struct WireLine {
   Codec<Real> codec;
@@ -55,8 +55,8 @@ struct WireLine {
   Real last = 0;
 };
 
-// A gradient of a network on the digits at its start, shape (64 h + h + 10 h + 10): dense numbers, some
-// exactly zero.
+// Returns a gradient of a network on the digits at its start point, shape (64 h + h + 10 h + 10). Its numbers
+// are dense, and some are exactly zero.
 template <class Real>
 std::vector<Real> digits_gradient(std::uint32_t hidden) {
   ProblemSpec spec;
@@ -72,7 +72,8 @@ std::vector<Real> digits_gradient(std::uint32_t hidden) {
   return gradient;
 }
 
-// Minibatch gradient of a linear model on sparse text-like rows: nearly all entries are zero.
+// Returns a minibatch gradient of a linear model on sparse rows like those of text. Nearly all entries are
+// zero.
 std::vector<float> mostly_zero_gradient(std::size_t d) {
   std::vector<float> gradient(d);
   const std::vector<float> values = normal_vector<float>(d / 200, 11);
@@ -110,7 +111,7 @@ void zstd_rows(Bench& bench, const std::string& kind, const std::vector<Real>& g
   row.unit = "us/MB";
   row.value = series[0].times(to_us_per_mb);
   row.versus = {"zstd off", series[1].times(to_us_per_mb)};
-  row.note = "auto " + std::string(sent < raw ? "compresses" : "sends it as it is") + ": " +
+  row.note = "auto " + std::string(sent < raw ? "compresses" : "sends it uncompressed") + ": " +
              std::to_string(raw) + " bytes, sent " + percent(sent) + "; level 1 always: " + percent(forced);
   bench.row(row);
   row.name = "wire/zstd decode " + kind;
@@ -151,7 +152,7 @@ void small_message_rows(Bench& bench) {
   }
 }
 
-// A dense gradient of 1 MB: what remains beside moving the bytes is the checksum.
+// A dense gradient of 1 MB. In addition to moving the bytes, the codec computes a checksum.
 void dense_message_rows(Bench& bench) {
   const std::size_t d = bench.size<std::size_t>(250000, 500);
   const std::uint32_t calls = bench.size(20u, 1u);
@@ -183,7 +184,7 @@ void dense_message_rows(Bench& bench) {
     row.versus = {"memcpy", series[2].times(to_us)};
     if (k == 1) row.target = {Target::Of::kRatio, 2};
     if (k == 1)
-      row.note = "with the copy from the sender's buffer to the receiver's, that a socket would make";
+      row.note = "including the copy from the sender's buffer to the receiver's, as a socket would make it";
     bench.row(row);
   }
 }

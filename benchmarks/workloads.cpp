@@ -14,7 +14,7 @@
 namespace gradwire::bench {
 namespace {
 
-// One-hot codes of 14 attributes, as in a9a.
+// Returns one-hot codes of 14 attributes, as in a9a.
 Dataset one_hot_rows(std::size_t rows, std::size_t columns, std::size_t groups) {
   Random random(1, "bench one-hot rows");
   std::vector<double> teacher(columns);
@@ -84,10 +84,10 @@ NamedData libsvm_or_like(const std::string& name, bool small) {
       return {read_source("libsvm:" + name, std::filesystem::current_path(), {}), name};
     } catch (const DataError&) {
       return {one_hot_rows(shape.rows, shape.columns, shape.nonzeros),
-              "synthetic rows of " + name + "'s shape (no file " + name + ": set GRADWIRE_DATA)"};
+              "synthetic rows of " + name + "'s shape (file " + name + " is missing; set GRADWIRE_DATA)"};
     }
   }
-  throw std::logic_error("no shape is known for " + name);
+  throw std::logic_error("the shape is not known for " + name);
 }
 
 template <class Real>
@@ -145,7 +145,7 @@ void Simulation<Real>::run(std::uint32_t rounds, std::uint32_t evaluate_every) {
   const AlgorithmTraits& traits = find_algorithm(run_context_->algorithm.name).traits;
   if (run_rounds(*server_, traits, *run_context_, *transport_, progress_, limits, hooks_) !=
       Outcome::kFinished)
-    throw std::runtime_error("a benchmark's run did not finish: its step size is too large");
+    throw std::runtime_error("the run of a benchmark did not finish; its step size is too large");
 }
 
 double bare_logistic_pass(const Dataset& data, std::span<const double> sign, double lambda,

@@ -1,4 +1,4 @@
-// What is measured on: data, and whole simulated runs.
+// Data and simulated runs that benchmarks measure.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,22 @@ namespace gradwire::bench {
 
 struct NamedData {
   Dataset data;
-  std::string name;  // "a9a", or what stands in for it
+  std::string name;  // "a9a", or its replacement
 };
 
-// A file of the LIBSVM collection (a9a, phishing, w8a), looked up like the data of an experiment; where it is
-// not found, samples of its shape: one-hot codes of as many attributes as its rows have nonzeros. `small`:
-// 400 of those, without looking for the file.
+// Reads a file of the LIBSVM collection (a9a, phishing, w8a) from the usual folders of data. If it is
+// missing, generates samples of its shape: one-hot codes of as many attributes as its rows have nonzeros.
+// With `small`, generates 400 samples without a search.
 NamedData libsvm_or_like(const std::string& name, bool small);
 
-// `count` standard normal numbers.
+// Returns `count` standard normal numbers.
 template <class Real>
 std::vector<Real> normal_vector(std::size_t count, std::uint64_t seed);
 
 AlgorithmSpec ef21_top1(const std::string& step_size);
 
-// A run of n clients from x0, step sizes resolved. `constants`: null where the step size is a number.
+// Returns the context of a run with n clients from x0 and resolved step sizes. `constants` may be null if the
+// step size is a number.
 template <class Real>
 std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& algorithm, std::uint32_t n,
                                                          const std::vector<Real>& x0,
@@ -44,7 +45,7 @@ std::shared_ptr<const RunContext<Real>> make_run_context(const AlgorithmSpec& al
 template <class Real>
 using Oracles = std::vector<std::unique_ptr<Oracle<Real>>>;
 
-// Server, clients and transport of one run in this process; run() goes on where the last one stopped.
+// Server, clients and transport of one run in this process. run() continues the last call.
 template <class Real>
 class Simulation {
  public:
@@ -53,10 +54,11 @@ class Simulation {
              RankBinding<Real> binding = {});
   Simulation(std::shared_ptr<const RunContext<Real>> run_context, const Oracles<Real>& oracles,
              unsigned threads = 1);
-  void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0: no evaluation
+  void run(std::uint32_t rounds, std::uint32_t evaluate_every);  // 0 turns evaluations off
   View<Real> model() const { return server_->model(); }
-  const RoundRecord& last_record() const { return record_; }  // of the last evaluation
-  // Of all rounds so far, at work that threads share. REQUIRES: the algorithm uses all replies of a round.
+  const RoundRecord& last_record() const { return record_; }  // the last evaluation
+  // Returns the seconds of all rounds so far in which threads share the work. REQUIRES: the algorithm uses
+  // all replies of a round.
   double shared_seconds() const { return shared_seconds_(); }
 
  private:
@@ -64,14 +66,14 @@ class Simulation {
   std::unique_ptr<ServerAlgorithm<Real>> server_;
   LoopHooks<Real> hooks_;
   std::function<double()> shared_seconds_;
-  std::unique_ptr<Transport<Real>> transport_;  // as simulate() chooses it
+  std::unique_ptr<Transport<Real>> transport_;  // the same kind as in simulate()
   RunProgress progress_;
   RoundRecord record_;
 };
 
-// The pass that everything about a9a is compared with: f(x) = mean_j log(1 + exp(-b_j a_j^T x)) + lambda
-// sum_j x_j^2 / (1 + x_j^2) and its gradient over all rows, as one writes it without a framework. `sign`:
-// b_j.
+// Computes f(x) = mean_j log(1 + exp(-b_j a_j^T x)) + lambda sum_j x_j^2 / (1 + x_j^2) and its gradient over
+// all rows, as one would without a framework. All figures about a9a are compared with this pass. `sign` has
+// the b_j.
 double bare_logistic_pass(const Dataset& data, std::span<const double> sign, double lambda,
                           std::span<const double> x, std::span<double> gradient);
 std::vector<double> bare_signs(const Dataset& data);

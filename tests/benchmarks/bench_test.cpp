@@ -1,5 +1,4 @@
-// Benchmarks at tiny sizes, so that they keep working: each one runs, prints what it should, and judges
-// nothing.
+// Benchmarks at tiny sizes, so that they keep working: each one runs, prints its figure, and judges nothing.
 #include "benchmarks/bench.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(All, EachBenchmark, ::testing::ValuesIn(bench_help()), 
   return name;
 });
 
-TEST(Bench, RefusesAnUnknownNameAndSaysWhichIsNear) {
+TEST(Bench, RejectsUnknownNamesAndSuggestsSimilarOnes) {
   std::ostringstream out;
   ::testing::internal::CaptureStderr();
   const int code = run_bench(std::vector<std::string>{"rouns"}, small_options(out));
@@ -65,7 +64,7 @@ TEST(Bench, WritesOneJsonObject) {
   EXPECT_TRUE(text.ends_with("}\n")) << text;
 }
 
-// A row whose median is `figure` against a target of 2.
+// Returns the output for a row with the median `figure` and a target of 2.
 std::string judged(double figure, double other, bench::Target::Of of) {
   std::ostringstream out;
   const BenchOptions options;
@@ -89,7 +88,7 @@ TEST(Bench, JudgesTheMedianOrItsRatio) {
   EXPECT_NE(judged(2.1, 5, Of::kRatio).find(": met"), std::string::npos);
 }
 
-TEST(Bench, HoldsAFigureAgainstTheCoresPeak) {
+TEST(Bench, ComparesFiguresWithThePeakOfTheCore) {
   std::ostringstream out;
   BenchOptions options;
   bench::Bench report(options, out);
@@ -108,7 +107,7 @@ TEST(Bench, HoldsAFigureAgainstTheCoresPeak) {
   EXPECT_NE(out.str().find(">= 50.0 %: MISSED"), std::string::npos) << out.str();
 }
 
-TEST(Bench, SeriesHaveTheMinimumAndTheMedian) {
+TEST(Bench, ComputesMinimumAndMedianOfSeries) {
   bench::Series series;
   for (const double v : {5.0, 1.0, 2.0}) series.add(v);
   EXPECT_EQ(series.min(), 1);
@@ -119,7 +118,7 @@ TEST(Bench, SeriesHaveTheMinimumAndTheMedian) {
   EXPECT_EQ(series.minus(series).median(), 0);
 }
 
-TEST(Bench, InterleavesAndLeavesTheWarmUpOut) {
+TEST(Bench, InterleavesBodiesAndDiscardsTheWarmUp) {
   int calls = 0;
   const auto series = bench::interleave(3, {[&] { return static_cast<double>(calls++); },
                                             [&] {
