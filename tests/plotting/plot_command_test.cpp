@@ -1,4 +1,4 @@
-// gradwire plot: which runs, which curves, which files, and what it refuses.
+// gradwire plot: its runs, curves, files and errors.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -28,7 +28,7 @@ std::string whole_text(const fs::path& file) {
 }
 
 struct WrittenRun {
-  std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more`: of [algorithm]
+  std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more` is for [algorithm]
   int seed = 1;
   bool accuracy = false;
   std::string problem = "[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n";
@@ -78,7 +78,7 @@ using Labels = std::vector<std::string>;
 
 // ---- curves and labels ----
 
-TEST(PlotCurves, ALabelIsTheAlgorithmWithoutDefaults) {
+TEST(PlotCurves, OmitDefaultParametersFromLabels) {
   const TemporaryFolder folder;
   write_run(folder, "d", {.algorithm = "marina", .compressor = "randk:k=10,scaled=true"});
   write_run(folder, "e", {.compressor = "randk:k=10,scaled=false"});
@@ -87,7 +87,7 @@ TEST(PlotCurves, ALabelIsTheAlgorithmWithoutDefaults) {
             (Labels{"marina, randk:k=10", "ef21, randk:k=10,scaled=false", "gd"}));
 }
 
-TEST(PlotCurves, RunsThatDifferInTheSeedAloneAreOne) {
+TEST(PlotCurves, MergeRunsThatDifferOnlyInTheSeed) {
   const TemporaryFolder folder;
   for (int seed = 1; seed <= 4; ++seed) write_run(folder, "all/s" + std::to_string(seed), {.seed = seed});
   write_run(folder, "all/gd", {.algorithm = "gd", .compressor = "identity", .seed = 3});
@@ -96,14 +96,14 @@ TEST(PlotCurves, RunsThatDifferInTheSeedAloneAreOne) {
   EXPECT_EQ(curves[1].runs.size(), 4u);
 }
 
-TEST(PlotCurves, RunsThatRepeatASeedAreSeveralWithTheirNames) {
+TEST(PlotCurves, SeparateRunsThatRepeatASeed) {
   const TemporaryFolder folder;
   write_run(folder, "b", {});
   write_run(folder, "c", {});
   EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})), (Labels{"b", "c"}));
 }
 
-TEST(PlotCurves, LabelsSayTheKeysThatDiffer) {
+TEST(PlotCurves, NameTheKeysThatDifferInLabels) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.1\n"});
   write_run(folder, "b", {.more = "step_size = 0.2\n"});
@@ -116,7 +116,7 @@ TEST(PlotCurves, LabelsSayTheKeysThatDiffer) {
   EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"ef21, topk:k=1, dim = 7", "gd, dim = 5"}));
 }
 
-TEST(PlotCurves, HowLongARunGoesOnIsSaidOnlyWhereNothingElseDiffers) {
+TEST(PlotCurves, NameTheLengthOfARunOnlyIfNothingElseDiffers) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "[run]\nrounds = 10\n"});
   write_run(folder, "b", {.more = "[run]\nrounds = 20\n"});
@@ -125,7 +125,7 @@ TEST(PlotCurves, HowLongARunGoesOnIsSaidOnlyWhereNothingElseDiffers) {
   EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"rounds = 10", "rounds = 20"}));
 }
 
-TEST(PlotCurves, LabelsHaveAsManyDigitsAsTellNumbersApart) {
+TEST(PlotCurves, ShowEnoughDigitsToDistinguishNumbers) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.013046555188\n"});
   write_run(folder, "b", {.more = "step_size = 0.26093110376\n"});
@@ -135,7 +135,7 @@ TEST(PlotCurves, LabelsHaveAsManyDigitsAsTellNumbersApart) {
             (Labels{"step_size = 0.26093110376", "step_size = 0.26093110377"}));
 }
 
-TEST(PlotCurves, WhatTheoryChoseForEachSeedIsOneKeyAsItWasAskedFor) {
+TEST(PlotCurves, MergeStepSizesThatTheoryChoseForEachSeed) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.11\n", .seed = 1});
   write_run(folder, "b", {.more = "step_size = 0.12\n", .seed = 2});
@@ -172,7 +172,7 @@ TEST(Plot, DrawsSeveralPanelsOfAnyColumns) {
   EXPECT_TRUE(fs::exists(files[1]) && fs::exists(files[3]));
 }
 
-TEST(Plot, TheGapOfAProblemThatIsNotConvexIsToTheSmallestLossAndSaysSo) {
+TEST(Plot, MeasuresTheGapToTheSmallestLossIfTheProblemIsNotConvex) {
   const TemporaryFolder folder;
   const ScopedEnvironment cache("XDG_CACHE_HOME", (folder.path() / "cache").c_str());
   const std::string mlp = "[problem]\nkind = \"mlp\"\ndata = \"digits\"\n";
@@ -182,7 +182,7 @@ TEST(Plot, TheGapOfAProblemThatIsNotConvexIsToTheSmallestLossAndSaysSo) {
   EXPECT_NE(whole_text(svg).find("smallest loss of all runs"), std::string::npos);
 }
 
-TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
+TEST(Plot, RejectsImpossibleRequestsAndForeignFiles) {
   const TemporaryFolder folder;
   write_run(folder, "runs/a", {});
   const fs::path a = folder.path() / "runs/a";
@@ -193,7 +193,7 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
   fs::create_directory(folder.path() / "nothing");
   error_has({.folders = {folder.path() / "nothing"}}, "has no results of a run, nor have its folders");
   error_has({.folders = {folder.path() / "absent"}}, "has no results of a run, nor have its folders");
-  error_has({.folders = {a}, .out = "x.png"}, "end the name in .svg");
+  error_has({.folders = {a}, .out = "x.png"}, "its name must end in .svg");
   error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
   error_has({.folders = {a}, .x = "sim_seconds"}, "has no sim_seconds; choose another column");
   error_has({.folders = {a}, .y = "accuracy"}, "has no accuracy");
@@ -207,10 +207,10 @@ TEST(Plot, RefusesWhatItCannotDrawOrMustNotOverwrite) {
   folder.write("empty/metrics.csv", metrics_header() + "\n");
   error_has({.folders = {folder.path() / "empty"}}, "has no rows");
   EXPECT_EQ(usage_error({.folders = {a}}), "no error");
-  EXPECT_EQ(usage_error({.folders = {a}}), "no error") << "its own files it replaces";
+  EXPECT_EQ(usage_error({.folders = {a}}), "no error") << "it replaces its own files";
 }
 
-TEST(Plot, AHostileMetricsFileIsNamedInOneLine) {
+TEST(Plot, NamesAHostileMetricsFileInOneLine) {
   const TemporaryFolder folder;
   write_run(folder, "a", {});
   const std::string header = metrics_header() + "\n", row = metrics_line(RoundRecord{}) + "\n";
@@ -238,7 +238,7 @@ TEST(Plot, AHostileMetricsFileIsNamedInOneLine) {
   }
 }
 
-TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
+TEST(MetricsTable, ReadsColumnsByNameAndIgnoresOthers) {
   const TemporaryFolder folder;
   const std::string row = [] {
     RoundRecord record;
@@ -263,8 +263,8 @@ TEST(MetricsTable, ReadsColumnsByNameWhateverElseAFileHas) {
 const std::string kFourFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/ten\"\ndim = 4\n";
 const std::string kNineFeatures = "[problem]\nkind = \"logistic\"\ndata = \"libsvm:/data/two\"\ndim = 9\n";
 
-// Two algorithms on two data sets; the data sets also differ in the number of features, the runs of ef21 in
-// the step.
+// Writes runs of two algorithms on two data sets. The data sets also differ in the number of features, and
+// the runs of ef21 in the step.
 void write_two_by_two(const TemporaryFolder& folder) {
   write_run(folder, "runs/a", {.more = "step_size = 0.1\n", .problem = kNineFeatures});
   write_run(folder, "runs/b", {.more = "step_size = 0.4\n", .problem = kFourFeatures});
@@ -276,7 +276,7 @@ void write_two_by_two(const TemporaryFolder& folder) {
                .problem = is_nine ? kNineFeatures : kFourFeatures});
 }
 
-TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameAlgorithmInAllOfThem) {
+TEST(PlotBy, DrawsAPanelForEachValueAndTheSameCurvesInAll) {
   const TemporaryFolder folder;
   write_two_by_two(folder);
   const std::vector<fs::path> paths = {folder.path() / "runs"};
@@ -284,7 +284,8 @@ TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameAlgorithmInAllOfThem) {
   std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
   const std::vector<PlotAxes> axes = usual_axes(runs, nullptr);
   const Figure f = make_figure(runs, axes, std::nullopt, {"problem.data", {"algorithm.step_size"}});
-  EXPECT_EQ(labels_of(f.curves), (Labels{"ef21, topk:k=1", "gd"})) << "no dim, which goes with the data";
+  EXPECT_EQ(labels_of(f.curves), (Labels{"ef21, topk:k=1", "gd"}))
+      << "dim goes with the data and is not in the label";
   ASSERT_EQ(f.panels.size(), 2u);
   EXPECT_EQ(f.panels[0].title, "data = ten");
   EXPECT_EQ(f.panels[1].title, "data = two");
@@ -292,10 +293,10 @@ TEST(PlotBy, EachValueHasAPanelAndACurveIsTheSameAlgorithmInAllOfThem) {
     for (const Series& series : panel.series) EXPECT_EQ(series.x.size(), 21u);
   EXPECT_EQ(f.note, "") << "two data sets are not two seeds";
   EXPECT_EQ(make_figure(runs, axes, std::nullopt, {"problem.data", {}}).curves.size(), 3u)
-      << "a step that differs makes another curve unless it is set aside";
+      << "a different step makes another curve unless it is in `aside`";
 }
 
-TEST(PlotBy, ACurveThatHasNoRunInAPanelIsAbsentThere) {
+TEST(PlotBy, OmitsCurvesWithoutRunsFromAPanel) {
   const TemporaryFolder folder;
   write_run(folder, "runs/a", {.problem = kNineFeatures});
   write_run(folder, "runs/b", {.problem = kFourFeatures});
@@ -311,7 +312,7 @@ TEST(PlotBy, ACurveThatHasNoRunInAPanelIsAbsentThere) {
   EXPECT_NE(tex.find("title={data = ten}"), std::string::npos);
 }
 
-TEST(PlotBy, PanelsOfAlgorithmsHaveCurvesByWhatDiffersWithinThem) {
+TEST(PlotBy, GroupsCurvesByWhatDiffersWithinEachAlgorithm) {
   const TemporaryFolder folder;
   for (const std::string step : {"0.1", "0.4"}) {
     write_run(folder, "runs/a" + step, {.more = "step_size = " + step + "\ninit = \"gradient\"\n"});
@@ -324,7 +325,7 @@ TEST(PlotBy, PanelsOfAlgorithmsHaveCurvesByWhatDiffersWithinThem) {
   const std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
   const Figure f = make_figure(runs, usual_axes(runs, nullptr), std::nullopt, {"algorithm.name", {}});
   EXPECT_EQ(labels_of(f.curves), (Labels{"step_size = 0.1", "step_size = 0.4"}))
-      << "no init, compressor or alpha, which go with the algorithm";
+      << "init, compressor and alpha go with the algorithm and are not in the label";
   ASSERT_EQ(f.panels.size(), 2u);
   for (const PlotPanel& panel : f.panels) EXPECT_EQ(panel.series.size(), 2u);
   const std::vector<PlotRun> two = {runs[0], runs[2]};
@@ -333,17 +334,18 @@ TEST(PlotBy, PanelsOfAlgorithmsHaveCurvesByWhatDiffersWithinThem) {
       Labels{"runs"});
 }
 
-TEST(PlotRuns, OfASweepHaveTheOrderOfItsFile) {
+TEST(PlotRuns, KeepTheOrderOfTheSweepFile) {
   const TemporaryFolder folder;
   for (const char* id : {"3a", "1b", "2c", "0d"}) write_run(folder, std::string("sweep/runs/") + id, {});
   folder.write("sweep/runs.csv", "run,outcome\n2c,finished\nabsent,finished\n1b,finished\n3a,diverged\n");
   const std::vector<fs::path> paths = {folder.path() / "sweep"};
   std::vector<std::string> found;
   for (const fs::path& run : find_runs(paths)) found.push_back(run.filename().string());
-  EXPECT_EQ(found, (std::vector<std::string>{"2c", "1b", "3a", "0d"})) << "what it does not name is last";
+  EXPECT_EQ(found, (std::vector<std::string>{"2c", "1b", "3a", "0d"}))
+      << "runs that it does not name are last";
 }
 
-TEST(PlotBy, PanelsOfSeveralAxesStandInRowsOfOneValue) {
+TEST(PlotBy, PutsPanelsOfOneValueIntoOneRow) {
   const TemporaryFolder folder;
   for (const int dim : {10, 9, 100})
     write_run(folder, "runs/" + std::to_string(dim),
@@ -361,7 +363,7 @@ TEST(PlotBy, PanelsOfSeveralAxesStandInRowsOfOneValue) {
   for (std::size_t p = 0; p < 6; ++p) EXPECT_EQ(f.panels[p].title, titles[p]) << "numbers by size";
 }
 
-TEST(PlotBy, RefusesAKeyThatNoRunHasAndTooManyPanels) {
+TEST(PlotBy, RejectsUnknownKeysAndTooManyPanels) {
   const TemporaryFolder folder;
   write_two_by_two(folder);
   EXPECT_NE(
@@ -379,7 +381,7 @@ TEST(PlotBy, RefusesAKeyThatNoRunHasAndTooManyPanels) {
 
 // ---- the table ----
 
-TEST(PlotTable, HasThePointsOfEachCurveAndReplacesItselfAlone) {
+TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
   const TemporaryFolder folder;
   write_run(folder, "runs/a", {});
   for (int seed = 1; seed <= 3; ++seed)
@@ -390,14 +392,14 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesItselfAlone) {
                             .panels = {"grad_norm_sq:rounds"},
                             .csv = true};
   const std::string table = whole_text(plot_command(request).back());
-  // Straight lines on a logarithmic axis: two points each. Seeds have 1, 2 and 3 times one curve.
+  // Straight lines on a logarithmic axis need two points each. The seeds have 1, 2 and 3 times one curve.
   EXPECT_EQ(table,
             "panel,curve,x,y,low,high\n"
             "grad_norm_sq:rounds,\"ef21, topk:k=1\",0,1,,\n"
             "grad_norm_sq:rounds,\"ef21, topk:k=1\",20,0.13534,,\n"
             "grad_norm_sq:rounds,gd,0,2,1,3\n"
             "grad_norm_sq:rounds,gd,20,0.27067,0.13534,0.40601\n");
-  EXPECT_EQ(usage_error(request), "no error") << "its own file it replaces";
+  EXPECT_EQ(usage_error(request), "no error") << "it replaces its own file";
   folder.write("f.csv", "name,address\n");
   EXPECT_NE(usage_error(request).find("was not written by gradwire"), std::string::npos);
 }
@@ -406,7 +408,7 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesItselfAlone) {
 
 int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }
 
-// A Matplotlib that only notes which curves it was given.
+// Replacement of Matplotlib that only logs the curves that it gets.
 constexpr const char* kFakePyplot = R"(
 import sys
 rcParams = {}
@@ -422,7 +424,7 @@ log = open(sys.argv[2], "w")
 def subplots(rows, columns, **k): return Figure(), [[Axes() for _ in range(columns)]]
 )";
 
-TEST(Plot, TheScriptRunsFromAnyFolderAndReadsTheMetrics) {
+TEST(Plot, WritesAScriptThatRunsFromAnyFolder) {
   if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
   const TemporaryFolder folder;
   write_run(folder, "a", {.accuracy = true});
@@ -449,7 +451,7 @@ TEST(Plot, TheScriptRunsFromAnyFolderAndReadsTheMetrics) {
   EXPECT_TRUE(fs::exists(out));
 }
 
-TEST(Plot, TheSvgIsWellFormed) {
+TEST(Plot, WritesWellFormedSvg) {
   if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
   const TemporaryFolder folder;
   write_run(folder, "a", {.algorithm = "<a> & 'b'"});

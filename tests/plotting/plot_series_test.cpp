@@ -1,4 +1,4 @@
-// The numbers of a curve: medians and bands over runs, and thinning.
+// Numbers of a curve: medians and bands over runs, and thinning.
 #include "plotting/plot_series.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr double kAbove = std::numeric_limits<double>::infinity();
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-TEST(Series, TheMedianOfRunsWithEqualRowsIsThatOfEachRow) {
+TEST(Series, TakesTheMedianOfEachRow) {
   const std::vector<RunSeries> runs = {
       {{0, 1, 2}, {1, 5, 9}}, {{0, 1, 2}, {2, 4, 7}}, {{0, 1, 2}, {3, 6, 8}}};
   const Series s = summarise(runs, Band::kRange, false, false);
@@ -24,7 +24,7 @@ TEST(Series, TheMedianOfRunsWithEqualRowsIsThatOfEachRow) {
   EXPECT_EQ(s.high, (std::vector<double>{3, 6, 9}));
 }
 
-TEST(Series, QuartilesLieBetweenTheNearestRuns) {
+TEST(Series, InterpolatesQuartilesBetweenTheNearestRuns) {
   std::vector<RunSeries> runs;
   for (const double v : {1.0, 2.0, 3.0, 4.0}) runs.push_back({{0}, {v}});
   const Series s = summarise(runs, Band::kQuartiles, false, false);
@@ -33,7 +33,7 @@ TEST(Series, QuartilesLieBetweenTheNearestRuns) {
   EXPECT_DOUBLE_EQ(s.high[0], 3.25);
 }
 
-TEST(Series, BetweenItsRowsARunIsInterpolatedAsTheAxisShowsIt) {
+TEST(Series, InterpolatesBetweenRowsAsTheAxisShowsThem) {
   const std::vector<RunSeries> runs = {{{0, 2}, {1, 1e-4}}, {{0, 1, 2}, {1, 1e-2, 1e-4}}};
   const Series s = summarise(runs, Band::kNone, false, true);
   ASSERT_EQ(s.x, (std::vector<double>{0, 1, 2}));
@@ -41,7 +41,7 @@ TEST(Series, BetweenItsRowsARunIsInterpolatedAsTheAxisShowsIt) {
   EXPECT_NEAR(summarise(runs, Band::kNone, false, false).y[1], (0.50005 + 0.01) / 2, 1e-14);
 }
 
-TEST(Series, EndsWhereHalfOfTheRunsHaveEnded) {
+TEST(Series, EndsOnceHalfOfTheRunsHaveEnded) {
   const std::vector<RunSeries> runs = {
       {{0, 1}, {4, 3}}, {{0, 1, 2}, {4, 2, 2}}, {{0, 1, 2, 3}, {4, 1, 1, 1}}};
   const Series s = summarise(runs, Band::kNone, false, false);
@@ -49,7 +49,7 @@ TEST(Series, EndsWhereHalfOfTheRunsHaveEnded) {
   EXPECT_EQ(s.y.back(), 2) << "the first run keeps its last value";
 }
 
-TEST(Series, ARunThatDivergedIsAboveAllOthers) {
+TEST(Series, PutsDivergedRunsAboveAllOthers) {
   const std::vector<RunSeries> runs = {
       {{0, 1}, {1, kMissing}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, kAbove}}, {{}, {}}};
   const Series s = summarise(runs, Band::kRange, false, true);
@@ -75,12 +75,12 @@ TEST(Thinning, KeepsFirstLowestHighestAndLastOfEachColumn) {
   }
 }
 
-TEST(Thinning, WhatIsLeftOutOfALineLiesOnIt) {
+TEST(Thinning, DropsOnlyPointsThatLieOnTheLine) {
   std::vector<Point> points;
   for (int k = 0; k < 3000; ++k) {
     const double x = k / 10.0;
     points.push_back({x, 100 * std::exp(-x / 40) + (k % 500 == 0 ? 30 : 0)});
-    if (k % 700 == 0) points.push_back({x, 0});  // straight down
+    if (k % 700 == 0) points.push_back({x, 0});  // vertical
   }
   const double tolerance = 0.07;
   const std::vector<Point> kept = drop_straight(points, tolerance);

@@ -1,4 +1,4 @@
-// Axes, what a figure shows, and how it is drawn.
+// Axes, the content of figures, and their drawing.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -29,7 +29,7 @@ std::vector<std::string> labels(const Axis& axis) {
 
 using Labels = std::vector<std::string>;
 
-TEST(Axis, TicksAreRoundNumbers) {
+TEST(Axis, HasTicksAtRoundNumbers) {
   EXPECT_EQ(labels(Axis::cover(std::vector<double>{0, 1000}, false, 6)),
             (Labels{"0", "200", "400", "600", "800", "1000"}));
   EXPECT_EQ(labels(Axis::cover(std::vector<double>{82.3, 97.1}, false, 6)), (Labels{"85", "90", "95"}));
@@ -37,21 +37,21 @@ TEST(Axis, TicksAreRoundNumbers) {
             (Labels{"\u22120.2", "\u22120.1", "0.0", "0.1", "0.2"}));
 }
 
-TEST(Axis, LargeAndSmallNumbersShareAnExponent) {
+TEST(Axis, SharesAnExponentAmongLargeOrSmallNumbers) {
   const Axis large = Axis::cover(std::vector<double>{0, 2.4e7}, false, 6);
   EXPECT_EQ(large.exponent(), 6);
   EXPECT_EQ(labels(large), (Labels{"0", "5", "10", "15", "20"}));
   EXPECT_EQ(Axis::cover(std::vector<double>{0, 3e-5}, false, 6).exponent(), -6);
 }
 
-TEST(Axis, ALogarithmicOneCountsInPowersOfTen) {
+TEST(Axis, CountsInPowersOfTenIfLogarithmic) {
   EXPECT_EQ(labels(Axis::cover(std::vector<double>{1e-12, 1}, true, 7)),
             (Labels{"10^{-12}", "10^{-10}", "10^{-8}", "10^{-6}", "10^{-4}", "10^{-2}", "10^{0}"}));
   EXPECT_EQ(labels(Axis::cover(std::vector<double>{0.01, 100}, true, 7)),
             (Labels{"0.01", "0.1", "1", "10", "100"}));
 }
 
-TEST(Axis, ANarrowLogarithmicOneStillHasLabels) {
+TEST(Axis, HasLabelsOnNarrowLogarithmicRanges) {
   for (const double width : {1.0001, 1.02, 1.3, 2.0, 5.0, 30.0, 90.0})
     for (const double low : {1e-9, 0.3, 0.97, 7e5}) {
       const auto list = labels(Axis::cover(std::vector<double>{low, low * width}, true, 7));
@@ -60,7 +60,7 @@ TEST(Axis, ANarrowLogarithmicOneStillHasLabels) {
     }
 }
 
-TEST(Axis, ALinearOneHasMinorTicksBetweenTheLabels) {
+TEST(Axis, HasMinorTicksBetweenLinearLabels) {
   const Axis axis = Axis::cover(std::vector<double>{0, 1000}, false, 6);
   std::size_t minor = 0;
   for (const Tick& t : axis.ticks()) minor += t.label.empty();
@@ -85,7 +85,7 @@ TEST(Axis, PlacesItsRangeInsideZeroToOne) {
     }
 }
 
-TEST(Axis, StandsAnyNumbers) {
+TEST(Axis, AcceptsAnyNumbers) {
   for (const bool logarithmic : {false, true}) {
     for (const std::vector<double>& values : std::vector<std::vector<double>>{{},
                                                                               {0},
@@ -157,7 +157,7 @@ TEST(Figure, ShowsTheGradientAgainstBitsOnALogarithmicAxis) {
   EXPECT_EQ(f.note, "");
 }
 
-TEST(Figure, ShowsAccuracyBesideLossWhenAllRunsMeasuredIt) {
+TEST(Figure, ShowsAccuracyAndLossIfAllRunsMeasuredAccuracy) {
   Runs runs;
   runs.add("a", 50, 640000, falling);
   runs.add("b", 50, 640000, falling);
@@ -180,7 +180,7 @@ TEST(Figure, SpreadsRunsOfVeryDifferentLengthOnALogarithmicAxis) {
   EXPECT_TRUE(runs.figure().panels[0].log_x);
 }
 
-TEST(Figure, SaysWhatLinesAndBandsAre) {
+TEST(Figure, ExplainsLinesAndBandsInTheNote) {
   Runs runs;
   for (int seed = 1; seed <= 3; ++seed) runs.add("a", 50, 64, falling, seed);
   EXPECT_EQ(runs.figure().note, "line: median of 3 seeds, band: smallest to largest");
@@ -190,7 +190,7 @@ TEST(Figure, SaysWhatLinesAndBandsAre) {
   EXPECT_EQ(runs.figure(Band::kNone).note, "line: median of 1 to 5 seeds");
 }
 
-TEST(Figure, TheGapIsTheLossLessFStarAndNeverNegative) {
+TEST(Figure, SubtractsFStarFromTheLossWithoutNegativeGaps) {
   Runs runs;
   runs.add("a", 50, 64, falling);
   runs.list[0].f_star = 1.5;
@@ -203,7 +203,7 @@ TEST(Figure, TheGapIsTheLossLessFStarAndNeverNegative) {
   EXPECT_TRUE(f.panels[0].log_y);
 }
 
-TEST(Figure, NeighbouringCurvesDifferInColourDashesAndMarkerAndNoStyleRepeats) {
+TEST(Figure, StylesNeighbouringCurvesDifferentlyWithoutRepeats) {
   std::set<std::string> met;
   for (std::size_t k = 0; k < 200; ++k) {
     const CurveStyle a = curve_style(k), b = curve_style(k + 1);
@@ -223,7 +223,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// The lines of the curves, in points of the page: behind the clip path, without bands and markers.
+// Returns the lines of the curves, in points of the page: the paths after the clip path, without bands and
+// markers.
 std::vector<std::vector<Point>> drawn_lines(const std::string& svg) {
   std::vector<std::vector<Point>> lines;
   const std::size_t begin = svg.find("<g clip-path"), end = svg.find("</g></g>", begin);
@@ -263,13 +264,13 @@ TEST(Svg, DrawsEachCurveInsideItsFrame) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
-TEST(Svg, AStraightLineOnALogarithmicAxisIsStraight) {
+TEST(Svg, DrawsAStraightLogarithmicLineWithTwoPoints) {
   const auto lines = drawn_lines(draw_svg(figure_of("a", 50, falling)));
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0].size(), 2u) << "what lies between is left out";
+  EXPECT_EQ(lines[0].size(), 2u) << "points between the ends are dropped";
 }
 
-TEST(Svg, ManyPointsBecomeAThousandAndKeepTheirPeaks) {
+TEST(Svg, ThinsManyPointsAndKeepsTheirPeaks) {
   Runs runs;
   runs.add("a", 200000, 64, [](double k) { return 1 + 0.5 * std::sin(k); });
   runs.column(0, 2)[123456] = 50;
@@ -311,7 +312,7 @@ TEST(Svg, DrawsOnePointConstantsZerosAndGaps) {
   EXPECT_EQ(count(one, "a3.1 3.1 0 1 0"), 4u) << "half circles: the legend's and its own";
 }
 
-TEST(Svg, ARunThatDivergesDoesNotPressTheOthersFlat) {
+TEST(Svg, KeepsTheScaleOfOtherRunsIfOneDiverges) {
   Runs runs;
   runs.add("good", 50, 64, falling);
   runs.add("bad", 50, 64, [](double k) { return std::pow(10, 5 * k); });
@@ -319,7 +320,7 @@ TEST(Svg, ARunThatDivergesDoesNotPressTheOthersFlat) {
   EXPECT_GT(good.back().y - good.front().y, 40);
 }
 
-TEST(Svg, WhereACurveIsBeyondThePanelItHasNoMarkers) {
+TEST(Svg, DrawsNoMarkersOutsideThePanel) {
   Runs runs;
   runs.add("good", 50, 64, falling);
   runs.add("bad", 50, 64, [](double k) { return std::pow(10, 5 * k); });
@@ -338,7 +339,7 @@ TEST(Svg, WhereACurveIsBeyondThePanelItHasNoMarkers) {
   EXPECT_GE(markers, 3u);
 }
 
-TEST(Svg, ABandIsBehindAllLines) {
+TEST(Svg, DrawsBandsUnderAllLines) {
   Runs runs;
   for (int seed = 1; seed <= 4; ++seed)
     runs.add(
@@ -349,7 +350,7 @@ TEST(Svg, ABandIsBehindAllLines) {
   EXPECT_EQ(count(draw_svg(runs.figure(Band::kNone)), "fill-opacity"), 0u);
 }
 
-TEST(Svg, ALegendOfManyCurvesStaysAboveThem) {
+TEST(Svg, KeepsALegendOfManyCurvesAboveThePanels) {
   Runs runs;
   for (int k = 0; k < 12; ++k) runs.add("a rather long label, number " + std::to_string(k), 20, 64, falling);
   runs.add(std::string(500, 'W'), 20, 64, falling);
@@ -363,7 +364,7 @@ TEST(Svg, ALegendOfManyCurvesStaysAboveThem) {
   EXPECT_EQ(svg.find(std::string(100, 'W')), std::string::npos) << "cut to the width of the figure";
 }
 
-TEST(Svg, FiftyNoisyRunsTakeLessThan300KB) {
+TEST(Svg, NeedsLessThan300KBForFiftyNoisyRuns) {
   Runs runs;
   for (int k = 0; k < 50; ++k) {
     runs.add("algorithm " + std::to_string(k), 10000, 64, falling);
@@ -376,7 +377,7 @@ TEST(Svg, FiftyNoisyRunsTakeLessThan300KB) {
 
 // ---- TikZ ----
 
-TEST(Tikz, ThePageNamesColumnsThatTheTableHas) {
+TEST(Tikz, NamesColumnsThatTheTableHas) {
   Runs runs;
   for (int seed = 1; seed <= 3; ++seed)
     runs.add(

@@ -1,5 +1,5 @@
-// What the papers of asynchronous algorithms claim about time, on the experiments of experiments/configs/e8:
-// each algorithm with the fastest parameters of a grid, for several seeds.
+// Claims of papers about the time of asynchronous algorithms, on the experiments of experiments/configs/e8.
+// Each algorithm has the fastest parameters of a grid; medians over several seeds are compared.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@
 namespace gradwire {
 namespace {
 
-// Virtual seconds until the squared norm of the gradient is at the target, the median over three seeds.
+// Returns the virtual seconds until the squared norm of the gradient reaches the target, as a median over
+// three seeds.
 double seconds_to_target(const std::string& name) {
   const auto file =
       std::filesystem::path(__FILE__).parent_path() / "../../experiments/configs/e8" / (name + ".toml");
@@ -30,9 +31,9 @@ double seconds_to_target(const std::string& name) {
   return seconds[1];
 }
 
-// arXiv:2305.12387, arXiv:2501.16168: those that adapt to delays by leaving gradients out are ahead of one
-// that makes shorter steps along them, and this one of plain ASGD.
-TEST(AsynchronousTimes, OnFixedSpeedsRingmasterAndRennalaAreAheadOfDelayAdaptiveAsgdAndThisOfAsgd) {
+// arXiv:2305.12387, arXiv:2501.16168: algorithms that drop delayed gradients are faster than one that
+// shortens steps along them, and that one is faster than plain ASGD.
+TEST(AsynchronousTimes, AreShortestForRingmasterAndRennalaThenDelayAdaptiveAsgdAtFixedSpeeds) {
   const double ringmaster = seconds_to_target("ringmaster"), rennala = seconds_to_target("rennala"),
                delay_adaptive = seconds_to_target("delay_adaptive"), asgd = seconds_to_target("asgd");
   EXPECT_LT(std::max(ringmaster, rennala), 0.95 * delay_adaptive) << rennala << " s, " << delay_adaptive;
@@ -41,14 +42,14 @@ TEST(AsynchronousTimes, OnFixedSpeedsRingmasterAndRennalaAreAheadOfDelayAdaptive
   EXPECT_LT(delay_adaptive, 0.8 * asgd) << delay_adaptive << " s, " << asgd;
 }
 
-// arXiv:2410.04285: an algorithm that waits for whatever it began waits for the tail.
-TEST(AsynchronousTimes, OnTimesWithHeavyTailsMindFlayerIsFarAheadOfAlgorithmsThatCutNothing) {
+// arXiv:2410.04285: an algorithm that waits for all work that it started waits for the tail.
+TEST(AsynchronousTimes, AreFarShorterForMindFlayerIfTimesHaveHeavyTails) {
   const double mindflayer = seconds_to_target("tails_mindflayer");
   for (const char* other : {"tails_rennala", "tails_ringmaster", "tails_asgd"})
     EXPECT_LT(mindflayer, seconds_to_target(other) / 8) << other;
 }
 
-TEST(AsynchronousDelays, BeyondThoseOfTheTheoremAreSaidOnce) {
+TEST(AsynchronousDelays, WarnOnceIfTheyExceedThoseOfTheTheorem) {
   const auto warnings = [](std::vector<std::string> sets) {
     const std::atomic<bool> stop{false};
     RunObserver observer;

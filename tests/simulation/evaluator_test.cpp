@@ -1,4 +1,4 @@
-// Evaluations by threads over blocks of clients: the bits of answers that are added one after the other.
+// Evaluations by threads over blocks of clients have the bits of answers that are added one after another.
 #include "simulation/evaluator.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-// f_i(x) = sum_j (i + 1) x_j^2 / (j + 1), every 7th client has a test sample; `broken` has no finite loss.
+// f_i(x) = sum_j (i + 1) x_j^2 / (j + 1). Every 7th client has a test sample; `broken` has no finite loss.
 class Bowl final : public RebindableOracle<double> {
  public:
   Bowl(std::size_t d, std::uint32_t broken) : d_(d), broken_(broken) {}
@@ -70,7 +70,7 @@ Found found(Evaluation<double>& e) {
 
 class EvaluatorTest : public ::testing::TestWithParam<bool> {
  protected:
-  // One answer after the other, as a transport brings them.
+  // Adds one answer after another, as a transport delivers them.
   Found one_by_one(std::uint32_t broken) const {
     Evaluation<double> evaluation(run_context_);
     Bowl bowl(kDim, broken);
@@ -99,7 +99,8 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
     const Found want = one_by_one(broken);
     EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNobody ? 0 : 1));
     const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, broken));
-    for (const unsigned threads : {1u, 2u, 3u}) {  // of 3, each takes single clients: there are few blocks
+    // with 3, each takes single clients, because blocks are few
+    for (const unsigned threads : {1u, 2u, 3u}) {
       for (const std::size_t memory_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
         ThreadPool pool(threads);
         std::vector<std::unique_ptr<RebindableOracle<double>>> oracles;
@@ -126,11 +127,11 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
   }
 }
 
-TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) {
+TEST_P(EvaluatorTest, GivesLossAndAccuracyOfASampleWithoutGradients) {
   std::vector<ClientId> sample;
   for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
   gradwire::RunContext<double> run_context = run_context_;
-  run_context.algorithm.batch = 1;  // nobody needs the gradients of x
+  run_context.algorithm.batch = 1;  // the gradients at x are not needed
   const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNobody));
   std::optional<Found> want;
   for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {
@@ -148,7 +149,7 @@ TEST_P(EvaluatorTest, ASampleWithoutGradientsHasTheLossAndAccuracyOfThatSample) 
       if (!want) want = got;
       EXPECT_EQ(got, *want);
       EXPECT_EQ(evaluator.known(sample[0]).x.empty(), kind == RequestKind::kMeasure);
-      EXPECT_TRUE(evaluator.known(sample[0] + 1).x.empty()) << "nobody asked it";
+      EXPECT_TRUE(evaluator.known(sample[0] + 1).x.empty()) << "it was not asked";
     }
   }
 }

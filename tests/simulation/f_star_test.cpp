@@ -1,4 +1,4 @@
-// f* against transcriptions in long double, and the files that keep it.
+// f* compared with transcriptions in long double, and the files that cache it.
 #include "simulation/optimum/f_star.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using Long = long double;
 using Matrix = std::vector<std::vector<Long>>;
 
-// A v = b by elimination; A is positive definite.
+// Solves A v = b by elimination. REQUIRES: A is positive definite.
 std::vector<Long> solve_dense(Matrix a, std::vector<Long> b) {
   const std::size_t d = b.size();
   for (std::size_t k = 0; k < d; ++k)
@@ -43,7 +43,7 @@ Experiment problem_of_text(const std::string& problem, const std::string& client
       .experiment;
 }
 
-TEST(FStar, OfAQuadraticIsThatOfADenseSolve) {
+TEST(FStar, MatchesADenseSolveOfAQuadratic) {
   for (const double lambda : {0.5, 1e-3, 1e-6})
     for (const std::uint32_t d : {1u, 2u, 7u, 40u}) {
       const Experiment e =
@@ -64,17 +64,17 @@ TEST(FStar, OfAQuadraticIsThatOfADenseSolve) {
       const Long expected = -b[0] * solve_dense(a, b)[0] / 2;
       const std::optional<double> found = find_f_star(e, ".");
       ASSERT_TRUE(found);
-      // Both lose 1 / lambda of the last places of a long double.
+      // Both lose the last 1 / lambda units of a long double.
       EXPECT_NEAR(static_cast<double>(*found / expected), 1, std::max(1e-15, 1e-19 / lambda))
           << "d = " << d << ", lambda = " << lambda;
     }
 }
 
-TEST(FStar, AQuadraticWithoutStrongConvexityHasNone) {
+TEST(FStar, IsMissingForAQuadraticWithoutStrongConvexity) {
   // A_1 = 0 has no minimum in the direction of b_1.
   EXPECT_FALSE(
       find_f_star(problem_of_text("kind = \"quadratic\"\ndim = 1\nlambda = 0\n", "count = 1\n"), "."));
-  // The rounding of A_i to fp32 is no curvature.
+  // The rounding of A_i to fp32 does not count as curvature.
   Experiment e = problem_of_text("kind = \"quadratic\"\ndim = 20\nlambda = 0\n", "count = 5\n");
   e.precision = Precision::kFp32;
   EXPECT_FALSE(find_f_star(e, "."));
@@ -107,7 +107,7 @@ struct FewSamples {
     }
     return folder.write("data.txt", text);
   }
-  // The smallest value of mean_j loss_j + lambda/2 ||x||^2 by Newton's method.
+  // Returns the minimum of mean_j loss_j + lambda/2 ||x||^2 by Newton's method.
   Long minimum(bool classes, Long lambda) const {
     std::vector<Long> x(kFeatures);
     Long value = 0;
@@ -140,7 +140,7 @@ struct FewSamples {
   }
 };
 
-TEST(FStar, OfLinearModelsIsThatOfATranscriptionInLongDouble) {
+TEST(FStar, MatchesALongDoubleTranscriptionOfLinearModels) {
   for (const bool classes : {false, true})
     for (const bool ridge : {false, true}) {
       const TemporaryFolder folder;
@@ -155,7 +155,7 @@ TEST(FStar, OfLinearModelsIsThatOfATranscriptionInLongDouble) {
     }
 }
 
-TEST(FStar, TheAcceleratedAlgorithmAndNewtonsAgree) {
+TEST(FStar, AgreesBetweenTheAcceleratedMethodAndNewtons) {
   const Experiment e =
       problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
   const ProblemSpec spec = problem_spec(e);
@@ -174,7 +174,7 @@ TEST(FStar, TheAcceleratedAlgorithmAndNewtonsAgree) {
   for (const double g : gradient) EXPECT_NEAR(g, 0, 1e-13);
 }
 
-TEST(FStar, IsTheInfimumWhereNoPointAttainsIt) {
+TEST(FStar, IsTheInfimumIfNoPointAttainsIt) {
   const TemporaryFolder folder;
   const fs::path file = folder.write("data.txt", "1 1:1\n-1 1:-1\n1 1:2\n-1 1:-3\n");
   const auto found = find_f_star(
@@ -183,7 +183,7 @@ TEST(FStar, IsTheInfimumWhereNoPointAttainsIt) {
   EXPECT_NEAR(*found, 0, 1e-25);
 }
 
-TEST(FStar, IsNotLookedForWhereFIsNotConvex) {
+TEST(FStar, IsNotSearchedIfFIsNotConvex) {
   for (const char* problem :
        {"kind = \"mlp\"\ndata = \"digits\"\n",
         "kind = \"logistic\"\ndata = \"digits\"\nloss = \"sigmoid_squared\"\n",
@@ -220,12 +220,12 @@ class FStarCache : public ::testing::Test {
   fs::path cache = folder.path() / "cache";
 };
 
-TEST_F(FStarCache, IsComputedOnceForEachProblem) {
+TEST_F(FStarCache, ComputesFStarOnceForEachProblem) {
   FewSamples(false).write(folder);
   FStars first(cache);
   const FStars::OfRun a = first.of(config("a"));
   EXPECT_EQ(first.of(config("b", "2", "0.2")).value, a.value)
-      << "no sample is drawn: the seed is not of the problem";
+      << "samples are not drawn, so the seed does not change the problem";
   EXPECT_EQ(first.computed(), 1);
   FStars second(cache);
   const FStars::OfRun again = second.of(config("c", "3"));
@@ -236,7 +236,7 @@ TEST_F(FStarCache, IsComputedOnceForEachProblem) {
   EXPECT_EQ(second.computed(), 1);
 }
 
-TEST_F(FStarCache, OtherDataAreAnotherProblem) {
+TEST_F(FStarCache, DistinguishesProblemsWithOtherData) {
   FewSamples(false).write(folder);
   const auto before = FStars(cache).of(config("a")).value;
   FewSamples(true).write(folder);
@@ -245,7 +245,7 @@ TEST_F(FStarCache, OtherDataAreAnotherProblem) {
   EXPECT_EQ(stars.computed(), 1);
 }
 
-TEST_F(FStarCache, ADamagedFileIsReplaced) {
+TEST_F(FStarCache, ReplacesADamagedFile) {
   FewSamples(false).write(folder);
   const auto value = FStars(cache).of(config("a")).value;
   const fs::path file = only_file();
@@ -271,7 +271,7 @@ TEST_F(FStarCache, ADamagedFileIsReplaced) {
   }
 }
 
-TEST_F(FStarCache, WorksWithoutAFolderThatCanBeWritten) {
+TEST_F(FStarCache, WorksWithoutAWritableFolder) {
   FewSamples(false).write(folder);
   FStars nowhere("");
   const auto value = nowhere.of(config("a")).value;
@@ -281,11 +281,11 @@ TEST_F(FStarCache, WorksWithoutAFolderThatCanBeWritten) {
 }
 
 TEST(FStarFolder, IsTheUsersCache) {
-  const ScopedEnvironment home("HOME", "/home/somebody");
+  const ScopedEnvironment home("HOME", "/home/user");
   const ScopedEnvironment cache("XDG_CACHE_HOME", "/var/cache");
   EXPECT_EQ(cache_folder(), "/var/cache/gradwire");
   const ScopedEnvironment relative("XDG_CACHE_HOME", "cache");
-  EXPECT_EQ(cache_folder(), "/home/somebody/.cache/gradwire");
+  EXPECT_EQ(cache_folder(), "/home/user/.cache/gradwire");
   const ScopedEnvironment none("HOME", nullptr);
   EXPECT_EQ(cache_folder(), "");
 }

@@ -1,4 +1,4 @@
-// Clients that exist only while they work give the bits of clients that stay.
+// Clients that exist only while they work give the same bits as permanent clients.
 #include "simulation/parallel_simulation.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::shared_ptr<const ClientObjectives<Real>> functions_of(const Federation<Real
 
 enum class Others { kLoad, kLoadMost, kLoadNothing };
 
-// `saved` without the state of every fifth client.
+// Returns `saved` without the state of every fifth client.
 std::string without_some(const std::string& saved, std::uint32_t n) {
   Loader loader(saved);
   Saver saver;
@@ -37,8 +37,8 @@ std::string without_some(const std::string& saved, std::uint32_t n) {
   return saver.take();
 }
 
-// `pause_after`: after this round all clients are saved, and others go on: they load what was saved, or
-// some or all have no state.
+// Runs the algorithm. After the round `pause_after` all clients are saved and replaced by new ones, which
+// load the saved bytes; some or all of them may have no state.
 template <class Real>
 Trace<Real> run_virtual(const Federation<Real>& federation,
                         std::shared_ptr<const RunContext<Real>> run_context, unsigned threads,
@@ -99,18 +99,18 @@ void compare_every_algorithm(double participation) {
   EXPECT_GT(compared, participation < 1 ? 5u : 20u);
 }
 
-TEST(ParallelSimulation, GiveTheBitsOfClientsThatStay) {
+TEST(ParallelSimulation, GivesTheBitsOfPermanentClients) {
   compare_every_algorithm<double>(1);
   compare_every_algorithm<float>(1);
 }
 
-TEST(ParallelSimulation, GiveThemWhenAFewAreAsked) {
+TEST(ParallelSimulation, GivesTheSameBitsIfAFewClientsAreAsked) {
   compare_every_algorithm<double>(0.35);
   compare_every_algorithm<float>(0.35);
 }
 
-// Some or all of those who are asked together lack a state: they are asked once more, with it.
-TEST(ParallelSimulation, GetAStateFromTheServerThatItCanRestore) {
+// Some or all of the asked clients lack their state, so they are asked again together with it.
+TEST(ParallelSimulation, GetsAStateFromAServerThatCanRestoreIt) {
   const Federation<double> federation(41, 8);
   std::size_t with_state = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
@@ -134,7 +134,7 @@ TEST(ParallelSimulation, GetAStateFromTheServerThatItCanRestore) {
   EXPECT_GT(with_state, 5u);
 }
 
-TEST(ParallelSimulation, EndARunWhoseNumbersAreNoLongerFinite) {
+TEST(ParallelSimulation, EndsARunWhoseNumbersAreNoLongerFinite) {
   RoundLimits limits;
   limits.evaluate_every = 1000;
   FaultSimulationOptions options;
@@ -149,7 +149,7 @@ TEST(ParallelSimulation, EndARunWhoseNumbersAreNoLongerFinite) {
   }
 }
 
-TEST(ParallelSimulation, RefuseStatesThatAreNotTheirs) {
+TEST(ParallelSimulation, RejectsStatesOfOtherRuns) {
   const Federation<double> federation(3, 4);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=1"));
   const auto saved = run_virtual<double>(federation, run_context, 1, {}).client_states.front();
@@ -161,7 +161,7 @@ TEST(ParallelSimulation, RefuseStatesThatAreNotTheirs) {
   EXPECT_FALSE(clients.load_clients(saved + "x"));
 }
 
-TEST(ParallelSimulation, NeedAFunctionForEachClient) {
+TEST(ParallelSimulation, NeedsAFunctionForEachClient) {
   const Federation<double> federation(3, 4), other(2, 4);
   EXPECT_THROW(ParallelSimulation<double>(federation.run_context(spec_of("gd")), functions_of(other), {}),
                std::logic_error);

@@ -1,4 +1,4 @@
-// Many clients: memory that is given back changes no bit, and registered clients cost next to nothing.
+// Many clients: freeing memory does not change any bit, and registered clients cost almost nothing.
 #include <atomic>
 #include <gtest/gtest.h>
 #include <set>
@@ -23,7 +23,7 @@ void expect_equal(const Trace<Real>& a, const Trace<Real>& b) {
   EXPECT_EQ(a.client_states, b.client_states);
 }
 
-TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
+TEST(Scale, KeepsTheBitsIfClientsFreeTheirMemory) {
   const Federation<double> federation(9, 12);
   for (const char* algorithm : {"gd", "dcgd", "fedavg", "diana", "marina", "ef21"}) {
     const AlgorithmTraits traits = find_algorithm(algorithm).traits;
@@ -47,7 +47,7 @@ TEST(Scale, ClientsThatGiveTheirMemoryBackGiveTheSameBits) {
   }
 }
 
-TEST(Scale, RuntimesOfStatelessClientsAreLent) {
+TEST(Scale, ReusesRuntimesOfStatelessClients) {
   const Federation<double> federation(20, 4);
   AlgorithmSpec spec = spec_of("gd");
   spec.participation = 0.2;
@@ -68,7 +68,7 @@ TEST(Scale, RuntimesOfStatelessClientsAreLent) {
   }
 }
 
-TEST(Scale, AHundredThousandClientsTakeTurns) {
+TEST(Scale, RunsAHundredThousandClientsInTurns) {
   const auto loaded = parse_experiment(
       "[problem]\nkind = \"quadratic\"\ndim = 10\nlambda = 0.1\nheterogeneity = 0.1\n[clients]\ncount = "
       "100000\n"
@@ -86,7 +86,7 @@ TEST(Scale, AHundredThousandClientsTakeTurns) {
   EXPECT_LT(records[1].grad_norm_sq, 0.1 * *records[0].grad_norm_sq);
 }
 
-TEST(ClientRuntime, WithStateBelongsToOneClient) {
+TEST(ClientRuntime, RebindsOnlyWithoutState) {
   const Federation<double> federation(2, 4);
   const auto oracles = federation.oracle_pointers();
   ClientRuntime<double> stateless(federation.run_context(spec_of("gd")), 0, *oracles[0]);
