@@ -5,12 +5,12 @@
 //   h_i ← h_i⁺,  g_i ← g_i + m_i
 //   g^{t+1} = g^t + (1/n) Σ m_i                                      server
 //
-// h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. No later message is dense, and no coins synchronise the clients.
 // h_i^0 = g_i^0 = ∇f_i(x^0), sent whole. Later messages are never dense, and no coin synchronises the
 // clients.
-// DASHA-PAGE and DASHA-MVR have minibatch estimators in the place of h_i⁺, with one batch B of `batch`
+//
 // DASHA-PAGE and DASHA-MVR replace h_i⁺ by minibatch estimators, with one batch B of `batch` samples at both
 // points:
+//   page  h_i⁺ = ∇f_i(x^{t+1}) with probability p (one coin for all clients),
 //         else h_i + ∇f_i(x^{t+1}; B) − ∇f_i(x^t; B)
 //   mvr   h_i⁺ = ∇f_i(x^{t+1}; B) + (1−b) (h_i − ∇f_i(x^t; B))
 //

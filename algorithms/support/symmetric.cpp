@@ -28,8 +28,8 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Proceeds row by row from the top. From each row it subtracts the finished rows above, several at a time, so
-// that it loads and stores the row's entries once for all of these.
+// Proceeds row by row from the top. From each row it subtracts the finished rows above, several at a time.
+// So it loads and stores the row's entries once for all of these.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
   factor_.resize(d_ * d_);

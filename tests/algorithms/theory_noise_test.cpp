@@ -32,7 +32,6 @@ double sample_noise(const Federation<double>& f, View<double> x) {
   });
 }
 
-// arXiv:2202.01268, Theorem 6.7. With h_i⁺ − ∇f_i(x⁺) = (1−b)(h_i − ∇f_i(x)) + noise of at most
 // arXiv:2202.01268, Theorem 6.7. h_i⁺ − ∇f_i(x⁺) = (1−b)(h_i − ∇f_i(x)) + noise of at most
 // (2b²σ² + 2(1−b)²L_s²R)/B per client. With EF21's kind of Lyapunov function and
 // γ ≤ 1/(L + √(16ω(2ω+1)/n (L~² + (1+2b)(1−b)²L_s²/B) + 4(1−b)²L_s²/(bnB))),

@@ -147,7 +147,7 @@ TEST(CofigAndFreconTheory, BoundsAverageGradientWithHalfOfTheClients) {
   struct Case {
     const char* name;
     double largest;
-    std::function<double(double)> start;  // additional term of the bound, for γ
+    std::function<double(double)> start;  // term of the bound next to Δ⁰, for γ
   };
   const Case cases[] = {
       {"cofig", std::min(1 / (2 * k.L), q * std::sqrt(s / (12 * spread)) / k.L_tilde()),
