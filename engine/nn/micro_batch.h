@@ -119,7 +119,7 @@ class MicroBatch {
   void check(const Example<Real>& example, bool ascending) const;
   void read(std::size_t sample);  // checks the sample and records its features
 
-  // Writes data to `out`. row() gives the data of one lane, [channel].
+  // Writes data to `out`. Calls row(example, position, to) for each lane to fill its channels.
   template <class Row>
   void fill_rows(const Step& step, Real* out, Row&& row);
   void embed(const Step& step, const Real* x, Real* out);

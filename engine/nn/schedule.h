@@ -14,7 +14,7 @@ struct ScheduleOptions {
   KeptActivations kept = KeptActivations::kExact;
   ActivationBudget budget;
   std::size_t number_bytes = sizeof(float);
-  // Computes the gradients of all results once more after the backward pass, from the data up.
+  // Computes the gradients of all parameters once more after the backward pass, from the data up.
   bool up_again = false;
 };
 
