@@ -40,8 +40,7 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
     const Experiment& e = loaded.experiment;
     if (rows.empty()) {
       std::printf(
-          "gradwire demo: %u clients, each with its own share of the handwritten digits, train one network "
-          "together\n",
+          "gradwire demo: %u clients, each with its own share of the handwritten digits, train one network\n",
           e.clients.count);
       std::fflush(stdout);
     }

@@ -1,5 +1,5 @@
-// gradwire without arguments: a compressed algorithm beside its uncompressed twin, on data that the program
-// brings along.
+// gradwire without arguments: compares a compressed algorithm with an uncompressed one, on data that is part
+// of the program.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace gradwire {
 
-// The text of experiments/configs/demo_gd.toml and demo_ef21.toml; defined by a file that the build
-// generates.
+// Return the text of experiments/configs/demo_gd.toml and demo_ef21.toml. The build generates their
+// definitions.
 std::string_view demo_gd_config();
 std::string_view demo_ef21_config();
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kWidth = 110;
 
-// Rows of cells, padded to the widest of their column; the last cell is wrapped.
+// Rows of cells, padded to the widest cell of their column. The last cell of a row is wrapped.
 class TextTable {
  public:
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -41,7 +41,7 @@ class TextTable {
   }
 
  private:
-  // `text` after `head`; further lines are indented to the start of `text`.
+  // Returns `text` after `head`; further lines are indented to the start of `text`.
   static std::string wrapped(const std::string& head, std::string text) {
     const std::size_t room = std::max<std::size_t>(30, kWidth - std::min(kWidth, head.size()));
     std::string out = head;
@@ -59,22 +59,22 @@ class TextTable {
 
 std::string takes_text(const AlgorithmTraits& traits) {
   switch (traits.compressor_class) {
-    case CompressorClass::kIdentity: return "nothing compressed";
+    case CompressorClass::kIdentity: return "no compressor";
     case CompressorClass::kUnbiased:
-      return traits.strict ? "unbiased compressors alone" : "unbiased compressors";
+      return traits.strict ? "only unbiased compressors" : "unbiased compressors";
     case CompressorClass::kContractive: return "contractive compressors";
     case CompressorClass::kEither: return "unbiased or contractive compressors";
   }
   return "";
 }
 
-// What becomes of a client that is killed in a run over a network.
+// Returns how a client that was killed can rejoin a run over a network.
 std::string survival_text(ClientState state) {
-  if (state == ClientState::kNone) return "clients keep no state: any may be lost";
-  if (has(state, ClientState::kPrivate)) return "a lost client goes on from its --state alone";
-  return std::string("a lost client goes on from its --state, or ") +
+  if (state == ClientState::kNone) return "clients keep no state: a lost client can always continue";
+  if (has(state, ClientState::kPrivate)) return "a lost client can continue only from its --state";
+  return std::string("a lost client continues from its --state, or ") +
          (has(state, ClientState::kMirrored) ? "from the server's copy (server.mirrors)"
-                                             : "from what the server sends it again");
+                                             : "from the state that the server sends again");
 }
 
 std::string algorithms() {
@@ -98,16 +98,16 @@ std::string compressors() {
   TextTable table;
   for (const CompressorHelp& c : compressor_help())
     table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.constants});
-  return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d "
-         "as in k=1%\n" +
+  return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or "
+         "a share of d, as in k=1%\n" +
          table.text();
 }
 
 std::string optimizers() {
   TextTable table;
   for (const OptimizerHelp& o : optimizer_help()) table.row({o.name + ":" + o.parameters, o.summary});
-  return "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is what the "
-         "algorithm steps along, gamma its step size\n" +
+  return "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is the "
+         "direction of the algorithm's step, gamma its step size\n" +
          table.text();
 }
 

@@ -1,5 +1,5 @@
-// The `gradwire` program: its command line, exit codes and signals. 0: done; 2: bad usage, configuration or
-// data; 1: anything else.
+// The `gradwire` program: its command line, exit codes and signals. Exit codes: 0 success; 2 bad usage,
+// configuration or data; 1 any other error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -37,8 +37,8 @@ namespace {
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// Makes the first Ctrl-C end the run after its round, and a second one end the process. For commands that
-// look at stop_requested.
+// Makes the first Ctrl-C end the run after its round, and the second one end the process. For commands that
+// check stop_requested.
 void handle_signals() {
   struct sigaction action {};
   action.sa_handler = [](int signal) {
@@ -48,7 +48,7 @@ void handle_signals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A terminal that is closed ends a run like Ctrl-C, unless nohup says otherwise.
+  // Closing the terminal ends a run like Ctrl-C, unless nohup runs the program.
   struct sigaction of_terminal {};
   if (sigaction(SIGHUP, nullptr, &of_terminal) == 0 && of_terminal.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &action, nullptr);
@@ -95,12 +95,12 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
     all_or_none(request.ranks.get(), [&] { loaded = load_experiment(a.file, a.sets); });
     report = run_experiment(loaded, request, stop_requested);
   } catch (const RankFailure& error) {
-    // What all ranks meet is said by the first one, which ends the others.
+    // If all ranks meet the same error, the first one reports it and ends the others.
     if (!talks) std::this_thread::sleep_for(std::chrono::milliseconds(500));
     logger.complain(error.what());
     end_job(kFailed);
   } catch (const FailedElsewhere&) {
-    return 0;  // the exit code of the job is that of the rank that says why
+    return 0;  // the rank that reports the error sets the exit code of the job
   }
   if (!talks) return 0;
   const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
@@ -110,7 +110,7 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
   return kFailed;
 }
 
-// Becomes that program: it has the terminal, the signals and the exit code.
+// Replaces this process with gradwire-bench, which inherits the terminal, the signals and the exit code.
 int bench(const std::vector<std::string>& arguments) {
   const std::string program = installed_program("gradwire-bench", "gradwire bench").string();
   std::vector<const char*> argv = {program.c_str()};
@@ -158,51 +158,51 @@ int sweep(const Arguments& a, Logger& logger) {
   const std::string missing = of_all(report.missing - std::min(failed, report.missing));
   std::string trouble;
   if (report.stopped) {
-    trouble = missing + " are left; the same command goes on with them";
+    trouble = missing + " are left; run the same command again to continue with them";
   } else if (report.missing > failed && merges) {
     trouble =
         missing + " are in none of the folders; run them with gradwire sweep " + a.file + " --out " + folder;
   }
   if (failed > 0)
-    trouble = of_all(failed) + " failed, as " + folder +
-              "/runs.csv says; the first: " + report.failed.front() + (trouble.empty() ? "" : "; " + trouble);
+    trouble = of_all(failed) + " failed (see " + folder + "/runs.csv); the first: " + report.failed.front() +
+              (trouble.empty() ? "" : "; " + trouble);
   if (!trouble.empty()) {
     logger.complain(trouble);
     return kFailed;
   }
   if (report.missing > 0 && !a.quiet)
-    std::cout << missing << " are for other shards; join them with gradwire sweep " << a.file
+    std::cout << missing << " belong to other shards; join them with gradwire sweep " << a.file
               << " --merge DIR...\n";
   return 0;
 }
 
 void add_sweep(CLI::App& app, Arguments& a) {
-  CLI::App* sweep = app.add_subcommand("sweep", "Run all that [sweep] of an experiment file lists");
+  CLI::App* sweep = app.add_subcommand("sweep", "Run all combinations in the [sweep] of an experiment file");
   sweep->add_option("FILE", a.file, "The experiment, a TOML file with a [sweep]")->type_name("")->required();
-  sweep->add_option("--set", a.sets, "Override a key, in place of the values that [sweep] lists for it")
+  sweep->add_option("--set", a.sets, "Override a key; replaces the values that [sweep] lists for it")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
-  sweep->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
-  sweep->add_option("--jobs", a.threads, "Runs at a time; one per processor unless given")
+  sweep->add_option("--out", a.out, "Folder for the results (default: results/NAME)")->type_name("DIR");
+  sweep->add_option("--jobs", a.threads, "Runs at a time (default: one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   CLI::Option* shard =
-      sweep->add_option("--shard", a.shard, "Only the I-th of N parts of the runs")->type_name("I/N");
+      sweep->add_option("--shard", a.shard, "Run only the I-th of N parts of the runs")->type_name("I/N");
   CLI::Option* merge =
-      sweep->add_option("--merge", a.merged, "Run nothing; join the runs that are in these folders")
+      sweep->add_option("--merge", a.merged, "Join the finished runs in these folders, and run nothing")
           ->type_name("DIR");
   merge->excludes(shard);
-  sweep->add_flag("--dry-run", a.dry_run, "List the runs, and run nothing")->excludes(shard)->excludes(merge);
-  sweep->add_flag("--tikz", a.plot.tikz, "Write plot.tex and plot.dat, too: the figure for LaTeX (PGFPlots)");
-  sweep->add_flag("--quiet", a.quiet, "Print nothing but errors and warnings");
+  sweep->add_flag("--dry-run", a.dry_run, "List the runs, but run nothing")->excludes(shard)->excludes(merge);
+  sweep->add_flag("--tikz", a.plot.tikz, "Also write plot.tex and plot.dat: the figure for LaTeX (PGFPlots)");
+  sweep->add_flag("--quiet", a.quiet, "Print only errors and warnings");
   sweep->footer(R"(Examples:
   gradwire sweep experiments/sweeps/step_sizes.toml
   gradwire sweep experiments/sweeps/step_sizes.toml --set run.rounds=100 --out results/quick
   gradwire sweep FILE.toml --shard 2/4 --out part2      (on the second of four machines)
   gradwire sweep FILE.toml --merge part1 part2 part3 part4
 
-Results: runs/ID of each run, runs.csv, best.csv, plot.svg, plot.py, plot.csv. Runs that have results are not run again.
+Results: runs/ID for each run, runs.csv, best.csv, plot.svg, plot.py, plot.csv. Runs with results are not repeated.
 )");
 }
 
@@ -211,33 +211,32 @@ void add_run(CLI::App& app, Arguments& a) {
   run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")
       ->type_name("")
       ->required();
-  run->add_option("--set", a.sets, "Override a key: a.b=v, with v a TOML value or else a string")
+  run->add_option("--set", a.sets, "Override a key: a.b=v, where v is a TOML value, else a string")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
-  run->add_option("--out", a.out, "Folder of the results; results/NAME unless given")->type_name("DIR");
-  run->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
+  run->add_option("--out", a.out, "Folder for the results (default: results/NAME)")->type_name("DIR");
+  run->add_option("--threads", a.threads, "Threads that clients share (default: one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   run->add_option(
          "--transport", a.transport,
-         "memory; encoded (through the codec); tcp (real processes); tls (the same, over TLS, each with an "
-         "identity). All give the same bits")
+         "memory; encoded (through the codec); tcp (separate processes); tls (separate processes over TLS, "
+         "each with an identity). All give the same bits")
       ->type_name("KIND")
       ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}));
-  run->add_flag(
-         "--resume{yes}", a.resume,
-         "Go on with a run that was stopped or killed, from its last checkpoint; --resume=auto: where there "
-         "is one, else begin")
+  run->add_flag("--resume{yes}", a.resume,
+                "Resume a stopped or killed run from its last checkpoint; --resume=auto starts a new run "
+                "if there is no checkpoint")
       ->check(CLI::IsMember({"no", "yes", "auto"}));
   run->add_option("--checkpoint-every", a.checkpoint_seconds,
-                  "Seconds from one checkpoint to the next; 0: none")
+                  "Seconds from one checkpoint to the next; 0 turns checkpoints off")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  run->add_flag("--energy", a.energy, "Measure the energy of the machine, where it has counters (RAPL)");
-  CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print nothing but errors");
-  run->add_flag("--json", a.json, "Print one JSON object per evaluated round; log lines as JSON")
+  run->add_flag("--energy", a.energy, "Measure the energy of the machine, if it has counters (RAPL)");
+  CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print only errors");
+  run->add_flag("--json", a.json, "Print one JSON object per evaluated round, and log lines as JSON")
       ->excludes(quiet);
   run->footer(R"(Examples:
   gradwire run experiments/configs/ef21_a9a.toml
@@ -245,16 +244,16 @@ void add_run(CLI::App& app, Arguments& a) {
   gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
 
 Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
-Ctrl-C ends the run after its round and writes what there is; with --resume it goes on, to the same bits. So does a
-run that was killed, from its last checkpoint. Built with MPI (docs/cluster.md), `mpirun -n 8 gradwire run FILE` shares
-the clients among 8 processes, to the same bits.
+Ctrl-C ends the run after its round and writes its results so far. --resume continues a stopped run, or a killed run
+from its last checkpoint, and gives the same bits. If gradwire was built with MPI (docs/cluster.md), `mpirun -n 8
+gradwire run FILE` divides the clients among 8 processes, and gives the same bits.
 )");
 }
 
 void add_plot(CLI::App& app, Arguments& a) {
   CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
-  plot->add_option("DIR", a.folders, "Folders of results, or folders that hold such folders")->required();
-  plot->add_option("--out", a.out, "The figure; DIR/plot.svg, or plot.svg here for several")
+  plot->add_option("DIR", a.folders, "Folders of results, or folders that contain such folders")->required();
+  plot->add_option("--out", a.out, "The figure (default: DIR/plot.svg; for several DIR plot.svg here)")
       ->type_name("FILE.svg");
   plot->add_option(
           "--x", a.plot.x,
@@ -263,26 +262,27 @@ void add_plot(CLI::App& app, Arguments& a) {
       ->type_name("COLUMN");
   plot->add_option("--y", a.plot.y, "grad_norm_sq, loss, gap (f - f*), accuracy, or another column")
       ->type_name("COLUMN");
-  plot->add_option("--panel", a.plot.panels, "A panel of the figure; give it once for each")
+  plot->add_option("--panel", a.plot.panels, "A panel of the figure; may be repeated")
       ->type_name("Y:X")
       ->expected(1)
       ->take_all();
   plot->add_option("--band", a.plot.band,
-                   "Around the median of runs that differ in the seed alone: quartiles, range or none; auto: "
-                   "quartiles, for three seeds or fewer the range")
+                   "Band around the median of runs that differ only in the seed: quartiles, range or none; "
+                   "auto: quartiles, or the range for three seeds or fewer")
       ->type_name("KIND")
       ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}));
-  plot->add_option("--f-star", a.plot.f_star, "f* of gap; computed unless given, once for each problem")
+  plot->add_option("--f-star", a.plot.f_star, "f* of gap (default: computed once for each problem)")
       ->type_name("VALUE");
   plot->add_option("--by", a.plot.keys.by,
-                   "Panels of their own for each value of a key, as problem.data; what differs with it is "
-                   "in no label")
+                   "Separate panels for each value of a key, such as problem.data; labels omit keys that "
+                   "differ with it")
       ->type_name("KEY");
-  plot->add_flag("--csv", a.plot.csv, "Write FILE.csv, too: the numbers of the curves, thinned");
-  plot->add_flag("--tikz", a.plot.tikz, "Write FILE.tex and FILE.dat, too: the same for LaTeX (PGFPlots)");
-  plot->footer(R"(Writes an SVG, and beside it a Python script that draws the same with Matplotlib (PNG, PDF).
-Runs that differ in the seed alone are one curve. Without --y and --panel: accuracy and loss when all runs measured
-accuracy, else ||grad f(x)||^2.
+  plot->add_flag("--csv", a.plot.csv, "Also write FILE.csv: the numbers of the curves, thinned");
+  plot->add_flag("--tikz", a.plot.tikz, "Also write FILE.tex and FILE.dat: the figure for LaTeX (PGFPlots)");
+  plot->footer(
+      R"(Writes an SVG, and next to it a Python script that draws the same with Matplotlib (PNG, PDF).
+Runs that differ only in the seed are one curve. Without --y and --panel the figure shows accuracy and loss if all runs
+measured accuracy, else ||grad f(x)||^2.
 
 Examples:
   gradwire plot results/ef21_a9a
@@ -293,16 +293,19 @@ Examples:
 }
 
 void add_list(CLI::App& app, Arguments& a) {
-  CLI::App* list = app.add_subcommand("list", "Show what an experiment file can name");
-  list->add_option("TOPIC", a.topic,
-                   "algorithms, compressors, optimizers, problems, keys, or runs (of results/, that ended "
-                   "without results); all unless given");
+  CLI::App* list = app.add_subcommand("list", "Show the names and keys that an experiment file can use");
+  list->add_option(
+      "TOPIC", a.topic,
+      "algorithms, compressors, optimizers, problems, keys, or runs (those in results/ that ended "
+      "without results); default: all");
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
 }
 
-// All that follows is for gradwire-bench, --help too.
+// All arguments after `bench` go to gradwire-bench, also --help.
 void add_bench(CLI::App& app) {
-  app.add_subcommand("bench", "Measure how fast the parts are")->prefix_command()->set_help_flag();
+  app.add_subcommand("bench", "Measure the speed of the parts of gradwire")
+      ->prefix_command()
+      ->set_help_flag();
 }
 
 int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
@@ -319,7 +322,7 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);
   if (app.get_subcommands().empty() && launch.processes > 1)
-    throw UsageError("the demo is one process, and " + launch.variable + " says that this is one of " +
+    throw UsageError("the demo runs in one process, but " + launch.variable + " says that this is one of " +
                      std::to_string(launch.processes) + "; start it without mpirun or srun");
   if (app.got_subcommand("sweep")) return sweep(a, logger);
   if (app.got_subcommand("data")) return run_data_command(app, a.data, stop_requested);
@@ -331,7 +334,7 @@ int main_of(int argc, char** argv) {
   Arguments a;
   CLI::App app("gradwire: federated learning, simulated or over a network, with the same bits", "gradwire");
   app.set_version_flag("--version", "gradwire " + build_info());
-  app.footer(R"(Without a command: the demo, a few seconds, which writes results/demo.svg.
+  app.footer(R"(Without a command, gradwire runs the demo: it takes a few seconds and writes results/demo.svg.
 
 Examples:
   gradwire

@@ -10,10 +10,10 @@ namespace gradwire {
 namespace {
 
 void add_evaluate(CLI::App& app, ModelArguments& a) {
-  CLI::App* evaluate =
-      app.add_subcommand("evaluate", "Loss, gradient and accuracy of a model on the data of an experiment");
+  CLI::App* evaluate = app.add_subcommand(
+      "evaluate", "Compute loss, gradient and accuracy of a model on an experiment's data");
   evaluate
-      ->add_option("MODEL", a.model, "A model.bin, a .npy, a .gwn, or a text file with a number in each line")
+      ->add_option("MODEL", a.model, "A model.bin, a .npy, a .gwn, or a text file with one number per line")
       ->type_name("")
       ->required();
   evaluate->add_option("FILE", a.file, "The experiment, a TOML file")->type_name("")->required();
@@ -21,10 +21,10 @@ void add_evaluate(CLI::App& app, ModelArguments& a) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
-  evaluate->add_option("--threads", a.threads, "Threads that clients share; one per processor unless given")
+  evaluate->add_option("--threads", a.threads, "Threads that clients share (default: one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  evaluate->add_flag("--json", a.json, "One JSON object");
+  evaluate->add_flag("--json", a.json, "Print one JSON object");
   evaluate->footer(R"(Examples:
   gradwire evaluate results/demo-ef21/model.bin experiments/configs/demo_ef21.toml
   gradwire evaluate model.bin FILE.toml --set problem.data=csv:new.csv --json
@@ -32,21 +32,21 @@ void add_evaluate(CLI::App& app, ModelArguments& a) {
 }
 
 void add_export(CLI::App& app, ModelArguments& a) {
-  CLI::App* exported = app.add_subcommand("export", "Write a model as .npy, or as the numbers alone");
+  CLI::App* exported = app.add_subcommand("export", "Write a model as .npy or as raw numbers");
   exported->add_option("MODEL", a.model, "A model.bin, a .npy or a .gwn")->type_name("")->required();
-  exported->add_option("OUT", a.out, "A name that ends in .npy (for NumPy) or .raw (the numbers alone)")
+  exported->add_option("OUT", a.out, "A name that ends in .npy (for NumPy) or .raw (raw numbers)")
       ->type_name("")
       ->required();
   exported->footer(
-      R"(The numbers stay as the run had them, fp32 or fp64; in a .raw the lowest byte of each is first.
-Matrices lie row by row. Of a kind of problem mlp the first layer is weights (in, out), bias; each
-further layer is weights (out, in), bias. Of all other networks every layer is (out, in):
-docs/results.md has the order of all parameters.
+      R"(The numbers keep the precision of the run, fp32 or fp64. A .raw is little-endian. Matrices are in
+row-major order. For problem.kind = "mlp" the first layer is weights (in, out), bias; each further
+layer is weights (out, in), bias. For all other networks every layer is (out, in). docs/results.md
+has the order of all parameters.
 
 Examples:
   gradwire export results/demo-ef21/model.bin model.npy
   gradwire export results/demo-ef21/model.bin model.raw
-  gradwire run FILE.toml --set run.x0=file:model.npy      (goes on from a model)
+  gradwire run FILE.toml --set run.x0=file:model.npy      (starts from a model)
 )");
 }
 

@@ -1,4 +1,4 @@
-// The commands of `gradwire` for models that a run has left: evaluate, export.
+// The commands of `gradwire` for the model of a run: evaluate, export.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@ struct ModelArguments {
   bool json = false;
 };
 
-// `a` must outlive the parsing of `app`.
+// Adds the commands to `app`. `a` must outlive the parsing.
 void add_model_commands(CLI::App& app, ModelArguments& a);
-// The exit code; nothing where another command was given. Throws as the commands do.
+// Returns the exit code, or nullopt if the user gave another command. Throws as the commands do.
 std::optional<int> run_model_command(const CLI::App& app, const ModelArguments& a,
                                      const std::atomic<bool>& stop, const Log& log);
 

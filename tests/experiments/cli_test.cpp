@@ -117,7 +117,7 @@ TEST_F(Cli, AnErrorInTheFileNamesFileAndLine) {
   expect_refused({"small.toml", "--set", "run.x0=file:absent.txt"}, "--set run.x0: ");
   expect_refused({"absent.toml"}, "absent.toml: no such file");
   expect_refused({"small.toml", "--transport", "tcp", "--set", "faults.lost_replies=0.1"},
-                 "[faults] are made up in memory alone");
+                 "[faults] works only in a simulation");
 }
 
 TEST_F(Cli, SeveralCopiesOfARunAreRefused) {
@@ -278,7 +278,7 @@ TEST_F(Cli, WarningsAreShownOnce) {
 TEST_F(Cli, AKeyThatOnlyServersReadIsNamed) {
   const auto r = gradwire({"run", "small.toml", "--set", "server.durability=power"});
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_NE(r.err.find("server.durability has no effect in memory; it is for clients over a network"),
+  EXPECT_NE(r.err.find("server.durability has no effect in memory; it applies to clients over a network"),
             std::string::npos)
       << r.err;
 }
@@ -411,7 +411,7 @@ TEST_P(TcpRun, AClientThatDiesEndsTheRunAndIsNamed) {
             std::string::npos)
       << run.last_line();
   for (const pid_t child : children) EXPECT_FALSE(alive(child));
-  EXPECT_NE(run.last_line().find("what was measured until then is in "), std::string::npos)
+  EXPECT_NE(run.last_line().find("the measurements until then are in "), std::string::npos)
       << run.last_line();
   EXPECT_GT(lines_of(unfinished_metrics(path() / "results")).size(), 3u);
 }
@@ -439,7 +439,7 @@ TEST_P(TcpRun, ProgramsThatAreNotInstalledAreNamed) {
       path() / "log");
   ASSERT_TRUE(wait_until([&] { return run.ended().has_value(); }));
   EXPECT_EQ(*run.ended(), 1);
-  EXPECT_NE(run.last_line().find("bin/gradwire-server, which is not there"), std::string::npos)
+  EXPECT_NE(run.last_line().find("bin/gradwire-server, which does not exist"), std::string::npos)
       << run.last_line();
 }
 

@@ -133,13 +133,13 @@ TEST_F(DataFetch, FetchesUnpacksAndKeepsTheChecksum) {
   const auto r = fetch("ijcnn1", "good");
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(r.out).size(), 2u) << r.out;
-  EXPECT_NE(r.out.find("no checksum of it was known"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("its checksum was not known"), std::string::npos) << r.out;
   expect_whole();
   EXPECT_EQ(
       std::system(("cd '" + (cache() / "data").string() + "' && sha256sum --status -c *.sha256").c_str()), 0);
   const auto again = fetch("ijcnn1", "good");
   EXPECT_EQ(again.code, 0);
-  EXPECT_NE(again.out.find("ijcnn1: is there, "), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("ijcnn1: exists already, "), std::string::npos) << again.out;
   EXPECT_EQ(requests().size(), 2u) << "nothing is downloaded twice";
   const std::string list = run_gradwire(path(), {"data", "list"}).out;
   EXPECT_NE(list.find("here, " + (cache() / "data/ijcnn1").string()), std::string::npos) << list;
@@ -175,11 +175,11 @@ TEST_F(DataFetch, GoesOnWhereItWasBrokenOff) {
   EXPECT_EQ(cached(), std::set<std::string>{"ijcnn1.part"});
   const auto half = fs::file_size(cache() / "data/ijcnn1.part");
   EXPECT_EQ(half, fs::file_size(path() / "served/ijcnn1.bz2") / 2);
-  expect_failure(fetch("ijcnn1", "wrong"), "another part");
+  expect_failure(fetch("ijcnn1", "wrong"), "the requested range");
   EXPECT_EQ(fs::file_size(cache() / "data/ijcnn1.part"), half);
   const auto r = fetch("ijcnn1", "good");
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_NE(r.out.find("ijcnn1: goes on after " + std::to_string(half) + " bytes"), std::string::npos)
+  EXPECT_NE(r.out.find("ijcnn1: continues after " + std::to_string(half) + " bytes"), std::string::npos)
       << r.out;
   EXPECT_EQ(requests().at(2), "good ijcnn1.bz2 bytes=" + std::to_string(half) + "-");
   expect_whole();
@@ -197,7 +197,7 @@ TEST_F(DataFetch, BeginsAnewWhereWhatLiesThereIsOfSomethingElse) {
     folder_.write("cache/data/ijcnn1.part", std::string(size, 'x'));
     const auto r = fetch("ijcnn1", "good");
     ASSERT_EQ(r.code, 0) << r.err;
-    EXPECT_NE(r.out.find("it is fetched anew"), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find("starting over"), std::string::npos) << r.out;
     expect_whole();
     fs::remove_all(cache());
   }
@@ -220,17 +220,17 @@ TEST_F(DataFetch, LeavesAPartAndNothingElseWhenItIsKilled) {
 
 TEST_F(DataFetch, RefusesWhatHasAnotherChecksum) {
   folder_.write("served/a9a", "+1 1:1\n");
-  expect_failure(fetch("a9a", "good"), "what came has the checksum");
+  expect_failure(fetch("a9a", "good"), "the download has the checksum");
   EXPECT_EQ(cached(), std::set<std::string>());
   folder_.write("cache/data/a9a", "+1 1:1\n");
-  expect_failure(fetch("a9a", "good"), "is there with another checksum");
+  expect_failure(fetch("a9a", "good"), "exists with the checksum");
   EXPECT_EQ(read_file(cache() / "data/a9a"), "+1 1:1\n") << "a user's file stays";
 
   ASSERT_EQ(fetch("ijcnn1", "good").code, 0);
   fs::remove(cache() / "data/ijcnn1");
   folder_.write("plain/ijcnn1", text(7));
   pack();
-  expect_failure(fetch("ijcnn1", "good"), "what came has the checksum");
+  expect_failure(fetch("ijcnn1", "good"), "the download has the checksum");
   EXPECT_FALSE(fs::exists(cache() / "data/ijcnn1"));
 }
 

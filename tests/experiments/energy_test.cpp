@@ -89,9 +89,9 @@ TEST_F(EnergyTest, AThreadReadsBetweenTwoOverflows) {
 
 TEST_F(EnergyTest, SaysWhereThereIsNothingToMeasure) {
   EnergyMeter absent(root(), 0);
-  EXPECT_EQ(absent.trouble(), "no energy is measured: " + root().string() +
-                                  " shows no counters of energy (RAPL); virtual machines and many processors "
-                                  "have none");
+  EXPECT_EQ(absent.trouble(), "cannot measure energy: " + root().string() +
+                                  " has no energy counters (RAPL); virtual machines and many processors "
+                                  "lack them");
   EXPECT_FALSE(absent.read().package);
   EXPECT_EQ(energy_text(absent.read()), "");
   zone("dtpm", "package-0", 1);  // another kind of interface
@@ -126,7 +126,7 @@ TEST_F(EnergyTest, SurvivesCountersThatHoldNonsenseOrVanish) {
     zone("intel-rapl:0", "package-0", 100);
     folder_.write("powercap/intel-rapl:0/energy_uj", text);
     EnergyMeter meter(root(), 0);
-    EXPECT_NE(meter.trouble().find("holds no number"), std::string::npos) << text;
+    EXPECT_NE(meter.trouble().find("does not contain a number"), std::string::npos) << text;
     EXPECT_FALSE(meter.read().package);
   }
   zone("intel-rapl:0", "package-0", 100);
@@ -162,7 +162,7 @@ TEST_F(EnergyTest, ARunWritesWhatEachRoundUsed) {
   EXPECT_FALSE(fs::exists(request.out / "energy.csv")) << "that of the run before";
   const std::string summary = read_file(request.out / "summary.json");
   EXPECT_NE(summary.find("\"package_joules\": null"), std::string::npos) << summary;
-  EXPECT_NE(summary.find("\"trouble\": \"no energy is measured"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("\"trouble\": \"cannot measure energy"), std::string::npos) << summary;
 
   request.energy.reset();
   run_experiment(loaded, request, stop);

@@ -240,7 +240,7 @@ TEST(Monitor, TheProgramWritesColumnsADashedLineAndALastLine) {
     EXPECT_NE(program.err.find(what), std::string::npos) << program.err;
   };
   refuses({"--transport", "tcp"},
-          "--transport tcp: run.monitor looks at the data and the states of all clients");
+          "--transport tcp: run.monitor reads the data and the states of all clients");
   refuses({"--resume"}, "--resume: run.monitor");
   refuses({"--set", "algorithm.name=scaffold"}, "no Lyapunov function of scaffold is known");
 }

@@ -36,7 +36,7 @@ TEST_F(Sweep, AReasonOfManyFailuresIsToldOnceAndEachRunIsNamed) {
     return found;
   };
   EXPECT_EQ(times("warning: failed: seed = 1, clients.count = 2: data 'points.csv' not found"), 1u) << r.err;
-  EXPECT_EQ(times("failed for a reason that is named above: seed = "), 3u) << r.err;
+  EXPECT_EQ(times("failed for a reason given above: seed = "), 3u) << r.err;
   std::size_t failed = 0;
   for (const std::string& line : lines_of(read("results/steps/runs.csv")))
     failed += line.find(",failed,") != std::string::npos;
@@ -58,7 +58,7 @@ TEST_F(Sweep, ShardsJoinedAreTheWholeSweep) {
   const auto first = gradwire({"sweep", "sweep.toml", "--out", "one", "--shard", "1/2"});
   EXPECT_EQ(first.code, 0);
   EXPECT_NE(
-      first.out.find("4 of 9 runs are for other shards; join them with gradwire sweep sweep.toml --merge"),
+      first.out.find("4 of 9 runs belong to other shards; join them with gradwire sweep sweep.toml --merge"),
       std::string::npos)
       << first.out;
   const auto early = gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "one"});

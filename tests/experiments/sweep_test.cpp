@@ -121,7 +121,7 @@ TEST_F(Sweep, EqualRunsAreOne) {
 }
 
 TEST_F(Sweep, MistakesNameTheirLine) {
-  EXPECT_EQ(refusal("[sweep]\nseed = []\n"), ":14: seed lists no value");
+  EXPECT_EQ(refusal("[sweep]\nseed = []\n"), ":14: seed is an empty list; list a value");
   EXPECT_EQ(refusal("[sweep]\nalgorithm.stepsize = [1, 2]\n").substr(0, 5), ":14: ");
   EXPECT_NE(refusal("[sweep]\nrun.roundz = [1, 2]\n").find(":14: unknown key 'roundz' in [run]"),
             std::string::npos);
@@ -139,7 +139,7 @@ TEST_F(Sweep, MistakesNameTheirLine) {
                 .find(":15: no run has the key 'sead'; did you mean "
                       "'seed'?"),
             std::string::npos);
-  EXPECT_NE(refusal("[sweep]\nseed = [1]\nwhere = \"seed = 3\"\n").find(":15: no run is left"),
+  EXPECT_NE(refusal("[sweep]\nseed = [1]\nwhere = \"seed = 3\"\n").find(":15: where excludes all runs"),
             std::string::npos);
   EXPECT_NE(refusal("[sweep]\nseed = [1]\ntune = [\"run.steps\"]\n").find(":15: no run has the key"),
             std::string::npos);

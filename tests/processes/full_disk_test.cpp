@@ -58,7 +58,7 @@ TEST_F(FullDiskTest, PromisesNoCheckpointWhereThereIsNone) {
   Process full = start("out", {"--checkpoint-every", "0"}, limit_files);
   EXPECT_EQ(full.wait(), 1);
   EXPECT_NE(full.log().find("File too large"), std::string::npos) << full.log();
-  EXPECT_NE(full.log().find("what was measured until then is in"), std::string::npos) << full.log();
+  EXPECT_NE(full.log().find("the measurements until then are in"), std::string::npos) << full.log();
   EXPECT_EQ(full.log().find("--resume"), std::string::npos) << full.log();
   EXPECT_EQ(lines_of(full.log()).size(), 1u) << full.log();
 }

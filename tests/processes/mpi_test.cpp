@@ -155,7 +155,7 @@ TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
   ASSERT_EQ(pids.size(), 3u) << job.log();
   ::kill(pids[1], SIGTERM);
   EXPECT_EQ(job.wait(30), 1) << job.log();
-  EXPECT_NE(job.log().find("to go on, run it again with --resume"), std::string::npos) << job.log();
+  EXPECT_NE(job.log().find("to continue, run it again with --resume"), std::string::npos) << job.log();
   // On one process, too.
   EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
   expect_results("alone", "shared");
@@ -174,7 +174,7 @@ TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
       {{"plus.toml"}, "several ranks cannot share this run: ef21_plus"},
       {{"faults.toml"}, "several ranks cannot share this run: [faults]"},
       {{"good.toml", "--resume"}, "--resume: there is no checkpoint"},
-      {{"good.toml", "--transport", "encoded"}, "several ranks share a run in memory alone"}};
+      {{"good.toml", "--transport", "encoded"}, "several ranks can share only a run in memory"}};
   for (const auto& [arguments, says] : mistakes) {
     std::vector<std::string> all = {"run"};
     all.insert(all.end(), arguments.begin(), arguments.end());

@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 
-// The bytes of a file from its beginning, whatever its position is.
+// The bytes of a file from its beginning, independent of its position.
 class FileChunks {
  public:
   explicit FileChunks(int file) : file_(file) {}
-  // Nothing: the end.
+  // Returns the next bytes, or an empty view at the end.
   Result<std::string_view> next() {
     const ssize_t size = ::pread(file_, chunk_.data(), chunk_.size(), at_);
     if (size < 0) return Error{std::strerror(errno), ErrorKind::kSystem};
@@ -89,12 +89,13 @@ Result<std::string> unpack_bzip2(int file, std::size_t max_bytes) {
     stream.next_out = unpacked.data();
     stream.avail_out = static_cast<unsigned>(unpacked.size());
     const int code = BZ2_bzDecompress(&stream);
-    if (code != BZ_OK && code != BZ_STREAM_END) return Error{"it is no bzip2 file, or damaged"};
+    if (code != BZ_OK && code != BZ_STREAM_END) return Error{"it is not a bzip2 file, or it is damaged"};
     plain.append(unpacked.data(), unpacked.size() - stream.avail_out);
-    if (plain.size() > max_bytes) return Error{"it holds more than " + std::to_string(max_bytes) + " bytes"};
+    if (plain.size() > max_bytes)
+      return Error{"it contains more than " + std::to_string(max_bytes) + " bytes"};
     has_ended = code == BZ_STREAM_END;
   }
-  if (!has_ended) return Error{"the bzip2 file is cut off"};
+  if (!has_ended) return Error{"the bzip2 file is truncated"};
   return plain;
 }
 

@@ -1,4 +1,4 @@
-// Checksums of files, and the compression that data sets are served in.
+// Checksums of files, and bzip2, in which servers send data sets.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace gradwire {
 
-// Of all bytes of the open file: 64 hexadecimal digits.
+// Returns the SHA-256 of all bytes of the open file: 64 hexadecimal digits.
 Result<std::string> sha256_of(int file);
 
-// What a bzip2 stream, or several one behind the other, holds. Error: it is damaged, cut off, or holds more
-// than `max_bytes`.
+// Unpacks one or several consecutive bzip2 streams. Returns an error if they are damaged, truncated, or
+// contain more than `max_bytes`.
 Result<std::string> unpack_bzip2(int file, std::size_t max_bytes);
 
 }  // namespace gradwire

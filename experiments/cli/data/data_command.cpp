@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where an experiment in this folder would find all files of the set; nothing: one of them is nowhere.
+// Returns the path at which an experiment in this folder finds the set, or nullopt if a file is missing.
 std::optional<fs::path> found(const DataSet& set) {
   std::optional<fs::path> first;
   for (const DataFile& file : set.files) {
@@ -43,7 +43,7 @@ int list() {
   return 0;
 }
 
-// One line on a terminal, rewritten.
+// One line of a terminal that is rewritten.
 class ProgressLine {
  public:
   ~ProgressLine() { clear(); }
@@ -73,7 +73,7 @@ int fetch(const DataArguments& a, const std::atomic<bool>& stop) {
   FetchRequest request;
   request.folder = data_cache();
   if (request.folder.empty())
-    throw UsageError("there is no folder for the data; name one in $GRADWIRE_CACHE");
+    throw UsageError("no folder for the data is known; name one in $GRADWIRE_CACHE");
   if (!a.mirror.empty() && !a.mirror.starts_with("https://") && !a.mirror.starts_with("http://"))
     throw UsageError("--mirror must begin with https:// or http://, not '" + a.mirror.substr(0, 64) + "'");
   request.mirror = a.mirror;
@@ -94,19 +94,18 @@ int fetch(const DataArguments& a, const std::atomic<bool>& stop) {
 }  // namespace
 
 void add_data_command(CLI::App& app, DataArguments& a) {
-  CLI::App* data = app.add_subcommand("data", "Public data sets: which there are, and fetching them");
+  CLI::App* data = app.add_subcommand("data", "List public data sets, or fetch them");
   data->require_subcommand(1);
   CLI::App* list = data->add_subcommand(
-      "list", "Show the data sets, how an experiment names them, and whether they are here");
+      "list", "Show the data sets, their names in an experiment, and whether you have them");
   list->footer("Examples:\n  gradwire data list\n");
   CLI::App* fetch =
-      data->add_subcommand("fetch", "Download data sets into the cache, checked by their SHA-256");
-  fetch->add_option("NAME", a.names, "Of gradwire data list")->required()->type_name("");
-  fetch
-      ->add_option("--mirror", a.mirror, "Fetch the files from this folder of a server in place of their own")
+      data->add_subcommand("fetch", "Download data sets into the cache, and check their SHA-256");
+  fetch->add_option("NAME", a.names, "A name from gradwire data list")->required()->type_name("");
+  fetch->add_option("--mirror", a.mirror, "Fetch the files from this folder of another server")
       ->type_name("URL");
-  fetch->add_flag("--quiet", a.quiet, "Print nothing but errors");
-  fetch->footer(R"(What has come of a file that is broken off is kept: the same command goes on from there.
+  fetch->add_flag("--quiet", a.quiet, "Print only errors");
+  fetch->footer(R"(If a download breaks off, the same command continues it.
 
 Examples:
   gradwire data fetch a9a mnist

@@ -17,9 +17,9 @@ struct DataArguments {
   bool quiet = false;
 };
 
-// `a` must outlive the parsing of `app`.
+// Adds the commands to `app`. `a` must outlive the parsing.
 void add_data_command(CLI::App& app, DataArguments& a);
-// The exit code. Throws UsageError, std::runtime_error (one line).
+// Returns the exit code. Throws UsageError, std::runtime_error (one line).
 int run_data_command(const CLI::App& app, const DataArguments& a, const std::atomic<bool>& stop);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// By libcurl.
+// Implements download() with libcurl.
 #include "experiments/cli/data/download.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace gradwire {
 namespace {
 
 constexpr long kConnectSeconds = 15;
-constexpr long kSlowSeconds = 30, kSlowBytesPerSecond = 100;  // slower for longer: given up
+constexpr long kSlowSeconds = 30, kSlowBytesPerSecond = 100;  // a slower transfer fails
 constexpr long kMostRedirections = 5;
 constexpr long kOk = 200, kPartial = 206, kNothingMore = 416;
 
@@ -23,9 +23,9 @@ struct Transfer {
   const Download& what;
   CURL* curl;
   std::uint64_t done;      // bytes of the file
-  std::string range;       // Content-Range of the answer
-  bool has_begun = false;  // the body
-  std::string trouble;     // why it was given up here
+  std::string range;       // Content-Range of the response
+  bool has_begun = false;  // true once the body has begun
+  std::string trouble;     // why this side aborted the transfer
 };
 
 bool begin_body(Transfer& t) {
@@ -34,10 +34,10 @@ bool begin_body(Transfer& t) {
   t.has_begun = true;
   if (code == kPartial && t.range.starts_with("bytes " + std::to_string(t.done) + "-")) return true;
   if (code == kPartial) {
-    t.trouble = "the server sent another part than it was asked for";
+    t.trouble = "the server did not send the requested range";
     return false;
   }
-  t.done = 0;  // all of it
+  t.done = 0;  // the server sends the whole file
   if (::ftruncate(t.what.file, 0) == 0 && ::lseek(t.what.file, 0, SEEK_SET) == 0) return true;
   t.trouble = std::strerror(errno);
   return false;
@@ -47,7 +47,7 @@ std::size_t take_body(char* bytes, std::size_t, std::size_t size, void* transfer
   Transfer& t = *static_cast<Transfer*>(transfer);
   if (!t.has_begun && !begin_body(t)) return 0;
   if (size > t.what.max_size - t.done) {
-    t.trouble = "it is larger than " + std::to_string(t.what.max_size) + " bytes";
+    t.trouble = "it has more than " + std::to_string(t.what.max_size) + " bytes";
     return 0;
   }
   for (std::size_t at = 0; at < size;) {
@@ -67,7 +67,7 @@ std::size_t take_header(char* bytes, std::size_t, std::size_t size, void* transf
   constexpr std::string_view kName = "content-range: ";
   std::string& range = static_cast<Transfer*>(transfer)->range;
   const std::string_view line(bytes, size);
-  if (line.starts_with("HTTP/")) range.clear();  // of another answer, as after a redirection
+  if (line.starts_with("HTTP/")) range.clear();  // another response begins, for example after a redirection
   if (size > kName.size() && ::strncasecmp(bytes, kName.data(), kName.size()) == 0)
     range = line.substr(kName.size(), 64);
   return size;

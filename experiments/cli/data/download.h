@@ -1,4 +1,4 @@
-// A file from a server, by HTTP, to the end of what has come before.
+// Downloads a file over HTTP, or the rest of it.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@ namespace gradwire {
 
 struct Download {
   std::string url;
-  bool may_be_http = false;    // else https alone, also behind redirections
-  int file = -1;               // open for writing; what it holds are the first bytes of what is at `url`
+  bool may_be_http = false;    // false for https only, also after redirections
+  int file = -1;               // open for writing; contains the first bytes of the file at `url`
   std::uint64_t have = 0;      // its size
   std::uint64_t max_size = 0;  // bytes; more is an error
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::uint64_t done, std::uint64_t size)>
-      on_progress;  // of the whole file; size 0: not known
+      on_progress;  // for the whole file; size is 0 if not known
 };
 
-// Appends the rest; a server that knows no ranges sends all, and the file begins anew. What has come stays
-// where it fails. Error: one line that names the url.
+// Appends the rest of the file. If the server does not support ranges, it sends all, and the file is
+// overwritten. A failed download keeps the bytes that have arrived. An error is one line with the URL.
 Status download(const Download& what);
 
 }  // namespace gradwire

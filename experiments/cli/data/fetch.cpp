@@ -20,10 +20,10 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // of a file, as it is served and as it is kept
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // limit for a file, packed and unpacked
 constexpr std::size_t kDigitsOfSum = 64;
 
-// An open file, for this process alone.
+// An open file that this process has locked.
 class OwnedFile {
  public:
   static Result<OwnedFile> open(const fs::path& path) {
@@ -68,7 +68,7 @@ std::string url_of(const DataFile& file, const std::string& mirror) {
 
 fs::path beside(const fs::path& target, const char* ending) { return target.string() + ending; }
 
-// The checksum that the file must have; empty: any.
+// Returns the checksum that the file must have, or "" for any.
 std::string expected_sum(const DataFile& file, const fs::path& target) {
   if (!file.sha256.empty()) return std::string(file.sha256);
   std::ifstream in(beside(target, ".sha256"));
@@ -77,7 +77,7 @@ std::string expected_sum(const DataFile& file, const fs::path& target) {
   return in ? sum : "";
 }
 
-// One file of a data set.
+// The fetch of one file of a data set.
 class Fetching {
  public:
   Fetching(const DataFile& file, const FetchRequest& request)
@@ -95,16 +95,16 @@ class Fetching {
     Result<OwnedFile> opened = OwnedFile::open(part_);
     if (!opened) return opened.error();
     const bool was_begun = opened->size() > 0;
-    if (was_begun) request_.say(name() + ": goes on after " + std::to_string(opened->size()) + " bytes");
+    if (was_begun) request_.say(name() + ": continues after " + std::to_string(opened->size()) + " bytes");
     Status done = once(*opened);
     if (!done && was_begun && done.error().kind != ErrorKind::kSystem) {
-      // What lay there may have been of something else.
-      request_.say(name() + ": " + done.error().message + "; it is fetched anew");
+      // The old bytes may have come from another file.
+      request_.say(name() + ": " + done.error().message + "; starting over");
       if (Status emptied = opened->replace(""); !emptied) return emptied;
       done = once(*opened);
     }
     if (opened->size() == 0 || (!done && done.error().kind != ErrorKind::kSystem)) fs::remove(part_, error);
-    // An empty folder would be taken for a data set.
+    // An empty folder would look like a data set.
     if (!done && target_.parent_path() != request_.folder) fs::remove(target_.parent_path(), error);
     return done;
   }
@@ -120,15 +120,15 @@ class Fetching {
     if (!sum) return Error{target_.string() + ": " + sum.error().message, ErrorKind::kSystem};
     const std::string expected = expected_sum(file_, target_);
     if (!expected.empty() && *sum != expected)
-      return Error{target_.string() + ": is there with another checksum, " + *sum + " and not " + expected +
+      return Error{target_.string() + ": exists with the checksum " + *sum + ", not " + expected +
                        "; remove it to fetch it again",
                    ErrorKind::kSystem};
-    request_.say(name() + ": is there, " + target_.string());
+    request_.say(name() + ": exists already, " + target_.string());
     return Unit{};
   }
 
-  // Downloads, unpacks, checks, and gives the file its name. An error that is not of the system is of what
-  // came.
+  // Downloads, unpacks and checks the file, and gives it its name. An error that is not of ErrorKind::kSystem
+  // is about the received bytes.
   Status once(OwnedFile& part) {
     Download what;
     what.url = url_;
@@ -153,7 +153,7 @@ class Fetching {
     if (!sum) return Error{part_.string() + ": " + sum.error().message, ErrorKind::kSystem};
     const std::string expected = expected_sum(file_, target_);
     if (!expected.empty() && *sum != expected)
-      return Error{url_ + ": what came has the checksum " + *sum + " and not " + expected};
+      return Error{url_ + ": the download has the checksum " + *sum + ", not " + expected};
     if (::fsync(part.get()) != 0)
       return Error{part_.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
     if (expected.empty())
@@ -161,9 +161,8 @@ class Fetching {
     std::error_code error;
     fs::rename(part_, target_, error);
     if (error) return Error{target_.string() + ": " + error.message(), ErrorKind::kSystem};
-    request_.say(
-        name() + ": fetched, " + std::to_string(part.size()) + " bytes, " + target_.string() +
-        (expected.empty() ? "; no checksum of it was known, and the one it has is kept beside it" : ""));
+    request_.say(name() + ": fetched, " + std::to_string(part.size()) + " bytes, " + target_.string() +
+                 (expected.empty() ? "; its checksum was not known, and is now stored next to it" : ""));
     return Unit{};
   }
 

@@ -1,4 +1,4 @@
-// A public data set into the cache: downloaded, or what is left of it, checked, unpacked.
+// Fetches a public data set into the cache: downloads, checks and unpacks it.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,18 @@
 namespace gradwire {
 
 struct FetchRequest {
-  std::filesystem::path folder;  // of the cache: data_cache()
-  std::string mirror;  // a URL below which the files lie in place of their own, http or https; empty: none
+  std::filesystem::path folder;  // the cache: data_cache()
+  std::string mirror;  // URL (http or https) of a folder to fetch the files from; empty for their own URLs
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string& line)> say;
   std::function<void(const std::string& name, std::uint64_t done, std::uint64_t size)>
-      on_progress;  // size 0: not known
+      on_progress;  // size is 0 if not known
 };
 
-// A file is there under its name when it is whole and has its checksum; until then what has come is in
-// NAME.part, from which the next call goes on. Where no checksum is known the first one is kept in
-// NAME.sha256, and later ones must be that. Throws std::runtime_error: one line that says where to put which
-// file by hand.
+// Fetches all files of `set`. A file gets its name once it is complete and its checksum is right. Until then
+// its bytes are in NAME.part, which the next call continues. If no checksum is known, the first one is stored
+// in NAME.sha256, and later downloads must match it. Throws std::runtime_error: one line that says where to
+// put which file by hand.
 void fetch_data_set(const DataSet& set, const FetchRequest& request);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// In place of fetch.cpp where a library that it needs is not there.
+// Replaces fetch.cpp if a library that it needs is missing.
 #include <stdexcept>
 
 #include "experiments/cli/data/fetch.h"
@@ -11,7 +11,7 @@ void fetch_data_set(const DataSet& set, const FetchRequest& request) {
     files += (files.empty() ? "" : ", ") + std::string(file.url) + " as " +
              (request.folder / file.name).string() + (file.is_bzip2() ? " (unpacked by bunzip2)" : "");
   throw std::runtime_error(
-      "this gradwire was built without libcurl, OpenSSL or bzip2, and fetches nothing; by hand: put " +
+      "this gradwire was built without libcurl, OpenSSL or bzip2, and cannot fetch data; by hand: put " +
       files);
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kJoulesOfMicrojoule = 1e-6;
 
-// A number in a file of a few bytes.
+// Reads the number in a small file.
 std::optional<std::uint64_t> number_in(int file) {
   std::array<char, 32> text;
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
@@ -36,7 +36,7 @@ std::string first_line(const fs::path& path) {
   return line.substr(0, 64);
 }
 
-// Of a zone's counter; 0: not known.
+// Returns the range of a zone's counter, or 0 if it is not known.
 std::uint64_t range_of(const fs::path& zone) {
   std::uint64_t range = 0;
   const std::string text = first_line(zone / "max_energy_range_uj");
@@ -44,8 +44,8 @@ std::uint64_t range_of(const fs::path& zone) {
   return range;
 }
 
-// The zones of RAPL, in the order of their names. A zone that another interface to the same processor shows
-// again (intel-rapl-mmio) is none of them.
+// Returns the RAPL zones in the order of their names. Leaves out zones that another interface to the same
+// processor repeats (intel-rapl-mmio).
 std::vector<fs::path> zones_in(const fs::path& root) {
   std::vector<fs::path> zones;
   std::error_code error;
@@ -87,11 +87,11 @@ void EnergyMeter::find_counters(const fs::path& root) {
   }
   for (const Kind kind : {kPackage, kCore, kMemory}) open_counters(kind, zones[kind]);
   if (counters_.empty() && trouble_.empty())
-    trouble_ = "no energy is measured: " + root.string() +
-               " shows no counters of energy (RAPL); virtual machines and many processors have none";
+    trouble_ = "cannot measure energy: " + root.string() +
+               " has no energy counters (RAPL); virtual machines and many processors lack them";
 }
 
-// Where one of them cannot be read, none is: a sum without it would be wrong.
+// Opens the counters of a kind. Opens none if one of them cannot be read, because the sum would be wrong.
 void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
   constexpr std::array<const char*, kKinds> kNames = {"packages", "cores", "memory"};
   std::vector<EnergyCounter> opened;
@@ -104,7 +104,7 @@ void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
     if (value) continue;
     trouble_ += (trouble_.empty() ? "" : "; ") + std::string("the energy of ") + kNames[kind] +
                 " is not measured: " + path.string() + ": " +
-                (file >= 0 ? "holds no number" : std::strerror(reason));
+                (file >= 0 ? "does not contain a number" : std::strerror(reason));
     if (file < 0 && reason == EACCES) trouble_ += " (as root: chmod a+r " + path.string() + ")";
     for (const EnergyCounter& counter : opened) ::close(counter.file);
     return;
@@ -113,7 +113,8 @@ void EnergyMeter::open_counters(Kind kind, const std::vector<fs::path>& zones) {
   counters_.insert(counters_.end(), opened.begin(), opened.end());
 }
 
-// REQUIRES: the mutex is held. A counter that cannot be read any more stands still.
+// Adds the counters to used_uj_. A counter that can no longer be read keeps its last value. REQUIRES: the
+// mutex is held.
 void EnergyMeter::read_counters() {
   for (EnergyCounter& counter : counters_) {
     const std::optional<std::uint64_t> now = number_in(counter.file);
@@ -121,7 +122,7 @@ void EnergyMeter::read_counters() {
     if (*now >= counter.last) {
       used_uj_[counter.kind] += *now - counter.last;
     } else {
-      // It began anew behind its largest value; where that is not known, at least what it shows was used.
+      // The counter overflowed. If its range is not known, at least its present value was used.
       const std::uint64_t rest = counter.range >= counter.last ? counter.range - counter.last : 0;
       used_uj_[counter.kind] += rest + *now;
     }

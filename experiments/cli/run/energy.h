@@ -1,6 +1,6 @@
-// The energy that processors and memory use, as their counters say: RAPL, which Linux shows below
-// /sys/class/powercap (Documentation/power/powercap/powercap.rst of its sources). Of the whole machine, not
-// of this process alone.
+// The energy of processors and memory, from their RAPL counters, which Linux shows in /sys/class/powercap
+// (Documentation/power/powercap/powercap.rst of its sources). The counters measure the whole machine, not
+// only this process.
 #pragma once
 
 #include <array>
@@ -18,24 +18,24 @@ namespace gradwire {
 
 inline constexpr const char* kPowercap = "/sys/class/powercap";
 
-// In joules; empty: not measured.
+// Energy in joules. A member is empty if it is not measured.
 struct Energy {
-  std::optional<double> package;  // of all processors, what lies on the chip with them included
-  std::optional<double> core;     // of their cores alone; part of `package`
-  std::optional<double> memory;   // where the machine has counters for it
+  std::optional<double> package;  // all processors, with everything on their chips
+  std::optional<double> core;     // only their cores; part of `package`
+  std::optional<double> memory;   // set if the machine has counters for it
 };
 
-// Measures from its construction on. Never throws for what it finds in `root`.
+// A meter that measures from its construction on. It never throws because of the contents of `root`.
 class EnergyMeter {
  public:
-  // Counters overflow, after minutes of full load at the earliest: a thread reads them every `seconds`; 0: no
-  // thread.
+  // Starts a thread that reads the counters every `seconds`, because they overflow after minutes of full
+  // load. Starts no thread if `seconds` is 0.
   explicit EnergyMeter(const std::filesystem::path& root = kPowercap, double seconds = 20);
   ~EnergyMeter();
 
-  // Used since the construction.
+  // Returns the energy used since the construction.
   Energy read();
-  // One line on what is not measured, and why; empty: all that the machine has counters for is measured.
+  // Returns one line on what is not measured, and why. Empty if all counters of the machine are read.
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -43,7 +43,7 @@ class EnergyMeter {
   struct EnergyCounter {
     Kind kind;
     int file;             // open; each read gives the present value, in microjoules
-    std::uint64_t range;  // the largest value, after which 0 follows; 0: not known
+    std::uint64_t range;  // the largest value, after which 0 follows; 0 if not known
     std::uint64_t last;
   };
   void find_counters(const std::filesystem::path& root);
@@ -54,13 +54,13 @@ class EnergyMeter {
   std::array<std::uint64_t, kKinds> used_uj_{};  // microjoules
   std::array<bool, kKinds> is_measured_{};
   std::string trouble_;
-  std::mutex mutex_;  // of used_uj_ and counters_
+  std::mutex mutex_;  // guards used_uj_ and counters_
   std::condition_variable ended_;
   bool is_over_ = false;
   std::thread reader_;
 };
 
-// "package 12.3 J, core 10.1 J"; empty where nothing is measured.
+// Returns "package 12.3 J, core 10.1 J", or "" if nothing is measured.
 std::string energy_text(const Energy& energy);
 
 }  // namespace gradwire

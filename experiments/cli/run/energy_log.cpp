@@ -34,7 +34,7 @@ void EnergyLog::round(std::uint32_t done) {
 
 EnergyUse EnergyLog::use() {
   std::string trouble = meter_.trouble();
-  if (file_.is_open() && !file_.flush()) trouble = "energy.csv could not be written to its end";
+  if (file_.is_open() && !file_.flush()) trouble = "energy.csv could not be written completely";
   const Energy now = meter_.read();
   return {now.package, now.core, now.memory, trouble};
 }

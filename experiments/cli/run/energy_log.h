@@ -1,4 +1,4 @@
-// energy.csv: what a run used until each round (docs/results.md).
+// energy.csv: the energy that a run used until each round (docs/results.md).
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,18 @@ namespace gradwire {
 
 class EnergyLog {
  public:
-  // Measures from now on. `root`: as of EnergyMeter. Writes nothing where nothing is measured.
+  // Measures from now on. `root` is that of EnergyMeter. Writes nothing if nothing is measured.
   EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file);
 
-  void round(std::uint32_t done);  // a line, after that round
-  EnergyUse use();                 // until now
+  void round(std::uint32_t done);  // writes a line after that round
+  EnergyUse use();                 // returns the energy used until now
   const std::string& trouble() const { return meter_.trouble(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   EnergyMeter meter_;
-  std::ofstream file_;  // not open: nothing is measured
+  std::ofstream file_;  // not open if nothing is measured
   Clock::time_point started_ = Clock::now();
 };
 

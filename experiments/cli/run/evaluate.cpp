@@ -18,7 +18,7 @@
 namespace gradwire {
 
 RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<bool>& stop) {
-  // A run of no rounds from this model: its first row is the evaluation.
+  // A run with 0 rounds from this model; its first row is the evaluation.
   std::vector<std::string> sets = request.sets;
   sets.push_back("run.x0=file:" + std::filesystem::absolute(request.model).string());
   sets.emplace_back("run.rounds=0");

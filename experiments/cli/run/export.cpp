@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "a .raw has the lowest byte first");
+static_assert(std::endian::native == std::endian::little, "a .raw is little-endian");
 
 void throw_if_failed_to(const Status& status) {
   if (!status) throw std::runtime_error(status.error().message);
@@ -30,7 +30,7 @@ void write_numbers(const NumbersView& view, const std::filesystem::path& out, bo
 std::string export_model(const std::filesystem::path& model, const std::filesystem::path& out) {
   const std::string ending = out.extension().string();
   if (ending != ".npy" && ending != ".raw")
-    throw UsageError(out.string() + ": the name must end in .npy (for NumPy) or .raw (the numbers alone)");
+    throw UsageError(out.string() + ": the name must end in .npy (for NumPy) or .raw (raw numbers)");
   const Result<FileBytes> bytes = FileBytes::open(model);
   if (!bytes) throw UsageError(bytes.error().message);
   const Result<NumbersView> view = read_numbers(bytes->bytes());
@@ -39,7 +39,7 @@ std::string export_model(const std::filesystem::path& model, const std::filesyst
     case NumberType::kFp32: write_numbers<float>(*view, out, ending == ".npy"); break;
     case NumberType::kFp64: write_numbers<double>(*view, out, ending == ".npy"); break;
     default:
-      throw UsageError(model.string() + ": holds numbers of " + std::string(name_of(view->type)) +
+      throw UsageError(model.string() + ": contains numbers of type " + std::string(name_of(view->type)) +
                        "; a model has fp32 or fp64");
   }
   return out.string() + ": " + std::to_string(view->count) + " numbers, " + std::string(name_of(view->type));

@@ -1,4 +1,4 @@
-// gradwire export: a model as numbers for other programs.
+// gradwire export: writes a model as numbers for other programs.
 #pragma once
 
 #include <filesystem>
@@ -6,10 +6,10 @@
 
 namespace gradwire {
 
-// Writes the numbers of `model` (a model.bin, a .npy, or a file of save_numbers()), fp32 or fp64 as they are
-// there, to `out`: by its ending .npy for numpy.load, or .raw, the numbers alone, lowest byte first. What was
-// at `out` stays until the new file is whole. Returns a line: how many numbers of which type. Throws
-// UsageError, std::runtime_error (one line).
+// Writes the numbers of `model` (a model.bin, a .npy, or a file of save_numbers()) to `out`, in their
+// precision (fp32 or fp64). The ending of `out` decides: .npy for numpy.load, or .raw for raw little-endian
+// numbers. An existing file at `out` stays until the new one is complete. Returns a line with the count and
+// type of the numbers. Throws UsageError, std::runtime_error (one line).
 std::string export_model(const std::filesystem::path& model, const std::filesystem::path& out);
 
 }  // namespace gradwire

@@ -18,8 +18,8 @@ MonitorPlan monitor_plan(const RunPlan& plan) {
     throw ConfigError("run.monitor", "monitor needs rows of metrics.csv, but evaluate_every is 0");
   if (l.shifts > 0 && !keep_mirrors(e, false))
     throw ConfigError("server.mirrors",
-                      "run.monitor looks at copies of the clients' states: mirrors must be "
-                      "\"auto\" or \"true\"");
+                      "run.monitor reads replicas of the clients' states: mirrors must be \"auto\" or "
+                      "\"true\"");
   if (l.gap > 0 && !has_minimum(e.problem))
     throw ConfigError(
         "run.monitor",
@@ -28,14 +28,14 @@ MonitorPlan monitor_plan(const RunPlan& plan) {
   if (l.gap > 0) monitor.f_star = FStars(cache_folder()).of(e, {}).value;
   if (l.needs_f_star() && !monitor.f_star)
     throw ConfigError("run.monitor",
-                      "the theorem bounds f - f*, and f* of this problem is not known; write "
+                      "the theorem bounds f - f*, but f* of this problem is not known; write "
                       "monitor = false");
   if (!l.needs_optimum()) return monitor;
   std::optional<std::vector<double>> optimum = find_optimum(e, {});
   if (!optimum)
     throw ConfigError("run.monitor",
-                      "the theorem bounds the distance to x*, which is not known of this "
-                      "problem; write monitor = false");
+                      "the theorem bounds the distance to x*, but x* of this problem is not known; write "
+                      "monitor = false");
   monitor.optimum = std::move(*optimum);
   return monitor;
 }

@@ -1,4 +1,4 @@
-// What run.monitor needs to know of a run before it begins.
+// The inputs of run.monitor that must be known before a run begins.
 #pragma once
 
 #include "config/run_plan.h"
@@ -6,8 +6,8 @@
 
 namespace gradwire {
 
-// The Lyapunov function of the algorithm's theorem, and f* and x* where it needs them. Throws ConfigError
-// where no theorem covers the run, DataError where the data for f* or x* cannot be read.
+// Returns the Lyapunov function of the algorithm's theorem, with f* and x* if it needs them. Throws
+// ConfigError if no theorem covers the run, and DataError if the data for f* or x* cannot be read.
 MonitorPlan monitor_plan(const RunPlan& plan);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// What a person, or a program, sees of a run while it goes on.
+// The progress of a run, for a person or a program.
 #pragma once
 
 #include <chrono>
@@ -13,24 +13,24 @@
 namespace gradwire {
 
 enum class Verbosity : std::uint8_t {
-  kNormal,  // stderr: on a terminal one line that is rewritten, else lines at growing intervals
+  kNormal,  // on a terminal one line of stderr that is rewritten, else lines at growing intervals
   kQuiet,   // nothing
-  kJson,    // stdout: one object per evaluated round
+  kJson,    // one JSON object on stdout per evaluated round
 };
 
 class Progress {
  public:
-  // All lines but the one that is rewritten go to `log`.
+  // All lines except the one that is rewritten go to `log`.
   Progress(std::string name, std::uint32_t rounds, Verbosity verbosity, Log log);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // The first `done` rounds are those of an earlier process.
+  // Says that an earlier process did the first `done` rounds.
   void go_on_behind(std::uint32_t done) { before_ = done; }
   void record(const RoundRecord& record);
-  void round(std::uint32_t done);  // between evaluations; cheap
-  void note(const LogLine& line);  // a line of its own
+  void round(std::uint32_t done);  // may be called between evaluations, because it is cheap
+  void note(const LogLine& line);  // prints a separate line
   void finish();                   // shows the last state
 
  private:
@@ -46,17 +46,17 @@ class Progress {
   const bool terminal_;
   const Clock::time_point started_ = Clock::now();
   Clock::time_point next_show_ = started_;
-  std::chrono::duration<double> interval_{1};  // of log lines; grows
+  std::chrono::duration<double> interval_{1};  // between log lines; grows
   std::optional<RoundRecord> record_;
   std::uint32_t before_ = 0, done_ = 0, shown_ = 0;
   bool line_open_ = false;
   bool finished_ = false;
 };
 
-// "12.3 MB", "950 bytes"; "1.24 Gbit".
+// Return "12.3 MB" or "950 bytes", and "1.24 Gbit".
 std::string bytes_text(double bytes);
 std::string bits_text(double bits);
-// "8.1", "850", "5.2k": events per second.
+// Returns events per second as "8.1", "850" or "5.2k".
 std::string rate_text(double per_second);
 
 }  // namespace gradwire

@@ -48,32 +48,29 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
   const std::string option = "--transport " + std::string(transport_name(request.transport));
   if (is_networked(request.transport) && faults)
     throw UsageError(option +
-                     ": [faults] are made up in memory alone; use memory or encoded, or leave [faults] "
-                     "out");
+                     ": [faults] works only in a simulation; use memory or encoded, or remove [faults]");
   if (is_networked(request.transport) && !loaded.experiment.clients.seconds.empty())
     throw UsageError(option +
-                     ": clients.seconds are virtual, and there clients take the time that they take; use "
-                     "memory or "
-                     "encoded, or leave it out");
+                     ": clients.seconds works only in a simulation, on a virtual clock; use memory or "
+                     "encoded, or remove it");
   const bool is_monitored = loaded.experiment.run.monitor;
   if (is_networked(request.transport) && is_monitored)
     throw UsageError(option +
-                     ": run.monitor looks at the data and the states of all clients, which are in other "
-                     "processes there; use memory or encoded, or write monitor = false");
+                     ": run.monitor reads the data and the states of all clients, which are then in other "
+                     "processes; use memory or encoded, or write monitor = false");
   if (request.ranks != nullptr && is_monitored)
-    throw UsageError("run.monitor looks at all clients, which several ranks share; start the run once");
+    throw UsageError("run.monitor reads all clients, which several ranks divide; start the run once");
   if (request.resume == Resume::kYes && is_monitored)
     throw UsageError(
-        "--resume: run.monitor knows where a run began only in the process that began it; leave --resume "
+        "--resume: run.monitor knows the start of a run only in the process that began it; leave --resume "
         "out");
   if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
     throw UsageError(
-        "--transport: several ranks share a run in memory alone; leave it out, or start it once");
+        "--transport: several ranks can share only a run in memory; leave it out, or start the run once");
   if (is_networked(request.transport) && request.resume != Resume::kNo)
     throw UsageError(
-        "--resume: runs over a network cannot be resumed; leave --transport out, or start gradwire-server "
-        "yourself, "
-        "which resumes by itself");
+        "--resume: gradwire cannot resume runs over a network; leave --transport out, or start "
+        "gradwire-server yourself, which resumes by itself");
 }
 
 void write_text(const fs::path& file, const std::string& text) {
@@ -110,7 +107,7 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   summary.processes = result.processes;
   summary.energy = energy;
   write_text(folder / "summary.json", summary_json(summary));
-  // A run without evaluations has nothing to plot, nor has one that diverged before the first.
+  // A run without evaluations, or one that diverged before the first, has nothing to plot.
   if (plan.experiment.run.evaluate_every == 0 || !metrics.last() || !request.figure) return;
   plot_command({.folders = {folder}});
 }
@@ -123,8 +120,8 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
     return name + ": diverged at " + at + ": " + divergence(plan.experiment);
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
-           (can_resume ? "; to go on, run it again with --resume"
-                       : "; to go on from this model, run again with --set run.x0=file:" +
+           (can_resume ? "; to continue, run it again with --resume"
+                       : "; to continue from this model, run again with --set run.x0=file:" +
                              (folder / "model.bin").string());
   return "";
 }
@@ -139,14 +136,14 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
   return use;
 }
 
-// Says what of a run that failed is still there. Rethrows the error as it is if there is nothing. REQUIRES:
-// an exception is being handled.
+// Adds to the error what a failed run has left. Rethrows the error unchanged if that is nothing. REQUIRES: an
+// exception is being handled.
 [[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
                                          RunCheckpoint& checkpoint) {
   std::string left;
   if (records > 1) {
     folder.keep();
-    left = "; what was measured until then is in " + folder.work().string();
+    left = "; the measurements until then are in " + folder.work().string();
   }
   if (checkpoint.used() && checkpoint.has_snapshot())
     left += "; the same command with --resume continues from the last checkpoint";
@@ -165,14 +162,14 @@ Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) 
   return prepared;
 }
 
-// The checkpoint to go on from, where one is asked for; without, an old one is removed.
+// Returns the checkpoint to resume from, if the user asked for it; otherwise removes an old one.
 RunCheckpoint::Saved begin_or_resume(RunCheckpoint& checkpoint, Resume resume, Progress& progress) {
   if (resume == Resume::kYes) return checkpoint.resume();
   if (resume == Resume::kAuto) {
     if (std::optional<RunCheckpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
   } else if (checkpoint.exists()) {
     progress.note(
-        LogLine::warning("begins anew; the checkpoint of an earlier run, for --resume, is removed"));
+        LogLine::warning("starts a new run, and removes the checkpoint of an earlier one (for --resume)"));
   }
   checkpoint.remove();
   return {};
@@ -182,7 +179,7 @@ unsigned threads_of(const RunRequest& request) {
   return request.threads > 0 ? request.threads : usable_processors();
 }
 
-// `checkpoints`: of the first rank; all of them have what it saved.
+// `checkpoints` are those of the first rank; all ranks get the state that it saved.
 RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, const RunObserver& observer,
                              const std::atomic<bool>& stop, Checkpoints checkpoints) {
   if (request.ranks == nullptr)
@@ -201,7 +198,7 @@ RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, con
   }
 }
 
-// What must be the same on all ranks: the run with its numbers, the program, and what computes.
+// Returns a text that must be equal on all ranks: the resolved run, the program, and its kernels.
 std::string run_text(const RunPlan& plan) {
   return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
 }
@@ -210,7 +207,7 @@ bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
   return !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
 }
 
-// Collective. What the checkpoint of the run says of it.
+// Returns the facts about the run's inputs that its checkpoint records. Collective.
 RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   RunInputs inputs{to_toml(prepared.experiment)};
   if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
@@ -219,7 +216,7 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   return inputs;
 }
 
-// On all ranks but the first, which has all files and talks to the user.
+// Runs on all ranks except the first, which has all files and prints for the user.
 RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
                      const std::atomic<bool>& stop) {
   Ranks* const ranks = request.ranks.get();
@@ -264,13 +261,12 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
   if (!is_networked(request.transport))
     for (const std::string& key : keys_of(RunIn::kNetwork, loaded))
-      progress.note(LogLine(key + " has no effect in memory; it is for clients over a network"));
+      progress.note(LogLine(key + " has no effect in memory; it applies to clients over a network"));
   for (const LeftRun& left : folder.cleared())
-    progress.note(
-        LogLine::warning("removed " + left.folder.string() + ", which a run that was killed had left" +
-                         (left.has_checkpoint && left.run != folder.target().filename()
-                              ? "; the checkpoint of that run stays, and --resume continues from there"
-                              : "")));
+    progress.note(LogLine::warning("removed " + left.folder.string() + ", which a killed run had left" +
+                                   (left.has_checkpoint && left.run != folder.target().filename()
+                                        ? "; the checkpoint of that run stays, and --resume continues from it"
+                                        : "")));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   RunCheckpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
   const bool can_resume = saves_checkpoints(plan, request);
@@ -332,7 +328,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
   if (!reason.empty())
     progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
-  // Of a run that diverged the last line says more.
+  // If the run diverged, its last line says more.
   if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));

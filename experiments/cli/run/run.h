@@ -1,4 +1,4 @@
-// gradwire run: one experiment from its file to its folder of results.
+// gradwire run: runs one experiment, from its file to its folder of results.
 #pragma once
 
 #include <atomic>
@@ -16,38 +16,38 @@
 
 namespace gradwire {
 
-// Whether to go on from the checkpoint of a run that did not end. kAuto: where there is one.
+// The choice to resume an unfinished run from its checkpoint. kAuto resumes if there is a checkpoint.
 enum class Resume : std::uint8_t { kNo, kYes, kAuto };
 
 struct RunRequest {
-  std::filesystem::path out;  // empty: results/NAME
+  std::filesystem::path out;  // empty for results/NAME
   TransportKind transport = TransportKind::kMemory;
-  unsigned threads = 0;  // 0: one per processor
+  unsigned threads = 0;  // 0 for one per processor
   Verbosity verbosity = Verbosity::kNormal;
   Resume resume = Resume::kNo;
-  double checkpoint_seconds = 30;                            // from one checkpoint to the next; 0: none
-  Log log;                                                   // unless it is to be quiet
-  bool figure = true;                                        // plot.svg and plot.py of the run
-  std::function<Prepared(const LoadedExperiment&)> prepare;  // null: the run reads its own data
-  std::optional<std::filesystem::path> energy;               // where counters of energy are; nothing: unread
-  std::shared_ptr<Ranks> ranks;  // that make this run together; null: this process alone
+  double checkpoint_seconds = 30;  // from one checkpoint to the next; 0 for none
+  Log log;                         // receives all lines unless `verbosity` is kQuiet
+  bool figure = true;              // plot.svg and plot.py of the run
+  std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
+  std::optional<std::filesystem::path> energy;  // folder of the energy counters; empty to skip them
+  std::shared_ptr<Ranks> ranks;                 // the ranks of this run; null if there is one process
 };
 
 struct RunReport {
-  std::filesystem::path folder;  // of the results, absolute
+  std::filesystem::path folder;  // folder of the results, absolute
   RunResult result;
-  std::string trouble;  // one line on why the run ended early, and what to do; empty: it did not
+  std::string trouble;  // one line on why the run ended early, and what to do; empty if it did not
 };
 
-// An error on one of several ranks while others go on: to be followed by end_job().
+// An error on one of several ranks while the others continue. Call end_job() after it.
 class RankFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Runs, and writes the results whatever the outcome; of several ranks the first one writes them. Throws
-// ExperimentError, DataError, UsageError, or std::runtime_error; of several ranks FailedElsewhere or
-// RankFailure, too.
+// Runs the experiment and writes its results for every outcome; the first of several ranks writes them.
+// Throws ExperimentError, DataError, UsageError or std::runtime_error; with several ranks also
+// FailedElsewhere or RankFailure.
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop);
 

@@ -27,7 +27,7 @@ using std::chrono::seconds;
 constexpr seconds kListenTime{60};          // from the start of the server to its address
 constexpr milliseconds kJoinTime{600'000};  // for all clients to read their data and join
 constexpr seconds kShutdownTime{20};        // for clients to end after the server
-constexpr milliseconds kGrace{500};         // wait when a client fails: the server may have failed first
+constexpr milliseconds kGrace{500};  // to wait if a client fails, because the server may have failed first
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
 
 // Reads whole lines of a metrics.csv that is being written.
@@ -65,7 +65,7 @@ std::string content_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The text after `"name": ` in a summary.json; empty: not there.
+// Returns the text after `"name": ` in a summary.json, or "" if it is missing.
 std::string json_member(const std::string& json, const std::string& name) {
   const std::string key = "\"" + name + "\": ";
   const std::size_t at = json.find(key);
@@ -88,7 +88,7 @@ class TcpRun {
   RunResult run() {
     const fs::path config = folder_.path() / "experiment.toml";
     Experiment experiment = prepared_.experiment;
-    // The same rows as in memory.
+    // Makes the rows the same as in memory.
     experiment.evaluation.grad_norm = grad_norm_rows(experiment, /*over_network=*/false);
     write_whole(config, to_toml(experiment));
     fs::create_directory(state_);
@@ -121,7 +121,7 @@ class TcpRun {
   fs::path identity() const { return folder_.path() / "identity"; }
   fs::path token_file(std::uint32_t c) const { return folder_.path() / ("token-" + std::to_string(c)); }
 
-  // The identity of the server, and a file with a token for each client.
+  // Makes the identity of the server, and a file with a token for each client.
   void make_identities(const fs::path& server, std::uint32_t clients) {
     const fs::path log = folder_.path() / "tokens";
     ChildProcess init(
@@ -133,7 +133,7 @@ class TcpRun {
     for (std::string token; std::getline(tokens, token); ++tokens_) {
       std::ofstream file(token_file(tokens_));
       fs::permissions(token_file(tokens_), fs::perms::owner_read | fs::perms::owner_write);
-      if (!(file << token << '\n').flush()) fail(init, "made tokens, and they cannot be written");
+      if (!(file << token << '\n').flush()) fail(init, "made tokens, but they cannot be written to a file");
     }
     if (tokens_ != clients) fail(init, "made too few tokens");
   }
@@ -182,7 +182,7 @@ class TcpRun {
     });
   }
 
-  // The server has deadlines of its own, so it ends; until then no client may fail.
+  // Waits until the server ends, which its own deadlines guarantee. Throws if a client fails before.
   void wait_for_server() {
     bool told = false;
     const auto started = Clock::now();
@@ -199,7 +199,7 @@ class TcpRun {
     if (*server().ended() != 0 && !diverged) fail(server(), "failed");
   }
 
-  // A client may have failed because the server did.
+  // Throws for a failed client, or for the server, whose failure may have caused it.
   void blame(ChildProcess& client) {
     const auto deadline = Clock::now() + kGrace;
     while (Clock::now() < deadline && !server().ended()) std::this_thread::sleep_for(kPoll);
@@ -209,7 +209,7 @@ class TcpRun {
 
   void wait_for_clients() {
     const auto deadline = Clock::now() + kShutdownTime;
-    if (stop_)  // else they would wait for the server to restart
+    if (stop_)  // otherwise they would wait for the server to restart
       for (std::size_t c = 1; c < children_.size(); ++c) children_[c].signal(SIGTERM);
     for (std::size_t c = 1; c < children_.size(); ++c) {
       while (!children_[c].ended()) {
@@ -242,7 +242,7 @@ class TcpRun {
 
   const Prepared& prepared_;
   const bool secure_;
-  std::uint32_t tokens_ = 0;  // made
+  std::uint32_t tokens_ = 0;  // number of tokens made
   const RunObserver& observer_;
   const std::atomic<bool>& stop_;
   ScratchFolder folder_;

@@ -1,5 +1,5 @@
-// One experiment over loopback, with the programs that a deployment uses: a gradwire-server and one
-// gradwire-client per client, each a process of its own.
+// Runs one experiment over loopback with the programs of a deployment: one gradwire-server, and one
+// gradwire-client process per client.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,9 @@
 
 namespace gradwire {
 
-// Starts the programs that lie beside this one, and ends them all, whatever happens. Throws
-// std::runtime_error (one line that names the program that failed and what it said last).
-// REQUIRES: is_networked(kind). kTls: with an identity of the server and its clients that is made for this
-// run.
+// Starts the programs in the folder of this one, and ends all of them in every case. With kTls, makes
+// identities of the server and the clients for this run. Throws std::runtime_error (one line with the program
+// that failed and its last line). REQUIRES: is_networked(kind).
 RunResult run_over_tcp(const Prepared& prepared, TransportKind kind, const RunObserver& observer,
                        const std::atomic<bool>& stop);
 

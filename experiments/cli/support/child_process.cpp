@@ -17,7 +17,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kLogTail = 4096;  // bytes in which the last line is looked for
+constexpr std::size_t kLogTail = 4096;  // bytes that are searched for the last line
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw std::runtime_error(what + ": " + std::strerror(error));
@@ -50,7 +50,7 @@ ChildProcess::ChildProcess(std::string role, const std::filesystem::path& progra
   argv.push_back(nullptr);
   const int out = open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (out < 0) fail(log_.string(), errno);
-  int report[2];  // exec closes it; the child writes there why exec failed
+  int report[2];  // a pipe that exec closes; the child writes the error to it if exec fails
   if (pipe2(report, O_CLOEXEC) != 0) {
     close(out);
     fail("pipe", errno);

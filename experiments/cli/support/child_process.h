@@ -9,12 +9,12 @@
 
 namespace gradwire {
 
-// A program in a process of its own; Ctrl-C in the terminal does not reach it. The program ends at the latest
-// when this object is destroyed, or when this process ends, for whatever reason.
+// A program in a separate process, which Ctrl-C in the terminal does not reach. The program ends at the
+// latest when this object is destroyed or this process ends.
 class ChildProcess {
  public:
-  // `role` is for messages ("client 3"). What the program prints goes to the file `log`. Throws
-  // std::runtime_error when it cannot be started. The calling thread must outlive the object.
+  // Starts the program; its output goes to the file `log`. `role` is for messages ("client 3"). Throws
+  // std::runtime_error if it cannot be started. The calling thread must outlive the object.
   ChildProcess(std::string role, const std::filesystem::path& program,
                const std::vector<std::string>& arguments, std::filesystem::path log);
   ~ChildProcess();
@@ -23,16 +23,17 @@ class ChildProcess {
 
   const std::string& role() const { return role_; }
   pid_t pid() const { return pid_; }
-  // The running program as the operating system names it.
+  // Returns the path of the running program from the operating system.
   const std::string& executable() const { return executable_; }
 
-  // The exit code (128 + the number of a signal) once it has ended. Does not wait.
+  // Returns the exit code (128 + the number of a signal), or nullopt if the program still runs. Does not
+  // wait.
   std::optional<int> ended();
   void signal(int number);
-  // The most memory that it has had at a time (VmHWM); 0 once it has ended. Not ru_maxrss: that also counts
-  // what this process had when it started the program.
+  // Returns the peak memory of the program (VmHWM), or 0 once it has ended. ru_maxrss would also count the
+  // memory of this process when it started the program.
   std::uint64_t peak_bytes() const;
-  // The last line that it printed; empty: none.
+  // Returns the last line that it printed, or "" if it printed nothing.
   std::string last_line() const;
 
  private:

@@ -25,12 +25,12 @@ std::shared_ptr<Ranks> join_job(const Launch& launch) {
   if (launch.processes <= 1) return nullptr;
   if (!has_mpi()) throw UsageError(trouble_of(launch));
   std::shared_ptr<Ranks> ranks = begin_mpi();
-  // The launcher of another MPI starts copies that do not know of each other.
+  // The launcher of another MPI starts copies that cannot communicate.
   if (ranks->count() != launch.processes)
     throw UsageError(launch.variable + " says that this is one of " + std::to_string(launch.processes) +
-                     " processes, the MPI that this gradwire was built with says one of " +
+                     " processes, but the MPI that gradwire was built with says one of " +
                      std::to_string(ranks->count()) +
-                     "; start it with the mpirun of that MPI, or by srun with the --mpi= that serves it");
+                     "; start it with the mpirun of that MPI, or by srun with the --mpi= for it");
   return ranks;
 }
 
@@ -41,7 +41,7 @@ fs::path installed_program(const std::string& name, const std::string& what_for)
   if (error || access(program.c_str(), X_OK) != 0)
     throw std::runtime_error(
         what_for + " needs the program " + program.string() +
-        ", which is not there; build all programs (tools/build) or install all of gradwire");
+        ", which does not exist; build all programs (tools/build) or install all of gradwire");
   return program;
 }
 

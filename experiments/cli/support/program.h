@@ -1,5 +1,5 @@
-// What `gradwire` and `gradwire-bench` have in common: exit codes of failures, ranks, the programs beside
-// them.
+// Common parts of `gradwire` and `gradwire-bench`: exit codes of failures, ranks, and the programs in their
+// folder.
 #pragma once
 
 #include <filesystem>
@@ -13,16 +13,16 @@
 
 namespace gradwire {
 
-// What `work` returns; when it throws, its error is one line of the log, and the result kBadUsage
-// (experiment, data, usage) or kFailed.
+// Returns the result of `work`. If it throws, logs its error as one line, and returns kBadUsage (experiment,
+// data, usage) or kFailed.
 int exit_code_of(Logger& logger, const std::function<int()>& work);
 
-// Null where this process is alone. Throws UsageError when this program was built without MPI, or with
-// another MPI than the launcher's: copies that do not know of each other would each do the whole.
+// Returns the ranks of this job, or null if there is only one process. Throws UsageError if this program was
+// built without MPI, or with another MPI than the launcher's: each copy would then do all of the work.
 std::shared_ptr<Ranks> join_job(const Launch& launch);
 
-// The program `name` in the folder of this one. Throws std::runtime_error when it is not there: "`what_for`
-// needs the program ...".
+// Returns the path of program `name` in the folder of this one. Throws std::runtime_error if it is missing:
+// "`what_for` needs the program ...".
 std::filesystem::path installed_program(const std::string& name, const std::string& what_for);
 
 }  // namespace gradwire

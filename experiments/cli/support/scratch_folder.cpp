@@ -32,7 +32,7 @@ void remove_what_was_left(const fs::path& parent) {
   std::error_code error;
   for (auto entry = fs::directory_iterator(parent, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
-    std::error_code ignored;  // it may be another user's
+    std::error_code ignored;  // the folder may belong to another user
     if (was_left(entry->path())) fs::remove_all(entry->path(), ignored);
   }
 }
@@ -47,7 +47,7 @@ ScratchFolder::ScratchFolder() {
   remove_what_was_left(parent);
   std::string name = (parent / kTemplate).string();
   if (mkdtemp(name.data()) == nullptr)
-    throw std::runtime_error(name + ": cannot be made: " + std::strerror(errno) +
+    throw std::runtime_error(name + ": cannot be created: " + std::strerror(errno) +
                              "; set TMPDIR to a folder with space");
   path_ = name;
   lock_.emplace(path_);

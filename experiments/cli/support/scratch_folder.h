@@ -1,4 +1,4 @@
-// A private folder in the system's folder for temporary files; it is removed with everything in it.
+// A private folder in the system's folder for temporary files. The destructor removes it and its contents.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,8 @@ namespace gradwire {
 
 class ScratchFolder {
  public:
-  // Also removes those that killed processes of this user left. Throws std::runtime_error (one line).
+  // Makes the folder, and removes folders that killed processes of this user left. Throws std::runtime_error
+  // (one line).
   ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
@@ -19,7 +20,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
-  std::optional<FolderLock> lock_;  // as long as the process lives
+  std::optional<FolderLock> lock_;  // held while the process lives
 };
 
 }  // namespace gradwire

@@ -32,7 +32,7 @@ const std::string* find(const Settings& run, std::string_view key) {
   return nullptr;
 }
 
-// Whether it looks like the path of a key, and not like a value.
+// Returns whether `text` looks like the path of a key, not like a value.
 bool is_path(std::string_view text) {
   return text.find('.') != text.npos && !number_of(text) && text.find_first_of("/: *\"") == text.npos;
 }

@@ -1,4 +1,4 @@
-// sweep.where: which runs of a grid are wanted.
+// sweep.where: selects runs of a grid.
 #pragma once
 
 #include <span>
@@ -10,18 +10,18 @@
 
 namespace gradwire {
 
-// "algorithm.local_steps > 1 or algorithm.name = scaffold": one of its comparisons must hold. Each compares a
-// key with a value or with another key: = and != as texts or numbers, < <= > >= as numbers. A comparison of a
-// key that a run does not have holds: it says nothing about that run.
+// A condition such as "algorithm.local_steps > 1 or algorithm.name = scaffold", of which one comparison must
+// hold. Each compares a key with a value or another key: = and != as texts or numbers, < <= > >= as numbers.
+// A comparison of a key that a run does not have holds, because it says nothing about that run.
 class Condition {
  public:
   // Throws ConfigError("sweep.where").
   explicit Condition(std::string_view text);
 
   bool holds(const Settings& run) const;
-  // Whether these few settings of a run are enough to say that it does not hold.
+  // Returns whether these settings of a run already imply that the condition does not hold.
   bool is_broken_by(const Settings& some) const;
-  // The keys that it names; what looks like one, and is none of any run, is a mistake.
+  // Returns the keys that it names. A name that is not a key of any run is an error of the user.
   std::vector<std::string> keys() const;
 
  private:

@@ -21,7 +21,7 @@ double as_number(const T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
     return static_cast<double>(value);
   } else {
-    return value ? static_cast<double>(*value) : kNothing;  // an optional one
+    return value ? static_cast<double>(*value) : kNothing;  // an optional column
   }
 }
 
@@ -41,12 +41,12 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Runs of the same algorithm and tuned values: they differ in the seed.
+// Runs with the same algorithm and tuned values. They differ in the seed.
 struct Trial {
   std::vector<std::size_t> runs;
   std::vector<double> worths;
-  std::vector<double> ends;                // what the runs end with, where none gets to the target
-  std::vector<std::vector<double>> shown;  // of each column of Judgement::show, of each run
+  std::vector<double> ends;                // last values of the runs, used if no run reaches the target
+  std::vector<std::vector<double>> shown;  // for each column of Judgement::show, one number per run
   double median() const { return median_of(worths); }
   bool is_better_than(const Trial& other) const {
     const double here = median(), there = other.median();
@@ -54,7 +54,7 @@ struct Trial {
   }
 };
 
-// Of what a worth stands for; accuracy is stored with its sign turned.
+// Returns the number that a worth represents. Accuracy is stored with the opposite sign.
 double shown(double worth, const Judgement& judgement) {
   return is_larger_better(judgement) && !judgement.target ? -worth : worth;
 }
@@ -63,7 +63,7 @@ std::string number_of(double worth, const Judgement& judgement) {
   return std::isinf(worth) ? "never" : rounded_text(shown(worth, judgement), 4);
 }
 
-// In the order in which the runs name them.
+// Returns the values of `key` in the order of the runs.
 std::vector<std::string> values_of(const SweepPlan& plan, const std::vector<std::size_t>& runs,
                                    const std::string& key) {
   std::vector<std::string> values;
@@ -74,8 +74,8 @@ std::vector<std::string> values_of(const SweepPlan& plan, const std::vector<std:
   return values;
 }
 
-// The row by which a run is judged: the first one at the target, or else the last within the budget. Null:
-// the run diverged, or did not get there.
+// Returns the row by which a run is judged: the first one at the target, else the last one within the budget.
+// Null if the run diverged or missed the target.
 const RoundRecord* judged_row(const EndedRun& run, const Judgement& j) {
   if (run.outcome == "diverged") return nullptr;
   const RoundRecord* last = nullptr;

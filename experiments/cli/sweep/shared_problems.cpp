@@ -17,9 +17,9 @@ auto read_once(Files& files, const std::string& key, Read read) {
 }  // namespace
 
 struct SharedProblems::SharedProblem {
-  std::size_t runs_to_come = 0;  // guarded by the mutex of all
+  std::size_t runs_to_come = 0;  // guarded by SharedProblems::mutex_
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   bool is_made = false;
   ProblemSpec spec;
   SharedSamples samples;
@@ -84,7 +84,7 @@ Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
   static_cast<RunPlan&>(p) = plan_on(loaded, problem->spec, problem->samples, problem->smoothness);
   p.problem = problem->spec;
   p.seconds = client_seconds(loaded);
-  // Made behind the plan, which checks that the samples fit the problem.
+  // Made after the plan, which checks that the samples fit the problem.
   if (p.experiment.precision == Precision::kFp32) {
     if (problem->functions.fp32 == nullptr)
       problem->functions.fp32 = make_client_objectives<float>(p.problem, p.schema, problem->samples);

@@ -1,4 +1,4 @@
-// What the runs of a sweep share: their data, the functions made of them, and their constants.
+// The data, functions and constants that the runs of a sweep share.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,20 @@
 
 namespace gradwire {
 
-// Threads may share it.
+// A cache of problems. Several threads may use it at the same time.
 class SharedProblems {
  public:
-  // One more run of this problem is to come. Its data are kept until it has left.
+  // Announces a run of this problem, and that it has ended. The data are kept until all announced runs have
+  // ended.
   void expect(const Settings& run);
   void leave(const Settings& run);
 
-  // What prepare() gives, with functions in place of data. Files are read once. Throws ExperimentError,
-  // DataError.
+  // Returns the result of prepare() with functions in place of data. Reads each file once. Throws
+  // ExperimentError, DataError.
   Prepared prepare(const LoadedExperiment& loaded);
 
-  // Equal keys: the same functions. Runs go through the problems one after the other where they are sorted by
-  // it.
+  // Returns a key that is equal for runs with the same functions. Runs that are sorted by it use one problem
+  // after another.
   static std::string key_of(const Settings& run);
 
  private:
@@ -41,7 +42,7 @@ class SharedProblems {
   // By source, folder and number of features: two runs may read one file in two ways.
   template <class Samples>
   struct Files {
-    std::mutex mutex;  // held while a file is read: others wait for it rather than read it, too
+    std::mutex mutex;  // held while a file is read, so that other threads wait and do not read it again
     std::map<std::string, std::shared_ptr<const Samples>> read;
   };
   Files<Dataset> rows_;

@@ -32,12 +32,12 @@ std::string read_text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Why a run failed, one line, in a file beside the folder that it did not get.
+// Returns the file with the reason of a failed run, one line. It is next to the place of the run's folder.
 fs::path failure_file(const fs::path& folder, const RunOfSweep& run) {
   return folder / kRuns / (run.id + ".failed");
 }
 
-// How the run ended; empty: it has no results, or was stopped.
+// Returns how the run ended, or "" if it has no results or was stopped.
 std::string outcome_in(const fs::path& folder) {
   const Json summary = Json::parse(read_text_of(folder / "summary.json"), nullptr, false);
   if (!summary.is_object() || !summary.contains("outcome") || !summary["outcome"].is_string()) return "";
@@ -49,7 +49,7 @@ fs::path folder_of(const SweepPlan& plan, const SweepRequest& request) {
   return request.out.empty() ? fs::path("results") / plan.name : request.out;
 }
 
-// Makes the folder; refuses one with other things in it.
+// Makes the folder. Rejects a folder with other contents.
 fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
   const fs::path folder = folder_of(plan, request);
   std::error_code error;
@@ -58,7 +58,8 @@ fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
   if (fs::exists(folder) && !fs::is_empty(folder) && !fs::exists(folder / kSweepFile))
     throw UsageError(
         folder.string() +
-        ": the folder is not empty and holds no sweep; choose another with --out, or move this one away");
+        ": the folder is not empty and does not contain a sweep; choose another with --out, or move this one "
+        "away");
   fs::create_directories(folder / kRuns, error);
   if (error)
     throw UsageError(folder.string() + ": cannot be used for results (" + error.message() +
@@ -67,7 +68,7 @@ fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
   return fs::absolute(folder).lexically_normal();
 }
 
-// A line now and then on how many runs are done.
+// Logs from time to time how many runs are done.
 class SweepProgress {
  public:
   SweepProgress(std::size_t runs, const SweepRequest& request) : runs_(runs), request_(request) {}
@@ -102,7 +103,7 @@ class SweepProgress {
   std::chrono::time_point<Clock, std::chrono::duration<double>> next_ = started_ + interval_;
 };
 
-// The runs of the shard without results, those of one problem beside each other.
+// Returns the runs of the shard that have no results. Runs of the same problem are consecutive.
 std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folder, Shard shard) {
   std::vector<std::pair<std::string, std::size_t>> list;
   for (std::size_t k = shard.index; k < plan.runs.size(); k += shard.count)
@@ -114,7 +115,7 @@ std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folde
   return runs;
 }
 
-// Throws what run_experiment() throws. Whether it ended by itself.
+// Does one run. Returns whether it ended by itself. Throws as run_experiment() does.
 bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folder, SharedProblems& problems,
              const std::atomic<bool>& stop) {
   RunRequest request;
@@ -137,7 +138,7 @@ std::vector<EndedRun> ended_runs(const SweepPlan& plan, const fs::path& folder) 
   return ended;
 }
 
-// `ended`, and the runs that failed, in the order of the plan.
+// Returns `ended` and the runs that failed, in the order of the plan.
 std::vector<EndedRun> with_failed_runs(const SweepPlan& plan, const fs::path& folder,
                                        const std::vector<EndedRun>& ended) {
   std::vector<EndedRun> all;
@@ -151,7 +152,7 @@ std::vector<EndedRun> with_failed_runs(const SweepPlan& plan, const fs::path& fo
   return all;
 }
 
-// Tables and the figure of what there is.
+// Writes the tables and the figure of the runs that have ended.
 void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepReport& report) {
   const std::vector<EndedRun> ended = ended_runs(plan, folder);
   report.folder = folder;
@@ -167,7 +168,7 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepRepor
   figure.tikz = tikz;
   figure.panels = plan.figure.panels;
   figure.keys.by = plan.figure.by;
-  // A curve is an algorithm, whichever step serves it best in which panel.
+  // Each curve is one algorithm, although its best step may differ between panels.
   if (!plan.figure.by.empty()) figure.keys.aside = plan.tuned;
   for (const BestOf& row : best)
     for (const std::size_t run : row.runs) figure.folders.push_back(folder / kRuns / plan.runs[run].id);
@@ -200,11 +201,11 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
   SweepProgress progress(to_do.size(), request);
   if (report.found > 0)
     progress.note(LogLine(std::to_string(report.found) + " of " + std::to_string(share) +
-                          " runs have results already; they are not run again"));
+                          " runs have results already and are not repeated"));
   std::mutex mutex;
   std::set<std::string> reasons;
-  // Many runs may fail for one reason, as a file that is missing. Where the disk is full, the log alone says
-  // it.
+  // Many runs may fail for one reason, such as a missing file. If the disk is full, only the log has the
+  // reason.
   const auto note_failure = [&](const RunOfSweep& run, const std::string& reason) {
     const std::string label = label_of(run, plan.varied);
     std::ofstream(failure_file(folder, run)) << reason << '\n';
@@ -212,7 +213,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
     report.failed.push_back(label + ": " + reason);
     progress.note(LogLine::warning(reasons.insert(reason).second
                                        ? "failed: " + report.failed.back()
-                                       : "failed for a reason that is named above: " + label));
+                                       : "failed for a reason given above: " + label));
   };
   const unsigned jobs = request.jobs > 0 ? request.jobs : usable_processors();
   ThreadPool pool(static_cast<unsigned>(std::clamp<std::size_t>(to_do.size(), 1, jobs)));
@@ -242,7 +243,8 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
                         const std::vector<fs::path>& folders) {
   for (const fs::path& from : folders)
     if (!fs::is_directory(from / kRuns))
-      throw UsageError(from.string() + ": holds no sweep; name the folder that gradwire sweep wrote");
+      throw UsageError(from.string() +
+                       ": does not contain a sweep; name the folder that gradwire sweep wrote");
   const fs::path folder = open_folder(plan, request);
   SweepReport report;
   for (const RunOfSweep& run : plan.runs) {
@@ -258,7 +260,7 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
       const fs::path beside = to.string() + ".new-" + std::to_string(getpid());
       fs::remove_all(beside);
       fs::copy(from / kRuns / run.id, beside, fs::copy_options::recursive);
-      fs::remove_all(to);  // of a run that was stopped
+      fs::remove_all(to);  // may be there from a stopped run
       fs::rename(beside, to);
       fs::remove(failure_file(folder, run));
       ++report.done;

@@ -1,4 +1,4 @@
-// gradwire sweep: all runs of a [sweep], then one table and one figure (docs/sweeps.md).
+// gradwire sweep: runs all combinations in a [sweep], then makes a table and a figure (docs/sweeps.md).
 #pragma once
 
 #include <atomic>
@@ -12,36 +12,35 @@
 
 namespace gradwire {
 
-// Every count-th run, beginning with the index-th: the part of one of several machines.
+// The part of one of several machines: every count-th run, beginning with the index-th.
 struct Shard {
   std::uint32_t index = 0, count = 1;
 };
-// "2/4": the second of four. Throws UsageError.
+// Reads "2/4", the second of four shards. Throws UsageError.
 Shard parse_shard(const std::string& text);
 
 struct SweepRequest {
-  std::filesystem::path out;  // empty: results/NAME
-  unsigned jobs = 0;          // runs at a time; 0: one per processor
+  std::filesystem::path out;  // empty for results/NAME
+  unsigned jobs = 0;          // runs at a time; 0 for one per processor
   Shard shard;
   bool quiet = false;
-  bool tikz = false;  // the figure for LaTeX, too
+  bool tikz = false;  // also writes the figure for LaTeX
   Log log;
 };
 
 struct SweepReport {
   std::filesystem::path folder;
-  std::size_t done = 0;             // in this call
-  std::size_t found = 0;            // finished by an earlier one
-  std::size_t missing = 0;          // without results: of other shards, failed or stopped
+  std::size_t done = 0;             // runs of this call
+  std::size_t found = 0;            // runs that an earlier call finished
+  std::size_t missing = 0;          // runs without results: of other shards, failed or stopped
   std::vector<std::string> failed;  // one line for each run that failed
   bool stopped = false;
-  std::string table;  // of what there is; empty where no run has ended
+  std::string table;  // of the ended runs; empty if no run has ended
 };
 
-// Runs what has no results yet; those that fail do not keep the others from running, and leave a file
-// ID.failed with the reason. Then writes runs.csv, best.csv, and plot.svg with the best runs of each
-// algorithm. A run takes one thread; what runs share is their data. Throws UsageError, ExperimentError,
-// std::runtime_error.
+// Does the runs that have no results yet. A run that fails leaves a file ID.failed with the reason, and the
+// others continue. Then writes runs.csv, best.csv, and plot.svg with the best runs of each algorithm. A run
+// uses one thread; runs share only their data. Throws UsageError, ExperimentError, std::runtime_error.
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop);
 
 // Copies the finished runs of other folders of this sweep, then writes the same files.

@@ -45,7 +45,7 @@ double number_in(const TomlChoice& choice) {
   throw ConfigError("sweep." + choice.path, choice.path + " must be a number");
 }
 
-// "bits_up = 1e7"
+// Reads "bits_up = 1e7".
 void read_budget(const TomlChoice& choice, Judgement& to) {
   constexpr const char* kExpected = "budget must be COLUMN = NUMBER, as in \"bits_up = 1e7\"";
   std::string text = text_in(choice, kExpected);
@@ -76,14 +76,14 @@ std::vector<std::string> panels_in(const TomlChoice& choice) {
   return panels;
 }
 
-// What the keys of [sweep] itself say.
+// The keys of [sweep] itself.
 struct SweepSettings {
   Judgement judgement;
   SweepFigure figure;
   std::optional<std::vector<std::string>> tune;
   std::vector<Condition> where;
 
-  // False: the key is one of the experiment.
+  // Reads a key of [sweep]. Returns false if it is a key of the experiment.
   bool take(const TomlChoice& choice) {
     if (choice.path == "criterion") {
       judgement.criterion = text_in(choice, "criterion must be the name of a column of metrics.csv");
@@ -122,12 +122,12 @@ TomlEntry entry_of(const TomlChoice& choice, const Value& value) {
   return entry;
 }
 
-// All combinations, the last key fastest.
+// Returns all combinations; the last key varies fastest.
 std::vector<std::vector<TomlEntry>> combinations(const TomlChoices& choices) {
   std::size_t count = 1;
   for (const TomlChoice& choice : choices) {
     const std::string path = "sweep." + choice.path;
-    if (choice.values.empty()) throw ConfigError(path, choice.path + " lists no value");
+    if (choice.values.empty()) throw ConfigError(path, choice.path + " is an empty list; list a value");
     count *= choice.values.size();
     if (count > kMostRuns)
       throw ConfigError(path,
@@ -150,7 +150,7 @@ std::vector<std::vector<TomlEntry>> combinations(const TomlChoices& choices) {
 std::string id_of(const Settings& settings) {
   Fnv1a hash;
   for (const auto& [key, value] : settings) {
-    hash.add(key + "\xff");  // which no text has
+    hash.add(key + "\xff");  // a byte that does not occur in UTF-8
     hash.add(value + "\xff");
   }
   return hash.text();
@@ -190,7 +190,8 @@ void check_keys(const SweepSettings& rules, const std::vector<RunOfSweep>& runs)
   if (!rules.figure.by.empty()) check("sweep.by", rules.figure.by);
 }
 
-// The grids with the common lists in front; a grid's own list of a key wins, --set wins over both.
+// Returns the grids with the common lists first. A grid's own list of a key takes precedence, and --set over
+// both.
 std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& common,
                                   std::span<const std::string> overrides) {
   const auto has = [](const TomlChoices& choices, const std::string& path) {
@@ -211,7 +212,7 @@ std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& com
   return grids;
 }
 
-// Of an error in [sweep] itself.
+// Throws an error in [sweep] itself with its line.
 [[noreturn]] void fail(const SweepPlan& plan, const TomlSweep& sweep, const ConfigError& error) {
   std::uint32_t line = 1;
   for (const TomlChoice& choice : sweep.keys)
@@ -222,7 +223,7 @@ std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& com
   throw ExperimentError(plan.file.string() + ":" + std::to_string(line) + ": " + error.what());
 }
 
-// By its swept values alone: whatever is left out need not be a valid experiment.
+// Returns whether `where` excludes a run, by its swept values alone: an excluded run need not be valid.
 bool is_left_out(const std::vector<TomlEntry>& chosen, const std::vector<Condition>& where) {
   Settings settings;
   for (const TomlEntry& entry : chosen)
@@ -240,9 +241,10 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
   for (const TomlChoice& choice : sweep.keys)
     if (!rules.take(choice)) common.push_back(choice);
   if (rules.judgement.target && rules.judgement.budget_column.empty())
-    throw ConfigError("sweep.target", "target needs budget, whose column says what it costs to get there");
+    throw ConfigError("sweep.target",
+                      "target needs budget, whose column measures the cost of reaching the target");
   std::set<std::string> seen;
-  std::vector<RunOfSweep> all;  // those that `where` leaves out, too: they have keys
+  std::vector<RunOfSweep> all;  // also the runs that `where` excludes, because `where` may name their keys
   for (const TomlChoices& grid : grids_of(sweep, common, plan.overrides)) {
     for (std::vector<TomlEntry>& chosen : combinations(grid)) {
       if (is_left_out(chosen, rules.where)) continue;
@@ -271,7 +273,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
     if (std::all_of(rules.where.begin(), rules.where.end(),
                     [&](const Condition& condition) { return condition.holds(run.settings); }))
       plan.runs.push_back(std::move(run));
-  if (plan.runs.empty()) throw ConfigError("sweep.where", "no run is left; loosen where");
+  if (plan.runs.empty()) throw ConfigError("sweep.where", "where excludes all runs; loosen it");
   plan.varied = keys_that_differ(plan.runs);
   plan.tuned = rules.tune.value_or(std::vector<std::string>{"algorithm.step_size"});
   plan.judgement = rules.judgement;
@@ -302,7 +304,8 @@ SweepPlan read_sweep(const std::filesystem::path& file, std::span<const std::str
     for (const TomlEntry& entry : read_toml(plan.text)) is_sweep |= entry.section == kSweepSection;
     if (!is_sweep)
       throw ExperimentError(
-          file.string() + ": has no [sweep]; list what to try there, or start its one run with gradwire run");
+          file.string() +
+          ": has no [sweep]; add one with the values to try, or start the single run with gradwire run");
     sweep = read_toml_sweep(plan.text, kSweepSection, kGrids);
   } catch (const TomlError& error) {
     throw ExperimentError(file.string() + ":" + std::to_string(error.line()) + ": " + error.what());
