@@ -178,9 +178,8 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
            " uses each reply separately; use randk");
   const bool identity = is_identity(compressor);
   if (traits.compressor_class == CompressorClass::kIdentity && !identity)
-    refuse(std::string(traits.name) +
-           " sends uncompressed vectors, so its compressor must be identity; for " + spec.compressor +
-           " use dcgd, diana, marina or ef21");
+    refuse(std::string(traits.name) + " compresses nothing, so its compressor must be identity; for " +
+           spec.compressor + " use dcgd, diana, marina or ef21");
   if (identity) return;
   const CompressorConstants q = constants(compressor, d);
   if (traits.compressor_class == CompressorClass::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);

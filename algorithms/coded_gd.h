@@ -73,7 +73,7 @@ struct CodedGdParams {
     if (is_exact() && replies < needed)
       throw ConfigError("server.quorum",
                         "coded_gd recovers the gradient from " + std::to_string(needed) + " of " +
-                            std::to_string(theory.n) + "replies or more, but quorum ends a round with " +
+                            std::to_string(theory.n) + " replies or more, but quorum ends a round with " +
                             std::to_string(replies) +
                             "; raise it, or clients.copies, or write recovery = \"approximate\"");
   }

@@ -59,7 +59,7 @@ TEST(Checks, RejectCompressorsForDenseAlgorithms) {
   EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
   // fwd_grad sends a few numbers, not a vector.
   EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
-                  "fwd_grad sends uncompressed vectors, so its compressor must be identity; for "));
+                  "fwd_grad compresses nothing, so its compressor must be identity; for "));
   EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})), "identity alone"));
 }
 TEST(Checks, RejectRankRForVectors) {
