@@ -14,7 +14,7 @@ namespace gradwire::bench {
 
 struct LoadOptions {
   std::string server{};               // 127.0.0.1:PORT
-  std::uint32_t honest = 0, bad = 0;  // clients 0, 1, ..., honest - 1 behave well; `bad` more do not
+  std::uint32_t honest = 0, bad = 0;  // number of well-behaved clients, which come first, and of others
   enum class Bad : std::uint8_t { kSilent, kNan } kind = Bad::kSilent;
   std::uint32_t slow = 0, garbage = 0;  // unauthenticated connections at a time
   std::uint32_t dim = 0;                // length of the vectors

@@ -36,8 +36,8 @@ struct RankBinding {
 template <class Real>
 class ParallelSimulation final : public Transport<Real>, public BatchTransport<Real> {
  public:
-  // REQUIRES: `functions` has one function for each client. The algorithm is synchronous and uses all replies
-  // of a round. ServerAlgorithm::may_refuse() is false and the quorum is 1.
+  // REQUIRES: `functions` has one function for each client. The algorithm is synchronous.
+  // ServerAlgorithm::may_refuse() is false and the quorum is 1, so each round uses all of its replies.
   ParallelSimulation(std::shared_ptr<const RunContext<Real>> run_context,
                      std::shared_ptr<const ClientObjectives<Real>> functions,
                      const ParallelSimulationOptions& options, RankBinding<Real> binding = {});

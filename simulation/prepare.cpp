@@ -85,8 +85,8 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
 }
 
 // Replaces `schema` by that of a model whose data may have had more. Throws DataError if these data have
-// labels or letters that the model does not know. Returns a warning if other labels replace the same number
-// of the model's.
+// labels or letters that the model does not know. Returns a warning if other labels, equal in number, replace
+// those of the model.
 std::string fit_to(DataSchema& schema, const DataSchema& model) {
   schema.columns = std::max(schema.columns, model.columns);
   if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)
