@@ -39,8 +39,8 @@ GRADWIRE_KERNEL void eight_tangent(const Attention<T>& a, Index at, Index size, 
   }
 }
 
-// Computes one head of one sample: the tangents of the scores, of their softmax (the share), and of its mix
-// of v.
+// Computes one head of one sample: the tangents of the scores, of their softmax (the share), and of the
+// mix of v.
 template <class T>
 void head_tangent(const Attention<T>& a, Index at, const T* share, const T* const d[3], T* dy) {
   const Slices<T> s{a.channels / a.heads, a.positions, a.padded(), a.lanes};

@@ -82,8 +82,8 @@ GRADWIRE_KERNEL V shifted(V v, [[maybe_unused]] V next) {
   return v;
 }
 
-// Adds to a[r] the product of v and the numbers at distance r, for r < R. Loading those would cross the end
-// of a cache line.
+// Adds to a[r] the product of v and the numbers at distance r, for r < R. Loading those would cross a cache
+// line.
 template <int R, class V>
 GRADWIRE_KERNEL void add_shifted(V v, V next, V* a) {
   if constexpr (R > 1) add_shifted<R - 1>(v, next, a);

@@ -1,12 +1,12 @@
-// Decisions about a recorded network that do not depend on samples: which operations matter to the loss,
-// where values and gradients lie in the arena, and which operation overwrites a gradient and which adds to
-// it.
+// Decisions about a recorded network that do not depend on samples: the operations that matter to the
+// loss, the places of values and gradients in the arena, and the operations that overwrite a gradient or add
+// to it.
 //
 // Values live from the forward to the backward pass, unless the network says otherwise
 // (engine/nn/schedule.h). Gradients live from the first consumer that writes them to the operation that made
 // the value. Then their places are reused. Places are shared in three ways. A function whose derivative needs
-// only its result works in place. A sum is added into an operand that no other operation reads. The gradient
-// of a sum is also the gradient of its operands.
+// only its result works in place. A sum is added into an operand that no other operation reads. The operands
+// of a sum share its gradient.
 #pragma once
 
 #include <cstddef>

@@ -10,11 +10,11 @@
 //   tape.backward(sqr(a * b + 3));
 //   a.grad();
 //
-// A variable and an operation of one or two scalars take one record. Adding a number takes none. An operation
-// of n scalars takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of another
-// tape, the gradient of a constant, or a gradient that no backward() has computed. These checks are free,
-// because the compiler resolves them. The caller must make sure that the tape still lives. An infinite
-// derivative times a zero gradient is nan here; Tape skips it.
+// A variable and an operation of one or two scalars take one record. Adding a number takes none. An n-ary
+// operation takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of another tape,
+// the gradient of a constant, or a gradient that no backward() has computed. These checks are free, because
+// the compiler resolves them. The caller must make sure that the tape still lives. An infinite derivative
+// times a zero gradient is nan here; Tape skips it.
 //
 // The step-by-step form is as fast only if the compiler inlines the user's function. value_and_gradient()
 // forces it to.

@@ -162,8 +162,8 @@ struct Features {
   Token label;
 };
 
-// Returns samples in which every fifth feature is a nonzero. The first `shares` give for each sample how many
-// of the other features are stored zeros. With none the microbatch is sparse; with all it is rows.
+// Returns samples in which every fifth feature is a nonzero. `shares` gives for each of the first samples the
+// share of the other features that are stored zeros. With none the microbatch is sparse; with all it is rows.
 template <class Real>
 std::vector<Features<Real>> samples_with_zeros(Index in, std::size_t count, std::vector<double> shares) {
   std::vector<Features<Real>> samples;

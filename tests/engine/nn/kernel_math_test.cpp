@@ -21,8 +21,8 @@ class KernelMath : public ::testing::Test {
  protected:
   static constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 
-  // Returns the largest error against `exact` of one kernel set. The unit is the last place of the result, or
-  // of `floor` if the result is smaller.
+  // Returns the largest error against `exact` of one kernel set. The unit is the last place of the result or
+  // `floor`, whichever is larger.
   template <class Exact>
   static double worst(const Kernels<Real>& kernels, Activation function, double low, double high,
                       double floor, Exact exact) {
