@@ -1,4 +1,4 @@
-// Version and build of this program. Equal bits are promised for equal build strings.
+// Version and build of this program. Equal build strings guarantee equal bits.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace gradwire {
 
 std::string_view version();  // "0.2.0"
 
-// Version, compiler, and the instruction set that the kernels were built for: "0.2.0 gcc-12.2.0
+// Returns the version, the compiler, and the instruction set of the kernels: "0.2.0 gcc-12.2.0
 // x86-64+avx2+fma".
 std::string build_info();
 

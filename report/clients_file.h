@@ -19,16 +19,16 @@ inline constexpr const char* kClientsFile = "clients.csv";
 
 class ClientsFile {
  public:
-  // `samples`: shape (n), the training samples of each client. With kAll, keeps the lines that an earlier
-  // process wrote for rounds before `first_round`; else removes the file. Throws std::runtime_error.
-  // REQUIRES: `metrics` is not kAuto.
+  // `samples` has the number of training samples of each client, shape (n). With kAll, keeps the lines that
+  // an earlier process wrote for rounds before `first_round`; else removes the file. Throws
+  // std::runtime_error. REQUIRES: `metrics` is not kAuto.
   ClientsFile(const std::filesystem::path& file, ClientMetrics metrics, std::uint32_t first_round,
               std::vector<std::uint64_t> samples);
-  // Names the clients; without this they have none.
+  // Sets the function that names clients. By default clients have no names.
   void name(std::function<std::string(std::uint32_t client)> name_of) { name_of_ = std::move(name_of); }
-  // LoopHooks::on_clients. Empty if the file needs no answers.
+  // Returns the function for LoopHooks::on_clients. Empty if the file needs no replies.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> writer();
-  // Writes the answers of the last evaluation, with kLast.
+  // With kLast, writes the replies of the last evaluation.
   void finish();
 
  private:

@@ -27,7 +27,7 @@ bool read_cell(std::string_view cell, std::optional<double>& value) {
   return cell.empty() || read_cell(cell, value.emplace());
 }
 
-// Files without these are older than they are.
+// Returns whether files of older versions lack the column.
 bool may_lack(std::string_view name) {
   return name == "bits_up_paper" || name == "bits_down_paper" || name == "sim_seconds" ||
          name.starts_with("lyapunov") || name == "evaluation_bytes_up" || name == "evaluation_bytes_down";

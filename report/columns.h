@@ -1,5 +1,5 @@
-// The columns of metrics.csv: the one list of them. Rows in summary.json and rows printed by --json have the
-// same members.
+// The only list of the columns of metrics.csv. Rows in summary.json and rows that --json prints have the same
+// members.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace gradwire {
 
-// Calls visit(name, member) for each column in its order. Record: RoundRecord or const RoundRecord. New
-// columns go to the end: files of older versions lack them.
+// Calls visit(name, member) for each column, in order. Record is RoundRecord or const RoundRecord. Add new
+// columns at the end, because files of older versions lack them.
 template <class Record, class Visit>
 void metric_columns(Record& record, Visit&& visit) {
   visit("round", record.round);
@@ -34,14 +34,14 @@ void metric_columns(Record& record, Visit&& visit) {
   visit("evaluation_bytes_down", record.evaluation_bytes_down);
 }
 
-// The names, with commas between them.
+// Returns the names with commas between them.
 const std::string& metrics_header();
 
-// The line of a record without its newline; 17 significant digits.
+// Returns the line of a record without its newline. Numbers have 17 significant digits.
 std::string metrics_line(const RoundRecord& record);
 
-// Parses a line without its newline. It may lack the last columns, as older versions did, and have more, as
-// later ones may. Nothing: not a line of metrics.csv.
+// Parses a line without its newline. The line may lack the last columns (older versions) or have more (later
+// versions). Returns nullopt if it is not a line of metrics.csv.
 std::optional<RoundRecord> parse_metrics_line(std::string_view line);
 
 }  // namespace gradwire

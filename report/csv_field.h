@@ -5,7 +5,7 @@
 
 namespace gradwire {
 
-// In quotes where it has a comma, a quote or a line break.
+// Returns `text`, in quotes if it has a comma, a quote or a line break.
 inline std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string inside = text;

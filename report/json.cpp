@@ -27,7 +27,7 @@ std::string json_text(const Json& json) {
   return safe;
 }
 
-// What printable() writes for a character is its escape in JSON, too.
+// The escapes of printable() are also valid in JSON.
 std::string json_line(const Json& json) { return printable(dumped(json, -1)); }
 
 void to_json(Json& json, const RoundRecord& record) {

@@ -1,6 +1,6 @@
-// Keeps a log readable, and its file small, when something happens again and again: the first lines of a kind
-// are printed, and one line sums up the rest of a window. A kind is a place in the code and, where known, a
-// client, so that lines about strangers never hide lines about clients.
+// A rate limit for log lines, which keeps the log short if an event repeats. In each window the first lines
+// of a kind are printed, and one line summarizes the rest. A kind is a place in the code and, if known, a
+// client, so that lines about unauthenticated peers never hide those about clients.
 #pragma once
 
 #include <cstddef>
@@ -17,21 +17,21 @@ namespace gradwire {
 
 struct LogRate {
   std::uint32_t burst = 20;          // lines of a kind that are printed in one window
-  std::uint64_t window_ms = 10'000;  // doubles while too many lines come; then only its sum is printed
-  std::uint64_t longest_window_ms = 300'000;  // ... up to this
-  std::size_t kinds = 16'384;                 // kept at a time; all others count as one kind
+  std::uint64_t window_ms = 10'000;  // doubles while too many lines arrive; then only the summary is printed
+  std::uint64_t longest_window_ms = 300'000;  // limit of the doubling
+  std::size_t kinds = 16'384;                 // tracked at a time; all others count as one kind
 };
 
-// Times may come from any monotonic clock.
+// The rate limit. Times may come from any monotonic clock.
 class LogLimit {
  public:
   explicit LogLimit(LogRate rate = {}) : rate_(rate) {}
 
-  // Whether the line is to be printed. Errors always are.
+  // Returns whether to print the line. Errors are always printed.
   bool take(const LogLine& line, std::uint64_t now_ms);
-  // Summary lines of the windows that are over, or of all windows.
+  // Returns the summary lines of the windows that have ended, or of all windows.
   std::vector<LogLine> sums(std::uint64_t now_ms, bool all = false);
-  // When to call sums() next; nothing: no line was left out.
+  // Returns when to call sums() next, or nullopt if no line was suppressed.
   std::optional<std::uint64_t> next_sum_ms() const;
 
  private:
@@ -47,7 +47,7 @@ class LogLimit {
 
   const LogRate rate_;
   std::map<Kind, LogWindow> windows_;
-  std::uint64_t first_end_ms_ = UINT64_MAX;  // no window ends before
+  std::uint64_t first_end_ms_ = UINT64_MAX;  // end of the earliest window
   std::uint64_t left_out_ = 0;               // in all windows
 };
 

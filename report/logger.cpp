@@ -65,7 +65,7 @@ struct Logger::Impl {
     for (const LogLine& sum : limit.sums(now, all)) print(sum);
   }
 
-  // Starts a thread that prints the sums, because the next line may be hours away. If no thread can be
+  // Starts a thread that prints the summaries, because the next line may be hours away. If no thread can be
   // started, the next line prints them.
   void begin_to_sum() {
     if (idle) wake.notify_one();
@@ -95,7 +95,7 @@ struct Logger::Impl {
   std::mutex mutex;
   LogLimit limit;
   bool over = false, idle = false;
-  std::atomic<bool> begun = false;  // to log, were it only what a quiet program leaves out
+  std::atomic<bool> begun = false;  // true after the first line, even if a quiet program did not print it
   std::condition_variable wake;
   std::thread summing;
 };

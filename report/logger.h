@@ -1,4 +1,4 @@
-// The log of a program: lines to stderr, each with its time and its level, as text or as JSON.
+// The log of a program: lines on stderr with time and level, as text or as JSON.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ enum class LogFormat : std::uint8_t {
   kJson,  // {"time": "...", "level": "warning", "client": 3, "round": 12, "message": "TEXT"}
 };
 
-// May be used by several threads. Too many lines of one kind are summed up (LogLimit).
+// The logger of a program. Several threads may use it. It summarizes too many lines of one kind (LogLimit).
 class Logger {
  public:
-  // `program`: what a line without a time begins with.
+  // `program` is the first word of lines without a time.
   explicit Logger(std::string program, LogFormat format = LogFormat::kText, LogRate rate = {});
-  ~Logger();  // prints the sums that are still due
+  ~Logger();  // prints the remaining summaries
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  void set_quiet(bool quiet);  // only errors
+  void set_quiet(bool quiet);  // if true, prints only errors
   void log(const LogLine& line);
-  // An answer to the person who typed the command: "PROGRAM: WHAT", or a line of JSON.
+  // Prints an error for the user who typed the command: "PROGRAM: WHAT", or a line of JSON.
   void complain(const std::string& what);
-  // Prints the last line of a program that fails: bad usage that is found before the program has logged
-  // anything with complain(), else as a line of the log. Returns `code`.
+  // Prints the last line of a program that fails, and returns `code`. Uses complain() for bad usage before
+  // the first line of the log, else prints a line of the log.
   int fail(const std::string& what, int code);
 
  private:
@@ -40,19 +40,19 @@ class Logger {
   const std::unique_ptr<Impl> impl_;
 };
 
-// Exit codes of all programs. A supervisor that restarts a failed program must not do so after bad usage:
-// somebody must first correct the command line, a file or the data.
+// Exit codes of all programs. A supervisor must not restart a program after kBadUsage, because the user must
+// first correct the command line, a file or the data.
 inline constexpr int kFailed = 1, kBadUsage = 2;
 
-// For use before the command line is parsed: its errors are lines of JSON too.
+// Returns the log format in the arguments. Call it before the command line is parsed, so that parse errors
+// use the format as well.
 LogFormat log_format(int argc, char** argv);
 
-// The text of a line that a Logger has printed, without time and level; any other line as it is.
+// Returns the text of a line that a Logger printed, without time and level. Returns other lines unchanged.
 std::string_view without_time(std::string_view line);
 
-// main() calls it first. The reader of stdout or stderr may go away, or these streams may be closed from the
-// start. Without this call, a closed pipe ends the program, and the next file that it opens becomes its
-// stderr.
+// Protects the program from closed standard streams; main() calls it first. Without it, a closed pipe ends
+// the program, and the first file that it opens may become its stderr.
 void guard_standard_streams();
 
 }  // namespace gradwire

@@ -25,7 +25,7 @@ void end_by(int signal) {
   ::_exit(kSignalExit + signal);
 }
 
-// Leaves signals alone that the parent process ignores, as nohup does.
+// Installs handlers, except for signals that the parent process ignores, as nohup does.
 void end_on_signals() {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
     struct sigaction now {};
@@ -33,7 +33,7 @@ void end_on_signals() {
   }
 }
 
-// Returns why nothing can be written, or 0. Some of the output is lost already: a line more does no harm.
+// Returns why nothing can be written, or 0. Writes a line, which is harmless because output is already lost.
 int trouble_of_standard_output() { return ::write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0; }
 
 bool reader_has_gone() {
@@ -71,7 +71,7 @@ std::string flush_standard_output() {
   if (reader_has_gone()) return "";
   const int cause = error != 0 ? error : trouble_of_standard_output();
   const std::string what = "standard output cannot be written";
-  return cause != 0 ? what + ": " + std::strerror(cause) : what + " in full; part of it is lost";
+  return cause != 0 ? what + ": " + std::strerror(cause) : what + " completely; a part is lost";
 }
 
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv)) {

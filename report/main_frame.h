@@ -1,30 +1,29 @@
-// The frame around the work of every program: its signals, its standard streams and its exit code.
+// The frame of every program: signals, standard streams and exit code.
 #pragma once
 
 #include <string>
 
 namespace gradwire {
 
-// Runs a program: main() returns what it returns. Guards the standard streams, ends the process on signals,
-// calls work(argc, argv), and then checks that all of standard output was written. If it was not, a program
-// that would return 0 says so in one line and returns kFailed. A reader that has closed its pipe is not an
-// error.
+// Runs a program and returns its exit code. Guards the standard streams, makes signals end the process, calls
+// work(argc, argv), and checks that all of standard output was written. If it was not, and work() returned 0,
+// prints one line and returns kFailed. A reader that has closed its pipe is not an error.
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv));
 
-// What the exception that is being handled tells the user, in one line, and the exit code it means: kBadUsage
-// for bad input, else kFailed. For catch blocks alone.
+// A line for the user and an exit code: kBadUsage for bad input, else kFailed.
 struct Failure {
   std::string what;
   int code = 0;
 };
+// Returns the failure for the exception that is being handled. Call it only in catch blocks.
 Failure current_failure();
 
-// Writes out what standard output still holds. Returns why that, or an earlier write, failed; empty if all is
-// written or the reader has gone away.
+// Flushes standard output. Returns why this or an earlier write failed, or "" if all was written or the
+// reader has closed its pipe.
 std::string flush_standard_output();
 
-// Makes `signal` end the process, as it would by default, also where this is process 1 of a container: there
-// the kernel ignores signals without a handler. May be called by a signal handler.
+// Makes `signal` end the process, as by default. This also works for process 1 of a container, where the
+// kernel ignores signals without a handler. A signal handler may call it.
 void end_on_signal(int signal);
 
 }  // namespace gradwire

@@ -26,7 +26,8 @@ const std::vector<std::string_view>& our_columns() {
   return names;
 }
 
-// For each of our columns: its place in the lines of a file with this header; past the end if it has none.
+// Returns, for each current column, its place in the lines of a file with this header. The place is past the
+// end if the file lacks the column.
 std::vector<std::size_t> places_of_columns(std::string_view header) {
   const std::vector<std::string_view> theirs = cells_of(header);
   std::vector<std::size_t> places;
@@ -41,7 +42,7 @@ bool may_be_empty(std::string_view column) {
          column.starts_with("lyapunov");
 }
 
-// Converts a line to our columns. What it does not have becomes empty, where that may be, or 0.
+// Converts a line to the current columns. A missing cell becomes empty if the column allows it, else 0.
 std::string in_our_columns(std::string_view line, const std::vector<std::size_t>& places) {
   const std::vector<std::string_view> cells = cells_of(line);
   std::string text;
@@ -54,7 +55,8 @@ std::string in_our_columns(std::string_view line, const std::vector<std::size_t>
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// The header and the lines of earlier rounds, up to the first that is torn or that will be written again.
+// Returns the header and the lines of earlier rounds, up to the first line that is incomplete or will be
+// written again.
 std::string lines_before(std::string_view text, std::uint32_t first_round) {
   std::string kept = metrics_header() + '\n';
   const std::string_view header = first_line(text);
@@ -73,7 +75,7 @@ std::string lines_before(std::string_view text, std::uint32_t first_round) {
   return kept;
 }
 
-// `lines`: from lines_before().
+// `lines` comes from lines_before().
 std::optional<double> loss_of_row_0(std::string_view lines) {
   constexpr std::string_view kRow0 = "0,";
   lines.remove_prefix(metrics_header().size() + 1);
@@ -84,15 +86,15 @@ std::optional<double> loss_of_row_0(std::string_view lines) {
   return loss;
 }
 
-// `lines`: from lines_before().
+// `lines` comes from lines_before().
 std::optional<RoundRecord> last_row(std::string_view lines) {
   lines.remove_suffix(1);
   const std::size_t newline = lines.rfind('\n');
-  if (newline == std::string_view::npos) return std::nullopt;  // the header alone
+  if (newline == std::string_view::npos) return std::nullopt;  // there is only the header
   return parse_metrics_line(lines.substr(newline + 1));
 }
 
-// `lines`: from lines_before().
+// `lines` comes from lines_before().
 Lull lull_of(std::string_view lines) {
   Lull lull;
   lines.remove_prefix(metrics_header().size() + 1);

@@ -1,4 +1,4 @@
-// metrics.csv: a row for every evaluated round (docs/results.md).
+// metrics.csv: one row for every evaluated round (docs/results.md).
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,9 @@
 
 namespace gradwire {
 
-// metrics.csv, one line per record, written at once so that a reader sees whole lines. With kPower a record
-// is on the disk when write() returns, else after sync(): a run that goes on after its round cannot evaluate
-// it again.
+// Writes metrics.csv, one line per record. Each line is one write, so that a reader sees whole lines. A
+// record is on the disk when write() returns (kPower) or after sync(), because a run that resumes after its
+// round cannot evaluate it again.
 class MetricsFile {
  public:
   // Keeps the lines that an earlier process wrote for rounds before `first_round`. If the file has the header
@@ -25,12 +25,13 @@ class MetricsFile {
                        Durability durability = Durability::kProcess);
   MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round, Durability durability);
   void write(const RoundRecord& record);
-  std::optional<double> loss_at_start() const { return loss_at_start_; }  // of row 0, where there is one
-  const std::optional<RoundRecord>& last() const { return last_; }        // row of the file
-  const Lull& lull() const { return lull_; }                              // of the lines that were kept
-  // Another thread may call it beside write().
+  std::optional<double> loss_at_start() const { return loss_at_start_; }  // loss in row 0, if it exists
+  const std::optional<RoundRecord>& last() const { return last_; }        // last row of the file
+  const Lull& lull() const { return lull_; }                              // after the lines that were kept
+  // Makes all lines durable. Another thread may call it while write() runs.
   Status sync() { return disk_->sync(name_); }
-  const std::string& set_aside() const { return set_aside_; }  // a name; empty: nothing was
+  // Returns the new name of an old file with another header, or "" if there was none.
+  const std::string& set_aside() const { return set_aside_; }
 
  private:
   const std::shared_ptr<Disk> disk_;
@@ -42,7 +43,7 @@ class MetricsFile {
   std::string set_aside_;
 };
 
-// The round of the last whole line of a metrics.csv; nothing: there is none.
+// Returns the round of the last whole line of a metrics.csv, or nullopt if it has none.
 std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& file);
 
 }  // namespace gradwire

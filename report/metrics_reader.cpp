@@ -19,7 +19,7 @@ std::vector<RoundRecord> read_metrics(const std::filesystem::path& file) {
   std::string line;
   std::getline(in, line);
   if (line.ends_with('\r')) line.pop_back();
-  // Columns were appended; a file of an older version has fewer, but the same first ones.
+  // New columns are always appended, so a file of an older version has a prefix of the current header.
   const std::string& header = metrics_header();
   const std::string_view old_header = std::string_view(header).substr(0, header.find(",bits_up_paper"));
   const bool is_older = line.size() >= old_header.size() && (header + ",").starts_with(line + ",");

@@ -1,4 +1,4 @@
-// metrics.csv read back.
+// Reads metrics.csv.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// The records of a metrics.csv. Ignores a last line without a newline, because it is still being written.
-// Throws std::runtime_error (one line, with file and line number).
+// Returns the records of a metrics.csv. Ignores a last line without a newline, because it is still being
+// written. Throws std::runtime_error (one line, with file and line number).
 std::vector<RoundRecord> read_metrics(const std::filesystem::path& file);
 
 }  // namespace gradwire

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 20, kLongestLine = 64 << 10, kMostColumns = 1000;
 
-// A file line by line, in memory that does not grow with it.
+// Reads a file line by line, in memory that does not grow with the file.
 class LineReader {
  public:
   explicit LineReader(const std::filesystem::path& file) : in_(file, std::ios::binary), name_(file.string()) {
@@ -26,7 +26,8 @@ class LineReader {
       throw std::runtime_error(name_ + ": is a folder; a folder of results has a metrics.csv");
   }
 
-  // The next line without its newline, a view until the next call. False: no whole line is left.
+  // Sets `line` to the next line without its newline; the view is valid until the next call. Returns false if
+  // no whole line is left.
   bool next(std::string_view& line) {
     ++number_;
     std::size_t end = buffer_.find('\n', at_);
@@ -63,7 +64,7 @@ class LineReader {
   std::size_t at_ = 0, number_ = 0;
 };
 
-// The names of the header, if it is one.
+// Returns the names in the header, or an empty list if the line is not a header.
 std::vector<std::string> split_header(std::string_view line) {
   std::vector<std::string> names;
   const std::string_view known(metrics_header());

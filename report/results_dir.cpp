@@ -31,9 +31,10 @@ void check_target(const fs::path& target, const std::string& name) {
   if (!fs::is_directory(target)) throw UsageError(shown + ": is a file, not a folder for results" + advice);
   if (fs::is_empty(target)) return;
   const auto there = identify_run(target);
-  if (!there) throw UsageError(shown + ": the folder is not empty and holds no results of gradwire" + advice);
+  if (!there) throw UsageError(shown + ": the folder is not empty and has no results of gradwire" + advice);
   if (there->name != name)
-    throw UsageError(shown + ": holds the results of '" + there->name + "', not of '" + name + "'" + advice);
+    throw UsageError(shown + ": contains the results of '" + there->name + "', not of '" + name + "'" +
+                     advice);
 }
 
 // Returns NAME of ".NAME.unfinished-PID" and ".NAME.starting-PID", or an empty string for other names.
@@ -68,8 +69,8 @@ std::optional<RunIdentity> identify_run(const fs::path& folder) {
   }
 }
 
-// A killed run leaves its lock file, which no process holds, unless it was killed before it had one. A kept
-// folder has files and no lock file. A symbolic link is not the work folder of a run.
+// A killed run leaves its lock file, which no process has locked, unless it was killed before it made one. A
+// kept folder has files and no lock file. A symbolic link is not the work folder of a run.
 std::vector<LeftRun> left_runs(const fs::path& results) {
   std::vector<LeftRun> all;
   std::error_code end;
@@ -103,11 +104,11 @@ ResultsDir::ResultsDir(const fs::path& target, const std::string& name)
   }
 }
 
-// Makes a folder of this process's number. A kept folder may have that number too, or that of a living
-// process in another container that shares the folder of results. Another process may remove the folder as
-// long as it has no lock, which costs another attempt; the folder gets its name once it is locked.
+// Makes a folder with this process's number in its name. A kept folder, or a process in another container
+// that shares the folder of results, may have the same number. The folder gets its final name once it is
+// locked. Until then another process may remove it, which costs another attempt.
 void ResultsDir::make_work_folder() {
-  constexpr std::int64_t kNumbers = 1'000'000'000;  // more than there are processes
+  constexpr std::int64_t kNumbers = 1'000'000'000;  // larger than any process number
   constexpr int kAttempts = 10;
   int failed = 0;
   const std::string start = "." + target_.filename().string();
@@ -133,7 +134,7 @@ void ResultsDir::clear_abandoned() {
       std::error_code error;
       const FolderLock ours(left.folder);
       if (fs::remove_all(left.folder, error) > 0 && !error) cleared_.push_back(left);
-    } catch (const std::exception&) {  // its maker was quicker, it is gone, or it is another user's
+    } catch (const std::exception&) {  // another process locked or removed it, or it belongs to another user
     }
   }
 }
@@ -148,7 +149,7 @@ ResultsDir::~ResultsDir() {
   if (keep_) return;
   std::error_code ignored;
   fs::remove_all(work_, ignored);
-  if (made_parent_) fs::remove(work_.parent_path(), ignored);  // if it is empty
+  if (made_parent_) fs::remove(work_.parent_path(), ignored);  // removes it only if it is empty
 }
 
 void ResultsDir::publish() {

@@ -1,5 +1,5 @@
-// The folder of a run's results. The run fills a hidden folder and publishes it at the end; files of others
-// stay as they are.
+// The folder of a run's results. The run fills a hidden folder and publishes it at the end. Other files in
+// the folder do not change.
 #pragma once
 
 #include <filesystem>
@@ -12,36 +12,36 @@
 
 namespace gradwire {
 
-// The command line asks for something that cannot be done; exit code 2. what() is one line.
+// The error of a command line that cannot be carried out (exit code 2). what() is one line.
 class UsageError : public BadInput {
  public:
   using BadInput::BadInput;
 };
 
-// What the config.toml of a folder of results says.
+// The names in the config.toml of a folder of results.
 struct RunIdentity {
   std::string name, algorithm, compressor;
 };
-// Nothing: no folder of results.
+// Reads them. Returns nullopt if `folder` is not a folder of results.
 std::optional<RunIdentity> identify_run(const std::filesystem::path& folder);
 
 // Returns the name of the folder with the checkpoint of a run, next to that of its results.
 std::string checkpoint_name(const std::string& run);
 
-// A work folder of a run that is over and did not publish it.
+// A work folder that a run left without publishing it.
 struct LeftRun {
   std::filesystem::path folder;
-  std::string run;              // the name of the folder that its results would have got
-  bool is_kept = false;         // the run failed; false: it was killed
+  std::string run;              // the name that the folder of its results would have
+  bool is_kept = false;         // true if the run failed, false if it was killed
   bool has_checkpoint = false;  // --resume continues the run
 };
-// Returns those in the folder `results`, in order of their names; none if it cannot be read.
+// Returns those in the folder `results`, in the order of their names. Empty if it cannot be read.
 std::vector<LeftRun> left_runs(const std::filesystem::path& results);
 
 class ResultsDir {
  public:
-  // Removes what killed runs left next to `target`, and makes a work folder there. Throws UsageError when
-  // `target` exists and is neither empty nor holds results of a run called `name`.
+  // Removes the work folders of killed runs next to `target`, and makes a new one there. Throws UsageError if
+  // `target` exists, is not empty, and does not contain results of a run named `name`.
   ResultsDir(const std::filesystem::path& target, const std::string& name);
   // Removes the work folder unless it was published or kept.
   ~ResultsDir();
@@ -54,9 +54,9 @@ class ResultsDir {
   // The folders of killed runs that the constructor removed.
   const std::vector<LeftRun>& cleared() const { return cleared_; }
 
-  // Puts every file of the work folder into the target; other files there stay as they are.
+  // Moves every file of the work folder into the target. Other files there do not change.
   void publish();
-  // Leaves the work folder where it is, for a run that failed.
+  // Makes the destructor keep the work folder, for a run that failed.
   void keep();
 
  private:
@@ -64,7 +64,7 @@ class ResultsDir {
   void clear_abandoned();
 
   std::filesystem::path target_, work_;
-  std::optional<FolderLock> lock_;  // says that the folder is in use
+  std::optional<FolderLock> lock_;  // marks the folder as in use
   std::vector<LeftRun> cleared_;
   bool made_parent_ = false, keep_ = false;
 };

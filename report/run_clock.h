@@ -4,7 +4,7 @@
 
 namespace gradwire {
 
-// The seconds of a run, those of earlier processes included: LoopHooks::seconds.
+// The clock for LoopHooks::seconds: seconds of a run, including those of earlier processes.
 class RunClock {
  public:
   explicit RunClock(double seconds_before) : before_(seconds_before) {}

@@ -18,7 +18,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxListed = 10'000;  // clients whose L_i are written
+constexpr std::size_t kMaxListed = 10'000;  // largest number of clients whose L_i are written
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -26,7 +26,7 @@ std::string host_name() {
   return name.data();
 }
 
-// A number if the text is one.
+// Returns a JSON number if the text is a number, else a string.
 Json parameter_json(const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,8 @@ Json algorithm_json(const AlgorithmSpec& spec) {
   return json;
 }
 
-// The keys of [algorithm] whose values were chosen from what was asked for, as TOML.
+// Returns the keys of [algorithm] whose resolved value differs from the user's, with the user's value as
+// TOML.
 Json asked_json(const Experiment* asked, const Experiment& resolved) {
   Json json = Json::object();
   if (asked == nullptr) return json;
@@ -119,7 +120,7 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
     start = number_text(*at_start);
   }
   return "the run ends with a loss of " + end + ", above the " + start +
-         " that it began with; try a smaller algorithm.step_size, or other parameters in [algorithm]";
+         " at its start; try a smaller algorithm.step_size, or other parameters in [algorithm]";
 }
 
 std::string divergence(const Experiment& experiment) {

@@ -1,4 +1,4 @@
-// summary.json: what a run was and how it ended, the same for a simulation and for a server
+// summary.json: the facts of a run and its outcome, the same for a simulation and for a server
 // (docs/results.md).
 #pragma once
 
@@ -22,10 +22,10 @@ struct Experiment;
 struct ProcessInfo {
   std::string role;  // "server", "client 3"
   std::uint64_t pid = 0;
-  std::string executable;  // its path as the operating system gives it; empty: not known
+  std::string executable;  // its path from the operating system; empty if not known
 };
 
-// What the machine used during a run, in joules; empty: not measured.
+// The energy of the machine during a run, in joules. A member is empty if it is not measured.
 struct EnergyUse {
   std::optional<double> package, core, memory;
   std::string trouble;  // one line on what is not measured
@@ -33,43 +33,45 @@ struct EnergyUse {
 
 struct Summary {
   const Experiment* experiment = nullptr;  // resolved
-  const Experiment* asked = nullptr;       // as the operator gave it; null: not known
-  const DataSchema* schema = nullptr;      // of the clients; null: not known
-  Theory theory;                           // what the step sizes were computed from
+  const Experiment* asked = nullptr;       // as the user gave it; null if not known
+  const DataSchema* schema = nullptr;      // of the clients; null if not known
+  Theory theory;                           // inputs of the step sizes
   std::string transport;                   // memory, encoded, tcp
-  std::string kernels;                     // that computed gradients: "avx2"; empty: not known
+  std::string kernels;                     // kernels that computed gradients: "avx2"; empty if not known
   unsigned threads = 1;
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;
-  std::uint32_t rounds = 0;             // that were done
-  std::optional<RoundRecord> last;      // row of metrics.csv; nothing: there is none
-  std::optional<double> loss_at_start;  // of row 0; empty: not evaluated
-  double seconds = 0;                   // of all rounds
-  double evaluation_seconds = 0;        // of them
+  std::uint32_t rounds = 0;             // number of completed rounds
+  std::optional<RoundRecord> last;      // last row of metrics.csv; empty if it has no row
+  std::optional<double> loss_at_start;  // loss in row 0; empty if not evaluated
+  double seconds = 0;                   // time of all rounds
+  double evaluation_seconds = 0;        // the part of `seconds` for evaluations
   std::vector<ProcessInfo> processes;
-  std::optional<EnergyUse> energy;  // nothing: nobody asked
+  std::optional<EnergyUse> energy;  // empty if the user did not ask for it
 };
 
-// Returns what the summary.json in `folder` says about the data of a problem of that kind: an agreement that
-// a model of that run fits. Returns nullopt when there is no such file, or it says nothing.
+// Returns the data schema in the summary.json of `folder`, which a model of that run fits. Returns nullopt if
+// there is no such file, or if it has no schema for problem type `kind`.
 std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder, std::string_view kind);
 
-// The warnings include what loss_rise() says.
+// Returns the text of summary.json. Its warnings include the line of loss_rise().
 std::string summary_json(const Summary& summary);
 
-// One line on a run whose loss at the end is above that at its start; empty where it is not, or not known.
+// Returns a line if the loss at the end of a run is above the loss at its start, else "". Also returns "" if
+// one of them is not known.
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
 
-// What it means that this run diverged, and what to try.
+// Returns a line for a run that diverged: the meaning, and what to try.
 std::string divergence(const Experiment& experiment);
 
-// "evaluations took 12 % of 3.2 s"; empty where that is not known.
+// Returns "evaluations took 12 % of 3.2 s", or "" if that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);
 
-// One line on why the run ended before its last round, by the keys of [run] that say so; empty if it did not.
+// Returns one line on why the run ended before its last round, with the key of [run] that caused it. Empty if
+// it did not.
 std::string end_reason(const Experiment& experiment, Outcome outcome, const std::optional<RoundRecord>& last);
 
-// "finished", "reached_target", "stopped", "diverged" or "stalled".
+// Returns "finished", "reached_target", "stopped", "diverged" or "stalled".
 std::string outcome_name(Outcome outcome);
 
 }  // namespace gradwire

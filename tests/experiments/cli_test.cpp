@@ -184,7 +184,7 @@ TEST_F(Cli, ResultsReplaceOnlyResultsOfTheSameName) {
   const std::string before = read("results/small/metrics.csv");
   const auto other = gradwire({"run", "small.toml", "--set", "name=other", "--out", "results/small"});
   EXPECT_EQ(other.code, 2);
-  EXPECT_NE(other.err.find("holds the results of 'small', not of 'other'"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("contains the results of 'small', not of 'other'"), std::string::npos) << other.err;
   EXPECT_EQ(read("results/small/metrics.csv"), before);
   const auto unrelated = gradwire({"run", "small.toml", "--out", "."});
   EXPECT_EQ(unrelated.code, 2);

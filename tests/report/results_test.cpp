@@ -462,19 +462,18 @@ TEST(ResultsDir, RefusesWhatIsNotItsOwn) {
   {
     const TemporaryFolder folder;
     const std::string error = usage_error(old_results(folder, "name = \"other\"\n"));
-    EXPECT_NE(error.find("holds the results of 'other', not of 'mine'; choose another folder with --out"),
+    EXPECT_NE(error.find("contains the results of 'other', not of 'mine'; choose another folder with --out"),
               std::string::npos)
         << error;
   }
   for (const char* config : {"", "name = 3\n", "not toml ]["}) {
     const TemporaryFolder folder;
-    EXPECT_NE(usage_error(old_results(folder, config)).find("holds no results of gradwire"),
-              std::string::npos)
+    EXPECT_NE(usage_error(old_results(folder, config)).find("has no results of gradwire"), std::string::npos)
         << config;
   }
   const TemporaryFolder folder;
   folder.write("thesis/chapter1.tex", "years of work");
-  EXPECT_NE(usage_error(folder.path() / "thesis").find("holds no results of gradwire"), std::string::npos);
+  EXPECT_NE(usage_error(folder.path() / "thesis").find("has no results of gradwire"), std::string::npos);
   EXPECT_NE(usage_error(folder.write("file", "")).find("is a file"), std::string::npos);
   EXPECT_NE(usage_error(folder.path() / "file/below").find("cannot be used for results"), std::string::npos);
   EXPECT_EQ(read_file(folder.path() / "thesis/chapter1.tex"), "years of work");
