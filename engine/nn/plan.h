@@ -5,8 +5,8 @@
 // Values live from the forward to the backward pass, unless the network says otherwise
 // (engine/nn/schedule.h). Gradients live from the first consumer that writes them to the operation that made
 // the value. Then their places are reused. Places are shared in three ways. A function whose derivative needs
-// only its result works in place. A sum is added into an operand that no other operation reads. The operands
-// of a sum share its gradient.
+// only its result works in place. A sum is added into an operand that no other operation reads. A sum
+// shares its gradient with its operands.
 #pragma once
 
 #include <cstddef>

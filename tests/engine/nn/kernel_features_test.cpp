@@ -162,8 +162,8 @@ struct Features {
   Token label;
 };
 
-// Returns samples in which every fifth feature is a nonzero. `shares` gives for each of the first samples the
-// share of the other features that are stored zeros. With none the microbatch is sparse; with all it is rows.
+// Returns samples in which about a fifth of the features are nonzero. `shares` holds, in turn for each sample,
+// the share of the other features that are stored as zeros. A microbatch is sparse at 0, and rows at 1.
 template <class Real>
 std::vector<Features<Real>> samples_with_zeros(Index in, std::size_t count, std::vector<double> shares) {
   std::vector<Features<Real>> samples;
