@@ -11,8 +11,8 @@
 
 namespace gradwire {
 
-// In addition to its vectors and numbers, a client costs 24 bytes for each vector and 1 byte. Until a client
-// of its block of 64 is asked, it costs only 1/8 byte.
+// In addition to its vectors and numbers, a client costs 24 bytes for each vector and 1 byte. It costs only
+// 1/8 byte until one of the 64 clients in its block is asked.
 template <class Real>
 class StateCache {
  public:
