@@ -56,11 +56,12 @@ TEST(Checks, SuggestUnscaledRandkForEf21) {
       << "omega = 1/4 < 1 is contractive without scaling";
 }
 TEST(Checks, RejectCompressorsForDenseAlgorithms) {
-  EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "identity alone"));
+  EXPECT_TRUE(has(complaint(spec_of("gd", "topk:k=2", {}, "0.1")), "compressor must be identity"));
   // fwd_grad sends a few numbers, not a vector.
   EXPECT_TRUE(has(complaint(spec_of("fwd_grad", "topk:k=2", {}, "0.1")),
                   "fwd_grad compresses nothing, so its compressor must be identity; for "));
-  EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})), "identity alone"));
+  EXPECT_TRUE(has(complaint(spec_of("fedavg", "randk:k=2", {{"local_step_size", "0.1"}})),
+                  "compressor must be identity"));
 }
 TEST(Checks, RejectRankRForVectors) {
   for (const char* name : {"ef21", "diana", "dcgd", "gd"})
