@@ -148,7 +148,7 @@ Status check_client(const ClientInfo& info, const Experiment& experiment) {
   const double real_bytes = experiment.precision == Precision::kFp32 ? sizeof(float) : sizeof(double);
   if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};
   return Error{data + "which gives a model of " + std::to_string(d) +
-               " parameters, too many for the server's memory; check its data"};
+               " parameters, which do not fit into the server's memory; check its data"};
 }
 
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {

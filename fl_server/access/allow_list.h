@@ -18,9 +18,9 @@ namespace gradwire {
 struct AllowedClient {
   enum class Standing : std::uint8_t { kInvited, kEnrolled, kRevoked };
   Standing standing = Standing::kInvited;
-  Bytes32 token_hash{};            // of an invited client: SHA-256 of its token's secret
-  std::int64_t token_expires = 0;  // of an invited client: seconds since 1970
-  PublicKey key;                   // of an enrolled client
+  Bytes32 token_hash{};            // invited: SHA-256 of its token's secret
+  std::int64_t token_expires = 0;  // invited: seconds since 1970
+  PublicKey key;                   // enrolled
   // The only role in which the key is accepted. A file without a role means a client.
   Login::PeerRole role = Login::PeerRole::kClient;
 };

@@ -40,8 +40,8 @@ Result<ClientId> ClientTable::assign_part(std::uint32_t index, std::uint32_t cou
                  std::to_string(size()) + " clients"};
   }
   if (index >= count)
-    return Error{"there is no part " + std::to_string(index) + " of " + std::to_string(count) +
-                 ": parts are numbered from 0"};
+    return Error{"part " + std::to_string(index) + " of " + std::to_string(count) +
+                 " does not exist: parts are numbered from 0"};
   const Entry& entry = clients_[index];
   if (entry.taken && !entry.by_part) {
     return Error{"number " + std::to_string(index) + " was given to client '" + entry.info.name +

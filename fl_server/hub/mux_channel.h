@@ -1,4 +1,4 @@
-// The link of a client behind a relay: a channel of the relay's connection.
+// The link of a relayed client: a channel of the relay's connection.
 #pragma once
 
 #include <memory>

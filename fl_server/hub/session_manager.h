@@ -44,7 +44,7 @@ struct SessionManagerOptions {
   std::uint64_t most_for_relay_bytes = 64 << 20;
   BanLimits bans{};
   std::uint32_t most_from_address = 0;              // connections; 0 means no limit per address
-  HandshakeRates handshakes{};                      // of peers that use TLS; no limit by default
+  HandshakeRates handshakes{};                      // handshakes over TLS; no limit by default
   std::uint64_t receive_budget_bytes = UINT64_MAX;  // limit of simultaneously arriving payloads
 };
 

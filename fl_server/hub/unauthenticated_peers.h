@@ -42,7 +42,7 @@ inline constexpr std::uint32_t kCrowdedRetryMs = 1000;
 // A limit on simultaneous connections from each origin.
 class OriginLimit {
  public:
-  explicit OriginLimit(std::size_t most) : most_(most) {}  // 0: no limit
+  explicit OriginLimit(std::size_t most) : most_(most) {}  // 0 means no limit
 
   // Counts a connection. Returns true if its origin has too many now.
   bool add(const std::string& origin) { return most_ > 0 && ++open_[origin] > most_; }

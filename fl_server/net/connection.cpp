@@ -52,7 +52,7 @@ void Connection::on_readable() {
     try {
       return read_frames();
     } catch (const std::bad_alloc&) {
-      return close("there is no memory for its message");
+      return close("out of memory for its message");
     }
   }
   // Discards what a refused peer still sends, until it disconnects or its time to linger is over.
@@ -230,7 +230,7 @@ void Connection::on_room() {
   try {
     use_what_arrived();
   } catch (const std::bad_alloc&) {
-    close("there is no memory for its message");
+    close("out of memory for its message");
   }
 }
 
@@ -321,7 +321,7 @@ void Connection::detach(const std::string& why) {
   if (!std::exchange(open_, false)) return;
   const bool waited = waits_;
   give_room_back();
-  if (waited && socket_->is_open()) socket_->pause_reading(false);  // what the peer still sends is discarded
+  if (waited && socket_->is_open()) socket_->pause_reading(false);  // discards what the peer still sends
   sockets_.post([this, why] { handler_.on_closed(why); });
 }
 

@@ -23,7 +23,7 @@ void feed(HandshakeStep& step) {
   try {
     step.status = step.filter->feed(step.arrived);
   } catch (const std::bad_alloc&) {
-    step.status = Error{"there is no memory for its handshake"};
+    step.status = Error{"out of memory for its handshake"};
   }
 }
 

@@ -1,4 +1,4 @@
-// Who is let in, and who is not.
+// Tests of the list of enrolled clients.
 #include "fl_server/access/allow_list.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Allowed : public ::testing::Test {
     login.proof = prove(who, login.nonce);
     return login;
   }
-  // Why the login fails; empty: it does not.
+  // Returns the reason why the login fails, or an empty string.
   std::string refusal(const Login& login) {
     const Status status = list_.admit(login);
     return status ? "" : status.error().message;
@@ -40,7 +40,7 @@ class Allowed : public ::testing::Test {
   AllowList list_;
 };
 
-TEST_F(Allowed, AnInvitedClientEnrollsOnceAndThenItsKeyIsEnough) {
+TEST_F(Allowed, EnrollsInvitedClientOnceAndThenAcceptsItsKey) {
   Credentials who = invited("a");
   EXPECT_FALSE(list_.still_admits("a"));
   EXPECT_EQ(refusal(login(who)), "");
@@ -48,12 +48,12 @@ TEST_F(Allowed, AnInvitedClientEnrollsOnceAndThenItsKeyIsEnough) {
   EXPECT_EQ(refusal(login(who)), "") << "it may still send its token";
   who.token.reset();
   EXPECT_EQ(refusal(login(who)), "");
-  // Another process, or a server started again.
+  // Another process, or a restarted server.
   AllowList other(folder_.path(), realm_);
   EXPECT_TRUE(other.admit(login(who)));
 }
 
-TEST_F(Allowed, ATokenIsGoodForOneKey) {
+TEST_F(Allowed, AcceptsTokenForOneKeyOnly) {
   const Credentials who = invited("a");
   Credentials thief{"a", realm_, SigningKey::generate(), who.token};
   EXPECT_EQ(refusal(login(who)), "");
@@ -65,7 +65,7 @@ TEST_F(Allowed, ATokenIsGoodForOneKey) {
             "'a' enrolled with another key; the operator must revoke it and enroll it again");
 }
 
-TEST_F(Allowed, WithoutTheRightTokenNobodyEnrolls) {
+TEST_F(Allowed, RefusesEnrolmentWithoutTheRightToken) {
   Credentials who = invited("a");
   const auto token = who.token;
   who.token.reset();
@@ -80,12 +80,12 @@ TEST_F(Allowed, WithoutTheRightTokenNobodyEnrolls) {
             std::string::npos);
 }
 
-TEST_F(Allowed, ATokenExpires) {
+TEST_F(Allowed, RefusesExpiredToken) {
   const Credentials who = invited("a", std::chrono::hours(-1));
   EXPECT_NE(refusal(login(who)).find("expired"), std::string::npos);
 }
 
-TEST_F(Allowed, ARevokedClientIsOutUntilItIsInvitedAgain) {
+TEST_F(Allowed, RefusesRevokedClientUntilItIsInvitedAgain) {
   const Credentials who = invited("a");
   EXPECT_EQ(refusal(login(who)), "");
   EXPECT_THROW(list_.invite("a", std::chrono::hours(1)), std::runtime_error) << "it is enrolled";
@@ -94,25 +94,25 @@ TEST_F(Allowed, ARevokedClientIsOutUntilItIsInvitedAgain) {
   EXPECT_FALSE(list_.still_admits("a"));
   EXPECT_NE(refusal(login(who)).find("revoked"), std::string::npos);
   const Credentials again = invited("a");
-  EXPECT_NE(refusal(login(who)), "") << "its old key stays out";
+  EXPECT_NE(refusal(login(who)), "") << "its old key is still refused";
   EXPECT_EQ(refusal(login(again)), "");
   EXPECT_THROW(list_.revoke("nobody"), std::runtime_error);
 }
 
-TEST_F(Allowed, AReplayedOrForgedLoginIsRefused) {
+TEST_F(Allowed, RefusesReplayedOrForgedLogin) {
   const Credentials who = invited("a"), other = invited("b");
   ASSERT_EQ(refusal(login(who)), "");
   ASSERT_EQ(refusal(login(other)), "");
   for (int k = 0; k < 2000; ++k) {
     const Login good = login(who);
     Login bad = good;
-    bad.nonce = random_secret();  // an old proof for what the server draws now
+    bad.nonce = random_secret();  // an old proof with a new nonce of the server
     EXPECT_NE(refusal(bad), "");
     bad = good;
-    bad.name = "b";  // another's name with the own key
+    bad.name = "b";  // another client's name with its own key
     EXPECT_NE(refusal(bad), "");
     bad = good;
-    bad.key = other.key.public_key();  // another's key with the own signature
+    bad.key = other.key.public_key();  // another client's key with its own signature
     EXPECT_NE(refusal(bad), "");
     bad = good;
     bad.proof.signature[static_cast<std::size_t>(k) % 64] ^= std::byte{1};
@@ -122,8 +122,8 @@ TEST_F(Allowed, AReplayedOrForgedLoginIsRefused) {
   }
 }
 
-// A signature costs the server most of a login.
-TEST_F(Allowed, VerifiesSignaturesOfEnrolledKeysAndGoodTokensAlone) {
+// Verifying a signature is most of the server's cost of a login.
+TEST_F(Allowed, VerifiesSignaturesOnlyOfEnrolledKeysAndValidTokens) {
   const Credentials who = invited("a"), unauthenticated{"a", realm_, SigningKey::generate(), random_secret()};
   const auto unsigned_login = [this](const Credentials& claimed) {
     Login bad = login(claimed);
@@ -136,14 +136,14 @@ TEST_F(Allowed, VerifiesSignaturesOfEnrolledKeysAndGoodTokensAlone) {
   EXPECT_NE(unsigned_login(unauthenticated).find("does not have the last token"), std::string::npos);
   EXPECT_EQ(unsigned_login(who), wrong);
   EXPECT_FALSE(list_.still_admits("a")) << "it has not enrolled";
-  EXPECT_EQ(refusal(login(who)), "") << "its token is still good";
+  EXPECT_EQ(refusal(login(who)), "") << "its token is still valid";
   EXPECT_EQ(unsigned_login(who), wrong);
   EXPECT_NE(unsigned_login(unauthenticated).find("another key"), std::string::npos);
   list_.revoke("a");
   EXPECT_NE(unsigned_login(who).find("revoked"), std::string::npos);
 }
 
-TEST_F(Allowed, NamesThatLeaveTheFolderAreNone) {
+TEST_F(Allowed, RefusesNamesThatLeaveTheFolder) {
   for (const char* name : {"../a", "a/b", ".hidden", "", "a b", "."}) {
     EXPECT_THROW(list_.invite(name, std::chrono::hours(1)), std::runtime_error) << name;
     EXPECT_THROW(list_.revoke(name), std::runtime_error) << name;
@@ -151,7 +151,7 @@ TEST_F(Allowed, NamesThatLeaveTheFolderAreNone) {
   }
 }
 
-TEST_F(Allowed, ADamagedFileLetsNobodyIn) {
+TEST_F(Allowed, RefusesClientWhoseFileIsDamaged) {
   const Credentials who = invited("a");
   ASSERT_EQ(refusal(login(who)), "");
   for (const char* text :
@@ -164,7 +164,7 @@ TEST_F(Allowed, ADamagedFileLetsNobodyIn) {
   }
 }
 
-TEST_F(Allowed, AListOfAllNamesTheClientsWhoseFilesAreDamaged) {
+TEST_F(Allowed, ListsClientsWhoseFilesAreDamaged) {
   ASSERT_EQ(refusal(login(invited("a"))), "");
   (void)invited("b");
   folder_.write("c.client", "standing maybe\n");
@@ -179,7 +179,7 @@ TEST_F(Allowed, AListOfAllNamesTheClientsWhoseFilesAreDamaged) {
       << all.at("c").error().message;
 }
 
-TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
+TEST_F(Allowed, EnrollsManyClientsAtOnceAndCountsNoTokenTwice) {
   const Credentials who = invited("a");
   std::vector<std::thread> threads;
   std::atomic<int> admitted{0};
@@ -195,12 +195,12 @@ TEST_F(Allowed, ManyEnrollAtATimeAndNoTokenCountsTwice) {
   EXPECT_EQ(admitted, 1);
 }
 
-TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
+TEST_F(Allowed, AcceptsKeyOnlyInItsRole) {
   const Credentials client = invited("a");
   Login as_relay = login(client);
   as_relay.role = Login::PeerRole::kRelay;
   EXPECT_NE(refusal(as_relay).find("'a' may connect as a client, not as a relay"), std::string::npos)
-      << "a token is of a client";
+      << "a token belongs to a client";
   ASSERT_EQ(refusal(login(client)), "");
   as_relay = login(client);
   as_relay.role = Login::PeerRole::kRelay;
@@ -214,7 +214,7 @@ TEST_F(Allowed, AKeyIsLetInInItsRoleAlone) {
   EXPECT_EQ(refusal(as_relay), "");
 }
 
-TEST_F(Allowed, AFileWithoutARoleIsOfAClientUntilItsOperatorSaysOtherwise) {
+TEST_F(Allowed, TreatsFileWithoutRoleAsClientUntilTheOperatorChangesIt) {
   const Credentials who{"site", realm_, SigningKey::generate(), std::nullopt};
   folder_.write("site.client", "standing enrolled\nkey " + who.key.public_key().text() + "\n");
   Login as_relay = login(who);
@@ -229,8 +229,8 @@ TEST_F(Allowed, AFileWithoutARoleIsOfAClientUntilItsOperatorSaysOtherwise) {
   EXPECT_THROW(list_.set_role("b", Login::PeerRole::kRelay), std::runtime_error) << "it has not enrolled";
 }
 
-// A process that holds the lock, or pipes in place of files, must not stop the thread of the network.
-TEST_F(Allowed, ALoginNeverWaits) {
+// A process that holds the lock, or pipes in place of files, must not block the network thread.
+TEST_F(Allowed, NeverWaitsInALogin) {
   const Credentials known = invited("a"), fresh = invited("b");
   ASSERT_EQ(refusal(login(known)), "");
   const int turn = ::open((folder_.path() / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -238,14 +238,14 @@ TEST_F(Allowed, ALoginNeverWaits) {
   EXPECT_EQ(refusal(login(known)), "") << "an enrolled client changes nothing";
   const Status status = list_.admit(login(fresh));
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().kind, ErrorKind::kSystem) << "it may try again";
+  EXPECT_EQ(status.error().kind, ErrorKind::kSystem) << "it may retry";
   EXPECT_NE(status.error().message.find("it holds .turn"), std::string::npos) << status.error().message;
   ::close(turn);
   EXPECT_EQ(refusal(login(fresh)), "");
   ASSERT_EQ(::mkfifo((folder_.path() / "c.client").c_str(), 0600), 0);
   const Credentials piped{"c", realm_, SigningKey::generate(), std::nullopt};
   EXPECT_NE(refusal(login(piped)).find("c.client: is not a file"), std::string::npos);
-  EXPECT_TRUE(list_.still_admits("c")) << "a disk in trouble ends nobody";
+  EXPECT_TRUE(list_.still_admits("c")) << "a disk error disconnects no client";
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Sockets whose handshakes run on a thread of their own, over real sockets, with filters that a test holds
-// up.
+// Tests of handshakes on a thread of their own, over real sockets, with filters that the test can block.
 #include <chrono>
 #include <future>
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Answers what it reads with the same bytes.
+// A peer handler that echoes what it reads.
 class Echo final : public SocketHandler {
  public:
   explicit Echo(std::unique_ptr<Socket> socket) : socket_(std::move(socket)) {}
@@ -57,7 +56,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
     layer = filtered(listen_on_tcp("127.0.0.1:0"), filters);
     layer->start(*this, milliseconds(10), false);
   }
-  // A peer whose first byte is 'h' is held up until release(); 'x' is an error.
+  // A filter blocks on first byte 'h' until release(), and fails on 'x'.
   Status on_feed(std::span<const std::byte> bytes) {
     threads.insert(std::this_thread::get_id());
     fed += 1;
@@ -78,7 +77,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
     layer->wait(layer->now() + std::chrono::seconds(30), done);
     return done();
   }
-  // The server's end of a new connection, on which `bytes` arrive.
+  // Returns the server's end of a new connection on which `bytes` arrive.
   Echo& connect(const std::string& bytes) {
     const std::size_t before = peers.size();
     ends.emplace_back(layer->address(), [this] { turn(); });
@@ -93,7 +92,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
   std::unique_ptr<SocketLayer> layer;
   std::vector<std::unique_ptr<Echo>> peers;
   std::vector<FakeClient> ends;
-  std::set<std::thread::id> threads;  // that fed filters; read once none does
+  std::set<std::thread::id> threads;  // threads that fed filters; read once no filter is fed
   std::atomic<int> filters_alive{0}, fed{0};
   std::promise<void> let_go;
   std::shared_future<void> held = let_go.get_future().share();
@@ -136,10 +135,10 @@ TEST_F(ApartHandshakeTest, ForgetsAConnectionThatClosesMeanwhile) {
   peers.erase(peers.begin());  // held_up
   release();
   EXPECT_TRUE(wait_until([&] { return filters_alive == 0; }));
-  EXPECT_EQ(fed, 1) << "it computed for a connection that was closed";
+  EXPECT_EQ(fed, 1) << "it computed for a closed connection";
 }
 
-TEST_F(ApartHandshakeTest, DoesWhatWasAskedForMeanwhileOnceTheHandshakeIsDone) {
+TEST_F(ApartHandshakeTest, AppliesRequestsMadeMeanwhileOnceTheHandshakeIsDone) {
   open();
   Echo& held_up = connect("held up");
   ASSERT_TRUE(wait_until([&] { return fed == 1; }));

@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 const SteadyTime kNoon = SteadyTime(hours(12));
 
-TEST(BanList, KeepsOutFromTheThirdOffenceOnForTwiceAsLongEachTimeUpToAnHour) {
+TEST(BanList, BansFromTheThirdViolationOnForTwiceAsLongEachTimeUpToAnHour) {
   BanList bans({});
   SteadyTime now = kNoon;
   EXPECT_EQ(bans.violation("a", now), seconds(0));
@@ -26,26 +26,27 @@ TEST(BanList, KeepsOutFromTheThirdOffenceOnForTwiceAsLongEachTimeUpToAnHour) {
   }
 }
 
-TEST(BanList, ConcernsNobodyElse) {
+TEST(BanList, AffectsOnlyTheOffender) {
   BanList bans({});
   for (int k = 0; k < 9; ++k) bans.violation("a", kNoon);
   EXPECT_EQ(bans.left("b", kNoon), seconds(0));
   EXPECT_EQ(bans.violation("b", kNoon), seconds(0));
 }
 
-TEST(BanList, TenMinutesWithoutAnOffenceForgiveOneOfThem) {
+TEST(BanList, ForgivesOneViolationAfterTenMinutesWithoutAny) {
   BanList bans({});
   SteadyTime now = kNoon;
   for (int k = 0; k < 4; ++k) bans.violation("a", now);
   const SteadyTime free = now + bans.left("a", now);
-  EXPECT_EQ(bans.violations("a", free + minutes(9)), 4u) << "what it is kept out is no good behaviour";
+  EXPECT_EQ(bans.violations("a", free + minutes(9)), 4u)
+      << "the time of a ban does not count as good behaviour";
   EXPECT_EQ(bans.violations("a", free + minutes(20)), 2u);
-  EXPECT_EQ(bans.violation("a", free + minutes(20)), seconds(1)) << "as its third one";
+  EXPECT_EQ(bans.violation("a", free + minutes(20)), seconds(1)) << "as with its third one";
   EXPECT_EQ(bans.violations("a", free + hours(3)), 0u);
   EXPECT_EQ(bans.violation("a", free + hours(3)), seconds(0));
 }
 
-TEST(BanList, RemembersSoManyAndForgetsThoseWhoDidLeastFirst) {
+TEST(BanList, KeepsABoundedNumberAndForgetsTheLeastOffendersFirst) {
   BanList bans({});
   for (int k = 0; k < 9; ++k) bans.violation("worst", kNoon);
   for (std::size_t k = 0; k < BanList::kMost + 1000; ++k)
@@ -55,7 +56,7 @@ TEST(BanList, RemembersSoManyAndForgetsThoseWhoDidLeastFirst) {
   EXPECT_EQ(bans.violations("0", kNoon + seconds(13)), 0u);
 }
 
-TEST(BanList, OfNoLengthKeepsNobodyOut) {
+TEST(BanList, BansNobodyIfBansHaveNoLength) {
   BanList bans({.longest = {}});
   for (int k = 0; k < 99; ++k) EXPECT_EQ(bans.violation("a", kNoon), seconds(0));
   EXPECT_EQ(bans.size(), 0u);

@@ -5,7 +5,7 @@
 namespace gradwire {
 namespace {
 
-TEST(ClientTable, GivesNumbersInTheOrderOfJoiningAndOldNumbersToOldNames) {
+TEST(ClientTable, NumbersClientsInOrderOfJoiningAndReturnsOldNumbersToOldNames) {
   ClientTable table(3);
   EXPECT_EQ(table.assign("a", {}, {}).value(), 0u);
   EXPECT_EQ(table.assign("b", {}, {}).value(), 1u);
@@ -15,7 +15,7 @@ TEST(ClientTable, GivesNumbersInTheOrderOfJoiningAndOldNumbersToOldNames) {
   EXPECT_EQ(table.assign("b", {}, {}).value(), 1u);
 }
 
-TEST(ClientTable, APartOfTheDataIsTheNumber) {
+TEST(ClientTable, UsesThePartOfTheDataAsNumber) {
   ClientTable table(3);
   EXPECT_EQ(table.assign("z", 2, 3).value(), 2u);
   EXPECT_EQ(table.assign("y", 0, 3).value(), 0u);
@@ -25,7 +25,7 @@ TEST(ClientTable, APartOfTheDataIsTheNumber) {
   EXPECT_EQ(table.assign("z", 1, 3).value(), 1u) << "its old name is free again";
 }
 
-TEST(ClientTable, ANumberIsItsOwnersAsLongAsTheOwnerKeepsIt) {
+TEST(ClientTable, KeepsANumberForItsOwnerWhileTheOwnerIsAccepted) {
   ClientTable table(2);
   bool keeps = true;
   const auto asked = [&](const std::string& name) { return name == "a" && keeps; };
@@ -49,18 +49,18 @@ TEST(ClientTable, RefusesContradictions) {
   EXPECT_FALSE(table.assign("b", 3, 3));
   EXPECT_FALSE(table.assign("b", 0, {}));
   ASSERT_EQ(table.assign("whole", {}, {}).value(), 0u);
-  EXPECT_FALSE(table.assign("c", 0, 3)) << "a client that names no part has that number";
+  EXPECT_FALSE(table.assign("c", 0, 3)) << "a client without a part has that number";
   EXPECT_FALSE(table.assign("new\nline", {}, {}));
 }
 
-TEST(ClientTable, NamesTheNameless) {
+TEST(ClientTable, NamesClientsWithoutNames) {
   ClientTable table(2);
   EXPECT_EQ(table.assign("", {}, {}).value(), 0u);
   EXPECT_EQ(table.info(0).name, "client-0");
   EXPECT_EQ(table.assign("", {}, {}).value(), 1u);
 }
 
-TEST(ClientTable, AReleasedPlaceIsFreeAndForgotten) {
+TEST(ClientTable, FreesAndForgetsAReleasedPlace) {
   ClientTable table(1);
   ASSERT_TRUE(table.assign("a", {}, {}));
   ClientInfo info;
@@ -74,7 +74,7 @@ TEST(ClientTable, AReleasedPlaceIsFreeAndForgotten) {
   EXPECT_TRUE(table.join(0, info));
 }
 
-TEST(ClientTable, WhoComesBackBringsTheSameData) {
+TEST(ClientTable, RefusesOtherDataFromAReturningClient) {
   ClientTable table(1);
   ASSERT_TRUE(table.assign("a", {}, {}));
   ClientInfo info;
@@ -108,7 +108,7 @@ TEST(ClientTable, RefusesDataOfTheSameShapeWithAnotherHash) {
   EXPECT_EQ(table.info(1).data_hash, 2u);
 }
 
-TEST(ClientTable, TakesAnUnknownHashAndKeepsTheFirstThatItHears) {
+TEST(ClientTable, AcceptsAnUnknownHashAndKeepsTheFirstKnownOne) {
   ClientTable table(1);
   ASSERT_TRUE(table.assign("a", {}, {}));
   ClientInfo unknown, first, second;

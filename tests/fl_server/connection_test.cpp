@@ -1,5 +1,5 @@
-// A connection on a socket that delivers in pieces of any size: it sees the frames that were sent, and keeps
-// no memory for what it has used.
+// Tests of a connection on a socket that delivers pieces of any size: it sees the sent frames, and keeps no
+// memory for used bytes.
 #include "fl_server/net/connection.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct SentFrame {
   }
 };
 
-// Takes frames; a header that begins with 'n' is of one whose payload it does not want.
+// A handler that stores frames. If a header begins with 'n', it does not want the payload.
 class FrameTaker final : public FrameHandler {
  public:
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
@@ -115,7 +115,7 @@ struct Receiver {
   std::unique_ptr<Connection> connection;
 };
 
-TEST(Connection, SeesTheFramesThatWereSentInPiecesOfAnySize) {
+TEST(Connection, SeesTheSentFramesInPiecesOfAnySize) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
     const auto up_to = [&](std::size_t most) { return random() % (most + 1); };
@@ -143,12 +143,12 @@ TEST(Connection, SeesTheFramesThatWereSentInPiecesOfAnySize) {
   }
 }
 
-TEST(Connection, TakesMemoryForAHalfFrameAloneAndGivesItBack) {
+TEST(Connection, UsesMemoryOnlyForAHalfFrameAndReleasesIt) {
   Receiver receiver;
   receiver.taker.keeps = false;
   const std::string bytes = SentFrame{std::string(3000, 'h'), {}}.bytes();
   const auto all = std::as_bytes(std::span(bytes));
-  receiver.socket->arrive(all);  // what the taker keeps from its first frame on is there now
+  receiver.socket->arrive(all);  // now the handler has allocated what it keeps from its first frame on
   const std::size_t quiet = allocations::live;
   receiver.socket->arrive(all.first(2000));
   EXPECT_GE(allocations::live, quiet + 1900);

@@ -1,4 +1,4 @@
-// A server's counts as text for Prometheus, and back.
+// Tests of server metrics as text for Prometheus, and of its reader.
 #include "fl_server/watch/exposition.h"
 
 #include <gtest/gtest.h>
@@ -10,14 +10,14 @@ namespace {
 
 ProcessSeen some_process() { return {"0.2.0 \"a\\b\"\nc", 1.5e9, 2.25, 4096, 7}; }
 
-TEST(Exposition, OfAServerThatHasDoneNothingIsOfTheFormat) {
+TEST(Exposition, WritesValidTextForAnIdleServer) {
   const PrometheusText text(exposition(ServerMetrics(), some_process()));
   EXPECT_EQ(text["gradwire_round_seconds_count"], 0);
   EXPECT_TRUE(std::isnan(text["gradwire_loss"]));
   EXPECT_EQ(text[R"(gradwire_build_info{build="0.2.0 \"a\\b\"\nc"})"], 1);
 }
 
-TEST(Exposition, SaysWhatWasCounted) {
+TEST(Exposition, WritesTheCounts) {
   ServerMetrics server_metrics;
   server_metrics.clients.set(10);
   server_metrics.connected.set(7);
@@ -50,7 +50,7 @@ TEST(Exposition, SaysWhatWasCounted) {
   EXPECT_EQ(text["process_cpu_seconds_total"], 2.25);
 }
 
-TEST(Exposition, OfARelayHasItsClientsAndConnectionsAndNoRun) {
+TEST(Exposition, WritesClientsAndConnectionsButNoRunForARelay) {
   ServerMetrics server_metrics;
   server_metrics.connected.set(4);
   server_metrics.has_server.set(1);
@@ -75,7 +75,7 @@ TEST(Exposition, ReadsBackWhatItWrites) {
   for (const auto& [name, value] : samples) EXPECT_TRUE(value == strict[name] || std::isnan(value)) << name;
 }
 
-TEST(Exposition, LeavesOutLinesThatAreDamaged) {
+TEST(Exposition, SkipsDamagedLines) {
   EXPECT_TRUE(samples_of("").empty());
   EXPECT_TRUE(samples_of("\n\n# a 1\nname\n 5\nname x\nname 1x\nname \n").empty());
   const std::vector<Sample> samples = samples_of("a 1\nb{c=\"d e\"} +Inf\nlast 2.5");

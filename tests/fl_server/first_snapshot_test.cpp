@@ -1,4 +1,4 @@
-// A server whose disk takes long: its clients must not take it for dead.
+// A test of a server with a slow disk: its clients must not give it up.
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::atomic<DiskIs> disk_is{DiskIs::kGood};
 
 namespace {
 
-// Returns what making a file durable gives: the first snapshot waits while the disk is slow.
+// Blocks the first snapshot while the disk is slow.
 int make_durable(int fd, long call) {
   using gradwire::disk_is, gradwire::DiskIs;
   std::error_code ignored;
@@ -40,7 +40,7 @@ int make_durable(int fd, long call) {
 
 }  // namespace
 
-// Take the places of the C library's in this program.
+// Replacements of functions of the C library in this program.
 extern "C" int fdatasync(int fd) { return make_durable(fd, SYS_fdatasync); }
 extern "C" int fsync(int fd) { return make_durable(fd, SYS_fsync); }
 
@@ -60,7 +60,7 @@ step_size = 0.5
 rounds = 3
 )";
 
-TEST(FirstSnapshot, LetsHeartbeatsThroughWhileTheDiskTakesLong) {
+TEST(FirstSnapshot, SendsHeartbeatsWhileTheDiskIsSlow) {
   const TemporaryFolder folder;
   folder.write("run.toml", kOneClient);
   const auto state = folder.path() / "state";
@@ -102,7 +102,7 @@ TEST(FirstSnapshot, LetsHeartbeatsThroughWhileTheDiskTakesLong) {
   server.join();
   disk_is = DiskIs::kGood;
   EXPECT_NE(trouble.find(std::string(kFirstSnapshot) + ": cannot be made durable"), std::string::npos)
-      << "the snapshot was not held up: " << trouble;
+      << "the snapshot was not delayed: " << trouble;
 }
 
 }  // namespace

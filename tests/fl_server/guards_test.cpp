@@ -1,4 +1,4 @@
-// Who is banned, how many come from one place, and how much arrives at the same time: over real sockets.
+// Tests of bans, limits of connections per address, and the receive budget, over real sockets.
 #include <cmath>
 
 #include "tests/fl_server/tcp_fixture.h"
@@ -10,7 +10,7 @@ constexpr BanLimits kShort{.first = milliseconds(300), .longest = std::chrono::h
 
 class GuardsTest : public TcpTransportTest {
  protected:
-  // Sends what client 1 must not send until it is told to stay away; returns for how long.
+  // Sends invalid replies as client 1 until it is banned. Returns the length of the ban.
   std::uint32_t misbehave_as_b(double value, int times) {
     std::uint32_t retry_ms = 0;
     for (int k = 0; k < times; ++k) {
@@ -27,7 +27,7 @@ class GuardsTest : public TcpTransportTest {
     }
     return retry_ms;
   }
-  // What is said to a client that comes as b.
+  // Returns the answer to a client that connects as b.
   std::optional<wire::ErrorMessage> refusal_of_b() {
     FakeClient client = connect();
     client.send(FakeClient::hello_frame("b"));
@@ -36,7 +36,7 @@ class GuardsTest : public TcpTransportTest {
   std::uint64_t request_id = 0;
 };
 
-TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo) {
+TEST_F(GuardsTest, BansAClientThatRepeatedlySendsNanAndTellsItSo) {
   bans = kShort;
   open();
   begin();
@@ -57,7 +57,7 @@ TEST_F(GuardsTest, AClientThatSendsNanAgainAndAgainIsKeptOutForAWhileAndIsToldSo
   EXPECT_EQ(misbehave_as_b(INFINITY, 1), 600u) << "twice as long as before";
 }
 
-TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
+TEST_F(GuardsTest, DisconnectsAfterReplaysThatNoClientSends) {
   bans = kShort;
   open();
   begin();
@@ -76,7 +76,7 @@ TEST_F(GuardsTest, AnswersThatNoClientSendsEndTheConnectionInTheEnd) {
   expect_served(0, ++request_id);
 }
 
-TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
+TEST_F(GuardsTest, NeverBansAClientForViolationsUnderItsClaimedName) {
   bans = kShort;
   open();
   begin();
@@ -98,7 +98,7 @@ TEST_F(GuardsTest, WhoNeverProvedANameLocksNobodyOut) {
   expect_served(0, ++request_id);
 }
 
-TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
+TEST_F(GuardsTest, ClosesConnectionsOfABannedAddressAtOnce) {
   bans = kShort;
   open();
   for (int k = 0; k < 3; ++k) {
@@ -116,7 +116,7 @@ TEST_F(GuardsTest, AnAddressFromWhichOnlyGarbageComesIsTurnedAwayAtTheDoor) {
   expect_served(0, ++request_id);
 }
 
-TEST_F(GuardsTest, ASlowLorisIsOneOffenceForEachConnection) {
+TEST_F(GuardsTest, CountsASlowHandshakeAsOneViolationPerConnection) {
   bans = kShort;
   WireTimes times = patient();
   times.handshake = milliseconds(100);
@@ -132,7 +132,7 @@ TEST_F(GuardsTest, ASlowLorisIsOneOffenceForEachConnection) {
   EXPECT_TRUE(logged("warning: 127.0.0.1 misbehaved 3 times and is banned for 300 ms"));
 }
 
-TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClients) {
+TEST_F(GuardsTest, LimitsConnectionsPerAddressAndClosesUnauthenticatedOnesFirst) {
   most_from_address = 4;
   open();
   begin();
@@ -158,7 +158,7 @@ TEST_F(GuardsTest, ConnectionsOfOneAddressHaveALimitAndStrangersMakeRoomForClien
 
 constexpr std::uint32_t kLargeDim = 100'000;  // a reply of 800 KB
 
-TEST_F(GuardsTest, AReplyThatDoesNotFitIsNotReadUntilThereIsRoom) {
+TEST_F(GuardsTest, DoesNotReadAReplyUntilThereIsRoom) {
   receive_budget_bytes = 1 << 20;
   open(patient(), kLargeDim);
   begin();
@@ -169,7 +169,7 @@ TEST_F(GuardsTest, AReplyThatDoesNotFitIsNotReadUntilThereIsRoom) {
   const std::string first = reply(0, 1, 3), second = reply(1, 1, 4);
   clients[0].send(first.substr(0, 400'000));
   turn_for(milliseconds(50));
-  clients[1].send(second.substr(0, 2'000));  // more would wait in the socket, and this thread with it
+  clients[1].send(second.substr(0, 2'000));  // more would wait in the socket and block this thread
   EXPECT_EQ(next(0.2).kind, Kind::kTimeout);
   clients[0].send(first.substr(400'000));
   Event<double> event = next();
@@ -182,7 +182,7 @@ TEST_F(GuardsTest, AReplyThatDoesNotFitIsNotReadUntilThereIsRoom) {
   EXPECT_EQ(event.up.parts[0].values[kLargeDim - 1], 4);
 }
 
-TEST_F(GuardsTest, WhoHoldsTheRoomAndSendsNothingMakesRoomForTheOthers) {
+TEST_F(GuardsTest, DisconnectsASlowSenderThatHoldsTheBudgetOthersNeed) {
   receive_budget_bytes = 1 << 20;
   WireTimes times = patient();
   times.frame_grace = milliseconds(200);
@@ -198,7 +198,7 @@ TEST_F(GuardsTest, WhoHoldsTheRoomAndSendsNothingMakesRoomForTheOthers) {
   const std::string second = reply(1, 1, 4);
   clients[1].send(second.substr(0, 2'000));
   Event<double> event = next();
-  ASSERT_EQ(event.kind, Kind::kLeft) << "client 0 is sent away";
+  ASSERT_EQ(event.kind, Kind::kLeft) << "client 0 is disconnected";
   EXPECT_EQ(event.up.client, 0u);
   clients[1].send(second.substr(2'000));
   event = next();
@@ -206,7 +206,7 @@ TEST_F(GuardsTest, WhoHoldsTheRoomAndSendsNothingMakesRoomForTheOthers) {
   EXPECT_EQ(event.up.client, 1u);
 }
 
-TEST_F(GuardsTest, AMessageMustComeOnAsFastAsTheLimitSays) {
+TEST_F(GuardsTest, DisconnectsASenderBelowTheMinimumRate) {
   WireTimes times = patient();
   times.frame_grace = milliseconds(200);
   times.min_bytes_per_second = 100'000;  // 20 KB in that time

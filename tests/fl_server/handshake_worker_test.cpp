@@ -1,4 +1,4 @@
-// The thread of handshakes alone, with filters that do as the test says.
+// Tests of the handshake thread by itself, with scripted filters.
 #include "fl_server/net/handshake_worker.h"
 
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace gradwire {
 namespace {
 
-// Steps that came back, in their order.
+// The returned steps, in order.
 class Returned {
  public:
   std::function<void(HandshakeStep)> receiver() {
@@ -47,7 +47,7 @@ class HandshakeWorkerTest : public ::testing::Test {
     return {std::make_unique<ScriptedFilter>(std::move(on_feed), filters), std::move(arrived), wanted,
             returned.receiver()};
   }
-  // Keeps the worker busy until `released`; returns once it is.
+  // Keeps the worker busy until `released`, and returns once the worker is busy.
   void block(HandshakeWorker& worker) {
     HandshakeStep blocking = step([this](auto) {
       begun.set_value();
@@ -58,13 +58,13 @@ class HandshakeWorkerTest : public ::testing::Test {
     begun.get_future().wait();
   }
 
-  std::atomic<int> filters{0};  // that exist
+  std::atomic<int> filters{0};  // filters that exist
   std::promise<void> begun, released;
   const std::shared_ptr<std::atomic<bool>> wanted = std::make_shared<std::atomic<bool>>(true);
   Returned returned;
 };
 
-TEST_F(HandshakeWorkerTest, FeedsOnAThreadOfItsOwnAndHandsTheFilterBack) {
+TEST_F(HandshakeWorkerTest, FeedsOnItsOwnThreadAndReturnsTheFilter) {
   HandshakeWorker worker(4);
   std::thread::id thread;
   std::size_t bytes = 0;
@@ -101,7 +101,7 @@ TEST_F(HandshakeWorkerTest, HasALowerPriorityThanTheThreadOfTheRounds) {
 }
 #endif
 
-TEST_F(HandshakeWorkerTest, LeavesAStepAsItIsIfTheQueueIsFull) {
+TEST_F(HandshakeWorkerTest, LeavesAStepUnchangedIfTheQueueIsFull) {
   HandshakeWorker worker(2);
   block(worker);
   const auto nothing = [](auto) { return Unit{}; };
@@ -118,7 +118,7 @@ TEST_F(HandshakeWorkerTest, LeavesAStepAsItIsIfTheQueueIsFull) {
   EXPECT_EQ(returned.wait_for(1).size(), 1u);
 }
 
-TEST_F(HandshakeWorkerTest, DoesNoWorkForConnectionsThatHaveClosed) {
+TEST_F(HandshakeWorkerTest, SkipsStepsOfClosedConnections) {
   HandshakeWorker worker(4);
   block(worker);
   bool was_fed = false;
@@ -135,7 +135,7 @@ TEST_F(HandshakeWorkerTest, DoesNoWorkForConnectionsThatHaveClosed) {
   EXPECT_FALSE(was_fed);
 }
 
-TEST_F(HandshakeWorkerTest, DestroysWhatStillWaitsAndFinishesWhatItHasBegun) {
+TEST_F(HandshakeWorkerTest, DestroysWaitingStepsAndFinishesTheCurrentOne) {
   std::atomic<int> fed{0};
   std::thread releasing;
   {
@@ -158,16 +158,16 @@ TEST_F(HandshakeWorkerTest, DestroysWhatStillWaitsAndFinishesWhatItHasBegun) {
   EXPECT_EQ(filters, 0);
 }
 
-TEST_F(HandshakeWorkerTest, TellsThatThereIsNoMemory) {
+TEST_F(HandshakeWorkerTest, ReportsThatThereIsNoMemory) {
   HandshakeWorker worker(4);
   HandshakeStep given = step([](auto) -> Status { throw std::bad_alloc(); });
   ASSERT_TRUE(worker.submit(given));
   const std::vector<HandshakeStep> back = returned.wait_for(1);
   ASSERT_FALSE(back[0].status);
-  EXPECT_EQ(back[0].status.error().message, "there is no memory for its handshake");
+  EXPECT_EQ(back[0].status.error().message, "out of memory for its handshake");
 }
 
-TEST_F(HandshakeWorkerTest, GivesHostileBytesBackAsErrors) {
+TEST_F(HandshakeWorkerTest, ReturnsErrorsForHostileBytes) {
   TemporaryFolder folder;
   make_authority(folder.path());
   make_server_certificate(folder.path(), folder.path(), {"127.0.0.1"}, std::chrono::hours(1));
@@ -178,7 +178,7 @@ TEST_F(HandshakeWorkerTest, GivesHostileBytesBackAsErrors) {
   for (int k = 0; k < 300; ++k) {
     std::vector<std::byte> bytes(random.below(2000));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.below(256));
-    // The record of a handshake, so that some of it is looked at.
+    // Begins like a handshake record, so that some of it is parsed.
     const std::byte record[] = {std::byte{22}, std::byte{3}, std::byte{1}};
     if (k % 2 == 0) std::copy_n(record, std::min<std::size_t>(3, bytes.size()), bytes.begin());
     HandshakeStep given{server.accept(), std::move(bytes), wanted, returned.receiver()};
@@ -188,7 +188,7 @@ TEST_F(HandshakeWorkerTest, GivesHostileBytesBackAsErrors) {
     EXPECT_FALSE(back.filter->ready());
     errors += back.status ? 0 : 1;
   }
-  EXPECT_GT(errors, 200u) << "the others are the beginning of a record";
+  EXPECT_GT(errors, 200u) << "the others are incomplete records";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pages over HTTP, and strangers who send what they like.
+// Tests of the HTTP server, with well-behaved and hostile peers.
 #include "fl_server/watch/http_server.h"
 
 #include <atomic>
@@ -32,7 +32,7 @@ class PagesTest : public ::testing::Test {
   std::unique_ptr<HttpServer> pages;
 };
 
-TEST_F(PagesTest, AreMadeAnewForEachRequest) {
+TEST_F(PagesTest, MakesAPageForEachRequest) {
   for (int k = 1; k <= 3; ++k) {
     const HttpAnswer answer = http_get(pages->address(), "/page");
     EXPECT_EQ(answer.status, 200);
@@ -43,7 +43,7 @@ TEST_F(PagesTest, AreMadeAnewForEachRequest) {
   EXPECT_EQ(http_get(pages->address(), "/page?a=b").status, 200);
 }
 
-TEST_F(PagesTest, OtherPathsAlgorithmsAndHostsAreRefused) {
+TEST_F(PagesTest, RefusesOtherPathsMethodsAndHosts) {
   EXPECT_EQ(http_get(pages->address(), "/").status, 404);
   EXPECT_EQ(http_get(pages->address(), "/../page").status, 404);
   EXPECT_EQ(ask("POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc").status, 405);
@@ -59,7 +59,7 @@ TEST_F(PagesTest, OtherPathsAlgorithmsAndHostsAreRefused) {
   EXPECT_EQ(head.body, "");
 }
 
-TEST_F(PagesTest, GarbageAndEndlessHeadsGetNoPage) {
+TEST_F(PagesTest, SendsNoPageForGarbageAndEndlessHeaders) {
   for (const std::string& bytes : std::vector<std::string>{
            "\r\n\r\n\r\n", std::string("GET\r\n\r\n"), std::string(1000, '\0'), std::string(3000, '\xff'),
            "GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\n\r\n",
@@ -73,7 +73,7 @@ TEST_F(PagesTest, GarbageAndEndlessHeadsGetNoPage) {
   EXPECT_EQ(http_get(pages->address(), "/page").status, 200);
 }
 
-TEST_F(PagesTest, PeersThatNeverEndTheirRequestsMakeRoomForOthers) {
+TEST_F(PagesTest, DisconnectsPeersThatNeverEndTheirRequests) {
   std::vector<HttpPeer> slow;
   for (int k = 0; k < 30; ++k) {
     slow.emplace_back(pages->address());
@@ -92,7 +92,7 @@ TEST_F(PagesTest, PeersThatNeverEndTheirRequestsMakeRoomForOthers) {
   trickle.join();
 }
 
-TEST_F(PagesTest, AddressesThatCannotBeListenedOnAreErrorsOfOneLine) {
+TEST_F(PagesTest, ReportsAddressesItCannotListenOnInOneLine) {
   try {
     serve_http(pages->address(), {});
     ADD_FAILURE() << "two servers have the same port";

@@ -1,4 +1,4 @@
-// A server of two clients behind a relay written by hand.
+// A fixture: a server with two clients behind a relay that the test drives by hand.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace gradwire {
 
 class MultiplexerTest : public TcpTransportTest {
  protected:
-  // A relay that has joined.
+  // Returns a relay that has joined.
   FakeClient join(int receive_bytes = 0) {
     FakeClient relay = connect(receive_bytes);
     wire::Relay hello;
@@ -21,7 +21,7 @@ class MultiplexerTest : public TcpTransportTest {
     EXPECT_TRUE(answer && answer->prefix.type == FrameType::kRelay);
     return relay;
   }
-  // Its clients "a" and "b" on channels 1 and 2; the run begins.
+  // Joins clients "a" and "b" on channels 1 and 2, and begins the run.
   FakeClient begin_behind_relay() {
     FakeClient relay = join();
     for (const std::uint32_t channel : {1, 2}) {
@@ -50,7 +50,7 @@ class MultiplexerTest : public TcpTransportTest {
   }
 
   bool adds = false;  // the relay adds up replies
-  wire::Relay told;   // to it, when the run began
+  wire::Relay told;   // the server's message to it when the run began
 };
 
 }  // namespace gradwire

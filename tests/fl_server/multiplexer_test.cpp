@@ -1,4 +1,4 @@
-// Clients of a relay as the server sees them, with a relay written by hand.
+// Tests of clients behind a relay that the test drives by hand, as the server sees them.
 #include <gtest/gtest.h>
 
 #include "tests/fl_server/multiplexer_fixture.h"
@@ -6,13 +6,13 @@
 namespace gradwire {
 namespace {
 
-TEST_F(MultiplexerTest, CarriesABodyOnceForAllClientsOfTheSite) {
+TEST_F(MultiplexerTest, SendsABodyOnceForAllClientsOfTheSite) {
   open();
   FakeClient relay = begin_behind_relay();
   for (const std::uint64_t request_id : {1, 2}) {
     const Request<double> asked = request(request_id);
     const std::uint64_t bytes = transport->send(0, asked);
-    EXPECT_EQ(transport->send(1, asked), bytes) << "counted as the client gets it";
+    EXPECT_EQ(transport->send(1, asked), bytes) << "counted at its size for the client";
     const auto first = relay.read_message(), second = relay.read_message();
     ASSERT_TRUE(first && second);
     EXPECT_TRUE(round_in(*first).has_body());
@@ -27,12 +27,12 @@ TEST_F(MultiplexerTest, CarriesABodyOnceForAllClientsOfTheSite) {
   for (int k = 0; k < 2; ++k) EXPECT_EQ(next().kind, Kind::kReply);
 }
 
-TEST_F(MultiplexerTest, AClientThatMisbehavesIsRefusedAndItsNeighbourServed) {
+TEST_F(MultiplexerTest, RefusesAMisbehavingClientAndServesItsNeighbour) {
   open();
   FakeClient relay = begin_behind_relay();
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(1));
   ASSERT_TRUE(relay.read_message() && relay.read_message());
-  relay.send(on_channel(reply(1, 1, 3), 1));  // in its neighbour's name
+  relay.send(on_channel(reply(1, 1, 3), 1));  // under its neighbour's number
   const auto refusal = relay.read_message();
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->prefix.type, FrameType::kError);
@@ -44,7 +44,7 @@ TEST_F(MultiplexerTest, AClientThatMisbehavesIsRefusedAndItsNeighbourServed) {
   EXPECT_EQ(event.up.client, 1u);
 }
 
-TEST_F(MultiplexerTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnotherWay) {
+TEST_F(MultiplexerTest, LosesAllClientsOfALostRelayAndLetsThemReconnectElsewhere) {
   open();
   FakeClient relay = begin_behind_relay();
   relay.hang_up();
@@ -58,7 +58,7 @@ TEST_F(MultiplexerTest, ARelayThatIsLostLosesAllItsClientsAndTheyComeBackByAnoth
   EXPECT_EQ(next().kind, Kind::kJoined);
 }
 
-TEST_F(MultiplexerTest, RelaysThatBringTheSameHelloConnectAgain) {
+TEST_F(MultiplexerTest, AsksRelaysThatSendTheSameHelloToReconnect) {
   open();
   FakeClient relay = join(), copy = join();
   wire::Hello hello;
@@ -84,7 +84,7 @@ TEST_F(MultiplexerTest, RelaysThatBringTheSameHelloConnectAgain) {
   EXPECT_EQ(welcome->prefix.type, FrameType::kWelcome);
 }
 
-TEST_F(MultiplexerTest, MessagesOfUnknownChannelsAreDropped) {
+TEST_F(MultiplexerTest, DropsMessagesOfUnknownChannels) {
   open();
   FakeClient relay = begin_behind_relay();
   relay.send(on_channel(reply(0, 1, 3), 9));
@@ -95,7 +95,7 @@ TEST_F(MultiplexerTest, MessagesOfUnknownChannelsAreDropped) {
   EXPECT_EQ(round->prefix.type, FrameType::kRound);
 }
 
-TEST_F(MultiplexerTest, AClientCannotSpeakOfChannelsOrBecomeARelay) {
+TEST_F(MultiplexerTest, RefusesClientsThatUseChannelsOrPoseAsRelays) {
   open();
   FakeClient client = connect();
   client.send(on_channel(FakeClient::hello_frame("a"), 3));
@@ -112,7 +112,7 @@ TEST_F(MultiplexerTest, AClientCannotSpeakOfChannelsOrBecomeARelay) {
   EXPECT_EQ(refusal->prefix.channel, 1u);
 }
 
-TEST_F(MultiplexerTest, ARelayOfAnotherVersionIsRefusedForGood) {
+TEST_F(MultiplexerTest, RefusesARelayOfAnotherVersionPermanently) {
   open();
   FakeClient relay = connect();
   wire::Relay hello;

@@ -14,7 +14,7 @@ int taken(RateLimit& limit, int attempts, SteadyTime now) {
   return count;
 }
 
-TEST(RateLimit, PermitsABurstAndThenSoManyASecond) {
+TEST(RateLimit, PermitsABurstAndThenTheRate) {
   RateLimit limit({.per_second = 10, .burst = 4});
   EXPECT_EQ(taken(limit, 100, kBegin), 4);
   EXPECT_EQ(taken(limit, 100, kBegin + 99ms), 0);
@@ -30,7 +30,7 @@ TEST(RateLimit, PermitsAllWithoutARate) {
   EXPECT_EQ(taken(limit, 1000, kBegin), 1000);
 }
 
-TEST(RateLimit, BearsAClockThatStandsStill) {
+TEST(RateLimit, ToleratesAClockThatStandsStill) {
   RateLimit limit({.per_second = 10, .burst = 2});
   EXPECT_EQ(taken(limit, 2, kBegin), 2);
   EXPECT_EQ(taken(limit, 2, kBegin - 1s), 0);
@@ -39,7 +39,7 @@ TEST(RateLimit, BearsAClockThatStandsStill) {
 constexpr HandshakeRates kRates{.from_address = {.per_second = 1, .burst = 3},
                                 .in_all = {.per_second = 2, .burst = 5}};
 
-TEST(HandshakeLimit, BoundsEachAddressAndAllOfThem) {
+TEST(HandshakeLimit, LimitsEachAddressAndTheTotal) {
   HandshakeLimit limit(kRates);
   int a = 0, b = 0, c = 0;
   for (int k = 0; k < 10; ++k) {
@@ -52,7 +52,7 @@ TEST(HandshakeLimit, BoundsEachAddressAndAllOfThem) {
   EXPECT_TRUE(limit.take("d", false, kBegin + 1s));
 }
 
-TEST(HandshakeLimit, LetsKnownAddressesInWhileACrowdUsesUpTheShareOfAll) {
+TEST(HandshakeLimit, AdmitsKnownAddressesDuringAFlood) {
   HandshakeLimit limit(kRates);
   for (int k = 0; k < 100; ++k) limit.take("stranger " + std::to_string(k), false, kBegin);
   EXPECT_FALSE(limit.take("another", false, kBegin));
@@ -69,7 +69,7 @@ TEST(HandshakeLimit, RemembersABoundedNumberOfAddresses) {
   EXPECT_LE(limit.size(), HandshakeLimit::kMost);
   for (int k = 0; k < 3; ++k) limit.take("last", true, kBegin);
   EXPECT_TRUE(limit.take("first of an hour later", true, kBegin + 1h));
-  EXPECT_LE(limit.size(), 2u) << "those that are as new are forgotten first";
+  EXPECT_LE(limit.size(), 2u) << "full buckets are forgotten first";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Arrival final : ReceiveBudgetWaiter {
   void on_room() override { holds = true; }
 };
 
-TEST(ReceiveBudget, LetsInWhatFitsAndThenTheOldestFirst) {
+TEST(ReceiveBudget, AdmitsWhatFitsAndThenTheOldestFirst) {
   ReceiveBudget receive_budget;
   receive_budget.limit(100);
   Arrival a, b, c, d;
@@ -42,7 +42,7 @@ TEST(ReceiveBudget, GivesAPayloadBeyondTheBudgetAllOfIt) {
   EXPECT_TRUE(small.holds);
 }
 
-TEST(ReceiveBudget, ForgetsWhoLeaves) {
+TEST(ReceiveBudget, ForgetsWaitersThatLeave) {
   ReceiveBudget receive_budget;
   receive_budget.limit(10);
   Arrival a, b, c;
@@ -56,8 +56,8 @@ TEST(ReceiveBudget, ForgetsWhoLeaves) {
   EXPECT_TRUE(c.holds);
 }
 
-// Whatever the sizes and the order in which they end: never more than the budget, and everybody gets a turn.
-TEST(ReceiveBudget, NobodyWaitsForEver) {
+// For any sizes and any order of releases, the budget is never exceeded and each waiter gets its turn.
+TEST(ReceiveBudget, ServesEachWaiter) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Random random(seed, "staging");
     ReceiveBudget receive_budget;
@@ -73,7 +73,7 @@ TEST(ReceiveBudget, NobodyWaitsForEver) {
       std::uint64_t held = 0;
       for (Arrival& arrival : all)
         if (arrival.holds) holders.push_back(&arrival), held += arrival.bytes;
-      ASSERT_FALSE(holders.empty()) << "seed " << seed << ": they wait for each other";
+      ASSERT_FALSE(holders.empty()) << "seed " << seed << ": deadlock";
       ASSERT_TRUE(held <= 100 || holders.size() == 1) << "seed " << seed;
       ASSERT_EQ(receive_budget.used(), held);
       Arrival& done = *holders[random.below(holders.size())];

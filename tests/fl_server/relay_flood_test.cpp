@@ -1,4 +1,4 @@
-// A relay that opens channels without end.
+// Tests of a relay that opens channels endlessly.
 #include "tests/fl_server/multiplexer_fixture.h"
 
 namespace gradwire {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kMoreThanIsPermitted = 4000;
 
-TEST_F(MultiplexerTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) {
+TEST_F(MultiplexerTest, ClosesARelayThatOpensChannelsEndlessly) {
   open();
   begin();
   FakeClient relay = join();
@@ -31,7 +31,7 @@ TEST_F(MultiplexerTest, ClosesTheConnectionOfARelayThatOpensChannelsWithoutEnd) 
   expect_served(1, 2);
 }
 
-TEST_F(MultiplexerTest, TellsTheClientsOfARelayThatAreTooManyToComeBackLater) {
+TEST_F(MultiplexerTest, TellsExcessClientsOfARelayToRetryLater) {
   open();
   begin();
   FakeClient relay = join();
@@ -45,7 +45,7 @@ TEST_F(MultiplexerTest, TellsTheClientsOfARelayThatAreTooManyToComeBackLater) {
     ASSERT_TRUE(error.ParseFromString(frame->header));
     if (!error.fatal()) full = error;
   }
-  ASSERT_TRUE(full) << "all of them were let in";
+  ASSERT_TRUE(full) << "all of them were admitted";
   EXPECT_EQ(full->message(), "the server accepts no more connections now");
   EXPECT_GT(full->retry_after_ms(), 0u);
   expect_served(0, 1);

@@ -1,4 +1,4 @@
-// What an adding relay holds back, adds, and sends after all: RelaySums, fed with frames.
+// Tests of RelaySums: the replies that an adding relay holds, adds, and forwards after all.
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kHeldDim = 40;
 
-// Three clients, 2, 5 and 7 of 8, on the channels 12, 15 and 17; the deadline is 1 s.
+// Clients 2, 5 and 7 of 8, on the channels 12, 15 and 17. The deadline is 1 s.
 class RelayHoldingTest : public ::testing::Test {
  protected:
   RelayHoldingTest() {
@@ -91,11 +91,11 @@ class RelayHoldingTest : public ::testing::Test {
     return sums.watch(client + 10, forwarded(control_frame(FrameType::kReceived, received)));
   }
 
-  // What went up: the channel, and whom it covers.
+  // A frame to the server: its channel and the clients that it covers.
   struct Sent {
     std::uint32_t channel = 0;
     std::vector<std::uint32_t> covers;
-    double value = 0;  // the first
+    double value = 0;  // first value
 
     bool operator==(const Sent&) const = default;
   };
@@ -117,7 +117,7 @@ class RelayHoldingTest : public ::testing::Test {
                  [this](const std::string& line) { lines.push_back(line); }};
 };
 
-TEST_F(RelayHoldingTest, SendsOneSumWhenAllHaveAnsweredInWhateverOrder) {
+TEST_F(RelayHoldingTest, SendsOneSumOnceAllHaveRepliedInAnyOrder) {
   EXPECT_TRUE(take(7, 3));
   EXPECT_TRUE(take(2, 1));
   EXPECT_TRUE(sent.empty());
@@ -127,19 +127,19 @@ TEST_F(RelayHoldingTest, SendsOneSumWhenAllHaveAnsweredInWhateverOrder) {
   EXPECT_EQ(sent.size(), 1u);
 }
 
-TEST_F(RelayHoldingTest, SendsNothingBeforeItKnowsThatAllWereAsked) {
+TEST_F(RelayHoldingTest, SendsNothingUntilAllAreKnownToBeAsked) {
   wire::Round round;
   round.set_request(wire::REQUEST_ROUND);
   round.set_request_id(4);
   round.mutable_body()->set_round(9);
   sums.asked(12, round, now);
   EXPECT_TRUE(take(reply(2, 1, 4), 12));
-  EXPECT_TRUE(sent.empty()) << "another may be asked";
+  EXPECT_TRUE(sent.empty()) << "another client may be asked";
   sums.asked_all(4);
-  EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}})) << "alone it is no sum";
+  EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}})) << "a single reply is sent as it is";
 }
 
-TEST_F(RelayHoldingTest, SendsWhatIsThereWhenHalfOfTheDeadlineIsOver) {
+TEST_F(RelayHoldingTest, SendsTheHeldRepliesAfterHalfOfTheDeadline) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
   sums.check_time(now + milliseconds(499));
@@ -150,14 +150,14 @@ TEST_F(RelayHoldingTest, SendsWhatIsThereWhenHalfOfTheDeadlineIsOver) {
   EXPECT_EQ(sent.back(), (Sent{17, {}, 3}));
 }
 
-TEST_F(RelayHoldingTest, SendsWhatIsThereWhenTheServerAsksAgain) {
+TEST_F(RelayHoldingTest, SendsTheHeldRepliesWhenTheServerAsksAgain) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
   ask();
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
 }
 
-TEST_F(RelayHoldingTest, WhoLeavesTakesNoReplyAlong) {
+TEST_F(RelayHoldingTest, ForwardsTheReplyOfAClientThatLeaves) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
   sums.left(15, false);
@@ -166,7 +166,7 @@ TEST_F(RelayHoldingTest, WhoLeavesTakesNoReplyAlong) {
   EXPECT_EQ(sent.back(), (Sent{0, {2, 7}, 4})) << "the others are added without it";
 }
 
-TEST_F(RelayHoldingTest, WhomTheServerSentAwayIsNotInASum) {
+TEST_F(RelayHoldingTest, ExcludesClientsThatTheServerDisconnected) {
   for (const ClientId client : {5, 2}) EXPECT_TRUE(take(client, client));
   sums.left(15, true);
   EXPECT_TRUE(sent.empty());
@@ -174,38 +174,38 @@ TEST_F(RelayHoldingTest, WhomTheServerSentAwayIsNotInASum) {
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 7}, 5}}));
 }
 
-TEST_F(RelayHoldingTest, WhoReportsAnEvaluationSpoilsNoSum) {
-  EXPECT_TRUE(take(reply(2, 1, 3, ReplyStatus::kReply, 1), 12)) << "the lowest, who begins the sum";
+TEST_F(RelayHoldingTest, AddsRepliesWithEvaluations) {
+  EXPECT_TRUE(take(reply(2, 1, 3, ReplyStatus::kReply, 1), 12)) << "the lowest client, which begins the sum";
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(7, 3));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {5, 7}, 5}, {12, {}, 1}}));
 }
 
-TEST_F(RelayHoldingTest, ADamagedRepetitionDoesNotReplaceWhatIsHeld) {
+TEST_F(RelayHoldingTest, KeepsTheHeldReplyWhenADamagedOneFollows) {
   EXPECT_TRUE(take(2, 1));
-  EXPECT_FALSE(take(reply(5, 9), 12)) << "in the name of another";
+  EXPECT_FALSE(take(reply(5, 9), 12)) << "under another client's number";
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(7, 3));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
 }
 
-TEST_F(RelayHoldingTest, WhoLeavesBeforeItAnswersIsNotWaitedFor) {
+TEST_F(RelayHoldingTest, DoesNotWaitForAClientThatLeft) {
   EXPECT_TRUE(take(5, 2));
   EXPECT_TRUE(take(2, 1));
   sums.left(17, false);
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5}, 3}}));
 }
 
-TEST_F(RelayHoldingTest, ASumThatIsRefusedIsSentAgainReplyByReply) {
+TEST_F(RelayHoldingTest, SendsEachReplyOfARefusedSum) {
   for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(client, client));
   sent.clear();
   for (const ClientId client : {2, 5, 7})
     EXPECT_FALSE(hear(client, wire::RECEIPT_REFUSED)) << "the client need not know";
   EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 2}, {15, {}, 5}, {17, {}, 7}}));
-  EXPECT_TRUE(hear(5, wire::RECEIPT_REFUSED)) << "of its own reply it is told";
+  EXPECT_TRUE(hear(5, wire::RECEIPT_REFUSED)) << "the client is told about its own reply";
 }
 
-TEST_F(RelayHoldingTest, AReplyThatComesAgainIsPassedOn) {
+TEST_F(RelayHoldingTest, ForwardsARepeatedReply) {
   EXPECT_TRUE(take(2, 1));
   EXPECT_TRUE(take(2, 1)) << "held once";
   for (const ClientId client : {5, 7}) EXPECT_TRUE(take(client, 1));
@@ -213,26 +213,26 @@ TEST_F(RelayHoldingTest, AReplyThatComesAgainIsPassedOn) {
   EXPECT_FALSE(take(2, 1));
 }
 
-TEST_F(RelayHoldingTest, WhatIsNoReplyToThisRequestIsPassedOn) {
+TEST_F(RelayHoldingTest, ForwardsRepliesToOtherRequests) {
   EXPECT_FALSE(take(reply(2, 1, 2), 12)) << "late";
   EXPECT_FALSE(take(reply(2, 1, 3, ReplyStatus::kNeedsState), 12));
-  EXPECT_FALSE(take(reply(5, 1), 12)) << "in the name of another";
-  EXPECT_FALSE(take(reply(5, 1), 19)) << "of a channel that was not asked";
+  EXPECT_FALSE(take(reply(5, 1), 12)) << "under another client's number";
+  EXPECT_FALSE(take(reply(5, 1), 19)) << "from a channel that was not asked";
   EXPECT_TRUE(take(5, 2));
-  EXPECT_TRUE(take(7, 3)) << "nobody waits for a client that answered nonsense";
+  EXPECT_TRUE(take(7, 3)) << "a client that sent nonsense is not waited for";
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {5, 7}, 5}}));
 }
 
-TEST_F(RelayHoldingTest, DamagedRepliesAreLeftToTheServer) {
+TEST_F(RelayHoldingTest, ForwardsDamagedReplies) {
   std::string damaged = reply(5, 2);
-  damaged.back() ^= 1;  // the checksum of the payload does not fit
+  damaged.back() ^= 1;  // breaks the checksum of the payload
   EXPECT_TRUE(take(2, 1));
   EXPECT_TRUE(take(damaged, 15));
   EXPECT_TRUE(take(7, 3));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 7}, 4}, {15, {}, 2}}));
 }
 
-TEST_F(RelayHoldingTest, RandomHeadersAreLeftToTheServer) {
+TEST_F(RelayHoldingTest, ForwardsRepliesWithRandomHeaders) {
   for (std::size_t at = kPrefixBytes; at < reply(2, 1).size() - kHeldDim * sizeof(double); ++at) {
     std::string damaged = reply(2, 1);
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
@@ -242,29 +242,29 @@ TEST_F(RelayHoldingTest, RandomHeadersAreLeftToTheServer) {
   }
 }
 
-TEST_F(RelayHoldingTest, NumbersWhoseSumIsInfiniteGoOneByOne) {
+TEST_F(RelayHoldingTest, ForwardsRepliesWhoseSumIsInfinite) {
   for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(client, std::numeric_limits<double>::max()));
   EXPECT_EQ(sent.size(), 3u);
   EXPECT_EQ(sent[0].channel, 12u);
 }
 
-TEST_F(RelayHoldingTest, ANewRequestMakesWhatIsHeldLate) {
+TEST_F(RelayHoldingTest, DropsHeldRepliesOnANewRequest) {
   EXPECT_TRUE(take(2, 1));
   ask(4);
   for (const ClientId client : {2, 5, 7}) EXPECT_TRUE(take(reply(client, 2, 4), client + 10));
   EXPECT_EQ(sent, (std::vector<Sent>{{0, {2, 5, 7}, 6}}));
 }
 
-TEST_F(RelayHoldingTest, WhatIsHeldOfOneRunGoesOnBeforeAnotherBegins) {
+TEST_F(RelayHoldingTest, ForwardsHeldRepliesBeforeAnotherRunBegins) {
   EXPECT_TRUE(take(2, 1));
   EXPECT_TRUE(sums.watch(12, forwarded(start("2"))));
   EXPECT_EQ(sent, (std::vector<Sent>{{12, {}, 1}}));
-  EXPECT_FALSE(take(5, 2)) << "nobody was asked in this one";
+  EXPECT_FALSE(take(5, 2)) << "no client was asked in this run";
   sums.check_time(now + milliseconds(600));
   EXPECT_EQ(sent.size(), 1u);
 }
 
-TEST_F(RelayHoldingTest, PassesAllOnWhereTheServerTakesNoSumsAndSaysSoOnce) {
+TEST_F(RelayHoldingTest, ForwardsAllIfTheServerAcceptsNoSumsAndSaysSoOnce) {
   sums.forget();
   sums.allow(false);
   sums.allow(false);

@@ -1,4 +1,4 @@
-// A relay limits connections and handshakes as a server does.
+// Tests of a relay's limits of connections and handshakes, which are those of a server.
 #include "fl_server/relay/relay.h"
 #include "tests/fl_server/tcp_fixture.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class RelayLimitsTest : public ::testing::Test {
  protected:
-  // Its server is away, which does not matter here.
+  // Uses a server address where nothing listens, which does not matter here.
   void open() {
     options.upstream = "127.0.0.1:1";
     options.handle_signals = false;
@@ -22,7 +22,7 @@ class RelayLimitsTest : public ::testing::Test {
   void turn() {
     layer->wait(layer->now() + milliseconds(1), [] { return false; });
   }
-  // Waits until the relay has taken or closed so many connections.
+  // Waits until the relay has accepted or closed this many connections.
   void expect_decided(std::uint64_t count) {
     const auto decided = [&] {
       return server_metrics.accepted.value() + server_metrics.endings.value(Ending::kFromOneOrigin) >= count;
@@ -56,7 +56,7 @@ TEST_F(RelayLimitsTest, ClosesConnectionsBeforeTheirHandshakesIfTooManyBegin) {
   EXPECT_EQ(count_logged("too many new handshakes, the last one from 127.0.0.1"), 5u);
 }
 
-TEST_F(RelayLimitsTest, ClosesTheOldestNewcomerOfAnAddressThatHasTooManyConnections) {
+TEST_F(RelayLimitsTest, ClosesTheOldestUnauthenticatedConnectionOfAnAddressWithTooMany) {
   options.most_from_address = 4;
   open();
   std::vector<FakeClient> crowd;
@@ -70,7 +70,7 @@ TEST_F(RelayLimitsTest, ClosesTheOldestNewcomerOfAnAddressThatHasTooManyConnecti
   EXPECT_GT(server_metrics.endings.value(Ending::kFromOneOrigin), 0u);
 }
 
-TEST_F(RelayLimitsTest, TakesConnectionsAgainOnceOthersHaveEnded) {
+TEST_F(RelayLimitsTest, AcceptsConnectionsAgainOnceOthersHaveEnded) {
   options.most_from_address = 2;
   open();
   for (int k = 0; k < 10; ++k) {

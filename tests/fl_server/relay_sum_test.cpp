@@ -1,5 +1,4 @@
-// The sum of replies that a relay sends: its bytes, which bytes are refused, and what the server does with a
-// sum.
+// Tests of sums of replies: their encoding, the bytes that are refused, and the server's use of a sum.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
@@ -52,7 +51,7 @@ class SumCodecTest : public ::testing::Test {
   const Vec<double> values{1, -2, 3.5};
 };
 
-TEST_F(SumCodecTest, ComesThroughWithAllWhomItCovers) {
+TEST_F(SumCodecTest, RoundTripsASumWithItsClients) {
   const Frame frame = frame_of(dense_uplink(1), {1, 4, 7});
   UplinkSlot<double> slot(context);
   const auto places = slot.prepare_sum(frame.prefix, std::as_bytes(std::span(frame.header)));
@@ -68,7 +67,7 @@ TEST_F(SumCodecTest, ComesThroughWithAllWhomItCovers) {
   EXPECT_EQ(Vec<double>(up->parts[0].values.begin(), up->parts[0].values.end()), values);
 }
 
-TEST_F(SumCodecTest, ThousandsOfClientsFitIntoOneHeader) {
+TEST_F(SumCodecTest, FitsThousandsOfClientsIntoOneHeader) {
   context.clients = kMostCovered + 10;
   Covers all(kMostCovered);
   for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<ClientId>(k + 1);
@@ -77,7 +76,7 @@ TEST_F(SumCodecTest, ThousandsOfClientsFitIntoOneHeader) {
   EXPECT_NE(trouble_of(all), "");
 }
 
-TEST_F(SumCodecTest, RefusesListsOfClientsThatMakeNoSense) {
+TEST_F(SumCodecTest, RefusesInvalidListsOfClients) {
   EXPECT_EQ(trouble_of({1, 7}), "");
   EXPECT_NE(trouble_of({}), "");
   EXPECT_EQ(trouble_of({1}), "a sum covers 1 clients");
@@ -89,7 +88,7 @@ TEST_F(SumCodecTest, RefusesListsOfClientsThatMakeNoSense) {
   EXPECT_EQ(trouble_of({2, 3}), strange);
 }
 
-TEST_F(SumCodecTest, RefusesWhatIsNoSumOfVectors) {
+TEST_F(SumCodecTest, RefusesSumsThatAreNotOfVectors) {
   Uplink<double> up = dense_uplink(1);
   up.status = ReplyStatus::kNeedsState;
   EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum of what cannot be added up");
@@ -107,18 +106,18 @@ TEST_F(SumCodecTest, RefusesWhatIsNoSumOfVectors) {
   EXPECT_EQ(trouble(frame_of(up, {1, 2})), "part 0: a vector is longer than the dimension of the run");
 }
 
-TEST_F(SumCodecTest, AClientCannotAnswerForOthers) {
+TEST_F(SumCodecTest, RefusesClientsThatReplyForOthers) {
   EXPECT_EQ(trouble(frame_of(dense_uplink(1), {1, 2}), /*as_sum=*/false), "a client answers for others");
   EXPECT_EQ(trouble(frame_of(dense_uplink(1), {}), /*as_sum=*/false), "");
 }
 
-TEST_F(SumCodecTest, DamagedHeadersAreRefused) {
+TEST_F(SumCodecTest, RefusesDamagedHeaders) {
   const Frame frame = frame_of(dense_uplink(1), {1, 4, 7});
   for (std::size_t at = 0; at < frame.header.size(); ++at) {
     for (const int bit : {0, 3, 7}) {
       Frame damaged = frame;
       damaged.header[at] = static_cast<char>(damaged.header[at] ^ (1 << bit));
-      trouble(damaged);  // says yes or no, and nothing worse
+      trouble(damaged);  // must return, with or without an error
     }
     Frame cut = frame;
     cut.header.resize(at);
@@ -165,7 +164,7 @@ TEST(ReplySum, AddsVectorsLossesAndCounts) {
   EXPECT_EQ(sum.covers().size(), 2u);
 }
 
-TEST(ReplySum, SaysWhenFiniteNumbersHaveASumThatIsNone) {
+TEST(ReplySum, ReportsWhenFiniteNumbersHaveAnInfiniteSum) {
   const Vec<double> large(2, std::numeric_limits<double>::max());
   Uplink<double> up;
   up.parts = {Payload<double>::dense(large)};
@@ -179,7 +178,7 @@ TEST(ReplySum, SaysWhenFiniteNumbersHaveASumThatIsNone) {
   EXPECT_FALSE(is_finite(sum.sum()));
 }
 
-// ---- the server's end, with a relay written by hand ----
+// ---- the server, with a relay that the test drives by hand ----
 
 class SumMultiplexerTest : public MultiplexerTest {
  protected:
@@ -195,7 +194,7 @@ class SumMultiplexerTest : public MultiplexerTest {
     Codec<double> codec(context);
     return bytes_of(codec.encode(up, covers));
   }
-  // Both clients of the relay are asked, and the relay has read it.
+  // Asks both clients of the relay, and reads the requests.
   void ask(FakeClient& relay, std::uint64_t request_id) {
     for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));
     transport->next(transport->now() + 0.01);
@@ -207,7 +206,7 @@ class SumMultiplexerTest : public MultiplexerTest {
   }
 };
 
-TEST_F(SumMultiplexerTest, TakesASumOfItsSite) {
+TEST_F(SumMultiplexerTest, AcceptsASumOfItsSite) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -221,7 +220,7 @@ TEST_F(SumMultiplexerTest, TakesASumOfItsSite) {
   EXPECT_EQ(event.bytes, frame.size());
 }
 
-TEST_F(SumMultiplexerTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
+TEST_F(SumMultiplexerTest, DropsASumThatIsLateOrCoversKnownReplies) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -232,7 +231,7 @@ TEST_F(SumMultiplexerTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
   const Event<double> own = next();
   EXPECT_EQ(own.up.client, 0u);
   EXPECT_TRUE(own.covers.empty());
-  EXPECT_EQ(own.up.parts.size(), 1u) << "of client 0 nothing was taken yet";
+  EXPECT_EQ(own.up.parts.size(), 1u) << "no reply of client 0 was used yet";
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(7));
   relay.send(sum_frame({0, 1}, 1, 3));
   relay.send(sum_frame({0, 1}, 7, 5));
@@ -251,7 +250,7 @@ TEST_F(SumMultiplexerTest, ASumOfWhatCameAlreadyOrIsLateIsNotHandedUp) {
                                           wire::RECEIPT_LATE}));
 }
 
-TEST_F(SumMultiplexerTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
+TEST_F(SumMultiplexerTest, RequestsSeparateRepliesIfASumCoversAClientElsewhere) {
   open();
   FakeClient relay = begin_behind_relay();
   clients.push_back(come_back("b"));
@@ -273,7 +272,7 @@ TEST_F(SumMultiplexerTest, ASumThatCoversAClientOfAnotherWayIsTakenOneByOne) {
   EXPECT_TRUE(event.covers.empty());
 }
 
-TEST_F(SumMultiplexerTest, ARelayThatCoversStrangersIsHungUpOn) {
+TEST_F(SumMultiplexerTest, DisconnectsARelayThatCoversOtherClients) {
   for (const Covers& covers : {Covers{0, 2}, Covers{1, 0}, Covers{0, 0}, Covers{0}, Covers{}}) {
     open();
     FakeClient relay = begin_behind_relay();
@@ -287,7 +286,7 @@ TEST_F(SumMultiplexerTest, ARelayThatCoversStrangersIsHungUpOn) {
   }
 }
 
-TEST_F(SumMultiplexerTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing) {
+TEST_F(SumMultiplexerTest, UsesARepeatedSumOnce) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -299,7 +298,7 @@ TEST_F(SumMultiplexerTest, ASumThatIsRepeatedIsHandedUpOnceAndCostsOthersNothing
   EXPECT_EQ(next().up.request_id, 2u);
 }
 
-TEST_F(SumMultiplexerTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection) {
+TEST_F(SumMultiplexerTest, KeepsTheConnectionWhenASumArrivesAfterTheRun) {
   open();
   FakeClient relay = begin_behind_relay();
   ask(relay, 1);
@@ -310,7 +309,7 @@ TEST_F(SumMultiplexerTest, ASumThatComesWhenTheRunIsOverDoesNotEndTheConnection)
   EXPECT_TRUE(lines.empty()) << lines.front();
 }
 
-TEST_F(SumMultiplexerTest, ARelayThatSaidNothingOfSumsMaySendNone) {
+TEST_F(SumMultiplexerTest, RefusesSumsFromARelayThatDidNotAnnounceThem) {
   adds = false;
   open();
   FakeClient relay = begin_behind_relay();
@@ -320,7 +319,7 @@ TEST_F(SumMultiplexerTest, ARelayThatSaidNothingOfSumsMaySendNone) {
   EXPECT_EQ(refusal->prefix.type, FrameType::kError);
 }
 
-TEST_F(SumMultiplexerTest, ARunThatTakesNoSumsSaysSo) {
+TEST_F(SumMultiplexerTest, RefusesSumsInARunWithoutThem) {
   open();
   {
     const FakeClient relay = begin_behind_relay();

@@ -1,4 +1,4 @@
-// The run history with everything that can be wrong with its file: rows may be late or missing, but no call
+// Tests of the run history with damaged, locked and missing files: rows may be late or missing, but no call
 // fails.
 #include "fl_server/registry/run_history.h"
 
@@ -47,7 +47,7 @@ class RunHistoryTest : public ::testing::Test {
     return std::make_unique<RunHistory>(file(), Durability::kProcess, run,
                                         [this](const std::string& line) { lines.push_back(line); });
   }
-  // A run of two clients, from its first round to `last`.
+  // Records a run of two clients, from its first round to `last`.
   void run_rounds(RunHistory& run_history, std::uint32_t first, std::uint32_t last) {
     const std::vector<ClientId> used = {0, 1};
     for (std::uint32_t k = first; k <= last; ++k) run_history.round_done(progress_after(k), used);
@@ -73,7 +73,7 @@ class RunHistoryTest : public ::testing::Test {
   std::vector<std::string> lines;
 };
 
-TEST_F(RunHistoryTest, HasTheRunItsClientsAndItsRounds) {
+TEST_F(RunHistoryTest, RecordsTheRunItsClientsAndItsRounds) {
   {
     const auto run_history = open();
     join_both(*run_history);
@@ -113,8 +113,8 @@ TEST_F(RunHistoryTest, HasTheRunItsClientsAndItsRounds) {
   EXPECT_LE(b.last_lost, b.last_joined);
 }
 
-// The journal gives the run history again the rounds that it may lack.
-TEST_F(RunHistoryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
+// The journal replays the rounds that the run history may lack.
+TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
   {
     const auto run_history = open();
     join_both(*run_history);
@@ -123,7 +123,7 @@ TEST_F(RunHistoryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
   }
   {
     const auto run_history = open();
-    run_rounds(*run_history, 3, 6);  // out of the journal
+    run_rounds(*run_history, 3, 6);  // replayed from the journal
     run_history->goes_on_after(6);
     join_both(*run_history);
     run_rounds(*run_history, 7, 8);
@@ -141,7 +141,7 @@ TEST_F(RunHistoryTest, ARunThatGoesOnReplacesRoundsAndCountsNoReplyTwice) {
   }
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 6);
   EXPECT_EQ(seen().outcome, "");
-  EXPECT_FALSE(seen().clients.at(0).connected) << "it has not come back";
+  EXPECT_FALSE(seen().clients.at(0).connected) << "it has not returned";
 }
 
 TEST_F(RunHistoryTest, SettlesBeforeTheJournalForgets) {
@@ -153,10 +153,10 @@ TEST_F(RunHistoryTest, SettlesBeforeTheJournalForgets) {
   Database other(file(), Database::Access::kWrite, 0);
   other.run("BEGIN IMMEDIATE");
   run_rounds(*run_history, 1, 10);
-  run_history->settle(std::chrono::hours(1));  // returns, because it cannot
+  run_history->settle(std::chrono::hours(1));  // returns because the file cannot be written
 }
 
-TEST_F(RunHistoryTest, OneFileServesSeveralRuns) {
+TEST_F(RunHistoryTest, StoresSeveralRunsInOneFile) {
   RunHistoryRun other = kRun;
   other.id = "00000000000000bb";
   other.folder = "/runs/other";
@@ -172,7 +172,7 @@ TEST_F(RunHistoryTest, OneFileServesSeveralRuns) {
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 100);
 }
 
-TEST_F(RunHistoryTest, AFolderHasOneRunAtATime) {
+TEST_F(RunHistoryTest, KeepsOneRunPerFolder) {
   open()->began(7);
   RunHistoryRun second = kRun, third = kRun;
   second.id = "00000000000000bb";
@@ -186,7 +186,7 @@ TEST_F(RunHistoryTest, AFolderHasOneRunAtATime) {
   EXPECT_EQ((*last)->id, third.id);
 }
 
-TEST_F(RunHistoryTest, ALockedFileCostsNoRoundAndOneLine) {
+TEST_F(RunHistoryTest, LosesNoRoundAndLogsOneLineIfTheFileIsLocked) {
   open()->began(7);
   {
     Database other(file(), Database::Access::kWrite, 0);
@@ -204,7 +204,7 @@ TEST_F(RunHistoryTest, ALockedFileCostsNoRoundAndOneLine) {
   EXPECT_NE(lines[0].find("is locked by another program"), std::string::npos) << lines[0];
 }
 
-TEST_F(RunHistoryTest, RowsWaitForALockedFile) {
+TEST_F(RunHistoryTest, WritesWaitingRowsOnceTheFileIsUnlocked) {
   open()->began(7);
   auto other = std::make_unique<Database>(file(), Database::Access::kWrite, 0);
   other->run("BEGIN IMMEDIATE");
@@ -220,7 +220,7 @@ TEST_F(RunHistoryTest, RowsWaitForALockedFile) {
   EXPECT_EQ(lines.size(), 1u);
 }
 
-TEST_F(RunHistoryTest, AFileThatStaysLockedHoldsTheServerUpForAMoment) {
+TEST_F(RunHistoryTest, DelaysTheServerOnlyBrieflyIfTheFileStaysLocked) {
   open()->began(7);
   Database other(file(), Database::Access::kWrite, 0);
   other.run("BEGIN IMMEDIATE");
@@ -229,7 +229,7 @@ TEST_F(RunHistoryTest, AFileThatStaysLockedHoldsTheServerUpForAMoment) {
   run_history.reset();
 }
 
-TEST_F(RunHistoryTest, RoundsThatDoNotFitAnyMoreAreLeftOutTheOldestFirst) {
+TEST_F(RunHistoryTest, DropsTheOldestRoundsThatDoNotFit) {
   open()->began(7);
   auto other = std::make_unique<Database>(file(), Database::Access::kWrite, 0);
   other->run("BEGIN IMMEDIATE");
@@ -240,11 +240,11 @@ TEST_F(RunHistoryTest, RoundsThatDoNotFitAnyMoreAreLeftOutTheOldestFirst) {
   run_history.reset();
   EXPECT_GE(ask("SELECT count(*) FROM rounds"), static_cast<std::int64_t>(RunHistory::kMostRounds));
   EXPECT_EQ(ask("SELECT max(round) FROM rounds"), kRounds);
-  // The replies of all are counted.
+  // All replies are counted.
   EXPECT_EQ(ask("SELECT rounds FROM runs"), kRounds);
 }
 
-TEST_F(RunHistoryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
+TEST_F(RunHistoryTest, SetsAsideAFileThatIsNotADatabase) {
   folder.write("registry.sqlite3", "these are notes, and no database at all; there is enough of them");
   {
     const auto run_history = open();
@@ -256,8 +256,8 @@ TEST_F(RunHistoryTest, AFileThatIsNoDatabaseIsSetAsideAndANewOneBegun) {
   EXPECT_TRUE(read_file(file().string() + ".corrupt").starts_with("these are notes"));
 }
 
-// Wherever the damage is: nothing crashes, files set aside earlier stay, and the run history writes rows.
-TEST_F(RunHistoryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
+// For damage at any offset nothing crashes, earlier set-aside files stay, and the run history writes rows.
+TEST_F(RunHistoryTest, LogsAtMostOneLineForDamageAnywhereInTheFile) {
   {
     const auto run_history = open();
     join_both(*run_history);
@@ -287,14 +287,14 @@ TEST_F(RunHistoryTest, DamageAnywhereInTheFileCostsOneLineAtMost) {
   EXPECT_GT(set_aside, 12);
 }
 
-TEST_F(RunHistoryTest, DamageInTheMiddleOfARunIsFoundAndSetAside) {
+TEST_F(RunHistoryTest, SetsAsideAFileDamagedDuringARun) {
   {
     const auto run_history = open();
     run_rounds(*run_history, 1, 2000);
   }
   RunHistoryFile writer(file(), Durability::kProcess, kRun);
   ASSERT_TRUE(writer.rounds());
-  Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");  // it must read again
+  Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");  // makes it read again
   std::string bytes = read_file(file());
   std::fill(bytes.begin() + 4096, bytes.end(), '\xa5');
   std::ofstream(file(), std::ios::binary) << bytes;
@@ -305,7 +305,7 @@ TEST_F(RunHistoryTest, DamageInTheMiddleOfARunIsFoundAndSetAside) {
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 1);
 }
 
-TEST_F(RunHistoryTest, AFileOfALaterVersionIsLeftAlone) {
+TEST_F(RunHistoryTest, LeavesAFileOfALaterVersionUnchanged) {
   open()->began(7);
   {
     Database db(file(), Database::Access::kWrite, 0);
@@ -323,7 +323,7 @@ TEST_F(RunHistoryTest, AFileOfALaterVersionIsLeftAlone) {
   EXPECT_NE(seen.error().message.find("newer gradwire"), std::string::npos);
 }
 
-TEST_F(RunHistoryTest, ADatabaseOfAnotherProgramIsLeftAlone) {
+TEST_F(RunHistoryTest, LeavesADatabaseOfAnotherProgramUnchanged) {
   {
     Database db(file(), Database::Access::kWrite, 0);
     db.run("CREATE TABLE runs(x); INSERT INTO runs VALUES(5)");
@@ -335,7 +335,7 @@ TEST_F(RunHistoryTest, ADatabaseOfAnotherProgramIsLeftAlone) {
   EXPECT_EQ(read_file(file()), before);
 }
 
-TEST_F(RunHistoryTest, APlaceThatCannotBeWrittenCostsOneLine) {
+TEST_F(RunHistoryTest, LogsOneLineIfTheFileCannotBeWritten) {
   RunHistory run_history("/proc/no/such/folder/registry.sqlite3", Durability::kProcess, kRun,
                          [this](const std::string& line) { lines.push_back(line); });
   run_rounds(run_history, 1, 10);
@@ -343,7 +343,7 @@ TEST_F(RunHistoryTest, APlaceThatCannotBeWrittenCostsOneLine) {
   EXPECT_NE(lines[0].find("cannot be written (unable to open database file)"), std::string::npos) << lines[0];
 }
 
-TEST_F(RunHistoryTest, AFullDiskCostsOneLineAndRowsWaitUntilThereIsSpace) {
+TEST_F(RunHistoryTest, LogsOneLineAndKeepsRowsWhileTheDiskIsFull) {
   open()->began(7);
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
@@ -363,7 +363,7 @@ TEST_F(RunHistoryTest, AFullDiskCostsOneLineAndRowsWaitUntilThereIsSpace) {
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 5000);
 }
 
-TEST_F(RunHistoryTest, LookingChangesNothing) {
+TEST_F(RunHistoryTest, ChangesNothingWhenReading) {
   {
     const auto run_history = open();
     join_both(*run_history);

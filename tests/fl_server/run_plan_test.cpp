@@ -1,4 +1,4 @@
-// What a run is, as a simulation, a server, a later process of the server and a client see it.
+// Tests of run plans of a simulation, a server, a restarted server and a client.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string>
@@ -39,7 +39,8 @@ LoadedExperiment skewed(std::vector<std::string> overrides = {}) {
   return parse_experiment(kSkewed, "skewed.toml", overrides);
 }
 
-// The clients of a simulation, as they would join a server; `empty` says that it has no samples.
+// Returns the clients of a simulation as they would join a server. `empty` is the result for clients without
+// samples.
 ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {}) {
   ClientTable table(prepared.n());
   for (ClientId i = 0; i < table.size(); ++i) {
@@ -72,7 +73,7 @@ void expect_same_run_context(const RunContext<double>& a, const RunContext<doubl
   EXPECT_EQ(qa.zeta, qb.zeta);
 }
 
-TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
+TEST(RunPlan, IsTheSameAtAServerAsInASimulation) {
   const LoadedExperiment loaded = skewed();
   const Prepared simulated = prepare(loaded);
   const RunPlan served = plan_of_joins(loaded, joined(simulated));
@@ -95,7 +96,7 @@ TEST(RunPlan, OfAServerIsThatOfASimulationWithTheSameClients) {
   EXPECT_TRUE(other->keep_mirrors);
 }
 
-TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
+TEST(RunPlan, IsTheSameInALaterProcessExceptForTheStart) {
   const LoadedExperiment loaded = skewed({"algorithm.step_size=theory", "algorithm.p=theory"});
   const ClientTable table = joined(prepare(loaded));
   const RunPlan first = plan_of_joins(loaded, table);
@@ -113,7 +114,7 @@ TEST(RunPlan, OfALaterProcessIsThatOfTheFirstButForTheStart) {
                           *make_run_context<double>(later, Role::kServer));
 }
 
-// An experiment with the step of theory; numbers for what the problem cannot tell.
+// Returns an experiment with theory's step, and numbers for what the problem does not provide.
 LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& problem, bool knows_convexity) {
   const std::string name(algorithm.traits.name);
   const bool takes_none = algorithm.traits.asynchronous || name == "ef21_p";
@@ -129,7 +130,7 @@ LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& pr
   }
   return parse_experiment(text, name + ".toml", {});
 }
-// What theory chose: the step, or the step of the clients.
+// Returns theory's step size, of the server or of the clients.
 double step_of(const Experiment& e) {
   double step = std::stod(e.algorithm.step_size);
   for (const auto& [key, value] : algorithm_spec(e).parameters)
@@ -141,7 +142,7 @@ constexpr const char* kQuadratics = "kind = \"quadratic\"\ndim = 12\nlambda = 0.
 constexpr const char* kLogistic =
     "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 80\ndim = 12\nregularizer = \"l2\"\nlambda = 0.1\n";
 
-TEST(RunPlan, TheoryHasAStepForEveryAlgorithmInASimulationAndAtAServer) {
+TEST(RunPlan, HasATheoryStepForEveryAlgorithmInSimulationsAndServers) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
     SCOPED_TRACE(algorithm.traits.name);
     EXPECT_GT(step_of(prepare(by_theory(algorithm, kQuadratics, true)).experiment), 0);
@@ -153,7 +154,7 @@ TEST(RunPlan, TheoryHasAStepForEveryAlgorithmInASimulationAndAtAServer) {
   }
 }
 
-TEST(RunPlan, TheoryHasAStepForEveryAlgorithmWhereConstantsAreEstimated) {
+TEST(RunPlan, HasATheoryStepForEveryAlgorithmWithEstimatedConstants) {
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
     if (algorithm.traits.needs_hessian) continue;
     SCOPED_TRACE(algorithm.traits.name);
@@ -166,8 +167,8 @@ TEST(RunPlan, TheoryHasAStepForEveryAlgorithmWhereConstantsAreEstimated) {
   }
 }
 
-// The constants of so many numbers are computed only where theory needs them.
-TEST(RunPlan, TheoryHasAStepForLargeData) {
+// Constants of large data are computed only if theory needs them.
+TEST(RunPlan, HasATheoryStepForLargeData) {
   const std::string large =
       "kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 100001\ndim = 52\nregularizer = "
       "\"l2\"\nlambda = 0.1\n";
@@ -181,7 +182,7 @@ TEST(RunPlan, TheoryHasAStepForLargeData) {
   }
 }
 
-TEST(RunPlan, OfAClientHasWhatItsHalfOfTheAlgorithmReads) {
+TEST(RunPlan, GivesAClientAllThatItsPartOfTheAlgorithmReads) {
   const LoadedExperiment loaded = skewed();
   const RunPlan served = plan_of_joins(loaded, joined(prepare(loaded)));
   const auto run_context =
@@ -201,7 +202,7 @@ TEST(RunPlan, WarnsOfANormActionWithoutALimit) {
   EXPECT_EQ(warnings({"server.norm_action=warn"}), expected);
 }
 
-TEST(RunPlan, OfAServerSaysWhatItsClientsWouldOfTheirActivations) {
+TEST(RunPlan, ReportsProblemsOfItsClientsActivationsAtAServer) {
   ClientTable table(2);
   for (ClientId i = 0; i < table.size(); ++i) {
     ClientInfo info;
@@ -225,7 +226,7 @@ TEST(RunPlan, OfAServerSaysWhatItsClientsWouldOfTheirActivations) {
   EXPECT_EQ(warnings[0].find("problem.activations = \"bfloat16\" saves no memory in this model"), 0u);
   try {
     plan("activation_budget = \"1KB\"");
-    FAIL() << "nothing fits in 1 KB";
+    FAIL() << "no network fits into 1 KB";
   } catch (const ExperimentError& error) {
     const std::string start = "net.toml:5: activation_budget is too small for this model: the least is \"";
     EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start);
@@ -264,7 +265,7 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
   EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
 }
 
-TEST(RunPlan, RefusesTheoryWhereNothingHasACurvature) {
+TEST(RunPlan, RefusesTheoryWithoutCurvature) {
   const TemporaryFolder folder;
   folder.write("zeros", "1 1:0 2:0\n-1 1:0 2:0\n");
   const auto error = [&](const std::string& step) -> std::string {
@@ -286,7 +287,7 @@ TEST(RunPlan, RefusesTheoryWhereNothingHasACurvature) {
   EXPECT_EQ(error("0.5"), "");
 }
 
-TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
+TEST(RunPlan, WarnsOfAnOverlapWithoutEffect) {
   const auto warning = [](const std::string& algorithm, const std::string& compressor) -> std::string {
     const Prepared prepared =
         prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 9\n[server]\noverlap = true\n"
@@ -309,7 +310,7 @@ TEST(RunPlan, WarnsOfAnOverlapThatCannotHaveAnEffect) {
             "server.overlap = true has no effect: clients of ef21 with topk:k=3" + end);
 }
 
-TEST(RunPlan, WarnsOfRandomPathsThatTheProblemDoesNotHave) {
+TEST(RunPlan, WarnsOfRandomPathsThatTheProblemLacks) {
   const auto warned = [](const std::string& problem) {
     const Prepared prepared = prepare(parse_experiment(
         "[problem]\n" + problem + "\n[algorithm]\nname = \"gd\"\npaths = 0.5\nstep_size = 0.1\n", "t.toml"));
@@ -321,7 +322,7 @@ TEST(RunPlan, WarnsOfRandomPathsThatTheProblemDoesNotHave) {
   EXPECT_FALSE(warned("kind = \"mlp\"\ndata = \"digits\"\nhidden = [9, 60]"));
 }
 
-TEST(RunPlan, NamesTheClientThatHasNoSamples) {
+TEST(RunPlan, NamesAClientWithoutSamples) {
   const LoadedExperiment loaded = skewed();
   const ClientTable table = joined(prepare(loaded), 2);
   try {

@@ -1,4 +1,4 @@
-// A filter of bytes that does as a test says.
+// A scripted filter of bytes.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace gradwire {
 
-// Passes bytes on as they are, once its handshake is done: the first feed() for which `on_feed` returns no
+// A filter that forwards bytes unchanged after its handshake: the first feed() for which `on_feed` returns no
 // error.
 class ScriptedFilter final : public StreamFilter {
  public:
   using OnFeed = std::function<Status(std::span<const std::byte>)>;  // called on the thread that feeds it
-  // `alive` counts the filters that exist.
+  // `alive` counts the existing filters.
   ScriptedFilter(OnFeed on_feed, std::atomic<int>& alive) : on_feed_(std::move(on_feed)), alive_(alive) {
     ++alive_;
   }

@@ -1,5 +1,4 @@
-// A server that wants to know who its clients are, over real sockets: TLS, logins, and those that are
-// refused.
+// Tests of a server that authenticates its clients, over real sockets: TLS, logins and refusals.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
@@ -15,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-// One client's end, with the server at work in the thread of the test.
+// A client's end of a connection. The server runs in the thread of the test.
 class Peer {
  public:
   Peer(const std::string& address, TlsClient& tls, const std::function<void()>& turn) {
@@ -39,7 +38,7 @@ class Peer {
     FrameType type;
     std::string header;
   };
-  // The next message but heartbeats; nothing: the connection is over.
+  // Returns the next message except heartbeats, or nullopt if the connection is over.
   std::optional<Message> read(const std::function<void()>& turn) {
     for (;;) {
       while (!connection_->more_waiting()) turn();
@@ -97,7 +96,7 @@ class SecureServer : public TcpTransportTest {
     message.set_public_key(key.bytes.data(), key.bytes.size());
     return control_frame(FrameType::kHello, message);
   }
-  // Says hello as `claimed` and answers the challenge as `who`. What the server says then.
+  // Sends a Hello as `claimed` and answers the challenge as `who`. Returns the server's answer.
   std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& who,
                                       std::optional<std::uint32_t> part = {}) {
     EXPECT_TRUE(peer.connection().write(hello(claimed, part)));
@@ -113,7 +112,7 @@ class SecureServer : public TcpTransportTest {
     wire::ErrorMessage error;
     EXPECT_TRUE(error.ParseFromString(message->header));
     EXPECT_TRUE(error.fatal());
-    EXPECT_EQ(error.retry_after_ms(), 0u) << "it would come back to the same answer: " << error.message();
+    EXPECT_EQ(error.retry_after_ms(), 0u) << "a retry would get the same answer: " << error.message();
     return error.message();
   }
   bool logged(const std::string& what) const {
@@ -129,7 +128,7 @@ class SecureServer : public TcpTransportTest {
   std::function<void()> work_;
 };
 
-TEST_F(SecureServer, WelcomesAClientThatProvesWhoItIs) {
+TEST_F(SecureServer, WelcomesAnAuthenticatedClient) {
   const Credentials who = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
@@ -138,7 +137,7 @@ TEST_F(SecureServer, WelcomesAClientThatProvesWhoItIs) {
   EXPECT_EQ(answer->type, FrameType::kWelcome);
 }
 
-TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
+TEST_F(SecureServer, RefusesFailedLoginsAndLogsTheReason) {
   const Credentials a = enrolled("a"), b = enrolled("b");
   const Credentials unauthenticated{"a", realm(), SigningKey::generate(), std::nullopt};
   struct Case {
@@ -160,7 +159,7 @@ TEST_F(SecureServer, RefusesThoseThatDoNotWithAReasonInItsLog) {
   }
 }
 
-TEST_F(SecureServer, NoOtherClientTakesANumberUntilItsOwnerIsRevoked) {
+TEST_F(SecureServer, KeepsANumberForItsOwnerUntilTheOwnerIsRevoked) {
   const Credentials a = enrolled("a"), b = enrolled("b");
   Peer owner(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(owner, a, a, 0)->type, FrameType::kWelcome);
@@ -180,7 +179,7 @@ class SecureBanList : public SecureServer {
   SecureBanList() { bans = {.first = milliseconds(1000), .longest = std::chrono::hours(1)}; }
 };
 
-TEST_F(SecureBanList, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
+TEST_F(SecureBanList, BansAuthenticatedNamesButNotClaimedOnes) {
   const Credentials a = enrolled("a"), b = enrolled("b"),
                     unauthenticated{"a", realm(), SigningKey::generate(), {}};
   for (int k = 0; k < 3; ++k) {
@@ -195,7 +194,7 @@ TEST_F(SecureBanList, KeepsOutWhoeverProvedTheNameAndNobodyForAClaimOfIt) {
     const auto welcome = log_in(peer, a, a);
     ASSERT_TRUE(welcome);
     ASSERT_EQ(welcome->type, FrameType::kWelcome) << "turn " << k;
-    EXPECT_TRUE(peer.connection().write(hello(a)));  // out of place
+    EXPECT_TRUE(peer.connection().write(hello(a)));  // not expected in this state
     EXPECT_TRUE(peer.read(work_));
   }
   EXPECT_TRUE(logged("'a' misbehaved 3 times and is banned for 1000 ms"));
@@ -219,7 +218,7 @@ class SecureLimit : public SecureServer {
   }
 };
 
-TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsThoseThatAreThere) {
+TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsOpenOnes) {
   const Credentials who = enrolled("a");
   Peer client(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(client, who, who)->type, FrameType::kWelcome);
@@ -235,7 +234,7 @@ TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsThoseThatAreThere) {
   EXPECT_TRUE(session_manager->table().joined(0));
 }
 
-TEST_F(SecureServer, AProofIsGoodForOneConnection) {
+TEST_F(SecureServer, AcceptsAProofForOneConnectionOnly) {
   const Credentials who = enrolled("a");
   Peer first(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(first.connection().write(hello(who)));
@@ -252,13 +251,13 @@ TEST_F(SecureServer, AProofIsGoodForOneConnection) {
   }
 }
 
-TEST_F(SecureServer, AClientWithoutAKeyIsToldWhatItNeeds) {
+TEST_F(SecureServer, TellsAClientWithoutAKeyWhatItNeeds) {
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(peer.connection().write(FakeClient::hello_frame("a")));
   EXPECT_NE(error_in(peer.read(work_)).find("--token"), std::string::npos);
 }
 
-TEST_F(SecureServer, APeerInPlainTextIsToldSoInPlainText) {
+TEST_F(SecureServer, AnswersAPlainTextPeerInPlainText) {
   FakeClient plain = connect();
   plain.send(FakeClient::hello_frame("a"));
   const auto refusal = plain.read_refusal();
@@ -267,7 +266,7 @@ TEST_F(SecureServer, APeerInPlainTextIsToldSoInPlainText) {
   EXPECT_FALSE(session_manager->table().joined(0));
 }
 
-TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
+TEST_F(SecureServer, SurvivesSilenceAndGarbage) {
   const Credentials who = enrolled("a");
   Peer silent(session_manager->address(), *tls_, work_);
   ASSERT_TRUE(silent.connection().write(hello(who)));
@@ -283,7 +282,7 @@ TEST_F(SecureServer, SilenceAndGarbageEndWithoutHarm) {
   EXPECT_EQ(answer->type, FrameType::kWelcome);
 }
 
-TEST_F(SecureServer, ARevokedClientIsDisconnectedWhileItIsConnected) {
+TEST_F(SecureServer, DisconnectsARevokedClient) {
   const Credentials who = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
@@ -291,7 +290,7 @@ TEST_F(SecureServer, ARevokedClientIsDisconnectedWhileItIsConnected) {
   EXPECT_NE(error_in(peer.read(work_)).find("revoked"), std::string::npos);
 }
 
-TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
+TEST_F(SecureServer, ServesTheNextClientWithANewCertificate) {
   make_server_certificate(place_, place_, {"127.0.0.1", "renewed.example"}, std::chrono::hours(1));
   turn_for(milliseconds(300));
   EXPECT_TRUE(logged("using a new certificate"));
@@ -301,7 +300,7 @@ TEST_F(SecureServer, ANewCertificateServesTheNextClient) {
   EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
 }
 
-TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
+TEST_F(SecureServer, AcceptsAKeyOnlyInItsRole) {
   const Credentials client = enrolled("a"), relay = enrolled("site", Login::PeerRole::kRelay);
   const auto as_relay = [this](const Credentials& who) {
     Peer peer(session_manager->address(), *tls_, work_);
@@ -327,8 +326,8 @@ TEST_F(SecureServer, LetsAKeyInInItsRoleAlone) {
   EXPECT_EQ(joined->type, FrameType::kRelay);
 }
 
-// The files of two identities, mixed up: the first client would find out, and nobody else.
-TEST_F(SecureServer, DoesNotStartWithACertificateOfAnotherAuthority) {
+// With the files of two identities mixed up, the first client would otherwise find out.
+TEST_F(SecureServer, RefusesToStartWithACertificateOfAnotherAuthority) {
   const std::filesystem::path other = folder_.path() / "other";
   make_identity(other, {"127.0.0.1"}, std::chrono::hours(1));
   const auto overwrite = std::filesystem::copy_options::overwrite_existing;
@@ -349,7 +348,7 @@ TEST_F(SecureServer, DoesNotStartWithACertificateOfAnotherAuthority) {
       << "ca.key is not the key of ca.pem";
 }
 
-TEST_F(SecureServer, DoesNotWaitForAPipeInPlaceOfACertificate) {
+TEST_F(SecureServer, DoesNotBlockOnAPipeInPlaceOfACertificate) {
   std::filesystem::remove(place_ / "server.pem");
   ASSERT_EQ(::mkfifo((place_ / "server.pem").c_str(), 0600), 0);
   turn_for(milliseconds(300));

@@ -1,4 +1,4 @@
-// What a server counts: buckets of times, frames that were written one after the other, names for labels.
+// Tests of server metrics: histogram buckets, consecutive frames, names of labels.
 #include "fl_server/net/server_metrics.h"
 
 #include <cmath>
@@ -24,11 +24,11 @@ std::uint64_t bytes_of(const FrameCounts& counts, FrameType type) {
   return counts.bytes(static_cast<std::size_t>(type));
 }
 
-TEST(ServerMetrics, ATimeFallsIntoTheFirstBucketThatIsNotBelowIt) {
+TEST(ServerMetrics, PutsATimeIntoTheFirstBucketWhoseLimitIsNotBelowIt) {
   TimeHistogram times;
   times.observe(0.001);   // a limit belongs to its bucket
   times.observe(0.0011);  // the next one
-  times.observe(1e9);     // none of those with a limit
+  times.observe(1e9);     // beyond all limits
   EXPECT_EQ(TimeHistogram::kLimits[3], 0.001);
   EXPECT_EQ(times.in_bucket(3), 1u);
   EXPECT_EQ(times.in_bucket(4), 1u);
@@ -36,7 +36,7 @@ TEST(ServerMetrics, ATimeFallsIntoTheFirstBucketThatIsNotBelowIt) {
   EXPECT_NEAR(times.sum_seconds(), 1e9 + 0.0021, 1);
 }
 
-TEST(ServerMetrics, TimesThatAreNoneCountAsZero) {
+TEST(ServerMetrics, CountsInvalidTimesAsZero) {
   TimeHistogram times;
   times.observe(-1);
   times.observe(std::nan(""));
@@ -44,11 +44,11 @@ TEST(ServerMetrics, TimesThatAreNoneCountAsZero) {
   EXPECT_EQ(times.sum_seconds(), 0);
 }
 
-TEST(ServerMetrics, FramesInOneBufferAreCountedEachByItsKind) {
+TEST(ServerMetrics, CountsEachFrameInABufferByItsType) {
   FrameCounts counts;
   const std::string received = whole_frame(FrameType::kReceived, "abc", "");
   std::string round = whole_frame(FrameType::kRound, "defgh", std::string(1000, 'x'));
-  round.resize(kPrefixBytes + 5);  // its payload lies elsewhere
+  round.resize(kPrefixBytes + 5);  // its payload is elsewhere
   const std::string both = received + received + round;
   counts.add_all(std::as_bytes(std::span(both)));
   EXPECT_EQ(frames_of(counts, FrameType::kReceived), 2u);
@@ -57,13 +57,13 @@ TEST(ServerMetrics, FramesInOneBufferAreCountedEachByItsKind) {
   EXPECT_EQ(bytes_of(counts, FrameType::kRound), kPrefixBytes + 5 + 1000);
 }
 
-TEST(ServerMetrics, BytesThatAreNoFramesEndTheCount) {
+TEST(ServerMetrics, StopsCountingAtBytesThatAreNotAFrame) {
   FrameCounts counts;
   const std::string garbage = whole_frame(FrameType::kHello, "abc", "") + std::string(100, 'x');
   counts.add_all(std::as_bytes(std::span(garbage)));
   EXPECT_EQ(frames_of(counts, FrameType::kHello), 1u);
   counts.add(static_cast<FrameType>(200), 7);
-  EXPECT_EQ(counts.bytes(0), 7u) << "a kind that is not known has a place of its own";
+  EXPECT_EQ(counts.bytes(0), 7u) << "unknown types have a counter of their own";
 }
 
 template <class Kind>
@@ -73,13 +73,13 @@ std::set<std::string> names() {
   return all;
 }
 
-TEST(ServerMetrics, EveryReasonHasANameOfItsOwn) {
+TEST(ServerMetrics, HasANameForEveryReason) {
   EXPECT_EQ(names<Ending>().size(), CounterOf<Ending>::kSize);
   EXPECT_EQ(names<Rejection>().size(), CounterOf<Rejection>::kSize);
   EXPECT_EQ(names<Ending>().count("unknown") + names<Rejection>().count("unknown"), 0u);
 }
 
-TEST(ServerMetrics, NothingIsLostWhenThreadsCountAtTheSameTime) {
+TEST(ServerMetrics, LosesNoCountsOfConcurrentThreads) {
   ServerMetrics server_metrics;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)

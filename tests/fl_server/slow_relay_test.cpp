@@ -1,4 +1,4 @@
-// A relay that reads slowly, or not at all, costs the server neither memory nor time.
+// Tests of a relay that reads slowly or not at all: it costs the server neither memory nor time.
 #include <fstream>
 
 #include "tests/fl_server/multiplexer_fixture.h"
@@ -17,7 +17,7 @@ constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
 
 double held_mb() {
 #if GRADWIRE_SANITIZED
-  // These keep what was freed for a while.
+  // Returns false for sanitizers that keep freed memory for a while.
   return static_cast<double>(__sanitizer_get_current_allocated_bytes()) / (1 << 20);
 #else
   std::ifstream file("/proc/self/statm");
@@ -27,7 +27,7 @@ double held_mb() {
 #endif
 }
 
-TEST_F(SlowRelayTest, IsSentTheNewestRequestsAloneAndTheirBodyOnce) {
+TEST_F(SlowRelayTest, ReceivesOnlyTheNewestRequestsAndTheirBodyOnce) {
   open(patient(), kLarge);
   FakeClient relay = begin_behind_relay();
   for (std::uint64_t request_id = 1; request_id <= 4; ++request_id) {
@@ -63,15 +63,15 @@ TEST_F(SlowRelayTest, DoesNotGrowTheServer) {
     EXPECT_EQ(next(0).kind, Kind::kTimeout);
     if (request_id == 20) before = held_mb();
   }
-  EXPECT_LT(held_mb(), before + 60) << "1.4 GB were asked for";
+  EXPECT_LT(held_mb(), before + 60) << "the requests have 1.4 GB in all";
 }
 
-TEST_F(SlowRelayTest, ThatOpensChannelsAndReadsNothingIsHungUpOn) {
-  // The address sanitizer takes minutes over the messages that fill a socket's buffers, and clients are given
-  // up meanwhile; the other builds run this.
+TEST_F(SlowRelayTest, IsDisconnectedIfItOpensChannelsAndReadsNothing) {
+  // The address sanitizer takes minutes for the messages that fill a socket's buffers, and clients time out
+  // meanwhile. The other builds run this test.
   if (kSanitized) GTEST_SKIP();
   most_for_relay_bytes = 1 << 20;
-  experiment.assign(60'000, 'x');  // so that few channels make the relay wait
+  experiment.assign(60'000, 'x');  // large, so that few channels make the relay wait
   open();
   begin();
   FakeClient relay = join(64 << 10);

@@ -1,4 +1,4 @@
-// Replies in chunks, at a server: they count as one, and nothing that a peer makes of them harms anybody.
+// Tests of chunked replies at a server: they count as one reply, and hostile chunks harm no other client.
 #include "base/crc32c.h"
 #include "proto/wire/chunk.h"
 #include "tests/fl_server/tcp_fixture.h"
@@ -20,7 +20,7 @@ class TcpChunksTest : public TcpTransportTest {
     transport->send(0, request(request_id));
     ASSERT_TRUE(receive(clients[0]));
   }
-  // All values of the reply are `value`.
+  // Makes a chunk of a reply whose values are all `value`.
   static std::string chunk(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 1,
                            double value = 5, std::uint64_t total = kChunkedBytes) {
     const Vec<double> values(kChunkedDim, value);
@@ -39,14 +39,14 @@ class TcpChunksTest : public TcpTransportTest {
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
     EXPECT_EQ(event.up.request_id, request_id);
-    EXPECT_EQ(event.bytes, reply(0, request_id, value).size()) << "counted as if it had come at once";
+    EXPECT_EQ(event.bytes, reply(0, request_id, value).size()) << "counted like a reply in one message";
     std::string frame;
     for (const auto part : event.frame) frame.append(reinterpret_cast<const char*>(part.data()), part.size());
-    EXPECT_TRUE(frame == reply(0, request_id, value)) << "kept as if it had come at once";
+    EXPECT_TRUE(frame == reply(0, request_id, value)) << "kept like a reply in one message";
     ASSERT_EQ(event.up.parts.size(), 1u);
     for (const double v : event.up.parts[0].values) ASSERT_EQ(v, value);
   }
-  // The server disconnects client 0, says why, and serves it again from the start.
+  // Expects that the server disconnects client 0 with this reason, and serves it again from the start.
   void expect_refused(const std::string& why) {
     const auto refusal = clients[0].read_refusal();
     ASSERT_TRUE(refusal);
@@ -62,7 +62,7 @@ class TcpChunksTest : public TcpTransportTest {
   }
 };
 
-TEST_F(TcpChunksTest, AreCompletedByTheirReply) {
+TEST_F(TcpChunksTest, CompletesChunksWithTheirReply) {
   clients[0].send(chunk(200'000, 50'000) + heartbeat_frame() + chunk(16'000, 70'000) +
                   chunk(250'000, 10'000));
   clients[0].send(rest({{16'000, 70'000}, {200'000, 60'000}}));
@@ -70,12 +70,12 @@ TEST_F(TcpChunksTest, AreCompletedByTheirReply) {
   EXPECT_EQ(transport->bytes_in_chunks(), 130'000u);
 }
 
-TEST_F(TcpChunksTest, MayBeAllOfIt) {
+TEST_F(TcpChunksTest, AcceptsChunksOfTheWholeReply) {
   clients[0].send(chunk(160'000, 160'000) + chunk(0, 160'000) + rest({{0, kChunkedBytes}}));
   expect_reply();
 }
 
-TEST_F(TcpChunksTest, AreForgottenWhenTheWholeReplyComes) {
+TEST_F(TcpChunksTest, DropsChunksWhenTheWholeReplyArrives) {
   clients[0].send(chunk(0, 160'000, 1, 7) + reply(0, 1, 5));
   expect_reply();
   EXPECT_EQ(transport->bytes_in_chunks(), 0u);
@@ -84,7 +84,7 @@ TEST_F(TcpChunksTest, AreForgottenWhenTheWholeReplyComes) {
   expect_reply(2);
 }
 
-TEST_F(TcpChunksTest, OfAReplyThatIsLateAreALateReply) {
+TEST_F(TcpChunksTest, ReportsALateChunkedReplyAsLate) {
   clients[0].send(chunk(0, 160'000));
   ask(2);
   clients[0].send(chunk(160'000, 100'000) + rest({{0, 260'000}}));
@@ -96,14 +96,14 @@ TEST_F(TcpChunksTest, OfAReplyThatIsLateAreALateReply) {
   expect_reply(2);
 }
 
-TEST_F(TcpChunksTest, AreForgottenWhenTheClientStopsInTheMiddle) {
+TEST_F(TcpChunksTest, DropsChunksWhenTheClientStopsInTheMiddle) {
   clients[0].send(chunk(0, 160'000));
   ask(2);
   clients[0].send(chunk(160'000, 100'000, 2) + rest({{160'000, 100'000}}, 2));
   expect_reply(2);
 }
 
-TEST_F(TcpChunksTest, GoWithTheirConnection) {
+TEST_F(TcpChunksTest, DropsChunksWithTheirConnection) {
   for (const std::string& sent : {chunk(0, 160'000), chunk(0, 160'000).substr(0, 100'000),
                                   chunk(0, 160'000) + rest({{0, 160'000}}).substr(0, 100'000)}) {
     clients[0].send(sent);
@@ -121,7 +121,7 @@ TEST_F(TcpChunksTest, GoWithTheirConnection) {
   expect_reply();
 }
 
-TEST_F(TcpChunksTest, TheNewConnectionOfAClientBeginsWithNone) {
+TEST_F(TcpChunksTest, BeginsANewConnectionWithoutChunks) {
   clients[0].send(chunk(0, 160'000) + chunk(160'000, 160'000).substr(0, 100'000));
   turn_for(milliseconds(20));
   FakeClient old = std::move(clients[0]);
@@ -133,22 +133,22 @@ TEST_F(TcpChunksTest, TheNewConnectionOfAClientBeginsWithNone) {
   expect_reply(1, 6);
 }
 
-TEST_F(TcpChunksTest, OfAnotherPayloadThanTheReplysAreFoundOut) {
+TEST_F(TcpChunksTest, DetectsChunksOfAnotherPayload) {
   clients[0].send(chunk(0, 160'000, 1, 7) + rest({{0, 160'000}}));
   expect_refused("checksum");
 }
 
-TEST_F(TcpChunksTest, ThatAreNotThoseThatTheReplyNamesAreRefused) {
+TEST_F(TcpChunksTest, RefusesChunksThatDifferFromTheReplysCount) {
   clients[0].send(chunk(0, 160'000) + rest({{0, 100'000}}));
   expect_refused("bytes here");
 }
 
-TEST_F(TcpChunksTest, ThatDidNotComeAreRefused) {
+TEST_F(TcpChunksTest, RefusesMissingChunks) {
   clients[0].send(rest({{0, 100'000}}));
   expect_refused("bytes here");
 }
 
-TEST_F(TcpChunksTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
+TEST_F(TcpChunksTest, RefusesChunksOfAnotherReply) {
   ask(2);
   clients[0].send(chunk(0, 160'000, 1) + rest({{0, 160'000}}, 2));
   const auto refusal = clients[0].read_refusal();
@@ -156,22 +156,22 @@ TEST_F(TcpChunksTest, OfAnotherReplyThanTheOneThatEndsThemAreRefused) {
   EXPECT_NE(refusal->message().find("another one"), std::string::npos) << refusal->message();
 }
 
-TEST_F(TcpChunksTest, OfALengthThatIsNotTheReplysAreRefused) {
+TEST_F(TcpChunksTest, RefusesAWrongTotalLength) {
   clients[0].send(chunk(0, 160'000, 1, 5, 200'000) + rest({{0, 160'000}}));
   expect_refused("has the wrong length");
 }
 
-TEST_F(TcpChunksTest, ThatNobodyAskedForAreRefused) {
+TEST_F(TcpChunksTest, RefusesChunksThatWereNotRequested) {
   clients[0].send(chunk(0, 160'000, 2));
   expect_refused("that the server did not request");
 }
 
-TEST_F(TcpChunksTest, ThatOverlapAreRefused) {
+TEST_F(TcpChunksTest, RefusesOverlappingChunks) {
   clients[0].send(chunk(0, 160'000) + chunk(100'000, 100'000));
   expect_refused("came before");
 }
 
-TEST_F(TcpChunksTest, AreNotForThoseWhoHaveNotJoined) {
+TEST_F(TcpChunksTest, RefusesChunksBeforeTheJoin) {
   FakeClient unauthenticated = connect();
   unauthenticated.send(chunk(0, 160'000));
   const auto refusal = unauthenticated.read_refusal();
@@ -180,8 +180,8 @@ TEST_F(TcpChunksTest, AreNotForThoseWhoHaveNotJoined) {
   expect_served(1, 1);
 }
 
-// As long as they are new bytes they are welcome; then the flood has an end.
-TEST_F(TcpChunksTest, AFloodOfThemHasAnEnd) {
+// New bytes are accepted; then the flood ends.
+TEST_F(TcpChunksTest, EndsAFloodOfChunks) {
   std::string flood;
   for (std::uint64_t at = 0; at + kLeastChunkBytes <= kChunkedBytes; at += kLeastChunkBytes)
     flood += chunk(at, kLeastChunkBytes);

@@ -1,4 +1,4 @@
-// A server of two clients written by hand.
+// A fixture: a server with two clients that the test drives by hand.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline WireTimes patient() {
   return times;
 }
 
-// A server of two clients and what they need to talk to it.
+// A server with two clients, and what they need to talk to it.
 class TcpTransportTest : public ::testing::Test {
  protected:
   void open(const WireTimes& times = patient(), std::uint32_t dim = kDim) {
@@ -58,7 +58,7 @@ class TcpTransportTest : public ::testing::Test {
         session_manager->address(), [this] { turn(); }, receive_bytes);
   }
 
-  // Both clients join and the run begins.
+  // Joins both clients and begins the run.
   void begin() {
     clients.clear();
     for (const std::string name : {"a", "b"}) {
@@ -80,7 +80,7 @@ class TcpTransportTest : public ::testing::Test {
     ASSERT_TRUE(frame);
     ASSERT_EQ(frame->prefix.type, FrameType::kStart);
   }
-  // A client that was away.
+  // Reconnects a client.
   FakeClient come_back(const std::string& name) {
     FakeClient client = connect();
     EXPECT_TRUE(client.shake_hands(name));
@@ -107,7 +107,7 @@ class TcpTransportTest : public ::testing::Test {
     Codec<double> codec(context);
     return bytes_of(codec.encode(uplink));
   }
-  // What a client was sent.
+  // A request as a client received it.
   struct Received {
     std::uint64_t request_id = 0;
     Vec<double> x;
@@ -133,7 +133,7 @@ class TcpTransportTest : public ::testing::Test {
     return Received{request->request_id, {values.begin(), values.end()}, slot.have_bytes()};
   }
   Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
-  // The other client is served as ever.
+  // Expects that the other client is served as before.
   void expect_served(std::uint32_t client, std::uint64_t request_id) {
     transport->send(client, request(request_id));
     ASSERT_TRUE(receive(clients[client]));
@@ -150,7 +150,7 @@ class TcpTransportTest : public ::testing::Test {
   }
 
   bool takes_sums = false, zero_copy = false;
-  BanLimits bans{.longest = {}};  // nobody is banned
+  BanLimits bans{.longest = {}};  // no bans
   std::uint32_t most_from_address = 0;
   std::uint64_t receive_budget_bytes = SessionManagerOptions().receive_budget_bytes;
   std::string experiment = "experiment";

@@ -1,4 +1,4 @@
-// The server's transport against hostile, broken, silent and slow peers.
+// Tests of the server's transport against hostile, broken, silent and slow peers.
 #include <cmath>
 #include <thread>
 
@@ -11,7 +11,7 @@ using TcpHostileTest = TcpTransportTest;
 
 // ---- hostile and broken peers ----
 
-TEST_F(TcpHostileTest, HangsUpOnGarbageWithoutAWord) {
+TEST_F(TcpHostileTest, ClosesOnGarbageWithoutAnAnswer) {
   open();
   begin();
   FakeClient scanner = connect();
@@ -25,7 +25,7 @@ TEST_F(TcpHostileTest, HangsUpOnGarbageWithoutAWord) {
   expect_served(0, 1);
 }
 
-TEST_F(TcpHostileTest, RefusesLengthsAboveTheLimitsBeforeAnyByteOfThem) {
+TEST_F(TcpHostileTest, RefusesLengthsAboveTheLimitsBeforeTheirBytes) {
   open();
   begin();
   const auto prefix = [](std::uint32_t header, std::uint64_t payload) {
@@ -48,7 +48,7 @@ TEST_F(TcpHostileTest, RefusesLengthsAboveTheLimitsBeforeAnyByteOfThem) {
   expect_served(0, 1);
 }
 
-TEST_F(TcpHostileTest, AnyFlippedByteOfAReplyCostsItsSenderTheConnectionAndNobodyElse) {
+TEST_F(TcpHostileTest, DisconnectsOnlyTheSenderForAnyFlippedByteOfAReply) {
   open();
   begin();
   const std::string good = reply(1, 1, 1);
@@ -67,7 +67,7 @@ TEST_F(TcpHostileTest, AnyFlippedByteOfAReplyCostsItsSenderTheConnectionAndNobod
   expect_served(0, 2);
 }
 
-TEST_F(TcpHostileTest, RefusesMessagesThatAreOutOfPlace) {
+TEST_F(TcpHostileTest, RefusesUnexpectedMessages) {
   open();
   begin();
   wire::Welcome welcome;
@@ -82,7 +82,7 @@ TEST_F(TcpHostileTest, RefusesMessagesThatAreOutOfPlace) {
   expect_served(0, 1);
 }
 
-TEST_F(TcpHostileTest, RefusesAnAnswerInTheNameOfAnother) {
+TEST_F(TcpHostileTest, RefusesAReplyUnderAnotherClientsNumber) {
   open();
   begin();
   transport->send(0, request(1));
@@ -92,7 +92,7 @@ TEST_F(TcpHostileTest, RefusesAnAnswerInTheNameOfAnother) {
   expect_served(0, 2);
 }
 
-TEST_F(TcpHostileTest, RefusesAPeerOfAnotherVersionForGood) {
+TEST_F(TcpHostileTest, RefusesAPeerOfAnotherVersionPermanently) {
   open();
   wire::Hello hello;
   hello.set_protocol(kWireVersion + 1);
@@ -104,10 +104,10 @@ TEST_F(TcpHostileTest, RefusesAPeerOfAnotherVersionForGood) {
   EXPECT_TRUE(refusal->fatal());
 }
 
-TEST_F(TcpHostileTest, RefusesHellosThatMakeNoSense) {
+TEST_F(TcpHostileTest, RefusesInvalidHellos) {
   open();
   const std::string damaged = [] {
-    const std::string header = "\x12\xff\xff\xff\x0f";  // a string of 32 MB that is not there
+    const std::string header = "\x12\xff\xff\xff\x0f";  // announces a string of 32 MB that is missing
     const auto prefix = write_prefix(FrameType::kHello, std::as_bytes(std::span(header)), 0, 0);
     return std::string(reinterpret_cast<const char*>(prefix.data()), prefix.size()) + header;
   }();
@@ -144,10 +144,11 @@ TEST_F(TcpHostileTest, RefusesJoinsWithImpossibleConstants) {
   }
 }
 
-// ---- crowds ----
+// ---- floods ----
 
-// Strangers reconnect as fast as they are disconnected; a client that says who it is still gets in.
-TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
+// Unauthenticated peers reconnect as fast as they are disconnected; a client that authenticates still gets
+// in.
+TEST_F(TcpHostileTest, AdmitsClientsDuringAFloodOfUnauthenticatedPeers) {
   open();
   begin();
   std::vector<FakeClient> crowd;
@@ -180,8 +181,8 @@ TEST_F(TcpHostileTest, ACrowdThatNeverSaysWhoItIsLocksNobodyOut) {
   expect_served(1, 2);
 }
 
-// A peer that says again and again that it is a client, and never joins.
-TEST_F(TcpHostileTest, AClientHasOneConnectionThatHasNotJoinedAndNoMore) {
+// A peer that repeatedly claims to be a client and never joins.
+TEST_F(TcpHostileTest, KeepsAtMostOneUnjoinedConnectionPerClient) {
   open();
   begin();
   std::vector<FakeClient> crowd;
@@ -208,8 +209,8 @@ std::string hello_of(const std::string& name, std::uint64_t process, std::uint32
   return control_frame(FrameType::kHello, hello);
 }
 
-// Like a network that sends a client's bytes twice.
-TEST_F(TcpHostileTest, ADuplicateOfAConnectionDoesNotReplaceItsOriginal) {
+// Simulates a network that duplicates a client's bytes.
+TEST_F(TcpHostileTest, KeepsAConnectionWhenADuplicateArrives) {
   open();
   begin();
   FakeClient first = connect();
@@ -235,8 +236,8 @@ TEST_F(TcpHostileTest, ADuplicateOfAConnectionDoesNotReplaceItsOriginal) {
   expect_start(again);
 }
 
-// A reply that the round loop cannot use, from a client that the true one then replaces.
-TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
+// A reply that the round loop cannot use, from a client that the right one then replaces.
+TEST_F(TcpHostileTest, FreesThePlaceOfADiscardedReply) {
   open();
   begin();
   transport->send(0, request(1));
@@ -245,7 +246,7 @@ TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
   ASSERT_EQ(event.up.parts.size(), 1u);
   transport->discard(event);
   event = next();
-  EXPECT_TRUE(event.repeated) << "it came while the first was looked at";
+  EXPECT_TRUE(event.repeated) << "it came while the first was in use";
   clients[0].send(reply(0, 1, 13));
   event = next();
   EXPECT_FALSE(event.repeated);
@@ -255,8 +256,8 @@ TEST_F(TcpHostileTest, AReplyThatIsIgnoredLeavesItsPlaceToTheNextOne) {
 
 // ---- time ----
 
-// The loop is busy for longer than a tick between any two waits, as in rounds with a long apply().
-TEST_F(TcpHostileTest, ASilentClientIsGivenUpAlsoBetweenLongRounds) {
+// The loop is busy for longer than a tick between two waits, as in rounds with a long apply().
+TEST_F(TcpHostileTest, DisconnectsASilentClientBetweenLongRounds) {
   WireTimes times = patient();
   times.heartbeat = milliseconds(60);
   open(times);
@@ -272,8 +273,8 @@ TEST_F(TcpHostileTest, ASilentClientIsGivenUpAlsoBetweenLongRounds) {
   expect_served(1, 1);
 }
 
-// The server reads what peers sent during a pause of the whole process before it judges them.
-TEST_F(TcpHostileTest, NobodyIsGivenUpForAPauseOfTheServer) {
+// The server reads what arrived during a pause of the whole process before it judges the peers.
+TEST_F(TcpHostileTest, DisconnectsNoClientForAPauseOfTheServer) {
   const milliseconds beat(250);  // a busy machine must not look like a silent client
   WireTimes times = patient();
   times.heartbeat = beat;
@@ -290,7 +291,7 @@ TEST_F(TcpHostileTest, NobodyIsGivenUpForAPauseOfTheServer) {
   expect_served(1, 2);
 }
 
-TEST_F(TcpHostileTest, APeerThatNeverSaysHelloIsRefusedInTime) {
+TEST_F(TcpHostileTest, RefusesAPeerThatNeverSendsHello) {
   WireTimes times = patient();
   times.handshake = milliseconds(60);
   open(times);
@@ -301,9 +302,9 @@ TEST_F(TcpHostileTest, APeerThatNeverSaysHelloIsRefusedInTime) {
   EXPECT_TRUE(cut.read_refusal());
 }
 
-TEST_F(TcpHostileTest, AMessageThatStopsHalfwayIsGivenUp) {
+TEST_F(TcpHostileTest, DisconnectsAfterAMessageThatStopsHalfway) {
   WireTimes times = patient();
-  times.handshake = milliseconds(200);  // also how often the clock is looked at
+  times.handshake = milliseconds(200);  // this also sets the tick
   times.frame_grace = milliseconds(100);
   open(times);
   begin();
@@ -314,7 +315,7 @@ TEST_F(TcpHostileTest, AMessageThatStopsHalfwayIsGivenUp) {
   expect_served(1, 2);
 }
 
-TEST_F(TcpHostileTest, ASilentClientIsGivenUpAndOneWithHeartbeatsIsNot) {
+TEST_F(TcpHostileTest, DisconnectsASilentClientButNotOneWithHeartbeats) {
   WireTimes times = patient();
   times.heartbeat = milliseconds(60);
   open(times);
@@ -330,10 +331,10 @@ TEST_F(TcpHostileTest, ASilentClientIsGivenUpAndOneWithHeartbeatsIsNot) {
   EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
   const auto beat = clients[1].read();
   ASSERT_TRUE(beat);
-  EXPECT_EQ(beat->prefix.type, FrameType::kHeartbeat) << "the server shows that it lives, too";
+  EXPECT_EQ(beat->prefix.type, FrameType::kHeartbeat) << "the server sends heartbeats as well";
 }
 
-TEST_F(TcpHostileTest, AClientThatReadsNothingIsGivenUp) {
+TEST_F(TcpHostileTest, DisconnectsAClientThatReadsNothing) {
   WireTimes times = patient();
   times.write_stall = milliseconds(100);
   times.handshake = milliseconds(200);
@@ -345,7 +346,7 @@ TEST_F(TcpHostileTest, AClientThatReadsNothingIsGivenUp) {
   EXPECT_TRUE(logged("it read nothing"));
 }
 
-TEST(Listener, SaysWhatIsWrongWithAnAddress) {
+TEST(Listener, ReportsInvalidAddresses) {
   const auto message = [](const std::string& address) -> std::string {
     try {
       listen_on_tcp(address);

@@ -1,4 +1,4 @@
-// A reply of more than 2^32 bytes over a socket.
+// A test of a reply of more than 2^32 bytes over a socket.
 #include <cstdlib>
 
 #include "base/crc32c.h"
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t kGiantDim = 600'000'000;  // doubles: 4.8 GB
 constexpr std::size_t kSectionBytes = 4'000'000;
 
-// A dense reply to request id 1 that repeats one section.
+// Returns a dense reply to request id 1 that repeats one section.
 Encoded giant_reply(const std::vector<double>& section) {
   Encoded message;
   message.header = dense_reply_header(kGiantDim).SerializeAsString();
@@ -26,7 +26,7 @@ Encoded giant_reply(const std::vector<double>& section) {
   return message;
 }
 
-// Sends so many of the sections.
+// Sends this many of the sections.
 void send_sections(FakeClient& client, const Encoded& message, std::size_t sections) {
   client.send(std::string(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes) +
               message.header);
@@ -36,7 +36,7 @@ void send_sections(FakeClient& client, const Encoded& message, std::size_t secti
   }
 }
 
-TEST_F(TcpTransportTest, AReplyOfMoreThan4GiBGoesOnWhereItsConnectionBrokeAndArrivesWhole) {
+TEST_F(TcpTransportTest, ResumesAReplyOfMoreThan4GiBAfterItsConnectionBreaks) {
   if (std::getenv("GRADWIRE_LONG_PAYLOADS") == nullptr)
     GTEST_SKIP() << "takes 5 GB; set GRADWIRE_LONG_PAYLOADS=1";
   static_assert(std::uint64_t{kGiantDim} * sizeof(double) % kSectionBytes == 0);

@@ -1,4 +1,4 @@
-// The server's transport: rounds, and clients that come and go.
+// Tests of the server's transport: rounds, and clients that leave and return.
 #include <future>
 #include <thread>
 
@@ -29,7 +29,7 @@ TEST_F(TcpTransportTest, DeliversARequestAndItsReplyAndCountsTheirBytes) {
   EXPECT_EQ(event.up.parts[0].values[2], 2.5);
 }
 
-TEST_F(TcpTransportTest, NextReturnsAtItsDeadlineWhileAClientTricklesBytes) {
+TEST_F(TcpTransportTest, ReturnsAtTheDeadlineWhileAClientTricklesBytes) {
   open();
   begin();
   transport->send(0, request(1));
@@ -40,7 +40,7 @@ TEST_F(TcpTransportTest, NextReturnsAtItsDeadlineWhileAClientTricklesBytes) {
   EXPECT_LT(transport->now() - before, 2);
 }
 
-TEST_F(TcpTransportTest, ARepeatedOrLateReplyLeavesTheOneThatIsLookedAtAlone) {
+TEST_F(TcpTransportTest, LeavesTheCurrentReplyUnchangedByARepeatedOrLateOne) {
   open();
   begin();
   transport->send(0, request(1));
@@ -56,15 +56,15 @@ TEST_F(TcpTransportTest, ARepeatedOrLateReplyLeavesTheOneThatIsLookedAtAlone) {
   transport->send(0, request(2));
   clients[0].send(reply(0, 1, 14));
   clients[0].send(reply(0, 2, 21));
-  EXPECT_EQ(next().up.parts.size(), 0u) << "a late one is not looked at";
+  EXPECT_EQ(next().up.parts.size(), 0u) << "a late reply is not used";
   const Event<double> second = next();
   EXPECT_EQ(second.up.request_id, 2u);
   ASSERT_EQ(second.up.parts.size(), 1u);
   EXPECT_EQ(second.up.parts[0].values[0], 21);
 }
 
-// Lent or not: what may change is not lent, but copied before.
-TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
+// With and without zero-copy sends: data that may change is copied first.
+TEST_F(TcpTransportTest, KeepsUnreadDataWhenTheModelChanges) {
   constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
   for (const bool is_zero_copy : {false, true}) {
     clients.clear();
@@ -88,7 +88,7 @@ TEST_F(TcpTransportTest, KeepsWhatASlowReaderHasNotTakenWhenTheModelMovesOn) {
   }
 }
 
-TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
+TEST_F(TcpTransportTest, ReplacesAWaitingRequestByANewerOne) {
   constexpr std::uint32_t kLarge = 2 << 20;
   open(patient(), kLarge);
   begin();
@@ -97,11 +97,11 @@ TEST_F(TcpTransportTest, ANewerRequestTakesThePlaceOfOneThatWaits) {
     EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
     transport->settle();
   }
-  EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 1u) << "it was begun";
+  EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 1u) << "its writing had begun";
   EXPECT_EQ(receive(clients[0]).value_or(Received{}).request_id, 4u);
 }
 
-TEST_F(TcpTransportTest, SaysShutdownUntilAllHaveHeardIt) {
+TEST_F(TcpTransportTest, SendsShutdownUntilAllClientsConfirm) {
   open();
   begin();
   Request<double> shutdown;
@@ -112,7 +112,7 @@ TEST_F(TcpTransportTest, SaysShutdownUntilAllHaveHeardIt) {
     const auto frame = client.read_message();
     ASSERT_TRUE(frame);
     EXPECT_EQ(frame->prefix.type, FrameType::kRound);
-    client.send(heartbeat_frame());  // says nothing of the shutdown
+    client.send(heartbeat_frame());  // does not confirm the shutdown
     wire::Received heard;
     heard.set_request_id(9);
     heard.set_receipt(wire::RECEIPT_ACCEPTED);
@@ -130,9 +130,9 @@ TEST_F(TcpTransportTest, SaysShutdownUntilAllHaveHeardIt) {
   EXPECT_LT(transport->now() - before, 5);
 }
 
-// ---- coming and going ----
+// ---- clients that leave and return ----
 
-TEST_F(TcpTransportTest, AClientThatComesBackGetsItsNumberAndTheLoopIsTold) {
+TEST_F(TcpTransportTest, GivesAReturningClientItsNumberAndReportsIt) {
   open();
   begin();
   transport->send(0, request(3));
@@ -151,7 +151,7 @@ TEST_F(TcpTransportTest, AClientThatComesBackGetsItsNumberAndTheLoopIsTold) {
   EXPECT_EQ(next().kind, Kind::kReply);
 }
 
-TEST_F(TcpTransportTest, TheNewestConnectionOfAClientWinsAndTheOtherIsToldToEnd) {
+TEST_F(TcpTransportTest, KeepsTheNewestConnectionOfAClientAndEndsTheOther) {
   open();
   begin();
   FakeClient second = come_back("b");
@@ -166,7 +166,7 @@ TEST_F(TcpTransportTest, TheNewestConnectionOfAClientWinsAndTheOtherIsToldToEnd)
   expect_served(0, 2);
 }
 
-TEST_F(TcpTransportTest, AConnectionLostInAPayloadCostsNobodyElseAnything) {
+TEST_F(TcpTransportTest, AffectsNoOtherClientWhenAConnectionBreaksInAPayload) {
   open();
   begin();
   transport->send(0, request(1));
@@ -180,7 +180,7 @@ TEST_F(TcpTransportTest, AConnectionLostInAPayloadCostsNobodyElseAnything) {
   expect_served(0, 3);
 }
 
-TEST_F(TcpTransportTest, RefusesAClientThatComesBackWithOtherData) {
+TEST_F(TcpTransportTest, RefusesAReturningClientWithOtherData) {
   open();
   begin();
   clients[0].hang_up();
@@ -206,7 +206,7 @@ TEST_F(TcpTransportTest, RefusesAThirdClientOfTwo) {
   expect_served(0, 1);
 }
 
-TEST_F(TcpTransportTest, BeforeTheRunALostClientLeavesItsPlaceToAnother) {
+TEST_F(TcpTransportTest, FreesThePlaceOfAClientLostBeforeTheRun) {
   open();
   {
     FakeClient first = connect();
@@ -220,7 +220,7 @@ TEST_F(TcpTransportTest, BeforeTheRunALostClientLeavesItsPlaceToAnother) {
   EXPECT_EQ(third.shake_hands("c"), 0u);
 }
 
-TEST_F(TcpTransportTest, BeforeTheRunTheNewestProcessStaysAndTheOtherIsToldToEnd) {
+TEST_F(TcpTransportTest, KeepsTheNewestProcessBeforeTheRunAndEndsTheOther) {
   open();
   FakeClient first = connect();
   ASSERT_EQ(first.shake_hands("a"), 0u);
@@ -232,15 +232,14 @@ TEST_F(TcpTransportTest, BeforeTheRunTheNewestProcessStaysAndTheOtherIsToldToEnd
   second.send(FakeClient::join_frame(11));
   const auto refusal = first.read_refusal();
   ASSERT_TRUE(refusal);
-  EXPECT_TRUE(refusal->fatal()) << "else both would replace each other again and again";
+  EXPECT_TRUE(refusal->fatal()) << "otherwise both would replace each other repeatedly";
   EXPECT_NE(refusal->message().find("another process has connected as client 0"), std::string::npos);
   turn_for(milliseconds(30));
   EXPECT_EQ(session_manager->table().joined_count(), 1u);
-  EXPECT_EQ(session_manager->table().info(0).sample_count, 11u)
-      << "the newest process says what data there is";
+  EXPECT_EQ(session_manager->table().info(0).sample_count, 11u) << "the newest process decides the data";
 }
 
-TEST_F(TcpTransportTest, BeforeTheRunAProcessThatWaitsForAnotherTakesItsPlaceWhenThatLeaves) {
+TEST_F(TcpTransportTest, PromotesAWaitingProcessWhenTheOtherLeavesBeforeTheRun) {
   open();
   FakeClient first = connect();
   ASSERT_EQ(first.shake_hands("a"), 0u);
@@ -251,13 +250,13 @@ TEST_F(TcpTransportTest, BeforeTheRunAProcessThatWaitsForAnotherTakesItsPlaceWhe
   turn_for(milliseconds(30));
   EXPECT_EQ(session_manager->table().joined_count(), 0u);
   FakeClient third = connect();
-  ASSERT_EQ(third.shake_hands("b"), 1u) << "number 0 is that of the second process";
+  ASSERT_EQ(third.shake_hands("b"), 1u) << "number 0 belongs to the second process";
   second.send(FakeClient::join_frame(11));
   ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
   EXPECT_EQ(session_manager->table().info(0).name, "a");
 }
 
-TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
+TEST_F(TcpTransportTest, NamesMissingClientsAfterTheDeadline) {
   open();
   FakeClient client = connect();
   ASSERT_EQ(client.shake_hands("x", 1, 2), 1u);
@@ -271,8 +270,8 @@ TEST_F(TcpTransportTest, GatherSaysWhoIsMissing) {
   }
 }
 
-// A resolver that does not answer must not stop the clients of a relay.
-TEST(TcpSockets, ConnectToANameWithoutWaitingForTheResolver) {
+// A slow resolver must not block the clients of a relay.
+TEST(TcpSockets, ConnectsToANameWithoutWaitingForTheResolver) {
   std::promise<void> answers;
   const std::shared_future<void> answered = answers.get_future().share();
   TcpOptions options;

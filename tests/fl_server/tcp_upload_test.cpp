@@ -1,4 +1,4 @@
-// Replies whose connection breaks, and what clients are told of their replies.
+// Tests of replies whose connection breaks, and of the acknowledgements of replies.
 #include "base/byte_buffer.h"
 #include "proto/wire/reply_tail.h"
 #include "tests/fl_server/tcp_fixture.h"
@@ -16,7 +16,7 @@ class TcpUploadTest : public TcpTransportTest {
     transport->send(0, request(1));
     ASSERT_TRUE(receive(clients[0]));
   }
-  // Client 0 sends so much of its reply and disconnects; it reconnects and is asked again.
+  // Sends this much of client 0's reply and disconnects. Client 0 then reconnects and is asked again.
   void break_after(std::size_t bytes, std::uint64_t request_id = 1, double value = 5) {
     clients[0].send(reply(0, request_id, value).substr(0, bytes));
     turn_for(milliseconds(20));
@@ -26,7 +26,7 @@ class TcpUploadTest : public TcpTransportTest {
     expect(Kind::kJoined);
   }
   void expect(Kind kind) { ASSERT_EQ(next().kind, kind); }
-  // Asks client 0 again; returns how many bytes the server says that it has already.
+  // Asks client 0 again. Returns the number of bytes that the server already has.
   std::uint64_t ask_again(std::uint64_t request_id = 1) {
     transport->send(0, request(request_id));
     const auto got = receive(clients[0]);
@@ -44,18 +44,18 @@ class TcpUploadTest : public TcpTransportTest {
   void expect_reply(double value) {
     const Event<double> event = next();
     ASSERT_EQ(event.kind, Kind::kReply);
-    EXPECT_EQ(event.bytes, reply(0, 1, value).size()) << "counted as if it had come at once";
+    EXPECT_EQ(event.bytes, reply(0, 1, value).size()) << "counted like a reply in one message";
     std::string frame;
     for (const auto piece : event.frame)
       frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    EXPECT_TRUE(frame == reply(0, 1, value)) << "kept as if it had come at once";
+    EXPECT_TRUE(frame == reply(0, 1, value)) << "kept like a reply in one message";
     ASSERT_EQ(event.up.parts.size(), 1u);
     EXPECT_EQ(event.up.parts[0].values.size(), kLongDim);
     for (const double v : event.up.parts[0].values) ASSERT_EQ(v, value);
   }
 };
 
-TEST_F(TcpUploadTest, GoesOnAtTheLastWholeChunk) {
+TEST_F(TcpUploadTest, ResumesAtTheLastWholeChunk) {
   break_after(200'000);
   const std::uint64_t have = ask_again();
   EXPECT_EQ(have, 3 * kChunkBytes);
@@ -63,7 +63,7 @@ TEST_F(TcpUploadTest, GoesOnAtTheLastWholeChunk) {
   expect_reply(5);
 }
 
-TEST_F(TcpUploadTest, GoesOnWhenItBreaksAgainAndAgain) {
+TEST_F(TcpUploadTest, ResumesAfterRepeatedBreaks) {
   break_after(100'000);
   ASSERT_EQ(ask_again(), kChunkBytes);
   clients[0].send(tail(kChunkBytes).substr(0, 150'000));
@@ -77,7 +77,7 @@ TEST_F(TcpUploadTest, GoesOnWhenItBreaksAgainAndAgain) {
   expect_reply(5);
 }
 
-TEST_F(TcpUploadTest, GoesOnWhenTheClientIsBackBeforeItsOldConnectionIsMissed) {
+TEST_F(TcpUploadTest, ResumesIfTheClientReturnsBeforeItsOldConnectionIsMissed) {
   clients[0].send(reply(0, 1, 5).substr(0, 150'000));
   turn_for(milliseconds(20));
   FakeClient old = std::move(clients[0]);
@@ -89,26 +89,26 @@ TEST_F(TcpUploadTest, GoesOnWhenTheClientIsBackBeforeItsOldConnectionIsMissed) {
   expect_reply(5);
 }
 
-TEST_F(TcpUploadTest, BeginsAnewWhenTheClientWantsTo) {
+TEST_F(TcpUploadTest, RestartsIfTheClientWantsTo) {
   break_after(200'000);
   EXPECT_GT(ask_again(), 0u);
   clients[0].send(reply(0, 1, 6));
   expect_reply(6);
 }
 
-TEST_F(TcpUploadTest, BeginsAnewWhenLessThanAChunkCame) {
+TEST_F(TcpUploadTest, RestartsIfLessThanAChunkArrived) {
   break_after(50'000);
   EXPECT_EQ(ask_again(), 0u);
   clients[0].send(reply(0, 1, 5));
   expect_reply(5);
 }
 
-TEST_F(TcpUploadTest, BeginsAnewForANewerRequest) {
+TEST_F(TcpUploadTest, RestartsForANewerRequest) {
   break_after(200'000);
   EXPECT_EQ(ask_again(2), 0u);
 }
 
-TEST_F(TcpUploadTest, RefusesARestThatDoesNotFitWhatCame) {
+TEST_F(TcpUploadTest, RefusesARestThatDoesNotFit) {
   for (const std::string& bad : {tail(3 * kChunkBytes, 6), tail(3 * kChunkBytes, 5, 2)}) {
     break_after(200'000);
     ASSERT_EQ(ask_again(), 3 * kChunkBytes);
@@ -117,14 +117,14 @@ TEST_F(TcpUploadTest, RefusesARestThatDoesNotFitWhatCame) {
     EXPECT_EQ(next().kind, Kind::kLeft);
     clients[0] = come_back("a");
     expect(Kind::kJoined);
-    EXPECT_EQ(ask_again(), 0u) << "what came is not trusted any more";
+    EXPECT_EQ(ask_again(), 0u) << "the received bytes are no longer trusted";
   }
   clients[0].send(reply(0, 1, 5));
   expect_reply(5);
 }
 
-// A client that was asked twice sends the rest twice; or an earlier rest, when it had been asked for that.
-TEST_F(TcpUploadTest, DropsARestThatIsRepeatedOrOfAnotherPlace) {
+// A client that was asked twice sends the rest twice, or an earlier rest that it was asked for.
+TEST_F(TcpUploadTest, DropsARepeatedOrMisplacedRest) {
   break_after(200'000);
   ASSERT_EQ(ask_again(), 3 * kChunkBytes);
   clients[0].send(tail(kChunkBytes));
@@ -135,7 +135,7 @@ TEST_F(TcpUploadTest, DropsARestThatIsRepeatedOrOfAnotherPlace) {
   ASSERT_TRUE(receive(clients[0])) << "it is still connected";
 }
 
-TEST_F(TcpUploadTest, TellsWithTheNextMessageWhatBecameOfAReply) {
+TEST_F(TcpUploadTest, AcknowledgesAReplyWithTheNextMessage) {
   transport->acknowledge(0, 1, Ack::kAccepted);
   transport->acknowledge(0, 1, Ack::kLate);
   transport->send(0, request(2));
@@ -151,7 +151,7 @@ TEST_F(TcpUploadTest, TellsWithTheNextMessageWhatBecameOfAReply) {
   EXPECT_TRUE(receive(clients[0]));
 }
 
-TEST_F(TcpUploadTest, TellsWithinASecondWhenThereIsNoNextMessage) {
+TEST_F(TcpUploadTest, AcknowledgesWithinASecondWithoutANextMessage) {
   transport->acknowledge(0, 1, Ack::kLate);
   const auto frame = clients[0].read_message();
   ASSERT_TRUE(frame);
@@ -172,7 +172,7 @@ std::string payload_of(const Encoded& message) {
   return text;
 }
 
-// A packed reply, larger than the buffers that are kept from message to message.
+// A packed reply, larger than the buffers that are reused.
 std::string packed_reply(const CodecContext& context, std::uint64_t request_id) {
   const Vec<double> values(context.dim, 0.5);
   Uplink<double> uplink;
@@ -184,7 +184,7 @@ std::string packed_reply(const CodecContext& context, std::uint64_t request_id) 
   return bytes_of(codec.encode(uplink));
 }
 
-TEST_F(TcpTransportTest, AnOldReplyThatIsArrivingIsReadToItsEndWhenANewerRequestIsSent) {
+TEST_F(TcpTransportTest, ReadsAnOldReplyToItsEndWhenANewerRequestIsSent) {
   open(patient(), 400'000);
   begin();
   transport->send(0, request(1));
@@ -210,7 +210,7 @@ TEST_F(TcpTransportTest, AnOldReplyThatIsArrivingIsReadToItsEndWhenANewerRequest
   EXPECT_TRUE(frame == newer);
 }
 
-TEST(ReplyTail, IsTheSameHeaderAndWhatIsLeftOfThePayload) {
+TEST(ReplyTail, HasTheSameHeaderAndTheRestOfThePayload) {
   Codec<double> codec({1, 3000, 2, parse_compressor("identity", 3000), {ZstdMode::Kind::kOff, 0}});
   Vec<double> values(3000);
   std::iota(values.begin(), values.end(), 0.0);
@@ -225,7 +225,7 @@ TEST(ReplyTail, IsTheSameHeaderAndWhatIsLeftOfThePayload) {
   }
 }
 
-TEST(ReplyTail, AHeaderThatDiffersInAnyByteIsNotTheRestOfIt) {
+TEST(ReplyTail, RejectsAHeaderThatDiffersInAnyByte) {
   Codec<double> codec({1, 30, 2, parse_compressor("identity", 30), {ZstdMode::Kind::kOff, 0}});
   const Vec<double> values(30, 1.0);
   const Encoded whole = encoded_reply(codec, values);
@@ -241,7 +241,7 @@ TEST(ReplyTail, AHeaderThatDiffersInAnyByteIsNotTheRestOfIt) {
   EXPECT_FALSE(tail_start(std::as_bytes(std::span(good)), {}));
 }
 
-TEST(ReplyTail, IsNoReplyByItself) {
+TEST(ReplyTail, IsNotAReplyByItself) {
   const CodecContext context{1, 30, 2, parse_compressor("identity", 30), {ZstdMode::Kind::kOff, 0}};
   Codec<double> codec(context);
   const Vec<double> values(30, 1.0);

@@ -1,4 +1,4 @@
-// What clients say when they join: their letters and their kernels, also from clients that lie or are old.
+// Tests of the alphabets and kernels in Joins, including hostile and old clients.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 class TextHandshake : public TcpTransportTest {
  protected:
-  // Hello and Join. Empty kernels: a client of an older release.
+  // Sends Hello and Join. Without kernels the client is an older release.
   FakeClient join(const std::string& name, const std::string& kernels,
                   const std::optional<std::string>& alphabet) {
     FakeClient client = connect();
@@ -37,7 +37,7 @@ class TextHandshake : public TcpTransportTest {
   }
 };
 
-TEST_F(TextHandshake, TheAlphabetIsKept) {
+TEST_F(TextHandshake, KeepsTheAlphabet) {
   open();
   const FakeClient a = join("a", "avx2", "abc\x80\xff"), b = join("b", "avx2", std::nullopt);
   ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
@@ -46,7 +46,7 @@ TEST_F(TextHandshake, TheAlphabetIsKept) {
   EXPECT_EQ(session_manager->table().info(0).kernels, "avx2");
 }
 
-TEST_F(TextHandshake, AnAlphabetThatDoesNotAscendIsRefused) {
+TEST_F(TextHandshake, RefusesAnAlphabetThatIsNotAscending) {
   open();
   for (const std::string& alphabet : {std::string("ba"), std::string("aa"), std::string("\xff\x01"),
                                       std::string(1000, 'x'), std::string("a\0b", 3)}) {
@@ -60,7 +60,7 @@ TEST_F(TextHandshake, AnAlphabetThatDoesNotAscendIsRefused) {
   }
 }
 
-TEST_F(TextHandshake, AClientThatComesBackWithOtherLettersIsRefused) {
+TEST_F(TextHandshake, RefusesAReturningClientWithOtherLetters) {
   open();
   FakeClient a = join("a", "avx2", "abc"), b = join("b", "avx2", "abc");
   ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
@@ -71,7 +71,7 @@ TEST_F(TextHandshake, AClientThatComesBackWithOtherLettersIsRefused) {
   EXPECT_NE(refusal->message().find("returned with other data"), std::string::npos) << refusal->message();
 }
 
-TEST_F(TextHandshake, OtherKernelsAreOneWarningThatNamesBothClients) {
+TEST_F(TextHandshake, WarnsOnceOfDifferentKernelsAndNamesBothClients) {
   open();
   const FakeClient a = join("a", "avx2", "abc");
   EXPECT_EQ(warnings(), 0u);
@@ -82,7 +82,7 @@ TEST_F(TextHandshake, OtherKernelsAreOneWarningThatNamesBothClients) {
              "only up to rounding; only equal kernels give equal bits"));
 }
 
-TEST_F(TextHandshake, EqualKernelsAndClientsThatDoNotSayAreNoWarning) {
+TEST_F(TextHandshake, DoesNotWarnOfEqualOrUnknownKernels) {
   for (const char* second : {"avx2", ""}) {
     lines.clear();
     open();

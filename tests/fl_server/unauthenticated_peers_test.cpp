@@ -16,7 +16,7 @@ TEST(Origin, IsTheAddressOrItsNetwork) {
   EXPECT_EQ(origin_of("[fe80::1%eth0]:5000"), "fe80::/64");
 }
 
-TEST(UnauthenticatedPeers, OfACrowdTheOldestGoesFirstAndOthersStay) {
+TEST(UnauthenticatedPeers, PicksTheOldestOfTheLargestCrowd) {
   UnauthenticatedPeers unauthenticated;
   unauthenticated.add(1, "10.0.0.1:1");
   for (std::uint64_t id = 2; id < 6; ++id) unauthenticated.add(id, "10.0.0.2:" + std::to_string(id));
@@ -30,7 +30,7 @@ TEST(UnauthenticatedPeers, OfACrowdTheOldestGoesFirstAndOthersStay) {
   EXPECT_EQ(unauthenticated.size(), 4u);
 }
 
-TEST(UnauthenticatedPeers, NobodyIsForgottenWhoeverComesAndGoes) {
+TEST(UnauthenticatedPeers, ForgetsNoConnectionInAnyOrder) {
   UnauthenticatedPeers unauthenticated;
   std::map<std::uint64_t, std::string> naive;
   Random random(1, "newcomers");

@@ -1,4 +1,4 @@
-// Messages that wait to be written: which message replaces which, and what this costs.
+// Tests of messages that wait to be written: their order, replacement and cost.
 #include "fl_server/net/write_queue.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-// Takes as many bytes as it is allowed.
+// A socket that takes a limited number of bytes.
 class GreedySocket : public Socket {
  public:
   std::size_t room = 0;
@@ -38,7 +38,7 @@ class GreedySocket : public Socket {
   const std::string peer_ = "here:1";
 };
 
-// The same, and long pieces may be lent to it.
+// The same with zero-copy sends.
 class ZeroCopySocket final : public GreedySocket {
  public:
   std::string zero_copy;
@@ -72,7 +72,7 @@ class WriteQueueTest : public ::testing::Test {
     message.channel = channel;
     return message;
   }
-  // What the queue writes when the socket takes so many bytes.
+  // Returns what the queue writes when the socket takes this many bytes.
   std::string write(std::size_t bytes = SIZE_MAX) {
     socket.room = bytes;
     socket.got.clear();
@@ -85,28 +85,28 @@ class WriteQueueTest : public ::testing::Test {
   GreedySocket socket;
 };
 
-TEST_F(WriteQueueTest, ABodyThatManyShareIsWrittenOnce) {
+TEST_F(WriteQueueTest, WritesASharedBodyOnce) {
   const auto shared = body("body]");
   for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(7, channel, shared));
   EXPECT_EQ(write(), "[7@1:body][7@2 same][7@3 same]");
   EXPECT_TRUE(queue.empty());
   queue.push(request(7, 4, shared));
-  EXPECT_EQ(write(), "[7@4 same]") << "the relay has it still";
+  EXPECT_EQ(write(), "[7@4 same]") << "the relay still has it";
   queue.push(request(8, 1, body("other]")));
   EXPECT_EQ(write(), "[8@1:other]");
   queue.push(request(7, 1, shared));
   EXPECT_EQ(write(), "[7@1:body]") << "it is no longer the last one";
 }
 
-TEST_F(WriteQueueTest, TheBodyComesWithTheNextMessageWhenTheOneThatHadItIsSuperseded) {
+TEST_F(WriteQueueTest, SendsTheBodyWithTheNextMessageIfItsCarrierIsReplaced) {
   const auto old = body("old]"), fresh = body("fresh]");
   for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(7, channel, old));
   write(4);
   for (const std::uint32_t channel : {1, 2, 3}) queue.push(request(8, channel, fresh));
-  EXPECT_EQ(write(), ":old][8@2:fresh][8@3 same][8@1 same]") << "a channel keeps its turn";
+  EXPECT_EQ(write(), ":old][8@2:fresh][8@3 same][8@1 same]") << "a channel keeps its position";
 }
 
-TEST_F(WriteQueueTest, RequestsOfAnOlderRequestIdAreVoidAlsoOfChannelsThatAreNotAskedAgain) {
+TEST_F(WriteQueueTest, DropsOlderRequestsEvenOfChannelsThatAreNotAskedAgain) {
   for (const std::uint32_t channel : {1, 2, 3, 4}) queue.push(request(7, channel, body("x]")));
   const std::uint64_t before = queue.bytes();
   queue.push(request(8, 3, body("y]")));
@@ -116,7 +116,7 @@ TEST_F(WriteQueueTest, RequestsOfAnOlderRequestIdAreVoidAlsoOfChannelsThatAreNot
   EXPECT_EQ(queue.bytes(), 0u);
 }
 
-TEST_F(WriteQueueTest, ARequestToOneClientAloneReplacesOnlyWhatTheSameClientWasAsked) {
+TEST_F(WriteQueueTest, ReplacesOnlyTheSameClientsRequestIfItIsAlone) {
   std::uint64_t request_id = 7;
   for (const std::uint32_t channel : {1, 2, 3, 2}) {
     Outgoing message = request(request_id++, channel, body("body]"));
@@ -126,7 +126,7 @@ TEST_F(WriteQueueTest, ARequestToOneClientAloneReplacesOnlyWhatTheSameClientWasA
   EXPECT_EQ(write(), "[7@1:body][10@2:body][9@3:body]");
 }
 
-TEST_F(WriteQueueTest, ControlFramesAreNeverSupersededAndStayInOrder) {
+TEST_F(WriteQueueTest, NeverReplacesOrReordersControlFrames) {
   queue.push(Outgoing::control("start1 "));
   queue.push(request(7, 1, body("x]")));
   queue.push(Outgoing::control("start2 "));
@@ -136,9 +136,9 @@ TEST_F(WriteQueueTest, ControlFramesAreNeverSupersededAndStayInOrder) {
   EXPECT_EQ(write(), "start1 [8@1:y]start2 [8@2:y]error1 ");
 }
 
-// The message that says that all were asked must follow all requests, also to clients that are asked only
+// The message that all clients were asked must follow all requests, also those to clients that are asked only
 // now.
-TEST_F(WriteQueueTest, WhatTheConnectionItselfSaysOfARequestGoesBehindIt) {
+TEST_F(WriteQueueTest, PutsAMessageOfTheConnectionAfterItsRequests) {
   for (const std::uint64_t number : {7, 8}) {
     for (const std::uint32_t channel : {1, 2, 3}) {
       if (channel < 3 || number == 8) queue.push(request(number, channel, body("x]")));
@@ -150,7 +150,7 @@ TEST_F(WriteQueueTest, WhatTheConnectionItselfSaysOfARequestGoesBehindIt) {
   EXPECT_EQ(write(), "[8@1:x][8@2:x][8@3:x]asked8");
 }
 
-TEST_F(WriteQueueTest, LongSectionsThatAreKeptAreLentWithTheirOwnerAndTheBytesAreTheSame) {
+TEST_F(WriteQueueTest, SendsLongOwnedSectionsWithoutACopyAndWithTheirOwner) {
   const auto kept = std::make_shared<std::string>("sections of its own");
   const std::string view = "what the sender may change";
   for (std::size_t room = 1; room < 40; ++room) {
@@ -182,7 +182,7 @@ TEST_F(WriteQueueTest, LongSectionsThatAreKeptAreLentWithTheirOwnerAndTheBytesAr
   }
 }
 
-TEST_F(WriteQueueTest, IsFlatUnderAPeerThatTakesNothingHoweverManyRoundsGoBy) {
+TEST_F(WriteQueueTest, StaysBoundedForAPeerThatReadsNothing) {
   std::uint64_t after_ten = 0;
   for (std::uint64_t round = 1; round <= 20'000; ++round) {
     const auto shared = body(std::string(100, 'x'));
@@ -197,8 +197,8 @@ TEST_F(WriteQueueTest, IsFlatUnderAPeerThatTakesNothingHoweverManyRoundsGoBy) {
   EXPECT_LE(queue.bytes(), 2 * after_ten);
 }
 
-// 150,000 messages wait: a queue that walked through them at each send would take minutes.
-TEST_F(WriteQueueTest, ManyThatWaitMakeASendNoDearer) {
+// 150,000 messages wait. A queue that scanned them at each send would take minutes.
+TEST_F(WriteQueueTest, SendsAtTheSameCostWithManyWaitingMessages) {
   for (int k = 0; k < 150'000; ++k) queue.push(Outgoing::control("error"));
   for (std::uint64_t round = 1; round <= 20'000; ++round) {
     queue.push(request(round, 1, nullptr));
@@ -207,7 +207,7 @@ TEST_F(WriteQueueTest, ManyThatWaitMakeASendNoDearer) {
   }
 }
 
-TEST_F(WriteQueueTest, WhatIsBorrowedIsOwnedInTheMiddleOfItsWriting) {
+TEST_F(WriteQueueTest, OwnsBorrowedSectionsInTheMiddleOfTheirWriting) {
   std::string vector = "0123456789";
   const auto shared = std::make_shared<SharedBody>(SharedBody{{bytes_of(vector)}, nullptr, true});
   std::string state = "abcdef";
@@ -225,12 +225,12 @@ TEST_F(WriteQueueTest, WhatIsBorrowedIsOwnedInTheMiddleOfItsWriting) {
   EXPECT_EQ(write(), "3456789abcdef");
 }
 
-// Against the plainest queue: all pushed messages in order, without the superseded ones.
+// Compares with a naive queue: all pushed messages in order, without the replaced ones.
 TEST_F(WriteQueueTest, WritesWhatANaiveQueueWrites) {
   struct Naive {
     std::uint64_t request;
     std::uint32_t channel;
-    std::string text;  // empty: an empty place
+    std::string text;  // empty for a void entry
   };
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed, "queue");
@@ -245,7 +245,7 @@ TEST_F(WriteQueueTest, WritesWhatANaiveQueueWrites) {
           naive.push_back({0, 0, "(" + std::to_string(step) + ")"});
           queue.push(Outgoing::control(naive.back().text));
           break;
-        case 1: {  // whole messages, so that none is in the middle of its writing
+        case 1: {  // whole messages, so no message is partly written
           for (const Naive& message : naive) expected += message.text;
           naive.clear();
           got += write();

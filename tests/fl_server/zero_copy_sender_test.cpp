@@ -1,4 +1,4 @@
-// What a socket was lent: it comes over as it was, and its owner is held until the system is done with it.
+// Tests of zero-copy sends: the bytes arrive unchanged, and the owner is held until the kernel has finished.
 #include "fl_server/net/zero_copy_sender.h"
 
 #include <chrono>
@@ -39,7 +39,7 @@ class ZeroCopySenderTest : public ::testing::Test {
     for (int fd = -1;; std::this_thread::yield())
       if (listener.accept(fd) == Listener::Accepted::kSocket) return fd;
   }
-  // As much as the system takes now.
+  // Sends as much as the kernel takes now.
   std::size_t send_zero_copy_from(std::size_t begin, const std::shared_ptr<const Bytes>& bytes) {
     std::size_t done = begin;
     while (done < bytes->size()) {
@@ -68,7 +68,7 @@ class ZeroCopySenderTest : public ::testing::Test {
   std::unique_ptr<ZeroCopySender> zero_copy_sender_;
 };
 
-TEST_F(ZeroCopySenderTest, TheOwnerIsHeldWhileThePeerHasNotTakenAllAndNoLonger) {
+TEST_F(ZeroCopySenderTest, HoldsTheOwnerUntilThePeerHasReadAll) {
   auto bytes = a_megabyte();
   const Bytes sent = *bytes;
   const std::weak_ptr<const Bytes> owner = bytes;
@@ -87,10 +87,10 @@ TEST_F(ZeroCopySenderTest, TheOwnerIsHeldWhileThePeerHasNotTakenAllAndNoLonger) 
   EXPECT_EQ(got, sent);
   EXPECT_TRUE(is_back_soon());
   EXPECT_TRUE(owner.expired());
-  EXPECT_FALSE(zero_copy_sender_->saves_copies()) << "on one machine the system copies";
+  EXPECT_FALSE(zero_copy_sender_->saves_copies()) << "on one machine the kernel copies";
 }
 
-TEST_F(ZeroCopySenderTest, OwnersAreHeldOneByOne) {
+TEST_F(ZeroCopySenderTest, HoldsOwnersSeparately) {
   std::vector<std::weak_ptr<const Bytes>> owners;
   Bytes sent, got;
   for (int k = 0; k < 20; ++k) {
@@ -106,7 +106,7 @@ TEST_F(ZeroCopySenderTest, OwnersAreHeldOneByOne) {
   for (const auto& owner : owners) EXPECT_TRUE(owner.expired());
 }
 
-TEST_F(ZeroCopySenderTest, WhatFailsIsNotHeld) {
+TEST_F(ZeroCopySenderTest, DoesNotHoldTheOwnerOfAFailedSend) {
   const auto bytes = a_megabyte();
   ::shutdown(near_, SHUT_WR);
   EXPECT_EQ(zero_copy_sender_->send(*bytes, bytes), -1);
@@ -114,7 +114,9 @@ TEST_F(ZeroCopySenderTest, WhatFailsIsNotHeld) {
   EXPECT_EQ(bytes.use_count(), 1);
 }
 
-TEST(ZeroCopySender, ThereIsNoneForWhatIsNoSocket) { EXPECT_EQ(ZeroCopySender::of(STDIN_FILENO), nullptr); }
+TEST(ZeroCopySender, IsNullForADescriptorThatIsNotASocket) {
+  EXPECT_EQ(ZeroCopySender::of(STDIN_FILENO), nullptr);
+}
 
 }  // namespace
 }  // namespace gradwire
