@@ -162,8 +162,9 @@ struct Features {
   Token label;
 };
 
-// Returns samples in which about a fifth of the features are nonzero. `shares` holds, in turn for each sample,
-// the share of the other features that are stored as zeros. A microbatch is sparse at 0, and rows at 1.
+// Returns samples in which about a fifth of the features are nonzero. `shares` holds, in turn for each
+// sample, the share of the other features that are stored as zeros. A microbatch is sparse at 0, and rows
+// at 1.
 template <class Real>
 std::vector<Features<Real>> samples_with_zeros(Index in, std::size_t count, std::vector<double> shares) {
   std::vector<Features<Real>> samples;
