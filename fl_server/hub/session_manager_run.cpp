@@ -125,7 +125,7 @@ bool SessionManager::finish(std::chrono::milliseconds deadline) {
   m.sockets->wait(std::min(end, m.now() + kQuietShutdown), heard);
   if (!heard()) {
     m.log("waiting for " + std::to_string(m.pending_shutdowns.size()) +
-          " clients to hear that the run is over, first " + m.name(m.pending_shutdowns.begin()->first));
+          " clients to confirm the shutdown, first " + m.name(m.pending_shutdowns.begin()->first));
     m.sockets->wait(end, heard);
   }
   wire::Relay over;

@@ -170,7 +170,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
     };
     if (worker_->submit(step)) return below_->pause_reading(true);
     filter_ = std::move(step.filter);
-    refuse("too many handshakes wait for this process; come back later");
+    refuse("too many handshakes wait for this process; retry later");
   }
   void take_back(HandshakeStep& step) {
     filter_ = std::move(step.filter);

@@ -180,7 +180,7 @@ TEST_F(ApartHandshakeTest, RefusesPeersWhileTooManyHandshakesWait) {
   for (int k = 0; k < 20; ++k) turn();
   Echo& third = connect("third");
   EXPECT_TRUE(wait_until([&] { return !third.failure().empty(); }));
-  EXPECT_EQ(third.failure(), "too many handshakes wait for this process; come back later");
+  EXPECT_EQ(third.failure(), "too many handshakes wait for this process; retry later");
   release();
   EXPECT_TRUE(wait_until([&] { return first.received() == "first" && second.received() == "second"; }));
   Echo& late = connect("late");

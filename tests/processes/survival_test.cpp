@@ -64,7 +64,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
   // The server does all rounds without them; only the shutdown waits for them, too.
-  ASSERT_TRUE(eventually([&] { return server_said("clients to hear that the run is over, first client "); }))
+  ASSERT_TRUE(eventually([&] { return server_said("clients to confirm the shutdown, first client "); }))
       << server_log();
   EXPECT_TRUE(fs::exists(state() / "model.bin")) << "results are written before anybody is waited for";
   EXPECT_FALSE(server_said("asking them again")) << server_log();
@@ -78,7 +78,7 @@ TEST_F(StoppedClients, WhoseDataOthersHoldChangeNoBitOfCodedGradientDescent) {
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
-  ASSERT_TRUE(eventually([&] { return server_said("clients to hear that the run is over, first client "); }))
+  ASSERT_TRUE(eventually([&] { return server_said("clients to confirm the shutdown, first client "); }))
       << server_log();
   signal_stopped(SIGCONT);
   expect_all_end_well(*server, clients);
@@ -219,7 +219,7 @@ TEST_F(UnwritableFolder, IsRefusedAtTheStartInOneLineThatNamesIt) {
                  folder.path() / "server.log", obey_permissions);
   EXPECT_EQ(server.wait(), 2);
   EXPECT_EQ(lines_of(server_log()).size(), 1u) << server_log();
-  EXPECT_TRUE(server_said("state/lock: cannot be made: Permission denied; make it writable for this user"))
+  EXPECT_TRUE(server_said("state/lock: cannot be created: Permission denied; make it writable for this user"))
       << server_log();
   make_writable(true);
 }
