@@ -1,4 +1,4 @@
-# cmake --install: programs, static libraries, headers, configs and a package file for find_package(gradwire).
+# Rules of cmake --install: programs, static libraries, headers, configs and a package file for find_package(gradwire).
 include(CMakePackageConfigHelpers)
 set(gradwire_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradwire")
 
@@ -8,7 +8,7 @@ foreach(room base engine ${rooms})
 endforeach()
 
 configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
-# 0.x: a minor version may change anything.
+# In versions 0.x a new minor version may change anything.
 write_basic_package_version_file(gradwire-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config-version.cmake" DESTINATION ${gradwire_cmake_dir})

@@ -1,5 +1,5 @@
-# cpack: gradwire-server and gradwire-client as packages of Debian and Ubuntu (tools/packages). What is in them is installed for
-# them alone (EXCLUDE_FROM_ALL).
+# Rules of cpack: gradwire-server and gradwire-client as packages of Debian and Ubuntu (tools/packages). EXCLUDE_FROM_ALL keeps
+# their files out of cmake --install.
 include(GNUInstallDirs)
 
 foreach(part server client)
@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "systemd | systemd-standalone-sysusers")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first line of packaging/*/description
-# A package is for any processor; GRADWIRE_MARCH=native is for this one.
+# A package must run on any processor; GRADWIRE_MARCH=native builds for this one only.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/gradwire_package_is_portable.cmake")
 set(CPACK_GRADWIRE_MARCH "${GRADWIRE_MARCH}")
 set(CPACK_GRADWIRE_PAGES "${MICROHTTPD_FOUND}")

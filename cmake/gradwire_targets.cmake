@@ -1,4 +1,4 @@
-# gradwire_library(), gradwire_program(), gradwire_test(): one call for each library, program and test program.
+# The functions gradwire_library(), gradwire_program() and gradwire_test(): one call for each library, program and test program.
 include(GNUInstallDirs)
 find_package(Threads REQUIRED)
 
@@ -11,13 +11,13 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# Flags of every target of this tree; never exported to users of the package.
+# Flags of every target of this tree. They are not exported to users of the package.
 add_library(gradwire_flags INTERFACE)
 target_compile_options(gradwire_flags INTERFACE -Wall -Wextra $<$<BOOL:${GRADWIRE_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 and 13 raise false alarms about "text" + std::string (PR 105651, 105329), about arrays shorter than a vector of
   # AVX-512 in loops of any length, about fences that the thread sanitizer does not model, and about types in anonymous
-  # namespaces when CMAKE_UNITY_BUILD includes their files. Clang and the asan preset find the real ones.
+  # namespaces when CMAKE_UNITY_BUILD includes their files. Clang and the asan preset find the real faults.
   target_compile_options(gradwire_flags INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                                                   -Wno-stringop-overread -Wno-array-bounds -Wno-tsan
                                                   -Wno-subobject-linkage)
@@ -26,7 +26,7 @@ if(NOT GRADWIRE_MARCH STREQUAL "baseline")
   target_compile_options(gradwire_flags INTERFACE -march=${GRADWIRE_MARCH})
 endif()
 
-# Builds all that is installed, without the tests.
+# Builds everything that is installed, without the tests.
 add_custom_target(programs)
 
 # gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries]): users of the package find it as
@@ -36,7 +36,7 @@ function(gradwire_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/gradwire>)
-  # Users of the package instantiate templates, which must give the bits that the programs give.
+  # Users of the package instantiate templates, which must give the same bits as the programs.
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
@@ -51,8 +51,8 @@ function(gradwire_export name)
   add_dependencies(programs ${name})
 endfunction()
 
-# gradwire_messages(STEM OUT): makes STEM.pb.h from STEM.proto in the build tree, with the lite runtime, which the client links
-# too. OUT lists the sources.
+# gradwire_messages(STEM OUT): makes STEM.pb.h from STEM.proto in the build tree, with the lite runtime, which the client also
+# links. Sets OUT to the list of sources.
 function(gradwire_messages stem out)
   set(from "${CMAKE_CURRENT_SOURCE_DIR}/${stem}.proto")
   set(to "${CMAKE_CURRENT_BINARY_DIR}/${stem}.pb")
@@ -76,9 +76,10 @@ function(gradwire_program name)
   add_dependencies(programs ${name})
 endfunction()
 
-# gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels]): one GoogleTest program. Labels: `threads` is what
-# the thread sanitizer runs, tests of `processes` start our programs, tests named Slow... are `slow` as well. A test has them
-# all in one word, as gtest_discover_tests() passes on no lists: `ctest -L threads` looks for a part of it.
+# gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels]): one GoogleTest program. The thread sanitizer runs
+# tests with the label `threads`; tests with the label `processes` start our programs; tests named Slow... also get the label
+# `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists on; `ctest -L threads` matches
+# a part of the word.
 function(gradwire_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
