@@ -28,7 +28,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// HOST-PID-RANDOM: also after a reconnect, the server knows who this is.
+// Returns HOST-PID-RANDOM. It stays the same after a reconnect, so the server recognizes the client.
 std::string draw_name() {
   std::array<char, 33> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -39,7 +39,7 @@ std::string draw_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + random.data();
 }
 
-// Computes and sends the answer; meanwhile the client takes in what the server sends.
+// Computes and sends the answer, and meanwhile receives what the server sends.
 std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection) {
   if (const auto ending = session.begin_answer()) return ending;
   std::optional<ClientEnding> meanwhile;
@@ -67,21 +67,21 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   return meanwhile ? meanwhile : ending;
 }
 
-// The client's end of TLS. A certificate that its folder gets, or gets anew, is shown from the next
-// connection on: a client that the server has sent away for one need not be started again.
+// The client's end of TLS. A new or replaced certificate in its folder is used from the next connection on,
+// so a client that was refused for lack of one needs no restart.
 class OwnTls {
  public:
   // Throws std::invalid_argument, one line.
   explicit OwnTls(const ClientOptions& options) : options_(options), changed_(times()), tls_(load()) {}
 
-  // REQUIRES: nothing that connect() has made is left.
+  // Loads the certificate again if it changed. REQUIRES: no filter of connect() is left.
   void look_for_certificate() {
     const auto now = times();
     if (now == changed_) return;
     changed_ = now;
     try {
       tls_ = load();
-      if (options_.log) options_.log("certificate.pem is a new one, for connections from now on");
+      if (options_.log) options_.log("certificate.pem is new; it is used from the next connection on");
     } catch (const std::invalid_argument& error) {
       if (options_.log)
         options_.log(LogLine::warning(std::string("the new certificate cannot be used: ") + error.what()));
@@ -110,7 +110,7 @@ class OwnTls {
   std::unique_ptr<TlsClient> tls_;
 };
 
-// One connection, from Hello to its end.
+// Serves one connection, from Hello to its end.
 ClientEnding serve(ClientSession& session, ServerConnection& connection) {
   if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
   for (;;) {

@@ -1,5 +1,5 @@
-// The gradwire-client program as a function: joins a server, answers its requests, reconnects when the
-// connection is lost.
+// The gradwire-client program as a function: joins a server, answers its requests, and reconnects after it
+// loses the connection.
 #pragma once
 
 #include <chrono>
@@ -17,37 +17,38 @@
 namespace gradwire {
 
 struct ClientOptions {
-  std::string server;  // HOST:PORT; over TLS with credentials or a ca_file, else as it is
-  ClientData data;     // of files: client_data() of local_problem.h
-  std::string name;    // --id; empty: that of the credentials, else one that no other process has
-  std::optional<Credentials> credentials;  // who it is for its server; nothing: it cannot prove it
-  std::filesystem::path ca_file;  // PEM: whom to take for the server; empty: whom the credentials say
-  // Where certificate.pem and certificate.key lie, now or later, for a server that asks; may be empty.
+  std::string server;  // HOST:PORT; over TLS with credentials or a ca_file, else unencrypted
+  ClientData data;     // from files: see client_data() of local_problem.h
+  std::string name;    // --id; if empty, the name in the credentials, else a name unique to this process
+  std::optional<Credentials> credentials;  // for authentication; empty if the client cannot authenticate
+  std::filesystem::path ca_file;  // PEM: the trusted CA of the server; if empty, the credentials name it
+  // The folder that holds certificate.pem and certificate.key, now or later, for a server that requests a
+  // client certificate. May be empty.
   std::filesystem::path certificates;
-  std::filesystem::path state;  // what must survive a restart; empty: nothing does
+  std::filesystem::path state;  // folder of the state that survives a restart; empty if none does
   std::chrono::milliseconds connect_timeout{10'000};
   std::chrono::milliseconds io_timeout{
-      60'000};  // for the server to answer in the handshake, or to take bytes
+      60'000};  // limit for each answer in the handshake and for writes without progress
   std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter ...
   std::chrono::milliseconds back_off_cap{60'000};      // ... up to this
-  std::chrono::milliseconds give_up_after{3'600'000};  // without a server
-  Log log;                                             // one line; may be empty
+  std::chrono::milliseconds give_up_after{3'600'000};  // limit without a connection to a server
+  Log log;                                             // receives one line at a time; may be empty
 };
 
-// The server refused this client for good, or was not found in time. what() is one line.
+// Thrown if the server refused this client for good, or was not found in time. what() is one line.
 class ClientError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Starting this client again with the same arguments does not help: the server has refused its name, its
-// part, its data or its release.
+// Thrown if a restart with the same arguments cannot help: the server refused the client's name, part, data
+// or release.
 class ClientRefused : public ClientError {
  public:
   using ClientError::ClientError;
 };
 
-// Returns when the server tells the clients to shut down. Throws ClientError, or DataError when this client's
+// Runs until the server tells the clients to shut down. Throws ClientError, or DataError if this client's
 // data cannot be used.
 void run_client(const ClientOptions& options);
 

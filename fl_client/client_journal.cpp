@@ -15,7 +15,7 @@ constexpr const char* kNameFile = "id";
 const std::filesystem::path& made(const std::filesystem::path& folder) {
   if (!make_folder(folder))
     throw std::invalid_argument("--state " + folder.string() +
-                                ": is no folder and cannot be made one: " + std::strerror(errno));
+                                ": is not a folder and cannot be created: " + std::strerror(errno));
   return folder;
 }
 
@@ -64,8 +64,8 @@ Status ClientJournal::begin(const std::string& run, Durability durability, const
   records_ = recalled;
   if (*found && same_run) {
     if (log_)
-      log_("goes on with what it remembers of the run; the last " + std::to_string(recalled) +
-           " of its answers are there again");
+      log_("resuming the run from its journal; its last " + std::to_string(recalled) +
+           " answers are restored");
     return Unit{};
   }
   return shorten("");

@@ -1,7 +1,7 @@
-// What a client remembers on disk, so that it can be killed and started again: its state at the last
-// snapshot, and one record for every answer since then. A record holds the answer itself where the state
-// follows from the used answers; else it holds the request, which the client answers again. The record is
-// written before the answer is sent, so a client can always commit an answer that the server used.
+// The journal of a client: its state at the last snapshot, and one record for each answer since then, so that
+// it can be killed and restarted. A record holds the answer if the used answers determine the state;
+// otherwise it holds the request, which the client then answers again. The record is written before the
+// answer is sent, so a client can always commit an answer that the server used.
 #pragma once
 
 #include <algorithm>
@@ -20,22 +20,23 @@ namespace gradwire {
 
 class ClientJournal {
  public:
-  // The disk must outlive the memory.
+  // The disk must outlive the journal.
   ClientJournal(Disk& disk, Log log);
 
-  // The name of this client: the one remembered, or else `fresh`, which is remembered from now on.
+  // Returns the stored name of this client, or else stores and returns `fresh`.
   std::string name(const std::string& fresh);
 
-  // Begins or continues the run that `run` names. Hands what is remembered of this run to `load` (the state)
-  // and `recall` (records, in order); they return false when it cannot be used. Forgets another run.
+  // Begins or resumes the run that `run` names. Passes the stored data of this run to `load` (the state) and
+  // `recall` (the records, in order); they return false if it cannot be used. Drops the data of another run.
   struct Recovery {
     std::function<bool(std::string_view)> load, recall;
   };
   Status begin(const std::string& run, Durability durability, const Recovery& reader);
 
-  // To be called before the answer is sent.
+  // Writes a record. Call it before the answer is sent.
   Status remember(std::string_view record);
-  // It is time for a snapshot: shorten(). Its `state` is what Recovery::load takes, before the last record.
+  // Returns whether it is time for a snapshot: shorten(). Its `state`, from before the last record, is what
+  // Recovery::load will get.
   bool is_long() const {
     return records_ >= kRecordsPerSnapshot ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
@@ -43,8 +44,8 @@ class ClientJournal {
   Status shorten(const std::string& state);
 
  private:
-  // A snapshot writes the state and the last record; the folder holds three snapshots and the records
-  // between.
+  // A snapshot writes the state and the last record. The folder holds three snapshots and the records between
+  // them.
   static constexpr std::uint32_t kRecordsPerSnapshot = 64;
   static constexpr std::uint64_t kLeastBytesPerSnapshot = 1 << 20, kBytesPerSnapshotByte = 2;
 
@@ -52,7 +53,7 @@ class ClientJournal {
   const Log log_;
   std::unique_ptr<Journal> journal_;
   std::string run_, last_;  // last_: the last record
-  // Since the last snapshot; snapshot_bytes_: of that snapshot.
+  // The counters since the last snapshot, and the size of that snapshot.
   std::uint32_t records_ = 0;
   std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;
 };
@@ -60,8 +61,8 @@ class ClientJournal {
 // A folder that only one process uses.
 class ClientFolder {
  public:
-  // Makes the folder if there is none. Throws std::runtime_error (one line), also when another process uses
-  // it.
+  // Creates the folder if it does not exist. Throws std::runtime_error (one line), also if another process
+  // uses the folder.
   explicit ClientFolder(const std::filesystem::path& folder);
   FolderDisk& disk() { return disk_; }
 

@@ -24,10 +24,10 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t kMaxLabels = 8'000;  // what fits into the header of a Join
-// All that the server is told about data that cannot be used: the reason may quote the data.
+constexpr std::size_t kMaxLabels = 8'000;  // as many as fit into the header of a Join
+// The only thing that the server learns about unusable data, because the reason may quote the data.
 constexpr const char* kDataTrouble = "its data cannot be used; its own log says why";
-constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // that a server may ask for
+constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // longest interval that a server may ask for
 constexpr milliseconds kShortestHeartbeat{10};
 constexpr milliseconds kLongestRetry{10 * 60'000};
 
@@ -76,22 +76,23 @@ class ClientSession::Impl {
   const ClientIdentity identity_;
   ClientJournal* const journal_;
 
-  // Of the connection: how far the handshake has come.
+  // The state of the connection: how far the handshake has come, and what follows.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
   bool first_request_ = false;     // the next one is the first of the connection
-  bool takes_chunks_ = false;      // the server, and whoever is on the way
+  bool takes_chunks_ = false;      // the server and all relays on the way take chunks
   std::uint32_t connections_ = 0;  // so far
 
-  // Of the Welcome.
+  // From the Welcome.
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   Experiment experiment_;
-  std::optional<ClientDataset> part_;  // read when it is needed, freed once the worker has its own form of it
-  std::optional<std::uint64_t> hash_;  // the hash in the Join; absent: no samples, or not read yet
-  std::string join_;                   // the frame; empty: not made yet
+  std::optional<ClientDataset> part_;  // read when needed, freed once the worker has its own form of it
+  // the hash in the Join; empty if there are no samples, or none were read yet
+  std::optional<std::uint64_t> hash_;
+  std::string join_;  // the frame; empty until it is made
 
-  // Of the Start.
+  // From the Start.
   std::string started_;  // its header
   std::unique_ptr<Worker> worker_;
 };
@@ -139,11 +140,11 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   part_.reset();
   hash_.reset();
   join_.clear();
-  if (other_client) started_.clear();  // else the Start message says whether the run is another one
+  if (other_client) started_.clear();  // otherwise the Start message says whether the run is a different one
   return Unit{};
 }
 
-// Signs what the server has drawn: for the server that this client belongs to, and no other.
+// Signs the server's nonce, only for the server that this client belongs to.
 Status ClientSession::Impl::prove_to(Link& link, std::span<const std::byte> header) const {
   const Result<std::string> proof = answer_challenge(header, identity_.credentials);
   if (!proof) throw ClientRefused(proof.error().message);
@@ -175,7 +176,7 @@ std::string ClientSession::Impl::join() {
   if (own.labels.size() > 2 && !std::all_of(own.labels.begin(), own.labels.end(),
                                             [](double label) { return label == std::trunc(label); }))
     throw DataError("the data has " + std::to_string(own.labels.size()) +
-                    " distinct labels that are not all whole numbers, so they are no classes; they are not "
+                    " distinct labels that are not all whole numbers, so they are not classes; they are not "
                     "told to the server, whose problem '" +
                     std::string(spec.info().name) + "' needs classes");
   wire::Join join;
@@ -198,7 +199,7 @@ std::string ClientSession::Impl::join() {
 Status ClientSession::Impl::start(std::span<const std::byte> header) {
   const std::string told(reinterpret_cast<const char*>(header.data()), header.size());
   first_request_ = true;
-  if (told == started_) {  // the same run: what this client remembers is still good
+  if (told == started_) {  // the same run: the client's state is still valid
     part_.reset();
     worker_->begin_connection();
     return Unit{};
@@ -233,7 +234,7 @@ ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) 
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return {false, status.error().message};
   const std::string message = "the server says: " + one_line(error.message());
-  // A server that ends its run says when a client may try again: then starting this client again may help.
+  // A server that ends its run says when a client may retry. Then it may help to start this client again.
   if (error.fatal() && error.retry_after_ms() == 0) throw ClientRefused(message);
   if (error.fatal()) throw ClientError(message);
   return {false, message, std::min(milliseconds(error.retry_after_ms()), kLongestRetry)};
@@ -248,7 +249,7 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   const Status joined = link.write(join_);
   if (joined)
     log("joined as client " + std::to_string(number_) + " of " + std::to_string(experiment_.clients.count) +
-        "; the run begins, or goes on, when all are there");
+        "; the run begins or continues when all clients have joined");
   return ending_of(joined);
 }
 
@@ -259,7 +260,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   const auto received = worker_->receive(link, prefix, header);
   if (!received) return ClientEnding{false, received.error().message};
   asked_ = *received == Worker::Received::kRequest;
-  // Said to the server by an error message, which ends the connection: both logs have the line then.
+  // The error message tells the server and ends the connection, so that both logs have the line.
   if (std::exchange(first_request_, false) && worker_->finds_server_behind()) {
     asked_ = false;
     const std::string why = "the server has forgotten rounds that client " + std::to_string(number_) +
@@ -272,7 +273,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   wire::Received heard;
   heard.set_request_id(worker_->request_id());
   heard.set_receipt(wire::RECEIPT_ACCEPTED);
-  (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message: nothing follows
+  (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message
   if (const Worker::Sent sent = worker_->sent(); sent.in_pieces > 0)
     log(std::to_string(100 * sent.in_pieces / sent.bytes) +
         " % of the bytes of its answers were sent while they were computed");

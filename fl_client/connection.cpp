@@ -23,12 +23,13 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kBufferBytes = 16 * 1024;          // a small message arrives in one read
-constexpr std::size_t kMaxVectors = 16;                  // of one system call
-constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // of one read for the filter: a record of TLS
-constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // before they are sent
+constexpr std::size_t kMaxVectors = 16;                  // in one system call
+constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // for one read into the filter: a TLS record
+constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // bytes per send
 constexpr std::uint32_t kMissedHeartbeats = 3;
-constexpr milliseconds kLongestTick{250};        // until somebody reads beside a computation
-constexpr std::chrono::seconds kFrameGrace{30};  // for a frame to arrive, plus its bytes at this rate
+constexpr milliseconds kLongestTick{250};  // until another thread reads during a computation
+// for a frame to arrive, in addition to its bytes at this rate
+constexpr std::chrono::seconds kFrameGrace{30};
 constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
 Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
@@ -40,7 +41,7 @@ void set_timeout(int fd, int which, milliseconds timeout) {
   ::setsockopt(fd, SOL_SOCKET, which, &value, sizeof value);
 }
 
-// 0, or why not.
+// Connects. Returns 0 or the errno.
 int connect_within(int fd, const addrinfo& where, milliseconds timeout) {
   if (::connect(fd, where.ai_addr, where.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -53,7 +54,7 @@ int connect_within(int fd, const addrinfo& where, milliseconds timeout) {
   return error;
 }
 
-// A connected, blocking socket, or -1 with `error` set.
+// Returns a connected, blocking socket, or -1 with `error` set.
 int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
   const int fd = ::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   error = fd < 0 ? errno : connect_within(fd, where, timeout);
@@ -102,7 +103,7 @@ ServerConnection::~ServerConnection() {
     stop_ = true;
   }
   stop_changed_.notify_all();
-  ::shutdown(fd_, SHUT_RDWR);  // also ends a heartbeat that is being written
+  ::shutdown(fd_, SHUT_RDWR);  // also ends the write of a heartbeat
   if (heartbeat_.joinable()) heartbeat_.join();
   if (worked_ >= 0) ::close(worked_);
   ::close(fd_);
@@ -110,7 +111,7 @@ ServerConnection::~ServerConnection() {
 
 // ---- reading ----
 
-// The two ends of the filter speak to each other until both are ready.
+// Runs the filter's handshake until both ends are ready.
 Status ServerConnection::agree() {
   frame_due_ = std::chrono::steady_clock::now() + silence_;
   arrived_.resize(kArrivingBytes);
@@ -122,7 +123,7 @@ Status ServerConnection::agree() {
     const auto got = receive_raw(arrived_);
     if (!got)
       return Error{got.error().message +
-                   " before TLS began: the server speaks plain text, or takes no connections from here now"};
+                   " before TLS began: the server does not use TLS, or refuses connections from here now"};
     if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status)
       trouble_ = status.error().message;
   }
@@ -207,7 +208,7 @@ Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targ
   return Unit{};
 }
 
-// What can be read without waiting goes through the filter: some of it may be for the filter alone.
+// Reads what has arrived without waiting, and filters it; some of it may be for the filter alone.
 void ServerConnection::filter_arrived() {
   const ssize_t got = ::recv(fd_, arrived_.data(), arrived_.size(), MSG_DONTWAIT);
   const bool over = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
@@ -218,7 +219,7 @@ void ServerConnection::filter_arrived() {
   if (!status) trouble_ = status.error().message;
 }
 
-// Something to read is here already: bytes, or that there is trouble.
+// Returns whether a read would not wait: for bytes, or because of an error.
 bool ServerConnection::has_unread() {
   if (end_ > begin_) return true;
   const std::lock_guard lock(filtering_);
@@ -262,7 +263,7 @@ Status ServerConnection::write_filtered(std::span<const std::span<const std::byt
   return flush_filter();
 }
 
-// Sends what the filter has for the server. REQUIRES: writing_ is held, or there is one thread.
+// Sends the filter's bytes to the server. REQUIRES: writing_ is held, or there is one thread.
 Status ServerConnection::flush_filter() {
   {
     const std::lock_guard lock(filtering_);
@@ -276,7 +277,7 @@ Status ServerConnection::flush_filter() {
 
 Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> pieces) {
   std::array<iovec, kMaxVectors> vectors;
-  std::size_t first = 0, skip = 0;  // written so far: the pieces before `first`, and `skip` bytes of that one
+  std::size_t first = 0, skip = 0;  // written so far: the segments before `first`, and `skip` bytes of it
   while (first < pieces.size()) {
     const std::size_t count = std::min(pieces.size() - first, kMaxVectors);
     for (std::size_t k = 0; k < count; ++k) {
@@ -319,7 +320,7 @@ void ServerConnection::start_heartbeats(milliseconds interval) {
 void ServerConnection::send_heartbeat(milliseconds interval) {
   const std::string frame = heartbeat_frame();
   const auto piece = std::as_bytes(std::span(frame));
-  // While a frame is being written, its bytes are the sign of life.
+  // While a frame is being written, its bytes replace the heartbeat.
   if (const std::unique_lock lock(writing_, std::try_to_lock);
       lock && std::chrono::steady_clock::now() - written_ >= interval / 2)
     (void)write_pieces(std::span(&piece, 1));  // the reader will notice if the connection is lost
@@ -338,11 +339,11 @@ void ServerConnection::beat(milliseconds interval) {
   }
 }
 
-// ---- work beside the connection ----
+// ---- reading while another thread computes ----
 
 void ServerConnection::read_while_computing(const std::function<void()>& work,
                                             const std::function<bool()>& take_one) {
-  struct Attended {  // ends the attendant, also when the work throws
+  struct Attended {  // ends the reader thread, even if the work throws
     ~Attended() {
       std::unique_lock lock(connection.working_);
       connection.take_one_ = nullptr;
@@ -364,7 +365,7 @@ void ServerConnection::read_while_computing(const std::function<void()>& work,
 
 void ServerConnection::start_reader() {
   if (worked_ < 0) worked_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (worked_ < 0) return;  // no descriptors: the work goes on, and what the server sends must wait
+  if (worked_ < 0) return;  // no descriptors: the work continues, and frames of the server must wait
   const auto read_meanwhile = [this, &take_one = *take_one_] {
     for (std::array<pollfd, 2> ready = {{{worked_, POLLIN, 0}, {fd_, POLLIN, 0}}};;) {
       bool unread = has_unread();
@@ -379,7 +380,7 @@ void ServerConnection::start_reader() {
   };
   try {
     reader_thread_ = std::thread(read_meanwhile);
-  } catch (const std::system_error&) {  // no thread can be made: as without descriptors
+  } catch (const std::system_error&) {  // no thread can be created: as without descriptors
   }
 }
 

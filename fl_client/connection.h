@@ -1,5 +1,5 @@
-// The client's end of its connection to the server: blocking, one reader; writes are safe from the
-// heartbeat's thread.
+// The client's end of its connection to the server. Reads block and come from one thread; the heartbeat's
+// thread may also write.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ namespace gradwire {
 
 class ServerConnection final : public Link {
  public:
-  // The client's end of a filter for a connection to `host`.
+  // Makes the client's end of a filter for a connection to `host`.
   using MakeFilter = std::function<std::unique_ptr<StreamFilter>(const std::string& host)>;
 
-  // Errors say what to check. `io_timeout`: for the handshake's reads, and for a write that makes no
-  // progress. Without `filter` the bytes travel as they are.
+  // Connects. Errors say what to check. `io_timeout` limits the reads of the handshake and writes that make
+  // no progress. Without `filter` the bytes are sent unencrypted.
   static Result<std::unique_ptr<ServerConnection>> connect(const std::string& address,
                                                            std::chrono::milliseconds connect_timeout,
                                                            std::chrono::milliseconds io_timeout,
@@ -41,22 +41,22 @@ class ServerConnection final : public Link {
     Prefix prefix;
     std::span<const std::byte> header;  // valid until the next read
   };
-  // The next frame up to its payload, checked against its checksum.
+  // Reads the next frame up to its payload, and verifies its checksum.
   Result<ReceivedFrame> read_head(std::uint64_t max_payload);
   Status read_payload(std::span<const std::span<std::byte>> targets) override;
-  // Part of the next frame has arrived already.
+  // Returns whether part of the next frame has arrived.
   bool more_waiting();
 
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Calls work(). If it is still running at the next tick, a quarter of a second or of the heartbeat
-  // interval, another thread calls take_one() whenever there is something to read, until take_one() returns
-  // false or work() returns. REQUIRES: nobody else reads.
+  // Calls work(). If it still runs at the next tick (a quarter of a second or of the heartbeat interval),
+  // another thread calls take_one() whenever there is something to read, until take_one() returns false or
+  // work() returns. REQUIRES: no other thread reads.
   void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
-  // Sends a heartbeat whenever nothing else was sent for `interval`, whatever the reader does meanwhile; a
-  // server that sends nothing for several intervals is lost.
+  // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up
+  // a server that sends nothing for several intervals.
   void start_heartbeats(std::chrono::milliseconds interval) override;
 
  private:
@@ -83,18 +83,18 @@ class ServerConnection final : public Link {
   std::vector<std::span<const std::byte>> pieces_;
 
   std::mutex filtering_;  // held while the filter is used; never while bytes are sent or waited for
-  std::unique_ptr<StreamFilter> filter_;  // null: none
-  std::vector<std::byte> arrived_;        // before they go through the filter
+  std::unique_ptr<StreamFilter> filter_;  // null if there is none
+  std::vector<std::byte> arrived_;        // not yet filtered
   std::vector<std::byte> filtered_;       // on their way out
-  std::string trouble_;                   // of the filter
+  std::string trouble_;                   // an error of the filter
 
   std::mutex writing_;  // held while a frame is written
   std::chrono::steady_clock::time_point written_;
 
   std::mutex working_;
-  const std::function<bool()>* take_one_ = nullptr;  // while there is work
+  const std::function<bool()>* take_one_ = nullptr;  // null if no work is in progress
   std::thread reader_thread_;                        // reads until the work is done
-  int worked_ = -1;  // an eventfd: tells the attendant that the work is done; made with the first one
+  int worked_ = -1;  // an eventfd: tells the reader thread that the work is done; created with the first one
 
   std::mutex stopping_;
   std::condition_variable stop_changed_;

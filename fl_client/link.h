@@ -1,4 +1,4 @@
-// What a client needs from the connection to its server; a simulation has its own Link.
+// The interface between a client and the connection to its server. Simulations implement their own.
 #pragma once
 
 #include <chrono>
@@ -14,11 +14,11 @@ namespace gradwire {
 class Link {
  public:
   virtual ~Link() = default;
-  // Reads the payload of the frame whose head was read last straight into the targets.
+  // Reads the payload of the last frame straight into the targets.
   virtual Status read_payload(std::span<const std::span<std::byte>> targets) = 0;
   virtual Status write(const Encoded& message) = 0;
   virtual Status write(const std::string& frame) = 0;
-  // From now on both ends send heartbeats; this end sends something at least once per `interval`.
+  // Starts heartbeats at both ends. This end sends something at least once per `interval`.
   virtual void start_heartbeats(std::chrono::milliseconds interval) = 0;
 };
 

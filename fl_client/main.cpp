@@ -1,4 +1,4 @@
-// gradwire-client: owns the data of one client and computes on it; everything else comes from the server.
+// gradwire-client owns the data of one client and computes on it. Everything else comes from the server.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
@@ -33,7 +33,8 @@ Relative paths are looked up in the working directory, then in the folders of $G
 Exit codes: 0 the run is over; 2 the command line or the data must be mended, or the server has no use for this
 client; 1 anything else)";
 
-// Not the group: to programs of systemd their credentials seem to be open to it.
+// Returns whether other users may read the file. The group does not count: systemd's credentials seem open to
+// it.
 bool others_may_read(const std::filesystem::path& file) {
   using std::filesystem::perms;
   std::error_code error;
@@ -50,40 +51,40 @@ int main_of(int argc, char** argv) {
   CLI::App app{"Joins a gradwire-server and computes on this client's data.", "gradwire-client"};
   app.footer(kExamples);
   app.set_version_flag("--version", gradwire::build_info());
-  app.add_option("--server", options.server, "Where the server, or its relay, listens")
+  app.add_option("--server", options.server, "Address of the server, or of its relay")
       ->type_name("HOST:PORT")
       ->required();
   app.add_option(
          "--data", data,
          "digits, synthetic, libsvm:PATH, csv:PATH, idx:DIR, text:PATH, or a PATH of the experiment's "
-         "kind; #i/n behind it: part i of n")
+         "kind; #i/n after it selects part i of n")
       ->type_name("SOURCE");
   app.add_option(
          "--test", test,
-         "Where accuracy is measured: as in --data, without #i/n. Files that are named neither here nor in "
-         "--data are not opened")
+         "Data for the accuracy, written like --data without #i/n. Files named neither here nor in --data "
+         "are not opened")
       ->type_name("SOURCE");
   app.add_option("--identity", identity,
-                 "Folder that says who this client is; the server must know it. Everything travels over TLS")
+                 "Folder with this client's identity; the server must have enrolled it. Uses TLS")
       ->type_name("DIR");
-  app.add_option("--token", token,
-                 "From the operator of the server, for the first start: makes what is missing in --identity. "
-                 "@FILE reads it from a file: then other users of this machine do not see it")
+  app.add_option(
+         "--token", token,
+         "Token from the server's operator, for the first start: creates missing files of --identity. "
+         "@FILE reads it from a file, so that other users of this machine do not see it")
       ->type_name("TOKEN")
       ->needs("--identity");
   app.add_option("--ca", options.ca_file,
-                 "PEM file: over TLS, with a server that has a certificate of one of these authorities")
+                 "PEM file of certificate authorities: uses TLS, with a server that one of them certified")
       ->type_name("FILE");
-  app.add_flag("--insecure", insecure, "In plain text to another machine: only on a network that you trust");
+  app.add_flag("--insecure", insecure, "Allows plain text to another machine; only for trusted networks");
   app.add_option("--id", options.name,
-                 "Name of this client: with it, it gets its old number when it comes back")
+                 "Name of this client: it keeps its number when it reconnects under the same name")
       ->type_name("NAME");
-  app.add_option(
-         "--state", options.state,
-         "Folder in which this client remembers its part of the run, so that it can be killed and started "
-         "again without the help of the server")
+  app.add_option("--state", options.state,
+                 "Folder for this client's journal of the run, so that it can be killed and started "
+                 "again without the help of the server")
       ->type_name("DIR");
-  app.add_option("--give-up-after-ms", give_up_after_ms, "End when there was no server for so long")
+  app.add_option("--give-up-after-ms", give_up_after_ms, "Exit after this time without a server")
       ->type_name("MS")
       ->check(CLI::Validator(gradwire::trouble_of_ms, "", "time"))
       ->capture_default_str();
@@ -96,8 +97,7 @@ int main_of(int argc, char** argv) {
     return logger.fail(std::string(error.what()) + "; see gradwire-client --help", kBadUsage);
   }
   if (insecure && (!identity.empty() || !options.ca_file.empty()))
-    return logger.fail(
-        "--insecure is for clients without --identity and --ca: with them all travels over TLS", kBadUsage);
+    return logger.fail("--insecure is for clients without --identity and --ca, which use TLS", kBadUsage);
   options.give_up_after = std::chrono::milliseconds(give_up_after_ms);
   logger.set_quiet(quiet);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
@@ -111,7 +111,7 @@ int main_of(int argc, char** argv) {
     if (token.starts_with('@') && others_may_read(token.substr(1)))
       logger.log(gradwire::LogLine::warning("--token " + token +
                                             ": other users may read this file; chmod 600 " + token.substr(1) +
-                                            " takes that from them"));
+                                            " fixes this"));
     if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
     options.certificates = identity;
     if (options.credentials && !options.name.empty() && options.name != options.credentials->name)

@@ -11,20 +11,21 @@
 
 namespace gradwire {
 
-// Thrown by an oracle that was told to stop.
+// Thrown by an oracle that was stopped.
 class OracleStopped : public std::runtime_error {
  public:
   OracleStopped() : std::runtime_error("the computation was stopped") {}
 };
 
-// The user's oracle, which another thread can stop: one step of an algorithm may ask for thousands of
+// The user's oracle, which another thread can stop. One step of an algorithm may ask for thousands of
 // gradients, and one gradient may take long.
 template <class Real>
 class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real>> {
  public:
   explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
 
-  // Until go_on() every call throws OracleStopped; so does one that is under way, where the oracle can stop.
+  // Makes every call throw OracleStopped until go_on(). A call in progress also throws if the inner oracle
+  // can stop.
   void stop() { stopped_ = true; }
   void go_on() { stopped_ = false; }
 
@@ -33,7 +34,7 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
     if (!loss) throw OracleStopped();
     return *loss;
   }
-  // A token of the caller's is polled in place of this one's; stop() then takes effect at the next call.
+  // Polls the caller's stop token if there is one; stop() then takes effect at the next call.
   std::optional<Real> compute(View<Real> x, Batch batch, Out<Real> gradient,
                               const GradientOptions& options) override {
     if (options.stop != nullptr) return inner().compute(x, batch, gradient, options);
@@ -44,7 +45,7 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
     return loss;
   }
 
-  // Throws OracleStopped once it was stopped.
+  // Returns the inner oracle. Throws OracleStopped if stopped.
   Oracle<Real>& inner() const {
     if (stopped_.load(std::memory_order_relaxed)) throw OracleStopped();
     return *inner_;

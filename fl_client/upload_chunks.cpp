@@ -42,7 +42,7 @@ void UploadChunks::ready(const ChunkRange& range) {
   if (end - begin >= kLeastBytes) changed_.notify_one();
 }
 
-// The end of the last run that is long enough: a backward sweep goes on before it.
+// Takes the end of the last run that is long enough, because a backward pass continues before it.
 std::optional<ChunkRange> UploadChunks::take_locked() {
   if (closed_) return std::nullopt;
   const auto run = std::find_if(ready_.rbegin(), ready_.rend(),
@@ -101,7 +101,7 @@ ChunkSender::ChunkSender(Link& link, UploadChunks* chunks) : chunks_(chunks) {
   };
   try {
     thread_ = std::thread(send);
-  } catch (const std::system_error&) {  // no thread can be made: all goes with the answer
+  } catch (const std::system_error&) {  // no thread can be created: all bytes go with the answer
   }
 }
 

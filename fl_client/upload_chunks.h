@@ -1,5 +1,5 @@
-// What of an answer can be sent while it is still computed: the computing thread says which bytes of its
-// payload are final, another thread sends them.
+// The chunks of an answer that are sent while the rest is computed. The computing thread says which bytes of
+// the payload are final, and another thread sends them.
 #pragma once
 
 #include <condition_variable>
@@ -21,28 +21,29 @@ namespace gradwire {
 
 class UploadChunks {
  public:
-  // Bytes of one chunk. Shorter runs wait until bytes beside them are final, or go with the answer.
+  // The size of a chunk in bytes. Shorter runs wait until adjacent bytes are final, or go with the answer.
   static constexpr std::size_t kLeastBytes = 16 * 1024, kMostBytes = 64 * 1024;
 
-  // An answer begins. REQUIRES: nobody sends.
+  // Begins an answer. REQUIRES: no thread sends.
   void begin(std::uint64_t request_id);
-  // Where its payload will be. To be called once; the bytes stay there until the answer was sent.
+  // Sets the memory of the payload. Call it once; the bytes must stay there until the answer is sent.
   void place(std::span<const std::byte> payload);
-  // These bytes are final.
+  // Marks these bytes as final.
   void ready(const ChunkRange& range);
 
-  // What can be sent now; nothing: there is nothing at the moment.
+  // Returns the next chunk to send, or nullopt if there is none at the moment.
   std::optional<ChunkRange> take();
-  // The same, but waits; nothing: it was closed.
+  // Waits for the next chunk and returns it, or nullopt after close().
   std::optional<ChunkRange> wait();
-  // Sends what was taken. A failure is final (trouble()): part of a frame may be on its way.
+  // Sends a chunk. A failure is final (see trouble()), because part of a frame may have been sent.
   bool send(Link& link, const ChunkRange& chunk);
-  // Nothing is sent any more; what is final but not taken goes with the answer.
+  // Ends the sending of chunks. Bytes that are final but not taken go with the answer.
   void close();
 
-  // After close().
+  // Returns the error of send(). REQUIRES: close() was called.
   Status trouble() const { return trouble_; }
-  // What was sent of the payload of `answer`, ascending. None: nothing was, or its bytes were others.
+  // Returns the sent ranges of the payload of `answer`, ascending. Empty if nothing was sent, or if the bytes
+  // have changed since.
   std::span<const ChunkRange> sent_of(const Encoded& answer);
 
  private:
@@ -56,17 +57,17 @@ class UploadChunks {
   std::map<std::size_t, std::size_t>
       ready_;  // not taken: from the first byte of a run to its end; runs do not touch
 
-  // Of the sending thread.
+  // Used by the sending thread alone.
   std::map<std::size_t, std::pair<std::size_t, std::uint32_t>>
-      sent_;  // from the first byte to the number and checksum
+      sent_;  // from the first byte to the size and checksum
   Status trouble_ = Unit{};
   std::vector<ChunkRange> ranges_;  // of sent_
 };
 
-// A thread that sends the chunks of one answer as long as this lives.
+// A thread that sends the chunks of one answer during the lifetime of this object.
 class ChunkSender {
  public:
-  // chunks: null where none are sent.
+  // `chunks` is null if none are sent.
   ChunkSender(Link& link, UploadChunks* chunks);
   ~ChunkSender();
   ChunkSender(const ChunkSender&) = delete;

@@ -28,14 +28,14 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         codec_(codec_context(*run_context, zstd)),
         queue_{{QueuedRequest(codec_.context()), QueuedRequest(codec_.context())}},
         keeps_no_state_(traits_of(*run_context).client_state == ClientState::kNone),
-        journal_(keeps_no_state_ ? nullptr : journal),  // there is nothing to remember
+        journal_(keeps_no_state_ ? nullptr : journal),  // there is nothing to store
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
         overlaps_(overlaps && zstd.kind == ZstdMode::Kind::kOff &&
                   codec_.context().longest() * sizeof(Real) >= UploadChunks::kLeastBytes),
         recalled_(codec_.context()) {}
 
-  // Throws std::runtime_error.
+  // Resumes the run from the journal. Throws std::runtime_error.
   void go_on(const std::string& run, Durability durability) {
     if (journal_ == nullptr) return;
     const Status status =
@@ -65,7 +65,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     QueuedRequest& to = queue_[last_];
     const auto targets = to.slot.prepare(prefix, header);
     if (!targets) return targets.error();
-    // Copied now: reading on may overwrite the header, and unpacking frees what was packed.
+    // Copied now, because reading more may overwrite the header, and unpacking frees the packed bytes.
     std::string& frame = to.bytes;
     frame.clear();
     const bool keeps = journal_ != nullptr && !keeps_replies_;
@@ -98,7 +98,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   void compute() override {
     const QueuedRequest& queued = queue_[current_];
     const Request<Real>& request = queued.request;
-    // Late requests are not remembered: the last record must be of the request whose answer may be used.
+    // Late requests are not stored: the last record must belong to the request whose answer may be used.
     const bool keeps =
         journal_ != nullptr && request.kind == RequestKind::kRound && request.request_id >= newest_;
     if (keeps) newest_ = request.request_id;
@@ -146,7 +146,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   }
 
  private:
-  // Of EarlyValues. The values of a plain payload are its bytes.
+  // Implements EarlyValues. The values of a plain payload are its bytes.
   void begin(View<Real> values) override { chunks_.place(std::as_bytes(values)); }
   void ready(std::size_t first, std::size_t count) override {
     chunks_.ready({first * sizeof(Real), count * sizeof(Real)});
@@ -156,7 +156,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // The record of an answer: the request id that its request named as committed, then the frame.
+  // Returns the record of an answer: the request id that its request named as committed, then the frame.
   const std::string& record_of(std::uint64_t committed) {
     record_.clear();
     put(record_, committed);
@@ -164,11 +164,11 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     for (const auto section : answer_->sections) record_.append(text_of(section));
     return record_;
   }
-  // A record as remember() got it. False: it is not one of this run.
+  // Restores a record of remember(). Returns false if it is not from this run.
   bool recall(std::string_view record) {
     if (record.size() < sizeof(std::uint64_t)) return false;
     const auto committed = get<std::uint64_t>(record, 0);
-    runtime_.settle(committed);  // reads the answer before this one, which the slot still holds
+    runtime_.settle(committed);  // reads the previous answer, which the slot still holds
     if (!read_frame(std::as_bytes(std::span(record.substr(sizeof(std::uint64_t)))), recalled_)) return false;
     const Result<UplinkView<Real>> uplink = recalled_.finish(client_);
     if (!uplink || uplink->status != ReplyStatus::kReply) return false;
@@ -176,7 +176,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     runtime_.recall(committed, *uplink);
     return true;
   }
-  // A whole frame, into a slot. False: it is none, or not one of this run.
+  // Reads a whole frame into a slot. Returns false if it is damaged or not from this run.
   template <class Slot>
   bool read_frame(std::span<const std::byte> bytes, Slot& slot) const {
     if (bytes.size() < kPrefixBytes) return false;
@@ -191,14 +191,14 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     }
     return true;
   }
-  // A request as remember() got it. False: it is not one of this run.
+  // Answers a request that remember() stored. Returns false if it is not from this run.
   bool answer_again(std::string_view frame) {
     RequestSlot<Real>& slot = queue_[current_].slot;
     if (!read_frame(std::as_bytes(std::span(frame)), slot)) return false;
     const Result<Request<Real>> request = slot.finish();
     if (!request || !runtime_.accepts(*request)) return false;
     newest_ = request->request_id;
-    runtime_.expect_any_request_id();  // the server may have been restored from an older copy in between
+    runtime_.expect_any_request_id();  // the server may have been restored from an older copy meanwhile
     runtime_.handle(*request, scratch_);
     return true;
   }
@@ -207,31 +207,31 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     explicit QueuedRequest(const CodecContext& context) : slot(context) {}
     RequestSlot<Real> slot;
     Request<Real> request;  // views the slot
-    std::string bytes;      // as they came, to be remembered
+    std::string bytes;      // as received, for the journal
   };
 
   StoppableOracle<Real> oracle_;
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
   std::array<QueuedRequest, 2> queue_;
-  std::size_t current_ = 0, last_ = 0;  // in queue_: the one taken up; the one received last
+  std::size_t current_ = 0, last_ = 0;  // in queue_: the one taken up, and the one received last
   bool computes_ = false;               // true: the next request arrives in the other order
   Scratch<Real> scratch_;
-  const Encoded* answer_ = nullptr;  // what was computed; null: there is no answer
+  const Encoded* answer_ = nullptr;  // the computed answer; null if there is no answer
   std::uint64_t answered_ = 0;
   Sent sent_;
-  std::uint64_t newest_ = 0;       // request id of the last request that was remembered
+  std::uint64_t newest_ = 0;       // request id of the last stored request
   std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
   const bool keeps_no_state_;
-  ClientJournal* const journal_;  // null: there is none, or nothing to remember
+  ClientJournal* const journal_;  // null if there is none, or nothing to store
   const ClientId client_;
-  // True: the state follows from the used answers, so the answers are remembered: compressed ones are short,
-  // and nothing is computed again. False: the requests are remembered.
+  // True if the state follows from the used answers. Then the answers are stored: compressed ones are short,
+  // and nothing is computed again. Otherwise the requests are stored.
   const bool keeps_replies_;
   const bool overlaps_;
   bool sends_chunks_ = false;  // of the request taken up
   UploadChunks chunks_;
-  UplinkSlot<Real> recalled_;  // holds the answer remembered last
+  UplinkSlot<Real> recalled_;  // holds the last restored answer
   std::string record_;         // work space
 };
 

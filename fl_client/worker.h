@@ -1,5 +1,5 @@
-// One client's part in one run, once all have agreed: its oracle, its protocol state, and the codec around
-// them. Outlives connections.
+// One client in one run, after the handshake: its oracle, its protocol state, and the codec. Outlives
+// connections.
 #pragma once
 
 #include <cstdint>
@@ -23,43 +23,42 @@ class Worker {
   virtual ~Worker() = default;
 
   virtual std::uint64_t max_payload() const = 0;
-  // Forgets the order of requests: those of another connection follow.
+  // Forgets the order of requests, because a new connection begins.
   virtual void begin_connection() = 0;
   enum class Received : std::uint8_t { kRequest, kShutdown };
-  // Takes in the Round frame with this head; it supersedes a request that was not taken up yet. An error ends
-  // the connection. May be called while another thread computes.
+  // Receives the Round frame with this head. It supersedes a request that was not taken up yet. An error ends
+  // the connection. Another thread may compute meanwhile.
   virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
-  // Of the request received last.
+  // Returns the request id of the last received request.
   virtual std::uint64_t request_id() const = 0;
-  // Whether the request received last shows that the server has lost rounds that this client took part in.
-  // True once for each loss. REQUIRES: nothing is computed.
+  // Returns whether the last received request shows that the server has lost rounds of this client. True once
+  // for each loss. REQUIRES: no computation is in progress.
   virtual bool finds_server_behind() = 0;
-  // The request received last is answered in steps: it is taken up, the answer is computed, then sent or not,
-  // and put away.
-  // may_send_chunks: the server takes pieces of the answer (pieces()).
+  // Take up the last received request, compute its answer, send it (or not), and put it away, in this order.
+  // `may_send_chunks` says whether the server accepts chunks of the answer (pieces()).
   virtual Status take_up(bool may_send_chunks) = 0;
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
-  // What may be sent of the answer while it is computed; null: nothing.
+  // Returns the chunks of the answer that may be sent while it is computed, or null.
   virtual UploadChunks* pieces() = 0;
-  // Called while another thread computes: compute() ends soon, by OracleStopped; take_up() begins anew.
+  // Makes compute() on another thread end soon, by OracleStopped. The next take_up() lifts the stop.
   virtual void stop() = 0;
-  // Of the answer that is being computed: a request with a newer request id has arrived, and an answer that
-  // is stopped half way leaves nothing behind.
+  // Returns whether a newer request has arrived while the answer is computed, and stopping the computation
+  // leaves no trace in the client's state.
   virtual bool is_superseded() const = 0;
-  // Rounds answered so far.
+  // Returns the number of rounds answered so far.
   virtual std::uint64_t answered() const = 0;
-  // Payload bytes of these answers, and how many of them went in pieces.
+  // The payload bytes of these answers, and how many of them were sent in chunks.
   struct Sent {
     std::uint64_t bytes = 0, in_pieces = 0;
   };
   virtual Sent sent() const = 0;
 };
 
-// `plan`: of plan_of_start(). With a memory (which must outlive the worker) the worker continues where an
-// earlier process stopped in the run that the Start message `run` names; null: it starts from the beginning.
-// Throws ConfigError, DataError or std::runtime_error.
+// Makes a worker for the plan of plan_of_start(). With a journal (which must outlive the worker), it
+// continues where an earlier process stopped in the run that the Start message `run` names. Otherwise it
+// starts from the beginning. Throws ConfigError, DataError or std::runtime_error.
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
                                     ClientJournal* journal = nullptr, const std::string& run = "");
 

@@ -8,8 +8,8 @@ namespace gradwire {
 namespace {
 
 struct Launcher {
-  const char* size;     // how many copies were started
-  const char* only_if;  // a variable that only the copies have; null: `size` is one
+  const char* size;     // the number of copies started
+  const char* only_if;  // a variable that only the copies have; null if `size` is one
 };
 
 constexpr Launcher kLaunchers[] = {
@@ -33,7 +33,7 @@ Launch launch_of(const std::function<const char*(const char*)>& variable) {
     if (launcher.only_if != nullptr && variable(launcher.only_if) == nullptr) continue;
     const std::uint32_t size = number(variable(launcher.size));
     if (size > 1) return {size, launcher.size};
-    // srun of one task inside a job of several: ignore the variable of the job.
+    // For srun of one task inside a job of several, ignore the variable of the job.
     if (size == 1 && std::strcmp(launcher.size, "SLURM_STEP_NUM_TASKS") == 0) break;
   }
   return {};
@@ -42,9 +42,9 @@ Launch launch_of(const std::function<const char*(const char*)>& variable) {
 std::string trouble_of(const Launch& launch) {
   if (launch.processes == 1) return "";
   return "started as one of " + std::to_string(launch.processes) + " processes (" + launch.variable +
-         " is set, as by mpirun or srun), and each would make the whole run into the same folder: this "
-         "gradwire was "
-         "built without MPI; build it with -DGRADWIRE_MPI=ON, or start it once, with --threads N";
+         " is set, as by mpirun or srun), and each would make the whole run in the same folder: this "
+         "gradwire was built without MPI; build it with -DGRADWIRE_MPI=ON, or start it once, with --threads "
+         "N";
 }
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// Whether something like mpirun or srun has started several copies of this program.
+// Detects whether a launcher like mpirun or srun has started several copies of this program.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@ namespace gradwire {
 
 struct Launch {
   std::uint32_t processes = 1;
-  std::string variable;  // that says so; empty: none does
+  std::string variable;  // that says so; empty if there is none
 };
-// `variable`: returns the value of an environment variable, or null. A batch script of several tasks that
-// calls the program once is one process.
+// Detects the launch. `variable` returns the value of an environment variable, or null. A batch script with
+// several tasks that calls the program once counts as one process.
 Launch launch_of(const std::function<const char*(const char*)>& variable);
 
-// One line on why a start that is one of several is refused by a program that has no MPI: each copy would
-// make the whole run, into the same folder. Empty where there is one process.
+// Returns one line that explains why a program without MPI refuses to start as one of several copies: each
+// copy would make the whole run, in the same folder. Empty if there is one process.
 std::string trouble_of(const Launch& launch);
 
 }  // namespace gradwire

@@ -1,6 +1,6 @@
 #include "mpi/mpi_ranks.h"
 
-// The functions of C alone.
+// Only the C functions are used.
 #define OMPI_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace gradwire {
 namespace {
 
-// Counts of MPI are ints: longer messages go in pieces of so many bytes.
+// MPI's counts are ints, so longer messages are sent in pieces of this many bytes.
 constexpr std::size_t kPiece = std::size_t{1} << 30;
 
 void check(int code) {
@@ -28,9 +28,9 @@ void check(int code) {
   throw std::runtime_error("MPI: " + std::string(text, static_cast<std::size_t>(length)));
 }
 
-// A rank that waits in MPI itself asks again without end, and so takes the core of a rank that computes where
-// there are more ranks than cores. It lets others go first here, and sleeps where the wait is long: for a
-// sixteenth of what it has waited, but not so long that a collective of many steps would notice.
+// Waits for the requests. A rank that waits inside MPI polls forever, and so blocks the core of a computing
+// rank if there are more ranks than cores. This function yields, and sleeps during long waits: for a
+// sixteenth of the time it has waited, but too briefly to delay a collective of many steps.
 void wait(std::span<MPI_Request> requests) {
   using namespace std::chrono_literals;
   const auto begun = std::chrono::steady_clock::now();
@@ -43,7 +43,7 @@ void wait(std::span<MPI_Request> requests) {
   }
 }
 
-// start(&request) begins a collective of all ranks.
+// Completes a collective of all ranks, which start(&request) begins.
 void complete(const auto& start) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(start(&request));
@@ -54,11 +54,11 @@ class MpiRanks final : public Ranks {
  public:
   MpiRanks() {
     int provided = 0;
-    // Other threads compute; this one alone talks.
+    // Other threads compute, but only this one calls MPI.
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
     if (provided < MPI_THREAD_FUNNELED)
       throw std::runtime_error(
-          "MPI: this library supports no threads; use one built with MPI_THREAD_FUNNELED");
+          "MPI: this library does not support threads; use one built with MPI_THREAD_FUNNELED");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     check(MPI_Comm_size(MPI_COMM_WORLD, &count_));
   }
@@ -68,7 +68,7 @@ class MpiRanks final : public Ranks {
   unsigned count() const override { return static_cast<unsigned>(count_); }
 
   void all_gather(std::span<const std::byte> mine, RankBytes& all) override {
-    // What is short travels with its size.
+    // Short messages are sent together with their size.
     ShortMessage own;
     own.size = mine.size();
     if (mine.size() <= own.bytes.size()) std::ranges::copy(mine, own.bytes.begin());
@@ -122,7 +122,7 @@ class MpiRanks final : public Ranks {
         check(start(at, static_cast<int>(std::min(kPiece, size - at)), static_cast<int>(other),
                     &requests.emplace_back()));
     };
-    // Not all begin with the same one.
+    // Each rank begins with a different partner.
     for (unsigned step = 1; step < count(); ++step) {
       const unsigned other = (rank() + count() - step) % count();
       in_pieces(other, from.of(other).size(), [&](std::size_t at, int size, int r, MPI_Request* request) {

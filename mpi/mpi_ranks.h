@@ -1,4 +1,4 @@
-// Ranks over MPI, where the program was built with it.
+// Ranks over MPI, if the program was built with it.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,12 @@
 
 namespace gradwire {
 
-// Whether this program was built with MPI.
+// Returns whether this program was built with MPI.
 bool has_mpi();
 
-// Begins MPI; to be called once, by the thread that will talk. REQUIRES: has_mpi(). Throws std::runtime_error
-// when it cannot. The object ends MPI when it is destroyed: all ranks come to that point, or one calls
-// end_job().
+// Begins MPI. Call it once, from the thread that will communicate. REQUIRES: has_mpi(). Throws
+// std::runtime_error on failure. The destructor of the object ends MPI; all ranks must reach it, or one must
+// call end_job().
 std::shared_ptr<Ranks> begin_mpi();
 
 // Ends all ranks of the job at once, with this exit code.

@@ -11,10 +11,10 @@
 namespace gradwire {
 namespace {
 
-// With fewer coordinates, every rank adds up all of them: one exchange in place of two.
+// Below this number of coordinates, every rank adds up all of them: one exchange in place of two.
 constexpr std::size_t kCoordinatesWorthSharing = 512;
 
-// Bytes that begin at multiples of 8, so that numbers in them can be used where they lie.
+// Packs bytes at multiples of 8, so that numbers in them can be used in place.
 class Packer {
  public:
   explicit Packer(std::vector<std::byte>& to) : to_(to) { to_.clear(); }
@@ -27,7 +27,7 @@ class Packer {
   void put(const T& value) {
     put(std::span<const T>(&value, 1));
   }
-  // To be filled; the view lives until the next call.
+  // Returns room to fill; the view lives until the next call.
   std::byte* room(std::size_t bytes) {
     const std::size_t begin = to_.size();
     to_.resize(begin + (bytes + 7) / 8 * 8);
@@ -44,7 +44,7 @@ class Unpacker {
   template <class T>
   std::span<const T> take(std::size_t count) {
     const std::size_t padded = (count * sizeof(T) + 7) / 8 * 8;
-    if (padded > rest_.size()) throw std::logic_error("RankGroup: the ranks are not at the same sum");
+    if (padded > rest_.size()) throw std::logic_error("RankCommunicator: the ranks are not at the same sum");
     const std::span<const T> values(reinterpret_cast<const T*>(rest_.data()), count);
     rest_ = rest_.subspan(padded);
     return values;
@@ -64,7 +64,7 @@ struct Nodes {
   std::span<const ClientId> clients;
   std::span<const Number> values;
 };
-// Returns where their values go.
+// Packs the clients of the nodes. Returns where their values go.
 template <class Number>
 Number* put_nodes(Packer& packer, std::span<const ClientId> clients, std::size_t coordinates) {
   packer.put(std::uint64_t{clients.size()});
@@ -80,7 +80,7 @@ Nodes<Number> take_nodes(Unpacker& unpacker, std::size_t coordinates) {
   return nodes;
 }
 
-// The root over the nodes of all ranks for their coordinates [at, end) of `coordinates`.
+// Returns the root over the nodes of all ranks, for their coordinates [at, end) of `coordinates`.
 template <class Number>
 View<Number> root_of(TreeSum<Number>& tree, std::span<const Nodes<Number>> of_ranks, std::size_t coordinates,
                      std::size_t at, std::size_t end) {
@@ -91,7 +91,7 @@ View<Number> root_of(TreeSum<Number>& tree, std::span<const Nodes<Number>> of_ra
   return tree.sum();
 }
 
-// A part that is not dense, or as much of it as lies in the owner's coordinates.
+// The header of a part that is not dense, or of the share of it in the owner's coordinates.
 struct LinkHead {
   double coefficient;
   Shape shape;
@@ -115,7 +115,7 @@ void put_link_of(Packer& packer, Payload<Real> p, Real coefficient, std::size_t 
     p.values = p.values.subspan(begin, count);
     put_link(packer, p, coefficient);
   } else if (p.shape == Shape::kRange) {
-    // It may go round the end of the vector: two pieces.
+    // The range may wrap around the end of the vector; then it has two pieces.
     const View<Real> values = p.values;
     const std::size_t straight = std::min<std::size_t>(values.size(), p.dim - p.first);
     const auto piece = [&](std::size_t first, View<Real> part) {
@@ -156,7 +156,7 @@ std::size_t first_of_rank(std::size_t size, unsigned rank, unsigned count) { ret
 }  // namespace
 
 ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count) {
-  // Shares differ by an eighth at most, and consist of few subtrees.
+  // Shares differ by at most an eighth, and consist of few subtrees.
   const std::uint64_t together =
       std::bit_floor(std::max<std::uint64_t>(1, clients / (std::uint64_t{16} * count)));
   const auto first = [&](unsigned r) {
@@ -227,7 +227,7 @@ void RankCommunicator<Real>::add(std::span<const Summand> summands, Real scale, 
                                  Vec<Real>& out) {
   const SummandTotals totals = totals_of(summands);
   if (totals.dense + totals.others == 0) return;
-  // A single vector is no tree: it is scaled by its weight, as it is.
+  // A single vector is not a tree: it is only scaled by its weight.
   const bool single = totals.dense == 1;
   using Term = typename TreeSum<Real>::Term;
   std::vector<Term> dense;
@@ -253,7 +253,7 @@ void RankCommunicator<Real>::add(std::span<const Summand> summands, Real scale, 
   std::uint64_t links = 0;
   for (const Summand* s : others) links += s->part->shape == Shape::kRange ? 2 : 1;
   const auto make = [&](std::vector<std::vector<std::byte>>& to, std::span<const std::size_t> begin) {
-    std::vector<std::size_t> values_at;  // where the values of nodes begin in each message
+    std::vector<std::size_t> values_at;  // start of the node values in each message
     for (std::size_t r = 0; r < to.size(); ++r) {
       Packer packer(to[r]);
       packer.put(static_cast<double>(coefficient));

@@ -1,6 +1,6 @@
-// The clients of a run, shared by ranks: each has a range of their numbers. Sums have the bits that one
-// process gives them (algorithms/core/tree_sum.h): a rank adds up the subtrees that it holds whole, and
-// whoever owns a coordinate adds up those of all ranks.
+// The clients of a run, distributed over ranks: each rank has a range of client numbers. Sums have the bits
+// of a single process (algorithms/core/tree_sum.h). Each rank adds up the subtrees that it holds whole; the
+// owner of a coordinate adds up the results of all ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace gradwire {
 
-// The clients of rank `rank` of `count`. Where there are enough clients, ranges begin where large subtrees
-// do.
+// Returns the clients of rank `rank` of `count`. If there are enough clients, ranges begin at the start of
+// large subtrees.
 ClientRange clients_of_rank(std::uint32_t clients, unsigned rank, unsigned count);
 
 template <class Real>
@@ -33,7 +33,7 @@ class RankCommunicator final : public Communicator<Real> {
   std::vector<double> gather(std::span<const double> mine) override;
 
   Ranks& ranks() { return *ranks_; }
-  // Whether no leaf of the tree is divided among ranks.
+  // Returns whether no leaf of the tree is divided among ranks.
   bool has_whole_leaves() const { return whole_leaves_; }
 
  private:
@@ -41,9 +41,9 @@ class RankCommunicator final : public Communicator<Real> {
     std::uint64_t dense = 0, others = 0;  // summands of all ranks
   };
   SummandTotals totals_of(std::span<const Summand> summands);
-  // Rank r has coordinates [begin[r], begin[r + 1]). Sends it the to[r] that make(to, begin) packs, calls
-  // take(lo, hi, messages of all ranks) for the coordinates of this one, and gives everybody `out`, of which
-  // take() has written [lo, hi).
+  // Distributes a computation by coordinates; rank r has [begin[r], begin[r + 1]). Sends it the to[r] that
+  // make(to, begin) packs. Calls take(lo, hi, messages of all ranks) for this rank's coordinates; it writes
+  // [lo, hi) of `out`. Then gives `out` to all ranks.
   template <class Number>
   void share(std::size_t size, const auto& make, const auto& take, std::span<Number> out);
 

@@ -1,4 +1,4 @@
-// The processes of one job, which MPI calls ranks, and the bytes that pass between them.
+// The processes of one job, which MPI calls ranks, and the bytes that they exchange.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace gradwire {
 
-// Bytes that came from each rank, one after the other.
+// The bytes received from each rank, one after the other.
 class RankBytes {
  public:
-  // Bytes of each of sizes.size() ranks, to be filled.
+  // Makes room for the bytes of sizes.size() ranks.
   void resize(std::span<const std::size_t> sizes) {
     start_.assign(1, 0);
     for (const std::size_t size : sizes) start_.push_back(start_.back() + size);
@@ -28,16 +28,16 @@ class RankBytes {
   std::vector<std::size_t> start_ = {0};
 };
 
-// The functions are collective: every rank calls the same ones in the same order, from one thread. A rank
-// that does not makes all others wait; one that dies ends the job.
+// All functions are collective: every rank calls the same ones in the same order, from one thread. A rank
+// that does not makes all others wait. A rank that dies ends the job.
 class Ranks {
  public:
   virtual ~Ranks() = default;
   virtual unsigned rank() const = 0;   // of this process
   virtual unsigned count() const = 0;  // at least 1
-  // Gives every rank the bytes of all. They need not be equally many.
+  // Gives every rank the bytes of all ranks. Sizes may differ.
   virtual void all_gather(std::span<const std::byte> mine, RankBytes& all) = 0;
-  // to[r] goes to rank r; from.of(r) came from there.
+  // Sends to[r] to rank r, and receives from.of(r) from it.
   virtual void exchange(std::span<const std::vector<std::byte>> to, RankBytes& from) = 0;
 };
 

@@ -24,7 +24,8 @@ std::string content_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Reads "QUOTA PERIOD", both in microseconds. Nullopt if there is no limit: "max", -1 or no file.
+// Reads "QUOTA PERIOD", both in microseconds. Returns nullopt if there is no limit: "max", -1 or a missing
+// file.
 std::optional<double> quota_in(const std::string& text) {
   std::istringstream in(text);
   double quota = 0, period = 0;
@@ -37,7 +38,7 @@ std::optional<double> least(std::optional<double> a, std::optional<double> b) {
   return a ? a : b;
 }
 
-// Takes the least of what `quota_of` says of the group `name` and of those above it.
+// Returns the least `quota_of` over the group `name` and the groups above it.
 template <class QuotaOf>
 std::optional<double> least_upwards(const fs::path& mount, std::string_view name, const QuotaOf& quota_of) {
   std::optional<double> found;
@@ -60,7 +61,7 @@ unsigned processors_of_affinity() {
     const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
     if (set != nullptr && ::sched_getaffinity(0, bytes, set.get()) == 0)
       return static_cast<unsigned>(CPU_COUNT_S(bytes, set.get()));
-    if (errno != EINVAL) break;  // else the machine has more processors than the set
+    if (errno != EINVAL) break;  // EINVAL: the machine has more processors than the set
   }
   return std::thread::hardware_concurrency();
 }

@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// With fewer ranges, threads cost more than they save.
+// Below this number of ranges, threads cost more than they save.
 constexpr std::size_t kRangesWorthThreads = 8;
 
 ForRanges ranges_on(std::shared_ptr<ThreadPool> pool) {

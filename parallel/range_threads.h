@@ -1,4 +1,4 @@
-// Threads that share the work on long vectors by coordinates.
+// Threads that divide the work on long vectors by coordinates.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// How the sums of a server algorithm over vectors of length d are split; short vectors are not. The bits do
-// not depend on the number of threads (algorithms/core/vector_ops.h).
+// Returns the division of a server algorithm's sums over vectors of length d. Short vectors are not divided.
+// The bits do not depend on the number of threads (algorithms/core/vector_ops.h).
 ForRanges ranges_of(std::size_t d, unsigned threads);
 
 }  // namespace gradwire

@@ -20,8 +20,8 @@ class ThreadPool {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
-  // Calls body(thread, item) once for each item in [0, items), thread < size(), in any order; returns when
-  // all are done. An exception of the body is rethrown here (the first one).
+  // Calls body(thread, item) once for each item in [0, items), with thread < size(), in any order. Returns
+  // when all are done. Rethrows the first exception of the body.
   void for_each(std::size_t items, const std::function<void(unsigned thread, std::size_t item)>& body);
 
  private:

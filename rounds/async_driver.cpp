@@ -1,5 +1,5 @@
-// No rounds: every client works under a request id of its own, and the algorithm takes in each reply as it
-// comes. One reply counts as a round; so does a computation that is cut, whose reply is nothing.
+// The asynchronous driver: every client works under its own request id, and the algorithm gets each reply as
+// it arrives. One reply counts as a round. So does a computation that is cut, whose reply is empty.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -31,7 +31,7 @@ class AsyncDriver final : public Driver<Real> {
   static constexpr double kNever = ClientTimes::kNever;
   using Driver<Real>::run_, Driver<Real>::totals_, Driver<Real>::tracker_;
 
-  // One reply, and new work for whoever needs some.
+  // Takes one reply, and gives new work to the clients that need it.
   bool step(std::uint32_t k) override {
     if (!begun_) begin();
     RetryPolicy retry = this->new_retry_policy();
@@ -40,7 +40,7 @@ class AsyncDriver final : public Driver<Real> {
       const auto arrival = tracker_.next(until);
       const ClientId client = arrival.event.up.client;
       if (arrival.kind != Kind::kDeadline)
-        older_used_ = 0;  // the transport is done with them, not with what they view
+        older_used_ = 0;  // the transport is done with the bodies, but not with the vectors they view
       switch (arrival.kind) {
         case Kind::kStopped: this->stop(); break;
         case Kind::kAgain: ask_again(client); break;
@@ -144,7 +144,7 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- work ----
 
-  // Stays as it is until tracker_.next() returns.
+  // Returns the work of a client, unchanged until tracker_.next() returns.
   const Downlink<Real>& work_of(ClientId client) {
     const Downlink<Real> work = run_.server.work(client);
     if (work.round == body_.round) return body_;
@@ -181,13 +181,13 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- computations that are cut ----
 
-  // One place in the queue for each client, at or before the time at which its work is cut.
+  // Queues each client once, at or before the time at which its work is cut.
   void allot(ClientId client) {
     const double seconds = run_.server.allotted_seconds(client);
     cut_at_[client] = seconds == kNever ? kNever : run_.transport.now() + seconds;
     if (cut_at_[client] != kNever && !cuts_.has(client)) cuts_.push(cut_at_[client], client);
   }
-  // When the next work is cut; kNever: none is. It is that of the client on top.
+  // Returns the time of the next cut, for the client on top; kNever if there is none.
   double next_cut() {
     while (!cuts_.empty()) {
       const auto top = cuts_.top();
@@ -197,7 +197,7 @@ class AsyncDriver final : public Driver<Real> {
     }
     return kNever;
   }
-  // The client has used up its time: its reply is nothing, and what it still sends is late.
+  // Ends the work of a client that has used up its time. Its reply is empty, and what it still sends is late.
   void cut(ClientId client) {
     UplinkView<Real> up;
     up.request_id = tracker_.request_id(client);
@@ -208,8 +208,8 @@ class AsyncDriver final : public Driver<Real> {
     take_in(up, {});
   }
 
-  // For a client that is back, or lacks state. Where x has moved on it gets a new request id: an old one
-  // never goes with another body.
+  // Asks a client again that is back, or that lacks state. If x has changed, it gets a new request id: an old
+  // one never goes with a different body.
   void ask_again(ClientId client) {
     const bool evaluates = is_evaluation(tracker_.kind_of(client));
     if (evaluates && row_ && tracker_.round(client) == row_->k) {
@@ -221,7 +221,7 @@ class AsyncDriver final : public Driver<Real> {
       remember(client);
     }
   }
-  // False: the client has other work now.
+  // Returns false if the client has other work now.
   bool repeat_work(ClientId client) {
     const Downlink<Real>& work = work_of(client);
     if (tracker_.round(client) != work.round) return false;
@@ -229,7 +229,8 @@ class AsyncDriver final : public Driver<Real> {
     return true;
   }
 
-  // Work is given in ascending rounds, so only the oldest can be superseded: O(1) for a reply.
+  // Stops superseded work. Work is given in ascending rounds, so only the oldest can be superseded: O(1) for
+  // a reply.
   void stop_superseded() {
     while (!working_.empty()) {
       const ClientId oldest = working_.front();
@@ -243,8 +244,8 @@ class AsyncDriver final : public Driver<Real> {
     }
   }
 
-  // A reply that is lost while others come is missed after so long. Each time it takes twice as long, so that
-  // a client that is only slow answers in the end.
+  // Returns the time after which a lost reply is missed while others arrive. It doubles each time, so that a
+  // slow client answers in the end.
   double patience_seconds(ClientId client) const {
     constexpr std::uint32_t kDoublings = 16;
     return run_.limits.deadline_seconds * std::clamp<std::uint32_t>(run_.limits.attempts / 2, 1, 5) *
@@ -262,18 +263,18 @@ class AsyncDriver final : public Driver<Real> {
       }
       misses_[client] += 1;
       this->note(
-          LogLine("client " + std::to_string(client) + " has not answered for a long time; it is asked again")
+          LogLine("client " + std::to_string(client) + " has not answered for a long time; asking it again")
               .of_client(client));
       ask_again(client);
     }
   }
-  // One place in the queue for each client that works, whatever it was asked since.
+  // Queues each working client once, whatever it was asked since.
   void watch(ClientId client) {
     const double at = given_[client] + patience_seconds(client);
     if (!due_.has(client) && !std::isinf(at)) due_.push(at, client);
   }
 
-  // Nobody has answered for a whole deadline.
+  // Handles a whole deadline without any answer.
   void after_silence(std::uint32_t k, RetryPolicy& retry) {
     std::vector<ClientId> missing;
     for (const ClientId c : workers_)
@@ -298,8 +299,8 @@ class AsyncDriver final : public Driver<Real> {
     see_to_late();
   }
 
-  // The answer of a client is of no use: it is given new work once x has moved on, a few times. False: too
-  // few clients have answers of use.
+  // Gives a client whose answer is not usable new work once x has changed, a few times. Returns false if too
+  // few clients have usable answers.
   bool unusable(ClientId client) {
     constexpr std::uint32_t kChances = 3;
     if (is_evaluation(tracker_.kind_of(client))) {
@@ -316,8 +317,8 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- evaluation ----
 
-  // Row k of the metrics. A client evaluates x^k when its gradient is done, before it is given new work: so
-  // nothing waits and nothing is stopped. One row at a time; a row in progress dies with its server.
+  // Row k of the metrics. A client evaluates x^k after its gradient, before it gets new work, so nothing
+  // waits and nothing is stopped. Only one row is in progress at a time; it is lost if the server dies.
   struct Row {
     std::uint32_t k;
     Vec<Real> x;
@@ -325,7 +326,7 @@ class AsyncDriver final : public Driver<Real> {
     Evaluation<Real> evaluation;
     Totals totals;
     double seconds;
-    std::vector<char> asked;  // by client; those who need not be asked, too
+    std::vector<char> asked;  // by client; includes clients that need not be asked
     std::size_t left;         // answers
     std::size_t failed = 0;   // answers that were not finite
   };
@@ -353,7 +354,7 @@ class AsyncDriver final : public Driver<Real> {
   void give_task(ClientId client) {
     if (!row_ || row_->asked[client]) return give_work(client);
     row_->asked[client] = 1;
-    const std::uint64_t bytes_down = totals_.bytes_down;  // what evaluations send is counted apart
+    const std::uint64_t bytes_down = totals_.bytes_down;  // bytes of evaluations are counted apart
     cut_at_[client] = kNever;
     tracker_.ask(client, row_->evaluation.kind(), tracker_.new_request_id(), row_->body);
     totals_.evaluation_bytes_down += totals_.bytes_down - bytes_down;
@@ -363,9 +364,9 @@ class AsyncDriver final : public Driver<Real> {
   bool row_answered(const Event<Real>& event) {
     totals_.bytes_up -= event.bytes;
     totals_.evaluation_bytes_up += event.bytes;
-    // The others work meanwhile: it is this client's share of the time.
+    // The others work meanwhile, so this counts only the client's share of the time.
     totals_.evaluation_seconds += (run_.transport.now() - given_[event.up.client]) / run_.run_context.n;
-    if (!row_ || event.up.round != row_->k) return true;  // of a row that had its quorum without this client
+    if (!row_ || event.up.round != row_->k) return true;  // a row that reached its quorum without this client
     row_->evaluation.add(event.up);
     if (--row_->left > 0) return true;
     row_->evaluation.finish();
@@ -375,26 +376,26 @@ class AsyncDriver final : public Driver<Real> {
     end_row();
     return is_finite;
   }
-  // Requests that a slow client has not taken yet view its x.
+  // Ends the row. Requests that a slow client has not taken yet view its x.
   void end_row() {
     run_.transport.settle();
     row_.reset();
   }
 
   bool begun_ = false;
-  Downlink<Real> body_;                                 // x as it is
-  std::vector<std::unique_ptr<Downlink<Real>>> older_;  // what clients were given beside it since then ...
+  Downlink<Real> body_;                                 // the current x
+  std::vector<std::unique_ptr<Downlink<Real>>> older_;  // other bodies given to clients since then ...
   std::size_t older_used_ = 0;                          // ... the first of these; the others are free
   std::vector<ClientId> workers_;
   ClientQueue working_;         // ascending rounds
   ClientTimes due_, cuts_;      // seconds, on the transport's clock
-  std::vector<double> given_;   // by client: when it was asked last
-  std::vector<double> cut_at_;  // by client: when its work is cut; kNever: it is not
-  Payload<Real> nothing_;       // the reply of work that is cut
-  // Until x moves on: their answers were not finite, or the algorithm has no work for them.
+  std::vector<double> given_;   // by client: time of its last request
+  std::vector<double> cut_at_;  // by client: time at which its work is cut, or kNever
+  Payload<Real> nothing_;       // the empty reply of work that is cut
+  // Clients that wait for a new x: their answers were not finite, or the algorithm has no work for them.
   std::vector<ClientId> resting_, woken_;
-  std::vector<std::uint32_t> failures_;  // by client: such answers, one after the other
-  std::vector<std::uint32_t> misses_;    // by client: how often it was late, one time after the other
+  std::vector<std::uint32_t> failures_;  // by client: unusable answers in a row
+  std::vector<std::uint32_t> misses_;    // by client: consecutive times it was late
   std::optional<Row> row_;               // in progress
 };
 

@@ -1,4 +1,5 @@
-// Clients in a line, each at most once: O(1) for every change, and no allocation after reset().
+// A queue of clients that holds each at most once. Every change takes O(1) and allocates nothing after
+// reset().
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace gradwire {
 
 class ClientQueue {
  public:
-  // Of the clients 0, ..., n - 1; empty.
+  // Empties the queue, for the clients 0, ..., n - 1.
   void reset(std::uint32_t n) {
     places_.assign(n + std::size_t{1}, {kNowhere, kNowhere}), places_[n] = {n, n};
   }

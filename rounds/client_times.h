@@ -1,4 +1,4 @@
-// Times of clients, the earliest first, each client at most once.
+// A priority queue of times, at most one for each client, the earliest on top.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class ClientTimes {
   struct Due {
     double at;
     ClientId client;
-    // The earliest is on top, of equal ones that of the lowest number.
+    // Puts the earliest time on top, and the lowest client number among equal times.
     bool operator<(const Due& o) const { return at != o.at ? at > o.at : client > o.client; }
   };
 
-  // Becomes empty, for the clients 0, ..., n - 1.
+  // Empties the queue, for the clients 0, ..., n - 1.
   void reset(std::uint32_t n) {
     queue_ = {};
     has_.assign(n, 0);
@@ -39,7 +39,7 @@ class ClientTimes {
     queue_.push({at, client});
   }
 
-  // Returns the time of each client, kNever for a client without one.
+  // Returns the time of each client, or kNever if it has none.
   std::vector<double> times() const {
     std::vector<double> at(has_.size(), kNever);
     for (auto rest = queue_; !rest.empty(); rest.pop()) at[rest.top().client] = rest.top().at;

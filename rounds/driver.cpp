@@ -71,7 +71,7 @@ Outcome Driver<Real>::rounds() {
     const bool last = k >= limits.rounds || stopped();
     if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0))
       if (!evaluate(k, last)) return Outcome::kDiverged;
-    if (last) {  // whoever goes on from here makes this row again
+    if (last) {  // a resumed run makes this row again
       totals_.evaluation_bytes_up = committed_totals_.evaluation_bytes_up;
       totals_.evaluation_bytes_down = committed_totals_.evaluation_bytes_down;
     }
@@ -147,7 +147,7 @@ bool Driver<Real>::evaluate_now(std::uint32_t k, bool last) {
   return record(k, evaluation, totals_, seconds());
 }
 
-// False: too few answers are finite.
+// Asks the clients. Returns false if too few answers are finite.
 template <class Real>
 bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k) {
   Downlink<Real> body;
@@ -162,7 +162,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
       if (have_[i]) evaluation.add(slots_[i]);
   }
   const std::uint64_t up = totals_.bytes_up - before.bytes_up, down = totals_.bytes_down - before.bytes_down;
-  totals_ = before;  // what evaluations send is counted apart
+  totals_ = before;  // bytes of evaluations are counted apart
   totals_.evaluation_bytes_up += up;
   totals_.evaluation_bytes_down += down;
   return true;
@@ -175,7 +175,7 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
   if (run_.hooks.on_record) run_.hooks.on_record(row);
   if (run_.hooks.on_clients) run_.hooks.on_clients(k, evaluation.answers());
   const RoundLimits& limits = run_.limits;
-  if (k % limits.evaluate_every == 0) lull_.see(row.loss);  // not a row that a stop adds
+  if (k % limits.evaluate_every == 0) lull_.see(row.loss);  // not for a row that a stop adds
   ended_ = end_at(row, lull_, limits);
   if (limits.stop_at_accuracy > 0 && !row.accuracy && !std::exchange(misses_accuracy_, true))
     note(LogLine::warning(
@@ -188,7 +188,7 @@ void Driver<Real>::see_delay(ClientId client, std::uint32_t steps) {
   if (!run_.limits.max_delay || steps <= *run_.limits.max_delay || std::exchange(has_long_delay_, true))
     return;
   note(LogLine::warning("a gradient is " + std::to_string(steps) +
-                        " steps old; the theorem behind the step size allows for algorithm.max_delay = " +
+                        " steps old; the step size's theorem allows algorithm.max_delay = " +
                         std::to_string(*run_.limits.max_delay) + ", so it does not cover this run")
            .of_client(client));
 }
@@ -197,7 +197,7 @@ template <class Real>
 bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum,
                            std::uint32_t k) {
   using Kind = typename RequestTracker<Real>::Kind;
-  std::size_t got = ask_all(kind, body), lost = 0;  // lost: at most so many have no finite answer
+  std::size_t got = ask_all(kind, body), lost = 0;  // lost: the most clients without a finite answer
   RetryPolicy retry = new_retry_policy();
   while (got < quorum) {
     const auto arrival = tracker_.next(retry.deadline());
@@ -214,7 +214,7 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
   return true;
 }
 
-// The number of answers that are there already.
+// Returns the number of answers that are already there.
 template <class Real>
 std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) {
   tracker_.close();
@@ -245,8 +245,8 @@ bool Driver<Real>::can_reach(std::size_t quorum) const {
   return asked_.size() - static_cast<std::size_t>(lost) >= quorum;
 }
 
-// How many answers the event brought. A sum is the answer of its first client; those of the others have empty
-// parts.
+// Returns the number of answers in the event. A sum becomes the answer of its first client; the others get
+// empty parts.
 template <class Real>
 std::size_t Driver<Real>::keep(const Event<Real>& event) {
   const std::size_t first = place(event.up.client);
@@ -284,7 +284,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
                             std::to_string(quorum) + " needed replies; waiting for clients " +
                             name_some(missing);
   if (stop_seen_) {  // hooks.stop is for simulations, whose deadlines take no time
-    note(state + "; stopping without them: this round is begun again when the run goes on");
+    note(state + "; stopping without them; this round starts again when the run resumes");
     throw RoundAbandoned();
   }
   const double now = run_.transport.now();

@@ -1,5 +1,5 @@
-// What the drivers of a run share: rounds, evaluations, commits. A driver decides whom to ask, and when the
-// algorithm takes in the replies; the RequestTracker does the asking.
+// The common part of both drivers of a run: rounds, evaluations, commits. A driver decides which clients to
+// ask, and when the algorithm gets their replies. The RequestTracker sends the requests.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace gradwire {
 
-// All that a driver is given.
+// The inputs of a driver.
 template <class Real>
 struct RunOf {
   ServerAlgorithm<Real>& server;
@@ -45,37 +45,37 @@ class Driver {
   Outcome run();
 
  protected:
-  // From x^k to x^{k+1}; false: too many answers were not finite.
+  // Goes from x^k to x^{k+1}. Returns false if too many answers were not finite.
   virtual bool step(std::uint32_t k) = 0;
-  // Makes row k of the metrics, now or later; false: the loss or the gradient is not finite, or too many
-  // answers are not. `last`: no step follows.
+  // Makes row k of the metrics, now or later. Returns false if the loss or the gradient is not finite, or if
+  // too many answers are not finite. `last` means that no step follows.
   virtual bool evaluate(std::uint32_t k, bool last) = 0;
-  // Returns what must survive of the work in progress between two rounds; LoopHooks::work brings it back.
+  // Returns the work in progress that must survive between two rounds. LoopHooks::work brings it back.
   virtual std::string save_work() const { return {}; }
 
-  // Row k, now: of the answers of clients at x^k.
+  // Makes row k now, from the clients' answers at x^k.
   bool evaluate_now(std::uint32_t k, bool last);
-  // What row k measures, and of whom.
+  // Returns what row k measures, and on which clients.
   Measured measured(std::uint32_t k, bool last) const;
-  // Hands out row k; false: it is not finite.
+  // Hands out row k. Returns false if the row is not finite.
   bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
   double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
-  // Asks asked_ (ascending) for `kind` and waits for `quorum` answers, which land in slots_, frames_ and
-  // have_ by place in asked_, or, where all answered a round at once, in at_once_ alone. A client whose
-  // answer is not finite counts as missing. False: the others are too few.
+  // Asks the clients asked_ (ascending) for `kind`, and waits for `quorum` answers. The answers land in
+  // slots_, frames_ and have_, by position in asked_; the answers of a whole batch land in at_once_ alone. A
+  // client whose answer is not finite counts as missing. Returns false if the others are too few.
   bool collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
-  // The algorithm takes in the replies (ascending clients), and they are durable before anybody is told.
+  // Gives the replies (ascending clients) to the algorithm. They are durable before any client is told.
   void commit(Replies<Real> replies, std::span<const Frame> frames);
-  // How long to wait for what is asked now.
+  // Returns how long to wait for what is asked now.
   RetryPolicy new_retry_policy() {
     return RetryPolicy(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
   }
-  // How many of `size` clients are enough.
+  // Returns how many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
 
-  // Warns of the first gradient that is older than the theorem allows for.
+  // Warns of the first gradient that is older than the theorem allows.
   void see_delay(ClientId client, std::uint32_t steps);
 
   bool is_stopping() const { return stop_seen_; }
@@ -84,7 +84,7 @@ class Driver {
     if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.progress.round));
   }
 
-  // The operator asked to stop, and clients that are needed to finish the round do not answer.
+  // Thrown if the operator asked to stop, and clients that are needed to finish the round do not answer.
   struct RoundAbandoned {};
 
   const RunOf<Real> run_;
@@ -94,7 +94,8 @@ class Driver {
   std::vector<UplinkView<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
-  typename RequestTracker<Real>::BatchReplies at_once_;  // that are not committed; empty: none came at once
+  // replies of a batch that are not committed yet; empty if there was no batch
+  typename RequestTracker<Real>::BatchReplies at_once_;
 
  private:
   Outcome rounds();
@@ -112,19 +113,19 @@ class Driver {
   bool stop_seen_ = false;
   bool is_first_ = true;  // the next request is the first of this process
   Lull lull_;
-  std::optional<Outcome> ended_;  // by the last row
+  std::optional<Outcome> ended_;  // set by the last row
   bool has_long_delay_ = false;
-  bool misses_accuracy_ = false;     // a row that should have it does not
-  std::vector<ClientId> evaluated_;  // the sample of clients that evaluations ask; empty: all
+  bool misses_accuracy_ = false;     // a row that should have the accuracy lacks it
+  std::vector<ClientId> evaluated_;  // the clients that evaluations ask; empty means all
   Totals committed_totals_;          // of the rounds before the one in progress
 };
 
-// One request id for a whole cohort; the algorithm takes in all replies of a round at once, ascending
-// clients.
+// Runs rounds. The whole cohort has one request id, and the algorithm gets all replies of a round at once, in
+// ascending order of clients.
 template <class Real>
 Outcome run_synchronous(const RunOf<Real>& run);
-// A request id for each client; the algorithm takes in each reply as it comes, and its client is given x at
-// once.
+// Runs an asynchronous algorithm. Each client has its own request id. The algorithm gets each reply as it
+// arrives, and the client gets x at once.
 template <class Real>
 Outcome run_asynchronous(const RunOf<Real>& run);
 

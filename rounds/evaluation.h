@@ -13,27 +13,28 @@
 
 namespace gradwire {
 
-// What an evaluation asks for, and whom.
+// The content of one evaluation: what it asks for, and which clients it asks.
 struct Measured {
-  RequestKind kind = RequestKind::kEvaluate;  // kMeasure: no gradients
-  std::span<const ClientId> sample;           // ascending; empty: all clients
-  bool keeps_answers = false;                 // the answer of each client, for LoopHooks::on_clients
+  RequestKind kind = RequestKind::kEvaluate;  // kMeasure asks for no gradients
+  std::span<const ClientId> sample;           // ascending; empty means all clients
+  bool keeps_answers = false;                 // keeps the answer of each client, for LoopHooks::on_clients
 };
 
-// Whether gradients of all clients at x^k are needed for the next round anyway: then who evaluates computes
-// them, also where nobody measures them, and remembers them.
+// Returns true if the next round needs the gradients of all clients at x^k in any case. Then an evaluation
+// computes and remembers them even if it does not report the gradient norm.
 template <class Real>
 bool reuses_gradients(const RunContext<Real>& run_context) {
   return run_context.algorithm.batch == 0 && run_context.algorithm.participation == 1;
 }
 
-// Adds up the answers of clients to an evaluation along the tree over the clients (tree_sum.h): the same bits
-// whoever adds up a subtree.
+// Adds up the clients' answers to an evaluation along the tree over the clients (tree_sum.h). Any thread or
+// process may add up a subtree; the bits are the same.
 template <class Real>
 class EvaluationSum {
  public:
-  // Of the clients that answer to this process, or of some of them.
-  // `kept`: shape (run_context.mine()); takes the answer of each client. Empty if no answers are kept.
+  // Sums the clients that answer to this process, or some of them.
+  // `kept` has shape (run_context.mine()) and takes the answer of each client. It is empty if no answers are
+  // kept.
   explicit EvaluationSum(const RunContext<Real>& run_context, RequestKind kind = RequestKind::kEvaluate,
                          std::span<ClientEvaluation> kept = {})
       : run_context_(&run_context), kind_(kind), kept_(kept) {
@@ -64,7 +65,7 @@ class EvaluationSum {
     if (!kept_.empty())
       kept_[up.client - run_context_->mine().first] = {up.loss, up.correct, up.tested, true};
   }
-  // The answers of a whole subtree, behind all that were added.
+  // Appends the sums of a whole subtree. Its clients must come after all clients added so far.
   void add(EvaluationSum& subtree) {
     if (has_gradient())
       for (const auto& node : subtree.gradient_.nodes()) gradient_.add(node.client, 1, node.sum.data());
@@ -72,7 +73,7 @@ class EvaluationSum {
   }
 
  protected:
-  // Of the numbers that are no vector. Counts are exact up to 2^53.
+  // The positions in the sum of numbers. Counts are exact up to 2^53.
   enum : std::size_t { kLoss, kWeight, kCorrect, kTested, kAnswered, kTesters, kNumbers };
 
   const RunContext<Real>* run_context_;
@@ -81,7 +82,11 @@ class EvaluationSum {
   TreeSum<double> gradient_, numbers_;
 };
 
-// f, ||grad f||^2 and the accuracy at one point, from the clients' answers in client order.
+// Evaluates f,
+//
+// grad f
+//
+// ^2 and the accuracy at one point, from the clients' answers in client order.
 template <class Real>
 class Evaluation : public EvaluationSum<Real> {
  public:
@@ -92,16 +97,16 @@ class Evaluation : public EvaluationSum<Real> {
         answers_(measured.keeps_answers ? run_context.mine().size() : 0) {
     this->kept_ = answers_;
   }
-  Evaluation(Evaluation&&) = default;  // kept_ views the same memory then
+  Evaluation(Evaluation&&) = default;  // kept_ then views the same memory
 
   bool asks(ClientId client) const { return sample_.empty() || std::ranges::binary_search(sample_, client); }
-  // The number of clients, those of other processes included.
+  // Returns the number of clients asked, including those of other processes.
   std::uint32_t asked() const {
     return sample_.empty() ? run_context_->n : static_cast<std::uint32_t>(sample_.size());
   }
 
-  // Sets `cohort` to the clients to ask next, of those from `first` on; returns the client after them. Their
-  // gradients, and what a simulation keeps of each, take a bounded share of memory.
+  // Sets `cohort` to the clients to ask next, from `first` on. Returns the client after them. The window
+  // bounds the memory for their gradients and for what a simulation keeps of each client.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
     constexpr std::size_t kBytesBesideGradients = 8 << 10;
@@ -114,10 +119,11 @@ class Evaluation : public EvaluationSum<Real> {
     return end;
   }
 
-  // For the sums of subtrees.
+  // Returns where the sums of subtrees put the answers.
   std::span<ClientEvaluation> kept() const { return this->kept_; }
 
-  // All answers are there. Where processes share the clients, collective; nothing more may be added.
+  // Completes the evaluation after the last answer. Collective if processes share the clients. Nothing may be
+  // added afterwards.
   void finish() {
     if (Base::has_gradient()) total_gradient_ = total(this->gradient_, gradient_of_group_);
     const View<double> numbers = total(this->numbers_, numbers_of_group_);
@@ -127,10 +133,10 @@ class Evaluation : public EvaluationSum<Real> {
 
   const RunContext<Real>& run_context() const { return *run_context_; }
   // REQUIRES from here on: finish().
-  // Shape (n), or empty if no answers are kept.
+  // Returns the answers of the clients: shape (n), or empty if no answers are kept.
   std::span<const ClientEvaluation> answers() const { return answers_; }
   std::uint32_t answered() const { return static_cast<std::uint32_t>(total_[Base::kAnswered]); }
-  // Clients with test samples.
+  // Returns the number of clients that have test samples.
   std::uint32_t testers() const { return static_cast<std::uint32_t>(total_[Base::kTesters]); }
   double loss() const { return total_[Base::kLoss] / total_weight(); }
   // REQUIRES: has_gradient().
@@ -148,7 +154,8 @@ class Evaluation : public EvaluationSum<Real> {
   using Base = EvaluationSum<Real>;
   using Base::run_context_;
 
-  // Empty where nobody answered. Without a group a view of the tree: its vector is as long as the model.
+  // Returns the sum over all processes. Empty if no client answered. In a run with one process it views the
+  // tree, because the vector is as long as the model.
   View<double> total(TreeSum<double>& tree, Vec<double>& of_group) const {
     if (run_context_->communicator == nullptr) return tree.sum();
     of_group = run_context_->communicator->sum(tree);
@@ -169,7 +176,8 @@ class Evaluation : public EvaluationSum<Real> {
     this->kept_ = {};
   }
 
-  // The weights sum to one up to rounding; they are scaled up only when a client did not answer.
+  // Returns the weight of the clients that answered. It is exactly 1 if all did, because weights sum to 1
+  // only up to rounding.
   double total_weight() const { return answered() == run_context_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;
@@ -179,7 +187,7 @@ class Evaluation : public EvaluationSum<Real> {
   std::array<double, Base::kNumbers> total_{};
 };
 
-// Row k of the metrics.
+// Returns row k of the metrics.
 template <class Real>
 RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double n,
                       double seconds) {

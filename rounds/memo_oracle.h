@@ -8,16 +8,15 @@
 
 namespace gradwire {
 
-// What an evaluation found at x. Views.
+// The result of an evaluation at x, as views.
 template <class Real>
 struct Evaluated {
-  View<Real> x, gradient;  // empty: nothing
+  View<Real> x, gradient;  // empty if there is no result
   Real loss = 0;
 };
 
-// An oracle around the user's: counts the algorithm's per-sample gradients, and remembers the last full
-// gradient that an evaluation computed, so that a gradient the algorithm needs at that very point is not
-// computed twice.
+// Wraps the user's oracle. Counts the per-sample gradients of the algorithm. Remembers the last full gradient
+// of an evaluation, and reuses it if the algorithm asks for the gradient at the same point.
 template <class Real>
 class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
  public:
@@ -61,17 +60,17 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     return inner_->clipped_gradient(x, batch, norm_bound, gradient);
   }
 
-  // f_i(x); its gradient is gradient(). Not counted.
+  // Returns f_i(x) and stores its gradient for gradient(). Does not count.
   Real evaluate(View<Real> x) {
     if (remembers(x)) return known_.loss;
-    known_ = {};  // also if the computation is stopped
+    known_ = {};  // correct even if the computation is stopped
     x_.assign(x.begin(), x.end());
     gradient_.resize(x.size());
     known_ = {x_, gradient_, inner_->loss_and_gradient(x, {}, gradient_)};
     return known_.loss;
   }
   View<Real> gradient() const { return known_.gradient; }
-  // f_i(x) alone, with the same bits. Not counted.
+  // Returns f_i(x) alone, with the same bits. Does not count.
   Real measure(View<Real> x) { return remembers(x) ? known_.loss : inner_->loss(x, {}); }
 
   std::uint64_t grad_calls() const { return grad_calls_; }
@@ -82,15 +81,15 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     Vec<Real>().swap(x_);
     Vec<Real>().swap(gradient_);
   }
-  // From now on this wraps `inner`, the same function in another place.
+  // Replaces the wrapped oracle by `inner`, which must be the same function.
   void bind(Oracle<Real>& inner) { inner_ = &inner; }
-  // Remembers what somebody else found; the views must stay as they are until the next call of this, of
-  // forget() or of evaluate().
+  // Remembers a result that was computed elsewhere. The views must stay unchanged until the next call of
+  // remember(), forget() or evaluate().
   void remember(const Evaluated<Real>& known) { known_ = known; }
 
  private:
   void count(Batch batch) { grad_calls_ += batch.empty() ? inner_->sample_count() : batch.size(); }
-  // Whether it knew the gradient, and wrote it.
+  // Writes the gradient and returns true if it is known.
   bool recall(View<Real> x, Batch batch, Out<Real> gradient) const {
     if (!batch.empty() || !remembers(x)) return false;
     std::memcpy(gradient.data(), known_.gradient.data(), gradient.size() * sizeof(Real));
@@ -104,7 +103,7 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
   Oracle<Real>* inner_;
   std::uint64_t grad_calls_ = 0;
   Evaluated<Real> known_;
-  Vec<Real> x_, gradient_;  // of this oracle's own evaluations, shape (d) once there was one
+  Vec<Real> x_, gradient_;  // of this oracle's own evaluations; shape (d) after the first
 };
 
 }  // namespace gradwire

@@ -12,7 +12,7 @@ double length(View<Real> v) {
   return norm<Real>(v, 2).over(1);
 }
 
-// How many of the values to scale so that all the payload holds is scaled: of a product its first factor.
+// Returns how many values to scale so that the whole payload is scaled: for a product, its first factor.
 template <class Real>
 std::size_t first_factor(const Payload<Real>& p) {
   if (p.shape == Shape::kLowRank) return p.values.size() / (p.rows + p.dim / p.rows) * std::size_t{p.rows};
@@ -69,7 +69,7 @@ void HalvedParts<Real>::take(const Payload<Real>& from, int times, Payload<Real>
   values_[links_].assign(from.values.begin(), from.values.end());
   indices_[links_].assign(from.indices.begin(), from.indices.end());
   for (Real& v : std::span(values_[links_]).first(first_factor(from))) v = std::ldexp(v, -times);
-  // Powers of two stay powers of two.
+  // Powers of two stay powers of two, so only other packings need a new unit.
   if (from.packing != Packing::kPlain && from.packing != Packing::kNatural)
     to.unit = std::ldexp(from.unit, -times);
   to.values = values_[links_];

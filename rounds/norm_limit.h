@@ -1,4 +1,4 @@
-// How large a reply may be: one client with huge numbers must not move the model far.
+// The limit on the norm of a reply: one client with huge numbers must not move the model far.
 #pragma once
 
 #include <array>
@@ -12,36 +12,36 @@
 
 namespace gradwire {
 
-// What becomes of a reply beyond the limit: it is as good as lost; it is halved until it is within; it is
-// used all the same. Each time a line of the log says so.
+// The action on a reply beyond the limit. kReject treats it as lost, kClip halves it until it is within the
+// limit, and kWarn uses it unchanged. Each action writes a line to the log.
 enum class NormAction : std::uint8_t { kReject = 0, kClip = 1, kWarn = 2 };
 
 struct NormLimit {
-  double norm = 0;  // 0: there is none
+  double norm = 0;  // 0 means no limit
   NormAction action = NormAction::kReject;
   bool is_set() const { return norm > 0; }
 };
 
-// Whether the server may take in less than a client sent: not where the client's own state follows what it
-// sent, as the two would part.
+// Returns whether replies may be scaled down. False if the client's state depends on the exact reply that it
+// sent.
 constexpr bool may_clip(const AlgorithmTraits& traits) {
   return !has(traits.client_state, ClientState::kMirrored) &&
          !has(traits.client_state, ClientState::kPrivate);
 }
 
-// The Euclidean norm of all that the parts hold, of a product of matrices and of a sum of two payloads an
-// upper bound: the product of the factors' norms, the sum of the norms. Summed in double in a fixed order.
-// May be inf.
+// Returns the Euclidean norm of the decoded parts, summed in double in a fixed order. The norm may be inf. It
+// is an upper bound for products of matrices (product of the factors' norms) and for chained payloads (sum of
+// the norms).
 template <class Real>
 double norm_of(std::span<const Payload<Real>> parts);
 
-// A copy of a reply's parts, halved `times` times: exact but for numbers that leave the range of Real, and as
-// many bits on the wire.
+// A copy of a reply's parts, halved `times` times. Halving is exact unless a number leaves the range of Real.
+// The copy takes as many bits on the wire.
 template <class Real>
 class HalvedParts {
  public:
   HalvedParts(std::span<const Payload<Real>> parts, int times);
-  HalvedParts(const HalvedParts&) = delete;  // the views would point into the other one
+  HalvedParts(const HalvedParts&) = delete;  // the views would point into the other object
   HalvedParts& operator=(const HalvedParts&) = delete;
   std::span<const Payload<Real>> parts() const { return parts_; }
 
@@ -56,7 +56,7 @@ class HalvedParts {
   std::vector<Payload<Real>> parts_;
 };
 
-// How often a finite norm must be halved to be at most `limit`. REQUIRES: limit > 0.
+// Returns how many halvings bring a finite norm to at most `limit`. REQUIRES: limit > 0.
 int halvings(double norm, double limit);
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// What replies add to the totals of a run, beside their bytes.
+// The counts that replies add to the totals of a run, in addition to their bytes.
 #pragma once
 
 #include <cstdint>
@@ -35,21 +35,21 @@ ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_c
   return counts;
 }
 
-// Adds up counts along the tree over the clients: bits need not be whole numbers, and threads or processes
-// that share the clients must give the same sum.
+// Adds up counts along the tree over the clients. Bits need not be whole numbers, and threads or processes
+// that share the clients must get the same sum.
 class ReplyCountSum {
  public:
   ReplyCountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }
   ReplyCountSum() { bits_.begin(2); }
-  // REQUIRES: ascending clients. The counts may be of whole leaves, under their first client.
+  // REQUIRES: ascending clients. The counts may cover whole leaves, under the first client of each.
   void add(ClientId client, const ReplyCounts& counts) {
     const double bits[] = {counts.bits_up, counts.bits_up_paper};
     bits_.add(client, 1, bits);
     grad_calls_ += counts.grad_calls;
   }
-  TreeSum<double>& bits() { return bits_; }  // up, and as papers count
+  TreeSum<double>& bits() { return bits_; }  // first bits up by the wire definition, then as papers count
   std::uint64_t grad_calls() const { return grad_calls_; }
-  // REQUIRES: of all clients.
+  // REQUIRES: all clients were added.
   ReplyCounts sum() {
     const View<double> bits = bits_.sum();
     return bits.empty() ? ReplyCounts{} : ReplyCounts{bits[0], bits[1], grad_calls_};
@@ -60,7 +60,7 @@ class ReplyCountSum {
   std::uint64_t grad_calls_ = 0;
 };
 
-// Of all replies, ascending clients.
+// Returns the counts of all replies. REQUIRES: ascending clients.
 template <class Real>
 ReplyCounts counts_of(Replies<Real> replies, const AlgorithmTraits& traits);
 

@@ -1,5 +1,5 @@
-// The sum of the replies of several clients to one request, as apply() of an algorithm that adds_replies
-// takes it in their place.
+// The sum of the replies of several clients to one request. apply() of an algorithm that adds_replies takes
+// it in place of the replies.
 #pragma once
 
 #include <array>
@@ -18,11 +18,12 @@ namespace gradwire {
 template <class Real>
 class ReplySum {
  public:
-  // Forgets what was added; keeps its memory.
+  // Removes all replies but keeps the memory.
   void clear() { covers_.clear(); }
 
-  // To be called in the order of clients: then the same replies give the same bits. Returns false and adds
-  // nothing when the reply differs from the first in its request or its parts, or reports an evaluation.
+  // Adds a reply. Call it in ascending order of clients, so that the same replies give the same bits. Adds
+  // nothing and returns false if the reply's request or parts differ from the first, or if it answers an
+  // evaluation.
   bool add(const UplinkView<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
@@ -35,8 +36,8 @@ class ReplySum {
   }
 
   std::span<const ClientId> covers() const { return covers_; }
-  // The sum, under the first client's number; its parts view this object. Nothing more may be added before
-  // clear(). REQUIRES: something was added.
+  // Returns the sum under the first client's number. Its parts view this object. Call clear() before the next
+  // add(). REQUIRES: at least one reply was added.
   Uplink<Real> sum() {
     Uplink<Real> up{head_, {}};
     for (std::size_t k = 0; k < parts_; ++k) up.parts.push_back(sums_[k].sum());
@@ -44,11 +45,11 @@ class ReplySum {
   }
 
  private:
-  // Of one part: the dense replies along the tree, then the others, as add_scaled_by() does.
+  // The sum of one part: dense replies along the tree, then the others, in the order of add_scaled_by().
   struct PartSum {
     std::uint32_t dim = 0;
     TreeSum<Real> dense;
-    Vec<Real> others;  // empty: there were none
+    Vec<Real> others;  // empty if there were none
 
     void begin(std::uint32_t d) {
       dim = d;
@@ -92,7 +93,7 @@ class ReplySum {
   std::vector<ClientId> covers_;
 };
 
-// The sum of finite numbers may overflow.
+// Returns whether the sum is finite; a sum of finite numbers may overflow.
 template <class Real>
 bool is_finite(const Uplink<Real>& sum) {
   for (std::size_t k = 0; k < sum.parts.size(); ++k)

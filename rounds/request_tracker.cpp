@@ -82,7 +82,8 @@ std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& 
 
 template <class Real>
 const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStatus lacks) {
-  // All of the state where it is known: another process of the client may get it than the one that asked.
+  // Send the whole state if it is known: a different process of the client may get it than the one that
+  // asked.
   auto resync = server_.resync(client, ReplyStatus::kNeedsState);
   if (!resync && lacks != ReplyStatus::kNeedsState) resync = server_.resync(client, lacks);
   if (!resync)
@@ -90,10 +91,11 @@ const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStat
         "client " + std::to_string(client) +
         " lost its state, and the server has no copy of it; bring the client back "
         "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
-        "was restored from an older copy, restore a newer one; else start from round 0 (--no-resume), with "
-        "server.mirrors = true where the algorithm can have mirrors, else with server.durability = "
+        "was restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) "
+        "with "
+        "server.mirrors = true if the algorithm supports it, otherwise with server.durability = "
         "\"power\"");
-  note(about(client, " lost its state and is given it back"));
+  note(about(client, " lost its state; sending it back"));
   resyncs_.push_back(*resync);
   return &resyncs_.back();
 }
@@ -102,7 +104,7 @@ template <class Real>
 typename RequestTracker<Real>::Arrival RequestTracker<Real>::next(double deadline) {
   static const Event<Real> nothing;
   for (;;) {
-    // Checked here too, because events may never cease when clients come and go.
+    // Check here as well, because events may never cease while clients come and go.
     if (transport_.now() > deadline) return {Kind::kDeadline, nothing};
     const Event<Real>& event = transport_.next(deadline);
     resyncs_.clear();
@@ -142,10 +144,10 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
     return false;
   }
   const bool is_answered = pending.state == PendingRequest::kAnswered;
-  if (event.repeated && !is_answered) return false;  // a duplicate of an answer that was ignored
+  if (event.repeated && !is_answered) return false;  // a duplicate of an ignored answer
   const bool is_round = pending.kind == RequestKind::kRound;
   if (is_answered) {
-    if (is_round) acknowledge(event, Ack::kAccepted);  // again: the client may not have heard
+    if (is_round) acknowledge(event, Ack::kAccepted);  // again, because the client may have missed it
     return false;
   }
   if (up.status == ReplyStatus::kNotFinite) {
@@ -161,7 +163,7 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   }
   if (up.round != pending.round ||
       !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, pending.kind))) {
-    note(about(up.client, " sent a message of the wrong shape or for another round; it is ignored"));
+    note(about(up.client, " sent a message of the wrong shape or for another round; ignoring it"));
     transport_.discard(event);
     transport_.report_misbehaviour(event);
     if (is_round) acknowledge(event, Ack::kRefused);
@@ -179,13 +181,13 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   return true;
 }
 
-// Said once for a request.
+// Warns once for a request.
 template <class Real>
 bool RequestTracker<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
   const ClientId client = event.up.client;
   if (std::exchange(pending(client).state, PendingRequest::kUnusable) == PendingRequest::kUnusable)
     return false;
-  warn(client, what + "; it is counted as missing");
+  warn(client, what + "; counting it as missing");
   return true;
 }
 
@@ -200,22 +202,22 @@ bool RequestTracker<Real>::within_limit(const Event<Real>& event) {
   const double norm = norm_of(event.up.parts);
   if (norm <= limit_.norm) return true;
   if (limit_.action == NormAction::kWarn) {
-    warn(event.up.client, too_large(event.up) + "; it is used all the same");
+    warn(event.up.client, too_large(event.up) + "; using it unchanged");
     return true;
   }
-  if (limit_.action == NormAction::kReject || std::isinf(norm)) return false;  // inf has no half
+  if (limit_.action == NormAction::kReject || std::isinf(norm)) return false;  // inf cannot be halved
   const int times = halvings(norm, limit_.norm);
   const ClientId client = event.up.client;
-  warn(client, too_large(event.up) + "; it is halved " + std::to_string(times) + " times");
+  warn(client, too_large(event.up) + "; halving it " + std::to_string(times) + " times");
   halved_.erase(client);
   halved_event_ = event;
   halved_event_.up.parts = halved_.try_emplace(client, event.up.parts, times).first->second.parts();
-  halved_event_.frame = {};  // a journal writes what was used
+  halved_event_.frame = {};  // a journal writes the parts that are used
   shown_ = &halved_event_;
   return true;
 }
 
-// All that the sum covers have answered, or none.
+// Takes a sum only if none of its clients has answered.
 template <class Real>
 bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
   const PendingRequest& first = pending(event.up.client);
@@ -225,8 +227,8 @@ bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
     acknowledge(event, Ack::kLate);
     return false;
   }
-  // Where a client is still awaited, the sum is refused, not late: then the relay sends the replies one by
-  // one.
+  // If one of the clients is still awaited, the sum is refused, not late. Then the relay sends the replies
+  // one by one.
   const bool good = first.kind == RequestKind::kRound && takes_sums(run_context_) && !limit_.is_set() &&
                     event.up.status == ReplyStatus::kReply && event.up.round == first.round &&
                     server_.accepts(event.up) &&
@@ -234,7 +236,7 @@ bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
   acknowledge(event, good ? Ack::kAccepted : Ack::kRefused);
   if (!good) {
     note("a sum of replies of " + std::to_string(event.covers.size()) + " clients, first " +
-         std::to_string(event.up.client) + ", is refused: they are taken one by one");
+         std::to_string(event.up.client) + ", is refused; the replies are taken one by one");
     transport_.discard(event);
     return false;
   }
@@ -259,7 +261,7 @@ void RequestTracker<Real>::shutdown() {
     request.committed = progress_.committed[c];
     transport_.send(c, request);
   }
-  transport_.next(transport_.now());  // lets the transport take them up
+  transport_.next(transport_.now());  // lets the transport send them
 }
 
 template <class Real>

@@ -1,5 +1,5 @@
-// The server's conversation with its clients: who was asked what under which request id, who owes an answer,
-// and what becomes of each answer. It knows no rounds and no sockets, and no clock but the transport's.
+// Tracks the requests to all clients: what each was asked under which request id, which answers are missing,
+// and what became of each answer. Knows no rounds and no sockets, and only the transport's clock.
 #pragma once
 
 #include <cstdint>
@@ -26,43 +26,44 @@ class RequestTracker {
                  Transport<Real>& transport, RunProgress& progress, const Log& on_note,
                  const NormLimit& limit = {});
 
-  // What a driver must see to. All else is dealt with here: answers that are late, repeated or misshapen,
-  // sums that overlap, who came and went.
+  // The events that a driver must handle. The tracker itself handles late, repeated and malformed answers,
+  // overlapping sums, and clients that come and go.
   enum class Kind : std::uint8_t {
-    kReply,     // event.up answers what its client was asked, for the first time; so do all in event.covers
-    kAgain,     // event.up.client owes an answer and is back, or lacks state: repeat() or ask() it
-    kUnusable,  // event.up.client has no usable answer: not finite, or beyond the norm limit; said once
+    // event.up is the first answer of its client to this request; so it is for all in event.covers
+    kReply,
+    kAgain,     // event.up.client owes an answer and is back, or lacks state: call repeat() or ask()
+    kUnusable,  // event.up.client has no usable answer (not finite or beyond the norm limit); reported once
     kDeadline,
     kStopped,
   };
   struct Arrival {
     Kind kind;
-    const Event<Real>& event;  // until the following next()
+    const Event<Real>& event;  // valid until the following next()
   };
 
-  // Names a new request: to one client, or to all that are asked the same.
+  // Returns a new request id, for one client or for all that get the same request.
   std::uint64_t new_request_id() { return ++progress_.request_id; }
-  // Asks the client, counts the bytes; what it was asked before is superseded. `body` must stay as it is
-  // until next() has returned something other than kDeadline.
+  // Asks the client and counts the bytes. Supersedes its earlier request. `body` must stay unchanged until
+  // next() has returned something other than kDeadline.
   void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
-  // Asks all of `asked` (ascending) for a round at once; null where the transport cannot. The others of the
-  // answers are to be asked one by one, under the same request id.
+  // Asks all of `asked` (ascending) for a round in one batch. Returns nullopt if the transport cannot do
+  // this. Ask the clients in `others` of the result one by one, under the same request id.
   using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   std::optional<BatchReplies> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
                                           const Downlink<Real>& body);
-  // Asks the same once more, with the state that the client said it lacks. Not counted. REQUIRES: the body
-  // that the client was asked with. Throws std::runtime_error when nobody can restore the state.
+  // Repeats the request, with the state that the client lacks. Does not count. REQUIRES: `body` is the body
+  // of the client's request. Throws std::runtime_error if the server cannot restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
-  // Whatever was asked until now is over: answers to it are late.
+  // Closes all requests made so far: their answers are late.
   void close() { first_open_ = progress_.request_id + 1; }
-  // What this client was asked is over: an answer to it is of no use.
+  // Closes the request of this client: its answer is not used.
   void close(ClientId client) { pending(client).state = PendingRequest::kAnswered; }
 
-  // What the client was asked last.
+  // Returns the latest request of the client: its id, round and kind.
   std::uint64_t request_id(ClientId client) const { return pending(client).request_id; }
   std::uint32_t round(ClientId client) const { return pending(client).round; }
   RequestKind kind_of(ClientId client) const { return pending(client).kind; }
-  // The state of that, unless it is over.
+  // Returns the state of that request; false if it is closed.
   bool owes(ClientId client) const {
     return is_open(client) && pending(client).state == PendingRequest::kOwes;
   }
@@ -70,12 +71,13 @@ class RequestTracker {
     return is_open(client) && pending(client).state == PendingRequest::kUnusable;
   }
 
-  // Saves and restores which client was asked what. load_work() returns false if save_work() of a run with as
-  // many clients did not write the bytes.
+  // Saves and restores the request of each client. load_work() returns false unless save_work() of a run with
+  // the same number of clients wrote the bytes.
   void save_work(Saver& to) const;
   bool load_work(Loader& from);
 
-  // Waits for something to see to, at the latest until `deadline` on the transport's clock.
+  // Waits for the next event that the driver must handle, at the latest until `deadline` on the transport's
+  // clock.
   Arrival next(double deadline);
   void shutdown();  // tells all clients to shut down
 
@@ -87,10 +89,11 @@ class RequestTracker {
     RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
     ReplyStatus lacks = ReplyStatus::kReply;
-    bool helped = false;  // by the last sending: a client that repeats what it lacks is given it once
+    // the last message carried a resync; a client that repeats what it lacks gets it once
+    bool helped = false;
   };
 
-  // Made when the first client is asked by itself: a batch needs none.
+  // Allocates at the first request to a single client; a batch needs none.
   PendingRequest& pending(ClientId client) {
     if (pending_.empty()) pending_.resize(run_context_.n);
     return pending_[client];
@@ -100,14 +103,14 @@ class RequestTracker {
     return pending_.empty() ? unasked : pending_[client];
   }
   bool is_open(ClientId client) const { return pending(client).request_id >= first_open_; }
-  // Whether an answer to `request_id` would be the client's first good one.
+  // Returns whether an answer to `request_id` would be the client's first usable one.
   bool awaits(ClientId client, std::uint64_t request_id) const;
   std::uint64_t send(ClientId client, const Downlink<Real>& body);
   const Downlink<Real>* state_for(ClientId client, ReplyStatus lacks);
-  // True: the driver must see the event.
+  // Returns true if the driver must see the event.
   bool take(const Event<Real>& event, Kind& kind);
   bool take_unusable(const Event<Real>& event, const std::string& what);
-  // False: the reply is beyond the norm limit and not used.
+  // Returns false if the reply is beyond the norm limit and not used.
   bool within_limit(const Event<Real>& event);
   std::string too_large(const UplinkView<Real>& up) const;
   bool take_sum(const Event<Real>& event);
@@ -127,12 +130,13 @@ class RequestTracker {
   const Log& on_note_;
   const NormLimit limit_;
   std::uint64_t first_open_ = 1;         // request id
-  std::vector<PendingRequest> pending_;  // by client, 16 bytes each; empty: nobody was asked by himself
+  std::vector<PendingRequest> pending_;  // by client, 16 bytes each; empty if only batches were asked
   std::deque<Downlink<Real>> resyncs_;   // until the following next() has returned
-  // Replies that were too large, until their clients are asked again, and the event that shows the last one.
+  // Scaled copies of replies beyond the limit, until their clients are asked again. halved_event_ shows the
+  // last one.
   std::unordered_map<ClientId, HalvedParts<Real>> halved_;
   Event<Real> halved_event_;
-  const Event<Real>* shown_ = nullptr;  // what take() wants the driver to see
+  const Event<Real>* shown_ = nullptr;  // the event that take() wants the driver to see
 };
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
-// How long the round loop waits for the answers to one request before it asks again, and when it gives up.
+// The time that the round loop waits for the answers to one request, before it asks again and before it gives
+// up.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace gradwire {
 
-// "3, 7, 12 and 5 more"
+// Returns a list like "3, 7, 12 and 5 more".
 inline std::string name_some(const std::vector<ClientId>& clients) {
   constexpr std::size_t kNamed = 8;
   std::string text;
@@ -23,7 +24,7 @@ inline std::string name_some(const std::vector<ClientId>& clients) {
 
 class RetryPolicy {
  public:
-  // `now`: of the transport's clock. `first`: nobody has answered this process yet.
+  // `now` is the time on the transport's clock. `first` means that no client has answered this process yet.
   RetryPolicy(const RoundLimits& limits, double now, bool first)
       : limits_(limits),
         begun_(now),
@@ -31,8 +32,8 @@ class RetryPolicy {
         patience_seconds_(first ? limits.first_wait_seconds : 0) {}
 
   double deadline() const { return deadline_; }
-  // The deadline has passed. False: that was the last one, or none will follow: on a virtual clock nobody who
-  // works will ever be done.
+  // Starts the next attempt after a deadline. Returns false if that was the last attempt, or if no deadline
+  // follows: on a virtual clock at infinity, no pending work will ever finish.
   bool goes_on(double now) {
     attempts_ += 1;
     if (std::isinf(now)) return false;
@@ -44,7 +45,7 @@ class RetryPolicy {
     deadline_ = now + std::min(left, std::max(limits_.deadline_seconds, kAskingAgainSeconds));
     return left > 0;
   }
-  // "after 10 deadlines of 60 s"
+  // Returns a text like "after 10 deadlines of 60 s".
   std::string so_far(double now) const {
     if (std::isinf(now)) return "that never answer on this clock";
     if (patience_seconds_ > 0)
@@ -53,14 +54,15 @@ class RetryPolicy {
            std::to_string(limits_.deadline_seconds) + " s";
   }
 
-  // What to do when it does not go on; `usual`: where the clock is no virtual one.
+  // Returns the advice for the error after the last attempt; `usual` if the clock is not virtual.
   static std::string advice(double now, const std::string& usual) {
-    return std::isinf(now) ? "let no request take for ever, or take an algorithm that stops or cuts such work"
+    return std::isinf(now) ? "make every request finite, or use an algorithm that stops or cuts such work"
                            : usual;
   }
 
  private:
-  static constexpr double kAskingAgainSeconds = 60;  // at least, after the first limits_.attempts deadlines
+  // the shortest wait after the first limits_.attempts deadlines
+  static constexpr double kAskingAgainSeconds = 60;
 
   const RoundLimits& limits_;
   const double begun_;

@@ -1,5 +1,5 @@
-// A run from its first round to its last: simulation, TCP and a cluster differ only in the Transport handed
-// to it.
+// Runs a federation from the first round to the last. A simulation, TCP and a cluster differ only in the
+// Transport.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,17 @@
 
 namespace gradwire {
 
-// The rows of the metrics that have ||grad f||^2; at both ends: the first row and the last.
+// The rows of the metrics that contain
+//
+// grad f
+//
+// ^2. kEnds means the first and the last row.
 enum class GradNormRows : std::uint8_t { kEvery, kEnds, kNone };
 
-// How long the loss has had no new minimum.
+// The time since the loss had its last new minimum.
 struct Lull {
   double best = std::numeric_limits<double>::infinity();  // loss
-  std::uint32_t evaluations = 0;                          // since it was met first
+  std::uint32_t evaluations = 0;                          // since the minimum was reached
 
   void see(double loss) {
     evaluations = loss < best ? 0 : evaluations + 1;
@@ -37,104 +41,108 @@ struct Lull {
 struct RoundLimits {
   std::uint32_t rounds = 0;
   double quorum = 1;                 // share of the cohort whose replies end a round
-  double over_selection = 0;         // clients asked beyond the cohort, as a share of it
-  double deadline_seconds = 60;      // then whoever is missing is asked again
+  double over_selection = 0;         // extra clients asked, as a share of the cohort
+  double deadline_seconds = 60;      // missing clients are then asked again
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
-  double first_wait_seconds = 0;     // the first request may take this long, if that is longer
-  std::uint32_t evaluate_every = 1;  // 0: never
+  double first_wait_seconds = 0;     // wait at least this long for the first request
+  std::uint32_t evaluate_every = 1;  // 0 means never
   GradNormRows grad_norm = GradNormRows::kEvery;
-  double evaluated_share = 1;       // of the clients, that evaluations ask; the same ones in every row
-  double stop_at_grad_norm_sq = 0;  // 0: never
+  double evaluated_share = 1;       // share of clients that evaluations ask; the same clients in every row
+  double stop_at_grad_norm_sq = 0;  // 0 means never
   std::optional<double> stop_at_loss;
-  double stop_at_accuracy = 0;  // 0: never
-  std::uint32_t patience = 0;   // evaluations without a new minimum of the loss; 0: any number
-  Lull lull;                    // of the rows before the first round
-  // The oldest gradient that the theorem behind the step size allows for, in steps; a run warns of the first
-  // that is older. Empty: any.
+  double stop_at_accuracy = 0;  // 0 means never
+  // evaluations without a new minimum of the loss before the run stops; 0 means no limit
+  std::uint32_t patience = 0;
+  Lull lull;  // of the rows before the first round
+  // The oldest gradient, in steps, that the theorem of the step size allows. The run warns of the first older
+  // one. Empty means no bound.
   std::optional<std::uint32_t> max_delay;
-  NormLimit norm;             // of replies
-  bool keep_clients = false;  // a run that is stopped goes on later: do not shut the clients down
+  NormLimit norm;             // limit on replies
+  bool keep_clients = false;  // a stopped run will be resumed, so do not shut the clients down
 };
 
-// Row k of the metrics: at x^k. Cumulative where the name has no "per round" meaning (docs/results.md).
+// Row k of the metrics, at x^k. Values are cumulative unless the name says "per round" (docs/results.md).
 struct RoundRecord {
   std::uint32_t round = 0;
   double loss = 0;
   std::optional<double> grad_norm_sq, accuracy;
-  double bits_up = 0, bits_down = 0;              // per client on average, by the wire definition
+  double bits_up = 0, bits_down = 0;              // average per client, by the wire definition
   double bits_up_paper = 0, bits_down_paper = 0;  // the same as papers count
   std::uint64_t bytes_up = 0, bytes_down = 0;
   double grad_calls = 0;      // per-sample gradients / n
-  std::uint32_t replies = 0;  // used in the round that led here
+  std::uint32_t replies = 0;  // used in the round that led to x^k
   double seconds = 0;
-  std::optional<double> sim_seconds;                                 // the same, where the clock is virtual
-  std::optional<double> lyapunov, lyapunov_bound;                    // of a run with run.monitor
-  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of evaluations, this one included
+  // equal to `seconds` if the clock is virtual
+  std::optional<double> sim_seconds;
+  std::optional<double> lyapunov, lyapunov_bound;                    // set in a run with run.monitor
+  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of all evaluations, including this one
 };
 
-// kDiverged: so many answers were not finite that no quorum is left. kStalled: RoundLimits::patience is over.
-// Journals hold the numbers.
+// The way in which a run ended. kDiverged: too many answers were not finite to leave a quorum. kStalled:
+// RoundLimits::patience has run out. Journals store these numbers.
 enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged, kStalled };
 
-// A round that the server algorithm has taken in and that no client knows of yet.
+// A round that the server algorithm has applied, and that no client knows of yet.
 template <class Real>
 struct RoundCommit {
-  const RunProgress& progress;         // as it is after the round
-  Replies<Real> replies;               // that the algorithm was given, ascending clients
-  bool used = false;                   // what its apply() said
-  std::span<const Frame> frames = {};  // of the replies, where the transport has them
+  const RunProgress& progress;         // after the round
+  Replies<Real> replies;               // given to the algorithm, ascending clients
+  bool used = false;                   // returned by apply()
+  std::span<const Frame> frames = {};  // of the replies, if the transport has them
 };
 
 template <class Real>
 class Evaluation;
 
-// What one client answered to an evaluation.
+// The answer of one client to an evaluation.
 struct ClientEvaluation {
   double loss = 0;
   std::uint64_t correct = 0, tested = 0;  // test samples
-  bool answered = false;                  // false: it was not asked, or gave no finite answer
+  bool answered = false;                  // false if it was not asked, or gave no finite answer
 };
 
 // Encoded sizes of an evaluation, for each client that is asked.
 struct EvaluationBytes {
   std::uint64_t request = 0, answer = 0;
-  std::uint64_t counts = 0;  // more in the answer of a client with test samples
+  std::uint64_t counts = 0;  // extra bytes in the answer of a client with test samples
 };
 
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
-  // After on_record: the answers of all clients, shape (n). Empty: they are not kept.
+  // Gets the answers of all clients, shape (n), after on_record. If empty, answers are not kept.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients;
-  // The algorithm is about to change; from on_commit until here it is only read.
+  // Called before the algorithm changes. From on_commit until this call the algorithm is only read.
   std::function<void()> before_apply;
-  // Makes the round durable: called after the algorithm took it in, before any client is told. Throws when it
-  // cannot.
+  // Makes the round durable. Called after the algorithm applied the round and before any client is told.
+  // Throws if this fails.
   std::function<void(const RoundCommit<Real>&)> on_commit;
   std::function<void(std::uint32_t round)> on_round;  // after every round
-  // No round is left: called before any client is sent home.
+  // Called after the last round, before any client is told to shut down.
   std::function<void(Outcome)> on_over;
-  Log on_note;  // who is awaited, who was resynchronised
-  // Of the run with its earlier processes, for records: wall or virtual. Empty: no time is written down.
+  Log on_note;  // reports which clients are missing or were resynchronized
+  // Returns the time of the run for the records, wall or virtual, including earlier processes. If empty, no
+  // time is recorded.
   std::function<double()> seconds;
-  // Wall time, of which evaluations take a share. Empty: nobody asks.
+  // Returns the wall time; evaluations are measured by it. If empty, it is not measured.
   std::function<double()> wall_seconds;
-  // Where all data are at hand: adds the finite answers at x of the clients that the evaluation asks(),
-  // beside what the clients do. Empty: they are asked.
+  // Evaluates where all data are in this process: adds the finite answers at x of the clients that the
+  // evaluation asks(). Runs while the clients work. If empty, the clients are asked.
   std::function<void(View<Real> x, Evaluation<Real>& to)> evaluate;
-  // What `evaluate` spares the wire. Empty: nobody counts it.
+  // Returns the bytes that `evaluate` saves on the wire. If empty, they are not counted.
   std::function<EvaluationBytes(const Downlink<Real>& body, RequestKind kind)> evaluation_bytes;
-  const std::atomic<bool>* stop = nullptr;  // set: finish the round, then stop
-  // Called between two rounds, and once more (`stopped`) when a run that keeps its clients is stopped: the
-  // moment for a snapshot of a run whose clients live in this process. `save_work` returns what the driver
-  // knows of work in progress.
+  const std::atomic<bool>* stop = nullptr;  // if set, finish the round and stop
+  // Called between two rounds, so that a run whose clients live in this process can take a snapshot. Also
+  // called once (`stopped`) if a run that keeps its clients is stopped. `save_work` returns the driver's work
+  // in progress.
   std::function<void(const std::function<std::string()>& save_work, bool stopped)> between_rounds;
-  // The result of `save_work` in the process that this run continues. Empty if no work is in progress.
+  // The result of `save_work` in the process that this run resumes. Empty if no work is in progress.
   std::string work;
 };
 
-// Runs rounds from progress.round until the limits are reached. Throws std::runtime_error (one line) when a
-// round cannot be completed: no quorum after all attempts, or a client lost state that nobody can restore.
+// Runs rounds from progress.round until a limit is reached. Throws std::runtime_error (one line) if a round
+// cannot be completed: all attempts ended without a quorum, or a client lost state that the server cannot
+// restore.
 template <class Real>
 Outcome run_rounds(ServerAlgorithm<Real>& server, const AlgorithmTraits& traits,
                    const RunContext<Real>& run_context, Transport<Real>& transport, RunProgress& progress,

@@ -1,4 +1,4 @@
-// What a server process remembers of a run beside the state of the algorithm.
+// The progress of a run at the server, in addition to the state of the algorithm.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace gradwire {
 
-// What was sent and computed since the run began.
+// Totals of what was sent and computed since the run began.
 struct Totals {
   double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
   double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
@@ -14,7 +14,7 @@ struct Totals {
   std::uint64_t grad_calls = 0;
   std::uint32_t replies = 0;  // used in the last round
   double seconds = 0;         // at the end of the last round
-  // Of evaluations, which are not in the counts above.
+  // Totals of evaluations, which the counts above exclude.
   std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;
   double evaluation_seconds = 0;
 
@@ -26,13 +26,12 @@ struct Totals {
   }
 };
 
-// What the server process remembers beside the algorithm's own state: where the run is, and 8 bytes of each
-// client. Part of its snapshot.
+// The server's progress in a run: the round, and 8 bytes for each client. Part of its snapshot.
 struct RunProgress {
-  std::uint64_t request_id = 0;  // the highest ever issued
-  // Per client: the request id of its last reply that was used; 0: none was.
+  std::uint64_t request_id = 0;  // the highest one issued
+  // The request id of the last used reply, by client; 0 if none was used.
   std::vector<std::uint64_t> committed;
-  std::uint32_t round = 0;  // k: the algorithm's state is that of x^k
+  std::uint32_t round = 0;  // k; the algorithm's state belongs to x^k
   Totals totals;
 };
 

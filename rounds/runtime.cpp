@@ -63,7 +63,7 @@ const Uplink<Real>* ClientRuntime<Real>::handle(const Request<Real>& request, Sc
 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scratch<Real>& scratch) {
-  // Asked twice. A resync that comes with the repetition is for an answer that crossed it on the way.
+  // A repeated request. A resync that comes with it is for an answer that crossed it on the way.
   if (pending_ && request.request_id == last_.request_id && request.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_,
@@ -75,18 +75,18 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scr
                                     scratch,
                                     draw_number(asynchronous_, request.body->round, request.request_id),
                                     early_};
-  // An earlier process of this client may have asked for the resync, perhaps for no more than a broadcast:
-  // such a resync does not restore this process.
+  // An earlier process of this client may have asked for the resync, perhaps only for a broadcast. Such a
+  // resync does not restore this process.
   const bool cried = last_.request_id == request.request_id && last_.status == ReplyStatus::kNeedsState;
   if (request.resync != nullptr && (stateless_ || cried || request.committed == committed_)) {
-    // Nothing of a state that the server does not know may stay, such as a replica of other broadcasts.
+    // Keep nothing of a state that the server does not know, such as a replica of other broadcasts.
     if (!stateless_ && request.committed != committed_) algorithm_ = make_client<Real>(run_context_);
     algorithm_->adopt(*request.resync, context);
     committed_ = request.committed;
   }
   if (stateless_) committed_ = request.committed;
   if (request.committed == 0 && committed_ != 0) {
-    // The server has used no answer of this client: both start again from the initial state.
+    // The server has used no answer of this client, so both restart from the initial state.
     algorithm_ = make_client<Real>(run_context_);
     committed_ = 0;
   }

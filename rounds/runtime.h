@@ -1,4 +1,4 @@
-// The whole client protocol around one client algorithm: the same in simulation and in gradwire-client. No
+// The client's side of the protocol around one client algorithm, for simulations and gradwire-client. Does no
 // I/O.
 #pragma once
 
@@ -13,71 +13,73 @@
 
 namespace gradwire {
 
-// Makes a client algorithm safe against lost, repeated and superseded requests and lost commits: a proposal
-// becomes permanent only when the server says that it has used it; a request id that is asked twice gets the
-// same reply twice.
+// Protects a client algorithm against lost, repeated and superseded requests and lost commits. A proposal
+// becomes permanent only once the server says that it used the reply. A repeated request id gets the same
+// reply.
 template <class Real>
 class ClientRuntime {
  public:
   // The oracle must outlive the runtime.
   ClientRuntime(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle);
 
-  // Whether a request from a peer has the parts that handle() reads. In-process requests need no check.
+  // Returns whether a request from a peer has the parts that handle() reads. In-process requests need no
+  // check.
   bool accepts(const Request<Real>& request) const;
-  // Whether the server names an older reply as used than it has named before: it has lost rounds.
+  // Returns whether the server names an older reply as used than it named before. Then the server has lost
+  // rounds.
   bool is_ahead_of(const Request<Real>& request) const { return request.committed < committed_; }
 
-  // Forgets the order of request ids: the requests that follow come over another connection, perhaps from a
-  // server whose folder was restored from an older copy.
+  // Forgets the order of request ids. Call it for a new connection: the server's folder may have been
+  // restored from an older copy.
   void expect_any_request_id() { newest_ = 0; }
 
-  // Who is told of the values of the replies that follow while they are computed; null: nobody.
+  // Sets the receiver of early values: it learns the values of later replies while they are computed. Null
+  // disables this.
   void show_early(EarlyValues<Real>* to) { early_ = to; }
 
-  // The answer to `request`; null when there is none (shutdown, or a request older than one already seen). It
-  // views this runtime until the next newer request id.
+  // Returns the answer to `request`, or null for a shutdown and for a request older than one already seen.
+  // The answer views this runtime until the next newer request id.
   const Uplink<Real>* handle(const Request<Real>& request, Scratch<Real>& scratch);
 
-  // True: answers and their request ids, in order, determine the client's state. A process that continues an
-  // earlier one calls, for each answer, settle() with the request id that its request named as committed,
-  // then recall(). The parts must stay unchanged until the next settle() or handle() of a newer request id.
-  // An answer that was computed from another state than the present one is no proposal: that state is lost.
+  // Returns whether the answers and their request ids, in order, determine the client's state. Then a resumed
+  // process calls settle() for each answer, with the request id that its request named as committed, and then
+  // recall(). The parts must stay unchanged until the next settle() or handle() of a newer request id. An
+  // answer computed from a state other than the present one is not a proposal, because that state is lost.
   bool follows_replies() const { return algorithm_->follows_replies(); }
   void recall(std::uint64_t committed, const UplinkView<Real>& answered);
-  // True: `request` replaces the state by one that does not follow from earlier answers.
+  // Returns whether `request` replaces the state by one that does not follow from earlier answers.
   bool jumps(const Request<Real>& request) const {
     return request.resync != nullptr || (request.committed == 0 && committed_ != 0);
   }
 
-  // The server has used the answer to `request_id`: commits it, as the next request would.
+  // Commits the answer to `request_id`, which the server has used, as the next request would do.
   void settle(std::uint64_t request_id);
-  // As after a crash that kept the disk: forgets what was proposed but not committed.
+  // Drops the proposal that is not committed, like a crash that kept the disk.
   void drop_proposal();
   // Forgets the last evaluation and frees its memory: two vectors of length d.
   void forget_evaluation();
-  // The function of this client is now behind another oracle.
+  // Moves this client's function to another oracle.
   void bind(Oracle<Real>& oracle) { oracle_.bind(oracle); }
-  // The same, and somebody else has evaluated it: MemoOracle::remember().
+  // Does the same, with an evaluation that was computed elsewhere: see MemoOracle::remember().
   void bind(Oracle<Real>& oracle, const Evaluated<Real>& known) {
     oracle_.bind(oracle);
     oracle_.remember(known);
   }
-  // Becomes the runtime of `client`, whose function is behind `oracle`, with the state of `kept` (null: none
-  // is needed), which its reply to `committed` has left. REQUIRES: swap_out() followed the last swap_in().
+  // Becomes the runtime of `client`, with the oracle of its function and the state in `kept` after its reply
+  // to `committed`. `kept` is null if no state is needed. REQUIRES: swap_out() followed the last swap_in().
   void swap_in(ClientId client, std::uint64_t committed, Oracle<Real>& oracle, const Evaluated<Real>& known,
                const KeptState<Real>* kept);
-  // After swap_in() with a state that is not the client's: it has said so to the request `request_id`, which
-  // now comes again with what restores it.
+  // Records, after swap_in() with a wrong state, that the client reported the missing state to `request_id`.
+  // The request now comes again, with a resync.
   void lacked_state(std::uint64_t request_id);
-  // Gives the state back. A proposal that is not settled is lost.
+  // Gives the state back. Drops a proposal that is not settled.
   void swap_out(const KeptState<Real>* kept);
-  // Becomes the runtime of another client, as if made anew. REQUIRES: the algorithm keeps no client state.
+  // Becomes a new runtime of another client. REQUIRES: the algorithm keeps no client state.
   void rebind(ClientId client, Oracle<Real>& oracle);
-  std::uint64_t committed() const {
-    return committed_;
-  }  // request id of the last reply that became permanent
+  // Returns the request id of the last reply that became permanent.
+  std::uint64_t committed() const { return committed_; }
 
-  // The committed state: all that must survive a restart.
+  // Saves the committed state: all that must survive a restart.
   std::string save() const;
   bool load(std::string_view bytes);
 

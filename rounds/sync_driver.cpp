@@ -1,4 +1,4 @@
-// Rounds: a cohort is asked under one request id, and the algorithm takes in all replies at once.
+// The synchronous driver: a cohort has one request id, and the algorithm gets all replies at once.
 #include "algorithms/core/sampling.h"
 #include "rounds/driver.h"
 
@@ -37,7 +37,7 @@ class SyncDriver final : public Driver<Real> {
   }
   bool evaluate(std::uint32_t k, bool last) override { return this->evaluate_now(k, last); }
 
-  // Moves the replies that came to the front, in their order; returns their number.
+  // Moves the received replies to the front, in their order. Returns their number.
   std::size_t put_together() {
     std::size_t got = 0;
     for (std::size_t i = 0; i < asked_.size(); ++i) {

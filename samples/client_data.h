@@ -1,4 +1,4 @@
-// What a client computes on: its own samples, from wherever its program has them.
+// The samples of one client, from any source that its program has.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ struct PartNumber {
 };
 
 struct ClientData {
-  // The samples are this part of a source that all clients share, and the client has its number; absent: they
-  // are its own.
+  // The client's part of a source that all clients share; its index is the client's number. Empty if the
+  // samples are its own.
   std::optional<PartNumber> part;
-  // The samples for the experiment of the server; called again after they were freed. Empty: for problems
-  // without data. Throws DataError; its text may quote the data, so only this client's own log shows it.
+  // Loads the samples for the server's experiment. Called again after they were freed. Empty for problems
+  // without data. Throws DataError. The text of the error may quote the data, so only this client's own log
+  // shows it.
   std::function<ClientDataset(const Experiment& experiment, const Log& log)> load;
 };
 

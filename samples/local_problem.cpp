@@ -18,10 +18,10 @@ std::optional<std::uint32_t> number(std::string_view text) {
   return value;
 }
 
-// Sources that open no file: an experiment may name them for a client.
+// Returns whether a source opens no file, so that an experiment may name it for a client.
 bool opens_no_file(const std::string& source) { return source == "digits" || source == "synthetic"; }
 
-// Reads `source` and `test` twice: once for the labels, which tell who holds which row, then the rows of
+// Reads `source` and `test` twice: first the labels, which decide the client of each row, then the rows of
 // `mine`.
 SharedSamples share_own(
     const std::function<Dataset(const std::string& source, SampleUse use, const KeepRow& keep)>& read,
@@ -42,7 +42,7 @@ SharedSamples share_own(
   return share_samples(read(source, kTraining, listed(rows.data)), &test_data, spec);
 }
 
-// `test` may be empty. REQUIRES: the problem has data.
+// Splits the samples. `test` may be empty. REQUIRES: the problem has data.
 SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
                     std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {}) {
@@ -60,7 +60,7 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
   if (const SyntheticSpec drawn = synthetic_spec(rows, e.seed);
       source == "synthetic" && is_too_large_to_store(drawn)) {
     if (!test.empty())
-      throw DataError("problem.test cannot stand beside synthetic data of more than " +
+      throw DataError("problem.test cannot be used with synthetic data of more than " +
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
@@ -123,7 +123,7 @@ std::string complete_source(const std::string& source, const std::string& own) {
     if (source.starts_with(kind)) return source;
   const std::size_t colon = own.find(':');
   if (colon == std::string::npos) {
-    throw DataError("--data '" + source + "': write its kind in front, as in libsvm:" + source +
+    throw DataError("--data '" + source + "': write its kind before it, as in libsvm:" + source +
                     "; the experiment's data is '" + own + "', which has no files");
   }
   return own.substr(0, colon + 1) + source;

@@ -1,5 +1,5 @@
-// From an experiment and a SOURCE to the samples of one client, or of all: part i of n is the same samples
-// wherever it is read, in a simulation or by a process of its own.
+// Loads the samples of one client, or of all, for an experiment and a SOURCE. Part i of n has the same
+// samples in a simulation and in a process of its own.
 #pragma once
 
 #include <cstdint>
@@ -22,40 +22,42 @@ SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 
 // The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
 struct DataChoice {
-  std::string source;  // digits, libsvm:PATH, ..., a bare PATH; empty: the experiment's, if that is no file
-  std::optional<PartNumber> part;  // absent: all samples of the source are this client's own
-  std::string test{};              // of --test: where accuracy is measured, a source like that of --data
+  // digits, libsvm:PATH, ..., a bare PATH; if empty, the experiment's source, unless that is a file
+  std::string source;
+  std::optional<PartNumber> part;  // empty if all samples of the source are this client's own
+  std::string test{};              // --test: the source on which accuracy is measured, written like --data
 };
-// Throws DataError.
+// Parses the value of --data. Throws DataError.
 DataChoice parse_data_choice(std::string_view text);
 
-// `source` with its kind in front: a bare path is of the kind of `own`, the experiment's problem.data. Throws
-// DataError.
+// Returns `source` with its kind in front. A bare path gets the kind of `own`, the experiment's problem.data.
+// Throws DataError.
 std::string complete_source(const std::string& source, const std::string& own);
 
-// How sources are read. A sweep keeps what it has read for its other runs.
+// The readers of sources. A sweep caches what they read for its other runs.
 struct Reading {
   std::function<decltype(read_source)> rows = read_source;
   std::function<decltype(read_text)> text = read_text;
 };
 
-// The samples of all clients, by problem.data and problem.test; paths are relative to `base`. For a kind
-// without data: none. Throws DataError. With `mine`, the rows of other clients have no features, and are not
-// looked at (drawn rows and text are read whole).
+// Loads the samples of all clients, by problem.data and problem.test; paths are relative to `base`. Returns
+// none for a problem type without data. With `mine`, the rows of other clients have no features and are not
+// parsed; drawn rows and text are read whole. Throws DataError.
 SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
                            std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {});
 
-// The samples of one client. With a part number, those that load_samples gives to that client. Without one,
-// the whole source, less problem.test_share of it. Opens what `choice` names and nothing else: an experiment
-// comes from a server, which must not decide what this client reads. Throws DataError; its text may quote the
-// data, so only this client's own log may show it.
+// Loads the samples of one client. With a part number, they are those that load_samples() gives to that
+// client. Without one, they are the whole source, less problem.test_share of it. Opens only what `choice`
+// names: the experiment comes from a server, which must not decide what this client reads. Throws DataError;
+// its text may quote the data, so only this client's own log may show it.
 ClientDataset load_part(const Experiment& experiment, const DataChoice& choice,
                         const std::filesystem::path& base);
 
-// True: the experiment measures accuracy on a file, but load_part opens none, because `choice` names none.
+// Returns whether the experiment measures accuracy on a file, but `choice` names none, so load_part() opens
+// none.
 bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);
 
-// What a client reads by load_part() from the working directory. It warns once where accuracy is not
+// Returns the data that load_part() reads from the working directory. It warns once if accuracy is not
 // measured.
 ClientData client_data(DataChoice choice);
 

@@ -1,4 +1,4 @@
-// Files that are replaced in one step.
+// Replaces files atomically.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace gradwire {
 
-// Readers see the old contents or the new ones, never a part; after the return the new ones survive a loss of
-// power. Throws std::runtime_error.
+// Writes a whole file. Readers see the old contents or the new ones, never a part. After the return the new
+// contents survive a power loss. Throws std::runtime_error.
 void write_whole(const std::filesystem::path& file, std::string_view bytes);
 void write_whole(const std::filesystem::path& file, Disk::Segments pieces);
 void write_whole(Disk& disk, const std::string& name, std::string_view bytes);
 void write_whole(Disk& disk, const std::string& name, Disk::Segments pieces);
 
-// The folder that the file is in.
+// Returns the folder that contains the file.
 std::shared_ptr<Disk> disk_of(const std::filesystem::path& file);
 
 }  // namespace gradwire

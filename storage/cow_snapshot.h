@@ -1,5 +1,5 @@
-// Bytes that a thread writes while the memory that holds them may soon change: by then they are copied, but
-// only those that are not written yet.
+// Copy-on-write bytes: a thread writes them while their memory may soon change. Before the change, the bytes
+// that are not written yet are copied.
 #pragma once
 
 #include <condition_variable>
@@ -19,18 +19,19 @@ class CowSnapshot {
  public:
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
-  // Takes what is to be written, and computes its size and checksum.
+  // Sets the bytes to write, and computes their size and checksum.
   void begin(ByteSegments bytes);
   std::uint64_t size() const { return size_; }
   std::uint32_t checksum() const { return checksum_; }  // CRC32C
 
-  // The writing thread: the next chunk, at most kChunkBytes; it stays until the following call. Empty: all
-  // bytes were given.
+  // Returns the next chunk, at most kChunkBytes; it stays valid until the following call. Empty after the
+  // last byte. Only the writing thread calls it.
   std::string_view next();
-  // The writing thread, in the end, also where it has not taken all.
+  // Ends the writing, even before the last byte. Only the writing thread calls it.
   void close();
 
-  // Another thread, once: from the return on, the memory may change. Throws std::bad_alloc; then it may not.
+  // Copies the rest, so that the memory may change after the return. Another thread calls it once. Throws
+  // std::bad_alloc; then the memory must not change.
   void own_rest();
 
  private:

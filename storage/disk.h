@@ -1,4 +1,4 @@
-// The files of one folder, as far as durability needs them. Abstract, so that tests can fill, tear and crash
+// The file operations that durability needs, in one folder. Abstract, so that tests can fill, tear and crash
 // a disk.
 #pragma once
 
@@ -20,18 +20,18 @@ class Disk {
   virtual ~Disk() = default;
   virtual Result<std::vector<std::string>> list() = 0;  // the names of all files, ascending
   virtual Result<std::string> read(const std::string& name) = 0;
-  // Creates the file, or truncates it. The written bytes survive the end of this process; they survive a loss
-  // of power only after sync(). A new name, or one that rename() gave, survives that only after
-  // sync_folder().
+  // Creates or truncates the file, and writes it. The bytes survive the end of this process, but a power loss
+  // only after sync(). A new name, also one from rename(), survives a power loss only after sync_folder().
   virtual Status write(const std::string& name, Segments pieces) = 0;
-  // The same with the chunks that `next` gives, until one is empty; a chunk is used until the following call.
+  // Writes the chunks that `next` returns, until one is empty. A chunk is used until the following call.
   virtual Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
     std::string all;
     for (std::string_view chunk = next(); !chunk.empty(); chunk = next()) all += chunk;
     const std::string_view bytes = all;
     return write(name, std::span(&bytes, 1));
   }
-  // Creates the file if there is none. After an error the file may end with only a part of the pieces.
+  // Appends to the file; creates it if it does not exist. After an error the file may end with only a part of
+  // the segments.
   virtual Status append(const std::string& name, Segments pieces) = 0;
   virtual Status sync(const std::string& name) = 0;
   virtual Status sync_folder() = 0;

@@ -19,14 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kMode = 0644;
-// A symbolic link in a folder of ours is not ours; a pipe would wait for its reader.
+// A symbolic link in the folder is refused, and opening a pipe must not wait for its reader.
 constexpr int kToWrite = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 constexpr std::size_t kPiecesPerCall = 64;
 constexpr int kLockAttempts = 5;
 constexpr useconds_t kLockPauseUs = 10'000;
 constexpr std::size_t kLongestCall = std::size_t{1} << 30;  // Linux takes at most 2 GiB at once
 
-// errno in words, and what to do about it.
+// Returns the text of errno and the remedy.
 std::string reason() {
   const std::string text = std::strerror(errno);
   switch (errno) {
@@ -44,7 +44,7 @@ std::string reason() {
 }
 
 bool write_all(int fd, Disk::Segments pieces) {
-  std::size_t at = 0, offset = 0;  // the first byte that is not written: of which piece, where
+  std::size_t at = 0, offset = 0;  // the first unwritten byte: its segment and offset
   while (at < pieces.size()) {
     std::array<iovec, kPiecesPerCall> vectors;
     std::size_t count = 0, bytes = 0;
@@ -80,7 +80,7 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   bool good() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // Errors of close() matter: some file systems report only there that a write failed.
+  // Closes the file. Errors matter: some file systems report a failed write only here.
   bool close() { return ::close(release()) == 0; }
   int release() { return std::exchange(fd_, -1); }
 
@@ -101,11 +101,10 @@ Status FolderDisk::check_folder() {
   const std::lock_guard lock(opening_);
   if (!identity_ && is_there) identity_ = found;
   if (!identity_ || (is_there && *identity_ == found)) return Unit{};
-  return Error{
-      folder_.string() +
-          ": is not the folder that it was (unmounted, moved or removed?); bring that one back, then "
-          "start again: the run continues where it was",
-      ErrorKind::kSystem};
+  return Error{folder_.string() +
+                   ": is no longer the same folder (unmounted, moved or removed?); restore it, then "
+                   "start again: the run resumes",
+               ErrorKind::kSystem};
 }
 
 int FolderDisk::open_draft(const std::string& name) const {
@@ -226,21 +225,21 @@ bool make_folder(const fs::path& folder) {
     return false;
   }
   (void)FolderDisk(above)
-      .sync_folder();  // ignores errors: we may not be allowed to read this folder, or it cannot sync
+      .sync_folder();  // ignores errors: the folder may be unreadable for us, or cannot be synced
   return true;
 }
 
 namespace {
 
-// The open file is the one of that name: no other process has removed it meanwhile.
+// Returns whether the open file still has that name, so no other process has removed it.
 bool is_still_there(int fd, const std::string& file) {
   struct stat open_file = {}, named = {};
   return ::fstat(fd, &open_file) == 0 && ::stat(file.c_str(), &named) == 0 &&
          open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-// Throws std::runtime_error if the process lacks file descriptors, else std::invalid_argument: the folder
-// cannot be used as it is.
+// Throws std::runtime_error if the process lacks file descriptors, and std::invalid_argument if the folder is
+// unusable.
 [[noreturn]] void fail(const std::string& what) {
   const bool lacks_descriptors = errno == EMFILE || errno == ENFILE;
   const std::string text = what + reason();
@@ -255,9 +254,10 @@ FolderLock::FolderLock(const fs::path& folder) {
   const auto in_use = [&folder] {
     return std::runtime_error(folder.string() + ": is in use by process " +
                               lock_holder(folder).value_or("unknown") +
-                              "; stop that one, or choose another folder");
+                              "; stop that process, or choose another folder");
   };
-  // The folder itself: its file may be removed by mistake. Some file systems lock files alone.
+  // Lock the folder itself, because its file may be removed by mistake. Some file systems can lock only
+  // files.
   OpenFile itself(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!itself.good()) fail(folder.string() + ": cannot be opened: ");
   bool is_held = false;
@@ -266,11 +266,12 @@ FolderLock::FolderLock(const fs::path& folder) {
     is_held = ::flock(itself.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   }
   if (!is_held) throw in_use();
-  // lock_holder() of another process may hold the lock for a moment, or the holder may just remove the file.
+  // Try again: lock_holder() of another process may hold the lock for a moment, or the holder is removing the
+  // file.
   for (int attempt = 0; attempt < kLockAttempts && fd_ < 0; ++attempt) {
     if (attempt > 0) ::usleep(kLockPauseUs);
     const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode);
-    if (fd < 0) fail(file + ": cannot be made: ");
+    if (fd < 0) fail(file + ": cannot be created: ");
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still_there(fd, file)) {
       fd_ = fd;
     } else {
@@ -281,7 +282,7 @@ FolderLock::FolderLock(const fs::path& folder) {
   folder_fd_ = itself.release();
   const std::string own = std::to_string(::getpid());
   if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own.data(), own.size(), 0) < 0) {
-    // The lock is held all the same; only the number of its owner cannot be shown.
+    // The lock is held in any case; only its owner's number cannot be shown.
   }
 }
 

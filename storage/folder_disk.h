@@ -1,5 +1,4 @@
-// A disk that is a folder of this machine's file system, and the lock on it. The one part of this room that
-// does I/O, here because both ends of a connection remember things.
+// A disk that is a folder of the local file system, and the lock on that folder.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class OpenFile;
 
 class FolderDisk final : public Disk {
  public:
-  // The folder must be there before the first call.
+  // The folder must exist before the first call.
   explicit FolderDisk(std::filesystem::path folder);
 
   Result<std::vector<std::string>> list() override;
@@ -34,44 +33,45 @@ class FolderDisk final : public Disk {
 
  private:
   Error failed(const std::string& name, const char* what) const;
-  // Fails if the path leads to another folder than at the first call, as after an unmount: what is written
-  // there would be lost for the run.
+  // Fails if the path leads to another folder than at the first call, for example after an unmount. Data
+  // written there would be lost for the run.
   Status check_folder();
-  // Opens a file to be written whole; replaces a symbolic link instead of following it.
+  // Opens a file to write it whole. Replaces a symbolic link instead of following it.
   int open_draft(const std::string& name) const;
-  std::shared_ptr<const OpenFile> open_log(const std::string& name) const;  // null: it is not open
+  std::shared_ptr<const OpenFile> open_log(const std::string& name) const;  // null if it is not open
 
   void close_log(const std::string& name);
 
   const std::filesystem::path folder_;
   mutable std::mutex opening_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> identity_;  // device and inode of the folder
-  // The file that was appended to last stays open; another thread may be syncing it.
+  // The file that was appended to last. It stays open; another thread may sync it.
   std::string open_name_;
   std::shared_ptr<const OpenFile> open_;
 };
 
-// Creates the folder and its missing parents, so that they survive a loss of power. False: the path is no
-// folder and cannot become one, and errno says why.
+// Creates the folder and its missing parents, so that they survive a power loss. Returns false, with errno
+// set, if the path is not a folder and cannot become one.
 bool make_folder(const std::filesystem::path& folder);
 
-// One process at a time holds it, also if its file is removed; the system releases it when the process ends,
-// however it ends.
+// A lock that one process at a time holds, even if its file is removed. The system releases it when the
+// process ends in any way.
 class FolderLock {
  public:
-  // Makes `folder`/lock. Throws, in one line, std::runtime_error that names the process that holds it or if
-  // this one lacks file descriptors, or std::invalid_argument that says why the folder cannot be used.
+  // Makes `folder`/lock. Throws std::runtime_error (one line) if another process holds the lock, with its
+  // number, or if this process lacks file descriptors. Throws std::invalid_argument if the folder cannot be
+  // used.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
  private:
-  int folder_fd_ = -1;  // the folder itself, where the file system can lock it
+  int folder_fd_ = -1;  // the folder itself, if the file system can lock it
   int fd_ = -1;
 };
 
-// The number of the process that holds the lock of `folder`; nothing: nobody does.
+// Returns the number of the process that holds the lock of `folder`, or nullopt if none does.
 std::optional<std::string> lock_holder(const std::filesystem::path& folder);
 
 }  // namespace gradwire

@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-// The digit grows when what gradwire writes can no longer be read by the code of before; records follow it.
+// The digit grows when older code cannot read the new format of snapshots or records.
 constexpr std::string_view kMagicOfAnyVersion = "GWSTATE", kSnapshotMagic = "GWSTATE2";
 constexpr std::uint32_t kRecordMagic = 0x43525747;  // "GWRC"
 constexpr std::size_t kSnapshotHead = 8 + 8 + 4;    // magic, number, sections
@@ -22,9 +22,9 @@ constexpr std::size_t kTableEntry = 4 + 4 + 8;      // tag, checksum, length
 constexpr std::size_t kRecordHead = 4 + 4 + 8 + 8;  // magic, checksum, number, length
 constexpr std::string_view kDraft = ".new", kCorrupt = ".corrupt";
 constexpr const char* kMarker = "journal";
-constexpr const char* kRemovedMarker = "journal.removed";  // the marker while the files are removed
+constexpr const char* kRemovedMarker = "journal.removed";  // replaces the marker while the files are removed
 constexpr std::string_view kMarkerText =
-    "The files ckpt-*.bin, ckpt-*.copy and log-*.bin of this folder are written by gradwire.\n";
+    "The files ckpt-*.bin, ckpt-*.copy and log-*.bin in this folder were written by gradwire.\n";
 
 std::uint32_t checksum(std::string_view bytes, std::uint32_t before = 0) {
   return crc32c(std::as_bytes(std::span(bytes)), before);
@@ -39,8 +39,8 @@ std::string snapshot_name(std::uint64_t number) { return name_of("ckpt", number,
 std::string copy_name(std::uint64_t number) { return name_of("ckpt", number, ".copy"); }
 std::string log_name(std::uint64_t number) { return name_of("log", number, ".bin"); }
 
-// The number in `name` if `name` is exactly name_of(number): other programs may have files with similar
-// names.
+// Returns the number in `name` if `name` is exactly name_of(number), because other programs may have similar
+// files.
 std::optional<std::uint64_t> number_in(std::string_view name, std::string (*name_of)(std::uint64_t)) {
   const std::size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -53,7 +53,7 @@ std::optional<std::uint64_t> number_in(std::string_view name, std::string (*name
 bool is_snapshot(std::string_view name) {
   return number_in(name, snapshot_name).has_value() || number_in(name, copy_name).has_value();
 }
-// `name` without the suffix; empty: `name` does not end with it.
+// Returns `name` without the suffix. Empty if `name` does not end with it.
 std::string_view without(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string_view();
 }
@@ -63,7 +63,7 @@ bool is_of_a_journal(std::string_view name) {
   return is_snapshot(whole) || number_in(whole, log_name).has_value() || is_snapshot(without(name, kDraft));
 }
 
-// The checksum of a record: of its number, its length and its bytes.
+// Returns the checksum of a record: over its number, its length and its bytes.
 std::uint32_t record_checksum(std::string_view numbers, std::span<const std::string_view> pieces) {
   std::uint32_t crc = checksum(numbers);
   for (const std::string_view piece : pieces) crc = checksum(piece, crc);
@@ -93,10 +93,10 @@ std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<cons
 
 namespace {
 
-// Where the table of sections ends, of a snapshot of any version.
+// Returns the end of the table of sections, in a snapshot of any version.
 Result<std::size_t> end_of_table(std::uint64_t number, std::string_view bytes) {
   if (bytes.size() < kSnapshotHead || !bytes.starts_with(kMagicOfAnyVersion))
-    return Error{"it does not begin as a snapshot does"};
+    return Error{"it does not begin like a snapshot"};
   const std::size_t count = get<std::uint32_t>(bytes, 16);
   if (count > (bytes.size() - kSnapshotHead) / kTableEntry) return Error{"it is cut off"};
   const std::size_t end = kSnapshotHead + count * kTableEntry;
@@ -107,7 +107,7 @@ Result<std::size_t> end_of_table(std::uint64_t number, std::string_view bytes) {
   return end;
 }
 
-// No damage: another version of gradwire reads it.
+// Returns whether the snapshot is intact but from another version of gradwire.
 bool is_of_another_version(std::uint64_t number, std::string_view bytes) {
   return end_of_table(number, bytes) && !bytes.starts_with(kSnapshotMagic);
 }
@@ -117,7 +117,7 @@ bool is_of_another_version(std::uint64_t number, std::string_view bytes) {
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes) {
   const Result<std::size_t> table_end = end_of_table(number, bytes);
   if (!table_end) return table_end.error();
-  if (!bytes.starts_with(kSnapshotMagic)) return Error{"it is of another version of gradwire"};
+  if (!bytes.starts_with(kSnapshotMagic)) return Error{"it is from another version of gradwire"};
   std::vector<Section> sections;
   std::string_view rest = bytes.substr(*table_end + 4);
   for (std::size_t k = 0; k < get<std::uint32_t>(bytes, 16); ++k) {
@@ -129,17 +129,17 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
       return Error{"its section " + std::to_string(k + 1) + " is damaged"};
     rest.remove_prefix(length);
   }
-  if (!rest.empty()) return Error{"it is longer than it says"};
+  if (!rest.empty()) return Error{"it is longer than its header says"};
   return sections;
 }
 
 struct Journal::Names {
   std::vector<std::uint64_t> snapshots, copies, logs;  // ascending
-  std::vector<std::string> drafts;                     // of snapshots that were never finished
-  std::vector<std::string> all;                        // every file of a journal but the markers
+  std::vector<std::string> drafts;                     // of snapshots that were never completed
+  std::vector<std::string> all;                        // every file of a journal except the markers
   bool corrupt = false;                                // a snapshot was set aside
   bool marked = false;
-  bool removed = false;  // a process that removed the journal was killed before it was done
+  bool removed = false;  // a process that was removing the journal died
 };
 
 Journal::Journal(Disk& disk, Durability durability, Log note)
@@ -161,7 +161,7 @@ Result<Journal::Names> Journal::names() {
   }
   for (auto* numbers : {&found.snapshots, &found.copies, &found.logs})
     std::sort(numbers->begin(), numbers->end());
-  found.removed &= !found.marked;  // with both, a loss of power came before the first file was removed
+  found.removed &= !found.marked;  // with both, power was lost before the first file was removed
   return found;
 }
 
@@ -176,8 +176,8 @@ Status Journal::remove() {
   const auto found = names();
   if (!found) return found.error();
   if (!found->marked && !found->removed && !found->all.empty())
-    return Error{found->all.front() + " is named as a file of a run, but no file '" + kMarker +
-                 "' beside it says that gradwire wrote it; move it away, or choose another folder"};
+    return Error{found->all.front() + " has the name of a run's file, but no file '" + kMarker +
+                 "' in this folder confirms that gradwire wrote it; move it away, or choose another folder"};
   if (found->marked) {
     if (Status status = disk_.rename(kMarker, kRemovedMarker); !status) return status;
     if (Status status = disk_.sync_folder(); !status) return status;
@@ -196,7 +196,7 @@ Status Journal::remove_files(const Names& names) {
 
 Status Journal::set_aside(const std::string& name, const std::string& why) {
   note(
-      LogLine::warning(name + " cannot be used: " + why + "; it is kept as " + name + std::string(kCorrupt)));
+      LogLine::warning(name + " cannot be used: " + why + "; keeping it as " + name + std::string(kCorrupt)));
   return disk_.rename(name, name + std::string(kCorrupt));
 }
 
@@ -219,7 +219,7 @@ Result<bool> Journal::recover(const Reader& reader) {
     }
   if (found->snapshots.empty() && found->copies.empty() && found->logs.empty() && !found->corrupt)
     return false;
-  return Error{"no snapshot of the run can be read; the files named *.corrupt are what is left of it"};
+  return Error{"no snapshot of the run can be read; its remains are the files named *.corrupt"};
 }
 
 Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number, const Names& names,
@@ -227,12 +227,11 @@ Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number
   const auto bytes = disk_.read(name);
   if (!bytes) return bytes.error();
   if (is_of_another_version(number, *bytes))
-    return Error{name +
-                 " is of another version of gradwire: go on with that version, or choose another folder"};
+    return Error{name + " is from another version of gradwire; use that version, or choose another folder"};
   const auto sections = unpack_snapshot(number, *bytes);
   const bool usable = sections && reader.snapshot(*sections);
   if (!usable) {
-    if (Status status = set_aside(name, sections ? "it is of another run" : sections.error().message);
+    if (Status status = set_aside(name, sections ? "it is from another run" : sections.error().message);
         !status)
       return status.error();
     return false;
@@ -241,14 +240,14 @@ Result<bool> Journal::recover_from(const std::string& name, std::uint64_t number
   if (Status status = read_records(names, reader); !status) return status.error();
   log_ = log_name(next_);
   log_is_named_ = false;
-  // The file that may have this name holds no usable record.
+  // A file with this name cannot hold a usable record.
   if (Status status = disk_.remove(log_); !status) return status.error();
-  // A file that was set aside must not reappear and follow records that are written from now on.
+  // A file that was set aside must not reappear after a crash and follow later records.
   if (Status status = disk_.sync_folder(); !status) return status.error();
   return true;
 }
 
-// All records from next_ on that follow each other.
+// Reads all consecutive records from next_ on.
 Status Journal::read_records(const Names& names, const Reader& reader) {
   auto log = std::upper_bound(names.logs.begin(), names.logs.end(), next_);
   if (log != names.logs.begin()) --log;
@@ -275,7 +274,7 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
                      " does not fit the run; was it written by another version of gradwire?"};
       ++next_;
     }
-    // The last record is torn when the process, or the machine, died while it was written.
+    // The last record is torn if the process or the machine died while it was written.
     if (Status status = disk_.sync(name); !status) return status;  // the dead process may not have synced it
     if (bytes->empty())
       note(LogLine::warning(name + " is empty: the records that it held, if any, are lost"));
@@ -285,7 +284,7 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
     }
     if (!rest.empty())
       note(LogLine::warning(name + ": " + std::to_string(rest.size()) + " bytes from record " +
-                            std::to_string(number) + " on are torn or damaged and are left out"));
+                            std::to_string(number) + " on are torn or damaged; ignoring them"));
   }
   return Unit{};
 }
@@ -346,7 +345,7 @@ Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> se
   if (Status status = write_durably(snapshot_name(number), pieces, chunks); !status) return status;
   if (alone)
     if (Status status = write_durably(copy_name(number), pieces); !status) return status;
-  // Syncs the log that leads to this snapshot: if the snapshot gets damaged, the one before and this log
+  // Syncs the log that leads to this snapshot. If the snapshot gets damaged, the one before and this log
   // replace it.
   const auto next = std::lower_bound(found->logs.begin(), found->logs.end(), number);
   if (durability_ == Durability::kProcess && next != found->logs.begin())
@@ -381,7 +380,7 @@ Status Journal::write_durably(const std::string& name, std::span<const std::stri
   return disk_.rename(draft, name);
 }
 
-// Removes what is older than the generations that are kept. What is kept is durable.
+// Removes files older than the kept generations. The kept files are durable.
 Status Journal::prune() {
   const auto found = names();
   if (!found) return found.error();

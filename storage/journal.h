@@ -1,5 +1,5 @@
-// What a process remembers on disk: generations of snapshots, and between them a log of records. All its I/O
-// goes through Disk, so that a simulation can crash it at every step.
+// The journal of a process: generations of snapshots, and a log of records between them. All its I/O goes
+// through Disk, so that a simulation can crash it at every step.
 //
 //   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
 //   ckpt-S.copy  the same once more, while it is the only snapshot
@@ -27,8 +27,8 @@
 namespace gradwire {
 
 enum class Durability : std::uint8_t {
-  kProcess,  // what is committed survives the death of the process, snapshots also a loss of power
-  kPower,    // every record survives a loss of power: it is synchronised first
+  kProcess,  // commits survive the death of the process, snapshots also a power loss
+  kPower,    // every record survives a power loss, because it is synchronized first
 };
 
 struct Section {
@@ -36,61 +36,64 @@ struct Section {
   std::string_view bytes;
 };
 
-// A section whose bytes are given chunk by chunk, as late as they are written.
+// A section whose bytes are given chunk by chunk, only when they are written.
 struct CowSection {
   std::uint32_t tag = 0;
   CowSnapshot* bytes = nullptr;
 };
 
-// A snapshot as bytes: the pieces view the sections and `frame`, which is filled. The bytes of a late section
-// are to follow.
+// Encodes a snapshot. The segments view the sections and `frame`, which this function fills. The bytes of
+// `late` must follow them.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
                                             std::string& frame, const CowSection* late = nullptr);
-// Views `bytes`. Errors say what is damaged; no byte of a snapshot can change unnoticed.
+// Decodes a snapshot; the result views `bytes`. Errors say what is damaged; checksums detect every changed
+// byte.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
 
 class Journal {
  public:
   static constexpr std::size_t kGenerations = 3;
 
-  // note: receives lines for the log, e.g. when something damaged is found; may be empty.
+  // `note` receives lines for the log, for example if something is damaged. It may be empty.
   Journal(Disk& disk, Durability durability, Log note = {});
 
-  // recover() passes what it finds to these in order. They return false when it cannot be used: it counts as
-  // damaged.
+  // The receivers of what recover() finds, in order. They return false if it cannot be used; it then counts
+  // as damaged.
   struct Reader {
     std::function<bool(std::span<const Section>)> snapshot;
     std::function<bool(std::string_view)> record;
   };
-  // The newest snapshot that verifies, and all records since, up to the first that is damaged or torn. True:
-  // something was recovered. False: there is nothing. Error: there is something, and none of it can be used,
-  // or the disk fails. Damaged files are renamed to *.corrupt, never removed.
+  // Recovers the newest valid snapshot, and all records after it up to the first that is damaged or torn.
+  // Returns false if the disk has no journal. Returns an error if nothing of the journal can be used, or if
+  // the disk fails. Damaged files are renamed to *.corrupt, never removed.
   Result<bool> recover(const Reader& reader);
 
-  // Durable on return. REQUIRES: a snapshot was written or recovered. After an error nothing more may be
-  // appended.
+  // Appends a record, which is durable on return. REQUIRES: a snapshot was written or recovered. After an
+  // error nothing more may be appended.
   Status append(std::span<const std::string_view> pieces);
-  // The number of the next record.
+  // Returns the number of the next record.
   std::uint64_t next() const { return next_; }
 
-  // A snapshot of the state before record next(), durable on return: begin_snapshot() and write_snapshot().
+  // Writes a snapshot of the state before record next(), durable on return: begin_snapshot() and
+  // write_snapshot().
   Status snapshot(std::span<const Section> sections);
-  // From here on records go into another log. Returns the number for write_snapshot(), which another thread
-  // may call while records are appended.
+  // Directs later records to a new log. Returns the number for write_snapshot(), which another thread may
+  // call while records are appended.
   std::uint64_t begin_snapshot();
   Status write_snapshot(std::uint64_t number, std::span<const Section> sections,
                         const CowSection* late = nullptr);
 
-  // Whether the disk has files of a journal.
+  // Returns whether the disk has files of a journal.
   Result<bool> is_there();
-  // Removes the files of a journal, and no others. Killed in the middle: nothing is there any more, and the
-  // next recover() or remove() removes the rest. Error: nothing says that these files are a journal's.
+  // Removes the files of a journal, and no others. If the process dies meanwhile, the journal counts as
+  // removed, and the next recover() or remove() removes the rest. Returns an error if no mark says that these
+  // files are a journal's.
   Status remove();
 
  private:
   struct Names;
   Result<Names> names();
-  // False: the snapshot in that file is damaged.
+  // Returns false if the snapshot in that file is damaged.
   Result<bool> recover_from(const std::string& name, std::uint64_t number, const Names& names,
                             const Reader& reader);
   Status read_records(const Names& names, const Reader& reader);
@@ -108,7 +111,7 @@ class Journal {
   const Durability durability_;
   const Log note_;
   std::uint64_t next_ = 0;
-  std::string log_;            // the file that records go into
+  std::string log_;            // the file that records go to
   bool log_is_named_ = false;  // its name is durable
 };
 

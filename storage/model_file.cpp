@@ -28,7 +28,7 @@ std::vector<double> converted(const NumbersView& view) {
 
 }  // namespace
 
-static_assert(std::endian::native == std::endian::little, "numbers of model.bin are written as they lie");
+static_assert(std::endian::native == std::endian::little, "numbers of model.bin are written in memory order");
 
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x) {

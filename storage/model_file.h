@@ -11,16 +11,16 @@
 
 namespace gradwire {
 
-// model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers, u32 CRC32C
-// of all before.
+// Writes a model.bin: 8 bytes magic "GWMODEL1", u32 bytes per number (4 or 8), u32 zero, u64 d, d numbers,
+// u32 CRC32C of all bytes before it.
 template <class Real>
 void write_model(const std::filesystem::path& file, std::span<const Real> x);
 template <class Real>
 void write_model(Disk& disk, const std::string& name, std::span<const Real> x);
-// From a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. Throws
+// Reads a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. Throws
 // std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
-// The numbers of such a file, of any type whose every number is a double. The error names no file.
+// Returns the numbers of such a file, of any type whose values are all doubles. The error names no file.
 Result<std::vector<double>> model_numbers(const NumbersView& view);
 
 }  // namespace gradwire

@@ -12,13 +12,13 @@ namespace {
 
 enum Kind : char { kReplies = 1, kState = 2 };
 
-// What every record begins with: the progress without its list of clients.
+// Visits the start of every record: the progress without its list of clients.
 void scalars(auto& progress, auto&& visit) {
   visit(progress.request_id), visit(progress.round);
   Totals::fields(progress.totals, visit);
 }
 
-// False: there are not so many bytes.
+// Takes bytes from the front. Returns false if there are too few.
 bool take(std::string_view& from, std::uint64_t size, std::string_view& out) {
   if (size > from.size()) return false;
   out = from.substr(0, size);
@@ -53,7 +53,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Whether a section of the encoded reply is a vector of values of the reply itself.
+// Returns whether a section of the encoded reply is a vector of values of the reply itself.
 template <class Real>
 bool is_of(const UplinkView<Real>& up, std::span<const std::byte> section) {
   for (const Payload<Real>& part : up.parts)
@@ -147,7 +147,7 @@ void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
     record_.copy(text_of(message.prefix));
     record_.copy(message.header);
     for (const auto section : message.sections) {
-      // The others lie in the codec, until it encodes the next reply.
+      // The other sections are in the codec's memory, until it encodes the next reply.
       if (is_of(commit.replies[k], section)) {
         record_.view(section);
       } else {

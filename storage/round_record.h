@@ -1,4 +1,4 @@
-// A committed round as bytes, and back into the server algorithm: what the journal of a run holds.
+// Encodes a committed round for the journal of a run, and replays it into the server algorithm.
 #pragma once
 
 #include <cstddef>
@@ -15,33 +15,34 @@
 
 namespace gradwire {
 
-// Ledger <-> bytes.
+// Converts RunProgress to bytes and back.
 std::string save_progress(const RunProgress& progress);
 bool load_progress(std::string_view bytes, RunProgress& progress);
 
-// Reads what save_progress() wrote, without the list of clients; nothing: save_progress() did not write it.
+// Reads the bytes of save_progress(), without the list of clients. Returns nullopt if save_progress() did not
+// write them.
 std::optional<RunProgress> peek_progress(std::string_view bytes);
-// The progress as it is after the round of a record, without its list of clients; nothing: this is no record
-// of a round.
+// Reads the progress after the round of a record, without its list of clients. Returns nullopt if this is not
+// the record of a round.
 std::optional<RunProgress> peek_record(std::string_view record);
 
-// Two kinds of record: the replies of a round as they came, or as they would be on the wire without
-// compression, which replay() gives to apply(); or, where that is shorter, the algorithm and the progress as
-// they are after it.
+// Encodes and replays records of two kinds. One has the replies of a round, as received or as encoded without
+// compression; replay() gives them to apply(). The other, used if it is shorter, has the algorithm and the
+// progress after the round.
 template <class Real>
 class RoundRecords {
  public:
-  // Of the run's codec.
+  // `context` is that of the run's codec.
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // state_bytes: about the size of server.save(). The pieces of the record view the replies, or the
-  // algorithm, and live until the next call.
+  // Encodes a round. `state_bytes` is about the size of server.save(). The segments of the record view the
+  // replies or the algorithm; they live until the next call.
   std::span<const std::string_view> encode(const RoundCommit<Real>& commit,
                                            const ServerAlgorithm<Real>& server, std::size_t state_bytes);
-  // To be called when the record is written: forgets what it views.
+  // Drops the views of the record. Call it once the record is written.
   void release() { record_.clear(); }
-  // False: the record is not of this run, or not of the round after progress.round.
+  // Applies a record. Returns false if it is not from this run, or not for the round after progress.round.
   bool replay(std::string_view record, ServerAlgorithm<Real>& server, RunProgress& progress);
 
  private:

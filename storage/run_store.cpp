@@ -14,8 +14,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kAbout = 1, kProgress = 2, kServer = 3, kStage = 4;
-constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has those of rounds
-constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all request ids ever issued
+constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has the values for rounds
+constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all issued request ids
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
   for (const Section& s : sections)
@@ -87,8 +87,8 @@ template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, 
 template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string metadata, progress, server, stage;
-  std::optional<std::string> clients;  // of a simulation
-  CowSnapshot late;                    // the algorithm, where `server` is empty
+  std::optional<std::string> clients;  // in a simulation
+  CowSnapshot late;                    // the algorithm, if `server` is empty
 
   std::vector<Section> sections() const {
     std::vector<Section> all = {{kAbout, metadata}, {kProgress, progress}};
@@ -161,7 +161,8 @@ std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
-  if (simulation_.save_clients) clients = simulation_.save_clients();  // first: other processes may take part
+  // first, because other processes may take part
+  if (simulation_.save_clients) clients = simulation_.save_clients();
   const auto snapshot = new_snapshot(stage, outcome);
   snapshot->server = server_.save();
   snapshot->clients = std::move(clients);
@@ -172,7 +173,7 @@ std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
 
 template <class Real>
 void RunStore<Real>::begin(std::uint32_t jump) {
-  // 2, as the last process may have issued a few more request ids than its last record names.
+  // Skip 2, because the last process may have issued a few more request ids than its last record names.
   if (recovered_)
     progress_.request_id = ((progress_.request_id >> kRequestIdsOfOneProcess) + 2 + jump % kMostRequestIdJump)
                            << kRequestIdsOfOneProcess;
@@ -187,7 +188,7 @@ void RunStore<Real>::before_apply() {
     try {
       copying_->late.own_rest();
     } catch (const std::bad_alloc&) {
-      background_->wait();  // it is written from where it lies
+      background_->wait();  // it is written directly from the algorithm's memory
     }
     copying_.reset();
   }
@@ -202,7 +203,7 @@ void RunStore<Real>::snapshot_if_due() {
 template <class Real>
 void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   if (background_ == nullptr) return snapshot_if_due();
-  if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may be of half a round");
+  if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may contain half a round");
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
   const auto record = records_->encode(commit, server_, state_bytes_);
   throw_if_failed(journal_.append(record));
@@ -216,7 +217,7 @@ template <class Real>
 void RunStore<Real>::write_simulation_snapshot(RunStage stage, Outcome outcome) {
   try {
     snapshot_now(stage, outcome);
-    throw_if_failed(journal_.append({}));  // so that the next snapshot has another number
+    throw_if_failed(journal_.append({}));  // so that the next snapshot has a new number
   } catch (const std::exception& error) {
     if (note_)
       note_(
@@ -237,7 +238,7 @@ template <class Real>
 void RunStore<Real>::snapshot_beside() {
   background_->wait();
   if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
-    note_(LogLine::warning("a snapshot was not written, the journal grows: " + failed->message));
+    note_(LogLine::warning("a snapshot was not written, so the journal grows: " + failed->message));
   refresh_metadata();
   const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
@@ -248,11 +249,11 @@ void RunStore<Real>::snapshot_beside() {
     try {
       if (!beside->failed) do_it();
     } catch (const std::bad_alloc&) {
-      beside->failed = Error{"there is no memory for it"};
+      beside->failed = Error{"there is not enough memory"};
     }
     beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
-  // Between its commit and the next apply() a round only reads the algorithm.
+  // Between its commit and the next apply(), a round only reads the algorithm.
   const auto look = [&server = server_, snapshot, step, beside = beside_] {
     beside->seconds = 0;
     step([&] {
@@ -275,7 +276,7 @@ void RunStore<Real>::snapshot_beside() {
     background_->start(look, write);
   } catch (const std::system_error& error) {
     copying_.reset();
-    beside_->failed = Error{std::string("no thread for it: ") + error.what()};
+    beside_->failed = Error{std::string("no thread can be created: ") + error.what()};
   }
 }
 

@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kAuthorityName = "gradwire federation";
 constexpr std::chrono::days kAuthorityValidity{3650};
-constexpr long kClocksDiffer = 3600;  // seconds that a client's clock may be behind
+constexpr long kClocksDiffer = 3600;  // in seconds; a client's clock may be slow by this
 
 void free_stack(STACK_OF(X509) * stack) { sk_X509_free(stack); }
 
@@ -38,7 +38,7 @@ void need(bool good, const char* what) {
 
 KeyPtr make_key() {
   KeyPtr key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
-  need(key != nullptr, "no P-256 key can be made");
+  need(key != nullptr, "cannot create a P-256 key");
   return key;
 }
 
@@ -57,16 +57,16 @@ void extend(X509* certificate, X509* issuer, int nid, const std::string& value) 
   X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str());
   const bool added = extension != nullptr && X509_add_ext(certificate, extension, -1) == 1;
   X509_EXTENSION_free(extension);
-  if (!added) fail_openssl("the certificate cannot say '" + value + "'");
+  if (!added) fail_openssl("the certificate cannot contain '" + value + "'");
 }
 
-// Without extensions and signature; `issuer` null: its own.
+// Returns a certificate without extensions and signature. `issuer` null means self-signed.
 CertificatePtr begin_certificate(EVP_PKEY* key, const std::string& name, X509* issuer,
                                  std::chrono::seconds validity) {
   CertificatePtr certificate(X509_new());
-  need(certificate != nullptr, "no certificate can be made");
+  need(certificate != nullptr, "cannot create a certificate");
   std::array<unsigned char, 16> serial{};
-  need(RAND_bytes(serial.data(), serial.size()) == 1, "the system gives no random numbers");
+  need(RAND_bytes(serial.data(), serial.size()) == 1, "the system provides no random numbers");
   serial[0] &= 0x7f;
   BIGNUM* const number = BN_bin2bn(serial.data(), serial.size(), nullptr);
   BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate.get()));
@@ -88,7 +88,7 @@ CertificatePtr load_certificate(const fs::path& file) {
   const BioPtr in(BIO_new_file(file.c_str(), "r"));
   CertificatePtr certificate;
   if (in) certificate.reset(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
-  if (!certificate) fail_openssl(file.string() + ": is no certificate in PEM");
+  if (!certificate) fail_openssl(file.string() + ": is not a certificate in PEM");
   return certificate;
 }
 
@@ -97,18 +97,18 @@ KeyPtr load_key(const fs::path& file) {
   const BioPtr in(BIO_new_file(file.c_str(), "r"));
   KeyPtr key;
   if (in) key.reset(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
-  if (!key) fail_openssl(file.string() + ": is no key in PEM");
+  if (!key) fail_openssl(file.string() + ": is not a key in PEM");
   return key;
 }
 
-// STEM.pem, with the certificate of the CA of `folder` behind it, and STEM.key. `alternatives`: other names
-// of it; may be empty.
+// Creates STEM.pem, followed by the certificate of the CA of `folder`, and STEM.key. `alternatives` are other
+// names for it; it may be empty.
 void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& name, const char* usage,
                const std::string& alternatives, std::chrono::seconds validity) {
   if (!fs::exists(folder / "ca.key"))
     throw std::runtime_error(folder.string() +
-                             ": holds no authority (ca.key), which makes certificates: give the folder that "
-                             "gradwire-server init has made");
+                             ": has no certificate authority (ca.key); give the folder that "
+                             "gradwire-server init created");
   const CertificatePtr ca = load_certificate(folder / "ca.pem");
   const KeyPtr ca_key = load_key(folder / "ca.key");
   const KeyPtr key = make_key();
@@ -121,14 +121,14 @@ void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& 
   need(X509_sign(certificate.get(), ca_key.get(), EVP_sha256()) > 0, "the certificate cannot be signed");
   if (X509_verify(certificate.get(), X509_get0_pubkey(ca.get())) != 1)
     fail_openssl((folder / "ca.key").string() + ": is not the key of ca.pem");
-  // The key first: who reads the files in between refuses the pair.
+  // Replace the key first: a process that reads the files in between refuses the pair.
   replace_private(stem.string() + ".key", gradwire::pem_of(key.get()));
   write_whole(stem.string() + ".pem", pem_of(certificate.get()) + pem_of(ca.get()));
 }
 
 }  // namespace
 
-// A key that is there is used: an earlier call may have been killed before it wrote ca.pem.
+// Uses an existing key: an earlier call may have died before it wrote ca.pem.
 void make_authority(const fs::path& folder) {
   const fs::path key_file = folder / "ca.key";
   const bool has_key = fs::exists(key_file);
@@ -147,7 +147,7 @@ void make_server_certificate(const fs::path& folder, const fs::path& to,
   std::string names;
   for (const std::string& host : hosts) {
     if (host.empty() || host.find_first_of(", \n") != host.npos)
-      throw std::runtime_error("--host '" + host + "' is no name of a machine and no address");
+      throw std::runtime_error("--host '" + host + "' is neither a host name nor an address");
     names += (names.empty() ? "" : ",") + std::string(is_numeric(host) ? "IP:" : "DNS:") + host;
   }
   if (names.empty()) throw std::runtime_error("a server's certificate needs a name; give --host");
@@ -175,7 +175,7 @@ SignedBy signer_of(const fs::path& pem, const std::string& fingerprint) {
       chain.emplace_back(next);
     else
       break;
-  if (chain.empty()) fail_openssl(pem.string() + ": is no certificate in PEM");
+  if (chain.empty()) fail_openssl(pem.string() + ": is not a certificate in PEM");
   ERR_clear_error();
   const std::unique_ptr<X509_STORE, OpensslFree<X509_STORE_free>> roots(X509_STORE_new());
   const std::unique_ptr<X509_STORE_CTX, OpensslFree<X509_STORE_CTX_free>> check(X509_STORE_CTX_new());
@@ -240,7 +240,7 @@ std::vector<std::string> names_of_this_machine() {
         ::getnameinfo(one->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
       continue;
     const std::string address = text.data();
-    if (address.find('%') == address.npos) names.insert(address);  // else of one link alone
+    if (address.find('%') == address.npos) names.insert(address);  // others are valid on one link only
   }
   ::freeifaddrs(all);
   return {names.begin(), names.end()};

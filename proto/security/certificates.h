@@ -1,5 +1,4 @@
-// The certificates of a federation that has a certificate authority (CA) of its own: who has its key says who
-// its servers are.
+// The certificates of a federation with its own certificate authority (CA), whose key certifies the servers.
 #pragma once
 
 #include <chrono>
@@ -9,32 +8,33 @@
 
 namespace gradwire {
 
-// Makes FOLDER/ca.pem and FOLDER/ca.key, which nobody else may read: P-256, valid for ten years. Throws
-// std::runtime_error, one line; also when they are there.
+// Creates FOLDER/ca.pem and FOLDER/ca.key, with P-256, valid for ten years. Only the owner may read the key.
+// Throws std::runtime_error, one line, also if the files exist.
 void make_authority(const std::filesystem::path& folder);
 
-// Makes TO/server.pem (the server's certificate and the CA's) and TO/server.key, signed by the CA of
-// `folder`, for these names and addresses, valid from now for `validity`; takes the place of those that are
-// there in one step each. Throws std::runtime_error.
+// Creates TO/server.pem (the certificates of the server and the CA) and TO/server.key, signed by the CA of
+// `folder`. They are for these names and addresses, valid from now for `validity`. Replaces each existing
+// file in one step. Throws std::runtime_error.
 void make_server_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::vector<std::string>& hosts, std::chrono::seconds validity);
 
-// The same for a client, for servers that ask for certificates: TO/certificate.pem and TO/certificate.key.
+// Creates TO/certificate.pem and TO/certificate.key for a client, for servers that request client
+// certificates.
 void make_client_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::string& name, std::chrono::seconds validity);
 
-// Whether a server's certificate (a PEM file, with those that lead to the CA) is signed by the CA that has
-// this fingerprint. kForeign: it is of an authority that is not of gradwire. Throws std::runtime_error.
+// Returns whether the CA with this fingerprint signed a server's certificate (a PEM file with the chain to
+// the CA). kForeign means a CA that gradwire did not make. Throws std::runtime_error.
 enum class SignedBy { kAuthority, kOtherAuthority, kForeign };
 SignedBy signer_of(const std::filesystem::path& pem, const std::string& fingerprint);
 
-// SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
+// Returns the SHA-256 of the first certificate of a PEM file, in base64url. Throws std::runtime_error.
 std::string fingerprint_of(const std::filesystem::path& pem);
 
-// The names and addresses that the first certificate of a PEM file is for. Throws std::runtime_error.
+// Returns the names and addresses in the first certificate of a PEM file. Throws std::runtime_error.
 std::vector<std::string> hosts_in_certificate(const std::filesystem::path& pem);
 
-// The names and addresses that a client may reach this machine under.
+// Returns the names and addresses by which a client may reach this machine.
 std::vector<std::string> names_of_this_machine();
 
 }  // namespace gradwire

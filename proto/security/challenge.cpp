@@ -13,10 +13,9 @@ Result<std::string> answer_challenge(std::span<const std::byte> header,
   if (Status status = parse_control(header, challenge); !status) return status.error();
   Bytes32 nonce;
   if (challenge.nonce().size() != nonce.size()) return Error{"Challenge: the nonce is missing or damaged"};
-  if (!credentials) return Error{"the server wants to know who this is; give it --identity"};
+  if (!credentials) return Error{"the server requires authentication; use --identity"};
   if (challenge.realm() != credentials->realm)
-    return Error{"the identity of '" + credentials->name +
-                 "' is for another server: it answers none but that"};
+    return Error{"the identity of '" + credentials->name + "' is for another server; use it only there"};
   std::memcpy(nonce.data(), challenge.nonce().data(), nonce.size());
   const Proof proof = prove(*credentials, nonce);
   wire::Proof message;

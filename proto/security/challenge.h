@@ -1,4 +1,4 @@
-// The answer to a server that wants to know who this is.
+// The client's answer to the server's authentication challenge.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace gradwire {
 
-// From the header of a Challenge, a whole frame: the Proof. The error says why there is none: no credentials,
-// or they are for another server.
+// Returns the Proof, a whole frame, for the header of a Challenge. Fails if there are no credentials, or if
+// they are for another server.
 Result<std::string> answer_challenge(std::span<const std::byte> header,
                                      const std::optional<Credentials>& credentials);
 

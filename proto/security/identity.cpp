@@ -18,13 +18,13 @@ std::string first_word(const fs::path& file) {
   std::ifstream in(file);
   std::string word;
   if (!in || !(in >> word))
-    refuse_identity("--token @" + file.string() + ": there is no such file, or nothing in it");
+    refuse_identity("--token @" + file.string() + ": the file does not exist or is empty");
   return word;
 }
 
 void make_identity(const fs::path& folder, const Invitation& token) {
   if (!make_folder(folder))
-    refuse_identity("--identity " + folder.string() + ": is no folder and cannot be made one");
+    refuse_identity("--identity " + folder.string() + ": is not a folder and cannot be created");
   if (!fs::exists(folder / "client.key")) SigningKey::generate().save(folder / "client.key");
   write_identity(folder, token.name, token.realm);
 }
@@ -45,7 +45,7 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
   std::ifstream in(folder / "client");
   if (!in)
     refuse_identity("--identity " + folder.string() +
-                    ": holds no identity; make one with the --token that the operator gave you");
+                    ": has no identity; create one with the --token from the operator");
   std::string name_word, name, realm_word, realm;
   in >> name_word >> name >> realm_word >> realm;
   if (name_word != "name" || realm_word != "realm" || realm.empty() || !check_client_name(name))
@@ -53,7 +53,7 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
                     ": is damaged; remove the folder and enroll again with a new --token");
   if (token && (token->name != name || token->realm != realm))
     refuse_identity(
-        "--identity " + folder.string() + ": is of '" + name + "'" +
+        "--identity " + folder.string() + ": belongs to '" + name + "'" +
         (token->name == name ? " for another server than the --token" : ", not of '" + token->name + "'") +
         "; choose another folder");
   Result<SigningKey> key = SigningKey::load(folder / "client.key");

@@ -44,11 +44,11 @@ Result<std::vector<std::byte>> from_base64(std::string_view text) {
   int bits = 0;
   for (const char c : text) {
     const char* const digit = c == '\0' ? nullptr : std::strchr(kDigits, c);
-    if (digit == nullptr) return Error{std::string("'") + c + "' is no digit of base64url"};
+    if (digit == nullptr) return Error{std::string("'") + c + "' is not a digit of base64url"};
     held = held << 6 | static_cast<std::uint32_t>(digit - kDigits);
     if ((bits += 6) >= 8) bytes.push_back(static_cast<std::byte>(held >> (bits -= 8) & 255));
   }
-  // One text for each value: no half bytes, and no bits behind the last one.
+  // Each value has exactly one text: no half bytes, and no bits after the last byte.
   if (bits >= 6 || (held & ((1U << bits) - 1)) != 0) return Error{"it is cut off"};
   return bytes;
 }
@@ -56,7 +56,7 @@ Result<std::vector<std::byte>> from_base64(std::string_view text) {
 Bytes32 random_secret() {
   Bytes32 secret;
   if (RAND_priv_bytes(raw_out(secret), static_cast<int>(secret.size())) != 1)
-    fail_openssl("the system gives no random numbers for keys");
+    fail_openssl("the system provides no random numbers for keys");
   return secret;
 }
 
@@ -96,7 +96,7 @@ struct SigningKey::Impl {
 SigningKey SigningKey::generate() {
   auto impl = std::make_shared<Impl>();
   impl->key.reset(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
-  if (!impl->key) fail_openssl("no Ed25519 key can be made");
+  if (!impl->key) fail_openssl("cannot create an Ed25519 key");
   return SigningKey(std::move(impl));
 }
 
@@ -105,9 +105,9 @@ Result<SigningKey> SigningKey::load(const std::filesystem::path& file) {
   const BioPtr in(BIO_new_file(file.c_str(), "r"));
   auto impl = std::make_shared<Impl>();
   if (in) impl->key.reset(PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr));
-  if (!impl->key) return Error{file.string() + ": is no key in PEM: " + openssl_reason()};
+  if (!impl->key) return Error{file.string() + ": is not a key in PEM: " + openssl_reason()};
   if (EVP_PKEY_get_id(impl->key.get()) != EVP_PKEY_ED25519)
-    return Error{file.string() + ": is a key of another kind; gradwire wants Ed25519"};
+    return Error{file.string() + ": is not an Ed25519 key, which gradwire needs"};
   return SigningKey(std::move(impl));
 }
 
@@ -129,17 +129,16 @@ Signature SigningKey::sign(std::span<const std::byte> message) const {
   const DigestPtr digest(EVP_MD_CTX_new());
   if (!digest || EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
       EVP_DigestSign(digest.get(), raw_out(signature), &size, raw(message), message.size()) != 1)
-    fail_openssl("the key does not sign");
+    fail_openssl("signing with the key failed");
   return signature;
 }
 
 Status check_private(const std::filesystem::path& file) {
   struct stat about {};
   if (::stat(file.c_str(), &about) != 0) return Error{file.string() + ": " + std::strerror(errno)};
-  if (!S_ISREG(about.st_mode)) return Error{file.string() + ": is no file"};
+  if (!S_ISREG(about.st_mode)) return Error{file.string() + ": is not a file"};
   if ((about.st_mode & 077) != 0)
-    return Error{file.string() + ": others may read this key; take that from them: chmod 600 " +
-                 file.string()};
+    return Error{file.string() + ": other users may read this key; fix this with chmod 600 " + file.string()};
   return Unit{};
 }
 

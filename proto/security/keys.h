@@ -1,5 +1,5 @@
-// Who a client is: an Ed25519 key that never leaves its machine (RFC 8032), and what is signed and hashed
-// with it.
+// The key of a client: an Ed25519 key that never leaves its machine (RFC 8032), and the signatures and hashes
+// of a login.
 #pragma once
 
 #include <array>
@@ -18,16 +18,16 @@ namespace gradwire {
 using Bytes32 = std::array<std::byte, 32>;
 using Signature = std::array<std::byte, 64>;
 
-// base64url without padding (RFC 4648, section 5).
+// Convert to and from base64url without padding (RFC 4648, section 5).
 std::string to_base64(std::span<const std::byte> bytes);
 Result<std::vector<std::byte>> from_base64(std::string_view text);
 
-// From the system's generator for secrets. Throws std::runtime_error when there is none.
+// Draws from the system's generator for secrets. Throws std::runtime_error if there is none.
 Bytes32 random_secret();
 Bytes32 sha256(std::span<const std::byte> bytes);
-// HMAC-SHA-256.
+// Returns the HMAC-SHA-256 of a message.
 Bytes32 mac(const Bytes32& key, std::span<const std::byte> message);
-// In a time that says nothing about where they differ.
+// Compares in constant time.
 bool same_secret(std::span<const std::byte> a, std::span<const std::byte> b);
 
 struct PublicKey {
@@ -40,9 +40,9 @@ bool verify(const PublicKey& key, std::span<const std::byte> message, const Sign
 class SigningKey {
  public:
   static SigningKey generate();
-  // A PEM file that nobody else may read, else an error that names it.
+  // Reads a PEM file that only its owner may read; the error names the file.
   static Result<SigningKey> load(const std::filesystem::path& file);
-  // Creates the file with mode 0600. Throws std::runtime_error; also when it is there.
+  // Creates the file with mode 0600. Throws std::runtime_error, also if the file exists.
   void save(const std::filesystem::path& file) const;
 
   PublicKey public_key() const;
@@ -54,7 +54,7 @@ class SigningKey {
   std::shared_ptr<const Impl> impl_;
 };
 
-// An error unless `file` is a plain file that its owner alone may read.
+// Returns an error unless `file` is a regular file that only its owner may read.
 Status check_private(const std::filesystem::path& file);
 
 }  // namespace gradwire

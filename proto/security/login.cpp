@@ -41,7 +41,7 @@ Result<Invitation> Invitation::parse(std::string_view text) {
   if (!secret || secret->size() != invitation.secret.size() || !is_digest(invitation.realm))
     return wrong("this one is damaged");
   if (const Status name = check_client_name(invitation.name); !name)
-    return wrong("this one has no name at its end");
+    return wrong("this one lacks the name at its end");
   std::copy(secret->begin(), secret->end(), invitation.secret.begin());
   return invitation;
 }

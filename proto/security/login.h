@@ -1,5 +1,5 @@
-// How a client shows who it is: it signs what the server has just drawn (a nonce), with a key that the
-// server's operator has let in, once, by a token. Pure but for the random numbers.
+// Authentication of a client: it signs a nonce of the server with a key that the operator enrolled once, by a
+// token. Pure except for random numbers.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,22 @@
 
 namespace gradwire {
 
-// What an operator gives to one client, once, by a way that both trust: "gw1.SECRET.REALM.NAME".
+// An invitation that an operator gives to one client, once, over a trusted channel: "gw1.SECRET.REALM.NAME".
 struct Invitation {
   std::string name;   // of the client
-  Bytes32 secret{};   // good for one enrolment
-  std::string realm;  // fingerprint of the CA of the server: which server this is for
+  Bytes32 secret{};   // valid for one enrolment
+  std::string realm;  // fingerprint of the CA of the server, which identifies the server
 
   std::string text() const;
-  // The error does not quote the secret.
+  // Parses an invitation. The error does not quote the secret.
   static Result<Invitation> parse(std::string_view text);
 };
 
-// Who a client is for one server.
+// The identity of a client at one server.
 struct Credentials {
   std::string name, realm;
   SigningKey key;
-  std::optional<Bytes32> token;  // its secret, until the server has let the key in
+  std::optional<Bytes32> token;  // the secret of its token, until the server has enrolled the key
 };
 
 struct Proof {
@@ -35,7 +35,7 @@ struct Proof {
   std::optional<Bytes32> token_mac;  // of the same message, under the hash of the token's secret
 };
 
-// What is signed: everything that another login could differ in.
+// Returns the bytes to sign: everything in which another login could differ.
 std::vector<std::byte> login_message(std::string_view realm, std::string_view name, const PublicKey& key,
                                      const Bytes32& nonce);
 Proof prove(const Credentials& credentials, const Bytes32& nonce);

@@ -1,4 +1,4 @@
-// OpenSSL's objects as values, and its errors as one line. For .cpp files of this room alone.
+// Owning pointers for OpenSSL's objects, and its errors as one line. Only for .cpp files of this room.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ using SslContextPtr = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
 using SslSessionPtr = std::unique_ptr<SSL_SESSION, OpensslFree<SSL_SESSION_free>>;
 
-// The reason of the last error, and forgets all of them.
+// Returns the reason of the last error, and clears all errors.
 inline std::string openssl_reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* const reason = ERR_reason_error_string(code);
@@ -46,9 +46,9 @@ inline std::string openssl_reason() {
   throw std::runtime_error(what + ": " + openssl_reason());
 }
 
-// PKCS #8, not encrypted. Throws std::runtime_error.
+// Returns the key as PKCS #8, not encrypted. Throws std::runtime_error.
 std::string pem_of(EVP_PKEY* key);
-// SHA-256 of the certificate as DER, in base64url.
+// Returns the SHA-256 of the certificate as DER, in base64url.
 std::string fingerprint_of(X509* certificate);
 
 }  // namespace gradwire

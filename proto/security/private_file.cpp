@@ -21,7 +21,7 @@ namespace {
 std::filesystem::path draft_of(const std::filesystem::path& file) { return file.string() + ".new"; }
 
 void write_draft(const std::filesystem::path& draft, std::string_view text) {
-  ::unlink(draft.c_str());  // of a process that was killed here
+  ::unlink(draft.c_str());  // left by a process that was killed here
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) fail_file(draft);
   const bool written =
@@ -39,7 +39,7 @@ void sync_folder_of(const std::filesystem::path& file) {
   throw_if_failed(FolderDisk(folder).sync_folder());
 }
 
-// Fails where `to` is there; some file systems cannot do that in one step.
+// Renames, but fails if `to` exists; some file systems cannot do that in one step.
 bool rename_to_new(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;

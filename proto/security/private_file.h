@@ -1,4 +1,4 @@
-// Files for secrets: mode 0600 from their first byte, whole or not there, durable when the call returns.
+// Writes files of secrets: mode 0600 from the first byte, atomic, durable when the call returns.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace gradwire {
 
-// Throws std::runtime_error, one line; also when the file is there.
+// Creates a file. Throws std::runtime_error, one line, also if the file exists.
 void create_private(const std::filesystem::path& file, std::string_view text);
-// The same in place of what is there, in one step.
+// Creates the file, or replaces it in one step.
 void replace_private(const std::filesystem::path& file, std::string_view text);
 
-// Reads at most `most` bytes of a file, without waiting: a pipe in its place is an error. Nothing: there is
-// no such file.
+// Reads at most `most` bytes of a file without waiting; a pipe in its place is an error. Returns nullopt if
+// the file does not exist.
 Result<std::optional<std::string>> read_plain(const std::filesystem::path& file, std::size_t most);
 
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// What stands between a connection's bytes and its frames: bytes in, bytes out; no socket, no clock. TLS is
-// one; a board may bring a smaller library.
+// The layer between the bytes of a connection and its frames: bytes in, bytes out, without socket and clock.
+// TLS is one implementation; a small device may bring another library.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@ class StreamFilter {
  public:
   virtual ~StreamFilter() = default;
 
-  // Takes bytes as they came from the peer. After an error nothing more can be read or written; what
-  // outgoing() has tells the peer why.
+  // Takes bytes as received from the peer. After an error nothing more can be read or written; outgoing() may
+  // still hold an alert for the peer.
   virtual Status feed(std::span<const std::byte> arrived) = 0;
-  // Bytes that the peer wrote, at most to.size(); 0: none until more is fed.
+  // Reads bytes that the peer wrote, at most to.size(). Returns 0 if more must be fed first.
   virtual Result<std::size_t> read(std::span<std::byte> to) = 0;
-  // There is something to read().
+  // Returns whether read() has data.
   virtual bool has_plain() const = 0;
-  // Takes these bytes for the peer. REQUIRES: ready(), and end() was not called.
+  // Takes bytes for the peer. REQUIRES: ready(), and end() was not called.
   virtual Status write(std::span<const std::byte> plain) = 0;
-  // Tells the peer that nothing follows.
+  // Tells the peer that no more bytes follow.
   virtual void end() = 0;
 
-  // Bytes to be sent to the peer as they are, and how many of them were sent.
+  // Returns the bytes to send to the peer unchanged; sent() removes the bytes that were sent.
   virtual std::span<const std::byte> outgoing() const = 0;
   virtual void sent(std::size_t bytes) = 0;
 
-  // Both ends know each other; before that, nothing can be written.
+  // Returns whether the handshake is complete; nothing can be written before.
   virtual bool ready() const = 0;
 };
 

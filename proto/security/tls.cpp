@@ -19,40 +19,40 @@ namespace {
 
 SslContextPtr make_context(const SSL_METHOD* algorithm, TlsVersion least) {
   SslContextPtr context(SSL_CTX_new(algorithm));
-  if (!context) throw std::runtime_error("OpenSSL cannot begin: " + openssl_reason());
+  if (!context) throw std::runtime_error("OpenSSL failed to initialize: " + openssl_reason());
   SSL_CTX_set_min_proto_version(context.get(), least == TlsVersion::k13 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(),
                       SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // The fastest first where the processor has AES.
+  // Prefer the fastest on processors with AES instructions.
   SSL_CTX_set_ciphersuites(context.get(),
                            "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384");
   SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
   return context;
 }
 
-// To open a pipe would wait for its writer. Throws std::invalid_argument.
+// Refuses pipes, because opening one waits for its writer. Throws std::invalid_argument.
 void refuse_pipe(const fs::path& file) {
   if (fs::exists(file) && !fs::is_regular_file(file)) refuse_files(file.string() + ": is not a file");
 }
 
-// Throws std::invalid_argument.
+// Loads a certificate and its key. Throws std::invalid_argument.
 void use_certificate(SSL_CTX* context, const fs::path& certificate, const fs::path& key) {
   if (const Status status = check_private(key); !status) refuse_files(status.error().message);
   refuse_pipe(certificate);
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
-    refuse_files(certificate.string() + ": is no certificate in PEM: " + openssl_reason());
+    refuse_files(certificate.string() + ": is not a certificate in PEM: " + openssl_reason());
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
     refuse_files(key.string() + ": is not the key of " + certificate.string() + ": " + openssl_reason());
 }
 bool has_expired(SSL_CTX* context, std::time_t now) {
   return X509_cmp_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context)), &now) < 0;
 }
-// Throws std::invalid_argument.
+// Trusts the authorities in a file. Throws std::invalid_argument.
 void trust_authorities(SSL_CTX* context, const fs::path& file) {
   if (SSL_CTX_load_verify_file(context, file.c_str()) != 1)
-    refuse_files(file.string() + ": holds no certificate in PEM: " + openssl_reason());
+    refuse_files(file.string() + ": has no certificate in PEM: " + openssl_reason());
 }
 
 SslPtr make_ssl(SSL_CTX* context) {
@@ -73,8 +73,8 @@ ClientCertificate certificate_in(const fs::path& folder) {
 struct TlsServer::Impl {
   fs::path certificate, key;
   TlsVersion least;
-  fs::path client_ca;  // empty: peers need no certificate
-  std::string realm;   // empty: any
+  fs::path client_ca;  // peers need no certificate if empty
+  std::string realm;   // any if empty
   WallClock now;
   bool is_foreign = false;
   SslContextPtr context;
@@ -84,7 +84,7 @@ struct TlsServer::Impl {
     std::error_code error;
     return {fs::last_write_time(certificate, error), fs::last_write_time(key, error)};
   }
-  // Throws std::invalid_argument.
+  // Loads the files. Throws std::invalid_argument.
   SslContextPtr load() {
     SslContextPtr made = make_context(TLS_server_method(), least);
     use_certificate(made.get(), certificate, key);
@@ -93,11 +93,10 @@ struct TlsServer::Impl {
     if (!realm.empty()) {
       const SignedBy signer = signer_of(certificate, realm);
       if (signer == SignedBy::kOtherAuthority)
-        refuse_files(
-            certificate.string() +
-            ": is signed by another authority than the one that clients trust by their tokens, so none "
-            "would connect: bring the files of one identity together, or make a new certificate with "
-            "gradwire-server renew");
+        refuse_files(certificate.string() +
+                     ": is not signed by the authority that clients trust by their tokens, so none "
+                     "would connect: combine the files of one identity, or make a new certificate with "
+                     "gradwire-server renew");
       is_foreign = signer == SignedBy::kForeign;
     }
     if (!client_ca.empty()) {
@@ -105,7 +104,7 @@ struct TlsServer::Impl {
       trust_authorities(made.get(), client_ca);
       SSL_CTX_set_client_CA_list(made.get(), SSL_load_client_CA_file(client_ca.c_str()));
       SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-      // A session of a server that asked nobody is none of this one.
+      // Do not resume a session from a server that did not request a client certificate.
       static constexpr unsigned char kAsksForCertificates[] = "client-ca";
       SSL_CTX_set_session_id_context(made.get(), kAsksForCertificates, sizeof kAsksForCertificates - 1);
     }
@@ -132,8 +131,7 @@ TlsServer::~TlsServer() = default;
 std::unique_ptr<StreamFilter> TlsServer::accept() {
   SslPtr ssl = make_ssl(impl_->context.get());
   SSL_set_accept_state(ssl.get());
-  // Sessions of the time before are not resumed, so that the peer sees the certificate, and that it has
-  // ended.
+  // Do not resume earlier sessions, so that the peer sees that the certificate has expired.
   static constexpr unsigned char kExpired[] = "expired";
   if (has_expired(impl_->context.get(), impl_->now()))
     SSL_set_session_id_context(ssl.get(), kExpired, sizeof kExpired - 1);
@@ -163,13 +161,13 @@ std::chrono::system_clock::time_point TlsServer::expires() const {
 // ---- the client ----
 
 struct TlsClient::Impl {
-  std::string pin;  // empty: the authorities of the context
+  std::string pin;  // if empty, the context's authorities count
   SslContextPtr context;
-  SslSessionPtr session;  // the last one that a server gave
+  SslSessionPtr session;  // the last one from a server
   WallClock now;
 
   static Impl& of(const SSL* ssl) { return *static_cast<Impl*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl))); }
-  // The root that came with the certificate is the pinned one: trusted like a root that is known.
+  // Accepts the pinned root that came with the certificate, like a known root.
   static int check(int good, X509_STORE_CTX* store) {
     const auto* const ssl =
         static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -186,7 +184,7 @@ struct TlsClient::Impl {
   }
   static int keep_session(SSL* ssl, SSL_SESSION* session) {
     of(ssl).session.reset(session);
-    return 1;  // it is ours now
+    return 1;  // this object owns it now
   }
 };
 
@@ -201,7 +199,7 @@ TlsClient::TlsClient(const TrustedServer& trusted, TlsVersion least, const Clien
   if (!own.certificate.empty()) {
     use_certificate(context, own.certificate, own.key);
     if (has_expired(context, impl_->now()))
-      refuse_files(own.certificate.string() + ": has expired; ask who signed it for a new one");
+      refuse_files(own.certificate.string() + ": has expired; ask its issuer for a new one");
   }
   SSL_CTX_set_app_data(context, impl_.get());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, Impl::check);

@@ -1,4 +1,4 @@
-// TLS 1.3 (or 1.2, where that is allowed) over OpenSSL, as a filter of bytes.
+// TLS 1.3 (or 1.2 if allowed) over OpenSSL, as a filter of bytes.
 #pragma once
 
 #include <chrono>
@@ -15,32 +15,31 @@ namespace gradwire {
 
 enum class TlsVersion : std::uint8_t { k12, k13 };
 
-// Returns the seconds since 1970 that dates of certificates are compared with; tests have clocks of their
-// own.
+// Returns the seconds since 1970, to compare with the dates of certificates. Tests use their own clocks.
 using WallClock = std::function<std::time_t()>;
 inline std::time_t time_now() { return std::time(nullptr); }
 
-// What the connections of one server share: its certificate and key. For one thread.
+// The certificate and key that the connections of one server share. For one thread.
 class TlsServer {
  public:
-  // PEM files: the certificate with those that lead to the CA behind it, and the key, which nobody else may
-  // read. client_ca: only peers with a certificate of one of the authorities in that file may connect; empty:
-  // they need none. `realm`: the fingerprint of the CA that clients trust by their tokens; empty: any. Throws
-  // std::invalid_argument, one line that names the file.
+  // Reads PEM files: the certificate followed by its chain to the CA, and the key, which only its owner may
+  // read. With `client_ca`, only peers with a certificate of a CA in that file may connect; if it is empty,
+  // peers need none. `realm` is the fingerprint of the CA that clients trust by their tokens; empty means
+  // any. Throws std::invalid_argument, one line that names the file.
   TlsServer(std::filesystem::path certificate, std::filesystem::path key, TlsVersion least = TlsVersion::k13,
             std::filesystem::path client_ca = {}, std::string realm = {}, WallClock now = time_now);
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
 
-  // The server's end of a new connection.
+  // Returns the server's end of a new connection.
   std::unique_ptr<StreamFilter> accept();
-  // Reads the files again if they have changed; connections that are there keep the certificate they have.
-  // False: they have not changed. Error: the new ones cannot be used, and the old ones stay.
+  // Reads the files again if they have changed. Existing connections keep their certificate. Returns false if
+  // the files have not changed. On an error the new files are unusable, and the old certificate stays.
   Result<bool> renew();
-  // Whether the certificate is of another authority than the realm's: clients need --ca.
+  // Returns whether the certificate comes from a CA other than the realm's; then clients need --ca.
   bool is_foreign() const;
-  // When the certificate that new connections see ends.
+  // Returns the end of the validity of the certificate for new connections.
   std::chrono::system_clock::time_point expires() const;
 
  private:
@@ -48,22 +47,23 @@ class TlsServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whom a client takes for its server: exactly one is set.
+// The way in which a client verifies the server. Exactly one member is set.
 struct TrustedServer {
-  std::filesystem::path ca_file;  // PEM: whoever has a certificate of one of these for the host's name
+  std::filesystem::path ca_file;  // PEM: a server with a certificate of one of these CAs for the host's name
   std::string ca_pin;             // SHA-256 of the CA's certificate, as fingerprint_of() writes it
 };
 
-// What a client shows to a server that asks for it: PEM files, as those of a server. Empty: nothing.
+// The certificate of a client, for a server that requests one: PEM files like those of a server. Empty if
+// there is none.
 struct ClientCertificate {
   std::filesystem::path certificate, key;
 };
 
-// FOLDER/certificate.pem and .key, of an identity (identity.h) that has them.
+// Returns FOLDER/certificate.pem and .key of an identity (identity.h), if they exist.
 ClientCertificate certificate_in(const std::filesystem::path& folder);
 
-// What the connections of one client share. It resumes its last session where the server allows it: no
-// certificates then cross the network. For one thread.
+// The settings that the connections of one client share. It resumes its last session if the server allows it;
+// then no certificates cross the network. For one thread.
 class TlsClient {
  public:
   // Throws std::invalid_argument, one line.
@@ -73,7 +73,7 @@ class TlsClient {
   TlsClient(const TlsClient&) = delete;
   TlsClient& operator=(const TlsClient&) = delete;
 
-  // The client's end of a new connection to `host`, a name or an address. Send its outgoing() first.
+  // Returns the client's end of a new connection to `host`, a name or an address. Send its outgoing() first.
   std::unique_ptr<StreamFilter> connect(const std::string& host);
 
  private:

@@ -10,8 +10,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // bytes of a buffer that is empty
-// New keys that a peer may use: some, and more of them the more it sends.
+constexpr std::size_t kMostKept = 4096;  // capacity in bytes of an empty buffer
+// The number of key updates that a peer may use: a fixed number, and more in proportion to its bytes.
 constexpr std::uint64_t kMostKeyUpdates = 32, kBytesOfAKey = std::uint64_t{16} << 20;
 
 using Buffer = std::vector<std::byte>;
@@ -22,7 +22,7 @@ void empty(Buffer& buffer, std::size_t& at) {
   if (buffer.capacity() > kMostKept) buffer = Buffer();
 }
 
-// What OpenSSL reads from and writes to.
+// The streams that OpenSSL reads from and writes to.
 struct Streams {
   Buffer& in;
   std::size_t& in_at;
@@ -50,7 +50,7 @@ int write_some(BIO* bio, const char* from, int size) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(from);
   try {
     out.insert(out.end(), bytes, bytes + size);
-  } catch (const std::bad_alloc&) {  // not through OpenSSL, which is C
+  } catch (const std::bad_alloc&) {  // must not pass through OpenSSL, which is C
     return -1;
   }
   return size;
@@ -71,7 +71,7 @@ std::string date_of(const ASN1_TIME* time) {
   return text;
 }
 
-// The names that a certificate is for, as OpenSSL prints them.
+// Returns the names in a certificate, as OpenSSL prints them.
 std::string names_in(const X509* certificate) {
   const int at = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   const BioPtr out(BIO_new(BIO_s_mem()));
@@ -82,43 +82,43 @@ std::string names_in(const X509* certificate) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-// What ends a handshake at the server's end; empty: nothing that has a sentence here.
+// Returns the reason why a handshake failed at the server. Empty if this function has no text for it.
 std::string trouble_with_client(const SSL* ssl, int reason) {
   switch (reason) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "the certificate of this server has expired: make a new one with gradwire-server renew";
+      return "this server's certificate has expired; make a new one with gradwire-server renew";
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-      return "the client does not take the certificate of this server: does it connect by a name that the "
+      return "the client rejects this server's certificate: does it connect by a name that the "
              "certificate lacks? (gradwire-server renew, with a --host for each of its names)";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-      return "the client trusts another authority than that of this server: its token or its --ca is of "
+      return "the client does not trust this server's authority: its token or its --ca is from "
              "another server";
     case SSL_R_UNSUPPORTED_PROTOCOL:
-      return "the client speaks an older TLS than this server takes (server.tls_min)";
+      return "the client's TLS version is too old for this server (server.tls_min)";
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      return "the client shows no certificate, and this server asks for one (client-ca.pem)";
+      return "the client sent no certificate, but this server requires one (client-ca.pem)";
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
-      return std::string("the certificate of the client is not to be trusted: ") +
+      return std::string("the client's certificate is not trusted: ") +
              X509_verify_cert_error_string(SSL_get_verify_result(ssl));
     default: return "";
   }
 }
 
-// The same at the client's end.
+// Returns the reason why a handshake failed at the client.
 std::string trouble_with_server(int reason) {
   switch (reason) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "the server asks for a certificate: ask its operator for certificate.pem and certificate.key, "
+      return "the server requires a certificate: ask its operator for certificate.pem and certificate.key, "
              "and put them into the folder of --identity";
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
     case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-      return "the server does not take certificate.pem of this client: ask its operator for one that it "
+      return "the server rejects certificate.pem of this client: ask its operator for one that it "
              "signs";
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
       return "the server says that certificate.pem of this client has expired: ask its operator for a new "
              "one";
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      return "the server takes only a newer TLS than this client speaks";
+      return "the server requires a newer TLS version than this client supports";
     default: return "";
   }
 }
@@ -146,10 +146,10 @@ TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
   SSL_set_app_data(ssl_.get(), this);
   SSL_set_msg_callback(ssl_.get(), note_message);
   SSL_set_msg_callback_arg(ssl_.get(), this);
-  if (end_ == End::kClient) (void)shake_hands();  // says who it wants to speak to
+  if (end_ == End::kClient) (void)shake_hands();  // sends the ClientHello
 }
 
-// A connection that broke says nothing against its session, which OpenSSL else would not resume.
+// Keeps the session resumable: OpenSSL would not resume it after a connection that broke.
 TlsFilter::~TlsFilter() { SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); }
 
 void TlsFilter::note_message(int is_written, int, int type, const void* bytes, std::size_t size, SSL*,
@@ -159,15 +159,16 @@ void TlsFilter::note_message(int is_written, int, int type, const void* bytes, s
     return;
   auto& self = *static_cast<TlsFilter*>(filter);
   ++self.key_updates_;
-  // OpenSSL would use all that has arrived, thousands of changes, in one call.
+  // Otherwise OpenSSL would process all received key updates, perhaps thousands, in one call.
   if (!self.check_key_updates()) empty(self.in_, self.in_at_);
 }
 
-// New keys are due after hundreds of GB. A peer that asks for them all the time makes this end compute.
+// Limits key updates. New keys are due after hundreds of GB; a peer that updates all the time wastes this
+// end's CPU.
 Status TlsFilter::check_key_updates() const {
   if (key_updates_ <= kMostKeyUpdates + arrived_ / kBytesOfAKey) return Unit{};
   return Error{std::string("the ") + (end_ == End::kServer ? "client" : "server") +
-               " changes its keys again and again (" + std::to_string(key_updates_) + " times)"};
+               " updates its keys too often (" + std::to_string(key_updates_) + " times)"};
 }
 
 Status TlsFilter::feed(std::span<const std::byte> arrived) {
@@ -189,7 +190,7 @@ Status TlsFilter::shake_hands() {
   return trouble(result);
 }
 
-// Opens the next record, so that has_plain() knows; the byte is kept.
+// Decrypts the next record, so that has_plain() knows the answer; keeps the byte.
 Status TlsFilter::look_ahead() {
   if (has_byte_) return Unit{};
   ERR_clear_error();
@@ -255,25 +256,22 @@ std::string TlsFilter::why_not_trusted() const {
   if (end_ != End::kClient || result == X509_V_OK) return "";
   switch (result) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the certificate of the server has expired" + (expires_.empty() ? "" : " (" + expires_ + ")") +
+      return "the server's certificate has expired" + (expires_.empty() ? "" : " (" + expires_ + ")") +
              ": its operator must renew it, or the clock of this machine is wrong";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "the certificate of the server is not valid yet: is the clock of this machine right?";
+      return "the server's certificate is not valid yet: is the clock of this machine right?";
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return "the certificate of the server is for other names" +
-             (names_.empty() ? "" : " (" + names_ + ")") +
-             ": connect by one of them, or its operator must add this one";
+      return "the server's certificate is for other names" + (names_.empty() ? "" : " (" + names_ + ")") +
+             "; connect by one of them, or ask its operator to add this one";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return "the certificate of the server is of another authority than the one that this client trusts: it "
-             "is another "
-             "server, or somebody stands between";
+      return "the server's certificate is not from the authority that this client trusts: it is a "
+             "different server, or someone intercepts the connection";
     default:
-      return std::string("the certificate of the server is not to be trusted: ") +
-             X509_verify_cert_error_string(result);
+      return std::string("the server's certificate is not trusted: ") + X509_verify_cert_error_string(result);
   }
 }
 

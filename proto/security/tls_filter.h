@@ -1,4 +1,4 @@
-// One end of one TLS connection as a filter of bytes. For .cpp files of this room alone.
+// One end of one TLS connection as a filter of bytes. Only for .cpp files of this room.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace gradwire {
 class TlsFilter final : public StreamFilter {
  public:
   enum class End : bool { kServer, kClient };
-  // `ssl` knows which end it is.
+  // `ssl` is already set up for this end.
   TlsFilter(SslPtr ssl, End end);
   ~TlsFilter() override;
 
@@ -24,7 +24,7 @@ class TlsFilter final : public StreamFilter {
   std::span<const std::byte> outgoing() const override { return std::span(out_).subspan(out_at_); }
   void sent(std::size_t bytes) override;
   bool ready() const override { return ready_; }
-  // The certificate that the peer shows and this end does not trust: for the error.
+  // Records the peer's certificate that this end does not trust, for the error.
   void note_distrust(const X509* certificate);
 
  private:
@@ -37,13 +37,13 @@ class TlsFilter final : public StreamFilter {
   Error trouble(int result);
   std::string why_not_trusted() const;
 
-  std::string names_, expires_;  // of a certificate that is not trusted
+  std::string names_, expires_;  // of an untrusted certificate
 
   const End end_;
   std::vector<std::byte> in_, out_;
-  std::size_t in_at_ = 0, out_at_ = 0;           // how much of them is used, or sent
-  std::uint64_t arrived_ = 0, key_updates_ = 0;  // from the peer: bytes, and new keys
-  std::byte next_{};                             // the next byte to read(), if has_byte_
+  std::size_t in_at_ = 0, out_at_ = 0;           // the used part of in_, the sent part of out_
+  std::uint64_t arrived_ = 0, key_updates_ = 0;  // from the peer: bytes and key updates
+  std::byte next_{};                             // the next byte for read(), if has_byte_
   bool has_byte_ = false, ready_ = false;
   SslPtr ssl_;  // destroyed first: it may still write
 };

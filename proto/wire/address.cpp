@@ -14,14 +14,14 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || (colon == 0 && use == AddressUse::kToConnect)) return wrong;
   Address address{text.substr(0, colon), text.substr(colon + 1)};
-  std::uint16_t number = 0;  // the resolver would accept larger ones, too
+  std::uint16_t number = 0;  // the resolver would also accept larger ones
   const char* end_of_text = address.port.data() + address.port.size();
   const auto [end, error] = std::from_chars(address.port.data(), end_of_text, number);
   if (error == std::errc::result_out_of_range) return Error{text + ": a port is a number of 0 to 65535"};
   if (error != std::errc() || end != end_of_text) return wrong;
   if (number == 0 && use == AddressUse::kToConnect)
-    return Error{text + ": no server is at port 0; where it listens is in the file 'address' of its --state"};
-  address.port = std::to_string(number);  // without the zeros in front
+    return Error{text + ": no server listens at port 0; its address is in the file 'address' of its --state"};
+  address.port = std::to_string(number);  // without leading zeros
   std::string& host = address.host;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   return address;

@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// How long to wait before the next try: exponential with full jitter, so that clients that lose the
-// connection together do not reconnect together. Timing only; results never depend on it.
+// Computes the wait before the next attempt: exponential with full jitter, so that clients that lose the
+// connection together do not reconnect together. It affects timing only, never results.
 class BackOff {
  public:
   BackOff(std::chrono::milliseconds base, std::chrono::milliseconds cap, std::uint64_t seed)
@@ -16,7 +16,7 @@ class BackOff {
 
   void reset() { failures_ = 0; }
 
-  // retry_after, before which the server does not want us, plus a uniform number in [0, min(cap, base *
+  // Returns retry_after, the server's earliest time, plus a uniform number in [0, min(cap, base *
   // 2^failures)].
   std::chrono::milliseconds next(std::chrono::milliseconds retry_after) {
     std::chrono::milliseconds limit = base_;

@@ -1,4 +1,4 @@
-// Fields of a fixed number of bits without gaps, the lowest bit of the lowest byte first.
+// Packs fields of a fixed number of bits without gaps, starting at the lowest bit of the lowest byte.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace gradwire {
 
-static_assert(std::endian::native == std::endian::little, "sections are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "sections are written in memory order");
 
 // Writes `count` fields, field(i) < 2^bits; `out` holds packed_bytes(count, bits) bytes.
 template <class Field>
 void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out, Field field) {
   std::byte* to = out.data();
-  std::uint64_t pending = 0;  // `filled` < 32 bits that do not make a whole word yet
+  std::uint64_t pending = 0;  // fewer than 32 bits (`filled`), not yet a whole word
   std::uint32_t filled = 0;
   for (std::size_t i = 0; i < count; ++i) {
     pending |= static_cast<std::uint64_t>(field(i)) << filled;
@@ -35,7 +35,7 @@ void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out
 template <class Use>
 void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32_t bits, Use use) {
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  // A field begins in one of the 8 bits of its first byte, so 8 bytes always hold the whole of it.
+  // A field begins in one of the 8 bits of its first byte, so 8 bytes always contain it.
   std::size_t i = 0;
   std::uint64_t at = 0;
   for (; i < count && (at >> 3) + 8 <= in.size(); ++i, at += bits) {
@@ -51,7 +51,7 @@ void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32
   }
 }
 
-// Whether the bits of the last byte after the first `used_bits` of `in` are zero.
+// Returns whether the bits of the last byte after the first `used_bits` of `in` are zero.
 inline bool tail_is_zero(std::span<const std::byte> in, std::uint64_t used_bits) {
   return used_bits % 8 == 0 || (in.back() >> (used_bits % 8)) == std::byte{0};
 }

@@ -15,7 +15,7 @@ bool is_bitmap(std::uint32_t dim, std::uint64_t count) {
   return bitmap_bytes(dim) < packed_bytes(count, index_bits(dim));
 }
 
-// The 8 bytes from `begin`, zeros behind the end.
+// Returns the 8 bytes from `begin`, with zeros after the end.
 std::uint64_t word_at(std::span<const std::byte> in, std::size_t begin) {
   std::uint64_t word = 0;
   std::memcpy(&word, in.data() + begin, std::min<std::size_t>(8, in.size() - begin));
@@ -23,7 +23,7 @@ std::uint64_t word_at(std::span<const std::byte> in, std::size_t begin) {
 }
 
 Status unpack_bitmap(std::span<const std::byte> in, std::uint32_t dim, std::span<std::uint32_t> indices) {
-  if (!tail_is_zero(in, dim)) return Error{"unused bits behind the bitmap of the indices are set"};
+  if (!tail_is_zero(in, dim)) return Error{"unused bits after the bitmap of the indices are set"};
   std::size_t found = 0;
   for (std::size_t begin = 0; begin < in.size(); begin += 8) {
     for (std::uint64_t word = word_at(in, begin); word != 0; word &= word - 1) {
@@ -55,8 +55,8 @@ Status unpack_indices(std::span<const std::byte> in, std::uint32_t dim, std::spa
   if (is_bitmap(dim, indices.size())) return unpack_bitmap(in, dim, indices);
   const std::uint32_t bits = index_bits(dim);
   if (!tail_is_zero(in, std::uint64_t{bits} * indices.size()))
-    return Error{"unused bits behind the indices are set"};
-  std::uint64_t least = 0;  // of the next index
+    return Error{"unused bits after the indices are set"};
+  std::uint64_t least = 0;  // least value of the next index
   bool ascending = true;
   unpack_fields(in, indices.size(), bits, [&](std::size_t i, std::uint32_t index) {
     ascending &= index >= least;

@@ -1,4 +1,4 @@
-// Values that a packing describes: a unit times a member of a small set.
+// Values in a packing: a unit times a member of a small set.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -19,10 +19,10 @@ constexpr int kMantissaBits = sizeof(Real) == 4 ? 23 : 52;
 template <class Real>
 constexpr std::uint32_t kExponentMask = sizeof(Real) == 4 ? 0xFF : 0x7FF;
 
-// A coder turns a value into a field and back. For a value that has no field, field() returns the field of
-// another value, so the caller checks by decoding and comparing. valid(): whether a field encodes a value.
+// A coder turns a value into a field and back. If a value has no field, field() returns that of another
+// value, so the caller checks by decoding and comparing. valid() returns whether a field encodes a value.
 
-// The exponent field of v / unit, and the sign above it.
+// Codes the exponent of v / unit, with the sign above it.
 template <class Real>
 struct NaturalCoder {
   Real unit;
@@ -35,7 +35,9 @@ struct NaturalCoder {
   }
 };
 
-// |v| / unit, and the sign above it.
+// Codes
+// v
+// / unit, with the sign above it.
 template <class Real>
 struct LevelCoder {
   Real unit;
@@ -61,15 +63,15 @@ struct SignCoder {
   Real value(std::uint32_t field) const { return field != 0 ? -unit : unit; }
 };
 
-// 0 for zero, l + 1 for 2^-l units, and the sign above.
+// Codes zero as 0 and 2^-l units as l + 1, with the sign above it.
 template <class Real>
 struct DitherCoder {
   static constexpr std::size_t kMost = 128;
-  std::array<Real, kMost> size;  // of each field without a sign
+  std::array<Real, kMost> size;  // by field without sign
   std::uint32_t levels, width;
 
   DitherCoder(const Packed<Real>& packed, std::uint32_t bits) : levels(packed.levels), width(bits - 1) {
-    if (levels >= kMost) throw std::logic_error("a natural dithering with more levels than there are");
+    if (levels >= kMost) throw std::logic_error("a natural dithering with too many levels");
     size[0] = 0;
     for (std::uint32_t l = 0; l < levels; ++l) size[l + 1] = std::ldexp(packed.unit, -static_cast<int>(l));
   }
@@ -94,7 +96,7 @@ struct DitherCoder {
   }
 };
 
-// 0, unit, -unit as 0, 1, 2.
+// Codes 0, unit, -unit as 0, 1, 2.
 template <class Real>
 struct TernaryCoder {
   Real unit;
@@ -103,7 +105,7 @@ struct TernaryCoder {
   Real value(std::uint32_t field) const { return field == 0 ? Real(0) : field == 1 ? unit : -unit; }
 };
 
-// Calls use(coder, bits of a field); 0 bits: five ternary fields in a byte.
+// Calls use(coder, bits of a field). 0 bits means five ternary fields in a byte.
 template <class Real, class Use>
 auto with_coder(const Packed<Real>& p, Use use) {
   const std::uint32_t bits =
@@ -140,7 +142,7 @@ Status unpack_trits(std::span<const std::byte> in, std::size_t count, Use use) {
       use(i, rest % 3);
       rest /= 3;
     }
-    if (rest != 0) return Error{"unused ternary digits behind the values are set"};
+    if (rest != 0) return Error{"unused ternary digits after the values are set"};
   }
   return Unit{};
 }
@@ -192,7 +194,7 @@ Status unpack_values(std::span<const std::byte> in, Packed<Real>& packed, Out<Re
   const std::size_t head = unit_bytes<Real>(packed.packing);
   std::memcpy(&packed.unit, in.data(), head);
   if (!std::isfinite(packed.unit) || std::signbit(packed.unit))
-    return Error{"the unit of packed values is not a finite number of at least 0"};
+    return Error{"the unit of packed values must be finite and at least 0"};
   in = in.subspan(head);
   return with_coder(packed, [&](const auto& coder, std::uint32_t bits) -> Status {
     bool valid = true;
@@ -202,9 +204,9 @@ Status unpack_values(std::span<const std::byte> in, Packed<Real>& packed, Out<Re
     };
     if (bits == 0) return unpack_trits(in, values.size(), use);
     if (!tail_is_zero(in, std::uint64_t{bits} * values.size()))
-      return Error{"unused bits behind the packed values are set"};
+      return Error{"unused bits after the packed values are set"};
     unpack_fields(in, values.size(), bits, use);
-    if (!valid) return Error{"a packed value is none of its packing, or not finite"};
+    if (!valid) return Error{"a packed value does not belong to its packing, or is not finite"};
     return Unit{};
   });
 }

@@ -14,15 +14,15 @@
 namespace gradwire {
 namespace {
 
-// The last field of a Reply: of one byte of tag and eight of value.
+// The last field of a Reply: one byte of tag and eight of value.
 constexpr std::byte kInChunksTag{wire::Reply::kInPiecesFieldNumber << 3 | 1};
 constexpr std::size_t kInChunksBytes = 9;
 
-// Calls f(part of a section, the bytes of it lie in `ranges`) for consecutive parts of a payload that lies in
-// `sections`. `ranges` ascend.
+// Calls f(part of a section, whether it lies in `ranges`) for consecutive parts of a payload in `sections`.
+// `ranges` ascend.
 template <class Byte, class F>
 void split_at(std::span<const std::span<Byte>> sections, std::span<const ChunkRange> ranges, F&& f) {
-  std::uint64_t at = 0;  // of the payload
+  std::uint64_t at = 0;  // in the payload
   std::size_t next = 0;  // the first range that does not end before `at`
   for (std::span<Byte> section : sections) {
     while (!section.empty()) {
@@ -86,7 +86,7 @@ Encoded reply_without(const Encoded& reply, std::span<const ChunkRange> came) {
 }
 
 std::optional<ChunkedHeader> chunked_header(std::span<const std::byte> header) {
-  // The walk finds where the last field begins: the byte there may also be in the middle of another field.
+  // Walk the fields to find where the last one begins: the tag byte may also occur inside another field.
   std::span<const std::byte> left = header;
   while (left.size() > kInChunksBytes) {
     const std::optional<WireField> field = first_field(left);
@@ -104,23 +104,23 @@ Result<std::span<const std::span<std::byte>>> Assembly::prepare(const ChunkHeade
   const std::uint64_t bytes = prefix.payload_len;
   arriving_ = {};
   if (head.total > max_payload)
-    return Error{"a piece of a payload of " + std::to_string(head.total) + " bytes, above the limit of " +
+    return Error{"a chunk of a payload of " + std::to_string(head.total) + " bytes, above the limit of " +
                  std::to_string(max_payload)};
-  if (bytes < kLeastChunkBytes) return Error{"a piece of only " + std::to_string(bytes) + " bytes"};
-  if (bytes > head.total || head.at > head.total - bytes) return Error{"a piece outside of its payload"};
-  if (head.request_id < request_id_) return Error{"a piece of an earlier reply than the piece before it"};
+  if (bytes < kLeastChunkBytes) return Error{"a chunk of only " + std::to_string(bytes) + " bytes"};
+  if (bytes > head.total || head.at > head.total - bytes) return Error{"a chunk outside its payload"};
+  if (head.request_id < request_id_) return Error{"a chunk of an earlier reply than the chunk before it"};
   if (head.request_id == request_id_ && head.total != total_)
-    return Error{"pieces of one reply disagree about its length"};
+    return Error{"chunks of one reply disagree about its length"};
   if (head.request_id > request_id_) {
     clear();
     request_id_ = head.request_id;
     total_ = head.total;
     bytes_ = payload_.take(static_cast<std::size_t>(total_));
   }
-  const auto after = have_.upper_bound(head.at);  // the first run that begins behind the first byte
+  const auto after = have_.upper_bound(head.at);  // the first run that begins after the first byte
   if ((after != have_.end() && after->first < head.at + bytes) ||
       (after != have_.begin() && std::prev(after)->second > head.at))
-    return Error{"a piece of bytes that came before"};
+    return Error{"a chunk of bytes that have already arrived"};
   arriving_ = {head.at, bytes};
   crc_ = prefix.payload_crc;
   place_ = bytes_.subspan(static_cast<std::size_t>(head.at), static_cast<std::size_t>(bytes));
@@ -129,8 +129,8 @@ Result<std::span<const std::span<std::byte>>> Assembly::prepare(const ChunkHeade
 
 Status Assembly::finish() {
   const ChunkRange chunk = std::exchange(arriving_, {});
-  if (chunk.bytes == 0) return Error{"no piece was announced"};
-  if (crc32c(place_) != crc_) return Error{"a piece was damaged on its way (checksum)"};
+  if (chunk.bytes == 0) return Error{"no chunk was announced"};
+  if (crc32c(place_) != crc_) return Error{"a chunk is damaged (wrong checksum)"};
   came_ += chunk.bytes;
   auto run = have_.emplace(chunk.at, chunk.at + chunk.bytes).first;
   if (run != have_.begin() && std::prev(run)->second == chunk.at) {

@@ -1,4 +1,4 @@
-// The name of a client: its --id, and what the server calls it in logs and tables.
+// The name of a client: its --id, which the server uses in logs and tables.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@ namespace gradwire {
 
 inline constexpr std::size_t kLongestClientName = 64;
 
-// One word of 1 to kLongestClientName ASCII letters, digits and signs; the error says what is wrong.
+// Accepts one word of 1 to kLongestClientName ASCII letters, digits and punctuation. The error says what is
+// wrong.
 Status check_client_name(std::string_view name);
 
 }  // namespace gradwire

@@ -15,13 +15,13 @@ Result<ZstdMode> parse_zstd_mode(std::string_view text) {
   if (failure == std::errc() && end == text.data() + text.size() && level >= 1 && level <= kMaxLevel) {
     return ZstdMode{ZstdMode::Kind::kLevel, level};
   }
-  return Error{"zstd is \"auto\", \"off\" or a level from 1 to 19, not '" + std::string(text) + "'"};
+  return Error{"zstd must be \"auto\", \"off\" or a level from 1 to 19, not '" + std::string(text) + "'"};
 }
 
 namespace {
 
-// The most vectors of values that one part may hold: the factors of a matrix may have twice as many numbers,
-// and so may the eigenvectors of a matrix whose triangle is compressed.
+// Returns the most vectors of values in one part. The factors of a matrix may have twice as many numbers, and
+// so may the eigenvectors of a matrix whose triangle is compressed.
 std::uint64_t most_vectors(const Compressor& compressor) {
   std::uint64_t vectors = 0;
   for (std::size_t link = 0; link < kMaxLinks; ++link) {
@@ -35,7 +35,7 @@ std::uint64_t most_vectors(const Compressor& compressor) {
 }  // namespace
 
 std::uint64_t max_payload_bytes(const CodecContext& context, std::size_t real_bytes) {
-  // An request may hold a body and a resync; indices never take more than a bitmap, and a packed vector has
+  // A request may hold a body and a resync. Indices never take more than a bitmap, and a packed vector has
   // its unit.
   constexpr std::uint64_t kMessages = 2;
   const std::uint64_t dim = context.longest();

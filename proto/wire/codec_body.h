@@ -1,4 +1,4 @@
-// What codec.h only declares.
+// Definitions of types that codec.h only declares.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace gradwire {
 
-// Bytes of one part that do not lie in the sender's own vectors.
+// The encoded bytes of one part, outside the sender's own vectors.
 struct PartSpace {
   ByteBuffer indices, values;           // bit-packed
-  ByteBuffer index_frame, value_frame;  // the same or the plain values, compressed
+  ByteBuffer index_frame, value_frame;  // these or the plain values, compressed
 
   void release_if_large() {
     for (ByteBuffer* b : {&indices, &values, &index_frame, &value_frame}) b->release_if_large();
@@ -26,7 +26,7 @@ struct PartSpace {
 template <class Real>
 class EncodedBody {
  public:
-  std::string header;  // a serialised wire::Body
+  std::string header;  // a serialized wire::Body
   std::vector<std::span<const std::byte>> sections;
   std::uint64_t payload_len = 0;
   std::uint32_t payload_crc = 0;

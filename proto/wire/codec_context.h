@@ -1,4 +1,4 @@
-// The context of the codecs of a run, the same at both ends.
+// Makes the codec context of a run, the same at both ends.
 #pragma once
 
 #include "algorithms/algorithms.h"

@@ -23,13 +23,13 @@ static_assert(static_cast<int>(RequestKind::kEvaluate) == wire::REQUEST_EVALUATE
 static_assert(static_cast<int>(RequestKind::kShutdown) == wire::REQUEST_GOODBYE);
 static_assert(static_cast<int>(RequestKind::kMeasure) == wire::REQUEST_MEASURE);
 
-// The position of the first value that is not finite, or values.size().
+// Returns the position of the first value that is not finite, or values.size().
 template <class Real>
 std::size_t first_non_finite(View<Real> values) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits kInfinity = sizeof(Real) == 4 ? Bits{0x7F800000} : static_cast<Bits>(0x7FF0000000000000);
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Real) - 1);
-  constexpr std::size_t kBlock = 4096;  // scanned without branches, so that the loop becomes vector code
+  constexpr std::size_t kBlock = 4096;  // scanned without branches, so that the loop is vectorized
   for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
     const std::size_t end = std::min(begin + kBlock, values.size());
     Bits largest = 0;
@@ -67,7 +67,7 @@ Status RequestSlot<Real>::Impl::plan() {
     return Error{"request, request id or committed is missing or unknown"};
   }
   if (header.has_body() == (header.request() == wire::REQUEST_GOODBYE)) {
-    return Error{"a shutdown has no body, any other request has one"};
+    return Error{"only a shutdown has no body"};
   }
   if (header.has_resync() && !header.has_body()) return Error{"a resync without a body"};
   body_parts.forget();
@@ -100,7 +100,7 @@ template <class Real>
 Status RequestSlot<Real>::Impl::check_evaluation() const {
   const auto& parts = header.body().parts();
   if (parts.size() != 1 || parts[0].shape() != wire::SHAPE_DENSE || parts[0].dim() != context.dim) {
-    return Error{"the body of an evaluation is one dense vector of the run's dimension"};
+    return Error{"the body of an evaluation must be one dense vector of the run's dimension"};
   }
   return Unit{};
 }
@@ -115,7 +115,7 @@ Result<std::span<const std::span<std::byte>>> RequestSlot<Real>::prepare(const P
                                                                          std::span<const std::byte> header) {
   Impl& m = *impl_;
   if (Status s = m.frame.parse(prefix, header, FrameType::kRound, m.header); !s) return s.error();
-  if (m.header.has_same_body()) return Error{"it is meant for a relay"};
+  if (m.header.has_same_body()) return Error{"only a relay can receive it"};
   if (Status s = m.plan(); !s) return s.error();
   if (Status s = m.frame.check_length(m.body_parts.payload_bytes() + m.resync_parts.payload_bytes()); !s) {
     return s.error();
@@ -160,16 +160,16 @@ struct UplinkSlot<Real>::Impl {
 
   CodecContext context;
   const bool keeps_frames;
-  std::string head;  // prefix and header, as they came
+  std::string head;  // prefix and header, as received
   std::vector<std::span<const std::byte>> pieces;
   FrameReader frame;
   wire::Reply header;
   PartsReader<Real> parts;
-  Parts<Real> finished;  // what finish() returned last views
+  Parts<Real> finished;  // viewed by the last result of finish()
   BlockMemo draws;
 };
 
-// Makes room for the parts of the header, if header and frame agree on the length.
+// Makes room for the parts of the header if header and frame agree on the length.
 template <class Real>
 Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
   if (Status s = parts.plan(header.parts(), context, true); !s) return s.error();
@@ -204,14 +204,14 @@ Status UplinkSlot<Real>::Impl::check_fields() const {
     return Error{"request id, round, client, answer, loss or grad_calls is missing or unknown"};
   }
   if (header.has_correct() != header.has_tested() || header.correct() > header.tested()) {
-    return Error{"correct and tested do not fit together"};
+    return Error{"correct and tested contradict each other"};
   }
-  if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is not here"};
-  if (header.has_in_pieces()) return Error{"its pieces are not here"};
+  if (header.has_from_byte()) return Error{"it is the rest of a message whose beginning is missing"};
+  if (header.has_in_pieces()) return Error{"its chunks are missing"};
   return Unit{};
 }
 
-// For a sum: checks its list of clients, and that it is a reply of plain vectors, which can be added up.
+// Checks a sum's list of clients, and that it is a reply of plain vectors, which can be added.
 template <class Real>
 Status UplinkSlot<Real>::Impl::check_covers() const {
   const auto& covers = header.covers();
@@ -220,13 +220,13 @@ Status UplinkSlot<Real>::Impl::check_covers() const {
   for (int k = 1; k < covers.size(); ++k)
     if (covers[k] <= covers[k - 1]) return Error{"the clients of a sum are not in ascending order"};
   if (covers[covers.size() - 1] >= context.clients || covers[0] != header.client())
-    return Error{"a sum covers a client that the run does not have, or is not of its first one"};
+    return Error{"a sum covers an unknown client, or is not named after its first client"};
   if (header.answer() != wire::ANSWER_REPLY || header.has_tested())
-    return Error{"a sum of what cannot be added up"};
+    return Error{"a sum of replies that cannot be added up"};
   for (const wire::Part& part : header.parts()) {
     const bool whole = part.shape() == wire::SHAPE_NOTHING || part.shape() == wire::SHAPE_DENSE;
     if (!whole || part.packing() != wire::PACKING_PLAIN || part.continued())
-      return Error{"a sum is made of whole vectors"};
+      return Error{"a sum must consist of whole vectors"};
   }
   return Unit{};
 }

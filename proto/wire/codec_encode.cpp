@@ -20,7 +20,7 @@ std::uint64_t message_field_bytes(std::uint64_t length) {
   return (length < 128 ? 2 : 3) + length;
 }
 
-// Appends an embedded message that is already serialised.
+// Appends an embedded message that is already serialized.
 void append_message_field(std::string& header, int field, const std::string& message) {
   header.push_back(static_cast<char>(field << 3 | 2));
   if (message.size() < 128) {
@@ -50,7 +50,7 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
   message.bytes = kPrefixBytes + message.header.size() + payload_len;
 }
 
-// The compressor with which the receiver of a message redraws supports; null: it redraws none.
+// The compressor with which the receiver of a message draws supports again; null if it does not.
 struct Redraws {
   const Compressor* compressor;
   RngKey key;  // of part 0: seed of the run, client, round
@@ -68,7 +68,7 @@ Redraws redraws_of(const CodecContext& context, const Downlink<Real>& body) {
           {context.seed, kServerClient, body.round, RngDomain::kCompressor}};
 }
 
-// Whether the receiver redraws the same support. It cannot if another compressor drew the support: a
+// Returns whether the receiver draws the same support. It does not if another compressor drew it, which is a
 // programming error of the algorithm.
 template <class Real>
 [[maybe_unused]] bool redraws_to(const Compressor* c, const Payload<Real>& p) {
@@ -81,7 +81,7 @@ template <class Real>
              : std::equal(indices.begin(), indices.end(), p.indices.begin(), p.indices.end());
 }
 
-// Whether the receiver can derive this support from what it knows.
+// Returns whether the receiver can derive this support.
 template <class Real>
 bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part, std::size_t link) {
   if (p.key == nullptr || redraws.compressor == nullptr || *p.key != part_key(redraws.key, part, link))
@@ -90,8 +90,8 @@ bool derivable(const Redraws& redraws, const Payload<Real>& p, std::size_t part,
   return true;
 }
 
-// Calls use(payload, layout, number) for the parts and their second summands; `number` tells which work space
-// to use.
+// Calls use(payload, layout, number) for the parts and their second summands. `number` selects the work
+// space.
 template <class Real, class Use>
 void each_layout(std::span<const Payload<Real>> parts, const Redraws& redraws, Use use) {
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -109,7 +109,7 @@ bool is_evaluation(const UplinkView<Real>& uplink) {
   return uplink.tested != 0 || uplink.correct != 0;
 }
 
-// Makes the sections of one part as they are sent, and notes in the layout what was compressed.
+// Makes the sections of one part as sent, and notes in the layout which ones were compressed.
 class PartWriter {
  public:
   PartWriter(const ZstdMode& zstd, SectionCompressor& compressor) : zstd_(zstd), compressor_(compressor) {}
@@ -138,7 +138,7 @@ class PartWriter {
   }
 
  private:
-  // The compressed size, or 0.
+  // Returns the compressed size, or 0.
   std::uint64_t push(std::span<const std::byte> raw, ByteBuffer& frame, Sections& to) {
     const auto compressed = compressor_.compress(zstd_, raw, frame);
     if (compressed.empty()) frame.release_if_large();
@@ -156,7 +156,7 @@ template <class Real>
 struct Codec<Real>::Impl {
   explicit Impl(CodecContext c) : context(std::move(c)), writer(context.zstd, compressor) {}
 
-  // What the parts add to header and payload; compresses only where that decides the size.
+  // The size that the parts add to header and payload. Compresses only if that decides the size.
   struct Size {
     std::uint64_t header = 0, payload = 0;
   };
@@ -177,10 +177,10 @@ struct Codec<Real>::Impl {
   CodecContext context;
   SectionCompressor compressor;
   PartWriter writer;
-  wire::Reply reply;  // kept, so that its parts are allocated only once
+  wire::Reply reply;  // reused, so that its parts are allocated only once
   Encoded uplink;
   std::array<PartSpace, kMaxParts * kMaxLinks> spaces;  // of `uplink`
-  PartSpace sizing;                                     // of encoded_bytes, which leaves `uplink` alone
+  PartSpace sizing;                                     // for encoded_bytes(), which leaves `uplink` alone
   Sections unsent;
 };
 

@@ -14,7 +14,7 @@ static_assert(static_cast<int>(Shape::kRange) == wire::SHAPE_RANGE);
 static_assert(static_cast<int>(Shape::kLowRank) == wire::SHAPE_LOW_RANK);
 static_assert(static_cast<int>(Shape::kSymmetric) == wire::SHAPE_SYMMETRIC);
 
-// A packing k is 2k - 1 on the wire, and 2k when its values are written plainly.
+// Packing k is 2k - 1 on the wire, and 2k if its values are written plainly.
 static_assert(2 * static_cast<int>(Packing::kNatural) == wire::PACKING_NATURAL_AS_PLAIN);
 static_assert(2 * static_cast<int>(Packing::kTernary) == wire::PACKING_TERNARY_AS_PLAIN);
 static_assert(2 * static_cast<int>(Packing::kLevels) == wire::PACKING_LEVELS_AS_PLAIN);
@@ -34,14 +34,15 @@ void set_section_sizes(Layout& layout, std::size_t real_bytes) {
                            : std::uint64_t{layout.count} * real_bytes;
 }
 
-// Whether `count` values are the factors of a matrix of `rows` rows, of no higher rank than it can have.
+// Returns whether `count` values are the factors of a matrix with `rows` rows, of a possible rank.
 bool is_low_rank(std::uint64_t dim, std::uint64_t rows, std::uint64_t count) {
   if (rows == 0 || dim == 0 || dim % rows != 0) return false;
   const std::uint64_t cols = dim / rows;
   return count % (rows + cols) == 0 && count / (rows + cols) <= std::min(rows, cols);
 }
 
-// Whether `count` values are eigenvalues and eigenvectors of a matrix whose triangle has `dim` entries.
+// Returns whether `count` values are eigenvalues and eigenvectors of a matrix whose triangle has `dim`
+// entries.
 bool is_symmetric(std::uint64_t dim, std::uint64_t count) {
   const std::uint64_t m = triangle_side(dim);
   return m > 0 && count % (m + 1) == 0 && count / (m + 1) <= m;
@@ -62,7 +63,7 @@ bool consistent(const Payload<Real>& p) {
   return false;
 }
 
-// A compressed section is allowed only for a raw one of kZstdMinBytes or more, and must be smaller.
+// Accepts a compressed section only if the raw one has at least kZstdMinBytes and is larger.
 bool good_zstd_size(std::uint64_t sent, std::uint64_t raw) {
   return raw >= kZstdMinBytes && sent > 0 && sent < raw;
 }
@@ -109,7 +110,7 @@ namespace {
 
 constexpr std::uint32_t kMostLevels = 65535, kMostHalvings = 100;
 
-// Reads unit, levels and rows. Each must be there exactly when packing or shape needs it.
+// Reads unit, levels and rows. Each must be present exactly if packing or shape needs it.
 Status read_packing(const wire::Part& from, std::size_t real_bytes, Layout& layout) {
   const auto packing = static_cast<std::uint32_t>(from.packing());
   layout.packing = static_cast<Packing>((packing + 1) / 2);
@@ -125,7 +126,7 @@ Status read_packing(const wire::Part& from, std::size_t real_bytes, Layout& layo
   const double largest =
       real_bytes == 4 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
   if (!(layout.unit >= 0 && layout.unit <= largest) || (layout.is_packed() && layout.unit == 0))
-    return Error{"the unit of a packing makes no sense"};
+    return Error{"the unit of a packing is invalid"};
   layout.rows = from.rows();
   if (from.has_rows() != (layout.shape == Shape::kLowRank))
     return Error{"rows do not belong to this shape, or are missing"};
@@ -164,14 +165,14 @@ Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::s
   }
   layout.first = from.first();
   if (layout.has_first() && layout.first >= layout.dim && layout.first != 0) {
-    return Error{"the range begins outside of the vector"};
+    return Error{"the range begins outside the vector"};
   }
   set_section_sizes(layout, real_bytes);
   layout.index_zstd = from.index_zstd_bytes();
   layout.value_zstd = from.value_zstd_bytes();
   if ((from.has_index_zstd_bytes() && !good_zstd_size(layout.index_zstd, layout.index_bytes)) ||
       (from.has_value_zstd_bytes() && !good_zstd_size(layout.value_zstd, layout.value_bytes))) {
-    return Error{"the size of a compressed section makes no sense"};
+    return Error{"the size of a compressed section is invalid"};
   }
   return layout;
 }

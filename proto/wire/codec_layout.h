@@ -1,5 +1,5 @@
-// Where the bytes of one part lie: what its header says, and the sizes that follow from it. Encoder, size
-// function and decoder share this, so that they cannot disagree.
+// The layout of one part: its header, and the sizes that follow from it. Encoder, size function and decoder
+// share this code, so that they cannot disagree.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ inline constexpr std::uint64_t kBodyFields = 2 * kFixed32Field;
 inline constexpr std::uint64_t kReplyFields = kEnumField + 2 * kFixed32Field + 3 * kFixed64Field;
 inline constexpr std::uint64_t kEvaluationFields = 2 * kFixed64Field;
 
-// No honest round or reply has a longer header; it bounds the objects that parsing can make.
+// The longest header of a round or reply of a correct peer. It bounds the objects that parsing can make.
 inline constexpr std::size_t kMaxRoundHeaderBytes = 1024;
 
 struct Layout {
   Shape shape = Shape::kNothing;
   Packing packing = Packing::kPlain;
-  bool as_plain = false;  // meant as `packing`, but some value does not fit: written plainly
+  bool as_plain = false;  // packed as `packing` except that some value does not fit: written plainly
   bool seeded = false;
   bool continued = false;  // the next part is the second summand
   std::uint32_t dim = 0;
@@ -33,23 +33,23 @@ struct Layout {
   std::uint32_t first = 0;
   std::uint32_t rows = 0;
   std::uint32_t levels = 0;
-  double unit = 1;                // in the header where has_unit()
+  double unit = 1;                // in the header if has_unit()
   std::uint64_t index_bytes = 0;  // of the sections, before zstd
   std::uint64_t value_bytes = 0;
-  std::uint64_t index_zstd = 0;  // as sent; 0: sent raw
+  std::uint64_t index_zstd = 0;  // as sent; 0 if sent raw
   std::uint64_t value_zstd = 0;
 
   bool has_count() const { return shape != Shape::kNothing && shape != Shape::kDense; }
   bool is_packed() const { return packing != Packing::kPlain && !as_plain; }
   bool has_levels() const { return packing == Packing::kLevels || packing == Packing::kDithered; }
-  // Whether the header has the unit: a constant of the compressor, or a unit that the value section has no
-  // place for.
+  // Returns whether the header has the unit: a constant of the compressor, or a unit that does not fit into
+  // the value section.
   bool has_unit() const { return packing == Packing::kNatural ? unit != 1 : as_plain; }
   bool has_first() const { return shape == Shape::kRange && !seeded; }
   std::uint64_t sent_bytes() const {
     return (index_zstd != 0 ? index_zstd : index_bytes) + (value_zstd != 0 ? value_zstd : value_bytes);
   }
-  // Size of the wire::Part with its tag and length.
+  // Returns the size of the wire::Part with its tag and length.
   std::uint64_t header_bytes() const {
     return 2 + 2 * kEnumField + kFixed32Field + (seeded ? 2 : 0) + (has_count() ? kFixed32Field : 0) +
            (has_first() ? kFixed32Field : 0) + (has_unit() ? kFixed64Field : 0) +
@@ -58,12 +58,12 @@ struct Layout {
   }
 };
 
-// How `p` is written, before any zstd. seeded: the receiver can redraw its support. Throws std::logic_error
-// when the payload contradicts itself.
+// Returns the layout of `p` before zstd. `seeded` means that the receiver can draw its support again. Throws
+// std::logic_error if the payload contradicts itself.
 template <class Real>
 Layout layout_of(const Payload<Real>& p, bool seeded);
 
-// The key of one summand of one part, derived from `key`, the key of the message's first part.
+// Returns the key of one summand of one part. `key` is that of the message's first part.
 inline RngKey part_key(const RngKey& key, std::size_t part, std::size_t link) {
   RngKey own = key;
   own.domain = key.domain + static_cast<std::uint32_t>(part + link * kSecondDraw);
@@ -72,8 +72,8 @@ inline RngKey part_key(const RngKey& key, std::size_t part, std::size_t link) {
 
 void write_layout(const Layout& layout, wire::Part& to);
 
-// Checks everything that the header alone can tell; sizes assume `real_bytes` per value. may_be_seeded: true
-// for uplinks.
+// Checks everything that the header alone can tell. Sizes assume `real_bytes` per value. `may_be_seeded` is
+// true for uplinks.
 Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::size_t real_bytes,
                            bool may_be_seeded);
 

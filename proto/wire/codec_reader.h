@@ -1,4 +1,4 @@
-// Receiving: the parts of one message, and the frame around them.
+// Receives the parts of one message, and the frame around them.
 #pragma once
 
 #include <algorithm>
@@ -21,25 +21,23 @@ namespace gradwire {
 
 using Targets = std::vector<std::span<std::byte>>;
 
-// Sets the size of a kept vector; frees memory that only a much larger message needed.
+// Resizes a reused vector. Frees memory that only a much larger message needed.
 template <class T>
 void resize_kept(std::vector<T>& v, std::size_t size) {
   const bool wasteful = v.capacity() * sizeof(T) > ByteBuffer::kKeptBytes && size < v.capacity() / 4;
-  if (wasteful || size > v.capacity())
-    std::vector<T>().swap(v);  // first free, then allocate, and copy nothing
+  if (wasteful || size > v.capacity()) std::vector<T>().swap(v);  // free before allocating, and copy nothing
   v.resize(size);
 }
 
-// An array that is kept from message to message; frees memory that only a much larger message needed. Its
-// contents are undefined until they are written, so a message that is announced and does not come costs
-// addresses and no memory.
+// A reused array that frees memory which only a much larger message needed. Its contents are undefined until
+// written. So a message that is announced and does not come costs addresses, but no memory.
 template <class T>
 class KeptArray {
  public:
   void resize(std::size_t size) {
     const bool wasteful = capacity_ * sizeof(T) > ByteBuffer::kKeptBytes && size < capacity_ / 4;
     if (wasteful || size > capacity_) {
-      items_.reset();  // first free, then allocate
+      items_.reset();  // free before allocating
       size_ = capacity_ = 0;
       if (size > 0) items_ = std::make_unique_for_overwrite<T[]>(size);
       capacity_ = size;
@@ -54,7 +52,7 @@ class KeptArray {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-// Receives one part into vectors that are kept from message to message.
+// Receives one part into reused vectors.
 template <class Real>
 class PartReader {
  public:
@@ -66,8 +64,8 @@ class PartReader {
   }
   const Layout& layout() const { return layout_; }
 
-  // Called after plan() of all parts: makes room, and appends to `targets` where the bytes as sent go. Of a
-  // compressed vector only the compressed bytes get room yet.
+  // Makes room, and appends to `targets` the places of the bytes as sent. Call it after plan() of all parts.
+  // A compressed vector only gets room for its compressed bytes yet.
   void make_room(Targets& targets) {
     values_.resize(layout_.value_zstd != 0 && !layout_.is_packed() ? 0 : layout_.count);
     keeps_frame_ = true;
@@ -76,12 +74,12 @@ class PartReader {
     push_target(raw_values(), layout_.value_zstd, value_frame_, targets);
   }
 
-  // Whether `target` is the vector of values itself, as the receiver reads it from the socket.
+  // Returns whether `target` is the vector of values itself, which is read straight from the socket.
   bool is_vector(std::span<const std::byte> target) const {
     return layout_.value_zstd == 0 && !layout_.is_packed() && layout_.count > 0 &&
            target.data() == std::as_bytes(values_.span()).data();
   }
-  // The checksum over the vector, continued; notes whether its values are finite.
+  // Continues a checksum over the vector, and notes whether its values are finite.
   std::uint32_t check_vector(std::uint32_t crc) {
     const CheckedNumbers checked = check_numbers(values(), crc);
     finite_ = checked.finite;
@@ -90,7 +88,7 @@ class PartReader {
   bool is_known_finite() const { return finite_; }
   View<Real> values() const { return values_.span(); }
 
-  // keep: the bytes as they were sent stay until release().
+  // Unpacks the sections. With `keep`, the bytes as sent stay until release().
   Status unpack(bool keep) {
     if (layout_.index_zstd != 0) {
       if (Status s = decompress_section(index_frame_.take(layout_.index_zstd), raw_indices()); !s) return s;
@@ -112,7 +110,7 @@ class PartReader {
     if (!keep || !is_worth_keeping()) release();
     return Unit{};
   }
-  // Whether the bytes as sent are there: asked after unpack(keep = true).
+  // Returns whether the bytes as sent are kept. Call it after unpack(true).
   bool keeps_frame() const { return keeps_frame_; }
   void release() {
     keeps_frame_ = false;
@@ -120,7 +118,7 @@ class PartReader {
       buffer->release_if_large();
   }
 
-  // Draws a seeded support again; called before view(). Null: no compressor makes this part.
+  // Draws a seeded support again. Call it before view(). `compressor` is null if none makes this part.
   Status redraw(const Compressor* compressor, const RngKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
     if (key_ == nullptr) key_ = std::make_unique<RngKey>();
@@ -156,7 +154,8 @@ class PartReader {
     return std::as_writable_bytes(values_.span());
   }
 
-  // A long compressed vector that is hardly shorter than the vector is not worth the memory of both.
+  // Returns whether a compressed vector is worth keeping: not if it is long and hardly shorter than the
+  // vector.
   bool is_worth_keeping() const {
     const std::uint64_t twice = 2 * layout_.value_zstd;
     return layout_.is_packed() || layout_.value_zstd <= ByteBuffer::kKeptBytes ||
@@ -180,8 +179,8 @@ class PartReader {
   ByteBuffer index_frame_, value_frame_;       // compressed sections, as received
 };
 
-// The parts of one Downlink or Uplink. Has one reader for each part of the header: a payload with a second
-// summand has two readers, one after the other.
+// Reads the parts of one Downlink or Uplink, with one reader for each part of the header. A payload with a
+// second summand has two readers, one after the other.
 template <class Real>
 class PartsReader {
  public:
@@ -201,7 +200,7 @@ class PartsReader {
       place_[count_] = {part, link};
       if (Status s = reader.plan(header, context, may_be_seeded); !s) return in_part(count_, s);
       if (link > 0 && reader.layout().dim != readers_[count_ - 1].layout().dim)
-        return in_part(count_, Error{"the second summand has another dimension than the first"});
+        return in_part(count_, Error{"the second summand has a different dimension from the first"});
       ++count_;
       link = reader.layout().continued ? link + 1 : 0;
       part += link == 0 ? 1 : 0;
@@ -225,13 +224,13 @@ class PartsReader {
     }
     return Unit{};
   }
-  // The checksum over a target, continued.
+  // Continues a checksum over a target.
   std::uint32_t check(std::span<const std::byte> target, std::uint32_t crc) {
     for (std::size_t k = 0; k < count_; ++k)
       if (readers_[k].is_vector(target)) return readers_[k].check_vector(crc);
     return crc32c(target, crc);
   }
-  // Calls f(part, values) until it returns false, for the values that check() has not seen to be finite.
+  // Calls f(part, values) until it returns false, for values that check() has not found finite.
   void each_unchecked(auto&& f) const {
     for (std::size_t k = 0; k < count_; ++k)
       if (!readers_[k].is_known_finite() && !f(place_[k].part, readers_[k].values())) return;
@@ -243,7 +242,7 @@ class PartsReader {
   void release() {
     for (std::size_t k = 0; k < count_; ++k) readers_[k].release();
   }
-  // `key` is that of part 0; the purposes of the others follow it.
+  // Draws the seeded supports again. `key` is that of part 0; the domains of the others follow it.
   Status redraw(const Compressor& compressor, const RngKey& key, BlockMemo& draws) {
     for (std::size_t k = 0; k < count_; ++k) {
       const auto [part, link] = place_[k];
@@ -252,7 +251,7 @@ class PartsReader {
     }
     return Unit{};
   }
-  // Called after unpacking and redrawing; the result views this object.
+  // Returns the parts; they view this object. Call it after unpacking and redrawing.
   Parts<Real> view() {
     Parts<Real> parts;
     for (std::size_t k = 0; k < count_; ++k) {
@@ -277,20 +276,20 @@ class PartsReader {
     return Error{"part " + std::to_string(place_[k].part) + ": " + s.error().message};
   }
 
-  // As many as any message so far had: a server keeps a reader of parts for each of its clients, and most
+  // The readers, as many as the largest message so far needed. A server keeps a set for each client, and most
   // messages have one part.
   std::vector<PartReader<Real>> readers_;
   std::vector<PartPlace> place_;
-  std::vector<Payload<Real>> seconds_;  // what `next` of a view points at; empty or kMaxParts
+  std::vector<Payload<Real>> seconds_;  // targets of `next` in views; empty or kMaxParts
   std::size_t count_ = 0;
 };
 
-// Checks the lengths in a header before protobuf trusts them.
+// Check the lengths in a header before protobuf trusts them.
 inline bool fits_part(std::span<const std::byte> part) {
   return fields_fit(part, [](int, auto) { return true; });
 }
 inline bool fits(std::span<const std::byte> header, const wire::Reply&) {
-  std::size_t parts = 0;  // in the long header of a sum there would be room for very many
+  std::size_t parts = 0;  // the long header of a sum would have room for very many
   return fields_fit(header, [&](int field, auto part) {
     return field != wire::Reply::kPartsFieldNumber || (++parts <= kMaxParts * kMaxLinks && fits_part(part));
   });
@@ -303,7 +302,7 @@ inline bool fits(std::span<const std::byte> header, const wire::Round&) {
   });
 }
 
-// The frame around the parts: the checks that requests and uplinks share.
+// Checks the frame around the parts, for requests and uplinks.
 class FrameReader {
  public:
   template <class Message>
@@ -312,18 +311,18 @@ class FrameReader {
     planned_ = false;
     targets_.clear();
     prefix_ = prefix;
-    if (prefix.type != type) return Error{"a message of this type was not expected now"};
-    if (header.size() != prefix.header_len) return Error{"the header has not the length of its prefix"};
+    if (prefix.type != type) return Error{"unexpected message type"};
+    if (header.size() != prefix.header_len) return Error{"the header's length differs from its prefix"};
     if (header.size() > most_bytes) return Error{"the header is too long for a round message"};
     if (!fits(header, message) || !message.ParseFromArray(header.data(), static_cast<int>(header.size()))) {
       return Error{"the header is damaged"};
     }
     return Unit{};
   }
-  // All sections are known now; nothing was allocated for them yet.
+  // Checks the payload's length once all sections are known, before allocating them.
   Status check_length(std::uint64_t payload_bytes) const {
     if (payload_bytes == prefix_.payload_len) return Unit{};
-    return Error{"the payload has " + std::to_string(prefix_.payload_len) + " bytes where the header needs " +
+    return Error{"the payload has " + std::to_string(prefix_.payload_len) + " bytes, but the header needs " +
                  std::to_string(payload_bytes)};
   }
   Targets& targets() { return targets_; }
@@ -332,12 +331,12 @@ class FrameReader {
     planned_ = true;
     return targets_;
   }
-  // Once per message. check(target, crc) continues a checksum over a target.
+  // Verifies the payload, once per message. check(target, crc) continues a checksum over a target.
   Status check_payload(auto&& check) {
     if (!std::exchange(planned_, false)) return Error{"no message was announced"};
     std::uint32_t crc = 0;
     for (const auto target : targets_) crc = check(target, crc);
-    if (crc != prefix_.payload_crc) return Error{"the payload was damaged on its way (checksum)"};
+    if (crc != prefix_.payload_crc) return Error{"the payload is damaged (wrong checksum)"};
     return Unit{};
   }
 

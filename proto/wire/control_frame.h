@@ -15,13 +15,13 @@ class MessageLite;
 
 namespace gradwire {
 
-// Prefix and header, ready to be written. Throws std::length_error when the header is above kMaxHeaderBytes.
+// Returns prefix and header, ready to write. Throws std::length_error if the header exceeds kMaxHeaderBytes.
 std::string control_frame(FrameType type, const google::protobuf::MessageLite& header);
 std::string heartbeat_frame();
 std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 
-// Marks control frames, one after the other, as those of a channel. REQUIRES: they are complete; only the
-// payload of the last may be missing.
+// Marks consecutive control frames as those of a channel. REQUIRES: they are complete, except for the payload
+// of the last.
 std::string on_channel(std::string frames, std::uint32_t channel);
 
 // Reads the header of a control frame from a peer.

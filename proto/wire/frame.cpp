@@ -83,9 +83,9 @@ Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::
 
 Status check_header(std::span<const std::byte, kPrefixBytes> prefix, std::span<const std::byte> header) {
   if (load<std::uint32_t>(&prefix[8]) != header.size())
-    return Error{"the header has not the length of its prefix"};
+    return Error{"the header's length differs from its prefix"};
   if (load<std::uint32_t>(&prefix[kHeaderCrcOffset]) != header_crc(prefix, header)) {
-    return Error{"the header was damaged on its way (checksum)"};
+    return Error{"the header is damaged (wrong checksum)"};
   }
   return Unit{};
 }

@@ -25,18 +25,18 @@ inline constexpr std::size_t kPrefixBytes = 32;
 inline constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
 enum class FrameType : std::uint8_t {
-  kHello = 1,       // client -> server: who I am
-  kWelcome = 2,     // server -> client: the experiment, your number
-  kJoin = 3,        // client -> server: my data in figures
-  kStart = 4,       // server -> client: what all agreed on; rounds follow
-  kRound = 5,       // server -> client: an Request
+  kHello = 1,       // client -> server: the client's name
+  kWelcome = 2,     // server -> client: the experiment, the client's number
+  kJoin = 3,        // client -> server: summary of the client's data
+  kStart = 4,       // server -> client: the agreed data schema; rounds follow
+  kRound = 5,       // server -> client: a Request
   kReply = 6,       // client -> server: an Uplink
   kError = 7,       // either way: one line, then close
-  kHeartbeat = 8,   // either way: I am alive
-  kReceived = 9,    // server -> client: what became of a reply; client -> server: the shutdown was heard
+  kHeartbeat = 8,   // either way: the sender is alive
+  kReceived = 9,    // server -> client: the fate of a reply; client -> server: acknowledges the shutdown
   kRelay = 10,      // either way: this connection carries the clients of a site, each as a channel
   kChunk = 11,      // client -> server: bytes of the payload of a reply that is still to come
-  kChallenge = 12,  // server -> client: sign this, if you are who you say
+  kChallenge = 12,  // server -> client: a nonce to sign
   kProof = 13,      // client -> server: the signature
 };
 
@@ -49,7 +49,7 @@ struct Prefix {
   std::uint32_t channel = 0;
 };
 
-// Whether bytes that begin a stream are of this protocol; REQUIRES: at least 4.
+// Returns whether the first bytes of a stream are of this protocol. REQUIRES: at least 4 bytes.
 bool has_magic(std::span<const std::byte> bytes);
 
 // Writes the prefix of a message; fills in the header's checksum.
@@ -57,8 +57,8 @@ std::array<std::byte, kPrefixBytes> write_prefix(FrameType type, std::span<const
                                                  std::uint64_t payload_len, std::uint32_t payload_crc,
                                                  std::uint32_t channel = 0);
 
-// Checks magic, version, type, reserved fields and both limits; allocates nothing. `channels`: the message
-// may belong to a channel.
+// Reads a prefix: checks magic, version, type, reserved fields and both limits. Allocates nothing. `channels`
+// allows messages of a channel.
 Result<Prefix> read_prefix(std::span<const std::byte, kPrefixBytes> bytes, std::uint64_t max_payload_bytes,
                            bool channels = false);
 

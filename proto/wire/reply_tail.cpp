@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// The last field of a Reply: of one byte of tag and eight of value.
+// The last field of a Reply: one byte of tag and eight of value.
 constexpr std::byte kTag{wire::Reply::kFromByteFieldNumber << 3 | 1};
 constexpr std::size_t kFieldBytes = 9;
 

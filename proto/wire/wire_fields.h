@@ -1,6 +1,6 @@
-// A walk over the fields of a serialised message, to be made before protobuf parses bytes from a peer:
-// protobuf believes the length of an embedded message even when that is longer than the message around it,
-// and then reserves up to 50 MB for a string inside.
+// Walks over the fields of a serialized message before protobuf parses bytes from a peer. Protobuf trusts the
+// length of an embedded message even if it exceeds the message around it, and then reserves up to 50 MB for a
+// string inside.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// Takes a varint from the front; false when it does not end.
+// Takes a varint from the front. Returns false if it does not end.
 inline bool take_varint(std::span<const std::byte>& from, std::uint64_t& value) {
   value = 0;
   for (std::size_t i = 0; i < 10 && i < from.size(); ++i) {
@@ -24,16 +24,16 @@ inline bool take_varint(std::span<const std::byte>& from, std::uint64_t& value) 
   return false;
 }
 
-// A field as it lies in a message.
+// One field of a message.
 struct WireField {
   int number = 0;
   std::size_t bytes = 0;  // with its tag
   bool has_length = false;
-  std::span<const std::byte> content;  // where it has a length
+  std::span<const std::byte> content;  // if it has a length
 };
 
-// The field that a message begins with; nothing: it does not end within `message`, or is a group, which no
-// message of ours has.
+// Returns the first field of a message. Returns nullopt if it does not end within `message`, or if it is a
+// group, which this protocol never uses.
 inline std::optional<WireField> first_field(std::span<const std::byte> message) {
   std::span<const std::byte> left = message;
   std::uint64_t tag = 0, value = 0;
@@ -56,7 +56,8 @@ inline std::optional<WireField> first_field(std::span<const std::byte> message) 
                    left.first(static_cast<std::size_t>(value))};
 }
 
-// Whether all fields end within `message`, and inner(number, content) holds for each one that has a length.
+// Returns whether all fields end within `message`, and inner(number, content) is true for each one with a
+// length.
 template <class Inner>
 bool fields_fit(std::span<const std::byte> message, Inner inner) {
   while (!message.empty()) {

@@ -10,14 +10,15 @@ namespace {
 
 constexpr int kAutoLevel = 1;
 
-// Compressing a section pays when it saves 5 %.
+// Returns the size below which compression pays: it must save 5 %.
 std::size_t worthwhile_bytes(std::size_t raw_bytes) { return raw_bytes / 20 * 19 + raw_bytes % 20 * 19 / 20; }
 
 struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// One per thread: it takes more memory than most messages, and there may be thousands of slots.
+// Returns the decompressor of this thread. It takes more memory than most messages, and there may be
+// thousands of slots.
 ZSTD_DCtx* decompressor() {
   thread_local std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
   return context.get();
@@ -33,7 +34,7 @@ std::span<const std::byte> SectionCompressor::frame(int level, std::span<const s
     context_.reset(ZSTD_createCCtx());
     if (context_ == nullptr) throw std::bad_alloc();
   }
-  // zstd gets a buffer of `limit` bytes, and stops when it is full.
+  // zstd gets a buffer of `limit` bytes, and stops once it is full.
   const std::span<std::byte> room = to.take(limit);
   const std::size_t size =
       ZSTD_compressCCtx(context_.get(), room.data(), room.size(), raw.data(), raw.size(), level);

@@ -1,4 +1,4 @@
-// One section of a payload as one zstd frame.
+// Compresses one section of a payload to one zstd frame.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,27 @@ namespace gradwire {
 
 class SectionCompressor {
  public:
-  // Whether compress() may do anything with a section of this size.
+  // Returns whether compress() may shorten a section of this size.
   static bool applies(const ZstdMode& mode, std::size_t raw_bytes) {
     return mode.kind != ZstdMode::Kind::kOff && raw_bytes >= kZstdMinBytes;
   }
-  // The compressed section, in `to`; empty when the raw one should be sent: too small, or no gain.
+  // Returns the compressed section, in `to`. Empty if the raw one should be sent: it is too small, or nothing
+  // is gained.
   std::span<const std::byte> compress(const ZstdMode& mode, std::span<const std::byte> raw, ByteBuffer& to);
 
  private:
-  // Empty when the frame would be longer than `limit`.
+  // Returns the frame. Empty if it would be longer than `limit`.
   std::span<const std::byte> frame(int level, std::span<const std::byte> raw, std::size_t limit,
                                    ByteBuffer& to);
 
   struct Free {
     void operator()(ZSTD_CCtx_s* context) const;
   };
-  std::unique_ptr<ZSTD_CCtx_s, Free> context_;  // made when first needed: most codecs never compress
+  std::unique_ptr<ZSTD_CCtx_s, Free> context_;  // made when first needed, because most codecs never compress
 };
 
-// Decompresses `sent`, which must be exactly one zstd frame of exactly raw.size() bytes, as its own header
-// says. Never writes or allocates beyond that.
+// Decompresses `sent`, which must be exactly one zstd frame of exactly raw.size() bytes according to its own
+// header. Never writes or allocates beyond that.
 Status decompress_section(std::span<const std::byte> sent, std::span<std::byte> raw);
 
 }  // namespace gradwire

@@ -82,7 +82,7 @@ TEST_F(SumCodecTest, RefusesInvalidListsOfClients) {
   EXPECT_EQ(trouble_of({1}), "a sum covers 1 clients");
   EXPECT_EQ(trouble_of({1, 3, 3}), "the clients of a sum are not in ascending order");
   EXPECT_EQ(trouble_of({1, 5, 3}), "the clients of a sum are not in ascending order");
-  const std::string strange = "a sum covers a client that the run does not have, or is not of its first one";
+  const std::string strange = "a sum covers an unknown client, or is not named after its first client";
   EXPECT_EQ(trouble_of({1, 8}), strange);
   EXPECT_EQ(trouble_of({1, 0xFFFFFFFF}), strange);
   EXPECT_EQ(trouble_of({2, 3}), strange);
@@ -91,7 +91,7 @@ TEST_F(SumCodecTest, RefusesInvalidListsOfClients) {
 TEST_F(SumCodecTest, RefusesSumsThatAreNotOfVectors) {
   Uplink<double> up = dense_uplink(1);
   up.status = ReplyStatus::kNeedsState;
-  EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum of what cannot be added up");
+  EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum of replies that cannot be added up");
   up = dense_uplink(1);
   const std::vector<std::uint32_t> indices{0, 2};
   Payload<double> sparse;
@@ -100,7 +100,7 @@ TEST_F(SumCodecTest, RefusesSumsThatAreNotOfVectors) {
   sparse.indices = indices;
   sparse.values = std::span(values).first(2);
   up.parts = {sparse};
-  EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum is made of whole vectors");
+  EXPECT_EQ(trouble(frame_of(up, {1, 2})), "a sum must consist of whole vectors");
   const Vec<double> longer(4, 1.0);
   up.parts = {Payload<double>::dense(longer)};
   EXPECT_EQ(trouble(frame_of(up, {1, 2})), "part 0: a vector is longer than the dimension of the run");

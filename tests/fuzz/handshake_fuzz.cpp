@@ -56,7 +56,7 @@ bool run_chunks(Input input) {
     const std::uint64_t before = assembly.request_id();
     const auto places = assembly.prepare(*read, *prefix, kMost);
     if (!places) continue;
-    check(head.at + bytes <= head.total && head.total <= kMost, "a piece outside of its payload");
+    check(head.at + bytes <= head.total && head.total <= kMost, "a chunk outside its payload");
     if (assembly.request_id() != before) came.clear();
     std::memcpy(places->front().data(), content.data(), content.size());
     if (!assembly.finish()) continue;

@@ -44,7 +44,7 @@ TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
   EXPECT_EQ(clients[1].wait(), 128 + SIGKILL);
   clients[1] = start_client(1, address);
   expect_all_end_well(server, clients);
-  EXPECT_NE(server.log().find("is given it back"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("lost its state; sending it back"), std::string::npos) << server.log();
   LoadedExperiment loaded =
       parse_experiment(kConfig, "run.toml", std::vector<std::string>{"run.rounds=2000"});
   const std::atomic<bool> never = false;
@@ -308,7 +308,7 @@ TEST_F(ProcessTest, AClientThatTheServerHasNoUseForEndsWithTwoSoThatNobodyStarts
                  "the data is split into 4 parts, but the experiment has 3 clients");
   expect_refusal("gradwire-client",
                  {"--server", address, "--data", "synthetic#0/3", "--state", "/dev/null/x"}, 2,
-                 "is no folder and cannot be made one");
+                 "is not a folder and cannot be created");
 }
 
 TEST_F(ProcessTest, ANameThatCannotBeIsRefusedForWhatIsWrongWithIt) {
@@ -317,7 +317,7 @@ TEST_F(ProcessTest, ANameThatCannotBeIsRefusedForWhatIsWrongWithIt) {
   };
   refused("my site", "--id 'my site': it has a space; a name is one word");
   refused(std::string(65, 'x'), "it has 65 characters; a name is one word of at most 64 letters");
-  refused("Z\xC3\xBCrich", "it has a character that is none of them");
+  refused("Z\xC3\xBCrich", "it has another character");
 }
 
 TEST_F(ProcessTest, AClientGivesUpWhenThereIsNoServer) {
@@ -334,7 +334,7 @@ TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
                  "parts are numbered from 0");
   expect_refusal(client, {"--server", "nowhere"}, 2, "HOST:PORT");
   expect_refusal(client, {}, 2, "--server is required");
-  expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server is at port 0");
+  expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server listens at port 0");
   expect_refusal(client, {"--server", "127.0.0.1:1", "--give-up-after-ms", "1h"}, 2,
                  "'1h' is not a time: write a whole number of milliseconds");
   expect_refusal(

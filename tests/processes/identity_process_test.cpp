@@ -132,7 +132,7 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   expect_refusal("gradwire-server",
                  {"enroll", "site", "--identity", "identity", "--relay", "again", "--host", "relay"}, 1,
                  "revoke it first");
-  expect_refusal("gradwire-server", {"renew", "--identity", "site"}, 1, "holds no authority");
+  expect_refusal("gradwire-server", {"renew", "--identity", "site"}, 1, "has no certificate authority");
   write_config();
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "0.0.0.0:0", "--state", "s", "--identity", "nowhere"}, 2,
@@ -151,7 +151,7 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   fs::permissions(folder.path() / "identity/ca.key", fs::perms::others_read, fs::perm_options::add);
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--identity", "identity"}, 2,
-                 "identity/ca.key: others may read this key");
+                 "identity/ca.key: other users may read this key");
 }
 
 TEST_F(IdentityProcess, AFileWithATokenThatOthersMayReadIsSaid) {
@@ -175,11 +175,11 @@ TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeat
     std::sort(files.begin(), files.end());
     return files;
   };
-  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "no name of a machine");
+  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_FALSE(fs::exists(folder.path() / "identity"));
   fs::create_directory(folder.path() / "identity");  // as a package makes it, with a file of the operator's
   std::ofstream(folder.path() / "identity/notes") << "mine";
-  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "no name of a machine");
+  expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_EQ(files_in("identity"), std::vector<std::string>{"notes"});
   ASSERT_EQ(init("identity", 1).size(), 1u);
 
@@ -189,7 +189,7 @@ TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeat
     more.insert(more.end(), {"--host", host});
     return more;
   };
-  expect_refusal("gradwire-server", with("a b"), 1, "no name of a machine");
+  expect_refusal("gradwire-server", with("a b"), 1, "neither a host name");
   EXPECT_FALSE(fs::exists(folder.path() / "site"));
   ASSERT_EQ(run("gradwire-server", with("127.0.0.1")).code, 0);
   const auto made = files_in("site");
@@ -248,7 +248,7 @@ TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
   const Ended unauthenticated =
       run("gradwire-client", client("stranger", {"--token", others[0], "--give-up-after-ms", "1"}));
   EXPECT_EQ(unauthenticated.code, 1) << unauthenticated.said;
-  EXPECT_NE(unauthenticated.said.find("another authority"), std::string::npos) << unauthenticated.said;
+  EXPECT_NE(unauthenticated.said.find("not from the authority"), std::string::npos) << unauthenticated.said;
   expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {
@@ -327,8 +327,8 @@ TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACert
     if (part > 0) clients.push_back(start_known(part, address, tokens[part]));
   }
   expect_all_end_well(server, clients);
-  EXPECT_NE(server.log().find("shows no certificate"), std::string::npos) << server.log();
-  EXPECT_NE(clients[0].log().find("certificate.pem is a new one"), std::string::npos) << clients[0].log();
+  EXPECT_NE(server.log().find("sent no certificate"), std::string::npos) << server.log();
+  EXPECT_NE(clients[0].log().find("certificate.pem is new"), std::string::npos) << clients[0].log();
 }
 
 // One makes the identity; what the others clean up is not that of the one.

@@ -203,7 +203,7 @@ TEST_F(ProcessTest, AFolderOfAnotherVersionIsRefusedAndStaysAsItIs) {
     }
   const std::vector<std::string> before = names();
   const std::string advice =
-      "is of another version of gradwire: go on with that version, or choose another folder";
+      "is from another version of gradwire; use that version, or choose another folder";
   expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 2, advice);
   expect_refusal("gradwire-server", {"status", "state"}, 1, advice);
   EXPECT_EQ(names(), before);

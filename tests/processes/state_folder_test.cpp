@@ -41,7 +41,7 @@ TEST_F(ProcessTest, EndsWhenItsFolderIsTakenAwayAndContinuesWhenItIsBack) {
   fs::rename(state(), mounted);
   fs::create_directory(state());
   EXPECT_EQ(server.wait(), 1) << server.log();
-  EXPECT_NE(server.log().find("is not the folder that it was"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("is no longer the same folder"), std::string::npos) << server.log();
   EXPECT_TRUE(fs::is_empty(state())) << "nothing may be written where the folder was mounted";
   fs::remove(state());
   fs::rename(mounted, state());

@@ -101,7 +101,7 @@ TEST(Faults, AreReallyInjected) {
   int asked_again = 0, restored = 0;
   for (const std::string& note : trace.notes) {
     asked_again += note.find("asking them again") != std::string::npos;
-    restored += note.find("given it back") != std::string::npos;
+    restored += note.find("sending it back") != std::string::npos;
   }
   EXPECT_GT(asked_again, 50);
   EXPECT_GT(restored, 5);
@@ -299,7 +299,7 @@ TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
     EXPECT_EQ(trace.outcome, Outcome::kFinished);
     for (const double x : trace.model) EXPECT_TRUE(std::isfinite(x));
     const auto names = [](const std::string& note) {
-      return note.find("gradient of client 1 is not a finite number; it is counted as missing") !=
+      return note.find("gradient of client 1 is not a finite number; counting it as missing") !=
              std::string::npos;
     };
     EXPECT_TRUE(std::any_of(trace.notes.begin(), trace.notes.end(), names));

@@ -183,7 +183,7 @@ TEST(NormLimit, OnlyWarnsWhereItIsToldTo) {
   const GuardedRun warned = run_guarded(spec, 1e3, {1.0, NormAction::kWarn}, 1);
   expect_same_run(warned, run_guarded(spec, 1e3, {}, 1));
   ASSERT_FALSE(warned.notes.empty());
-  EXPECT_NE(warned.notes[0].find("it is used all the same"), std::string::npos) << warned.notes[0];
+  EXPECT_NE(warned.notes[0].find("using it unchanged"), std::string::npos) << warned.notes[0];
 }
 
 // gd, clipped, in a plain loop.

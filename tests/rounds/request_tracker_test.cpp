@@ -213,9 +213,8 @@ TEST_F(RequestTrackerWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAft
   EXPECT_EQ(script_.reported, 0) << "an honest client does not know the limit";
   EXPECT_EQ(progress_.totals.bytes_up, 50u);
   ASSERT_EQ(notes_.size(), 1u);
-  EXPECT_NE(
-      notes_[0].find("the reply of client 0 has the norm 5, above server.norm_limit = 2; it is counted"),
-      std::string::npos)
+  EXPECT_NE(notes_[0].find("the reply of client 0 has the norm 5, above server.norm_limit = 2; counting it"),
+            std::string::npos)
       << notes_[0];
 }
 
@@ -300,12 +299,11 @@ TEST_F(RequestTrackerTest, SaysWhoCameAndWentAndWhatItIgnored) {
   Event<double> empty = answer(1, 8);
   empty.up.parts = {};
   arrivals({of(Event<double>::Kind::kLeft, 2), joined(2), empty, answer(0, 8, ReplyStatus::kNotFinite)});
-  EXPECT_EQ(
-      notes_,
-      (std::vector<std::string>{
-          "client 2 left", "client 2 joined",
-          "client 1 sent a message of the wrong shape or for another round; it is ignored",
-          "round 0: the loss or gradient of client 0 is not a finite number; it is counted as missing"}));
+  EXPECT_EQ(notes_,
+            (std::vector<std::string>{
+                "client 2 left", "client 2 joined",
+                "client 1 sent a message of the wrong shape or for another round; ignoring it",
+                "round 0: the loss or gradient of client 0 is not a finite number; counting it as missing"}));
 }
 
 TEST_F(RequestTrackerTest, TellsTheDriverThatTheOperatorStops) {

@@ -57,7 +57,7 @@ TEST(LocalProblem, ABarePathIsOfTheKindOfTheExperimentsData) {
   EXPECT_EQ(complete_source("csv:my.csv", libsvm), "csv:my.csv");
   EXPECT_EQ(complete_source("digits", libsvm), "digits");
   EXPECT_EQ(complete_source("", libsvm), "libsvm:train.txt");
-  EXPECT_NE(message_of([&] { complete_source("my.txt", "digits"); }).find("write its kind in front"),
+  EXPECT_NE(message_of([&] { complete_source("my.txt", "digits"); }).find("write its kind before it"),
             std::string::npos);
 }
 

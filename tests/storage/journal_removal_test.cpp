@@ -81,7 +81,7 @@ TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
   put_file(disk, "log-000000000003.bin");
   const Status removed = Journal(disk, Durability::kProcess).remove();
   ASSERT_FALSE(removed);
-  EXPECT_NE(removed.error().message.find("log-000000000003.bin is named as a file of a run"),
+  EXPECT_NE(removed.error().message.find("log-000000000003.bin has the name of a run's file"),
             std::string::npos)
       << removed.error().message;
   EXPECT_EQ(disk.list()->size(), 1u);
@@ -99,7 +99,7 @@ TEST(Journal, OfAnotherVersionIsRefusedInOneLineAndStaysAsItIs) {
     const Result<bool> found = next.recover();
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().message,
-              "ckpt-000000000020.bin is of another version of gradwire: go on with that version, or choose "
+              "ckpt-000000000020.bin is from another version of gradwire; use that version, or choose "
               "another folder");
     EXPECT_EQ(*disk.list(), before);
     EXPECT_EQ(next.notes, "");

@@ -34,7 +34,7 @@ TEST(Address, ToConnectToNeedsAHost) {
   EXPECT_FALSE(parse_address(":7000", AddressUse::kToConnect));
   const auto zero = parse_address("host:0", AddressUse::kToConnect);
   ASSERT_FALSE(zero);
-  EXPECT_EQ(zero.error().message.substr(0, 32), "host:0: no server is at port 0; ");
+  EXPECT_EQ(zero.error().message.substr(0, 37), "host:0: no server listens at port 0; ");
   EXPECT_EQ(parse_address("host:65536", AddressUse::kToListen).error().message,
             "host:65536: a port is a number of 0 to 65535");
 }

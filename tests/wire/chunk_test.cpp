@@ -108,23 +108,23 @@ TEST_F(ByteSegmentsTest, AReplyOfPiecesAloneHasNoPayload) {
 
 TEST_F(ByteSegmentsTest, RefusesWhatNoHonestClientSends) {
   ASSERT_EQ(give(40'000, 8'000), "");
-  EXPECT_EQ(give(36'000, 8'000), "a piece of bytes that came before");
-  EXPECT_EQ(give(47'999, 8'000), "a piece of bytes that came before");
-  EXPECT_EQ(give(40'000, 8'000), "a piece of bytes that came before");
-  EXPECT_EQ(give(30'000, 30'000), "a piece of bytes that came before");
-  EXPECT_EQ(give(42'000, 4'100), "a piece of bytes that came before");
-  EXPECT_EQ(give(kChunkedBytes - 5'000, 5'001), "a piece outside of its payload");
-  EXPECT_EQ(give(kChunkedBytes, 5'000), "a piece outside of its payload");
-  EXPECT_EQ(give(UINT64_MAX - 10, 5'000), "a piece outside of its payload");
-  EXPECT_EQ(give(0, kChunkedBytes + 1), "a piece outside of its payload");
-  EXPECT_EQ(give(0, kLeastChunkBytes - 1), "a piece of only 4095 bytes");
-  EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes + 8), "pieces of one reply disagree about its length");
-  EXPECT_EQ(give(0, 8'000, 6), "a piece of an earlier reply than the piece before it");
+  EXPECT_EQ(give(36'000, 8'000), "a chunk of bytes that have already arrived");
+  EXPECT_EQ(give(47'999, 8'000), "a chunk of bytes that have already arrived");
+  EXPECT_EQ(give(40'000, 8'000), "a chunk of bytes that have already arrived");
+  EXPECT_EQ(give(30'000, 30'000), "a chunk of bytes that have already arrived");
+  EXPECT_EQ(give(42'000, 4'100), "a chunk of bytes that have already arrived");
+  EXPECT_EQ(give(kChunkedBytes - 5'000, 5'001), "a chunk outside its payload");
+  EXPECT_EQ(give(kChunkedBytes, 5'000), "a chunk outside its payload");
+  EXPECT_EQ(give(UINT64_MAX - 10, 5'000), "a chunk outside its payload");
+  EXPECT_EQ(give(0, kChunkedBytes + 1), "a chunk outside its payload");
+  EXPECT_EQ(give(0, kLeastChunkBytes - 1), "a chunk of only 4095 bytes");
+  EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes + 8), "chunks of one reply disagree about its length");
+  EXPECT_EQ(give(0, 8'000, 6), "a chunk of an earlier reply than the chunk before it");
   EXPECT_EQ(give(0, 8'000, 7, kMostChunked + 1),
-            "a piece of a payload of 640001 bytes, above the limit of 640000");
+            "a chunk of a payload of 640001 bytes, above the limit of 640000");
   EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes, true), "a chunk is damaged (wrong checksum)");
   EXPECT_EQ(assembly.came(), 8'000u) << "nothing of all this counts";
-  EXPECT_EQ(assembly.finish().error().message, "no piece was announced");
+  EXPECT_EQ(assembly.finish().error().message, "no chunk was announced");
   EXPECT_EQ(give(0, 40'000), "") << "what is beside the others is welcome";
 }
 
@@ -177,7 +177,7 @@ TEST_F(ByteSegmentsTest, IsNoReplyByItself) {
   UplinkSlot<double> slot(codec.context());
   const auto places = slot.prepare(*prefix, std::as_bytes(std::span(rest.header)));
   ASSERT_FALSE(places);
-  EXPECT_EQ(places.error().message, "its pieces are not here");
+  EXPECT_EQ(places.error().message, "its chunks are missing");
 }
 
 }  // namespace

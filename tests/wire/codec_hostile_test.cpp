@@ -279,7 +279,7 @@ TEST_F(HostileBytes, BadIndexSectionsAreErrors) {
   EXPECT_EQ(refused({0, 50, 50}), "part 0: the indices are not strictly ascending");
   EXPECT_EQ(refused({0, 50, 49}), "part 0: the indices are not strictly ascending");
   EXPECT_EQ(refused({0, 50, 100}), "part 0: an index is not below the dimension");
-  EXPECT_EQ(refused({0, 50, 99 + 128}), "part 0: unused bits behind the indices are set");
+  EXPECT_EQ(refused({0, 50, 99 + 128}), "part 0: unused bits after the indices are set");
 }
 
 TEST_F(HostileBytes, ValuesThatAreNotFiniteAreRefusedByName) {
