@@ -27,7 +27,7 @@ struct TextCodec<ByteSize> {
     return bytes.has_value();
   }
   static std::string write(const ByteSize& size) { return byte_size_text(size.bytes); }
-  static constexpr std::string_view expected = "a size as \"512MB\" (or B, KB, GB)";
+  static constexpr std::string_view expected = "a size such as \"512MB\" (or B, KB, GB)";
 };
 
 }  // namespace gradwire

@@ -11,7 +11,7 @@
 namespace gradwire {
 
 // QSGD (arXiv:1610.02132), random dithering with the p-norm. Entry j becomes (||x||_p / s) sign(x_j) xi_j,
-// where xi_j is one of the two integers around s |x_j| / ||x||_p, unbiased. A norm too large for Real is cut
+// and xi_j is one of the two integers around s |x_j| / ||x||_p, unbiased. A norm too large for Real is cut
 // to the largest number.
 struct Qsgd {
   static constexpr std::string_view name = "qsgd";

@@ -1,5 +1,6 @@
-// exp, tanh and the logistic loss from basic operations: loops over arrays of them vectorise without
-// -ffast-math, and their bits do not depend on the C library. Errors are a few ulp; the tests say how many.
+// exp, tanh and the logistic loss from basic operations. Loops over arrays of them are vectorized without
+// -ffast-math, and their bits do not depend on the C library. Errors are a few ulp; the tests give the
+// bounds.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace gradwire {
 
-// What the functions below need to know about float and double.
+// Constants of float and double for the functions below.
 template <class Real>
 struct ElementaryTraits;
 
@@ -41,7 +42,7 @@ struct ElementaryTraits<double> {
   static constexpr int kLogTerms = 11;   // 0.0295^11 / 23 = 6e-19
 };
 
-// 1, 1/2, 1/6, 1/24, ...: the coefficients of (e^r - 1) / r.
+// The coefficients of (e^r - 1) / r: 1, 1/2, 1/6, 1/24, ...
 template <class Real>
 constexpr auto kExpCoefficients = [] {
   std::array<Real, ElementaryTraits<Real>::kExpDegree> coefficients{};
@@ -53,9 +54,9 @@ constexpr auto kExpCoefficients = [] {
   return coefficients;
 }();
 
-// e^x = scale * (1 + rest), scale a power of two and |rest| <= 0.42: both exp and exp - 1 come out with small
-// relative error. Arguments beyond kExpHigh count as kExpHigh; below kExpLow scale is 0; nan gives rest =
-// nan.
+// The parts of e^x = scale * (1 + rest), scale a power of two and |rest| <= 0.42. Both exp and exp - 1 get a
+// small relative error from them. Arguments above kExpHigh count as kExpHigh; below kExpLow scale is 0; NaN
+// gives rest = NaN.
 template <class Real>
 struct ExpParts {
   Real scale;
@@ -80,14 +81,14 @@ template <class Real>
   return {underflow ? Real(0) : std::bit_cast<Real>(bits), series * r};
 }
 
-// e^x; 0 below kExpLow, e^kExpHigh above kExpHigh, so never infinite. nan stays nan.
+// Returns e^x: 0 below kExpLow, e^kExpHigh above kExpHigh, so never infinity. NaN stays NaN.
 template <class Real>
 [[gnu::always_inline]] inline Real fast_exp(Real x) {
   const ExpParts<Real> parts = exp_parts(x);
   return parts.scale + parts.scale * parts.rest;
 }
 
-// tanh x = -m / (2 + m) with m = e^(-2|x|) - 1: no cancellation near 0.
+// Returns tanh x = -m / (2 + m) with m = e^(-2|x|) - 1, without cancellation near 0.
 template <class Real>
 [[gnu::always_inline]] inline Real fast_tanh(Real x) {
   const Real size = x < 0 ? -x : x;
@@ -97,8 +98,8 @@ template <class Real>
   return x < 0 ? -y : y;
 }
 
-// log(1 + e) for e in [0, 1], by log u = 2 atanh((u - 1) / (u + 1)) with u = 1 + e, or (1 + e) / 2 when that
-// is nearer 1.
+// Returns log(1 + e) for e in [0, 1], by log u = 2 atanh((u - 1) / (u + 1)). u is 1 + e, or (1 + e) / 2 if
+// that is nearer 1.
 template <class Real>
 [[gnu::always_inline]] inline Real log1p_unit(Real e) {
   using Traits = ElementaryTraits<Real>;

@@ -1,5 +1,5 @@
-// An oracle around another: everything it is asked for, it asks of the other. What wraps an oracle derives
-// from this and overrides what it changes, so that no power is lost on the way.
+// An oracle that forwards all calls to another one. Wrappers derive from it and override what they change, so
+// they keep all optional operations.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// Self derives from this and has `Oracle<Real>& inner() const`, to which the next call goes; it may throw.
-// What Base adds to Oracle stays to be written.
+// Self derives from this class and has `Oracle<Real>& inner() const`, which returns the target of the next
+// call and may throw. Self also implements the pure functions that Base adds to Oracle.
 template <class Real, class Self, class Base = Oracle<Real>>
 class ForwardingOracle : public Base {
  public:

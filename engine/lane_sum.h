@@ -4,8 +4,8 @@
 
 namespace gradwire {
 
-// sum_j term(j), added up in double. One running sum per lane: with a single sum, each addition would
-// wait for the one before. A term that captures pointers, and not references to spans, is vectorised.
+// Returns sum_j term(j), added in double. It has one running sum per lane: with a single sum, each addition
+// would wait for the one before. A term that captures pointers, not references to spans, is vectorized.
 template <class Term>
 double lane_sum(std::size_t count, Term&& term) {
   constexpr std::size_t kLanes = 8;

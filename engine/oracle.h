@@ -1,7 +1,7 @@
-// The local objective f_i : R^d -> R of one client. An open set: users derive from Oracle.
+// The local objective f_i : R^d -> R of one client. Users derive from Oracle.
 //
-// One function is to be written, loss_and_gradient(). The others, the "powers", have defaults made of it;
-// oracles that can do better override them. docs/engine.md has an example of each, and what each costs.
+// Every oracle implements loss_and_gradient(). The optional operations have defaults that use it; oracles
+// override them if they can do better. docs/engine.md has an example of each, with its cost.
 #pragma once
 
 #include <atomic>
@@ -19,39 +19,39 @@
 
 namespace gradwire {
 
-// Sample numbers in [0, sample_count()); repeats are allowed; empty means all samples.
+// Sample numbers in [0, sample_count()). Repeats are allowed. An empty batch means all samples.
 using Batch = std::span<const std::uint32_t>;
 
-// Entries of the upper triangle, diagonal included, of a d x d matrix.
+// Returns the number of entries of the upper triangle of a d x d matrix, with the diagonal.
 constexpr std::size_t upper_size(std::size_t d) { return d * (d + 1) / 2; }
 
-// How many of a client's test samples the model classifies correctly.
+// The number of a client's test samples that the model classifies correctly, and the number of all.
 struct Score {
   std::uint64_t correct = 0;
   std::uint64_t tested = 0;
 };
 
-// Randomised backpropagation (Oktay et al., arXiv:2007.10412): a random `share` of the paths, each divided
-// by its probability. The gradient is unbiased; `key` decides which paths.
+// Randomised backpropagation (Oktay et al., arXiv:2007.10412): a random `share` of the paths, each divided by
+// its probability. The gradient is unbiased; `key` determines the paths.
 struct RandomPaths {
-  double share = 1;  // in (0, 1]; 1: all
+  double share = 1;  // in (0, 1]; 1 for all paths
   std::uint64_t key = 0;
 };
 
-// How a gradient is to be computed. Members may be combined.
+// Options of a gradient computation. Members may be combined.
 struct GradientOptions {
-  // Only these coordinates of the gradient are needed; what the others hold afterwards is unspecified.
+  // The coordinates of the gradient that are needed; the others are unspecified afterwards.
   Coordinates wanted = {};
-  // Another thread may set it, and may wait for the call to return: what the call has written by then is
-  // unspecified.
+  // A flag that another thread may set to stop the call. The thread may wait for the call to return; the
+  // output is then unspecified.
   const std::atomic<bool>* stop = nullptr;
-  // Called by the computing thread with ranges whose wanted coordinates are final from then on. No wanted
-  // coordinate comes twice, and all have come when the call returns, unless it was stopped.
+  // Called by the computing thread with ranges whose wanted coordinates are final. No wanted coordinate comes
+  // twice. All have come when the call returns, unless it was stopped.
   std::function<void(CoordinateRange)> finished = {};
   RandomPaths paths = {};
 };
 
-// Throws std::logic_error for coordinates that R^d does not have, and for a share outside (0, 1].
+// Throws std::logic_error for coordinates outside R^d and for a share outside (0, 1].
 inline void check_options(const GradientOptions& options, std::size_t d) {
   options.wanted.check(d);
   if (!(options.paths.share > 0 && options.paths.share <= 1))
@@ -68,13 +68,13 @@ struct TwoLosses {
   Real x, y;
 };
 
-// f_i and its derivative in a direction.
+// The value of f_i and its derivative in a direction.
 template <class Real>
 struct Directional {
   Real loss, derivative;
 };
 
-// Told about sample k of a batch once its gradient is in the caller's buffer.
+// Called for sample k of a batch once its gradient is in the caller's buffer.
 template <class Real>
 using TakeSample = std::function<void(std::size_t k, Real loss)>;
 
@@ -87,23 +87,23 @@ class Oracle {
   virtual ~Oracle() = default;
 
   virtual std::size_t dim() const = 0;           // d
-  virtual std::size_t sample_count() const = 0;  // m_i; 1 for functions that are no mean over samples
+  virtual std::size_t sample_count() const = 0;  // m_i; 1 for functions that are not a mean over samples
 
-  // Returns the mean loss over `batch` (plus the regulariser) at x, shape (d); writes its gradient, shape
-  // (d). The one function every user must write. Equal arguments give equal bits.
+  // Returns the mean loss over `batch` (plus the regularizer) at x, shape (d), and writes its gradient, shape
+  // (d). Every user must implement this function. Equal arguments must give equal bits.
   virtual Real loss_and_gradient(Reals x, Batch batch, RealsOut gradient) = 0;
 
-  // Writes the upper triangle of f_i's Hessian at x (regulariser included) row by row: row a holds the
-  // columns a .. d-1. Shape (upper_size(d)). False, and nothing is written, where there is no closed form.
+  // Writes the upper triangle of f_i's Hessian at x (with the regularizer) row by row: row a holds the
+  // columns a .. d-1. Shape (upper_size(d)). Returns false and writes nothing if there is no closed form.
   virtual bool hessian(Reals /*x*/, RealsOut /*upper*/) { return false; }
 
-  // Accuracy on the test samples this client holds; nothing where accuracy has no meaning.
+  // Returns the accuracy on the client's test samples, or nullopt if accuracy is undefined.
   virtual std::optional<Score> score(Reals /*x*/) { return std::nullopt; }
 
-  // ---- powers ----
+  // ---- optional operations ----
 
-  // loss_and_gradient() with options; nothing when it was stopped. Where all paths are kept, the wanted
-  // coordinates have the bits of loss_and_gradient().
+  // Works like loss_and_gradient() with options. Returns nullopt if it was stopped. If all paths are kept,
+  // the wanted coordinates have the bits of loss_and_gradient().
   virtual std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient,
                                       const GradientOptions& options) {
     check_options(options, dim());
@@ -113,19 +113,20 @@ class Oracle {
     return loss;
   }
 
-  // Predicts what compute() takes for these coordinates, as a share of a full gradient's time, in (0, 1].
+  // Predicts the time of compute() for these coordinates as a share of the time of a full gradient, in (0,
+  // 1].
   virtual double cost(const Coordinates& wanted) const {
     wanted.check(dim());
     return 1;
   }
 
-  // The mean loss alone; the bits of loss_and_gradient().
+  // Returns only the mean loss, with the bits of loss_and_gradient().
   virtual Real loss(Reals x, Batch batch) {
     std::vector<Real> gradient(dim());
     return loss_and_gradient(x, batch, gradient);
   }
 
-  // f_i over `batch`, and its derivative at x in the direction v, shape (d).
+  // Returns f_i over `batch` and its derivative at x in the direction v, shape (d).
   virtual Directional<Real> directional(Reals x, Reals v, Batch batch) {
     check_vector(v.size());
     std::vector<Real> gradient(dim());
@@ -136,21 +137,22 @@ class Oracle {
     return {loss, static_cast<Real>(derivative)};
   }
 
-  // The gradients at x and at y over one batch, to different arrays; the bits of two calls.
+  // Computes the gradients at x and at y over one batch into different arrays, with the bits of two calls.
   virtual TwoLosses<Real> two_gradients(Reals x, Reals y, Batch batch, RealsOut at_x, RealsOut at_y) {
     const Real loss = loss_and_gradient(x, batch, at_x);
     return {loss, loss_and_gradient(y, batch, at_y)};
   }
 
-  // Sample by sample, in the order of `batch`: writes the gradient of a sample's loss (plus the regulariser)
-  // to `buffer`, shape (d), and calls take(k, its loss). The bits of a batch of that sample alone.
+  // Goes through the samples in the order of `batch`. For each it writes the gradient of the sample's loss
+  // (plus the regularizer) to `buffer`, shape (d), and calls take(k, loss). The bits are those of a batch of
+  // that sample.
   virtual void sample_gradients(Reals x, Batch batch, RealsOut buffer, const TakeSample<Real>& take) {
     for_samples(batch, [&](std::size_t k, Batch one) { take(k, loss_and_gradient(x, one, buffer)); });
   }
 
   // Writes the mean over `batch` of min(1, norm_bound / ||g_j||) g_j, where g_j is the gradient of sample j
-  // as sample_gradients() has it (Abadi et al., arXiv:1607.00133); returns the mean loss. REQUIRES:
-  // norm_bound > 0. A gradient that is not finite stays so.
+  // from sample_gradients() (Abadi et al., arXiv:1607.00133). Returns the mean loss. REQUIRES: norm_bound >
+  // 0. A gradient that is not finite stays not finite.
   virtual Real clipped_gradient(Reals x, Batch batch, double norm_bound, RealsOut gradient) {
     check_norm_bound(norm_bound);
     check_vector(gradient.size());
@@ -169,14 +171,14 @@ class Oracle {
   }
 
  protected:
-  // min(1, norm_bound / sqrt(square))
+  // Returns min(1, norm_bound / sqrt(square)).
   static double clip_factor(double norm_bound, double square) {
-    const double factor = norm_bound / std::sqrt(square);  // also where it is not used: no branch to predict
+    const double factor = norm_bound / std::sqrt(square);  // computed in both cases to avoid a branch
     return square <= norm_bound * norm_bound ? 1.0 : factor;
   }
   static void check_norm_bound(double norm_bound) {
     if (!(norm_bound > 0))
-      throw std::logic_error("gradients are clipped at a positive norm, not at " +
+      throw std::logic_error("the norm bound of clipped gradients must be positive, not " +
                              std::to_string(norm_bound));
   }
   // Calls f(k, batch of one) for each sample of `batch`.

@@ -1,5 +1,4 @@
-// R(x) of the regularised problems: none, (lambda/2) ||x||^2, or the nonconvex lambda sum_j x_j^2 / (1 +
-// x_j^2).
+// R(x) of regularised problems: none, (lambda/2) ||x||^2, or the nonconvex lambda sum_j x_j^2 / (1 + x_j^2).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ namespace gradwire {
 
 enum class Regularizer : std::uint8_t { kNone, kL2, kNonconvex };
 
-// Largest absolute eigenvalue of R's Hessian: R'' of the nonconvex one lies in [-lambda/2, 2 lambda].
+// Returns the largest absolute eigenvalue of R's Hessian. R'' of the nonconvex R is in [-lambda/2, 2 lambda].
 inline double regularizer_smoothness(Regularizer regularizer, double lambda) {
   switch (regularizer) {
     case Regularizer::kNone: return 0;
@@ -24,7 +23,7 @@ inline double regularizer_smoothness(Regularizer regularizer, double lambda) {
   return 0;
 }
 
-// The term of R at x_j, without lambda.
+// Returns the term of R at x_j, without lambda.
 template <class Real>
 double regularizer_term(Regularizer regularizer, Real x) {
   const Real square = x * x;
@@ -32,7 +31,7 @@ double regularizer_term(Regularizer regularizer, Real x) {
   return static_cast<double>(square / (1 + square));
 }
 
-// The derivative of R by x_j; scale: lambda.
+// Returns the derivative of R by x_j; `scale` is lambda.
 template <class Real>
 Real regularizer_slope(Regularizer regularizer, Real scale, Real x) {
   if (regularizer == Regularizer::kL2) return scale * x;
@@ -40,7 +39,7 @@ Real regularizer_slope(Regularizer regularizer, Real scale, Real x) {
   return 2 * scale * x / (bottom * bottom);
 }
 
-// Returns R(x), added up in double, and adds its gradient to `gradient`.
+// Returns R(x), summed in double, and adds its gradient to `gradient`.
 template <class Real>
 double add_regularizer(Regularizer regularizer, double lambda, std::span<const Real> x,
                        std::span<Real> gradient) {
@@ -54,7 +53,7 @@ double add_regularizer(Regularizer regularizer, double lambda, std::span<const R
          });
 }
 
-// R(x) alone, to the same bits.
+// Returns R(x) alone, with the same bits.
 template <class Real>
 double regularizer_value(Regularizer regularizer, double lambda, std::span<const Real> x) {
   if (regularizer == Regularizer::kNone || lambda == 0) return 0;
@@ -62,7 +61,7 @@ double regularizer_value(Regularizer regularizer, double lambda, std::span<const
   return lambda * lane_sum(x.size(), [=](std::size_t j) { return regularizer_term(regularizer, point[j]); });
 }
 
-// Adds the gradient of R at the wanted coordinates alone, to the same bits.
+// Adds only the gradient of R at the wanted coordinates, with the same bits.
 template <class Real>
 void add_regularizer_slopes(Regularizer regularizer, double lambda, std::span<const Real> x,
                             const Coordinates& wanted, std::span<Real> gradient) {
@@ -73,7 +72,7 @@ void add_regularizer_slopes(Regularizer regularizer, double lambda, std::span<co
   });
 }
 
-// The derivative of R at x in the direction v.
+// Returns the derivative of R at x in the direction v.
 template <class Real>
 double regularizer_derivative(Regularizer regularizer, double lambda, std::span<const Real> x,
                               std::span<const Real> v) {
@@ -84,7 +83,7 @@ double regularizer_derivative(Regularizer regularizer, double lambda, std::span<
   });
 }
 
-// Adds the Hessian of R at x, a diagonal, to an upper triangle of shape (d (d + 1) / 2).
+// Adds the Hessian of R at x, a diagonal matrix, to an upper triangle of shape (d (d + 1) / 2).
 template <class Real>
 void add_regularizer_hessian(Regularizer regularizer, double lambda, std::span<const Real> x,
                              std::span<Real> upper) {
@@ -97,7 +96,7 @@ void add_regularizer_hessian(Regularizer regularizer, double lambda, std::span<c
       diagonal += scale;
     } else {
       const Real square = x[j] * x[j], inverse = 1 / (1 + square);
-      // 2 lambda (1 - 3 x^2) / (1 + x^2)^3, without a cube that overflows.
+      // Equals 2 lambda (1 - 3 x^2) / (1 + x^2)^3, without a cube that overflows.
       diagonal += 2 * scale * (4 * inverse - 3) * inverse * inverse;
     }
   }

@@ -11,17 +11,18 @@
 
 namespace gradwire {
 
-// Entry (a, b), a <= b, is number upper_row(a, d) + b.
+// Returns the offset of row a: entry (a, b), a <= b, has the number upper_row(a, d) + b.
 constexpr std::size_t upper_row(std::size_t a, std::size_t d) { return a * (2 * d - a - 1) / 2; }
 
-// upper += scale v v^T, v the sparse vector with `value` at `column`, ascending: only the pairs of its
-// nonzeros are touched.
+// Adds: upper += scale v v^T, where v is the sparse vector with `value` at `column`, ascending. Touches only
+// the pairs of its nonzeros.
 template <class Real>
 void add_outer_product(std::span<const std::uint32_t> column, std::span<const Real> value, Real scale,
                        std::size_t d, Real* __restrict upper) {
   const std::size_t count = column.size();
   if (count == 0) return;
-  const bool dense = column[count - 1] - column[0] + std::size_t{1} == count;  // no gaps: plain loops
+  // Without gaps, plain loops suffice.
+  const bool dense = column[count - 1] - column[0] + std::size_t{1} == count;
   const Real* __restrict v = value.data();
   for (std::size_t k = 0; k < count; ++k) {
     const Real factor = scale * v[k];

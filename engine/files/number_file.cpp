@@ -16,8 +16,8 @@
 namespace gradwire {
 namespace {
 
-constexpr mode_t kMode = 0666;                 // less what umask takes away
-constexpr std::size_t kSmallBytes = 4096;      // below, reading is faster than mapping
+constexpr mode_t kMode = 0666;                 // minus the bits of the umask
+constexpr std::size_t kSmallBytes = 4096;      // up to this size reading is faster than mapping
 constexpr std::size_t kLongestCall = 1 << 30;  // Linux takes at most 2 GiB at once
 constexpr int kDrafts = 100;
 
@@ -31,7 +31,7 @@ class OpenedFile {
   }
   bool good() const { return fd_ >= 0; }
   int get() const { return fd_; }
-  // Some file systems report only here that a write failed.
+  // Closes the file. Some file systems only report here that a write failed.
   bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
@@ -58,22 +58,22 @@ bool write_both(int fd, std::span<const std::byte> front, std::span<const std::b
   return true;
 }
 
-// Gives the contents of `draft` the name `file`, in one step. Exchanging the two names and removing the old
-// contents costs ext4 a tenth of renaming: that writes the new contents to the disk at once.
+// Renames `draft` to `file` atomically. It exchanges the two names and removes the old contents: on ext4 this
+// takes a tenth of the time of a rename, which writes the new contents to the disk at once.
 bool take_name(const char* draft, const char* file) {
 #ifdef RENAME_EXCHANGE
   if (::renameat2(AT_FDCWD, draft, AT_FDCWD, file, RENAME_EXCHANGE) == 0) {
     if (::unlink(draft) == 0) return true;
-    const int reason = errno;  // `file` was a folder
+    const int reason = errno;  // `file` is a folder
     ::renameat2(AT_FDCWD, draft, AT_FDCWD, file, RENAME_EXCHANGE);
     errno = reason;
     return false;
   }
 #endif
-  return ::rename(draft, file) == 0;  // there is no such file yet, or the file system cannot exchange
+  return ::rename(draft, file) == 0;  // `file` does not exist, or the file system cannot exchange names
 }
 
-// At most to.size() bytes; fewer where the file ends. Nothing: it cannot be read.
+// Reads at most to.size() bytes, fewer if the file ends. Returns false if the file cannot be read.
 bool read_some(int fd, std::span<std::byte> to, std::size_t& got) {
   for (got = 0; got < to.size();) {
     const ssize_t more = ::read(fd, to.data() + got, std::min(to.size() - got, kLongestCall));
@@ -85,10 +85,10 @@ bool read_some(int fd, std::span<std::byte> to, std::size_t& got) {
   return true;
 }
 
-// Calls use(bytes of the file), and returns what it returns.
+// Calls use(bytes of the file) and returns its result.
 template <class Use>
 Status with_bytes(const std::filesystem::path& file, Use use) {
-  // Opening a pipe would wait for a writer.
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
   const OpenedFile opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::array<std::byte, kSmallBytes> small;
   std::size_t got = 0;
@@ -105,7 +105,7 @@ Result<FileBytes> FileBytes::open(const std::filesystem::path& file) {
   const OpenedFile opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!opened.good() || ::fstat(opened.get(), &status) != 0) return system_error(file, "read");
-  if (!S_ISREG(status.st_mode)) return Error{file.string() + ": is no regular file; name a file of numbers"};
+  if (!S_ISREG(status.st_mode)) return Error{file.string() + ": is not a regular file; name a file"};
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size > kSmallBytes) {
     void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, opened.get(), 0);
@@ -140,7 +140,7 @@ FileBytes::~FileBytes() {
 
 Status replace_file(const std::filesystem::path& file, std::span<const std::byte> front,
                     std::span<const std::byte> back) {
-  // A name that no other writer of the same file has, and no draft that somebody left when he was killed.
+  // The name is unique among writers of the same file, and differs from drafts of killed processes.
   std::string draft = file.string() + ".new";
   const std::size_t length = draft.size();
   int fd = -1;
@@ -150,9 +150,9 @@ Status replace_file(const std::filesystem::path& file, std::span<const std::byte
     draft.resize(length);
     draft += std::to_string(k);
   }
-  if (fd < 0) return system_error(file, "written");  // nobody gave the draft its name
+  if (fd < 0) return system_error(file, "written");  // the draft was not created
   OpenedFile opened(fd);
-  // close() comes in any case, so that the file is closed when it is removed.
+  // Always call close(), so that the file is closed when it is removed.
   const bool written = write_both(opened.get(), front, back);
   const int reason = errno;
   const bool closed = opened.close();

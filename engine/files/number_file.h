@@ -1,16 +1,18 @@
-// Files of numbers: values, gradients, parameters, a range of a tape, or what else lies side by side. The
-// formats are those of base/array_format.h.
+// Files of numbers: values, gradients, parameters, a range of a tape, or any other array. base/array_format.h
+// has the formats.
 //
 //   const Status saved = save_numbers<double>("x.gwn", tape.parameter_values());
 //   const Status loaded = load_numbers<double>("x.gwn", tape.parameter_values());
 //
-// A file is written under another name, then renamed: readers see the old contents or the new ones, and where
-// something fails, the old ones are still there and no other file is left. Nothing waits for the disk: a loss
-// of power soon after may leave a file that is damaged, which loading notices (except for raw numbers and
-// .npy); what must survive one is written by write_whole() (storage/atomic_file.h). The file is a new one:
-// a symbolic link of that name is replaced, not what it leads to, and the permissions are those of a file
-// that is made, 0666 less the umask, whatever the old ones were. An error is one line that begins with the
-// name of the file.
+// A file is written under another name, then renamed. So readers see the old or the new contents. If an error
+// occurs, the old contents stay and no other file remains.
+//
+// Nothing waits for the disk, so a power loss soon afterwards may leave a damaged file. Loading detects this,
+// except for raw numbers and .npy. Use write_whole() (storage/atomic_file.h) for files that must survive a
+// power loss.
+//
+// The file is always a new one with the permissions 0666 minus the umask. A symbolic link of that name is
+// replaced, not its target. An error is one line that begins with the name of the file.
 #pragma once
 
 #include <filesystem>
@@ -22,9 +24,9 @@
 
 namespace gradwire {
 
-// The whole file in memory: read when it is small, else mapped, so that the system reads a page when somebody
-// looks at it. A file that another program makes shorter meanwhile ends this program with SIGBUS; what
-// save_numbers() replaces is safe, since the old contents live until nobody uses them.
+// The bytes of a file in memory. A small file is read; a larger one is mapped, so the system loads each page
+// when it is used. If another program shortens the file meanwhile, SIGBUS ends this program. Replacement by
+// save_numbers() is safe, because the old contents live as long as they are mapped.
 class FileBytes {
  public:
   static Result<FileBytes> open(const std::filesystem::path& file);
@@ -40,14 +42,15 @@ class FileBytes {
 
   const std::byte* data_;
   std::size_t size_;
-  bool mapped_;  // else from new[]
+  bool mapped_;  // false if the bytes come from new[]
 };
 
 // Numbers of T that stay in their file.
 template <class T>
 class MappedNumbers {
  public:
-  // Fails also where the bytes of numbers stand in the order of other processors: load_numbers() turns them.
+  // Opens a file. Also fails if the numbers have the byte order of other processors; load_numbers() converts
+  // them.
   static Result<MappedNumbers> open(const std::filesystem::path& file);
 
   std::span<const T> numbers() const { return numbers_; }
@@ -59,29 +62,29 @@ class MappedNumbers {
   std::span<const T> numbers_;
 };
 
-// T: float, double, Float16, BFloat16 and, where the compiler has it, Float128.
+// Saves numbers. T: float, double, Float16, BFloat16, and Float128 if the compiler has it.
 template <class T>
 Status save_numbers(const std::filesystem::path& file, std::span<const T> x);
-// The numbers alone.
+// Saves the numbers without a header.
 template <class T>
 Status save_raw_numbers(const std::filesystem::path& file, std::span<const T> x);
-// One dimension; for numpy.load.
+// Saves an array of one dimension for numpy.load.
 template <class T>
 Status save_npy(const std::filesystem::path& file, std::span<const T> x);
 
-// From a file of save_numbers, save_npy, numpy.save, or a model.bin. The file must hold x.size() numbers of
-// type T; else, or where it is damaged, x stays as it was.
+// Loads a file of save_numbers, save_npy or numpy.save, or a model.bin. The file must hold x.size() T.
+// If it does not, or if it is damaged, x is unchanged.
 template <class T>
 Status load_numbers(const std::filesystem::path& file, std::span<T> x);
-// From a file of x.size() numbers and nothing else.
+// Loads a file that holds only x.size() numbers.
 template <class T>
 Status load_raw_numbers(const std::filesystem::path& file, std::span<T> x);
 
-// The bytes of both pieces under that name, in one step as above.
+// Writes the bytes of both parts to the file, atomically as described above.
 Status replace_file(const std::filesystem::path& file, std::span<const std::byte> front,
                     std::span<const std::byte> back);
 
-// What the templates are made of.
+// Helpers of the templates.
 Error file_error(const std::filesystem::path& file, const Error& error);
 enum class NumberFormat { kOurs, kRaw, kNpy };
 Status save_typed(const std::filesystem::path& file, NumberFormat format, NumberType type,
@@ -119,7 +122,7 @@ Result<MappedNumbers<T>> MappedNumbers<T>::open(const std::filesystem::path& fil
     return file_error(file, fits.error());
   const std::byte* first = view->bytes.data();
   if (view->foreign_order || reinterpret_cast<std::uintptr_t>(first) % alignof(T) != 0)
-    return file_error(file, {"holds numbers that do not lie as in memory; use load_numbers"});
+    return file_error(file, {"holds numbers in another byte order than memory; use load_numbers"});
   const std::span<const T> numbers(reinterpret_cast<const T*>(first), view->count);
   return MappedNumbers(std::move(*bytes), numbers);
 }

@@ -1,4 +1,4 @@
-// Least squares: f_i(x) = ||A_i x - y_i||^2 / (2 m_i) + R(x), labels y_i as they stand.
+// Least squares: f_i(x) = ||A_i x - y_i||^2 / (2 m_i) + R(x), with the labels y_i of the data.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace gradwire {
 template <class Real>
 class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Real>> {
  public:
-  // Copies share the samples. Throws DataError when a feature is not below `dim`.
+  // Builds the oracle. Copies share the samples. Throws DataError if a feature is not below `dim`.
   LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer, double lambda);
 
   std::uint32_t clients() const { return at_.clients(); }
@@ -39,7 +39,8 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
   struct Data {
     SparseRows<Real> rows;
     std::vector<Real> target;  // y_j
-    // Per client: the upper triangle of A_i^T A_i / m_i, the same at every x; empty until asked for.
+    // The upper triangle of A_i^T A_i / m_i for each client, which is the same at every x. Null until first
+    // used.
     mutable std::vector<std::unique_ptr<Real[]>> gram;
 
     Data(Dataset&& train, std::size_t dim, std::uint32_t clients)

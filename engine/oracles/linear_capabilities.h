@@ -1,5 +1,5 @@
-// The capabilities of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x), whose gradient of sample j is a
-// number times a_j. Every sum has the order of loss_and_gradient(), so that equal results have equal bits.
+// Optional operations of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x). The gradient of sample j is a
+// number times a_j. Every sum has the order of loss_and_gradient(), so equal results have equal bits.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace gradwire {
 
-// `losses(count, row, z, slope, sum)`: for k < count and z[k] = a^T x of row number row[k], adds phi(z[k]) to
-// `sum`, in this order, and writes phi'(z[k]) to slope[k]. `mean`: what makes of that sum the mean loss.
+// `losses(count, row, z, slope, sum)` handles k < count in order. With z[k] = a^T x for row number row[k], it
+// adds phi(z[k]) to `sum` and writes phi'(z[k]) to slope[k]. `mean` turns that sum into the mean loss.
 template <class Real, class Losses, class Mean>
 class LinearCapabilities {
  public:
@@ -87,7 +87,7 @@ class LinearCapabilities {
             static_cast<Real>(derivative + regularizer_derivative(regularizer_, lambda_, x, v))};
   }
 
-  // Each row is read once for both points.
+  // Reads each row once for both points.
   TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, std::span<Real> at_x,
                                 std::span<Real> at_y) {
     std::fill(at_x.begin(), at_x.end(), Real(0));
@@ -108,7 +108,7 @@ class LinearCapabilities {
     return {total(sum_x, x), total(sum_y, y)};
   }
 
-  // ||s a + r||^2 = s^2 ||a||^2 + 2 s a^T r + ||r||^2, with the slope s and the gradient r of R.
+  // Uses ||s a + r||^2 = s^2 ||a||^2 + 2 s a^T r + ||r||^2, with the slope s and the gradient r of R.
   template <class FactorOf>
   Real clipped(std::span<const Real> x, FactorOf&& factor_of, std::span<Real> gradient) {
     std::vector<Real> r;
@@ -184,7 +184,8 @@ class LinearCapabilities {
   Mean mean_;
 };
 
-// Whether a restricted gradient leaves nonzeros out: a range, of rows so long that finding it costs less.
+// Returns true if a restricted gradient skips nonzeros: the coordinates are a range, and rows are so long
+// that finding it takes less time.
 template <class Real>
 bool restricts_rows(const SparseRows<Real>& rows, const Coordinates& wanted) {
   constexpr std::size_t kLongRow = 100;
@@ -192,12 +193,14 @@ bool restricts_rows(const SparseRows<Real>& rows, const Coordinates& wanted) {
          2 * wanted.count({0, rows.columns()}) <= rows.columns();
 }
 
-// As a share of a full gradient: all products with x, and those with the slopes that are wanted.
+// Returns the cost as a share of a full gradient: all products with x, and the products with the slopes for
+// the wanted coordinates.
 template <class Real>
 double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
   wanted.check(rows.columns());
   if (!restricts_rows(rows, wanted)) return 1;
-  constexpr double kForward = 0.6;  // a sum waits for its last term, additions to a gradient do not
+  // The forward pass has a dependent sum; additions to a gradient are independent.
+  constexpr double kForward = 0.6;
   return kForward + (1 - kForward) * static_cast<double>(wanted.count({0, rows.columns()})) /
                         static_cast<double>(rows.columns());
 }

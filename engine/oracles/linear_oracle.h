@@ -1,5 +1,4 @@
-// What the oracles of linear models have in common: the capabilities that they make of their rows and of one
-// loss.
+// The common part of the oracles of linear models: optional operations that need only the rows and a loss.
 #pragma once
 
 #include <optional>

@@ -11,11 +11,12 @@
 namespace gradwire {
 namespace {
 
-// The code takes rows in blocks, so that it computes the exponentials of a block side by side; a block stays
-// in the cache between the two passes over it. No sum changes its order.
+// Rows are taken in blocks: the exponentials of a block are computed together, and the block stays in the
+// cache between its two passes. The order of sums does not change.
 constexpr std::size_t kBlockRows = 128;
 
-// Of each margin z: loss = log(1 + e^-z), slope = -d loss / dz = 1 / (1 + e^z), without overflow for any |z|.
+// Computes, for each margin z, loss = log(1 + e^-z) and slope = -d loss / dz = 1 / (1 + e^z), without
+// overflow for any |z|.
 template <class Real>
 void logistic_losses(std::size_t count, const Real* __restrict margin, Real* __restrict loss,
                      Real* __restrict slope) {
@@ -30,7 +31,7 @@ void logistic_losses(std::size_t count, const Real* __restrict margin, Real* __r
   }
 }
 
-// The same of loss = s^2 with s = 1 / (1 + e^z): slope = 2 s^2 (1 - s).
+// Computes the same for loss = s^2 with s = 1 / (1 + e^z): slope = 2 s^2 (1 - s).
 template <class Real>
 void sigmoid_squared_losses(std::size_t count, const Real* __restrict margin, Real* __restrict loss,
                             Real* __restrict slope) {
@@ -38,7 +39,7 @@ void sigmoid_squared_losses(std::size_t count, const Real* __restrict margin, Re
     const Real z = margin[k];
     const bool negative = z < 0;
     const Real e = fast_exp(negative ? z : -z);
-    const Real large = 1 / (1 + e), small = e * large;  // sigma(|z|) and sigma(-|z|), of sum 1
+    const Real large = 1 / (1 + e), small = e * large;  // sigma(|z|) and sigma(-|z|), with sum 1
     const Real s = negative ? large : small;
     const Real rest = negative ? small : large;
     loss[k] = s * s;
@@ -52,7 +53,7 @@ void losses_and_slopes(LinearLoss loss, std::size_t count, const Real* margin, R
   sigmoid_squared_losses(count, margin, losses, slope);
 }
 
-// d^2 loss / dz^2 of each margin: s (1 - s), or 2 s^2 (1 - s) (2 - 3 s).
+// Computes d^2 loss / dz^2 of each margin: s (1 - s), or 2 s^2 (1 - s) (2 - 3 s).
 template <class Real>
 void curvatures(LinearLoss loss, std::size_t count, const Real* __restrict margin,
                 Real* __restrict curvature) {
@@ -68,7 +69,7 @@ void curvatures(LinearLoss loss, std::size_t count, const Real* __restrict margi
   }
 }
 
-// -1, +1, or 0 for a label that is neither of the two.
+// Returns -1 or +1 for each label, or 0 for a label that is neither of the two.
 template <class Real>
 std::vector<Real> signs(const Dataset& data, std::span<const double> labels) {
   std::vector<Real> sign(data.rows());
@@ -89,8 +90,8 @@ LogisticOracle<Real>::Data::Data(SharedSamples&& samples, std::size_t dim, std::
   const auto unknown = std::find(sign.begin(), sign.end(), Real(0));
   if (unknown == sign.end()) return;
   throw DataError("a sample has the label " + std::to_string(samples.train.label[unknown - sign.begin()]) +
-                  ", which is neither of the two that the clients agreed on: " + std::to_string(labels[0]) +
-                  " and " + std::to_string(labels[1]));
+                  ", but the clients agreed on the labels " + std::to_string(labels[0]) + " and " +
+                  std::to_string(labels[1]));
 }
 
 template <class Real>

@@ -1,6 +1,6 @@
-// Linear models with two labels: f_i(x) = mean_j l(b_j a_j^T x) + R(x), b_j in {-1, +1}, with the logistic
-// loss l(z) = log(1 + e^-z) or the nonconvex l(z) = (1 - sigma(z))^2, sigma(z) = 1 / (1 + e^-z) (arXiv
-// 2102.07845).
+// Linear models with two labels: f_i(x) = mean_j l(b_j a_j^T x) + R(x), b_j in {-1, +1}. The loss is the
+// logistic l(z) = log(1 + e^-z), or the nonconvex l(z) = (1 - sigma(z))^2, sigma(z) = 1 / (1 + e^-z)
+// (arXiv:2102.07845).
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ enum class LinearLoss : std::uint8_t { kLogistic, kSigmoidSquared };
 template <class Real>
 class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
  public:
-  // `labels`: the two of all clients, ascending; they become -1 and +1. Copies share the samples. Throws
-  // DataError when a training sample has another label, or a feature is not below `dim`.
+  // Builds the oracle. `labels` are the two labels of all clients, ascending; they become -1 and +1. Copies
+  // share the samples. Throws DataError if a training sample has another label, or if a feature is not below
+  // `dim`.
   LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
                  Regularizer regularizer, double lambda, LinearLoss loss = LinearLoss::kLogistic);
 
@@ -37,8 +38,8 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
-  // A sample with a^T x > 0 is taken for +1, others for -1; nan is wrong. Nothing when this client has no
-  // test samples.
+  // Predicts +1 for a sample with a^T x > 0, otherwise -1; NaN counts as wrong. Returns nullopt if this
+  // client has no test samples.
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:
@@ -51,7 +52,7 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
     SparseRows<Real> rows;
     std::vector<Real> sign;  // b_j
     SparseRows<Real> test_rows;
-    std::vector<Real> test_sign;  // 0: a label of no training sample, never predicted
+    std::vector<Real> test_sign;  // 0 for a label that no training sample has, which is never predicted
 
     Data(SharedSamples&& samples, std::size_t dim, std::span<const double> labels);
   };

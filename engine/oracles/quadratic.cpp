@@ -51,8 +51,8 @@ Smoothness QuadraticFamily::total(std::span<const double> weights) const {
   const double high = nu * sine_high_ + weight * shift_;
   Smoothness result;
   result.L = std::max(std::abs(low), std::abs(high));
-  // With equal weights the smallest eigenvalue is lambda by construction; the sum would carry rounding errors
-  // of the shift.
+  // With equal weights the smallest eigenvalue is lambda by construction. The sum would have rounding errors
+  // from the shift.
   result.mu = weights.empty() ? lambda_ : std::max(0.0, std::min(low, high));
   result.convex = true;
   result.weights.assign(weights.begin(), weights.end());
@@ -106,7 +106,7 @@ Real QuadraticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch bat
   check_lengths(x, gradient, d);
   static_cast<void>(BatchRows(batch, sample_count()));
   const std::size_t last = d - 1;
-  // A_i x; the ends have one neighbour each.
+  // Computes A_i x; the first and last rows have one neighbour each.
   gradient[0] = diagonal_ * x[0] + (last > 0 ? neighbour_ * x[1] : Real(0));
   for (std::size_t j = 1; j < last; ++j) gradient[j] = diagonal_ * x[j] + neighbour_ * (x[j - 1] + x[j + 1]);
   if (last > 0) gradient[last] = diagonal_ * x[last] + neighbour_ * x[last - 1];

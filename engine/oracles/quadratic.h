@@ -1,10 +1,10 @@
-// Tridiagonal quadratics with tunable heterogeneity (arXiv 2110.03300, Algorithm 3):
+// Tridiagonal quadratics with tunable heterogeneity (arXiv:2110.03300, Algorithm 3):
 //   f_i(x) = x^T A_i x / 2 - b_i^T x,   A_i = (nu_i / 4) T + c I,   T = tridiag(-1, 2, -1),
-//   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1),
-// and the shift c such that the smallest eigenvalue of the mean of the A_i is lambda. All A_i have T's
-// eigenvectors, so every constant is a formula: A_i has the eigenvalues nu_i sin^2(k pi / (2 (d + 1))) + c, k
-// = 1..d. With noise, f_i is the mean of f_i(x; xi) = f_i(x) + xi^T x, where xi has independent entries from
-// N(0, noise^2): samples that can be drawn, and whose mean in a full gradient is exactly 0.
+//   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1).
+// The shift c makes lambda the smallest eigenvalue of the mean of the A_i. All A_i have the eigenvectors of
+// T, so every constant has a formula: the eigenvalues of A_i are nu_i sin^2(k pi / (2 (d + 1))) + c, k =
+// 1..d. With noise, f_i is the mean of f_i(x; xi) = f_i(x) + xi^T x, where xi has independent entries from
+// N(0, noise^2). These samples can be drawn; in a full gradient their mean is exactly 0.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ namespace gradwire {
 struct QuadraticShape {
   std::size_t dim = 0;
   double lambda = 0;         // the smallest eigenvalue of the mean of the A_i
-  double heterogeneity = 0;  // s; 0: all clients are equal
+  double heterogeneity = 0;  // s; 0 if all clients are equal
   double noise = 0;          // standard deviation of each entry of a sample's gradient
 };
 
-// What all clients share: drawn from the seed, so that each can compute it by itself.
+// The constants of all clients, drawn from the seed, so that each client can compute them.
 class QuadraticFamily {
  public:
   // REQUIRES: shape.dim > 0, clients > 0.
@@ -38,17 +38,17 @@ class QuadraticFamily {
   double shift() const { return shift_; }  // c
   double linear(std::uint32_t client) const {
     return b_.at(client);
-  }  // the first entry of b_i, the others are 0
+  }  // the first entry of b_i; the others are 0
   double noise() const { return noise_; }
   std::uint64_t seed() const { return seed_; }
 
   ClientSmoothness client(std::uint32_t client) const;
-  // Constants of f = sum_i weights[i] f_i (weights empty: 1/n each).
+  // Returns the constants of f = sum_i weights[i] f_i (1/n each if weights is empty).
   Smoothness total(std::span<const double> weights) const;
 
-  // Best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
+  // Returns the best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
   double L_plus(std::span<const double> weights = {}) const;
-  // Best L_pm of the Hessian variance: std(nu) times T's largest eigenvalue / 4.
+  // Returns the best L_pm of the Hessian variance: std(nu) times the largest eigenvalue of T / 4.
   double L_pm(std::span<const double> weights = {}) const;
 
  private:
@@ -82,7 +82,7 @@ class QuadraticOracle final : public RebindableOracle<Real> {
   std::size_t dim() const override { return family_->dim(); }
   std::size_t sample_count() const override { return family_->noise() > 0 ? kNoisySamples : 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
-  // The loss needs all of A_i x, so that a part of the gradient costs as much as all of it.
+  // Needs all of A_i x, so a part of the gradient costs as much as the whole gradient.
   Real loss(std::span<const Real> x, Batch batch) override;
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
@@ -91,14 +91,14 @@ class QuadraticOracle final : public RebindableOracle<Real> {
   static constexpr std::size_t kNoisySamples = 1'000'000;
 
   bool noisy(Batch batch) const { return family_->noise() > 0 && !batch.empty(); }
-  // (A_i x)_j; the ends have one neighbour each.
+  // Returns (A_i x)_j; the first and last rows have one neighbour each.
   Real product(std::span<const Real> x, std::size_t j) const;
-  // Adds the mean xi of the batch to the gradient; returns xi^T x.
+  // Adds the mean xi of the batch to the gradient, and returns xi^T x.
   double add_noise(std::span<const Real> x, Batch batch, std::span<Real> gradient) const;
 
   std::shared_ptr<const QuadraticFamily> family_;
   std::uint32_t client_ = 0;
-  Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal, -nu/4 beside it
+  Real diagonal_, neighbour_;  // A_i has nu/2 + c on the diagonal and -nu/4 next to it
   Real linear_;                // b_i = linear_ e_1
 };
 

@@ -1,5 +1,4 @@
-// upper += sum_k weight_k a_k a_k^T over sparse rows a_k: what Hessians of generalised linear models are made
-// of.
+// Computes upper += sum_k weight_k a_k a_k^T over sparse rows a_k, for Hessians of generalised linear models.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +12,12 @@
 
 namespace gradwire {
 
-// Keeps memory between Hessians, those of other clients too.
+// Keeps its memory between Hessians, also for other clients.
 template <class Real>
 class WeightedGram {
  public:
-  // From now on those numbered among `mine`. Rows in which many pairs of columns are not 0 are spelled out
-  // and multiplied in registers, the others are added pair by pair.
+  // Selects the rows numbered in `mine`. Rows with many pairs of nonzero columns are stored densely and
+  // multiplied in registers; the others are added pair by pair.
   void start(const SparseRows<Real>& rows, const ClientRows& mine) {
     // Measured: a pair of nonzeros costs as much as 9 entries of a triangle in fp64, 17 in fp32.
     constexpr double kEntriesPerPair = 12;
@@ -32,7 +31,7 @@ class WeightedGram {
     dense_ = pairs * kEntriesPerPair > triangle * static_cast<double>(mine.count);
   }
 
-  // Those numbered first .. first + weight.size() - 1. `upper`: shape (d (d + 1) / 2).
+  // Adds the rows first .. first + weight.size() - 1. `upper`: shape (d (d + 1) / 2).
   void add(const SparseRows<Real>& rows, std::size_t first, std::span<const Real> weight,
            std::span<Real> upper) {
     if (!dense_) {

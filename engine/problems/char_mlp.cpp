@@ -8,14 +8,14 @@ void CharMlp::check() const {
   text.check();
   if (shape.hidden.empty())
     throw ConfigError("problem.hidden",
-                      "hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
+                      "hidden needs at least one layer for kind 'char_mlp', as in hidden = [128]");
 }
 
 void CharMlp::check(const DataSchema& schema) const {
   check_alphabet(schema, 1);
   check_widths("hidden", shape.hidden);
   if (shape.hidden.empty())
-    throw DataError("problem.hidden is empty; a char_mlp has one hidden layer or more");
+    throw DataError("problem.hidden is empty; a char_mlp has at least one hidden layer");
   check_activation(shape.activation);
   check_range("context", shape.context, kMaxContext);
   check_range("width", shape.width, kMaxWidth);

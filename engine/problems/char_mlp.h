@@ -16,18 +16,17 @@ struct CharMlp : NetworkProblem<CharMlp> {
       .is_network = true};
   static constexpr TextForm kTextForm = TextForm::kNames;
   TextData text;
-  CharMlpShape shape;  // the vocabulary is the data's
+  CharMlpShape shape;  // the vocabulary comes from the data
   ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     TextData::fields<CharMlp>(self.text, visit);
     visit("hidden", self.shape.hidden, "widths of the hidden layers", {.low = 1, .high = kMaxWidth});
-    visit("activation", self.shape.activation, "between the layers");
+    visit("activation", self.shape.activation, "activation function between layers");
     ActivationSettings::fields(self.activations, visit);
-    visit("context", self.shape.context, "letters that the next one is predicted from",
+    visit("context", self.shape.context, "number of letters before the predicted one",
           {.low = 1, .high = kMaxContext});
-    visit("width", self.shape.width, "numbers in the vector that stands for a letter",
-          {.low = 1, .high = kMaxWidth});
+    visit("width", self.shape.width, "length of the vector for a letter", {.low = 1, .high = kMaxWidth});
     visit("tanh_logits", self.shape.tanh_logits,
           "tanh on the outputs, which keeps the loss away from 0; false trains further");
   }

@@ -21,14 +21,14 @@ TensorShape Cnn::image(const DataSchema& schema) const {
   } else if (image.width == 0) {
     image.width = pixels / image.height;
   }
-  const std::string is = std::to_string(features) + " features are no ";
+  const std::string is = std::to_string(features) + " features are not a ";
   if (neither && image.size() != features) {
     throw DataError(is + "square image" +
                     (image.channels > 1 ? " of " + std::to_string(image.channels) + " channels" : "") +
                     "; set problem.image_height, problem.image_width and problem.channels");
   }
   if (image.size() != features) {
-    throw DataError(is + "image of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
+    throw DataError(is + "n image of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
                     " pixels with problem.channels = " + std::to_string(image.channels) +
                     "; correct these, or set problem.dim");
   }
@@ -47,7 +47,7 @@ LenetShape Cnn::whole_shape(const DataSchema& schema) const {
 void Cnn::check() const {
   rows.check();
   if (shape.filters.empty())
-    throw ConfigError("problem.filters", "filters needs a convolution or more, as in filters = [6, 16]");
+    throw ConfigError("problem.filters", "filters needs at least one convolution, as in filters = [6, 16]");
 }
 
 void Cnn::check(const DataSchema& schema) const {
@@ -55,7 +55,7 @@ void Cnn::check(const DataSchema& schema) const {
   check_widths("filters", shape.filters);
   check_widths("hidden", shape.hidden);
   check_activation(shape.activation);
-  if (shape.filters.empty()) throw DataError("problem.filters is empty; a cnn has one convolution or more");
+  if (shape.filters.empty()) throw DataError("problem.filters is empty; a cnn has at least one convolution");
   const LenetShape whole = whole_shape(schema);
   if (whole.pooled().size() > 0) return;
   throw DataError("images of " + std::to_string(whole.image.height) + " x " +

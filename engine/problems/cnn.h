@@ -15,23 +15,23 @@ struct Cnn : NetworkProblem<Cnn> {
       .is_network = true};
   static constexpr double kMaxSide = 4096, kMaxChannels = 1024;
   RowsData rows;
-  LenetShape shape{.image = {1, 0, 0}};  // height and width 0: image(); the classes are the data's
+  LenetShape shape{.image = {1, 0, 0}};  // image() sets height and width if 0; the classes come from the data
   ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     RowsData::fields<Cnn>(self.rows, visit);
     visit("hidden", self.shape.hidden, "widths of the fully connected layers", {.low = 1, .high = kMaxWidth});
-    visit("activation", self.shape.activation, "between the layers");
+    visit("activation", self.shape.activation, "activation function between layers");
     ActivationSettings::fields(self.activations, visit);
     visit("filters", self.shape.filters,
-          "channels behind each 5 x 5 convolution; max pooling 2 x 2 follows each",
+          "channels after each 5 x 5 convolution; max pooling 2 x 2 follows each",
           {.low = 1, .high = kMaxWidth});
     visit("channels", self.shape.image.channels,
           "numbers per pixel; the features are the image channel by channel, row by row",
           {.low = 1, .high = kMaxChannels});
-    visit("image_height", self.shape.image.height, "rows of pixels; 0: what image_width leaves, or a square",
+    visit("image_height", self.shape.image.height, "rows of pixels; 0: from image_width, or a square",
           {.high = kMaxSide});
-    visit("image_width", self.shape.image.width, "pixels of a row; 0: what image_height leaves, or a square",
+    visit("image_width", self.shape.image.width, "pixels of a row; 0: from image_height, or a square",
           {.high = kMaxSide});
   }
   void check() const;
@@ -43,8 +43,8 @@ struct Cnn : NetworkProblem<Cnn> {
   }
 
  private:
-  // Channels x height x width, completed from those that are given. Throws DataError when the features do not
-  // fill it.
+  // Returns channels x height x width, completed from the given sizes. Throws DataError if the features do
+  // not fill it.
   TensorShape image(const DataSchema& schema) const;
   LenetShape whole_shape(const DataSchema& schema) const;
 };

@@ -15,17 +15,17 @@ struct Gpt : NetworkProblem<Gpt> {
       .is_network = true};
   static constexpr TextForm kTextForm = TextForm::kRunning;
   TextData text;
-  GptShape shape;  // the vocabulary is the data's
+  GptShape shape;  // the vocabulary comes from the data
   ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     TextData::fields<Gpt>(self.text, visit);
-    visit("activation", self.shape.activation, "inside the feed-forward layers");
+    visit("activation", self.shape.activation, "activation function in the feed-forward layers");
     ActivationSettings::fields(self.activations, visit);
-    visit("context", self.shape.context, "letters that the next one is predicted from",
+    visit("context", self.shape.context, "number of letters before the predicted one",
           {.low = 1, .high = kMaxContext});
     visit("width", self.shape.width,
-          "numbers in the vector at each position; 4 times as many inside the feed-forward layers",
+          "length of the vector at each position; 4 times as many inside the feed-forward layers",
           {.low = 1, .high = kMaxWidth});
     visit("layers", self.shape.layers, "number of blocks of attention and feed-forward",
           {.low = 1, .high = kMaxLayers});

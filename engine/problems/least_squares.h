@@ -11,7 +11,7 @@ namespace gradwire {
 
 struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
   static constexpr ProblemTraits traits{.name = "least_squares",
-                                        .summary = "||A_i x - y_i||^2 / (2 m_i), the labels as they stand"};
+                                        .summary = "||A_i x - y_i||^2 / (2 m_i), labels y_i"};
 
   static void fields(auto& self, auto&& visit) { LinearModel::fields<LeastSquares>(self, visit); }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }

@@ -1,4 +1,4 @@
-// What the kinds that are linear models share: d is the number of features, and one more with a bias.
+// The common part of linear models. d is the number of features, plus one with a bias.
 #pragma once
 
 #include <array>
@@ -35,8 +35,7 @@ struct LinearModel {
     const bool plain = self.regularizer == Regularizer::kNone;
     visit("regularizer", self.regularizer,
           "`l2` is lambda/2 sum_j x_j^2, `nonconvex` is lambda sum_j x_j^2 / (1 + x_j^2)", {.quiet = plain});
-    visit("bias", self.bias, "a constant feature 1 behind the others, so that d is one more",
-          {.quiet = true});
+    visit("bias", self.bias, "append a constant feature 1, so d is one more", {.quiet = true});
     visit("lambda", self.lambda, "weight of the regulariser",
           {.quiet = plain, .idle_by = idle_if(plain, "regularizer")});
   }
@@ -48,7 +47,7 @@ struct LinearModel {
   }
 
  protected:
-  // Adds the bias to the features of the data.
+  // Appends the bias to the features of the data.
   SharedSamples with_features(const DataSchema& schema, SharedSamples samples) const {
     if (!bias) return samples;
     const std::size_t columns = rows.features(schema);
@@ -58,7 +57,7 @@ struct LinearModel {
   }
 };
 
-// The constants of a linear model whose loss has the curvature that Model::curvature() says.
+// The constants of a linear model whose loss has the curvature Model::curvature().
 template <class Model>
 struct LinearConstants {
   ClientSmoothness client_smoothness(const DataSchema& schema, const ClientDataset& part,

@@ -14,8 +14,8 @@ void Logistic::check(const DataSchema& schema) const {
                                             : "; for more classes use kind = \"mlp\""));
 }
 
-// Of (1 - sigma(z))^2, with s = 1 - sigma(z), l'' is 2 s^2 (1 - s) (2 - 3 s) in [-0.1202, 0.1541], largest at
-// a root of the derivative 2 s (4 - 15 s + 12 s^2).
+// For (1 - sigma(z))^2, with s = 1 - sigma(z), l'' is 2 s^2 (1 - s) (2 - 3 s) in [-0.1202, 0.1541]. It is
+// largest at a root of the derivative 2 s (4 - 15 s + 12 s^2).
 LossCurvature Logistic::curvature() const {
   if (loss == LinearLoss::kLogistic) return {.largest = 0.25};
   const double s = (15 - std::sqrt(33.0)) / 24;

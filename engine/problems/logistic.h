@@ -29,7 +29,7 @@ struct Logistic : LinearModel, LinearConstants<Logistic> {
   static void fields(auto& self, auto&& visit) {
     LinearModel::fields<Logistic>(self, visit);
     visit("loss", self.loss,
-          "of a margin z: `logistic` is log(1 + e^-z), `sigmoid_squared` is (1 - sigma(z))^2, which is "
+          "loss of a margin z: `logistic` is log(1 + e^-z), `sigmoid_squared` is (1 - sigma(z))^2, which is "
           "not convex",
           {.quiet = true});
   }

@@ -15,14 +15,14 @@ struct Mlp : NetworkProblem<Mlp> {
       .has_classes = true,
       .is_network = true};
   RowsData rows;
-  MlpShape shape;  // inputs and classes are the data's
+  MlpShape shape;  // inputs and classes come from the data
   ActivationSettings activations;
 
   static void fields(auto& self, auto&& visit) {
     RowsData::fields<Mlp>(self.rows, visit);
-    visit("hidden", self.shape.hidden, "widths of the hidden layers; none is softmax regression",
+    visit("hidden", self.shape.hidden, "widths of the hidden layers; [] is softmax regression",
           {.low = 1, .high = kMaxWidth});
-    visit("activation", self.shape.activation, "between the layers");
+    visit("activation", self.shape.activation, "activation function between layers");
     ActivationSettings::fields(self.activations, visit);
   }
   void check() const { rows.check(); }

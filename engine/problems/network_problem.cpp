@@ -9,13 +9,13 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels are probably those of a regression
+constexpr std::size_t kMaxClasses = 65'536;  // more distinct labels probably come from a regression
 
-// Rounded up: what is written so will do.
+// Returns the size in KB, rounded up, so that it is enough as a setting.
 std::string kilobytes(std::uint64_t bytes) { return std::to_string((bytes + 1023) / 1024); }
 
 std::string too_small(const BudgetTooSmall& error) {
-  return "activation_budget is too small for this model: the least is \"" + kilobytes(error.least()) + "KB\"";
+  return "activation_budget is too small for this model: it needs \"" + kilobytes(error.least()) + "KB\"";
 }
 
 }  // namespace
@@ -44,9 +44,8 @@ void refuse_budget_setting(const BudgetTooSmall& error) {
 
 std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact) {
   if (kept < exact) return "";
-  return "problem.activations = \"bfloat16\" saves no memory in this model: a block of samples takes " +
-         kilobytes(kept) + " KB, and " + kilobytes(exact) +
-         " KB with exact activations, whose gradients are not rounded; leave it out";
+  return "problem.activations = \"bfloat16\" saves no memory in this model: a microbatch takes " +
+         kilobytes(kept) + " KB, but only " + kilobytes(exact) + " KB with exact activations; leave it out";
 }
 
 void check_range(const char* key, std::size_t value, double high) {
@@ -69,7 +68,7 @@ void check_widths(const char* key, const std::vector<std::uint32_t>& widths) {
 
 void check_activation(Activation activation) {
   if (static_cast<std::size_t>(activation) >= words_of(activation).size())
-    throw DataError("problem.activation is none of tanh, relu, sigmoid and gelu");
+    throw DataError("problem.activation must be tanh, relu, sigmoid or gelu");
 }
 
 void check_classes(std::string_view kind, const DataSchema& schema) {
@@ -84,7 +83,7 @@ void check_alphabet(const DataSchema& schema, std::size_t fewest) {
   };
   const std::string& letters = schema.alphabet;
   if (std::adjacent_find(letters.begin(), letters.end(), ascending) != letters.end())
-    throw DataError("the alphabet that the clients agreed on does not ascend");
+    throw DataError("the alphabet that the clients agreed on is not ascending");
   if (letters.size() < fewest) {
     throw DataError("the text has " + std::to_string(letters.size()) + " distinct letters; the model needs " +
                     std::to_string(fewest) + " or more");

@@ -1,4 +1,4 @@
-// What the kinds that are networks share.
+// The common part of network problems.
 #pragma once
 
 #include <array>
@@ -33,19 +33,19 @@ inline std::span<const std::string_view> words_of(KeptActivations) {
   return words;
 }
 
-// "none", "sqrt", or a whole number of bytes, with KB, MB or GB (1024 times the one before) as they divide
-// it.
+// Text is "none", "sqrt", or a whole number of bytes with the largest unit of KB, MB or GB (powers of 1024)
+// that divides it.
 template <>
 struct TextCodec<ActivationBudget> {
   static bool read(std::string_view text, ActivationBudget& out);
   static std::string write(const ActivationBudget& budget);
-  static constexpr std::string_view expected = "\"none\", \"sqrt\" or a size as \"4MB\" (or KB, GB)";
+  static constexpr std::string_view expected = "\"none\", \"sqrt\" or a size such as \"4MB\" (or KB, GB)";
 };
 
 [[noreturn]] void refuse_budget(const BudgetTooSmall& error);  // throws DataError
-// The same of a budget that is refused before there is a client.
+// Throws ConfigError for a budget that is refused before there is a client.
 [[noreturn]] void refuse_budget_setting(const BudgetTooSmall& error);  // throws ConfigError
-// A warning where activations that are kept in bfloat16 take as many bytes as exact ones, or more; else "".
+// Returns a warning if activations in bfloat16 take at least as many bytes as exact ones, else "".
 std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact);
 // These throw DataError.
 void check_range(const char* key, std::size_t value, double high);
@@ -60,18 +60,17 @@ struct ActivationSettings {
 
   static void fields(auto& self, auto&& visit) {
     visit("activations", self.kept,
-          "what a client keeps them in until it goes backward; bfloat16: rounded gradients, and about two "
-          "thirds of the memory in deep transformers, none saved in small networks",
+          "type of the activations kept for the backward pass; bfloat16: rounded gradients, about two "
+          "thirds of the memory in deep transformers, and no saving in small networks",
           {.quiet = true});
-    visit(
-        "activation_budget", self.budget,
-        "memory in which a client computes the gradient of a block of samples: what does not fit is computed "
-        "again, to the same bits; `sqrt`: of n places where few numbers are alive, about sqrt(n) keep them",
-        {.quiet = true});
+    visit("activation_budget", self.budget,
+          "memory of a client for the gradient of a microbatch: activations that do not fit are computed "
+          "again, with the same bits; `sqrt`: keeps about sqrt(n) of n places with few live numbers",
+          {.quiet = true});
   }
 };
 
-// d, start and client objectives of a kind that has
+// d, start and client objectives of a problem type that has
 //   Network network(const DataSchema&) const
 //   ActivationSettings activations, visited by ActivationSettings::fields()
 //   samples<Real>(const DataSchema&, Dataset&& or const Windows&) const, a unique_ptr of Examples<Real>
@@ -101,7 +100,7 @@ struct NetworkProblem {
       refuse_budget(error);
     }
   }
-  // What problem.h says of it.
+  // Implements check_activations() of problem.h.
   template <class Real>
   std::string check_activations(const DataSchema& schema) const {
     const ActivationSettings& asked = kind().activations;
@@ -129,7 +128,7 @@ struct NetworkProblem {
   const Kind& kind() const { return static_cast<const Kind&>(*this); }
 };
 
-// samples() of a kind that reads text.
+// Implements samples() of a problem type that reads text.
 template <class Real>
 std::unique_ptr<const Examples<Real>> text_samples(const DataSchema& schema, const Windows& text) {
   return std::make_unique<TextSamples<Real>>(with_alphabet(text, schema.alphabet));

@@ -49,7 +49,7 @@ concept HasSmoothness = requires(const Type type, const DataSchema schema,
   type.smoothness_from_clients(clients, weights, all);
 };
 
-// A readable line of the compiler for a kind that lacks something.
+// Checks a problem type with readable compiler errors for missing members.
 template <class Type>
 constexpr bool is_problem_type() {
   static_assert(std::is_same_v<decltype(Type::traits), const ProblemTraits>,
@@ -97,13 +97,14 @@ constexpr std::array<ProblemInfo, sizeof...(Types)> all_traits(const std::varian
 }
 constexpr auto kProblemTypes = all_traits(static_cast<const ProblemType*>(nullptr));
 
-// Sets `problem` to the kind of that number.
+// Sets `problem` to the problem type of that number.
 template <std::size_t... Numbers>
 void set_problem_type(ProblemType& problem, std::size_t number, std::index_sequence<Numbers...>) {
   ((Numbers == number ? (void)problem.emplace<Numbers>() : void()), ...);
 }
 
-// Calls f(kind) for a kind that has constants. Result is named: clang 16 crashes where it is deduced from f.
+// Calls f(type) for a problem type that has constants. Result is explicit: clang 16 crashes if it is deduced
+// from f.
 template <class Result, class F>
 Result with_constants(const ProblemSpec& spec, const F& f) {
   return std::visit(
@@ -191,8 +192,8 @@ void check_schema(const ProblemSpec& spec, const DataSchema& schema) {
   std::size_t d = 0;
   try {
     d = model_dim(spec, schema);
-  } catch (const std::logic_error& error) {  // each size is in range, but not all together
-    throw DataError("[problem] describes no usable model: " + std::string(error.what()));
+  } catch (const std::logic_error& error) {  // each size is in range, but not their product
+    throw DataError("[problem] describes an unusable model: " + std::string(error.what()));
   }
   if (static_cast<double>(d) > kMaxModelDim)
     throw DataError("the model has more than " + std::to_string(static_cast<std::uint64_t>(kMaxModelDim)) +
@@ -256,7 +257,7 @@ template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const D
 
 namespace {
 
-// The function of a client is made anew from its samples whenever an oracle moves there.
+// An oracle that builds the function of a client from its samples each time it is bound.
 template <class Real>
 class MadeOracle final : public ForwardingOracle<Real, MadeOracle<Real>, RebindableOracle<Real>> {
   using Forwarding = ForwardingOracle<Real, MadeOracle<Real>, RebindableOracle<Real>>;
@@ -297,7 +298,7 @@ std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec
                                                                SharedSamples samples) {
   const bool has_data = spec.info().needs_data();
   if (has_data && samples.clients() != spec.clients)
-    throw std::logic_error("make_population: the samples are of another number of clients");
+    throw std::logic_error("make_client_objectives: the samples are of another number of clients");
   if (samples.made.part)
     return std::make_unique<ClientObjectivesOf<Real, MadeOracle<Real>>>(
         MadeOracle<Real>(spec, schema, std::make_shared<const SharedSamples>(std::move(samples))));
@@ -330,9 +331,9 @@ ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& sc
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
                       std::span<const double> weights, const OrderedScan& scan) {
   if (!weights.empty() && weights.size() != spec.clients)
-    throw std::logic_error("smoothness: one weight per client");
+    throw std::logic_error("smoothness: needs one weight per client");
   if (spec.info().needs_data() && scan.all_clients(parts.size()) != spec.clients)
-    throw std::logic_error("smoothness: one part per client");
+    throw std::logic_error("smoothness: needs one part per client");
   return with_constants<Smoothness>(
       spec, [&](const auto& type) { return type.smoothness(schema, parts, weights, spec, scan); });
 }
@@ -362,7 +363,7 @@ double known_convexity(const ProblemSpec& spec) {
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights) {
   if (!weights.empty() && weights.size() != clients.size())
-    throw std::logic_error("smoothness_from_clients: one weight per client");
+    throw std::logic_error("smoothness_from_clients: needs one weight per client");
   return with_constants<Smoothness>(
       spec, [&](const auto& type) { return type.smoothness_from_clients(clients, weights, spec); });
 }

@@ -1,4 +1,4 @@
-// The list of the problem types, and from one of them and a client's samples to its oracle.
+// The list of problem types, and the way from a problem type and a client's samples to its oracle.
 #pragma once
 
 #include <cstddef>
@@ -29,15 +29,15 @@
 
 namespace gradwire {
 
-// [problem] of an experiment. A problem type is one of these.
+// [problem] of an experiment: one of the problem types.
 using ProblemType = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
 
 // Returns false if f is known to fall without bound.
 bool has_minimum(const ProblemType& problem);
-// Returns whether all clients are known to have the same f_i, whatever their number.
+// Returns true if all clients are known to have the same f_i, for any number of clients.
 bool has_equal_clients(const ProblemType& problem);
 
-// ---- what kinds there are ----
+// ---- problem types ----
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };
 
@@ -49,22 +49,22 @@ struct ProblemInfo : ProblemTraits {
 };
 std::span<const ProblemInfo> problem_types();
 const ProblemInfo& info_of(const ProblemType& problem);
-// With the defaults of the kind. Throws ConfigError("problem.kind") where there is no such kind.
+// Returns the problem type with its defaults. Throws ConfigError("problem.kind") if the kind is unknown.
 ProblemType problem_of(const std::string& kind);
-// The keys of a live problem but for `kind`, in the order of the file.
+// Returns the keys of a live problem except `kind`, in the order of the file.
 std::vector<Field> problem_fields(ProblemType& problem);
-// What is between the keys. Throws ConfigError.
+// Checks conditions between keys. Throws ConfigError.
 void check_problem(const ProblemType& problem);
 
-// ---- what a problem reads ----
+// ---- the data of a problem ----
 
-// Null: the kind has no data.
+// Returns the source, or nullptr if the problem type has no data.
 const SampleSource* sources_of(const ProblemType& problem);
 SampleSource* sources_of(ProblemType& problem);
-const RowsData* rows_of(const ProblemType& problem);                  // null: it does not read rows
-std::optional<TextReading> text_reading(const ProblemType& problem);  // nothing: it does not read text
+const RowsData* rows_of(const ProblemType& problem);                  // null if it does not read rows
+std::optional<TextReading> text_reading(const ProblemType& problem);  // nullopt if it does not read text
 
-// ---- with the clients that share it ----
+// ---- problems of several clients ----
 
 struct ProblemSpec : AllClients {
   ProblemType problem;
@@ -72,61 +72,61 @@ struct ProblemSpec : AllClients {
   const ProblemInfo& info() const { return info_of(problem); }
 };
 
-// What follows from all samples together. Labels are left out for kinds that take them as numbers. The
-// alphabet is that of whole files, so that d does not depend on how they are split.
+// Returns the schema of all samples together. It has no labels for problem types that use them as numbers.
+// The alphabet is that of whole files, so d does not depend on how they are split.
 DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec);
 
-// Throws DataError (one line) when labels, letters or shapes do not fit the problem, e.g. logistic with three
+// Throws DataError (one line) if labels, letters or shapes do not fit the problem, as in logistic with three
 // labels.
 void check_schema(const ProblemSpec& spec, const DataSchema& schema);
 
-// Of what a client of this precision keeps for the way back through a network. Throws ConfigError
-// ("problem.activation_budget") where it is less than any client can compute in. A warning where
-// problem.activations saves nothing; else, and without a network, "". REQUIRES: check_schema passed.
+// Checks the activations that a client of this precision keeps for the backward pass. Throws
+// ConfigError("problem.activation_budget") if no client can compute with that budget. Returns a warning if
+// problem.activations saves nothing, else "". REQUIRES: check_schema passed.
 template <class Real>
 std::string check_activations(const ProblemSpec& spec, const DataSchema& schema);
 
-// Whether RandomPaths (engine/oracle.h) change the gradients of its clients. REQUIRES: check_schema
+// Returns true if RandomPaths (engine/oracle.h) changes the gradients of the clients. REQUIRES: check_schema
 // passed.
 bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema);
 
-// d, the length of x.
+// Returns d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema);
 
-// x0 = "model": the problem's own start, shape (d); a function of spec.seed (networks: scaled random weights;
-// quadratic: sqrt(d) e_1; otherwise zeros).
+// Returns the problem's own start point, shape (d), for x0 = "model". It depends on spec.seed (networks:
+// scaled random weights; quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema);
 
-// `client` in [0, spec.clients). The oracle copies what it needs from the part. REQUIRES: check_schema
-// passed.
+// Returns the oracle of `client` in [0, spec.clients). It copies what it needs from the part. REQUIRES:
+// check_schema passed.
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
                                           const ClientDataset& part, std::uint32_t client);
 
-// The functions of all clients: each is what make_oracle() gives, bit for bit. REQUIRES: the same, and
-// samples.clients() == spec.clients (kinds without data ignore the samples).
+// Returns the functions of all clients, each equal to that of make_oracle(), bit for bit. REQUIRES:
+// check_schema passed; samples.clients() == spec.clients (problem types without data ignore the samples).
 template <class Real>
 std::unique_ptr<ClientObjectives<Real>> make_client_objectives(const ProblemSpec& spec,
                                                                const DataSchema& schema,
                                                                SharedSamples samples);
 
-// The constants of one client, from its own samples alone. REQUIRES: the kind has_smoothness.
+// Returns the constants of one client, from its own samples alone. REQUIRES: the problem type has_smoothness.
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& schema,
                                    const ClientDataset& part, std::uint32_t client);
 
-// The constants of f = sum_i weights[i] f_i (weights empty: 1/n each). REQUIRES: the kind has_smoothness;
-// parts.size() == spec.clients, or, where processes share them, those of this one (kinds without data ignore
-// the parts).
+// Returns the constants of f = sum_i weights[i] f_i (1/n each if weights is empty). REQUIRES: the problem
+// type has_smoothness; parts.size() == spec.clients, or the number of this process's clients if processes
+// share them. Problem types without data ignore the parts.
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,
                       std::span<const double> weights, const OrderedScan& scan = {});
 
-// A lower bound of mu that is known without data: 0 where f need not be strongly convex. REQUIRES: the kind
-// has_smoothness.
+// Returns a lower bound of mu that is known without data: 0 if f need not be strongly convex. REQUIRES: the
+// problem type has_smoothness.
 double known_convexity(const ProblemSpec& spec);
 
-// For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =
-// false; means by `weights` (empty: 1/n each). Kinds without data: the exact constants. REQUIRES: the kind
-// has_smoothness.
+// Returns the constants for a server that sees no data. L is the mean of the L_i (an upper bound), mu the
+// mean of the mu_i, and exact is false. Means use `weights` (1/n each if empty). Problem types without data
+// have exact constants. REQUIRES: the problem type has_smoothness.
 Smoothness smoothness_from_clients(const ProblemSpec& spec, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights = {});
 

@@ -1,28 +1,30 @@
-// What a problem type is. To add one: a header like least_squares.h or gpt.h, and its name in Problem
-// (engine/problems/problem.h). It is a struct of its settings with
+// Problem types. To add one, write a header like least_squares.h or gpt.h, and add its name to ProblemType
+// (engine/problems/problem.h). A problem type is a struct of its settings with
 //
-//   static constexpr ProblemTraits facts
-//   static void fields(auto& self, auto&& visit)           its keys in [problem]: base/field.h
-//   void check() const                                     what is between keys; throws ConfigError
-//   void check(const DataSchema&) const                     against the data; throws DataError
-//   std::size_t dim(const DataSchema&) const                d; REQUIRES from here on: check(agreement) passes
-//   std::vector<double> start(const DataSchema&, seed) const               x0 = "model", shape (d)
+//   static constexpr ProblemTraits traits
+//   static void fields(auto& self, auto&& visit)   its keys in [problem]: base/field.h
+//   void check() const                             conditions between keys; throws ConfigError
+//   void check(const DataSchema&) const            conditions on the data; throws DataError
+//   std::size_t dim(const DataSchema&) const       d; from here on REQUIRES: check(schema) passed
+//   std::vector<double> start(const DataSchema&, seed) const
+//                                                  x0 = "model", shape (d)
 //   client_objectives<Real>(const DataSchema&, SharedSamples, AllClients) const
-//   unique_ptr<ClientObjectives<Real>>
+//                                                  a unique_ptr<ClientObjectives<Real>>
 //
-// or, in place of client_objectives(), each client's function with its own copy of its samples:
+// or, in place of client_objectives(), the function of each client with its own copy of its samples:
 //
-//   oracle<Real>(const DataSchema&, const ClientDataset&, client, AllClients) const unique_ptr<Oracle<Real>>
+//   oracle<Real>(const DataSchema&, const ClientDataset&, client, AllClients) const
+//                                                  a unique_ptr<Oracle<Real>>
 //
-// and, where the constants of smoothness have a closed form,
+// and, if the constants of smoothness have a closed form,
 //
 //   ClientSmoothness client_smoothness(const DataSchema&, const ClientDataset&, client, AllClients) const
 //   Smoothness smoothness(const DataSchema&, parts, weights, AllClients, OrderedScan) const
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const
 //
-// A kind that reads rows has a member `rows` (RowsData), one that reads text has `text` (TextData), the
-// constant kTextForm and context(): engine/problems/sources.h.
+// A problem type that reads rows has a member `rows` (RowsData). One that reads text has `text` (TextData),
+// the constant kTextForm and context(): engine/problems/sources.h.
 #pragma once
 
 #include <cstddef>
@@ -37,23 +39,23 @@ struct ProblemTraits {
   std::string_view name;
   std::string_view summary;  // one line for `gradwire list`
   bool has_classes = false;  // labels are classes that the clients agree on
-  bool is_network = false;   // starts at a point of its own, not at 0
+  bool is_network = false;   // starts at its own point, not at 0
 };
 
-// What the clients must agree on before any of them can build an oracle.
+// The metadata that clients must agree on before any of them can build an oracle.
 struct DataSchema {
   std::size_t columns = 0;          // number of features
   std::vector<double> labels = {};  // the distinct labels of all clients, ascending
   std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
 };
 
-// The clients that a problem is shared by: kinds without data draw the function of each from the seed.
+// The clients of a problem. Problem types without data draw the function of each client from the seed.
 struct AllClients {
   std::uint32_t clients = 1;  // n
   std::uint64_t seed = 1;
 };
 
-inline constexpr double kMaxWidth = 1e6;  // of a layer
+inline constexpr double kMaxWidth = 1e6;  // numbers in a layer
 inline constexpr double kMaxContext = 4096;
 inline constexpr double kMaxLayers = 1000;
 inline constexpr double kMaxModelDim = 4294967294.0;  // coordinates have 32-bit numbers

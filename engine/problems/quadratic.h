@@ -17,7 +17,8 @@
 
 namespace gradwire {
 
-// engine/oracles/quadratic.h. All constants are exact, wherever they are computed: there is no data.
+// engine/oracles/quadratic.h as a problem type. All constants are exact on every machine, because there is no
+// data.
 struct Quadratic {
   static constexpr ProblemTraits traits{
       .name = "quadratic",
@@ -33,9 +34,8 @@ struct Quadratic {
     visit("dim", self.shape.dim, "d, the length of x",
           {.high = kMaxModelDim, .required = ": the length of x, as in dim = 1000", .quiet = true});
     visit("heterogeneity", self.shape.heterogeneity, "s, how much the clients differ; 0: not at all");
-    visit(
-        "noise", self.shape.noise,
-        "standard deviation of each entry of the gradient of one sample (`batch`); full gradients have none");
+    visit("noise", self.shape.noise,
+          "standard deviation of each entry of the gradient of one sample (`batch`); full gradients have 0");
   }
   void check() const {}
   void check(const DataSchema& schema) const;

@@ -13,7 +13,7 @@ namespace {
 
 bool is_text(const std::string& source) { return full_source(source).starts_with("text:"); }
 
-// "data" of "problem.data"
+// Returns the key of a path: "data" for "problem.data".
 std::string key_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 void check_source(const std::string& path, const std::string& source) {
@@ -41,7 +41,7 @@ void check_rows_source(std::string_view kind, const std::string& path, const std
   check_source(path, source);
   if (is_text(source))
     throw ConfigError(path, "kind '" + std::string(kind) + "' needs labelled samples, but '" + source +
-                                "' is text; `gradwire list problems` says which kinds read text");
+                                "' is text; `gradwire list problems` shows which kinds read text");
 }
 
 void check_text_source(std::string_view kind, const std::string& path, const std::string& source) {
@@ -53,8 +53,7 @@ void check_text_source(std::string_view kind, const std::string& path, const std
 
 void SampleSource::check() const {
   if (!test.empty() && test_share > 0)
-    throw ConfigError("problem.test_share",
-                      "test_share and test exclude each other: accuracy is measured on one of them");
+    throw ConfigError("problem.test_share", "test_share and test exclude each other; set one of them");
 }
 
 void RowsData::check() const {
@@ -66,7 +65,7 @@ void RowsData::check() const {
 std::size_t RowsData::features(const DataSchema& schema) const {
   if (dim > 0 && dim < schema.columns) {
     throw DataError("problem.dim = " + std::to_string(dim) + " but the data has " +
-                    std::to_string(schema.columns) + " features; raise problem.dim or leave it out");
+                    std::to_string(schema.columns) + " features; raise problem.dim or omit it");
   }
   const std::size_t count = dim > 0 ? dim : schema.columns;
   if (count == 0) throw DataError("the data has no features; set problem.dim if all of them are 0");

@@ -1,4 +1,4 @@
-// The keys of [problem] that say where samples come from.
+// The keys of [problem] for sources of samples.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,22 @@ namespace gradwire {
 
 struct SampleSource {
   std::string data;
-  std::string test;       // empty: none
+  std::string test;       // empty if there is no test data
   double test_share = 0;  // held out for accuracy
 
   void check() const;  // throws ConfigError
 };
 
-// The source that a name of a public data set stands for: "mnist" is "idx:mnist", "shakespeare" is
-// "text:tinyshakespeare.txt". Others are what they are.
+// Returns the source of a public data set: "idx:mnist" for "mnist", "text:tinyshakespeare.txt" for
+// "shakespeare". Returns other sources unchanged.
 std::string full_source(const std::string& source);
 
-// Throw ConfigError(path) where `source` is no source of labelled samples, or no text, for kind `kind`.
+// Throw ConfigError(path) if `source` is not a source of labelled samples, or not text, for kind `kind`.
 void check_rows_source(std::string_view kind, const std::string& path, const std::string& source);
 void check_text_source(std::string_view kind, const std::string& path, const std::string& source);
 
 struct RowsData : SampleSource {
-  std::uint64_t dim = 0;  // 0: the largest feature index
+  std::uint64_t dim = 0;  // 0 for the largest feature index
   std::uint64_t samples = 1000;
   std::uint32_t classes = 2;
   double noise = 0.1;
@@ -42,7 +42,7 @@ struct RowsData : SampleSource {
     };
     visit(
         "data", self.data,
-        "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR`, `mnist` (idx:mnist) or `synthetic`; gzipped will do",
+        "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR`, `mnist` (idx:mnist) or `synthetic`; may be gzipped",
         {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
     visit("test", self.test, "data on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});
@@ -56,17 +56,17 @@ struct RowsData : SampleSource {
     visit("classes", self.classes, "number of labels of `synthetic`; 0: labels are real numbers",
           {.high = 65536, .quiet = !drawn, .idle_by = idle_if(!drawn, "data")});
     visit("noise", self.noise,
-          "of `synthetic`: standard deviation of the noise in real labels, or the chance that a class is "
-          "another",
+          "for `synthetic`: standard deviation of the noise in real labels, or the chance that a class is "
+          "wrong",
           {.quiet = !drawn, .idle_by = idle_if(!drawn, "data")});
   }
   void check() const;  // throws ConfigError
 
-  // Number of features. Throws DataError when the data have more, or none.
+  // Returns the number of features. Throws DataError if the data has more, or none.
   std::size_t features(const DataSchema& schema) const;
 };
 
-// "5: 1, 2, ...", for messages.
+// Returns "5: 1, 2, ..." for messages.
 std::string count_and_list(const std::vector<double>& labels);
 
 struct TextData : SampleSource {
@@ -75,14 +75,13 @@ struct TextData : SampleSource {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
       check_text_source(Kind::traits.name, path, source);
     };
-    visit("data", self.data, "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); gzipped will do",
+    visit("data", self.data, "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); may be gzipped",
           {.required = ", as in data = \"text:PATH\"", .quiet = true, .check = check_source});
     visit("test", self.test, "text on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});
     visit("test_share", self.test_share,
-          "share of the text held out for accuracy before the rest is split: gpt its end, char_mlp samples "
-          "that "
-          "are drawn",
+          "share of the text held out for accuracy before the rest is split; gpt: its end; char_mlp: "
+          "drawn samples",
           {.high = 1, .high_open = true});
   }
 };

@@ -1,5 +1,5 @@
-// Eigenvalues of symmetric matrices, as far as smoothness constants need them: the largest one of any
-// operator, and any one of a matrix small enough to be stored.
+// Eigenvalues of symmetric matrices for smoothness constants: the largest one of any operator, and any one of
+// a matrix that is small enough to be stored.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,23 @@ struct Tridiagonal {
   std::size_t size() const { return diagonal.size(); }
 };
 
-// How many eigenvalues are below x (Sturm count, by the signs of the pivots of T - x I).
+// Returns the number of eigenvalues below x (Sturm count, by the signs of the pivots of T - x I).
 std::size_t count_below(const Tridiagonal& matrix, double x);
 
-// The eigenvalue number `index`, 0 = smallest, by bisection, within a few ulp of the largest absolute one.
-// REQUIRES: index < size().
+// Returns the eigenvalue number `index`, 0 = smallest, by bisection, within a few ulp of the largest absolute
+// one. REQUIRES: index < size().
 double eigenvalue(const Tridiagonal& matrix, std::size_t index);
 
-// The tridiagonal matrix with the eigenvalues of the symmetric `matrix` (n x n, both triangles), by
-// Householder reflections: 4/3 n^3 multiply-adds and no memory beside the argument.
+// Returns the tridiagonal matrix with the eigenvalues of the symmetric `matrix` (n x n, both triangles), by
+// Householder reflections. Takes 4/3 n^3 multiply-adds and no memory in addition to the argument.
 Tridiagonal tridiagonalize(std::vector<double> matrix, std::size_t n);
 
-// out = A v for a symmetric positive semidefinite A; both of length n.
+// Computes out = A v for a symmetric positive semidefinite A; both vectors have length n.
 using SymmetricOperator = std::function<void(std::span<const double> v, std::span<double> out)>;
 
-// The largest eigenvalue of A (n x n), by Lanczos with full reorthogonalisation, until the residual of its
-// eigenvector proves an eigenvalue of A within 1e-13 relative. Takes tens of products. Deterministic.
+// Returns the largest eigenvalue of A (n x n), by Lanczos with full reorthogonalisation. Stops when the
+// residual of the eigenvector proves an eigenvalue of A within 1e-13 relative. Takes tens of products.
+// Deterministic.
 double largest_eigenvalue(std::size_t n, const SymmetricOperator& apply);
 
 }  // namespace gradwire

@@ -11,7 +11,7 @@ std::size_t count_below(const Tridiagonal& matrix, double x) {
   double pivot = 1;
   for (std::size_t i = 0; i < matrix.size(); ++i) {
     const double beside = i == 0 ? 0 : matrix.off_diagonal[i - 1];
-    // The next line divides by the pivot, so 0 becomes the smallest number: the count is then that of a
+    // The next line divides by the pivot, so 0 becomes the smallest number. The count is then that of a
     // matrix one rounding away.
     if (pivot == 0) pivot = std::numeric_limits<double>::min();
     pivot = matrix.diagonal[i] - x - beside * beside / pivot;
@@ -21,7 +21,7 @@ std::size_t count_below(const Tridiagonal& matrix, double x) {
 }
 
 double eigenvalue(const Tridiagonal& matrix, std::size_t index) {
-  // Gershgorin: all eigenvalues lie in [-bound, bound].
+  // Gershgorin: all eigenvalues are in [-bound, bound].
   double bound = 0;
   for (std::size_t i = 0; i < matrix.size(); ++i) {
     double radius = std::abs(matrix.diagonal[i]);
@@ -30,7 +30,7 @@ double eigenvalue(const Tridiagonal& matrix, std::size_t index) {
     bound = std::max(bound, radius);
   }
   if (bound == 0 || !std::isfinite(bound)) return bound;
-  // Scaled into [-1, 1] by a power of two, so that the squares in count_below neither overflow nor vanish.
+  // Scale into [-1, 1] by a power of two, so that the squares in count_below neither overflow nor vanish.
   const int exponent = std::ilogb(bound) + 1;
   Tridiagonal scaled = matrix;
   for (double& entry : scaled.diagonal) entry = std::ldexp(entry, -exponent);
@@ -46,8 +46,8 @@ double eigenvalue(const Tridiagonal& matrix, std::size_t index) {
 
 namespace {
 
-// row -= a q + b v, then p += c row, over [begin, end): the pending update of one row and its share of the
-// next product, in one pass over memory.
+// Computes row -= a q + b v, then p += c row, over [begin, end). This is the pending update of one row and
+// its share of the next product, in one pass over memory.
 void update_and_multiply(std::size_t begin, std::size_t end, double* __restrict row, double a,
                          const double* __restrict q, double b, const double* __restrict v, double c,
                          double* __restrict p) {
@@ -58,8 +58,8 @@ void update_and_multiply(std::size_t begin, std::size_t end, double* __restrict 
   }
 }
 
-// v, from `begin` on, such that I - v v^T / half_norm with half_norm = v^T v / 2 turns `row` into (result, 0,
-// ..., 0). Returns the result; half_norm = 0 and v = 0 when the row is 0 already.
+// Computes v, starting at `begin`, such that I - v v^T / half_norm with half_norm = v^T v / 2 turns `row`
+// into (result, 0, ..., 0). Returns the result. If the row is already 0, half_norm = 0 and v = 0.
 double reflection(std::size_t begin, std::size_t end, const double* row, std::vector<double>& v,
                   double& half_norm) {
   double scale = 0, square = 0;
@@ -78,9 +78,9 @@ double reflection(std::size_t begin, std::size_t end, const double* row, std::ve
 
 }  // namespace
 
-// With B the rest of the matrix below and right of entry k, step k takes B to H B H, H = I - v v^T / h, which
-// is B - v q^T - q v^T with p = B v / h and q = p - v (p^T v) / (2 h). The update is left pending until the
-// next step reads the rows anyway.
+// Let B be the rest of the matrix below and right of entry k. Step k replaces B by H B H, H = I - v v^T / h,
+// which is B - v q^T - q v^T with p = B v / h and q = p - v (p^T v) / (2 h). The update stays pending until
+// the next step reads the rows.
 Tridiagonal tridiagonalize(std::vector<double> matrix, std::size_t n) {
   Tridiagonal result;
   result.diagonal.resize(n);

@@ -10,11 +10,12 @@ namespace {
 
 constexpr double kRelativeResidual = 1e-13;
 constexpr std::size_t kMaxProducts = 20'000;
-constexpr std::size_t kBasisNumbers = std::size_t{1} << 26;  // 512 MiB of basis vectors at most, then restart
+constexpr std::size_t kBasisNumbers = std::size_t{1} << 26;  // at most 512 MiB of basis vectors, then restart
 constexpr std::size_t kMinBasis = 30;
 constexpr std::size_t kMaxBasis = 1000;
 
-// Eight running sums: with a single sum, each addition would wait for the one before.
+// Returns the inner product. It has eight running sums: with a single sum, each addition would wait for the
+// one before.
 double dot(std::span<const double> a, std::span<const double> b) {
   constexpr std::size_t kLanes = 8;
   double sums[kLanes] = {};
@@ -32,7 +33,7 @@ void add_scaled(double scale, std::span<const double> x, std::span<double> y) {
   for (std::size_t j = 0; j < y.size(); ++j) y[j] += scale * x[j];
 }
 
-// Divides v by its norm, which is returned; a zero v stays.
+// Divides v by its norm and returns the norm. A zero v is unchanged.
 double normalize(std::span<double> v) {
   double scale = 0;
   for (const double entry : v) scale = std::max(scale, std::abs(entry));
@@ -43,9 +44,9 @@ double normalize(std::span<double> v) {
   return norm * scale;
 }
 
-// The eigenvector of T for its largest eigenvalue theta, of norm 1. From the last entry to the first: the
-// ratios of neighbours are pivots of theta I - T, which are positive from that side up to rounding, so errors
-// do not grow.
+// Returns the eigenvector of T for its largest eigenvalue theta, with norm 1. It goes from the last entry to
+// the first: the ratios of neighbours are pivots of theta I - T, which are positive from that side up to
+// rounding. So errors do not grow.
 std::vector<double> top_eigenvector(const Tridiagonal& t, double theta) {
   const std::size_t k = t.size();
   constexpr double kTooLarge = 1e150;
@@ -90,7 +91,7 @@ double largest_eigenvalue(std::size_t n, const SymmetricOperator& apply) {
     const double beta = normalize(w);
     theta = std::max(0.0, eigenvalue(t, t.size() - 1));
     const std::vector<double> s = top_eigenvector(t, theta);
-    // The Ritz vector's residual is beta |s_last|: an eigenvalue of A is at most that far from theta.
+    // The residual of the Ritz vector is beta |s_last|: an eigenvalue of A is at most that far from theta.
     if (beta * std::abs(s.back()) <= kRelativeResidual * theta || t.size() == n) return theta;
     if (t.size() < most) {
       t.off_diagonal.push_back(beta);

@@ -14,12 +14,12 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kClients = 64;  // examined at most
+constexpr std::size_t kClients = 64;  // at most this many are examined
 constexpr std::size_t kSamplesPerClient = 256;
-constexpr std::size_t kSingleSamples = 64;  // of all clients together
+constexpr std::size_t kSingleSamples = 64;  // for all clients together
 constexpr int kPowerSteps = 12;
 constexpr int kDescentSteps = 10;
-constexpr double kDifference = 1e-5;  // of the points whose gradients are compared, relative to ||x||
+constexpr double kDifference = 1e-5;  // distance of points with compared gradients, relative to ||x||
 
 using Gradient = std::function<void(std::span<const double> x, std::span<double> out)>;
 
@@ -33,7 +33,7 @@ double round_up_to_two_digits(double value) {
   return std::ceil(value / unit) * unit;
 }
 
-// `count` of 0 .. size-1, ascending.
+// Returns `count` of 0 .. size-1, ascending.
 std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random random) {
   std::vector<std::uint32_t> all(size);
   std::iota(all.begin(), all.end(), 0u);
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random rand
 
 struct Looked {
   std::uint32_t client;
-  double weight;  // in the mean over those that are looked at
+  double weight;  // in the mean over the examined clients
   std::vector<std::uint32_t> samples;
 };
 
@@ -133,7 +133,7 @@ class Estimate {
     };
   }
 
-  // The spread of single samples of the k-th client.
+  // Measures the spread of single samples of the k-th client.
   void look_at_samples(std::size_t k) {
     const std::vector<std::uint32_t>& samples = looked_[k].samples;
     const std::size_t count =
@@ -147,14 +147,15 @@ class Estimate {
     samples_[k] = std::max(samples_[k], sum / static_cast<double>(count));
   }
 
-  // nan is larger than all.
+  // Returns the larger number; NaN is larger than all.
   static double larger(double a, double b) { return b > a || std::isnan(b) ? b : a; }
   static void check(double curvature) {
     if (!std::isfinite(curvature))
       throw DataError("smoothness constants cannot be estimated: a gradient near x0 is not finite");
   }
 
-  // The largest ||H v||, ||v|| = 1, that the power method meets at x; not finite where a gradient is not.
+  // Returns the largest ||H v||, ||v|| = 1, that the power method finds at x. Not finite if a gradient is not
+  // finite.
   double curvature(const Gradient& gradient) const {
     const std::size_t d = x_.size();
     const double h = kDifference * std::max(1.0, norm(x_));
@@ -181,8 +182,8 @@ class Estimate {
   std::unique_ptr<RebindableOracle<double>> oracle_;
   std::vector<Looked> looked_;
   double L_ = 0;
-  std::vector<double> L_i_;  // of those looked at
-  // The mean square of the curvatures of the samples of each of them; then the largest of all.
+  std::vector<double> L_i_;  // for the examined clients
+  // The mean square of the curvatures of each client's samples; then the largest curvature of all.
   std::vector<double> samples_;
 };
 
@@ -191,7 +192,7 @@ class Estimate {
 Smoothness estimate_smoothness(const ClientObjectives<double>& clients, std::span<const double> weights,
                                std::span<const double> x0, std::uint64_t seed, const OrderedScan& scan) {
   if (clients.clients() == 0 || x0.size() != clients.oracle()->dim())
-    throw std::logic_error("estimate_smoothness: at least one client, x0 of the length of its oracle");
+    throw std::logic_error("estimate_smoothness: needs a client, and x0 of the length of its oracle");
   Estimate estimate(clients, weights, x0, seed, scan);
   estimate.look();
   estimate.descend();

@@ -9,12 +9,12 @@
 namespace gradwire {
 namespace {
 
-// The code forms the Gram matrix, or its twin A A^T, up to this size: this takes seconds and tens of
+// The largest size at which the code forms the Gram matrix or A A^T. This takes seconds and tens of
 // megabytes.
 constexpr std::size_t kDenseLimit = 1500;
 
-// Rows [i, i + kTile) of `matrix` += sum over the rows r of `block` (each of length n) of r_i r_j, for j <= i
-// + kTile - 1: the lower triangle, and a little more.
+// Adds sum_r r_i r_j over the rows r of `block` (each of length n) to the rows [i, i + kTile) of `matrix`,
+// for j <= i + kTile - 1. This covers the lower triangle, and a little more.
 template <std::size_t kTile>
 void add_outer_tile(std::span<const double> block, std::size_t n, std::size_t i, double* __restrict matrix) {
   constexpr std::size_t kDepth = 4;  // rows of the block per pass over the tile
@@ -49,13 +49,13 @@ void add_outer_product(std::span<const std::uint32_t> column, std::span<const do
   }
 }
 
-// (columns x columns), both triangles.
+// Returns the matrix (columns x columns), both triangles.
 std::vector<double> dense_gram(const Gram& gram, const OrderedScan& scan) {
   constexpr std::size_t kBlockRows = 16;  // a multiple of four
   constexpr std::size_t kDenseFraction =
       8;  // rows with more than a share 1/8 of nonzeros are gathered in blocks
   const std::size_t n = gram.columns;
-  // The next process goes on with the block that this one has begun.
+  // The state includes the partial block, so that the next process continues it.
   std::vector<double> state(n * n + kBlockRows * n + 1);
   const auto matrix = std::span(state).first(n * n), block = std::span(state).subspan(n * n, kBlockRows * n);
   double& filled = state.back();
@@ -90,7 +90,7 @@ std::vector<double> dense_gram(const Gram& gram, const OrderedScan& scan) {
 struct ScaledRow {
   std::span<const std::uint32_t> column;
   std::span<const double> value;
-  double root;  // of its term's scale
+  double root;  // root of the scale of its term
 };
 
 std::vector<ScaledRow> scaled_rows(const Gram& gram) {
@@ -107,8 +107,9 @@ double dot(const ScaledRow& row, std::span<const double> dense) {
   return sum;
 }
 
-// B B^T, (n x n), B the rows of all terms of all processes, each scaled by the root of its term's scale: the
-// same nonzero eigenvalues as the Gram matrix. Those of this process begin with number `first`.
+// Returns B B^T, (n x n). B has the rows of all terms of all processes, each scaled by the root of its term's
+// scale. It has the same nonzero eigenvalues as the Gram matrix. The rows of this process start at number
+// `first`.
 std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t n, const OrderedScan& scan) {
   const std::vector<ScaledRow> rows = scaled_rows(gram);
   const std::size_t end = first + rows.size();
@@ -209,8 +210,8 @@ double largest_mean_square(std::size_t n, std::span<const Gram> grams, std::span
 
 double largest_variance(std::size_t n, std::span<const Gram> grams, std::span<const double> weights,
                         double mean_square, const OrderedScan& scan) {
-  // Lanczos stops at a relative accuracy, which a variance that is 0 up to rounding cannot reach; with the
-  // shift it can.
+  // Lanczos stops at a relative accuracy, which it cannot reach for a variance that is 0 up to rounding. The
+  // shift makes it reachable.
   const double shift = mean_square / 64;
   std::vector<double> mean(n), once(n), twice(n);
   const double shifted = largest_eigenvalue(n, [&](std::span<const double> v, std::span<double> out) {
@@ -221,7 +222,7 @@ double largest_variance(std::size_t n, std::span<const Gram> grams, std::span<co
         for (std::size_t j = 0; j < n; ++j) mean[j] += weights[i] * once[j];
       }
     });
-    // sum_i w_i G_i (G_i - mean) v: the difference is taken first, so little is cancelled.
+    // Computes sum_i w_i G_i (G_i - mean) v. The difference is taken first, to limit cancellation.
     for (std::size_t j = 0; j < n; ++j) out[j] = shift * v[j];
     scan(out, [&] {
       for (std::size_t i = 0; i < grams.size(); ++i) {

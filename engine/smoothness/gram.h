@@ -1,5 +1,5 @@
-// The weighted Gram matrix sum_i scale_i A_i^T A_i of several data sets, whose spectrum gives the smoothness
-// constants of linear models. Products with it stay sparse; it is formed only for its smallest eigenvalue.
+// The weighted Gram matrix sum_i scale_i A_i^T A_i of several data sets. Its spectrum gives the smoothness
+// constants of linear models. Products with it stay sparse. It is only formed for its smallest eigenvalue.
 #pragma once
 
 #include <cstddef>
@@ -22,29 +22,30 @@ struct Gram {
   std::size_t columns = 0;
   std::vector<GramTerm> terms;
 
-  std::size_t rows() const;  // of all A_i together
+  std::size_t rows() const;  // in all A_i together
 
-  // out = (sum_i scale_i A_i^T A_i) v
+  // Computes out = (sum_i scale_i A_i^T A_i) v.
   void apply(std::span<const double> v, std::span<double> out) const;
 
-  // Of the sum over the terms of all processes.
+  // Returns the largest eigenvalue of the sum over the terms of all processes.
   double largest_eigenvalue(const OrderedScan& scan = {}) const;
 
-  // The same; 0 when there is none, or when neither the matrix nor its twin A A^T is small enough to be
-  // formed.
+  // Returns the smallest eigenvalue of that sum. Returns 0 if there is none, or if both the matrix and A A^T
+  // are too large to be formed.
   double smallest_eigenvalue(Smallest which, const OrderedScan& scan = {}) const;
 
  private:
   void add(std::span<const double> v, std::span<double> out) const;  // out += (...) v
 };
 
-// Of the matrices G_i + ridge I of all processes with weights of sum 1: the largest eigenvalue of their mean
-// square, sum_i w_i (G_i + ridge I)^2. REQUIRES: all are (columns x columns); as many weights as matrices.
+// Returns the largest eigenvalue of sum_i w_i (G_i + ridge I)^2, over the matrices of all processes, with
+// weights of sum 1. REQUIRES: all are (columns x columns); as many weights as matrices.
 double largest_mean_square(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
                            double ridge, const OrderedScan& scan = {});
 
-// The largest eigenvalue of their variance sum_i w_i G_i^2 - (sum_i w_i G_i)^2, within 1e-14 of
-// `mean_square`, the largest eigenvalue of sum_i w_i G_i^2 or more. REQUIRES: the same.
+// Returns the largest eigenvalue of the variance sum_i w_i G_i^2 - (sum_i w_i G_i)^2, within 1e-14 of
+// `mean_square`. `mean_square` is at least the largest eigenvalue of sum_i w_i G_i^2. REQUIRES: as for
+// largest_mean_square().
 double largest_variance(std::size_t columns, std::span<const Gram> grams, std::span<const double> weights,
                         double mean_square, const OrderedScan& scan = {});
 

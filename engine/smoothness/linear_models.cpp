@@ -20,8 +20,8 @@ bool has_nonconvex(const LinearProblem& p) {
 
 bool is_convex(const LinearProblem& p) { return !has_nonconvex(p) && p.curvature.convex; }
 
-// Strong convexity of a sum whose weights add up to `weight`. Only a loss of constant curvature adds to that
-// of the regulariser.
+// Returns the strong convexity of a sum whose weights add up to `weight`. Only a loss of constant curvature
+// adds to that of the regularizer.
 double strong_convexity(const LinearProblem& p, const Gram& gram, double weight,
                         const OrderedScan& scan = {}) {
   if (!is_convex(p)) return 0;
@@ -30,8 +30,8 @@ double strong_convexity(const LinearProblem& p, const Gram& gram, double weight,
   return ridge + gram.smallest_eigenvalue(ridge > 0 ? Smallest::kOfAll : Smallest::kNonzero, scan);
 }
 
-// Throws DataError when a constant of the client would be above kLargestConstant, whose square is a number
-// too.
+// Throws DataError if a constant of the client would exceed kLargestConstant. Squares of smaller constants do
+// not overflow.
 void check_sizes(const LinearProblem& p, const Dataset& rows, std::uint32_t client) {
   constexpr double kLargestConstant = 1e150;
   double sum = 0;
@@ -53,7 +53,8 @@ void check_sizes(const LinearProblem& p, const Dataset& rows, std::uint32_t clie
   }
 }
 
-// The samples of one client with all features of the model. `biased` stores them when the model has a bias.
+// Returns the samples of one client with all features of the model. `biased` stores them if the model has a
+// bias.
 const Dataset& client_rows(const LinearProblem& p, const ClientDataset& part, std::uint32_t client,
                            Dataset& biased) {
   const std::size_t columns = p.d - (p.bias ? 1 : 0);
@@ -74,7 +75,8 @@ Gram client_gram(const LinearProblem& p, const Dataset& rows) {
   return {.columns = p.d, .terms = {{&rows, p.curvature.largest / static_cast<double>(rows.rows())}}};
 }
 
-// sqrt(mean_j L_ij^2) and max_j L_ij: sample j has L_ij = curvature ||a_j||^2 + what the regulariser adds.
+// Adds sqrt(mean_j L_ij^2) and max_j L_ij. Sample j has L_ij = curvature ||a_j||^2 plus the share of the
+// regularizer.
 void add_sample_constants(const LinearProblem& p, const Dataset& rows, ClientSmoothness& client) {
   const double ridge = regularizer_smoothness(p.regularizer, p.lambda);
   double sum = 0;
@@ -88,7 +90,7 @@ void add_sample_constants(const LinearProblem& p, const Dataset& rows, ClientSmo
   client.L_s = std::sqrt(sum / static_cast<double>(rows.rows()));
 }
 
-// All constants but mu_i.
+// Returns all constants but mu_i.
 ClientSmoothness without_convexity(const LinearProblem& p, const Gram& gram) {
   ClientSmoothness client;
   client.L_i = gram.largest_eigenvalue() + regularizer_smoothness(p.regularizer, p.lambda);
@@ -96,7 +98,7 @@ ClientSmoothness without_convexity(const LinearProblem& p, const Gram& gram) {
   return client;
 }
 
-// L_s and L_sample_max of all clients together. REQUIRES: result.weights is set.
+// Sets L_s and L_sample_max of all clients together. REQUIRES: result.weights is set.
 void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothness& result) {
   double sum = 0;
   for (std::size_t i = 0; i < clients.size(); ++i) {
@@ -108,8 +110,8 @@ void combine_sample_constants(std::span<const ClientSmoothness> clients, Smoothn
   result.L_s = std::sqrt(sum);
 }
 
-// Sets L_plus and L_pm where Hessians are constant. The nonconvex regulariser's Hessian is not constant, but
-// it is the same for all clients, so the variance of the Hessians is constant.
+// Sets L_plus and L_pm if Hessians are constant. The Hessian of the nonconvex regularizer is not constant,
+// but it is the same for all clients, so the variance of the Hessians is constant.
 void add_variances(const LinearProblem& p, std::span<const Gram> grams, std::span<const double> weights,
                    const OrderedScan& scan, Smoothness& result) {
   if (!p.curvature.constant) return;
@@ -120,7 +122,7 @@ void add_variances(const LinearProblem& p, std::span<const Gram> grams, std::spa
       result.L_i.size() == 1 ? 0 : std::sqrt(largest_variance(p.d, grams, weights, mean_square, scan));
 }
 
-// Fills all but those of this process, which begin with number `first`.
+// Fills in the constants of the clients of other processes. Those of this process start at number `first`.
 void share(std::span<ClientSmoothness> clients, std::size_t own, const OrderedScan& scan) {
   std::vector<double> numbers(3 * clients.size());
   scan(numbers, [&] {
@@ -157,7 +159,7 @@ Smoothness smoothness(const LinearProblem& p, std::span<const ClientDataset> par
   std::vector<Dataset> biased(parts.size());
   std::vector<Gram> grams;
   std::vector<ClientSmoothness> clients(n);
-  // What a client's samples are refused for is said by all processes.
+  // All processes report an error in the samples of any client.
   scan({}, [&] {
     for (std::uint32_t k = 0; k < parts.size(); ++k) {
       const Gram& gram =
@@ -195,8 +197,8 @@ Smoothness smoothness_from_clients(const LinearProblem& p, std::span<const Clien
     beyond_ridge += weight * (clients[i].mu_i - p.lambda);
   }
   result.L = result.L_avg();
-  // Strong convexity adds up; the PL constants of functions that are only convex do not. When only the ridge
-  // makes f strongly convex, mu has the same bits as that of smoothness().
+  // Strong convexity adds up; the PL constants of functions that are only convex do not. If only the ridge
+  // makes f strongly convex, mu has the same bits as in smoothness().
   if (known_convexity(p) > 0) result.mu = weight_sum * p.lambda + std::max(beyond_ridge, 0.0);
   result.convex = is_convex(p);
   combine_sample_constants(clients, result);

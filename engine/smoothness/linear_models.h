@@ -1,4 +1,4 @@
-// The constants of f_i(x) = mean_j l(b_j a_j^T x) + R(x), by the curvature of l and the Gram matrix of the
+// The constants of f_i(x) = mean_j l(b_j a_j^T x) + R(x), from the curvature of l and the Gram matrix of the
 // rows.
 #pragma once
 
@@ -15,34 +15,35 @@ namespace gradwire {
 
 struct LossCurvature {
   double largest = 1;     // |l''(z)|
-  bool convex = true;     // l is
-  bool constant = false;  // l'' is
+  bool convex = true;     // true if l is convex
+  bool constant = false;  // true if l'' is constant
 };
 
-// A linear model as far as its constants are concerned.
+// The properties of a linear model that determine its constants.
 struct LinearProblem {
   LossCurvature curvature;
   Regularizer regularizer = Regularizer::kNone;
   double lambda = 0;
   std::size_t d = 0;
-  bool bias = false;  // a constant feature 1 behind the others is one of the d
+  bool bias = false;  // true if one of the d features is a constant 1, after the others
 };
 
-// Of one client. Throws DataError where it has no samples, a feature beyond d, or features whose squares are
-// too large for constants.
+// Returns the constants of one client. Throws DataError if it has no samples, a feature beyond d, or features
+// whose squares are too large for constants.
 ClientSmoothness client_smoothness(const LinearProblem& problem, const ClientDataset& part,
                                    std::uint32_t client);
 
-// Of f = sum_i weights[i] f_i (weights empty: 1/n each). Throws DataError as client_smoothness() does.
-// `parts`: of the clients of this process. REQUIRES: at least one.
+// Returns the constants of f = sum_i weights[i] f_i (1/n each if weights is empty). `parts` are those of the
+// clients of this process. Throws DataError like client_smoothness(). REQUIRES: at least one part.
 Smoothness smoothness(const LinearProblem& problem, std::span<const ClientDataset> parts,
                       std::span<const double> weights, const OrderedScan& scan = {});
 
-// A lower bound of mu that is known without data: 0 where f need not be strongly convex.
+// Returns a lower bound of mu that is known without data: 0 if f need not be strongly convex.
 double known_convexity(const LinearProblem& problem);
 
-// For a server that sees no data: L is the mean of the L_i (an upper bound), mu the mean of the mu_i, exact =
-// false; means by `weights` (empty: 1/n each). Of `problem` it takes what does not depend on data.
+// Returns the constants for a server that sees no data. L is the mean of the L_i (an upper bound), mu the
+// mean of the mu_i, and exact is false. Means use `weights` (1/n each if empty). Uses only members of
+// `problem` that do not depend on data.
 Smoothness smoothness_from_clients(const LinearProblem& problem, std::span<const ClientSmoothness> clients,
                                    std::span<const double> weights);
 

@@ -1,5 +1,5 @@
-// Processes that share the clients of a run compute constants of all of them together. What they compute goes
-// from one process to the next in the order of clients, so that every sum has the bits of one process.
+// Computation of constants by processes that share the clients of a run. The state goes from one process to
+// the next in the order of clients, so every sum has the bits of one process.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ struct OrderedScan {
   // This process has the samples of the clients [first, end).
   std::uint32_t first = 0;
   std::uint32_t end = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t clients = 0;  // of all processes; 0: this process is alone
-  // Collective. Takes `state` from the process before, does `work`, which changes it, and gives it to the
-  // next; in the end all have the same state. Where `work` throws on one process, it throws on all. Empty:
-  // alone.
+  std::uint32_t clients = 0;  // in all processes; 0 if this process is alone
+  // Runs `work` on all processes in turn; a collective operation. It takes `state` from the previous process,
+  // calls work(), which changes it, and passes it on. In the end all have the same state. If `work` throws on
+  // one process, the call throws on all. Empty if this process is alone.
   std::function<void(std::span<double> state, const std::function<void()>& work)> run;
 
   void operator()(std::span<double> state, const std::function<void()>& work) const {

@@ -202,7 +202,7 @@ TEST(ExperimentErrors, RejectALambdaWithoutRegularizer) {
 
 TEST(ExperimentErrors, RefuseContradictions) {
   EXPECT_EQ(error_of(kGood, {"problem.test=digits", "problem.test_share=0.2"}),
-            "--set problem.test_share: test_share and test exclude each other: accuracy is measured on one "
+            "--set problem.test_share: test_share and test exclude each other; set one "
             "of them");
   EXPECT_EQ(error_of(with("evaluate_every = 0\nstop_at_grad_norm_sq = 1e-9")),
             "dir/a.toml:16: stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");

@@ -83,7 +83,7 @@ TEST(ModelExperiment, ReadsABudgetForActivationsAsASizeOrSqrt) {
   for (const char* text : {"4", "0MB", "-1MB", "MB", "4 MB", "4.5MB", "4mb", "", "99999999999999999999B",
                            "17179869184GB", "all"})
     EXPECT_EQ(error_of(file_of("gpt", "activation_budget = \"" + std::string(text) + "\"\n")),
-              "dir/a.toml:4: activation_budget must be \"none\", \"sqrt\" or a size as \"4MB\" (or "
+              "dir/a.toml:4: activation_budget must be \"none\", \"sqrt\" or a size such as \"4MB\" (or "
               "KB, GB), not \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(error_of(file_of("mlp"), {"problem.activation_budget=4"}),
@@ -94,7 +94,7 @@ TEST(ModelExperiment, ReadsABudgetForActivationsAsASizeOrSqrt) {
 TEST(ModelExperiment, WarnsOfBfloat16ActivationsThatSaveNothing) {
   const std::string keys = "activations = \"bfloat16\"\n";
   const std::string start =
-      "problem.activations = \"bfloat16\" saves no memory in this model: a block of samples takes ";
+      "problem.activations = \"bfloat16\" saves no memory in this model: a microbatch takes ";
   EXPECT_EQ(check_activations<float>(spec_of("gpt", keys), letters(65)), "");
   EXPECT_EQ(check_activations<double>(spec_of("gpt", keys), letters(65)), "");
   EXPECT_EQ(check_activations<float>(spec_of("char_mlp", keys), letters(26)).substr(0, start.size()), start);
@@ -114,7 +114,7 @@ TEST(ModelExperiment, RejectsABudgetThatIsTooSmallAndNamesTheLeast) {
   } catch (const ConfigError& error) {
     EXPECT_EQ(error.key(), "problem.activation_budget");
     const std::string what = error.what(),
-                      start = "activation_budget is too small for this model: the least is \"";
+                      start = "activation_budget is too small for this model: it needs \"";
     ASSERT_EQ(what.substr(0, start.size()), start);
     check(what.substr(start.size(), what.size() - start.size() - 1));
   }
@@ -196,9 +196,9 @@ TEST(ModelExperiment, RefusesNumbersOutOfRange) {
   EXPECT_EQ(error_of(file_of("cnn", "activation = \"swish\"\n")).substr(0, 45),
             "dir/a.toml:4: unknown activation 'swish'; kno");
   EXPECT_EQ(error_of(file_of("char_mlp", "hidden = []\n")),
-            "dir/a.toml:4: hidden needs a layer or more for kind 'char_mlp', as in hidden = [128]");
+            "dir/a.toml:4: hidden needs at least one layer for kind 'char_mlp', as in hidden = [128]");
   EXPECT_EQ(error_of(file_of("cnn", "filters = []\n")),
-            "dir/a.toml:4: filters needs a convolution or more, as in filters = [6, 16]");
+            "dir/a.toml:4: filters needs at least one convolution, as in filters = [6, 16]");
   EXPECT_EQ(error_of(file_of("mlp", "hidden = []\n")), "");
   EXPECT_EQ(error_of(file_of("cnn", "hidden = []\n")), "");
 }
@@ -211,7 +211,7 @@ TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
   EXPECT_EQ(
       error_of(file_of("mlp"), {"problem.data=text:t"}),
       "--set problem.data: kind 'mlp' needs labelled samples, but 'text:t' is text; `gradwire list problems` "
-      "says which kinds read text");
+      "shows which kinds read text");
   EXPECT_EQ(error_of("[problem]\nkind = \"gpt\"\n[algorithm]\nname = \"gd\"\nstep_size = 1\n"),
             "dir/a.toml:1: problem.data: required for kind 'gpt', as in data = \"text:PATH\"");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=text:"}),
@@ -227,20 +227,22 @@ TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
 }
 
 TEST(ModelExperiment, RefusesImagesThatDoNotFit) {
-  EXPECT_EQ(
-      complaint(spec_of("cnn"), images(783)),
-      "783 features are no square image; set problem.image_height, problem.image_width and problem.channels");
+  EXPECT_EQ(complaint(spec_of("cnn"), images(783)),
+            "783 features are not a square image; set problem.image_height, problem.image_width and "
+            "problem.channels");
   EXPECT_EQ(
       complaint(spec_of("cnn", "channels = 3\n"), images(3073)),
-      "3073 features are no square image of 3 channels; set problem.image_height, problem.image_width and "
+      "3073 features are not a square image of 3 channels; set problem.image_height, problem.image_width and "
       "problem.channels");
   EXPECT_EQ(complaint(spec_of("cnn", "channels = 3\n"), images(3072)), "");
-  EXPECT_EQ(complaint(spec_of("cnn", "image_height = 28\nimage_width = 20\n"), images(784)),
-            "784 features are no image of 28 x 20 pixels with problem.channels = 1; correct these, or set "
-            "problem.dim");
-  EXPECT_EQ(complaint(spec_of("cnn", "image_height = 1000\n"), images(784)),
-            "784 features are no image of 1000 x 0 pixels with problem.channels = 1; correct these, or set "
-            "problem.dim");
+  EXPECT_EQ(
+      complaint(spec_of("cnn", "image_height = 28\nimage_width = 20\n"), images(784)),
+      "784 features are not an image of 28 x 20 pixels with problem.channels = 1; correct these, or set "
+      "problem.dim");
+  EXPECT_EQ(
+      complaint(spec_of("cnn", "image_height = 1000\n"), images(784)),
+      "784 features are not an image of 1000 x 0 pixels with problem.channels = 1; correct these, or set "
+      "problem.dim");
   EXPECT_EQ(complaint(spec_of("cnn", "dim = 784\n"), images(780)), "");
   EXPECT_EQ(complaint(spec_of("cnn"), images(64)),
             "images of 8 x 8 pixels are too small for 2 convolutions 5 x 5 with pooling 2 x 2; shorten "
@@ -258,7 +260,7 @@ TEST(ModelExperiment, RefusesLettersThatDoNotFit) {
   EXPECT_NE(complaint(spec_of("char_mlp"), letters(0)), "");
   for (const char* alphabet : {"ba", "aa", "\xff\x01"})
     EXPECT_EQ(complaint(spec_of("gpt"), {.alphabet = alphabet}),
-              "the alphabet that the clients agreed on does not ascend");
+              "the alphabet that the clients agreed on is not ascending");
 }
 
 // A spec that did not pass check_experiment(), for example one that a user's program makes.
@@ -277,7 +279,7 @@ TEST(ModelExperiment, ChecksASpecThatAProgramMade) {
   EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.epsilon = std::nan(""); }),
             "problem.epsilon must be a finite number, 0 or more");
   EXPECT_EQ(complaint_of_gpt([](GptShape& shape) { shape.activation = static_cast<Activation>(9); }),
-            "problem.activation is none of tanh, relu, sigmoid and gelu");
+            "problem.activation must be tanh, relu, sigmoid or gelu");
   EXPECT_NE(
       complaint_of_gpt([](GptShape& shape) { shape.width = 1'000'000, shape.heads = 1; }).find("parameters"),
       std::string::npos);

@@ -142,7 +142,7 @@ TEST(StartPoint, RejectsFoldersAndPipesWithoutAWriter) {
   std::filesystem::create_directory(folder.path() / "below");
   for (const char* name : {"pipe", "below"}) {
     const std::string got = message_of(quadratic(3, std::string("file:") + name), folder.path());
-    EXPECT_NE(got.find(std::string(name) + ": is no regular file"), std::string::npos) << got;
+    EXPECT_NE(got.find(std::string(name) + ": is not a regular file"), std::string::npos) << got;
   }
 }
 

@@ -132,7 +132,7 @@ TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
       oracle_within(ActivationBudget(100));
     } catch (const DataError& error) {
       const std::string what = error.what(),
-                        start = "problem.activation_budget is too small for this model: the least is \"";
+                        start = "problem.activation_budget is too small for this model: it needs \"";
       ASSERT_EQ(what.substr(0, start.size()), start);
       least = what.substr(start.size(), what.size() - start.size() - 1);
     }

@@ -227,7 +227,7 @@ TEST(RunOptions, ABudgetForActivationsChangesNoBitInMemoryNorOverTcp) {
     const auto refused = run("small", "encoded", "1KB");
     ASSERT_EQ(refused.code, 2);
     const std::string start =
-        "--set problem.activation_budget: activation_budget is too small for this model: the least is \"";
+        "--set problem.activation_budget: activation_budget is too small for this model: it needs \"";
     const std::size_t at = refused.err.find(start);
     ASSERT_NE(at, std::string::npos) << refused.err;
     EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;

@@ -228,7 +228,7 @@ TEST(RunPlan, ReportsProblemsOfItsClientsActivationsAtAServer) {
     plan("activation_budget = \"1KB\"");
     FAIL() << "no network fits into 1 KB";
   } catch (const ExperimentError& error) {
-    const std::string start = "net.toml:5: activation_budget is too small for this model: the least is \"";
+    const std::string start = "net.toml:5: activation_budget is too small for this model: it needs \"";
     EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start);
   }
 }

@@ -1,5 +1,5 @@
-// Division of samples among clients. The row numbers of each client ascend, so training rows keep the order
-// of the file.
+// Division of samples among clients. The row numbers of each client ascend, so training rows keep the
+// order of the file.
 #include <algorithm>
 #include <cmath>
 #include <limits>
