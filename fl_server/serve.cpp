@@ -37,7 +37,7 @@ constexpr std::uint32_t kBackSoonMs = 1000;  // retry time for clients of a run 
 // The times at which the log reports that rounds are being replayed, if that takes long.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
-// For the run history to record the rounds of the journal.
+// Time for the run history to record the rounds of the journal.
 constexpr std::chrono::milliseconds kSettleTime{1000};
 
 // Draws an id of the run for its clients. Results do not depend on it.
