@@ -49,7 +49,7 @@ void check_sizes(const LinearProblem& p, const Dataset& rows, std::uint32_t clie
         "client " + std::to_string(client) + ": feature number " +
         std::to_string(rows.row_columns(r)[static_cast<std::size_t>(largest)] + std::uint64_t{1}) +
         " of its sample " + std::to_string(r + 1) + " is " + value +
-        ", too large for the smoothness constants that theory needs; scale the features");
+        ", which is too large for the smoothness constants of theory; scale the features");
   }
 }
 

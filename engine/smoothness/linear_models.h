@@ -29,7 +29,7 @@ struct LinearProblem {
 };
 
 // Returns the constants of one client. Throws DataError if it has no samples, a feature beyond d, or features
-// whose squares are too large for constants.
+// with squares that are too large for constants.
 ClientSmoothness client_smoothness(const LinearProblem& problem, const ClientDataset& part,
                                    std::uint32_t client);
 

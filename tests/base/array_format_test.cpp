@@ -1,4 +1,4 @@
-// Numbers in memory: the bytes of the formats, and bytes that somebody else has made or broken.
+// Numbers in memory: the bytes of the formats, and bytes of other programs or with errors.
 #include "base/array_format.h"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ Bytes bytes_from(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The numbers, or the error's text.
+// Returns the text of the error, or "" after it read the numbers into `x`.
 template <class T>
 std::string read_into(const Bytes& bytes, std::vector<T>& x) {
   const Status status = numbers_from_bytes<T>(bytes, x);
   return status ? "" : status.error().message;
 }
 
-// A .npy of another program: `header` is padded as NumPy does.
+// Returns a .npy file of another program: `header` is padded as NumPy does.
 Bytes npy(std::string header, std::string_view numbers, char version = 1) {
   const std::size_t front = version == 1 ? 10 : 12;
   while ((front + header.size() + 1) % 64 != 0) header += ' ';
@@ -42,7 +42,7 @@ class NumbersOf : public ::testing::Test {};
 using Saved = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NumbersOf, Saved);
 
-TYPED_TEST(NumbersOf, ComeBackBitForBit) {
+TYPED_TEST(NumbersOf, RoundTripBitForBit) {
   using Limits = std::numeric_limits<TypeParam>;
   const std::vector<TypeParam> x = {
       0, -TypeParam(0), 1, Limits::denorm_min(), Limits::infinity(), Limits::quiet_NaN(), Limits::max()};
@@ -67,7 +67,7 @@ TEST(Numbers, HaveTheBytesOfTheFormat) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST(Numbers, OfTheOtherByteOrderAreTurned) {
+TEST(Numbers, AreConvertedFromTheOtherByteOrder) {
   if (std::endian::native != std::endian::little) GTEST_SKIP();
   Bytes bytes = bytes_from(std::string("GWNUMBER\x01\x01\x02\0\0\0\0\0\0\0\0\0\0\0\0\x02", 24));
   bytes.resize(64);
@@ -79,7 +79,7 @@ TEST(Numbers, OfTheOtherByteOrderAreTurned) {
   EXPECT_EQ(x, (std::vector<float>{1, -2}));
 }
 
-TEST(Numbers, AreRefusedAfterEveryFlippedBitAndAtEveryLength) {
+TEST(Numbers, RefuseEveryFlippedBitAndEveryTruncation) {
   const std::vector<double> x = {1, 2, 3};
   const Bytes good = numbers_to_bytes<double>(x);
   const std::vector<double> before = {7, 8, 9};
@@ -102,7 +102,7 @@ TEST(Numbers, AreRefusedAfterEveryFlippedBitAndAtEveryLength) {
   EXPECT_EQ(y, before);
 }
 
-TEST(Numbers, OfAHugeCountAreRefusedWithoutMemoryForThem) {
+TEST(Numbers, RefuseAHugeCountWithoutAllocatingForIt) {
   for (const std::uint64_t count :
        {~std::uint64_t{0}, std::uint64_t{1} << 61, (std::uint64_t{1} << 61) + 1}) {
     Bytes bytes = numbers_to_bytes<double>(std::vector<double>{1});
@@ -112,7 +112,7 @@ TEST(Numbers, OfAHugeCountAreRefusedWithoutMemoryForThem) {
   }
 }
 
-TEST(Numbers, SayWhatIsWrong) {
+TEST(Numbers, ReportTheError) {
   std::vector<float> x(2);
   const auto refuses = [&](const Bytes& bytes, const std::string& why) {
     EXPECT_NE(read_into(bytes, x).find(why), std::string::npos) << read_into(bytes, x);
@@ -130,7 +130,7 @@ TEST(Numbers, SayWhatIsWrong) {
   refuses(bytes_from("1.5\n2\n"), "is not a file of numbers");
 }
 
-TEST(Npy, OfAllVersionsOrdersAndShapesIsRead) {
+TEST(Npy, IsReadInAllVersionsOrdersAndShapes) {
   const std::string big("\x3f\x80\0\0\xc0\0\0\0", 8);
   const std::vector<Bytes> same = {
       npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", kTwoFloats),
@@ -162,21 +162,22 @@ TEST(Npy, IsRefusedWithTheReason) {
   refuses("{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", "1 numbers of fp64");
   refuses("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", "type '<i4'");
   refuses("{'descr': '', 'fortran_order': False, 'shape': (2,), }", "type ''");
-  refuses("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "no plain array");
-  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 3), }", "no plain array");
-  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "no plain array");
+  refuses("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "not of a plain array");
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 3), }",
+          "not of a plain array");
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "not of a plain array");
   refuses("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1, 3), }", "Fortran order");
-  refuses("{'descr': '<f4', 'fortran_order': False}", "no plain array");
-  refuses("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "no plain array");
-  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} + 1", "no plain array");
-  refuses("", "no plain array");
-  refuses("{'descr': '<f4", "no plain array");
-  refuses("{'descr': '<f8\n\33[2J', 'fortran_order': False, 'shape': (2,), }", "no plain array");
+  refuses("{'descr': '<f4', 'fortran_order': False}", "not of a plain array");
+  refuses("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "not of a plain array");
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} + 1", "not of a plain array");
+  refuses("", "not of a plain array");
+  refuses("{'descr': '<f4", "not of a plain array");
+  refuses("{'descr': '<f8\n\33[2J', 'fortran_order': False, 'shape': (2,), }", "not of a plain array");
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "version 4.0", 4);
   EXPECT_EQ(x, (std::vector<float>{0, 0}));
 }
 
-TEST(Npy, IsRefusedAtEveryLengthAndDoesNotMindFlippedBits) {
+TEST(Npy, IsRefusedAtEveryTruncationAndSurvivesFlippedBits) {
   const NumbersHeader header = *npy_header(NumberType::kFp32, 2);
   Bytes good(header.span().begin(), header.span().end());
   const Bytes numbers = bytes_from(kTwoFloats);
@@ -188,12 +189,12 @@ TEST(Npy, IsRefusedAtEveryLengthAndDoesNotMindFlippedBits) {
     for (int bit = 0; bit < 8; ++bit) {
       Bytes bad = good;
       bad[k] ^= static_cast<std::byte>(1 << bit);
-      (void)read_into(bad, x);  // the format has no checksum; the sanitizers look on
+      (void)read_into(bad, x);  // the format has no checksum; the sanitizers check the reads
     }
   }
 }
 
-TEST(Npy, HasNoTypeForEveryNumber) {
+TEST(Npy, RefusesTypesThatNumPyLacks) {
   EXPECT_TRUE(npy_header(NumberType::kFp16, 3));
   EXPECT_FALSE(npy_header(NumberType::kBf16, 3));
   EXPECT_FALSE(npy_header(NumberType::kFp128, 3));

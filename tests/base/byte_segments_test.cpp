@@ -15,7 +15,7 @@ std::string all_of(ByteSegments& pieces) {
   return all;
 }
 
-TEST(ByteSegments, GiveTheBytesInTheirOrderAndLeaveTheLongOnesWhereTheyLie) {
+TEST(ByteSegments, KeepTheOrderAndDoNotCopyLongParts) {
   const std::string head(10, 'h'), tail(ByteSegments::kLeastViewed - 1, 't');
   std::string body(ByteSegments::kLeastViewed, 'b');
   ByteSegments pieces;
@@ -44,7 +44,7 @@ struct SomeState {
   }
 };
 
-TEST(ByteSegments, AStateSavedInPlaceHasTheBytesOfASavedOneAndViewsItsLongVectors) {
+TEST(ByteSegments, HoldTheBytesOfASavedStateAndViewItsLongVectors) {
   const SomeState state;
   Saver saver;
   SomeState::fields(state, saver);

@@ -13,7 +13,7 @@ namespace {
 
 std::span<const std::byte> text(std::string_view s) { return std::as_bytes(std::span(s)); }
 
-// One bit at a time, from the definition.
+// Computes the checksum one bit at a time, from the definition.
 std::uint32_t naive_crc32c(std::span<const std::byte> data) {
   std::uint32_t state = 0xFFFFFFFF;
   for (const std::byte b : data) {
@@ -56,7 +56,7 @@ TEST(Crc32c, EqualsTheDefinitionForAllLengthsAndAlignments) {
   }
 }
 
-TEST(Crc32c, ContinuesOverPieces) {
+TEST(Crc32c, ContinuesOverSegments) {
   const auto data = random_bytes(10000, 2);
   const auto all = std::span(data);
   for (const std::size_t cut : {0, 1, 7, 3072, 9999, 10000}) {
@@ -69,8 +69,8 @@ class CheckedNumbersTest : public testing::Test {};
 using Reals = testing::Types<float, double>;
 TYPED_TEST_SUITE(CheckedNumbersTest, Reals);
 
-// A number in each place of every block and of the rest behind the blocks.
-TYPED_TEST(CheckedNumbersTest, OnePassFindsTheChecksumAndWhatIsNotFiniteWhereverItLies) {
+// Puts a bad number in each place of every block and of the rest after the blocks.
+TYPED_TEST(CheckedNumbersTest, OnePassFindsTheChecksumAndEveryNumberThatIsNotFinite) {
   using Limits = std::numeric_limits<TypeParam>;
   for (const std::size_t n : {0, 1, 5, 127, 128, 256, 300, 1000, 9000}) {
     std::vector<TypeParam> numbers(n);

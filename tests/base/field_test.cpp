@@ -89,7 +89,7 @@ const Field& field_of(const std::vector<Field>& fields, std::string_view key) {
 
 class Fields : public ::testing::Test {
  protected:
-  // What the user is told; empty where the value is taken.
+  // Returns the error for the user. Empty if the value is accepted.
   std::string error(std::string_view key, const Value& value) {
     try {
       field_of(fields, key).set("painting." + std::string(key), value);
@@ -118,7 +118,7 @@ TEST_F(Fields, AreTheMembersThemselves) {
   EXPECT_EQ(field_of(fields, "layers").get(), Value(std::int64_t{8}));
 }
 
-TEST_F(Fields, RefuseWhatTheirRulesDoNotAllowAndStayAsTheyWere) {
+TEST_F(Fields, RefuseValuesOutsideTheirConstraintsAndStayUnchanged) {
   EXPECT_EQ(error("framed", std::int64_t{1}), "framed must be true or false, not 1");
   EXPECT_EQ(error("width", 0.0), "width must be a number in (0, 2], not 0.0");
   EXPECT_EQ(error("width", std::nan("")), "width must be a number in (0, 2], not nan");
@@ -145,7 +145,7 @@ TEST_F(Fields, RefuseWhatTheirRulesDoNotAllowAndStayAsTheyWere) {
   EXPECT_EQ(painting.sizes, fresh.sizes);
 }
 
-TEST_F(Fields, OfNumbersMayHaveWordsForTheFirstOnes) {
+TEST_F(Fields, MayHaveWordsForTheFirstNumbers) {
   EXPECT_EQ(text("batch"), "all");
   EXPECT_EQ(error("batch", std::int64_t{32}), "");
   EXPECT_EQ(painting.batch, 32u);
@@ -154,13 +154,13 @@ TEST_F(Fields, OfNumbersMayHaveWordsForTheFirstOnes) {
   EXPECT_NE(error("batch", std::int64_t{0}), "") << "which is written all";
 }
 
-TEST_F(Fields, TakeAFlagOrANumberInQuotesWhereItWouldFitWithoutThem) {
+TEST_F(Fields, AcceptAQuotedFlagOrNumberThatFitsWithoutQuotes) {
   EXPECT_EQ(error("level", std::string("7")), "");
   EXPECT_EQ(painting.level, "7");
   EXPECT_NE(error("level", std::string("70")), "");
 }
 
-TEST_F(Fields, TravelAsTextWithoutLosingABit) {
+TEST_F(Fields, RoundTripAsTextBitForBit) {
   painting = {.framed = true,
               .width = 0.1 + 0.2,
               .layers = 9,
@@ -183,7 +183,7 @@ TEST_F(Fields, TravelAsTextWithoutLosingABit) {
   EXPECT_EQ(other.title, "12") << "a text stays a text";
 }
 
-TEST_F(Fields, RefuseTextThatIsNoValue) {
+TEST_F(Fields, RefuseTextThatIsNotAValue) {
   const auto refuses = [this](std::string_view key, std::string_view text) {
     EXPECT_THROW(field_of(fields, key).from_text("painting", text), ConfigError) << key << ": " << text;
   };
@@ -195,13 +195,13 @@ TEST_F(Fields, RefuseTextThatIsNoValue) {
   refuses("width", "nan");
 }
 
-TEST_F(Fields, AnEnumThatHoldsNoneOfItsValuesIsNotTaken) {
+TEST_F(Fields, RefuseAnEnumOutsideItsValues) {
   painting.colour = static_cast<Colour>(9);
   const Field& colour = field_of(fields, "colour");
   EXPECT_THROW(colour.set("painting.colour", colour.get()), ConfigError);
 }
 
-TEST_F(Fields, ZeroHasOneSpelling) {
+TEST_F(Fields, SpellZeroInOneWay) {
   Painting thick;
   thick.width = 1;
   std::vector<Field> own = fields_of(thick);
@@ -212,7 +212,7 @@ TEST_F(Fields, ZeroHasOneSpelling) {
   EXPECT_FALSE(std::signbit(thick.width));
 }
 
-TEST_F(Fields, OfATypeWithASpellingAreReadAndWrittenByIt) {
+TEST_F(Fields, UseTheTextCodecOfTheirType) {
   const Field& thinned = field_of(fields, "thinned");
   EXPECT_EQ(thinned.expected(), "a share like 5%");
   EXPECT_EQ(error("thinned", "25%"), "");
@@ -223,11 +223,11 @@ TEST_F(Fields, OfATypeWithASpellingAreReadAndWrittenByIt) {
   EXPECT_EQ(error("thinned", 25), "thinned must be a share like 5%, not 25");
   EXPECT_EQ(error("thinned", std::vector<std::int64_t>{1, 2}), "thinned must be a share like 5%, not [1, 2]");
   EXPECT_EQ(error("thinned", OtherValue{"a date"}), "thinned must be a share like 5%, not a date");
-  EXPECT_EQ(error("thinned", "bad"), "that is bad") << "its rules' own check is asked";
-  EXPECT_EQ(painting.thinned.share, 0.25) << "what is refused changes nothing";
+  EXPECT_EQ(error("thinned", "bad"), "that is bad") << "its constraints' own check is called";
+  EXPECT_EQ(painting.thinned.share, 0.25) << "a refused value changes nothing";
 }
 
-TEST_F(Fields, AWordThatLooksLikeANumberIsStillAWord) {
+TEST_F(Fields, KeepAWordThatLooksLikeANumber) {
   Edition edition;
   const std::vector<Field> of_edition = fields_of(edition);
   of_edition[0].from_text("edition", "2");

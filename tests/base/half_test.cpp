@@ -1,4 +1,4 @@
-// 16-bit numbers against the definition, computed in double.
+// 16-bit numbers compared with the definition, computed in double.
 #include "base/half.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 namespace gradwire {
 namespace {
 
-// Mantissa bits (without the hidden one), the exponents of the smallest and largest normal number.
+// The number of mantissa bits (without the hidden one), and the exponents of the smallest and largest normal
+// number.
 template <class T>
 struct Definition;
 template <>
@@ -23,7 +24,7 @@ struct Definition<BFloat16> {
   static constexpr int kMantissa = 7, kLowest = -126, kHighest = 127;
 };
 
-// What the bits mean.
+// Returns the value of the bits.
 template <class T>
 double meaning(std::uint16_t bits) {
   using D = Definition<T>;
@@ -36,7 +37,7 @@ double meaning(std::uint16_t bits) {
   return sign * std::ldexp((1 << D::kMantissa) + mantissa, exponent - 1 + D::kLowest - D::kMantissa);
 }
 
-// x rounded to the nearest number of T, ties to even, in double.
+// Returns x rounded to the nearest number of T, ties to even, in double.
 template <class T>
 double nearest(double x) {
   using D = Definition<T>;
@@ -57,7 +58,7 @@ class Half : public ::testing::Test {};
 using Halves = ::testing::Types<Float16, BFloat16>;
 TYPED_TEST_SUITE(Half, Halves);
 
-TYPED_TEST(Half, EveryPatternHasItsMeaningAndComesBack) {
+TYPED_TEST(Half, EveryBitPatternHasItsValueAndRoundTrips) {
   std::vector<TypeParam> all, back(65536);
   for (unsigned bits = 0; bits < 65536; ++bits)
     all.push_back(TypeParam::of_bits(static_cast<std::uint16_t>(bits)));
@@ -84,8 +85,8 @@ TYPED_TEST(Half, RoundsToTheNearestAndTiesToEven) {
     const float f = static_cast<float>(x);
     ASSERT_TRUE(same(static_cast<double>(TypeParam(f)), nearest<TypeParam>(static_cast<double>(f)))) << f;
   };
-  // At and just beside every number and every half way between two, as double: to go through float would
-  // round the latter twice.
+  // Checks every number, the midpoints of neighbours, and the doubles next to both. A midpoint that goes
+  // through float would be rounded twice.
   for (unsigned bits = 0; bits < 0x7fff; ++bits) {
     const double a = meaning<TypeParam>(static_cast<std::uint16_t>(bits));
     const double b = meaning<TypeParam>(static_cast<std::uint16_t>(bits + 1));

@@ -20,7 +20,7 @@ TEST(Printable, EscapesControlCharactersOfBothRanges) {
   EXPECT_TRUE(has_control_characters("a\xc2\x9b"));
 }
 
-TEST(Printable, EscapesMarksThatTurnTheDirectionOfReading) {
+TEST(Printable, EscapesBidirectionalMarks) {
   EXPECT_EQ(printable("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f"), "\\u061c\\u200e\\u200f");
   EXPECT_EQ(printable("\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad\xe2\x80\xae"),
             "\\u202a\\u202b\\u202c\\u202d\\u202e");

@@ -10,8 +10,8 @@
 namespace gradwire {
 namespace {
 
-// Reference values of SplitMix64 from the state 0.
-TEST(Mix64, StepsAreThoseOfSplitMix64) {
+// The reference values of SplitMix64 from the state 0.
+TEST(Mix64, MatchesSplitMix64) {
   const std::uint64_t published[] = {0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F,
                                      0xF88BB8A8724C81EC, 0x1B39896A51A8749B};
   std::uint64_t state = 0;
@@ -21,7 +21,7 @@ TEST(Mix64, StepsAreThoseOfSplitMix64) {
   }
 }
 
-// Results on disk and peers of other versions depend on these: a change of them is a change of the wire
+// Results on disk and peers of other versions depend on these numbers. A change of them changes the wire
 // format.
 TEST(StreamOf, FirstDrawsArePinned) {
   const struct {
@@ -49,7 +49,7 @@ TEST(StreamOf, FirstDrawsArePinned) {
   EXPECT_EQ(integers.below(123), 38u);
 }
 
-TEST(StreamOf, ABlockIsTheNextDrawsAndTheDrawAfterItFollows) {
+TEST(StreamOf, BlocksEqualSingleDraws) {
   RngStream one({7, 3, 5, RngDomain::kCoin}), blocks = one;
   for (const std::size_t size : {1u, 0u, 5u, 64u, 3u}) {
     std::vector<std::uint64_t> block(size);
@@ -59,7 +59,7 @@ TEST(StreamOf, ABlockIsTheNextDrawsAndTheDrawAfterItFollows) {
   }
 }
 
-TEST(StreamOf, KeysThatDifferAnywhereShareNoDraw) {
+TEST(StreamOf, DifferentKeysShareNoDraw) {
   std::unordered_set<std::uint64_t> seen;
   std::size_t drawn = 0;
   const std::uint32_t numbers[] = {0, 1, 2, 0xFFFF, 0x10000, kServerClient};

@@ -17,21 +17,21 @@ TEST(Suggest, NamesTheNearestWord) {
   EXPECT_EQ(suggest("naturall", kWords), "; did you mean 'natural'?");
 }
 
-TEST(Suggest, OfWordsEquallyNearTakesTheFirst) {
+TEST(Suggest, TakesTheFirstOfEquallyNearWords) {
   EXPECT_EQ(suggest("ab", {"aa", "bb"}), "; did you mean 'aa'?");
   EXPECT_EQ(suggest("ab", {"bb", "aa"}), "; did you mean 'bb'?");
 }
 
-TEST(Suggest, ListsAllWordsWhenNoneIsNear) {
+TEST(Suggest, ListsAllWordsIfNoneIsNear) {
   const std::string all = "; known: identity, topk, randk, randseqk, natural";
   EXPECT_EQ(suggest("", kWords), all);
   EXPECT_EQ(suggest("qsgd", kWords), all);
   EXPECT_EQ(suggest("a", {"xyz"}), "; known: xyz");
 }
 
-TEST(Suggest, SaysNothingOfAnEmptyList) { EXPECT_EQ(suggest("topk", {}), ""); }
+TEST(Suggest, IsEmptyForAnEmptyList) { EXPECT_EQ(suggest("topk", {}), ""); }
 
-TEST(Suggest, TakesNoTimeForAVeryLongWord) {
+TEST(Suggest, IsFastForAVeryLongWord) {
   const std::string text = suggest(std::string(10'000'000, 't'), kWords);
   EXPECT_EQ(text, "; known: identity, topk, randk, randseqk, natural");
 }

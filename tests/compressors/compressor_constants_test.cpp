@@ -1,5 +1,5 @@
-// The constants of theory against what the compressors do to given vectors, and errors of other
-// implementations.
+// The constants of theory compared with the errors of the compressors on given vectors, and known bugs of
+// other implementations.
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ CompressorConstants constants_of(const std::string& spec, std::size_t d) {
   return constants(parse_compressor(spec, d), d);
 }
 
-// The relative error of one draw.
+// Returns the relative error of one draw.
 double error_of(const Compressor& c, const Vec<double>& x, std::uint32_t round) {
   Scratch<double> scratch;
   PayloadBuffer<double> buffer;
@@ -34,7 +34,7 @@ double error_of(const Compressor& c, const Vec<double>& x, std::uint32_t round) 
   }
   return static_cast<double>(error / norm);
 }
-// The mean error over draws is `expected`, to within 5.5 standard errors.
+// Checks that the mean error over draws is `expected`, to within 5.5 standard errors.
 void expect_mean_error(const std::string& spec, const Vec<double>& x, double expected) {
   constexpr int kDraws = 20'000;
   const Compressor c = parse_compressor(spec, x.size());
@@ -49,7 +49,7 @@ void expect_mean_error(const std::string& spec, const Vec<double>& x, double exp
 
 Vec<double> random_vector(std::size_t d) { return ordinary_inputs<double>(d)[0].x; }
 
-TEST(Constants, AreThoseOfTheTable) {
+TEST(Constants, MatchTheTable) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(constants_of("terngrad", 100).omega, 4.5);
   EXPECT_EQ(constants_of("qsgd:s=1", 100).omega, 9);
@@ -64,7 +64,7 @@ TEST(Constants, AreThoseOfTheTable) {
   EXPECT_EQ(constants_of("bernoulli:p=0.25", 64).zeta, 16);
   EXPECT_EQ(constants_of("rankk:k=2,rows=4", 64).alpha, 0.5);
   EXPECT_EQ(constants_of("rankk:k=2,rows=4", 64).zeta, 40);
-  EXPECT_EQ(constants_of("rankr:r=2", 55).alpha, 0.2) << "of a matrix of side 10";
+  EXPECT_EQ(constants_of("rankr:r=2", 55).alpha, 0.2) << "the matrix has side 10";
   EXPECT_EQ(constants_of("rankr:r=2", 55).zeta, 22);
   EXPECT_EQ(constants_of("natural(randk:k=16)", 64).omega, 9.0 / 8 * 4 - 1);
   EXPECT_DOUBLE_EQ(constants_of("natural(topk:k=16)", 64).alpha, 8.0 / 9 / 4);
@@ -75,13 +75,13 @@ TEST(Constants, AreThoseOfTheTable) {
   EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).omega, 3 * 0.75);
   EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).zeta, 32);
   EXPECT_TRUE(constants_of("induced(topk:k=16,randk:k=16)", 64).unbiased);
-  // The omega of the outer one is that for the k values that it rounds.
+  // The outer compressor has the omega for the k values that it rounds.
   EXPECT_DOUBLE_EQ(constants_of("terngrad(randk:k=16)", 64).omega, 2.5 * 4 - 1);
   EXPECT_DOUBLE_EQ(constants_of("terngrad(bernoulli:p=0.5)", 64).omega, 4.5 * 2 - 1);
   EXPECT_LT(constants_of("qsgd:s=2,p=1", 64).omega, inf);
 }
 
-TEST(Constants, TheErrorOfDitheringIsTheSumOfItsFractions) {
+TEST(Constants, MatchTheErrorOfDithering) {
   const std::size_t d = 40;
   const Vec<double> x = random_vector(d);
   double norm_sq = 0, largest = 0;
@@ -100,8 +100,8 @@ TEST(Constants, TheErrorOfDitheringIsTheSumOfItsFractions) {
   expect_mean_error("qsgd:s=3,p=inf", x, expected(largest / 3));
 }
 
-TEST(Constants, WorstVectorsReachThem) {
-  // Equal entries for s = 1; for TernGrad one of size 1 and the others of size 1 / (1 + sqrt d).
+TEST(Constants, AreReachedByWorstCaseVectors) {
+  // Equal entries for s = 1. For TernGrad one entry of size 1, the others of size 1 / (1 + sqrt d).
   expect_mean_error("qsgd:s=1", Vec<double>(16, -0.3), 3);
   Vec<double> x(16, 1 / 5.0);
   x[3] = 1;
@@ -112,7 +112,7 @@ TEST(Constants, WorstVectorsReachThem) {
   expect_mean_error("scaled(natural)", Vec<double>(16, 4.0 / 3), 1.0 / 9);
 }
 
-TEST(Constants, TopLEKKeepsTheShareOfEveryVectorOnAverageAndNeverMoreThanK) {
+TEST(Constants, MatchTheMeanErrorOfTopLEKWhichSendsAtMostK) {
   for (const std::size_t d : {5, 40}) {
     for (const Input<double>& input : ordinary_inputs<double>(d)) {
       if (input.name == "zero") continue;
@@ -122,14 +122,14 @@ TEST(Constants, TopLEKKeepsTheShareOfEveryVectorOnAverageAndNeverMoreThanK) {
   }
 }
 
-TEST(Constants, TheErrorOfTheSignIsThatOfTheVector) {
+TEST(Constants, MatchTheErrorOfSignForEachVector) {
   const Vec<double> x = random_vector(40);
   double sum = 0, norm_sq = 0;
   for (const double t : x) sum += std::abs(t), norm_sq += t * t;
   EXPECT_NEAR(error_of(parse_compressor("sign", 40), x, 0), 1 - sum * sum / (40 * norm_sq), 1e-14);
 }
 
-// ---- what others got wrong ----
+// ---- bugs of other implementations ----
 
 TEST(Regressions, NaturalDitheringQuantises) {
   Scratch<double> scratch;
@@ -142,7 +142,7 @@ TEST(Regressions, NaturalDitheringQuantises) {
   EXPECT_EQ(wire_bits(p), 64 + 400 * (1 + 3));
 }
 
-TEST(Regressions, OneLevelIsNotFreeOfBitsNorOfVariance) {
+TEST(Regressions, OneLevelCostsBitsAndHasVariance) {
   Scratch<float> scratch;
   PayloadBuffer<float> buffer;
   Vec<float> v(10, 0.5f);
@@ -152,7 +152,7 @@ TEST(Regressions, OneLevelIsNotFreeOfBitsNorOfVariance) {
     EXPECT_GT(constants_of(spec, 10).omega, 0) << spec;
 }
 
-TEST(Regressions, WhatOverflowsInsideOfACompositionIsCutToALevel) {
+TEST(Regressions, OverflowInsideACompositionIsCutToALevel) {
   const double most = std::numeric_limits<double>::max();
   for (const char* spec :
        {"induced(randk:k=3,qsgd:s=3)", "induced(randk:k=3,terngrad)", "qsgd:s=3", "qsgd:s=1", "terngrad",
@@ -183,7 +183,7 @@ TEST(Norms, NeitherOverflowNorVanish) {
   }
 }
 
-TEST(Norms, AreThoseOfTheLoopInEveryLength) {
+TEST(Norms, MatchTheLoopForEveryLength) {
   for (const std::size_t d : {1, 31, 32, 33, 1000}) {
     const Vec<double> x = random_vector(d);
     for (const double p : {1.0, 1.5, 2.0, 5.0}) {
@@ -232,8 +232,8 @@ TEST(SymmetricEigenvectors, AreOrthonormalAndSolveTheMatrix) {
   }
 }
 
-TEST(RankK, IsTheTruncatedDecompositionByEitherSide) {
-  // Orthogonal columns of lengths 5, 3, 2, 1: those are the singular values.
+TEST(RankK, MatchesTheTruncatedDecompositionFromEitherSide) {
+  // The columns are orthogonal with lengths 5, 3, 2, 1, which are the singular values.
   const double length[4] = {3, 5, 1, 2};
   for (const bool wide : {false, true}) {
     Vec<double> x(8 * 4);
@@ -252,7 +252,7 @@ TEST(RankK, IsTheTruncatedDecompositionByEitherSide) {
   }
 }
 
-TEST(RankK, ProductsOfTheLargestNumbersStayFinite) {
+TEST(RankK, KeepsProductsOfTheLargestNumbersFinite) {
   const float most = std::numeric_limits<float>::max();
   Scratch<float> scratch;
   PayloadBuffer<float> buffer;

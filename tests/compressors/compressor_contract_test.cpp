@@ -1,5 +1,5 @@
-// What every compressor must guarantee. The list of types comes from SimpleCompressors, their parameters from
-// fields(): a new compressor is tested without a new test.
+// The guarantees of every compressor. The list of types comes from SimpleCompressors, their parameters from
+// fields(), so a new compressor is tested without a new test.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -52,7 +52,7 @@ class CompressorContract : public ::testing::Test {
     v_ = x;
     return compress(c, v_, key, scratch_, buffer_);
   }
-  // Calls check(compressor, input) for all of them, and says which when a check fails.
+  // Calls check(compressor, input) for all of them, and traces which one fails.
   template <class Check>
   void each(const std::vector<std::size_t>& dims, bool ordinary, Check check) {
     for (const std::size_t d : dims) {
@@ -72,7 +72,7 @@ class CompressorContract : public ::testing::Test {
   PayloadBuffer<Real> buffer_;
 };
 
-// 1 and 10 are triangles.
+// The dimensions; 1 and 10 are sizes of triangles.
 const std::vector<std::size_t> kDims = {1, 2, 7, 10, 64, 65, 123, 1000};
 const std::vector<std::size_t> kSmallDims = {1, 2, 7, 10, 65};
 
@@ -116,7 +116,7 @@ TYPED_TEST(CompressorContract, PayloadIsWellFormed) {
   });
 }
 
-TYPED_TEST(CompressorContract, SameKeyGivesTheSamePayloadWhateverWasInTheBuffers) {
+TYPED_TEST(CompressorContract, SameKeyGivesTheSamePayloadForAnyBufferContents) {
   this->each(kDims, false, [&](const Compressor& c, const Vec<TypeParam>& x) {
     Vec<TypeParam> fresh = x;
     Scratch<TypeParam> scratch;
@@ -126,7 +126,7 @@ TYPED_TEST(CompressorContract, SameKeyGivesTheSamePayloadWhateverWasInTheBuffers
   });
 }
 
-TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom) {
+TYPED_TEST(CompressorContract, EveryPartOfTheKeyChangesRandomPayloads) {
   const std::size_t d = 65;
   const Vec<TypeParam> x = ordinary_inputs<TypeParam>(d)[0].x;
   for (const Compressor& c : variants(d)) {
@@ -143,7 +143,7 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
       for (int part = 0; part < 4; ++part)
         differ[part] += decode(this->compressed(c, x, keys[part])) != reference;
     }
-    // For two clients of PermK every other draw is the same; TopLEK with k = 1 rarely sends another entry.
+    // For two clients of PermK every other draw is the same. TopLEK with k = 1 rarely sends another entry.
     const bool is_random = must_be_random || differ[0] > 0;
     for (const int count : differ) {
       if (is_random) {
@@ -156,7 +156,7 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyCountsWhereTheCompressorIsRandom
   }
 }
 
-TYPED_TEST(CompressorContract, DecodingSplitRangesIsDecodingTheWhole) {
+TYPED_TEST(CompressorContract, DecodingInRangesEqualsDecodingTheWhole) {
   this->each({1, 2, 7, 10, 65, 123}, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
     const auto& p = this->compressed(c, x, {.seed = 11, .round = static_cast<std::uint32_t>(x.size())});
     const Vec<TypeParam> start(x.size(), TypeParam(0.25));
@@ -189,8 +189,8 @@ struct Mean {
 constexpr int kDraws = 1500;
 constexpr long double kZ = 5.5;
 
-TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
-  // Of the unit and its multiples, and of the 24 bits that a float's draw has.
+TYPED_TEST(CompressorContract, UnbiasedCompressorsHaveTheRightMean) {
+  // Rounding of the unit and its multiples, and of the 24 bits in a draw of a float.
   constexpr long double kRounding = 16 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
     if (!constants(c, x.size()).unbiased) return;
@@ -209,7 +209,7 @@ TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
       const Vec<TypeParam> decoded = decode(p);
       for (std::size_t j = 0; j < x.size(); ++j) mean[j].add(decoded[j] / static_cast<long double>(scale));
     }
-    // A step of small probability may never be seen, and then has no standard error.
+    // A step of small probability may never occur, and then has no standard error.
     const long double rare = 12 * step / kDraws;
     for (std::size_t j = 0; j < x.size(); ++j)
       ASSERT_NEAR(mean[j].value(), x[j] / static_cast<long double>(scale),
@@ -218,7 +218,8 @@ TYPED_TEST(CompressorContract, UnbiasedOnesAreRightOnAverage) {
   });
 }
 
-// How often each entry counts in the norm of alpha's definition: in a Frobenius norm twice off the diagonal.
+// Returns the weight of each entry in the norm of alpha's definition: 2 off the diagonal for a Frobenius
+// norm.
 std::vector<long double> norm_weights(const Compressor& c, std::size_t d) {
   const bool frobenius = std::holds_alternative<RankR>(c);
   std::vector<long double> weights(d, frobenius ? 2 : 1);
@@ -227,7 +228,7 @@ std::vector<long double> norm_weights(const Compressor& c, std::size_t d) {
   return weights;
 }
 
-TYPED_TEST(CompressorContract, MeanSquaredErrorAndNumberOfValuesAreWhatQualitySays) {
+TYPED_TEST(CompressorContract, MeanSquaredErrorAndNumberOfValuesMatchTheConstants) {
   constexpr long double kRounding = 64 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
     const CompressorConstants q = constants(c, x.size());
@@ -266,7 +267,7 @@ TYPED_TEST(CompressorContract, MeanSquaredErrorAndNumberOfValuesAreWhatQualitySa
 TYPED_TEST(CompressorContract, WireBitsFollowTheTable) {
   this->each(kDims, false, [&](const Compressor& c, const Vec<TypeParam>& x) {
     const auto& whole = this->compressed(c, x, {.seed = 1});
-    double index = 0;  // ceil(log2 d), the slow way
+    double index = 0;  // ceil(log2 d) by a loop
     while (std::ldexp(1.0, static_cast<int>(index)) < static_cast<double>(x.size())) ++index;
     double bits = 0, paper = 0;
     each_link(whole, [&](const Payload<TypeParam>& p, std::size_t) {
@@ -293,7 +294,7 @@ TYPED_TEST(CompressorContract, WireBitsFollowTheTable) {
   });
 }
 
-TYPED_TEST(CompressorContract, SeededSupportsAreRedrawnAndOthersRefused) {
+TYPED_TEST(CompressorContract, RedrawsSeededSupportsAndRefusesOthers) {
   const Shape shapes[] = {Shape::kNothing, Shape::kDense,   Shape::kSparse,
                           Shape::kRange,   Shape::kLowRank, Shape::kSymmetric};
   this->each(kDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
@@ -328,7 +329,7 @@ TYPED_TEST(CompressorContract, SeededSupportsAreRedrawnAndOthersRefused) {
   });
 }
 
-TYPED_TEST(CompressorContract, AnEntryThatIsNotFiniteIsNeverHidden) {
+TYPED_TEST(CompressorContract, NeverHidesAnEntryThatIsNotFinite) {
   using Limits = std::numeric_limits<TypeParam>;
   for (const std::size_t d : kSmallDims) {
     for (const Compressor& c : variants(d)) {
@@ -347,7 +348,7 @@ TYPED_TEST(CompressorContract, AnEntryThatIsNotFiniteIsNeverHidden) {
   }
 }
 
-TYPED_TEST(CompressorContract, DenseResultTakesTheBufferAndLeavesOneOfTheSameSize) {
+TYPED_TEST(CompressorContract, DenseResultSwapsBuffersOfTheSameSize) {
   this->each(kDims, false, [&](const Compressor& c, const Vec<TypeParam>& x) {
     this->v_ = x;
     const TypeParam* buffer = this->v_.data();
@@ -362,7 +363,7 @@ TYPED_TEST(CompressorContract, DenseResultTakesTheBufferAndLeavesOneOfTheSameSiz
   });
 }
 
-TYPED_TEST(CompressorContract, NothingIsAllocatedAfterWarmUp) {
+TYPED_TEST(CompressorContract, AllocatesNothingAfterWarmUp) {
   for (const std::size_t d : {std::size_t{7}, std::size_t{66}, std::size_t{1000}, std::size_t{17000}}) {
     const Vec<TypeParam> x = ordinary_inputs<TypeParam>(d)[0].x;
     for (const Compressor& c : variants(d)) {
@@ -388,7 +389,7 @@ TYPED_TEST(CompressorContract, NothingIsAllocatedAfterWarmUp) {
   }
 }
 
-TYPED_TEST(CompressorContract, CountThatWasNotResolvedForThisLengthIsAProgrammingError) {
+TYPED_TEST(CompressorContract, UnresolvedCountIsALogicError) {
   Vec<TypeParam> v(3, TypeParam(1));
   for (const char* name : {"topk", "randk", "randseqk", "toplek"}) {
     for (const char* k : {":k=4", ":k=50%"}) {
@@ -401,7 +402,7 @@ TYPED_TEST(CompressorContract, CountThatWasNotResolvedForThisLengthIsAProgrammin
     EXPECT_THROW(compress(parse_compressor(spec, 0), v, {}, this->scratch_, this->buffer_), std::logic_error);
 }
 
-TEST(CompressorList, EveryVariantIsReadBackFromItsSpec) {
+TEST(CompressorList, ReadsEveryVariantBackFromItsSpec) {
   for (const std::size_t d : {std::size_t{1}, std::size_t{2}, std::size_t{123}}) {
     for (const Compressor& c : variants(d)) EXPECT_EQ(parse_compressor(to_spec(c), d), c) << to_spec(c);
   }
@@ -409,7 +410,8 @@ TEST(CompressorList, EveryVariantIsReadBackFromItsSpec) {
 
 TEST(CompressorList, HelpNamesEveryCompressorOnce) {
   const auto help = compressor_help();
-  ASSERT_EQ(help.size(), std::variant_size_v<Compressor::Variant> - 1);  // a user's own has no spelling
+  // A custom compressor has no spelling.
+  ASSERT_EQ(help.size(), std::variant_size_v<Compressor::Variant> - 1);
   for (const auto& h : help) {
     EXPECT_FALSE(h.summary.empty());
     EXPECT_FALSE(h.constants.empty());

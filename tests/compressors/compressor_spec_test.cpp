@@ -1,4 +1,4 @@
-// How compressors are spelled in a file: what is read, what is written, and the messages for mistakes.
+// The spelling of compressors in a file: reading, writing, and the messages for mistakes.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// The message that refuses a spec; empty when the spec is accepted.
+// Returns the message that refuses a spec. Empty if the spec is accepted.
 std::string refusal(const std::string& spec, std::size_t d = 0) {
   try {
     parse_compressor(spec, d);
@@ -41,7 +41,7 @@ TEST(CompressorSpec, IsRead) {
   EXPECT_EQ(parse_compressor("randseqk:k=2,scaled=true", 5), Compressor(RandSeqK{{2}, true}));
 }
 
-TEST(CompressorSpec, SharesAreRoundedAndAtLeastOne) {
+TEST(CompressorSpec, RoundsSharesToAtLeastOne) {
   const auto k = [](const char* spec, std::size_t d) { return std::get<TopK>(parse_compressor(spec, d)).k; };
   EXPECT_EQ(k("topk:k=1%", 1000), (Count{10}));
   EXPECT_EQ(k("topk:k=1%", 149), (Count{1}));
@@ -64,7 +64,7 @@ TEST(CompressorSpec, IsWrittenInOneForm) {
     EXPECT_EQ(to_spec(parse_compressor(spec, 0)), spec);
 }
 
-TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
+TEST(CompressorSpec, RoundTripsThroughText) {
   RngStream stream({.seed = 5});
   for (int i = 0; i < 3000; ++i) {
     TopK topk;
@@ -76,7 +76,7 @@ TEST(CompressorSpec, WhatIsWrittenIsReadBack) {
   }
 }
 
-TEST(CompressorSpec, UnknownNamesAreMetWithTheNearestOne) {
+TEST(CompressorSpec, SuggestsTheNearestName) {
   EXPECT_EQ(refusal("topq"), "unknown compressor 'topq'; did you mean 'topk'?");
   EXPECT_EQ(refusal("ranseqk:k=1"), "unknown compressor 'ranseqk'; did you mean 'randseqk'?");
   expect_refused("zzzzzz",
@@ -88,7 +88,7 @@ TEST(CompressorSpec, UnknownNamesAreMetWithTheNearestOne) {
   expect_refused("topk,k=1", "unknown compressor 'topk,k=1'");
 }
 
-TEST(CompressorSpec, UnknownParametersAreMetWithTheNearestOne) {
+TEST(CompressorSpec, SuggestsTheNearestParameter) {
   EXPECT_EQ(refusal("randk:scale=true"), "randk has no parameter 'scale'; did you mean 'scaled'?");
   EXPECT_EQ(refusal("identity:k=1"), "identity has no parameter 'k'; it takes none");
   expect_refused("topk:scaled=true", "topk has no parameter 'scaled'");
@@ -100,7 +100,7 @@ TEST(CompressorSpec, UnknownParametersAreMetWithTheNearestOne) {
   expect_refused("topk::k=1", "topk has no parameter ':k'");
 }
 
-TEST(CompressorSpec, CountsThatAreNoneAreRefused) {
+TEST(CompressorSpec, RefusesInvalidCounts) {
   for (const char* k :
        {"0", "-1", "1.5", "+1", " 1", "1 ", "0x10", "1e3", "4294967296", "99999999999999999999", "one", ""})
     expect_refused(std::string("topk:k=") + k,
@@ -110,13 +110,13 @@ TEST(CompressorSpec, CountsThatAreNoneAreRefused) {
       "topk: k must be a count of at least 1, or a share of d like 1% (above 0%, at most 100%), not \"0\"");
 }
 
-TEST(CompressorSpec, SharesThatAreNoneAreRefused) {
+TEST(CompressorSpec, RefusesInvalidShares) {
   for (const char* k :
        {"0%", "-1%", "1e400%", "100.001%", "nan%", "inf%", "%", "1%%", "1 %", "-0%", "1e-400%", "1e-323%"})
     expect_refused(std::string("topk:k=") + k, "1% (above 0%, at most 100%), not \"" + std::string(k) + '"');
 }
 
-TEST(CompressorSpec, SlipsOfTheSyntaxAreNamed) {
+TEST(CompressorSpec, ReportsSyntaxErrors) {
   expect_refused("topk:", "'topk:' ends with a colon");
   expect_refused("topk:k", "'k' needs a value, as in k=...");
   expect_refused("topk:k=1,", "ends with a comma");
@@ -128,7 +128,7 @@ TEST(CompressorSpec, SlipsOfTheSyntaxAreNamed) {
                  "share of d like 1% (above 0%, at most 100%), not \"3;scaled=true\"");
 }
 
-TEST(CompressorSpec, KAboveTheDimensionIsRefusedWithBothNumbers) {
+TEST(CompressorSpec, RefusesKAboveTheDimensionWithBothNumbers) {
   EXPECT_EQ(refusal("topk:k=8", 7), "topk: k = 8 is larger than the dimension 7");
   EXPECT_EQ(refusal("randseqk:k=4294967295", 123),
             "randseqk: k = 4294967295 is larger than the dimension 123");
@@ -136,7 +136,7 @@ TEST(CompressorSpec, KAboveTheDimensionIsRefusedWithBothNumbers) {
   EXPECT_EQ(refusal("topk:k=4000000000", 0), "");
 }
 
-TEST(CompressorSpec, TheRunsClientsAndAShapeAreFilledIn) {
+TEST(CompressorSpec, FillsInTheClientsOfTheRunAndAShape) {
   EXPECT_EQ(to_spec(parse_compressor("permk", 100, 20)), "permk:n=20");
   EXPECT_EQ(to_spec(parse_compressor("permk", 0, 20)), "permk");
   EXPECT_EQ(to_spec(parse_compressor("permk:n=20", 100)), "permk:n=20");
@@ -147,7 +147,7 @@ TEST(CompressorSpec, TheRunsClientsAndAShapeAreFilledIn) {
   EXPECT_EQ(to_spec(parse_compressor("bernoulli:p=0.1", 7)), "bernoulli:p=0.1");
 }
 
-TEST(CompressorSpec, CompositionsAreReadAndWritten) {
+TEST(CompressorSpec, ReadsAndWritesCompositions) {
   const auto resolved = [](const char* spec) { return to_spec(parse_compressor(spec, 1000, 20)); };
   EXPECT_EQ(resolved("natural(randk:k=10)"), "natural(randk:k=10,scaled=true)");
   EXPECT_EQ(resolved("natural(topk:k=1%)"), "natural(topk:k=10)");
@@ -161,7 +161,7 @@ TEST(CompressorSpec, CompositionsAreReadAndWritten) {
     EXPECT_EQ(to_spec(parse_compressor(spec, 0)), spec);
 }
 
-TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
+TEST(CompressorSpec, RefusesInvalidCompositions) {
   expect_refused("natural(topk", "the parentheses do not match");
   expect_refused("natural)", "the parentheses do not match");
   expect_refused("natural(topk)x", "the parentheses do not match");
@@ -183,7 +183,7 @@ TEST(CompressorSpec, CompositionsThatMakeNoSenseAreRefused) {
   expect_refused("natural(topq)", "unknown compressor 'topq'; did you mean 'topk'?");
 }
 
-TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
+TEST(CompressorSpec, RefusesParametersOutOfRange) {
   expect_refused("qsgd:s=0", "qsgd: s must be an integer, 1 to 65535, not 0");
   expect_refused("natural_dithering:s=101", "s must be an integer, 1 to 100, not 101");
   for (const char* p : {"0.5", "nan", "-inf", ""})
@@ -201,7 +201,7 @@ TEST(CompressorSpec, ParametersOutsideOfTheirRangeAreRefused) {
   EXPECT_THROW(parse_compressor("permk:n=3", 10, 4), ConfigError);
 }
 
-TEST(CompressorSpec, VeryLongTextsGetAShortAnswerSoon) {
+TEST(CompressorSpec, RefusesVeryLongTextsQuicklyWithAShortMessage) {
   const std::string long_text(5'000'000, 'k');
   expect_refused(long_text, "unknown compressor 'kkk");
   expect_refused("topk:" + long_text, "topk has no parameter 'kkk");

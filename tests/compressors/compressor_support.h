@@ -1,4 +1,4 @@
-// Every compressor with many parameters, and the vectors that tests give them.
+// Every compressor with many parameters, and the vectors on which tests run them.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void add_simple(std::size_t d, std::vector<Compressor>& all, CompressorList<C...
   };
   (add(C{}), ...);
 }
-// Every compressor with every parameter, and compositions, for vectors of length d.
+// Returns every compressor with every parameter, and compositions, for vectors of length d.
 inline std::vector<Compressor> variants(std::size_t d) {
   std::vector<Compressor> all;
   add_simple(d, all, SimpleCompressors{});
@@ -86,7 +86,7 @@ struct Input {
   Vec<Real> x;
 };
 
-// Vectors on which the bounds of theory hold up to rounding.
+// Returns vectors on which the bounds of theory hold up to rounding.
 template <class Real>
 std::vector<Input<Real>> ordinary_inputs(std::size_t d) {
   RngStream stream({.seed = 77});
@@ -101,7 +101,7 @@ std::vector<Input<Real>> ordinary_inputs(std::size_t d) {
   return {{"random", random}, {"zero", Vec<Real>(d)}, {"constant", Vec<Real>(d, Real(-0.7))},
           {"one-hot", hot},   {"huge", huge},         {"tiny", tiny}};
 }
-// Vectors for which only the form of the payload is promised.
+// Returns vectors for which only the form of the payload is guaranteed.
 template <class Real>
 std::vector<Input<Real>> all_inputs(std::size_t d) {
   using Limits = std::numeric_limits<Real>;
@@ -122,14 +122,14 @@ Vec<Real> decode(const Payload<Real>& p) {
   return out;
 }
 
-// Calls check(link, number of the link).
+// Calls check(link, number of the link) for each link.
 template <class Real, class Check>
 void each_link(const Payload<Real>& p, Check check) {
   std::size_t number = 0;
   for (const Payload<Real>* link = &p; link != nullptr; link = link->next) check(*link, number++);
 }
 
-// Every value is the unit times a member of the packing's set.
+// Checks that every value is the unit times a member of the packing's set.
 template <class Real>
 void check_packing(const Payload<Real>& p) {
   if (p.packing == Packing::kPlain) return;

@@ -1,4 +1,4 @@
-// A compressor outside the list: it runs wherever those of the list do, also through the codec.
+// A compressor outside the list. It works wherever those of the list do, also through the codec.
 #include "compressors/custom_compressor.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 namespace gradwire {
 namespace {
 
-using namespace testing;  // NOLINT: what tests of algorithms share
+using namespace testing;  // NOLINT: helpers of tests of algorithms
 
-// RandK once more, as somebody else would write it.
+// RandK, written as a custom compressor.
 struct OwnRandK {
   std::uint32_t k;
   std::string spec() const { return "own_randk:k=" + std::to_string(k); }
@@ -40,7 +40,7 @@ struct OwnRandK {
   }
 };
 
-// Signs times the largest absolute value, divided by d: contractive with alpha = 1/d^2; for double alone.
+// The signs times the largest absolute value, divided by d: contractive with alpha = 1/d^2. Only for double.
 struct OwnSigns {
   static constexpr std::string_view name = "own_signs";
   CompressorConstants constants(std::size_t d) const {
@@ -70,7 +70,7 @@ std::shared_ptr<RunContext<double>> run_context_with(const Federation<double>& f
   return run_context;
 }
 
-TEST(CompressorInterface, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded) {
+TEST(CompressorInterface, MatchesItsTwinOfTheListInStepsBitsAndCodec) {
   const Federation<double> f(6, 15);
   for (const char* name :
        {"dcgd", "diana", "vr_diana", "adiana", "marina", "pp_marina", "dasha", "cofig", "frecon"}) {
@@ -90,7 +90,7 @@ TEST(CompressorInterface, RunsAsItsTwinOfTheListDoesStepsAndBitsAndCodecIncluded
   }
 }
 
-TEST(CompressorInterface, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
+TEST(CompressorInterface, PassesPackedPayloadsThroughTheCodecBitForBit) {
   const Federation<double> f(4, 9);
   const auto run_context =
       run_context_with(f, custom_compressor(OwnSigns{}), spec_of("ef21", "", {}, "theory"));
@@ -101,7 +101,7 @@ TEST(CompressorInterface, PayloadsWithAPackingPassThroughTheCodecBitForBit) {
   EXPECT_EQ(plain.records.back().bytes_up, encoded.records.back().bytes_up);
 }
 
-TEST(CompressorInterface, StandsInsideOfCompositions) {
+TEST(CompressorInterface, WorksInsideCompositions) {
   const Federation<double> f(6, 15);
   const Compressor own = custom_compressor(OwnRandK{3}), twin = parse_compressor("randk:k=3", 15);
   const std::vector<std::pair<Compressor, Compressor>> pairs = {
@@ -120,12 +120,12 @@ TEST(CompressorInterface, StandsInsideOfCompositions) {
   }
 }
 
-TEST(CompressorInterface, TheRightClassIsAskedForAsOfThoseOfTheList) {
+TEST(CompressorInterface, IsCheckedForItsClassLikeThoseOfTheList) {
   const Federation<double> f(4, 9);
   EXPECT_THROW(run_context_with(f, custom_compressor(OwnSigns{}), spec_of("marina")), ConfigError);
   EXPECT_THROW(run_context_with(f, custom_compressor(OwnRandK{3}), spec_of("ef21")), ConfigError);
   EXPECT_THROW(run_context_with(f, custom_compressor(OwnRandK{3}), spec_of("gd")), ConfigError);
-  EXPECT_THROW(parse_compressor("own_randk:k=3", 9), ConfigError) << "nothing reads its name back";
+  EXPECT_THROW(parse_compressor("own_randk:k=3", 9), ConfigError) << "its name cannot be read back";
 }
 
 struct WrongLength : OwnSigns {
@@ -138,7 +138,7 @@ struct WrongQuality : OwnSigns {
   CompressorConstants constants(std::size_t) const { return CompressorConstants::of_contractive(1.5, 1); }
 };
 
-TEST(CompressorInterface, MistakesOfItsAuthorAreLogicErrors) {
+TEST(CompressorInterface, ReportsMistakesOfItsAuthorAsLogicErrors) {
   Scratch<double> scratch;
   PayloadBuffer<double> buffer;
   Vec<double> v = {1, 2, 3};

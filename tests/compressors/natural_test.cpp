@@ -20,8 +20,8 @@ class NaturalOf : public ::testing::Test {
     const Payload<Real>& p = Natural{}(v, key, scratch, buffer);
     return {p.values.begin(), p.values.end()};
   }
-  // The powers of two (or zero) around |t|, and how far |t| is from the lower to the upper: the chance to go
-  // up.
+  // The powers of two (or zero) around |t|, and the distance of |t| from the lower one relative to the upper,
+  // which is the probability to go up.
   struct Around {
     Real lower, upper, fraction;
   };
@@ -33,7 +33,7 @@ class NaturalOf : public ::testing::Test {
     const Real lower = std::ldexp(Real(1), exponent - 1);
     return {lower, exponent == Limits::max_exponent ? lower : lower * 2, t / lower - 1};
   }
-  // Numbers of all binades, in random order.
+  // Returns numbers of all binades, in random order.
   static Vec<Real> spread(std::size_t d) {
     RngStream stream({.seed = 8});
     Vec<Real> v(d);
@@ -45,7 +45,7 @@ class NaturalOf : public ::testing::Test {
     }
     return v;
   }
-  // Mean of `draws` roundings of t, and of their squared errors.
+  // The mean of `draws` roundings of t, and of their squared errors.
   struct Moments {
     double mean = 0, error_sq = 0;
   };
@@ -62,7 +62,7 @@ class NaturalOf : public ::testing::Test {
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(NaturalOf, Reals);
 
-TYPED_TEST(NaturalOf, EveryEntryIsWhatTheFormulaMakesOfTheSameDraws) {
+TYPED_TEST(NaturalOf, EveryEntryMatchesTheFormulaForTheSameDraws) {
   using Limits = std::numeric_limits<TypeParam>;
   constexpr int kFractionBits = Limits::digits - 1;
   const RngKey key{.seed = 2, .client = 3, .round = 4, .domain = RngDomain::kCompressor};
@@ -83,7 +83,7 @@ TYPED_TEST(NaturalOf, EveryEntryIsWhatTheFormulaMakesOfTheSameDraws) {
   EXPECT_GT(up, 8000);
 }
 
-TYPED_TEST(NaturalOf, GoesUpAsOftenAsItsDistanceSays) {
+TYPED_TEST(NaturalOf, GoesUpWithTheProbabilityOfItsDistance) {
   const std::uint32_t draws = 40'000;
   for (const double target : {1.0, 1.001, 1.25, 4.0 / 3, 1.5, 1.75, 1.999}) {
     for (const int exponent : {0, -30, 30}) {
@@ -92,7 +92,7 @@ TYPED_TEST(NaturalOf, GoesUpAsOftenAsItsDistanceSays) {
       const auto m = this->moments(t, draws, unit);
       const double p = target - 1, deviation = std::sqrt(p * (1 - p) / draws);
       EXPECT_NEAR(m.mean, -target, 5 * deviation + 1e-6);
-      // E (C(t) - t)^2 = f (1 - f), at most t^2 / 8, which 4/3 attains.
+      // E (C(t) - t)^2 = f (1 - f), at most t^2 / 8, which t = 4/3 attains.
       EXPECT_NEAR(m.error_sq, p * (1 - p), 5 * deviation + 1e-6);
       EXPECT_LE(p * (1 - p), target * target / 8 + 1e-12);
     }
@@ -102,7 +102,7 @@ TYPED_TEST(NaturalOf, GoesUpAsOftenAsItsDistanceSays) {
               0.002);
 }
 
-TYPED_TEST(NaturalOf, PowersOfTwoAndZerosStayAsTheyAre) {
+TYPED_TEST(NaturalOf, KeepsPowersOfTwoAndZeros) {
   using Limits = std::numeric_limits<TypeParam>;
   Vec<TypeParam> x = {TypeParam(0.0),
                       TypeParam(-0.0),
@@ -121,7 +121,7 @@ TYPED_TEST(NaturalOf, PowersOfTwoAndZerosStayAsTheyAre) {
   }
 }
 
-TEST(Natural, SmallestDrawThereIsMovesNoPowerOfTwo) {
+TEST(Natural, SmallestPossibleDrawMovesNoPowerOfTwo) {
   const RngKey key{.seed = 15936027};
   ASSERT_EQ(RngStream(key).next() >> (64 - 23), 0u);
   Vec<float> v = {-4};
@@ -130,14 +130,14 @@ TEST(Natural, SmallestDrawThereIsMovesNoPowerOfTwo) {
   EXPECT_EQ(Natural{}(v, key, scratch, buffer).values[0], -4);
 }
 
-TYPED_TEST(NaturalOf, LargestNumbersAreNeverRoundedToInfinity) {
+TYPED_TEST(NaturalOf, NeverRoundsTheLargestNumbersToInfinity) {
   using Limits = std::numeric_limits<TypeParam>;
   const TypeParam largest_power = std::ldexp(TypeParam(1), Limits::max_exponent - 1);
   for (const TypeParam r : this->compressed(Vec<TypeParam>(2000, -Limits::max()), {}))
     ASSERT_EQ(r, -largest_power);
 }
 
-TYPED_TEST(NaturalOf, SubnormalNumbersGoToZeroOrTheSmallestNormalOneWithoutBias) {
+TYPED_TEST(NaturalOf, RoundsSubnormalNumbersToZeroOrTheSmallestNormalOneWithoutBias) {
   using Limits = std::numeric_limits<TypeParam>;
   const std::uint32_t draws = 40'000;
   for (const double share : {0.25, 0.5, 0.9}) {

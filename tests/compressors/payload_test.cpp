@@ -28,7 +28,7 @@ TEST(IndexBits, IsTheLogarithmRoundedUp) {
   for (const auto& [d, bits] : cases) EXPECT_EQ(index_bits(d), bits) << d;
 }
 
-TEST(WireBits, OfEveryShapeAndPacking) {
+TEST(WireBits, MatchTheTableForEveryShapeAndPacking) {
   const Vec<float> values = {1, 2, 4};
   const Indices indices = {3, 5, 90};
   EXPECT_EQ(wire_bits(Payload<float>{}), 0);
@@ -63,7 +63,7 @@ TEST(WireBits, SeededSupportsAreFree) {
   }
 }
 
-// Adds with every pair lo <= hi and compares with `decoded`, entry by entry.
+// Adds with every pair lo <= hi, and compares with `decoded` entry by entry.
 void expect_decodes_to(const Payload<float>& p, const Vec<float>& decoded) {
   const std::size_t d = decoded.size();
   for (std::size_t lo = 0; lo <= d; ++lo) {
@@ -76,7 +76,7 @@ void expect_decodes_to(const Payload<float>& p, const Vec<float>& decoded) {
   }
 }
 
-TEST(AddDecoded, OfEveryShapeOnEveryRange) {
+TEST(AddDecoded, DecodesEveryShapeOnEveryRange) {
   const Vec<float> values = {1, 2, 3};
   const Indices indices = {0, 3, 5};
   expect_decodes_to({}, {0, 0, 0});
@@ -102,7 +102,7 @@ TEST(StoreOf, TakesTheBufferOfAWholeVectorAndLeavesOneOfThatSize) {
   ASSERT_EQ(v.size(), 3u);
   EXPECT_NE(v.data(), buffer);
   payload_buffer.whole(v);
-  EXPECT_EQ(v.data(), buffer);  // the two buffers take turns
+  EXPECT_EQ(v.data(), buffer);  // the two buffers alternate
 }
 
 TEST(StoreOf, ViewSurvivesAMove) {
@@ -116,7 +116,7 @@ TEST(StoreOf, ViewSurvivesAMove) {
   EXPECT_EQ(moved.view().indices[1], 4u);
 }
 
-TEST(StoreOf, PublishingForgetsTheMarksOfTheLastPayload) {
+TEST(StoreOf, PublishingResetsTheMarksOfTheLastPayload) {
   PayloadBuffer<float> payload_buffer;
   Vec<float> v = {1, 2};
   payload_buffer.whole(v);
@@ -130,7 +130,7 @@ TEST(StoreOf, PublishingForgetsTheMarksOfTheLastPayload) {
   EXPECT_EQ(payload_buffer.view().shape, Shape::kNothing);
 }
 
-TEST(ScratchOf, WorkVectorsStayWhereTheyAreWhenMoreAreAskedFor) {
+TEST(ScratchOf, WorkVectorsKeepTheirAddressesWhenMoreAreAdded) {
   Scratch<float> scratch;
   Vec<float>& first = scratch.vec(0, 3);
   first = {1, 2, 3};

@@ -1,4 +1,4 @@
-// PermK: who gets which coordinates, and the AB inequality of the family.
+// PermK: the coordinates of each client, and the AB inequality of the family.
 #include "compressors/permk.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Indices block(std::uint32_t client, std::uint32_t round, std::uint32_t n, std::u
   return {drawn.begin(), drawn.end()};
 }
 
-TEST(DrawBlock, TheClientsShareOutAllCoordinates) {
+TEST(DrawBlock, SharesOutAllCoordinates) {
   BlockMemo memo;
   for (const std::uint32_t d : {1u, 2u, 7u, 12u, 100u}) {
     for (const std::uint32_t n : {1u, 2u, 3u, 5u, 7u, 12u, 30u, 250u}) {
@@ -43,7 +43,7 @@ TEST(DrawBlock, TheClientsShareOutAllCoordinates) {
   }
 }
 
-TEST(DrawBlock, WhatIsKeptIsWhatIsDrawn) {
+TEST(DrawBlock, KeepsTheDrawnBlocks) {
   BlockMemo kept;
   for (std::uint32_t t = 0; t < 60; ++t) {
     BlockMemo fresh;
@@ -56,7 +56,7 @@ TEST(DrawBlock, WhatIsKeptIsWhatIsDrawn) {
   EXPECT_EQ(first.data() + first.size(), second.data());
 }
 
-TEST(DrawBlock, EveryClientIsEquallyLikelyToOwnACoordinateAndToGetOneMore) {
+TEST(DrawBlock, GivesEachClientEqualChancesOfACoordinateAndOfOneMore) {
   const std::uint32_t n = 4, d = 10, rounds = 6000;
   std::vector<double> hits(n * d), extra(n);
   BlockMemo memo;
@@ -71,7 +71,7 @@ TEST(DrawBlock, EveryClientIsEquallyLikelyToOwnACoordinateAndToGetOneMore) {
   for (const double e : extra) EXPECT_NEAR(e / rounds, 0.5, 5.5 * std::sqrt(0.25 / rounds));
 }
 
-// Of n vectors, the mean of their compressed ones.
+// Returns the mean of n compressed vectors.
 Vec<double> mean_of(const Compressor& c, const std::vector<Vec<double>>& a, std::uint32_t round,
                     Scratch<double>& scratch) {
   Vec<double> mean(a[0].size());
@@ -90,7 +90,7 @@ double norm_sq(const Vec<double>& v) {
   return sum;
 }
 
-TEST(PermKFamily, EqualVectorsAreReproducedWhereEveryCoordinateHasEquallyManyOwners) {
+TEST(PermKFamily, ReproducesEqualVectorsIfAllCoordinatesHaveEquallyManyOwners) {
   Scratch<double> scratch;
   for (const auto& [n, d] : {std::pair{3u, 7u}, {7u, 7u}, {8u, 4u}, {1u, 5u}}) {
     const Vec<double> x = ordinary_inputs<double>(d)[0].x;
@@ -99,9 +99,9 @@ TEST(PermKFamily, EqualVectorsAreReproducedWhereEveryCoordinateHasEquallyManyOwn
   }
 }
 
-// The joint error over many draws, against A mean ||a_i||^2 - B ||mean a_i||^2: an equality for PermK alone
-// and for independent RandK, a bound otherwise.
-TEST(PermKFamily, TheJointErrorIsWhatAAndBSay) {
+// Compares the joint error over many draws with A mean ||a_i||^2 - B ||mean a_i||^2: an equality for PermK
+// alone and for independent RandK, otherwise a bound.
+TEST(PermKFamily, JointErrorMatchesAAndB) {
   constexpr int kDraws = 4000;
   Scratch<double> scratch;
   RngStream stream({.seed = 4});
@@ -137,7 +137,7 @@ TEST(PermKFamily, TheJointErrorIsWhatAAndBSay) {
   }
 }
 
-TEST(PermKFamily, TheConstantsAreThoseOfThePaper) {
+TEST(PermKFamily, ConstantsMatchThePaper) {
   const auto of = [](std::uint32_t n, std::size_t d) {
     return constants(parse_compressor("permk", d, n), d, n);
   };

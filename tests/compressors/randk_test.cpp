@@ -1,4 +1,4 @@
-// RandK and RandSeqK: which entries they send, how often, and with which values.
+// RandK and RandSeqK: the entries that they send, their frequency and their values.
 #include "compressors/randk.h"
 
 #include <algorithm>
@@ -19,12 +19,13 @@ namespace {
 using Indices = std::vector<std::uint32_t>;
 
 Indices subset(const RngKey& key, std::uint32_t k, std::uint32_t d) {
-  Indices out = {7, 7, 7};  // what was there before does not matter
+  Indices out = {7, 7, 7};  // the previous contents do not matter
   draw_subset(key, k, d, out);
   return out;
 }
 
-// The definition: draws until k different ones were seen; for more than half of d, those that stay away.
+// The definition: draws until k different indices occurred. For more than half of d, the indices that did not
+// occur.
 Indices subset_by_definition(const RngKey& key, std::uint32_t k, std::uint32_t d) {
   RngStream stream(key);
   const bool complement = k > d / 2;
@@ -38,7 +39,7 @@ Indices subset_by_definition(const RngKey& key, std::uint32_t k, std::uint32_t d
   return rest;
 }
 
-TEST(DrawSubset, IsTheSetOfTheDefinition) {
+TEST(DrawSubset, MatchesTheDefinition) {
   for (const std::uint32_t d :
        {1u, 2u, 3u, 7u, 31u, 32u, 33u, 63u, 64u, 65u, 127u, 128u, 129u, 1000u, 20'000u}) {
     for (const std::uint32_t k : {0u, 1u, 2u, 4u, 5u, d / 3, d / 2, d / 2 + 1, d - 1, d}) {
@@ -51,7 +52,7 @@ TEST(DrawSubset, IsTheSetOfTheDefinition) {
   }
 }
 
-TEST(DrawSubset, FewOfManyAreDrawnAgainWhenTwoCoincide) {
+TEST(DrawSubset, DrawsAgainIfTwoIndicesCoincide) {
   const std::uint32_t k = 48, d = 200'000;
   int repeated = 0;
   for (std::uint32_t round = 0; round < 3000; ++round) {
@@ -65,18 +66,18 @@ TEST(DrawSubset, FewOfManyAreDrawnAgainWhenTwoCoincide) {
   EXPECT_GT(repeated, 0);
 }
 
-TEST(DrawSubset, AllOfThemIsEverybody) {
+TEST(DrawSubset, ReturnsAllIndicesForKEqualToD) {
   Indices everybody(200);
   std::iota(everybody.begin(), everybody.end(), 0u);
   EXPECT_EQ(subset({.seed = 3}, 200, 200), everybody);
 }
 
-TEST(DrawSubset, MoreThanThereAreIsAProgrammingError) {
+TEST(DrawSubset, ThrowsLogicErrorForKAboveD) {
   Indices out;
   EXPECT_THROW(draw_subset({}, 4, 3, out), std::logic_error);
 }
 
-TEST(DrawSubset, EveryIndexIsEquallyLikely) {
+TEST(DrawSubset, DrawsEveryIndexEquallyOften) {
   const std::uint32_t draws = 6000;
   const std::pair<std::uint32_t, std::uint32_t> cases[] = {{1, 7},   {3, 7},   {5, 7},
                                                            {10, 65}, {60, 65}, {2, 8192}};
@@ -92,7 +93,7 @@ TEST(DrawSubset, EveryIndexIsEquallyLikely) {
   }
 }
 
-TEST(DrawSubset, EverySubsetIsEquallyLikely) {
+TEST(DrawSubset, DrawsEverySubsetEquallyOften) {
   const std::uint32_t draws = 20'000;
   for (const std::uint32_t k : {2u, 3u}) {  // the marked set, and its complement
     std::map<Indices, double> hits;
@@ -102,7 +103,7 @@ TEST(DrawSubset, EverySubsetIsEquallyLikely) {
   }
 }
 
-TEST(DrawSubset, EveryPairIsEquallyLikely) {
+TEST(DrawSubset, DrawsEveryPairEquallyOften) {
   const std::uint32_t draws = 20'000, k = 4, d = 12;
   std::vector<double> hits(d * d);
   for (std::uint32_t t = 0; t < draws; ++t) {
@@ -123,7 +124,7 @@ class RandomSupport : public ::testing::Test {};
 using Compressors = ::testing::Types<RandK, RandSeqK>;
 TYPED_TEST_SUITE(RandomSupport, Compressors);
 
-TYPED_TEST(RandomSupport, ValuesAreThoseOfTheVectorTimesDOverK) {
+TYPED_TEST(RandomSupport, ValuesAreEntriesTimesDOverK) {
   const std::uint32_t d = 20;
   Vec<double> x(d);
   std::iota(x.begin(), x.end(), 1.0);

@@ -1,4 +1,4 @@
-// Values that are known before the whole vector is: those of compress(), bit by bit, each handed out once.
+// Values that are known before the whole vector is: bit by bit those of compress(), each returned once.
 #include "compressors/scaled_entries.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ void expect_early_values_of(const std::string& spec, std::size_t d, std::uint32_
     BlockMemo memo;
     ASSERT_TRUE(entries.draw(c, key, d, memo));
     const View<Real> values = entries.place(v);
-    // The vector in pieces that come in any order.
+    // Passes the vector in segments, in any order.
     std::vector<std::size_t> cuts = {0, d};
     for (int k = 0; k < 5; ++k) cuts.push_back(random.below(static_cast<std::uint32_t>(d) + 1));
     std::sort(cuts.begin(), cuts.end());
@@ -48,7 +48,7 @@ void expect_early_values_of(const std::string& spec, std::size_t d, std::uint32_
   }
 }
 
-TEST(ScaledEntries, AreTheValuesThatTheCompressorSends) {
+TEST(ScaledEntries, MatchTheValuesOfTheCompressor) {
   for (const char* spec : {"identity", "randk:k=5", "randk:k=5,scaled=false", "randseqk:k=9", "randk:k=100%",
                            "randseqk:k=3,scaled=false", "randseqk:k=100%", "permk"})
     for (const std::size_t d : {11, 23}) {
@@ -58,7 +58,7 @@ TEST(ScaledEntries, AreTheValuesThatTheCompressorSends) {
   expect_early_values_of<double>("permk", 5, 12);  // more clients than coordinates
 }
 
-TEST(ScaledEntries, OtherCompressorsLookAtTheWholeVectorOrRound) {
+TEST(ScaledEntries, DoNotExistForOtherCompressors) {
   for (const char* spec :
        {"topk:k=2", "natural", "natural(randk:k=3)", "scaled(randk:k=3)", "sign", "bernoulli:p=0.5"}) {
     ScaledEntries<float> entries;

@@ -1,4 +1,4 @@
-// Compressors that look at few entries: which, and that they look at no others.
+// Compressors that read few entries: the entries that they read, and that they read no others.
 #include "compressors/support.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ std::vector<bool> members(const DrawnSupport& support) {
   return in;
 }
 
-TEST(DrawnSupports, AreAllThatTheCompressorLooksAt) {
+TEST(DrawnSupports, HoldAllEntriesThatTheCompressorReads) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const char* spec : {"randk:k=7", "randk:k=50", "randk:k=7,scaled=false", "randseqk:k=9",
                            "randseqk:k=50", "natural(randk:k=7)", "terngrad(randseqk:k=9)"}) {
     SCOPED_TRACE(spec);
     const Compressor c = parse_compressor(spec, kDim);
     ASSERT_TRUE(draws_support(c));
-    for (std::uint32_t round = 0; round < 40; ++round) {  // ranges that go round the end, too
+    for (std::uint32_t round = 0; round < 40; ++round) {  // also covers ranges that wrap around
       RngKey key = kKey;
       key.round = round;
       DrawnSupport support;
@@ -54,7 +54,7 @@ TEST(DrawnSupports, AreAllThatTheCompressorLooksAt) {
   }
 }
 
-TEST(DrawnSupports, AreNoneOfCompressorsThatLookAtEverything) {
+TEST(DrawnSupports, DoNotExistForCompressorsThatReadAllEntries) {
   for (const char* spec :
        {"identity", "topk:k=5", "natural", "permk", "natural(topk:k=5)", "bernoulli:p=0.5"}) {
     DrawnSupport support;
@@ -63,7 +63,7 @@ TEST(DrawnSupports, AreNoneOfCompressorsThatLookAtEverything) {
   }
 }
 
-TEST(DrawnSupports, AnEntryOfThemThatIsNotFiniteIsNotHidden) {
+TEST(DrawnSupports, DoNotHideAnEntryThatIsNotFinite) {
   for (const char* spec : {"randk:k=7", "randseqk:k=9", "natural(randk:k=7)"}) {
     const Compressor c = parse_compressor(spec, kDim);
     DrawnSupport support;

@@ -16,7 +16,7 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-// The definition: a stable sort by falling absolute value.
+// The definition: a stable sort by descending absolute value.
 template <class Real>
 Indices largest_by_sorting(const Vec<Real>& v, std::uint32_t k) {
   Indices order(v.size());
@@ -45,13 +45,13 @@ class TopKOf : public ::testing::Test {
     for (Real& t : v) t = static_cast<Real>(stream.uniform() + stream.uniform() + stream.uniform() - 1.5);
     return v;
   }
-  Scratch<Real> scratch_;  // shared by all checks: nothing of an earlier call may leak into the next
+  Scratch<Real> scratch_;  // shared by all checks, so an earlier call could affect the next
   Indices out_;
 };
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(TopKOf, Reals);
 
-TYPED_TEST(TopKOf, RandomVectorsAsByASort) {
+TYPED_TEST(TopKOf, MatchesASortOnRandomVectors) {
   std::uint64_t seed = 1;
   for (const std::size_t d : {1, 2, 3, 7, 16, 64, 65, 123, 1000, 4096}) {
     for (int repeat = 0; repeat < 5; ++repeat)
@@ -59,7 +59,7 @@ TYPED_TEST(TopKOf, RandomVectorsAsByASort) {
   }
 }
 
-TYPED_TEST(TopKOf, EveryKOfASmallVectorWithTies) {
+TYPED_TEST(TopKOf, MatchesASortForEveryKOfASmallVectorWithTies) {
   RngStream stream({.seed = 9});
   for (std::size_t d = 1; d <= 24; ++d) {
     Vec<TypeParam> v(d);
@@ -69,7 +69,7 @@ TYPED_TEST(TopKOf, EveryKOfASmallVectorWithTies) {
   }
 }
 
-TYPED_TEST(TopKOf, OfEqualEntriesTheSmallerIndicesWin) {
+TYPED_TEST(TopKOf, PrefersSmallerIndicesOfEqualEntries) {
   const Vec<TypeParam> v = {1, -2, 2, 0, -2, 2};
   select_largest<TypeParam>(v, 2, this->scratch_, this->out_);
   EXPECT_EQ(this->out_, (Indices{1, 2}));
@@ -80,7 +80,7 @@ TYPED_TEST(TopKOf, OfEqualEntriesTheSmallerIndicesWin) {
   EXPECT_EQ(this->out_, (Indices{0, 1}));
 }
 
-TYPED_TEST(TopKOf, ExtremeMagnitudesKeepTheirOrder) {
+TYPED_TEST(TopKOf, KeepsTheOrderOfExtremeMagnitudes) {
   using Limits = std::numeric_limits<TypeParam>;
   const Vec<TypeParam> v = {Limits::denorm_min(), -Limits::min(),        Limits::max(),  TypeParam(0),
                             -Limits::infinity(),  -Limits::denorm_min(), TypeParam(1),   TypeParam(-0.0),
@@ -88,22 +88,22 @@ TYPED_TEST(TopKOf, ExtremeMagnitudesKeepTheirOrder) {
   for (std::size_t k = 1; k <= v.size(); ++k) this->expect_as_sorted(v, {k});
 }
 
-// Long enough that Top-K selects by a sample first.
-TYPED_TEST(TopKOf, LongVectorsAsByASort) {
+// Long enough that TopK first selects by a sample.
+TYPED_TEST(TopKOf, MatchesASortOnLongVectors) {
   const std::size_t d = 50'000;
   this->expect_as_sorted(this->random(d, 3), {1, 2, 10, 500, d / 16, d / 16 + 1, d / 2, d});
   Vec<TypeParam> v = this->random(d, 4);
-  for (TypeParam& t : v) t = std::round(t * 20);  // some thirty different magnitudes
+  for (TypeParam& t : v) t = std::round(t * 20);  // about thirty different magnitudes
   this->expect_as_sorted(v, {1, 10, 500, 3000, d / 3});
   for (TypeParam& t : v) t = std::exp(40 * t / 30);  // spread over many binades
   this->expect_as_sorted(v, {2, 500, 3000});
 }
 
-TYPED_TEST(TopKOf, LongVectorsThatMisleadASample) {
+TYPED_TEST(TopKOf, MatchesASortOnVectorsThatMisleadTheSample) {
   const std::size_t d = 50'000;
   const Vec<TypeParam> constant(d, TypeParam(-2));
   this->expect_as_sorted(constant, {2, 500, 3000});
-  Vec<TypeParam> spikes(d);  // fewer entries than k are not zero
+  Vec<TypeParam> spikes(d);  // fewer than k entries are nonzero
   for (std::size_t j = 0; j < 40; ++j) spikes[j * 997 % d] = static_cast<TypeParam>(j % 7);
   this->expect_as_sorted(spikes, {2, 30, 100, 3000});
   Vec<TypeParam> rising(d);
@@ -111,17 +111,17 @@ TYPED_TEST(TopKOf, LongVectorsThatMisleadASample) {
   this->expect_as_sorted(rising, {2, 500, 3000});
   std::reverse(rising.begin(), rising.end());
   this->expect_as_sorted(rising, {2, 500, 3000});
-  Vec<TypeParam> flattered(d);  // large only where the sample looks: it overestimates
+  Vec<TypeParam> flattered(d);  // large only at the sampled places: the sample overestimates
   std::uint64_t place = 0;
   for (int i = 0; i < 2048; ++i, place += 0x9E3779B97F4A7C15)
     flattered[((place >> 32) * d) >> 32] = static_cast<TypeParam>(i + 1);
   this->expect_as_sorted(flattered, {2, 500, 2000, 3000});
-  Vec<TypeParam> block(d);  // all large entries lie together
+  Vec<TypeParam> block(d);  // all large entries are adjacent
   std::fill_n(block.begin() + 20'000, 600, TypeParam(5));
   this->expect_as_sorted(block, {2, 500, 600, 601, 3000});
 }
 
-TYPED_TEST(TopKOf, SendsExactlyKValuesAsTheyAre) {
+TYPED_TEST(TopKOf, SendsExactlyKUnchangedValues) {
   const Vec<TypeParam> x = this->random(123, 8);
   for (const std::uint32_t k : {1u, 10u, 123u}) {
     Vec<TypeParam> v = x;
@@ -133,7 +133,7 @@ TYPED_TEST(TopKOf, SendsExactlyKValuesAsTheyAre) {
   }
 }
 
-TYPED_TEST(TopKOf, ErrorIsAtMostTheBoundForEveryVectorAndEqualsItWhereAllMagnitudesAgree) {
+TYPED_TEST(TopKOf, ErrorIsAtMostTheBoundAndReachesItForEqualMagnitudes) {
   const std::size_t d = 65;
   for (const std::uint32_t k : {1u, 3u, 32u, 64u, 65u}) {
     const double share_lost = 1 - constants(Compressor(TopK{{k}}), d).alpha;
@@ -152,7 +152,7 @@ TYPED_TEST(TopKOf, ErrorIsAtMostTheBoundForEveryVectorAndEqualsItWhereAllMagnitu
   }
 }
 
-TYPED_TEST(TopKOf, KOutsideOneToDIsAProgrammingError) {
+TYPED_TEST(TopKOf, ThrowsLogicErrorForKOutsideOneToD) {
   const Vec<TypeParam> v = {1, 2};
   EXPECT_THROW(select_largest<TypeParam>(v, 0, this->scratch_, this->out_), std::logic_error);
   EXPECT_THROW(select_largest<TypeParam>(v, 3, this->scratch_, this->out_), std::logic_error);

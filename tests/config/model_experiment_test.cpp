@@ -87,7 +87,7 @@ TEST(ModelExperiment, ReadsABudgetForActivationsAsASizeOrSqrt) {
               "KB, GB), not \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(error_of(file_of("mlp"), {"problem.activation_budget=4"}),
-            "--set problem.activation_budget: activation_budget must be \"none\", \"sqrt\" or a size "
+            "--set problem.activation_budget: activation_budget must be \"none\", \"sqrt\" or a size such "
             "as \"4MB\" (or KB, GB), not 4");
 }
 

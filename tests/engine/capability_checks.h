@@ -1,4 +1,4 @@
-// What every oracle's powers must agree with: its own loss_and_gradient(). For the tests of oracles.
+// Checks of every oracle's optional operations against its own loss_and_gradient().
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ bool same_bits(Real a, Real b) {
   return std::memcmp(&a, &b, sizeof(Real)) == 0;
 }
 
-// Some coordinates of each kind.
+// Returns some coordinates of each kind.
 inline std::vector<std::vector<std::uint32_t>> some_lists(std::size_t d) {
   std::vector<std::vector<std::uint32_t>> lists(3);
   lists[0] = {static_cast<std::uint32_t>(d / 2)};
@@ -29,7 +29,8 @@ inline std::vector<std::vector<std::uint32_t>> some_lists(std::size_t d) {
   return lists;
 }
 
-// compute() on `wanted`: the bits of the plain gradient there, its loss, and each of them handed out once.
+// Checks compute() on `wanted`: the bits of the plain gradient there, its loss, and that each coordinate is
+// reported once.
 template <class Real>
 void expect_restricted(Oracle<Real>& oracle, std::span<const Real> x, Batch batch,
                        const Coordinates& wanted) {
@@ -59,13 +60,14 @@ void expect_restricted(Oracle<Real>& oracle, std::span<const Real> x, Batch batc
     }
   });
   EXPECT_EQ(wrong, 0u) << "coordinates differ from the plain gradient";
-  EXPECT_EQ(late, 0u) << "coordinates were not final when they were handed out";
-  EXPECT_EQ(handed_wrong, 0u) << "coordinates were not handed out exactly once";
+  EXPECT_EQ(late, 0u) << "coordinates were not final when they were reported";
+  EXPECT_EQ(handed_wrong, 0u) << "coordinates were not reported exactly once";
   const double cost = oracle.cost(wanted);
   EXPECT_TRUE(cost > 0 && cost <= 1) << cost;
 }
 
-// All powers at x over `batch`, but for random paths. `tolerance`: of sums in another order.
+// Checks all optional operations at x over `batch`, except random paths. `tolerance` is for sums in another
+// order.
 template <class Real>
 void expect_capabilities(Oracle<Real>& oracle, std::span<const Real> x, Batch batch, double tolerance) {
   const std::size_t d = oracle.dim(), count = batch.empty() ? oracle.sample_count() : batch.size();
@@ -107,7 +109,7 @@ void expect_capabilities(Oracle<Real>& oracle, std::span<const Real> x, Batch ba
   EXPECT_NEAR(static_cast<double>(along.derivative), derivative, tolerance * (1e-3 + size));
   EXPECT_THROW(oracle.directional(x, std::span(v).first(d - 1), batch), std::logic_error);
 
-  // Samples one by one, and their gradients clipped at about their median norm.
+  // The samples one by one, and their gradients clipped at about their median norm.
   std::vector<double> norms, losses(count);
   std::vector<std::vector<double>> gradients;
   std::vector<Real> buffer(d), single(d);

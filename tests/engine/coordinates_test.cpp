@@ -23,14 +23,14 @@ std::vector<Named> all_kinds() {
   return {{"all", {}, everything},
           {"range", Coordinates::range(2, 5), {2, 3, 4, 5, 6}},
           {"empty range", Coordinates::range(4, 0), {}},
-          {"round the end", Coordinates::cyclic(10, 4, kDim), {0, 1, 10, 11}},
+          {"around the end", Coordinates::cyclic(10, 4, kDim), {0, 1, 10, 11}},
           {"up to the end", Coordinates::cyclic(10, 2, kDim), {10, 11}},
           {"all, from the middle", Coordinates::cyclic(5, kDim, kDim), everything},
           {"list", Coordinates::list(kList), {0, 3, 4, 11}},
           {"empty list", Coordinates::list({}), {}}};
 }
 
-TEST(Coordinates, CountAndEncloseWhatLiesInEveryRange) {
+TEST(Coordinates, CountAndEncloseTheCoordinatesInEveryRange) {
   for (const Named& kind : all_kinds())
     for (std::size_t first = 0; first <= kDim; ++first)
       for (std::size_t end = first; end <= kDim; ++end) {
@@ -48,7 +48,7 @@ TEST(Coordinates, CountAndEncloseWhatLiesInEveryRange) {
       }
 }
 
-TEST(Coordinates, GiveRunsThatTogetherAreAllOfThemAscending) {
+TEST(Coordinates, GiveRunsThatCoverAllCoordinatesAscending) {
   for (const Named& kind : all_kinds()) {
     std::vector<std::size_t> seen;
     kind.coordinates.for_runs(kDim, [&](std::size_t first, std::size_t end) {
@@ -58,7 +58,7 @@ TEST(Coordinates, GiveRunsThatTogetherAreAllOfThemAscending) {
   }
 }
 
-TEST(Coordinates, OfAnotherSpaceOrOutOfOrderAreRefused) {
+TEST(Coordinates, RefuseAnotherDimensionOrOrder) {
   for (const Named& kind : all_kinds()) EXPECT_NO_THROW(kind.coordinates.check(kDim)) << kind.name;
   const std::vector<std::uint32_t> unsorted = {3, 2}, twice = {3, 3};
   EXPECT_THROW(Coordinates::list(unsorted).check(kDim), std::logic_error);

@@ -32,7 +32,7 @@ std::vector<double> all_eigenvalues(const Matrix& a) {
   return values;
 }
 
-// Q diag(spectrum) Q^T with Q a product of random reflections.
+// Returns Q diag(spectrum) Q^T with Q a product of random reflections.
 Matrix with_spectrum(const std::vector<double>& spectrum, std::uint64_t seed = 3) {
   const std::size_t n = spectrum.size();
   Matrix a(n, std::vector<double>(n));
@@ -79,7 +79,7 @@ TEST(Eigen, LanczosDenseAndJacobiAgreeOnSeparatedSpectra) {
   expect_spectrum(with_spectrum(spectrum), spectrum);
 }
 
-TEST(Eigen, RepeatedAndClusteredEigenvaluesAreFound) {
+TEST(Eigen, FindsRepeatedAndClusteredEigenvalues) {
   expect_spectrum(with_spectrum({5, 5, 5, 5, 2, 2, 1}), {5, 5, 5, 5, 2, 2, 1});
   expect_spectrum(with_spectrum(std::vector<double>(20, 3.0)), std::vector<double>(20, 3.0));
   std::vector<double> clustered = {1, 1 - 1e-3, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12};
@@ -87,7 +87,7 @@ TEST(Eigen, RepeatedAndClusteredEigenvaluesAreFound) {
   expect_spectrum(with_spectrum(clustered), clustered);
 }
 
-TEST(Eigen, RankDeficientTinyAndHugeMatricesKeepTheirRelativeAccuracy) {
+TEST(Eigen, IsAccurateForRankDeficientTinyAndHugeMatrices) {
   std::vector<double> deficient(30, 0.0);
   deficient[3] = 4;
   deficient[9] = 1e-3;
@@ -97,7 +97,7 @@ TEST(Eigen, RankDeficientTinyAndHugeMatricesKeepTheirRelativeAccuracy) {
   }
 }
 
-TEST(Eigen, DegenerateSizes) {
+TEST(Eigen, HandlesDegenerateSizes) {
   EXPECT_EQ(largest_eigenvalue(0, product({})), 0);
   const Matrix one = {{7}};
   EXPECT_DOUBLE_EQ(largest_eigenvalue(1, product(one)), 7);
@@ -121,9 +121,9 @@ TEST(Eigen, DenseSolverHandlesIndefiniteAndAlreadyTridiagonalMatrices) {
   for (std::size_t k = 0; k < n; ++k) EXPECT_NEAR(values[k], spectrum[k], 1e-14);
 }
 
-TEST(Eigen, LanczosConvergesWhereTheEdgeOfTheSpectrumIsDense) {
-  // The eigenvalues of tridiag(-1, 2, -1) crowd at 4 with relative gaps of 1e-4: products number in the
-  // hundreds.
+TEST(Eigen, LanczosConvergesIfTheEdgeOfTheSpectrumIsDense) {
+  // The eigenvalues of tridiag(-1, 2, -1) cluster at 4 with relative gaps of 1e-4, which takes hundreds of
+  // products.
   constexpr std::size_t n = 300;
   const auto apply = [](std::span<const double> v, std::span<double> out) {
     for (std::size_t i = 0; i < n; ++i) {

@@ -22,7 +22,7 @@ struct HessianCase {
   LinearLoss loss = LinearLoss::kLogistic;
   Regularizer regularizer = Regularizer::kNone;
   bool bias = false;
-  double share = 0.4;  // of nonzeros; 2: rows without gaps
+  double share = 0.4;  // share of nonzeros; 2 for rows without gaps
 };
 void PrintTo(const HessianCase& c, std::ostream* out) {
   *out << c.kind << " loss " << static_cast<int>(c.loss) << " regularizer " << static_cast<int>(c.regularizer)
@@ -65,7 +65,7 @@ const auto kLinear = ::testing::Values(
     HessianCase{"logistic", {}, Regularizer::kL2, false, 2}, HessianCase{"logistic", kSquaredLoss},
     HessianCase{"logistic", kSquaredLoss, Regularizer::kL2},
     HessianCase{"logistic", kSquaredLoss, Regularizer::kNonconvex, true, 2},
-    // few pairs of nonzeros: scattered; all others are added up in dense blocks
+    // few pairs of nonzeros: scattered; all others are added in dense blocks
     HessianCase{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
     HessianCase{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
 INSTANTIATE_TEST_SUITE_P(Linear, Hessian, kLinear);
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Linear, HessianOfRows, kLinear);
 template <class Real>
 std::vector<Real> hessian_of(Oracle<Real>& oracle, const std::vector<double>& x) {
   const std::vector<Real> point(x.begin(), x.end());
-  std::vector<Real> upper(upper_size(x.size()), Real(77));  // the oracle overwrites, it never adds
+  std::vector<Real> upper(upper_size(x.size()), Real(77));  // the oracle overwrites and never adds
   EXPECT_TRUE(oracle.hessian(point, upper));
   return upper;
 }
@@ -148,7 +148,7 @@ TEST_P(HessianOfRows, AllocatesNothingAfterTheFirst) {
   EXPECT_EQ(allocations::count, before);
 }
 
-TEST_P(Hessian, WrongLengthsAreLogicErrors) {
+TEST_P(Hessian, ThrowsLogicErrorsForWrongLengths) {
   const auto oracle = this->oracle<double>();
   const std::size_t d = oracle->dim();
   std::vector<double> x(d), wrong(d + 1), upper(upper_size(d)), full(d * d);

@@ -1,4 +1,4 @@
-// The naive twin of the eigenvalue solvers.
+// A reference for the eigenvalue solvers.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace gradwire {
 
-// Eigenvalues of a symmetric matrix, ascending: cyclic Jacobi rotations until the matrix is diagonal.
+// Returns the eigenvalues of a symmetric matrix, ascending, by cyclic Jacobi rotations until the matrix is
+// diagonal.
 inline std::vector<double> jacobi_eigenvalues(DenseRows a) {
   const std::size_t n = a.size();
   for (int sweep = 0; sweep < 60; ++sweep) {

@@ -1,4 +1,4 @@
-// The powers of the oracles with closed forms.
+// The optional operations of the oracles with closed forms.
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kFeatures = 230;  // rows that are long enough to be restricted, where most are there
+constexpr std::size_t kFeatures = 230;  // rows long enough to be restricted, with most entries nonzero
 constexpr std::size_t kSamples = 150;   // more than a block of rows
 
 template <class Real, class Made>
@@ -49,7 +49,7 @@ void expect_all_linear_capabilities(double tolerance) {
 TEST(LinearCapabilities, AgreeWithThePlainGradientInDouble) { expect_all_linear_capabilities<double>(1e-11); }
 TEST(LinearCapabilities, AgreeWithThePlainGradientInSingle) { expect_all_linear_capabilities<float>(1e-3); }
 
-TEST(LinearCapabilities, OfQuadraticsAgreeWithThePlainGradient) {
+TEST(LinearCapabilities, AgreeWithThePlainGradientForQuadratics) {
   for (const std::size_t dim : {1u, 2u, 9u, 40u})
     for (const double noise : {0.0, 0.5}) {
       const QuadraticFamily family({.dim = dim, .lambda = 0.1, .heterogeneity = 0.5, .noise = noise}, 3, 1);
@@ -63,7 +63,7 @@ TEST(LinearCapabilities, OfQuadraticsAgreeWithThePlainGradient) {
     }
 }
 
-TEST(LinearCapabilities, OfARangeCostLessThanAllWhereRowsAreLong) {
+TEST(LinearCapabilities, CostLessForARangeOfLongRows) {
   const ClientDataset dense{random_data(20, kFeatures, 1, {}), {}},
       sparse{random_data(20, kFeatures, 0.05, {}), {}};
   const LeastSquaresOracle<double> a(dense, kFeatures, Regularizer::kNone, 0),

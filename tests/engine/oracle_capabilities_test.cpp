@@ -1,4 +1,4 @@
-// The defaults of an oracle's powers, and what wraps an oracle.
+// The defaults of an oracle's optional operations, and wrappers of oracles.
 #include <gtest/gtest.h>
 #include <memory>
 #include <vector>
@@ -9,7 +9,8 @@
 namespace gradwire {
 namespace {
 
-// sum_j (x_j - a_kj)^4 / 4, the mean over samples k: no power but the gradient. Counts its calls.
+// The function sum_j (x_j - a_kj)^4 / 4, averaged over samples k. It only implements the gradient, and counts
+// its calls.
 class Naive : public Oracle<double> {
  public:
   using View = std::span<const double>;
@@ -37,7 +38,7 @@ class Naive : public Oracle<double> {
 const std::vector<double> kPoint = {0.3, -1, 0.7, 2, -0.2, 0.9, 0.4};
 const std::vector<std::uint32_t> kBatch = {4, 1, 1};
 
-TEST(OracleCapabilities, HaveDefaultsMadeOfTheGradient) {
+TEST(OracleCapabilities, HaveDefaultsThatUseTheGradient) {
   Naive oracle;
   expect_capabilities<double>(oracle, kPoint, {}, 1e-12);
   expect_capabilities<double>(oracle, kPoint, kBatch, 1e-12);
@@ -52,7 +53,7 @@ TEST(OracleCapabilities, ComputeNothingWhenStoppedBefore) {
   EXPECT_EQ(oracle.calls, 0);
 }
 
-TEST(OracleCapabilities, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
+TEST(OracleCapabilities, KeepGradientsThatAreNotFiniteWhenClipping) {
   Naive oracle;
   std::vector<double> x = kPoint, gradient(7);
   x[3] = std::numeric_limits<double>::infinity();
@@ -60,7 +61,7 @@ TEST(OracleCapabilities, ClipNoGradientThatIsNotFiniteToSomethingFinite) {
   EXPECT_FALSE(std::isfinite(gradient[3]));
 }
 
-// Each power answers with a number of its own.
+// Each operation returns its own number.
 class Powerful final : public Naive {
  public:
   std::optional<double> compute(Reals, Batch, RealsOut, const GradientOptions&) override { return 1; }
@@ -72,7 +73,7 @@ class Powerful final : public Naive {
   double clipped_gradient(Reals, Batch, double, RealsOut) override { return 10; }
 };
 
-TEST(OracleCapabilities, AreNotLostInAnOracleThatForwards) {
+TEST(OracleCapabilities, AreForwardedByAWrapper) {
   std::vector<std::unique_ptr<Oracle<double>>> list;
   list.push_back(std::make_unique<Powerful>());
   const OracleList<double> client_objectives(std::move(list));

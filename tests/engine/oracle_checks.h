@@ -1,4 +1,4 @@
-// What the tests of oracles share: small random data, a dense copy of it, finite differences.
+// Helpers of the tests of oracles: small random data, a dense copy of it, finite differences.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +41,8 @@ inline Dataset sparse_data(const DenseRows& rows, std::vector<double> labels, st
   return data;
 }
 
-// About `share` of the entries are nonzero; row 0 has none. Labels cycle through `labels`, normal numbers if
-// empty.
+// Returns data with about the `share` of nonzero entries; row 0 has none. Labels cycle through `labels`, or
+// are normal numbers if it is empty.
 inline Dataset random_data(std::size_t rows, std::size_t columns, double share, std::vector<double> labels,
                            std::uint64_t seed = 1) {
   Random random(seed, "oracle tests");
@@ -72,12 +72,12 @@ template <class Real>
 Evaluated<Real> evaluate(Oracle<Real>& oracle, const std::vector<double>& x, Batch batch = {}) {
   const std::vector<Real> point(x.begin(), x.end());
   Evaluated<Real> result{Real(0),
-                         std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites, it never adds
+                         std::vector<Real>(x.size(), Real(77))};  // the oracle overwrites and never adds
   result.loss = oracle.loss_and_gradient(point, batch, result.gradient);
   return result;
 }
 
-// Central differences in every coordinate.
+// Checks central differences in every coordinate.
 inline void expect_matches_finite_differences(Oracle<double>& oracle, std::vector<double> x,
                                               double tolerance = 1e-7) {
   const Evaluated<double> at = evaluate(oracle, x);
@@ -93,8 +93,8 @@ inline void expect_matches_finite_differences(Oracle<double>& oracle, std::vecto
   }
 }
 
-// The mean over single samples is the whole gradient; a batch with repeats is the mean over its entries;
-// equal calls give equal bits.
+// Checks that the mean over single samples is the whole gradient, that a batch with repeats is the mean over
+// its entries, and that equal calls give equal bits.
 inline void expect_batches_agree(Oracle<double>& oracle, const std::vector<double>& x) {
   const Evaluated<double> full = evaluate(oracle, x);
   const std::size_t m = oracle.sample_count();

@@ -11,8 +11,8 @@ namespace {
 template <class Real>
 class Elementary : public ::testing::Test {
  protected:
-  // Largest relative error of `fast` against `exact` (long double), in units of the type's epsilon, over
-  // [low, high].
+  // Returns the largest relative error of `fast` compared with `exact` (long double) over [low, high], in
+  // units of the type's epsilon.
   template <class Fast, class Exact>
   static double worst(Fast fast, Exact exact, double low, double high) {
     constexpr int kPoints = 40'000;
@@ -39,13 +39,13 @@ TYPED_TEST(Elementary, ExpIsWithinTwoUlp) {
       2);
 }
 
-TYPED_TEST(Elementary, TanhIsWithinThreeUlpAlsoNearZero) {
+TYPED_TEST(Elementary, TanhIsWithinThreeUlpEvenNearZero) {
   const auto exact = [](long double x) { return std::tanh(x); };
   EXPECT_LE(this->worst([](TypeParam x) { return fast_tanh(x); }, exact, -25, 25), 3);
   EXPECT_LE(this->worst([](TypeParam x) { return fast_tanh(x); }, exact, -1e-3, 1e-3), 3);
 }
 
-TYPED_TEST(Elementary, Log1pIsWithinTwoUlpAlsoNearZero) {
+TYPED_TEST(Elementary, Log1pIsWithinTwoUlpEvenNearZero) {
   const auto exact = [](long double x) { return std::log1p(x); };
   EXPECT_LE(this->worst([](TypeParam x) { return log1p_unit(x); }, exact, 0, 1), 2);
   EXPECT_LE(this->worst([](TypeParam x) { return log1p_unit(x); }, exact, 0, 1e-9), 2);

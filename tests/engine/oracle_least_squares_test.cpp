@@ -20,7 +20,7 @@ class LeastSquaresTest : public ::testing::TestWithParam<Regularizer> {
 INSTANTIATE_TEST_SUITE_P(Regularizers, LeastSquaresTest,
                          ::testing::Values(Regularizer::kNone, Regularizer::kL2, Regularizer::kNonconvex));
 
-TEST_P(LeastSquaresTest, EqualsTheFormulaWrittenWithDenseLoops) {
+TEST_P(LeastSquaresTest, MatchesTheFormulaInDenseLoops) {
   auto oracle = this->oracle<double>();
   const DenseRows a = dense_rows(part_.train);
   const std::vector<double> x = random_point(6, 2);
@@ -53,7 +53,7 @@ TEST_P(LeastSquaresTest, GradientMatchesFiniteDifferences) {
     expect_matches_finite_differences(oracle, random_point(6, scale));
 }
 
-TEST_P(LeastSquaresTest, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
+TEST_P(LeastSquaresTest, BatchesAreMeansOfSamplesAndCallsRepeatBits) {
   auto oracle = this->oracle<double>();
   expect_batches_agree(oracle, random_point(6, 1));
 }

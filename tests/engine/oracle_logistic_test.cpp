@@ -19,7 +19,7 @@ struct Case {
 constexpr auto kSquared = LinearLoss::kSigmoidSquared;
 class LogisticLoss : public ::testing::TestWithParam<Case> {
  protected:
-  // More rows than one block of the oracle, and not a multiple of it.
+  // The data has more rows than one block of the oracle, and not a multiple of it.
   ClientDataset part_{random_data(301, 9, 0.4, kLabels), random_data(40, 9, 0.4, {3, 7, 11}, 5)};
   template <class Real>
   LogisticOracle<Real> oracle() const {
@@ -46,7 +46,7 @@ double naive_regularizer(const Case& c, const std::vector<double>& x, std::vecto
   return sum;
 }
 
-TEST_P(LogisticLoss, EqualsTheFormulaWrittenWithDenseLoops) {
+TEST_P(LogisticLoss, MatchesTheFormulaInDenseLoops) {
   auto oracle = this->oracle<double>();
   const DenseRows a = dense_rows(part_.train);
   for (const double scale : {0.0, 0.1, 1.0, 10.0}) {
@@ -76,7 +76,7 @@ TEST_P(LogisticLoss, GradientMatchesFiniteDifferences) {
     expect_matches_finite_differences(oracle, random_point(9, scale));
 }
 
-TEST_P(LogisticLoss, BatchesAreMeansOfSamplesAndCallsRepeatTheirBits) {
+TEST_P(LogisticLoss, BatchesAreMeansOfSamplesAndCallsRepeatBits) {
   auto oracle = this->oracle<double>();
   expect_batches_agree(oracle, random_point(9, 1));
 }
@@ -142,13 +142,13 @@ TEST(SigmoidSquaredLoss, IsStableForLargeMargins) {
   EXPECT_TRUE(std::isnan(one_sample<double>(std::nan(""), kSquared).gradient[0]));
 }
 
-TEST(LogisticLoss, NanIsNotHidden) {
+TEST(LogisticLoss, DoesNotHideNan) {
   EXPECT_TRUE(std::isnan(one_sample<double>(std::nan("")).loss));
   EXPECT_TRUE(std::isnan(one_sample<double>(std::nan("")).gradient[0]));
 }
 
-TEST(LogisticLoss, IsAddedUpInDoubleAlsoForFloat) {
-  // Half a million equal losses: a float sum would be off in the third digit.
+TEST(LogisticLoss, IsSummedInDoubleEvenForFloat) {
+  // Half a million equal losses; a float sum would be wrong in the third digit.
   const std::size_t rows = 500'000;
   Dataset data;
   data.columns = 1;
@@ -165,7 +165,7 @@ TEST(LogisticErrors, NameTheLabelOrTheFeature) {
   EXPECT_THROW(LogisticOracle<double>(wide, 3, kLabels, Regularizer::kNone, 0), DataError);
 }
 
-TEST(LogisticErrors, WrongLengthsAndBatchesAreLogicErrors) {
+TEST(LogisticErrors, ReportWrongLengthsAndBatchesAsLogicErrors) {
   const ClientDataset part{random_data(5, 3, 1, kLabels), {}};
   LogisticOracle<double> oracle(part, 3, kLabels, Regularizer::kNone, 0);
   std::vector<double> x(3), g(3), wrong(2);

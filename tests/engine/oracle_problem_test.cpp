@@ -27,7 +27,7 @@ DataForm form_of(const std::string& kind) {
   return DataForm::kNone;
 }
 
-// Six samples for each kind: images of 6 x 6, or text.
+// Returns a schema of six samples for each kind: images of 6 x 6, or text.
 DataSchema schema_for(const std::string& kind) {
   if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
   return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};
@@ -44,7 +44,7 @@ ClientDataset part_for(const std::string& kind) {
   return part;
 }
 
-// The error of check_schema, "" when there is none.
+// Returns the error of check_schema, or "" if there is none.
 std::string complaint(const ProblemSpec& spec, const DataSchema& schema) {
   try {
     check_schema(spec, schema);
@@ -58,7 +58,7 @@ bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(ProblemType, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
+TEST(ProblemType, MakesOraclesOfItsDimensionInBothPrecisions) {
   std::set<std::string_view> names;
   for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
@@ -86,7 +86,7 @@ TEST(ProblemType, EveryListedKindMakesAnOracleOfItsDimensionInBothPrecisions) {
                                                "gpt", "cnn"}));
 }
 
-TEST(ProblemType, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
+TEST(ProblemType, KeepsActivationsInTheTypeOfItsSetting) {
   for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -109,7 +109,7 @@ TEST(ProblemType, KeepsTheActivationsOfEveryNetworkAsItsSettingSays) {
   }
 }
 
-TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
+TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrNamesTheMinimum) {
   for (const std::string name : {"mlp", "char_mlp", "gpt", "cnn"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -145,7 +145,7 @@ TEST(ProblemType, RunsEveryNetworkWithinItsBudgetOrSaysWhatIsTheLeast) {
   }
 }
 
-// Everything that an oracle says at x.
+// Compares all results of two oracles at x.
 template <class Real>
 void expect_equal_oracles(Oracle<Real>& got, Oracle<Real>& want, const std::vector<double>& at) {
   const std::vector<Real> x(at.begin(), at.end());
@@ -193,10 +193,10 @@ void expect_client_objectives_of_parts(const std::string& name) {
     expect_equal_oracles<Real>(*other, *own, x);
   }
   const auto last = make_oracle<Real>(spec, schema, parts.empty() ? ClientDataset{} : parts[2], 2);
-  expect_equal_oracles<Real>(*one, *last, x);  // it stayed where it was
+  expect_equal_oracles<Real>(*one, *last, x);  // the oracle keeps its binding
 }
 
-TEST(ProblemType, TheOraclesOfAllClientsAreThoseOfEachByItself) {
+TEST(ProblemType, SharedOraclesEqualThoseOfSingleClients) {
   for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
     expect_client_objectives_of_parts<double>(std::string(kind.name));
@@ -210,7 +210,7 @@ TEST(ProblemType, TheOraclesOfAllClientsAreThoseOfEachByItself) {
   }
 }
 
-TEST(ProblemType, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
+TEST(ProblemType, DrawnSamplesGiveTheOraclesOfTheirParts) {
   for (const std::string name : {"logistic", "least_squares", "mlp", "gpt"}) {
     SCOPED_TRACE(name);
     ProblemSpec spec = spec_of(name);
@@ -231,14 +231,14 @@ TEST(ProblemType, ClientsThatDrawTheirSamplesHaveTheOraclesOfTheirParts) {
   }
 }
 
-TEST(ProblemType, StartsAreZeroExceptForTheQuadraticAndTheNetwork) {
+TEST(ProblemType, StartsAtZeroExceptForQuadraticsAndNetworks) {
   const DataSchema schema{.columns = 3, .labels = {0, 1}};
   EXPECT_EQ(model_start(spec_of("logistic"), schema), std::vector<double>(3));
   EXPECT_EQ(model_start(spec_of("least_squares"), schema), std::vector<double>(3));
   EXPECT_EQ(model_start(spec_of("quadratic"), schema), (std::vector<double>{std::sqrt(5.0), 0, 0, 0, 0}));
 }
 
-TEST(ProblemType, LogisticSaysWhichLabelsItFound) {
+TEST(ProblemType, LogisticNamesTheLabelsItFound) {
   const std::string three = complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3.5}});
   EXPECT_TRUE(mentions(three, "two labels") && mentions(three, "3: 1, 2, 3.5")) << three;
   EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1}}), "1: 1"));
@@ -247,7 +247,7 @@ TEST(ProblemType, LogisticSaysWhichLabelsItFound) {
       mentions(complaint(spec_of("logistic"), {.columns = 3, .labels = {1, 2, 3, 4, 5, 6, 7}}), "5, ..."));
 }
 
-TEST(ProblemType, RefusesWhatDoesNotFitWithOneLine) {
+TEST(ProblemType, RefusesUnfitDataWithOneLine) {
   const DataSchema schema{.columns = 4, .labels = {0, 1}};
   EXPECT_THROW(problem_of("logstic"), ConfigError);
   EXPECT_TRUE(mentions(complaint(spec_of("logistic"), {.columns = 0, .labels = {0, 1}}), "no features"));
@@ -283,7 +283,7 @@ TEST(ProblemType, RefusesWhatDoesNotFitWithOneLine) {
   EXPECT_TRUE(mentions(complaint(mlp, {.columns = 4, .labels = {1}}), "2 to"));
 }
 
-TEST(ProblemType, ABiasIsTheLastFeatureAndOneInEverySample) {
+TEST(ProblemType, AppendsABiasOfOneAsTheLastFeature) {
   const DataSchema schema{.columns = 4, .labels = {0, 1}}, wider{.columns = 5, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 4, 0.7, {0, 1}), random_data(5, 4, 0.7, {0, 1}, 3)};
   ClientDataset written = part;
@@ -307,10 +307,10 @@ TEST(ProblemType, ABiasIsTheLastFeatureAndOneInEverySample) {
     if (score) {
       EXPECT_EQ(score->correct, wanted->correct);
     }
-    // A feature that the model does not have must not become the bias.
+    // A feature that the model lacks must not become the bias.
     const ClientDataset wide{random_data(6, 5, 1, {0, 1}), {}};
     EXPECT_THROW(make_oracle<double>(spec, schema, wide, 0), DataError);
-    // Behind all features that problem.dim names.
+    // The bias comes after all features of problem.dim.
     linear_model(spec).rows.dim = 9;
     const auto spread = make_oracle<double>(spec, schema, part, 0);
     std::vector<double> far(10);
@@ -320,7 +320,7 @@ TEST(ProblemType, ABiasIsTheLastFeatureAndOneInEverySample) {
   }
 }
 
-TEST(ProblemType, TestSamplesWithAFeatureTheModelDoesNotHaveAreRefused) {
+TEST(ProblemType, RefusesTestSamplesWithAFeatureThatTheModelLacks) {
   const DataSchema schema{.columns = 3, .labels = {0, 1}};
   const ClientDataset part{random_data(6, 3, 1, {0, 1}), random_data(6, 4, 1, {0, 1})};
   for (const char* kind : {"logistic", "mlp"}) {

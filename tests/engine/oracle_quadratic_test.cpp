@@ -15,7 +15,7 @@ QuadraticFamily family_of(std::size_t dim, std::uint32_t clients, double heterog
   return {{.dim = dim, .lambda = lambda, .heterogeneity = heterogeneity}, clients, 42};
 }
 
-// A_i as a matrix: every column is the gradient at a unit vector plus b_i.
+// Returns A_i as a matrix: every column is the gradient at a unit vector plus b_i.
 DenseRows matrix_of(QuadraticOracle<double>& oracle) {
   const std::size_t d = oracle.dim();
   const auto at_zero = evaluate(oracle, std::vector<double>(d)).gradient;
@@ -49,7 +49,7 @@ TEST(Quadratic, GradientMatchesFiniteDifferencesInEveryDimension) {
   }
 }
 
-TEST(Quadratic, IsTheTridiagonalMatrixOfThePaper) {
+TEST(Quadratic, HasTheTridiagonalMatrixOfThePaper) {
   const std::size_t d = 7;
   const QuadraticFamily family = family_of(d, 2, 0.5);
   QuadraticOracle<double> oracle(family, 1);
@@ -67,7 +67,7 @@ TEST(Quadratic, IsTheTridiagonalMatrixOfThePaper) {
 }
 
 TEST(Quadratic, ClosedFormConstantsAreTheEigenvaluesOfTheMatrices) {
-  // Heterogeneity 3 makes some nu_i negative, and those clients nonconvex.
+  // Heterogeneity 3 makes some nu_i negative, and these clients nonconvex.
   for (const double heterogeneity : {0.0, 0.3, 3.0}) {
     const std::size_t d = 12;
     const std::uint32_t n = 5;
@@ -111,7 +111,7 @@ class QuadraticVariance : public ::testing::TestWithParam<std::vector<double>> {
 INSTANTIATE_TEST_SUITE_P(Weights, QuadraticVariance,
                          ::testing::Values(std::vector<double>{}, std::vector<double>{0.1, 0.2, 0.3, 0.4}));
 
-TEST_P(QuadraticVariance, BoundsItsQuotientsAndIsReached) {
+TEST_P(QuadraticVariance, BoundsItsQuotientsTightly) {
   const std::size_t d = 10;
   const std::uint32_t n = 4;
   const std::vector<double> w = GetParam().empty() ? std::vector<double>(n, 0.25) : GetParam();
@@ -186,7 +186,7 @@ TEST(Quadratic, GradientDescentAtOneOverLReachesTheTridiagonalSolution) {
   for (std::size_t j = 0; j < d; ++j) EXPECT_NEAR(x[j], solution[j], 1e-10);
 }
 
-TEST(Quadratic, FamilyDependsOnTheSeedAloneAndFloatAgrees) {
+TEST(Quadratic, FamilyDependsOnlyOnTheSeedAndFloatAgrees) {
   const QuadraticShape shape{.dim = 9, .lambda = 1e-3, .heterogeneity = 0.5};
   const QuadraticFamily first(shape, 4, 42), second(shape, 4, 42), other(shape, 4, 43);
   EXPECT_EQ(first.nu(3), second.nu(3));
@@ -197,7 +197,7 @@ TEST(Quadratic, FamilyDependsOnTheSeedAloneAndFloatAgrees) {
   expect_float_agrees(narrow, wide, random_point(9, 1));
 }
 
-TEST(Quadratic, SamplesHaveIndependentNormalNoiseOfTheirOwnAndFullGradientsHaveNone) {
+TEST(Quadratic, SamplesHaveIndependentNormalNoiseAndFullGradientsHaveNone) {
   QuadraticShape shape{.dim = 9, .lambda = 1e-3, .heterogeneity = 0.5};
   QuadraticOracle<double> plain(QuadraticFamily(shape, 4, 42), 3);
   shape.noise = 0.5;
@@ -220,7 +220,7 @@ TEST(Quadratic, SamplesHaveIndependentNormalNoiseOfTheirOwnAndFullGradientsHaveN
       product += (g[j] - exact[j]) * x[j];
     }
     neighbours += (g[0] - exact[0]) * (g[1] - exact[1]) / kSamples;
-    EXPECT_NEAR(with_noise, loss + product, 1e-12) << "it is the gradient of what is returned";
+    EXPECT_NEAR(with_noise, loss + product, 1e-12) << "it is the gradient of the returned value";
   }
   for (const double m : mean) EXPECT_NEAR(m, 0, 0.03);
   EXPECT_NEAR(square, 0.25, 0.006);

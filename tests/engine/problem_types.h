@@ -9,14 +9,14 @@
 
 namespace gradwire {
 
-// With the defaults of the kind, for one client.
+// Returns a problem with the defaults of the kind, for one client.
 inline ProblemSpec spec_of_type(const std::string& kind) {
   ProblemSpec spec;
   spec.problem = problem_of(kind);
   return spec;
 }
 
-// What least_squares and logistic have in common. REQUIRES: it is one of them.
+// Returns the common part of least_squares and logistic. REQUIRES: the problem is one of them.
 inline LinearModel& linear_model(ProblemSpec& spec) {
   LinearModel* linear = nullptr;
   std::visit(

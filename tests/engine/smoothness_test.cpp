@@ -40,7 +40,7 @@ Federated federated(const std::string& kind, Regularizer regularizer, double lam
   return problem;
 }
 
-// sum_i weights[i] / m_i A_i^T A_i
+// Returns sum_i weights[i] / m_i A_i^T A_i.
 Matrix naive_gram(const std::vector<ClientDataset>& parts, const std::vector<double>& weights) {
   Matrix gram(kColumns, std::vector<double>(kColumns));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -59,14 +59,15 @@ Matrix naive_gram(const std::vector<ClientDataset>& parts, const std::vector<dou
 struct SmoothnessCase {
   const char* kind;
   Regularizer regularizer;
-  double curvature;      // of the loss
-  double largest_ridge;  // what R adds to L per unit of lambda
+  double curvature;      // curvature of the loss
+  double largest_ridge;  // the amount that R adds to L per unit of lambda
   LinearLoss loss = LinearLoss::kLogistic;
 
   Federated problem() const { return federated(kind, regularizer, 0.3, {12, 5, 30}, loss); }
   bool convex() const { return regularizer != Regularizer::kNonconvex && loss == LinearLoss::kLogistic; }
 };
-// The largest second derivative of (1 - sigma(z))^2, by trying z: all of them coarsely, then around the best.
+// Returns the largest second derivative of (1 - sigma(z))^2 by a search over z: first coarse, then around the
+// best.
 double squared_curvature() {
   double best = 0, largest = 0;
   const auto attempt = [&](double z) {
@@ -90,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Constants,
                                            SmoothnessCase{"least_squares", Regularizer::kL2, 1, 1},
                                            SmoothnessCase{"least_squares", Regularizer::kNonconvex, 1, 2}));
 
-TEST_P(Constants, EqualTheSpectraOfDenseGramMatrices) {
+TEST_P(Constants, MatchTheSpectraOfDenseGramMatrices) {
   const double lambda = 0.3;
   const SmoothnessCase& c = GetParam();
   const Federated p = c.problem();
@@ -144,7 +145,7 @@ TEST_P(Constants, BoundTheQuotientsOfGradients) {
   }
 }
 
-TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
+TEST_P(Constants, MatchFunctionsWithOneSampleForEachSample) {
   const SmoothnessCase& c = GetParam();
   const Federated p = c.problem();
   const std::vector<double> weights = {0.2, 0.5, 0.3};
@@ -170,7 +171,7 @@ TEST_P(Constants, OfSamplesAreThoseOfFunctionsWithOneSample) {
   EXPECT_NEAR(total.L_sample_max, largest, 1e-12 * largest);
 }
 
-// sum_i w_i (H_i + ridge I)^2 - subtract * (sum_i w_i (H_i + ridge I))^2, H_i = A_i^T A_i / m_i
+// Returns sum_i w_i (H_i + ridge I)^2 - subtract * (sum_i w_i (H_i + ridge I))^2, H_i = A_i^T A_i / m_i.
 Matrix naive_mean_square(const std::vector<ClientDataset>& parts, const std::vector<double>& weights,
                          double ridge, double subtract) {
   Matrix mean(kColumns, std::vector<double>(kColumns)), result = mean;
@@ -191,7 +192,7 @@ Matrix naive_mean_square(const std::vector<ClientDataset>& parts, const std::vec
   return result;
 }
 
-TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreConstant) {
+TEST_P(Constants, HaveHessianVariancesOfDenseMatricesIfHessiansAreConstant) {
   const SmoothnessCase& c = GetParam();
   const Federated p = c.problem();
   for (const std::vector<double>& weights : {std::vector<double>{}, std::vector<double>{0.2, 0.5, 0.3}}) {
@@ -213,7 +214,7 @@ TEST_P(Constants, HessianVariancesAreTheSpectraOfDenseMatricesWhereHessiansAreCo
   }
 }
 
-TEST(Smoothness, EqualClientsHaveNoHessianVariance) {
+TEST(Smoothness, IsWithoutHessianVarianceForEqualClients) {
   Federated p = federated("least_squares", Regularizer::kNone, 0, {20, 20});
   p.parts[1] = p.parts[0];
   const Smoothness got = smoothness(p.spec, p.schema, p.parts, std::vector<double>{0.3, 0.7});
@@ -223,7 +224,7 @@ TEST(Smoothness, EqualClientsHaveNoHessianVariance) {
   EXPECT_EQ(smoothness(alone.spec, alone.schema, alone.parts, {}).L_pm, 0.0);
 }
 
-TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
+TEST(Smoothness, TreatsABiasAsAFeatureOfOnes) {
   for (const char* kind : {"logistic", "least_squares"}) {
     Federated biased = federated(kind, Regularizer::kL2, 0.1);
     Federated written = biased;
@@ -244,7 +245,7 @@ TEST(Smoothness, ABiasIsAFeatureThatIsAlwaysOne) {
   }
 }
 
-TEST(Smoothness, DegenerateDataHasTheConstantsOfItsFormula) {
+TEST(Smoothness, MatchesTheFormulaForDegenerateData) {
   Federated p = federated("least_squares", Regularizer::kNone, 0, {1});
   p.parts[0].train = sparse_data({{3, 0, 4, 0, 0, 0, 0}}, {1}, kColumns);  // one row: rank 1
   Smoothness one_row = smoothness(p.spec, p.schema, p.parts, {});
@@ -272,7 +273,7 @@ TEST(Smoothness, RefusesFeaturesWhoseSquaresAreTooLargeAndNamesThem) {
       const std::string error =
           std::string("client 1: feature number 3 of its sample 2 is ") +
           (large > 0 ? "1e+80" : "-1.7e+308") +
-          ", too large for the smoothness constants that theory needs; scale the features";
+          ", which is too large for the smoothness constants of theory; scale the features";
       EXPECT_EQ(data_error([&] { (void)smoothness(p.spec, p.schema, p.parts, {}); }), error);
       EXPECT_EQ(data_error([&] { (void)client_smoothness(p.spec, p.schema, p.parts[1], 1); }), error);
     }
@@ -283,8 +284,8 @@ TEST(Smoothness, RefusesFeaturesWhoseSquaresAreTooLargeAndNamesThem) {
   EXPECT_NEAR(s.L_s, 0.25e148, 1e136);
 }
 
-TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
-  // Fewer samples than features, one of them twice: rank 3 of 4 rows.
+TEST(Smoothness, TakesThePlConstantOfFewRowsFromTheTwinMatrix) {
+  // Fewer samples than features, one of them twice: 4 rows of rank 3.
   Federated p = federated("least_squares", Regularizer::kNone, 0, {3, 1});
   p.parts[1].train = select_rows(p.parts[0].train, std::vector<std::uint32_t>{2});
   const auto spectrum = jacobi_eigenvalues(naive_gram(p.parts, {0.5, 0.5}));
@@ -292,7 +293,7 @@ TEST(Smoothness, PlConstantOfFewRowsComesFromTheTwinMatrix) {
   EXPECT_NEAR(smoothness(p.spec, p.schema, p.parts, {}).mu, smallest, 1e-12 * smallest);
 }
 
-TEST(Smoothness, DenseRowsGiveTheSameGramMatrixAsSparseOnes) {
+TEST(Smoothness, HasTheSameGramMatrixForDenseAndSparseRows) {
   // Enough full rows for the blocked product, and not a multiple of its block.
   Federated p = federated("least_squares", Regularizer::kNone, 0, {53});
   p.parts[0].train = random_data(53, kColumns, 1.1, {});
@@ -302,7 +303,7 @@ TEST(Smoothness, DenseRowsGiveTheSameGramMatrixAsSparseOnes) {
   EXPECT_NEAR(got.L, spectrum.back(), 1e-12 * spectrum.back());
 }
 
-TEST(Smoothness, MeansAndMaximaAreThoseOfTheClients) {
+TEST(Smoothness, HasTheMeansAndMaximaOfTheClients) {
   Smoothness s;
   EXPECT_EQ(s.L_max() + s.L_avg() + s.L_tilde(), 0);
   s.L_i = {1, 2, 6};
@@ -314,7 +315,7 @@ TEST(Smoothness, MeansAndMaximaAreThoseOfTheClients) {
   EXPECT_DOUBLE_EQ(s.L_tilde(), std::sqrt(10.5));
 }
 
-TEST(Smoothness, UnknownVariancesAreBoundedByTheNextLargerConstant) {
+TEST(Smoothness, BoundsUnknownVariancesByTheNextLargerConstant) {
   Smoothness s;
   s.L_i = {3, 4};
   const double L_tilde = std::sqrt(12.5);
@@ -327,7 +328,7 @@ TEST(Smoothness, UnknownVariancesAreBoundedByTheNextLargerConstant) {
   EXPECT_EQ(s.L_pm_bound(), 0);
 }
 
-TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
+TEST(Smoothness, TakesMeansForAServerWithoutDataAndSaysSo) {
   const Federated p = federated("logistic", Regularizer::kL2, 0.1);
   std::vector<ClientSmoothness> clients;
   for (std::uint32_t i = 0; i < 3; ++i) clients.push_back(client_smoothness(p.spec, p.schema, p.parts[i], i));
@@ -349,7 +350,7 @@ TEST(Smoothness, AServerWithoutDataTakesMeansAndSaysSo) {
   EXPECT_EQ(weighted.L_s, smoothness(p.spec, p.schema, p.parts, weights).L_s);
 }
 
-TEST(Smoothness, WhatIsKnownOfMuBeforeTheDataIsABoundFromBelow) {
+TEST(Smoothness, KnowsALowerBoundOfMuWithoutData) {
   for (const char* kind : {"logistic", "least_squares"}) {
     const Federated ridge = federated(kind, Regularizer::kL2, 0.1);
     EXPECT_EQ(known_convexity(ridge.spec), 0.1);
@@ -363,8 +364,8 @@ TEST(Smoothness, WhatIsKnownOfMuBeforeTheDataIsABoundFromBelow) {
   EXPECT_EQ(known_convexity(quadratic), 0.25);
 }
 
-TEST(Smoothness, PlConstantsOfClientsSayNothingAboutTheirMean) {
-  // f_1 = x_1^2 / 2 and f_2 = x_2^2 / 2 have the PL constant 1, their mean 1/2.
+TEST(Smoothness, DoesNotAveragePlConstantsOfClients) {
+  // f_1 = x_1^2 / 2 and f_2 = x_2^2 / 2 have the PL constant 1; their mean has 1/2.
   Federated p = federated("least_squares", Regularizer::kNone, 0, {1, 1});
   p.parts[0].train = sparse_data({{1}}, {0}, kColumns);
   p.parts[1].train = sparse_data({{0, 1}}, {0}, kColumns);

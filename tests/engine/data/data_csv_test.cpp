@@ -15,7 +15,7 @@ std::string csv_error(const std::string& text) {
   return data_error([&] { parse_csv(text, "table.csv"); });
 }
 
-TEST(Csv, TakesTheLastColumnAsLabel) {
+TEST(Csv, UsesTheLastColumnAsLabel) {
   const Dataset data = parse_csv("0.5,0,2,1\n0,0,-3,7\n", "f");
   EXPECT_EQ(data.columns, 3u);
   EXPECT_EQ(data.label, (Values{1, 7}));
@@ -44,7 +44,7 @@ TEST(Csv, RefusesAFirstLineThatIsNeitherHeaderNorNumbers) {
             "table.csv:1: a quote is not closed at the end of its field; correct the field");
 }
 
-TEST(Csv, TakesNumbersOfColumnsBesideANameForAHeader) {
+TEST(Csv, TreatsColumnNumbersNextToANameAsHeader) {
   for (const char* header : {"0,1,label", "1,2,species", "3,7,Label"}) {
     const Dataset data = parse_csv(std::string(header) + "\n1,2,3\n", "f");
     EXPECT_EQ(data.label, Values{3}) << header;
@@ -52,7 +52,7 @@ TEST(Csv, TakesNumbersOfColumnsBesideANameForAHeader) {
   }
 }
 
-TEST(Csv, WarnsOfAFirstLineThatCountsUp) {
+TEST(Csv, WarnsAboutAFirstLineThatCountsUp) {
   const Dataset data = parse_csv("0,1,2\n4,5,6\n", "f.csv");
   EXPECT_EQ(data.label, (Values{2, 6}));
   ASSERT_EQ(data.warnings.size(), 1u);
@@ -60,7 +60,7 @@ TEST(Csv, WarnsOfAFirstLineThatCountsUp) {
   EXPECT_TRUE(parse_csv("0,1\n4,5\n", "f.csv").warnings.empty());
 }
 
-TEST(Csv, TakesTheColumnThatTheHeaderNamesAsLabel) {
+TEST(Csv, UsesTheLabelColumnThatTheHeaderNames) {
   for (const char* name : {"label", "CLASS", "Target", "y"}) {
     const Dataset data = parse_csv(std::string(name) + ",p,q\n7,0,2\n8,3,0\n", "f.csv");
     EXPECT_EQ(data.columns, 2u);
@@ -91,7 +91,7 @@ TEST(Csv, RefusesAFirstColumnWithoutAName) {
         << header;
 }
 
-TEST(Csv, SaysWhichOtherSeparatorAFileHas) {
+TEST(Csv, NamesAnotherSeparator) {
   for (const auto& [text, name] : {std::pair{"\"a\";\"b\"\n1;2\n", "semicolons"},
                                    {"a;b\n1,5;2\n", "semicolons"},
                                    {"1,5;2\n", "semicolons"},

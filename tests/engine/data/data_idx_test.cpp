@@ -27,7 +27,7 @@ std::string labels_file(std::uint32_t n, const std::string& labels) {
 
 const std::string kPixels("\x00\xff\x33\x00\x01\x00", 6);
 
-// The error of a folder with these two files.
+// Returns the error of a folder with these two files.
 std::string error_of(const std::string& images, const std::string& labels) {
   const TemporaryFolder folder;
   folder.write("t10k-images-idx3-ubyte", images);
@@ -105,14 +105,16 @@ TEST(Idx, ReadsTheNamesOfEmnist) {
 }
 
 TEST(Idx, RefusesAnotherMagicNumber) {
-  EXPECT_EQ(error_of(labels_file(6, "abcdefgh"), labels_file(1, "a")),
-            "t10k-images-idx3-ubyte: no IDX header of unsigned bytes in 3 dimensions; fetch the file again");
-  EXPECT_EQ(error_of(images_file(1, 1, 1, "a"), images_file(1, 1, 1, "a")),
-            "t10k-labels-idx1-ubyte: no IDX header of unsigned bytes in 1 dimensions; fetch the file again");
+  EXPECT_EQ(
+      error_of(labels_file(6, "abcdefgh"), labels_file(1, "a")),
+      "t10k-images-idx3-ubyte: has no IDX header of unsigned bytes in 3 dimensions; fetch the file again");
+  EXPECT_EQ(
+      error_of(images_file(1, 1, 1, "a"), images_file(1, 1, 1, "a")),
+      "t10k-labels-idx1-ubyte: has no IDX header of unsigned bytes in 1 dimensions; fetch the file again");
   EXPECT_NE(error_of("", labels_file(1, "a")), "no error");
 }
 
-TEST(Idx, RefusesSizesThatAreNotThoseOfTheFile) {
+TEST(Idx, RefusesSizesThatDoNotMatchTheFile) {
   EXPECT_EQ(error_of(images_file(2, 1, 3, "abcde"), labels_file(2, "ab")),
             "t10k-images-idx3-ubyte: declares 6 bytes of data but holds 5; fetch the file again");
   EXPECT_EQ(error_of(images_file(2, 1, 3, "abcdefg"), labels_file(2, "ab")),
@@ -122,11 +124,11 @@ TEST(Idx, RefusesSizesThatAreNotThoseOfTheFile) {
   EXPECT_NE(error_of(images_file(0, 1, 1, ""), labels_file(0, "")), "no error");
 }
 
-TEST(Idx, AHeaderThatClaimsTooMuchAllocatesNothing) {
+TEST(Idx, AllocatesNothingForAHeaderThatClaimsTooMuch) {
   const std::uint32_t most = 0xffffffff;
   const std::string error = error_of(images_file(most, most, most, "a"), labels_file(1, "a"));
   EXPECT_NE(error.find("declares more than"), std::string::npos) << error;
-  // 4 GiB are within the limit, but the file has one byte.
+  // 4 GiB are below the limit, but the file has one byte.
   EXPECT_NE(error_of(images_file(65536, 256, 256, "a"), labels_file(1, "a")).find("holds 1"),
             std::string::npos);
 }
@@ -139,7 +141,7 @@ TEST(Idx, InflatesNoMoreThanTheHeaderDeclares) {
             std::string::npos);
 }
 
-TEST(Idx, SaysWhatIsMissing) {
+TEST(Idx, NamesTheMissingFile) {
   const TemporaryFolder folder;
   const std::string nothing = data_error([&] { read_idx(folder.path()); });
   EXPECT_NE(nothing.find("holds no train-images-idx3-ubyte"), std::string::npos);
@@ -157,7 +159,7 @@ TEST(Idx, ReadsMnist) {
   EXPECT_EQ(data.columns, 784u);
   EXPECT_EQ(distinct_labels(data).size(), 10u);
   if (data.rows() != 10000) return;  // the folder also has the training set
-  // The published labels of the first test images, and the share of ink that their average has.
+  // The published labels of the first test images, and the mean pixel value.
   EXPECT_EQ(std::vector<double>(data.label.begin(), data.label.begin() + 10),
             (std::vector<double>{7, 2, 1, 0, 4, 1, 4, 9, 5, 9}));
   const double mean = std::accumulate(data.value.begin(), data.value.end(), 0.0) / (10000.0 * 784);

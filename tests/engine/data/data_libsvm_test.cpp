@@ -23,7 +23,7 @@ std::string libsvm_error(const std::string& text, std::size_t dim = 0) {
   return data_error([&] { parse_libsvm(text, "train.txt", dim); });
 }
 
-// The twin: iostreams and strtod, right for well-formed input only.
+// The reference: iostreams and strtod, correct only for well-formed input.
 Dataset naive_libsvm(const std::string& text) {
   Dataset data;
   std::istringstream lines(text);
@@ -69,7 +69,7 @@ TEST(Libsvm, AcceptsCrlfTrailingBlanksCommentsAndNoFinalNewline) {
 }
 
 TEST(Libsvm, RoundsNumbersCorrectly) {
-  // Halfway cases and the ends of the range, where naive digit-by-digit readers are one ulp off.
+  // Halfway cases and the ends of the range, for which naive digit-by-digit readers are one ulp off.
   const char* const numbers[] = {"0.1",
                                  "9007199254740993",
                                  "2.2250738585072011e-308",
@@ -138,14 +138,14 @@ TEST(Libsvm, RefusesALineThatEndsInsideAPair) {
   EXPECT_EQ(libsvm_error("1 2:1 3: 4:5\n"), "train.txt:1: the pair '3:' has no value; complete or remove it");
 }
 
-TEST(Libsvm, TakesABlankBetweenColonAndValue) {
+TEST(Libsvm, AcceptsABlankBetweenColonAndValue) {
   const Dataset data = parse_libsvm("1 2: .50 3:\t4 5:6\n", "f");
   EXPECT_EQ(data.column, (Columns{1, 2, 4}));
   EXPECT_EQ(data.value, (Values{0.5, 4, 6}));
   EXPECT_EQ(libsvm_error("1 2: x\n"), "train.txt:1: the value 'x' is not a number; correct it");
 }
 
-TEST(Libsvm, RefusesAnIndexThatTheValuesOfTheFileDoNotJustify) {
+TEST(Libsvm, RefusesAnIndexThatIsLargeForTheNumberOfValues) {
   const std::string error =
       "train.txt:2: index 2147483648 would make a model of 2147483648 coordinates, but the file has 4 values "
       "in "
@@ -162,7 +162,7 @@ TEST(Libsvm, RefusesAnIndexThatTheValuesOfTheFileDoNotJustify) {
                 read_source("libsvm:train.txt", folder.path(), {}, 0, [&](std::size_t) { return is_kept; });
               }),
               folder.path().string() + "/" + error);
-  // The limit itself.
+  // The limit itself is accepted.
   EXPECT_EQ(parse_libsvm("1 1048576:1\n", "f").columns, 1048576u);
   EXPECT_NE(libsvm_error("1 1048577:1\n"), "no error");
   std::string values;
@@ -194,7 +194,7 @@ TEST(Libsvm, RefusesAnEmptyFile) {
   }
 }
 
-TEST(Libsvm, EveryCutOfAFileIsReadOrRefused) {
+TEST(Libsvm, ReadsOrRefusesEveryTruncation) {
   const std::string text = "+1 1:0.5 3:-2e-3 # c\r\n-1 10:1e5\n";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const std::string error = libsvm_error(text.substr(0, size));
@@ -241,7 +241,7 @@ TEST(Libsvm, SlowReadsTwoMegabytesInFarLessThanASecond) {
   read_source("libsvm:" + path->string(), "", {});
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   RecordProperty("milliseconds", std::to_string(elapsed.count()));
-  // Optimised builds take some 15 ms; the bound leaves room for sanitizers and busy machines.
+  // Optimised builds take about 15 ms. The bound leaves room for sanitizers and busy machines.
   EXPECT_LT(elapsed.count(), 2000);
 }
 

@@ -37,7 +37,7 @@ TEST(Digits, AreFoundFromAnyDirectory) {
   EXPECT_EQ(data.columns, 64u);
 }
 
-TEST(Digits, ArePixelsBetweenZeroAndOneWithLabelsZeroToNine) {
+TEST(Digits, HavePixelsBetweenZeroAndOneAndLabelsZeroToNine) {
   const Dataset data = read_source("digits", "", {});
   EXPECT_EQ(distinct_labels(data), (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   double sum = 0;
@@ -57,7 +57,7 @@ TEST(Digits, ArePixelsBetweenZeroAndOneWithLabelsZeroToNine) {
   EXPECT_EQ(data.row_values(0)[1], 13 / 16.0);
 }
 
-TEST(Source, DimAddsColumnsAndNeverCutsThem) {
+TEST(Source, AddsColumnsForDimAndNeverCutsThem) {
   EXPECT_EQ(read_source("digits", "", {}, 70).columns, 70u);
   EXPECT_EQ(data_error([] { read_source("digits", "", {}, 63); }),
             "digits: has 64 features, more than the given dim 63; raise dim");
@@ -77,7 +77,7 @@ TEST(Source, RefusesUnknownKindsAndMissingPaths) {
             std::string::npos);
 }
 
-TEST(FindData, LooksBesideTheExperimentThenInGradwireData) {
+TEST(FindData, SearchesNextToTheExperimentThenInGradwireData) {
   const TemporaryFolder base, first, second;
   const ScopedEnvironment set(kVariable, (first.path().string() + "::" + second.path().string()).c_str());
   second.write("a9a", "1");
@@ -100,7 +100,7 @@ TEST(FindData, FindsFoldersAndAbsolutePaths) {
   EXPECT_EQ(find_data(absolute, base.path()), absolute);
 }
 
-TEST(FindData, FindsWhatWasFetchedBehindAllElse) {
+TEST(FindData, SearchesTheCacheLast) {
   const TemporaryFolder base, extra, cache;
   const ScopedEnvironment set(kVariable, extra.path().c_str());
   const ScopedEnvironment home("GRADWIRE_CACHE", cache.path().c_str());
@@ -118,7 +118,7 @@ TEST(FindData, FindsWhatWasFetchedBehindAllElse) {
   }
 }
 
-TEST(FindData, NamesEachPlaceItLookedAt) {
+TEST(FindData, NamesEachPlaceThatItSearched) {
   const ScopedEnvironment home("GRADWIRE_CACHE", "/nowhere/cache");
   const std::string hint = "; public data: `gradwire data list`, `gradwire data fetch NAME`";
   {
@@ -140,7 +140,7 @@ TEST(FindData, NamesEachPlaceItLookedAt) {
                 hint);
 }
 
-TEST(Bytes, ReadsGzippedAndConcatenatedFiles) {
+TEST(Bytes, AreReadFromGzippedAndConcatenatedFiles) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 50000; ++i) text += std::to_string(i) + "\n";
@@ -154,7 +154,7 @@ TEST(Bytes, ReadsGzippedAndConcatenatedFiles) {
   EXPECT_EQ(data.columns, 2u);
 }
 
-TEST(Bytes, RefusesDamagedAndCutGzipFiles) {
+TEST(Bytes, AreRefusedFromDamagedAndCutGzipFiles) {
   const TemporaryFolder folder;
   const std::string whole = gzip("some text that is long enough to be cut");
   for (std::size_t size = 2; size < whole.size(); ++size) {
@@ -170,7 +170,7 @@ TEST(Bytes, RefusesDamagedAndCutGzipFiles) {
   }
 }
 
-TEST(Bytes, StopsAtTheLimitWhateverTheFileInflatesTo) {
+TEST(Bytes, StopAtTheLimitOfInflatedSize) {
   const TemporaryFolder folder;
   const auto bomb = folder.write("bomb.gz", gzip(std::string(20'000'000, '\0')));
   EXPECT_LT(std::filesystem::file_size(bomb), 30'000u);
@@ -182,7 +182,7 @@ TEST(Bytes, StopsAtTheLimitWhateverTheFileInflatesTo) {
   EXPECT_EQ(read_file_bytes(plain, 1001).size(), 1001u);
 }
 
-TEST(Bytes, ComeInTheSameOrderHoweverFewAreAskedFor) {
+TEST(Bytes, ComeInTheSameOrderForEveryReadSize) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7) + "\n";
@@ -203,7 +203,8 @@ TEST(Bytes, ComeInTheSameOrderHoweverFewAreAskedFor) {
   EXPECT_NE(data_error([&] { stream->read(piece); }).find("holds more than 10000 bytes"), std::string::npos);
 }
 
-// Features of the rows that are not kept are left out; the rest is as without a choice.
+// Checks that the features of rows that are not kept are removed, and that the rest is the same as without a
+// choice.
 void expect_keeps(const std::string& source, const std::filesystem::path& base, std::size_t dim = 0) {
   SCOPED_TRACE(source);
   const SyntheticSpec synthetic{.samples = 60, .dim = 5};
@@ -226,14 +227,14 @@ void expect_keeps(const std::string& source, const std::filesystem::path& base, 
   }
 }
 
-TEST(KeptRows, AreThoseOfTheWholeSource) {
+TEST(KeptRows, MatchTheWholeSource) {
   const TemporaryFolder folder;
   std::string libsvm = "# a comment\n\n", csv = "a,b,label\n";
   for (int r = 0; r < 500; ++r) {
     libsvm += std::to_string(r % 3) + " 2:" + std::to_string(r) + (r == 311 ? " 9:1 # last\r\n" : "\n");
     csv += std::to_string(r) + ", 0.5 ,\t" + std::to_string(r % 2) + (r % 5 == 0 ? "\r\n\n" : "\n");
   }
-  std::string wide = "1";  // longer than what is read at once
+  std::string wide = "1";  // longer than one read
   for (int j = 1; j < 40'000; ++j) wide += " " + std::to_string(j) + ":0.25";
   folder.write("a.txt", libsvm);
   folder.write("a.txt.gz", gzip(libsvm));
@@ -248,7 +249,7 @@ TEST(KeptRows, AreThoseOfTheWholeSource) {
   expect_keeps("synthetic", folder.path());
 }
 
-TEST(KeptRows, AreLookedAtAndTheOthersAreNot) {
+TEST(KeptRows, AreParsedAndTheOthersAreNot) {
   const TemporaryFolder folder;
   folder.write("a.txt", "1 1:1\n0 2:x\n1 3:1\n");
   folder.write("a.csv", "1,2,0\n1,x,1\n");
@@ -264,14 +265,14 @@ TEST(KeptRows, AreLookedAtAndTheOthersAreNot) {
   EXPECT_NE(read("libsvm:a.txt", 0).find("a.txt:2: the label 'x'"), std::string::npos);
 }
 
-TEST(Bytes, NamesWhatCannotBeRead) {
+TEST(Bytes, NameAFileThatCannotBeRead) {
   const TemporaryFolder folder;
   EXPECT_NE(data_error([&] { read_file_bytes(folder.path()); }).find("is a folder"), std::string::npos);
   EXPECT_NE(data_error([&] { read_file_bytes(folder.path() / "none"); }).find("cannot be opened"),
             std::string::npos);
 }
 
-TEST(Bytes, NamesTheCompressorThatIsNotReadAndTheCommand) {
+TEST(Bytes, NameAnUnsupportedCompressorAndItsCommand) {
   const TemporaryFolder folder;
   const std::string name = (folder.path() / "f").string();
   for (const auto& [bytes, format, command] : {std::tuple{std::string("BZh91AY&SY..."), "bzip2", "bunzip2"},
@@ -290,7 +291,7 @@ TEST(Bytes, NamesTheCompressorThatIsNotReadAndTheCommand) {
   }
 }
 
-TEST(TextFile, HasNoByteOrderMarkAndIsNotUtf16) {
+TEST(TextFile, SkipsTheByteOrderMarkAndRefusesUtf16) {
   const TemporaryFolder folder;
   const std::string mark = "\xef\xbb\xbf";
   for (const bool zipped : {false, true}) {
@@ -316,7 +317,7 @@ TEST(TextFile, HasNoByteOrderMarkAndIsNotUtf16) {
   }
 }
 
-TEST(TextFile, HasLinesThatEndWithCarriageReturnsAlone) {
+TEST(TextFile, AcceptsLinesThatEndWithCarriageReturnsAlone) {
   const TemporaryFolder folder;
   std::string lines;
   for (int k = 0; k < 30'000; ++k) lines += std::to_string(k) + " 1:" + std::to_string(k + 1) + '\r';
@@ -330,7 +331,7 @@ TEST(TextFile, HasLinesThatEndWithCarriageReturnsAlone) {
   EXPECT_EQ(read_text("text:f", folder.path(), {TextForm::kNames, 2}).size(), 5u + 4 + 4);
 }
 
-TEST(TextFile, KeepsCarriageReturnAndLineFeedTogetherWhereTheBufferEnds) {
+TEST(TextFile, KeepsCarriageReturnAndLineFeedTogetherAtTheEndOfTheBuffer) {
   const TemporaryFolder folder;
   for (const std::size_t length : {65534u, 65535u, 65536u, 65537u, 131071u}) {
     folder.write("f", "1 1:1 #" + std::string(length - 7, 'x') + "\r\n2 1:1\r\nx");
@@ -341,7 +342,7 @@ TEST(TextFile, KeepsCarriageReturnAndLineFeedTogetherWhereTheBufferEnds) {
   }
 }
 
-TEST(Text, IsReadAsItIsAndMustHoldAWindow) {
+TEST(Text, IsReadUnchangedAndMustHoldAWindow) {
   const TemporaryFolder folder;
   const std::string text("caf\xc3\xa9\r\n\0z", 9);
   folder.write("t", text);

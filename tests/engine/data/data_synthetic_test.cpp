@@ -16,18 +16,18 @@ namespace {
 
 Dataset synthetic(const SyntheticSpec& spec) { return read_source("synthetic", "", spec); }
 
-TEST(Random, GivesTheSameNumbersForever) {
+TEST(Random, NeverChangesItsNumbers) {
   Random random(1, "test");
   const std::array<std::uint64_t, 3> drawn = {random.next(), random.next(), random.next()};
   EXPECT_EQ(drawn, (std::array<std::uint64_t, 3>{7647311502996566629u, 16652726134439215131u,
                                                  13023004197747767213u}));
-  // Of normal() the bits are promised too.
+  // The bits of normal() are also guaranteed.
   double sum = 0;
   for (int i = 0; i < 1000; ++i) sum += random.normal();
   EXPECT_EQ(sum, 0x1.855778c9fbf8dp+4);
 }
 
-TEST(Random, ManyNormalsAtOnceAreThoseDrawnOneByOne) {
+TEST(Random, NormalsMatchSingleDraws) {
   for (const std::size_t before : {0, 1}) {
     for (const std::size_t count : {0, 1, 2, 3, 127, 128, 129, 500}) {
       Random one(7, "normals"), many(7, "normals");
@@ -35,12 +35,12 @@ TEST(Random, ManyNormalsAtOnceAreThoseDrawnOneByOne) {
       std::vector<double> drawn(count);
       many.normals(drawn);
       for (const double z : drawn) EXPECT_EQ(z, one.normal());
-      EXPECT_EQ(many.normal(), one.normal());  // both go on alike
+      EXPECT_EQ(many.normal(), one.normal());  // both continue alike
     }
   }
 }
 
-TEST(Random, StreamsOfSeedPurposeAndIndexDiffer) {
+TEST(Random, StreamsDifferBySeedPurposeAndIndex) {
   std::set<std::uint64_t> first;
   int streams = 0;
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
@@ -93,7 +93,7 @@ TEST(Random, ShuffleGivesEachOrderEquallyOften) {
   EXPECT_EQ(std::count_if(counts.begin(), counts.end(), [](int c) { return std::abs(c - 10000) < 500; }), 6);
 }
 
-TEST(Random, LogarithmAndExponentialAreAsGoodAsTheLibrarys) {
+TEST(Random, LogarithmAndExponentialAreAsAccurateAsTheLibrary) {
   Random random(6, "accuracy");
   for (int i = 0; i < 100000; ++i) {
     const double x = std::ldexp(random.uniform() + 0x1p-60, static_cast<int>(random.below(200)) - 100);
@@ -108,7 +108,7 @@ TEST(Random, LogarithmAndExponentialAreAsGoodAsTheLibrarys) {
   EXPECT_EQ(portable_exp(-1e300), 0);
 }
 
-TEST(Synthetic, HasTheAskedShapeAndTheSameBitsAgain) {
+TEST(Synthetic, HasTheRequestedShapeAndRepeatsItsBits) {
   SyntheticSpec spec{.samples = 50, .dim = 4, .classes = 3, .noise = 0.1, .seed = 7};
   const Dataset data = synthetic(spec);
   EXPECT_EQ(data.rows(), 50u);
@@ -119,21 +119,21 @@ TEST(Synthetic, HasTheAskedShapeAndTheSameBitsAgain) {
   EXPECT_EQ(again.label, data.label);
   spec.seed = 8;
   EXPECT_NE(synthetic(spec).value, data.value);
-  // More samples of the same problem begin with the old ones.
+  // A larger sample of the same problem begins with the same rows.
   spec.seed = 7;
   spec.samples = 60;
   const Dataset longer = synthetic(spec);
   EXPECT_TRUE(std::equal(data.label.begin(), data.label.end(), longer.label.begin()));
 }
 
-TEST(Synthetic, LabelsArePlusMinusOneForTwoClassesElseFromZero) {
+TEST(Synthetic, LabelsTwoClassesPlusMinusOneAndMoreFromZero) {
   EXPECT_EQ(distinct_labels(synthetic({.samples = 200, .dim = 5, .classes = 2, .noise = 0, .seed = 1})),
             (std::vector<double>{-1, 1}));
   EXPECT_EQ(distinct_labels(synthetic({.samples = 500, .dim = 5, .classes = 4, .noise = 0, .seed = 1})),
             (std::vector<double>{0, 1, 2, 3}));
 }
 
-TEST(Synthetic, WithoutNoiseAPerceptronSeparatesTheClasses) {
+TEST(Synthetic, IsSeparatedByAPerceptronWithoutNoise) {
   const Dataset data = synthetic({.samples = 100, .dim = 3, .classes = 2, .noise = 0, .seed = 2});
   std::array<double, 3> w{};
   int mistakes = 1;
@@ -149,7 +149,7 @@ TEST(Synthetic, WithoutNoiseAPerceptronSeparatesTheClasses) {
   EXPECT_EQ(mistakes, 0);
 }
 
-TEST(Synthetic, NoiseReplacesThatShareOfLabels) {
+TEST(Synthetic, ReplacesTheNoiseShareOfLabels) {
   for (const std::uint32_t classes : {2u, 5u}) {
     SyntheticSpec spec{.samples = 20000, .dim = 3, .classes = classes, .noise = 0, .seed = 3};
     const Dataset clean = synthetic(spec);
@@ -162,7 +162,7 @@ TEST(Synthetic, NoiseReplacesThatShareOfLabels) {
   }
 }
 
-TEST(Synthetic, RegressionIsLinearPlusNoise) {
+TEST(Synthetic, IsLinearPlusNoiseForRegression) {
   SyntheticSpec spec{.samples = 20000, .dim = 10, .classes = 0, .noise = 0, .seed = 4};
   const Dataset clean = synthetic(spec);
   spec.noise = 0.5;
@@ -171,7 +171,7 @@ TEST(Synthetic, RegressionIsLinearPlusNoise) {
   for (std::size_t r = 0; r < clean.rows(); ++r)
     variance += std::pow(noisy.label[r] - clean.label[r], 2) / 20000;
   EXPECT_NEAR(variance, 0.25, 0.01);
-  // Linear: the mean of y a is w/sqrt(d), since E[a a^T] = I; it predicts the clean labels.
+  // Linear: the mean of y a is w/sqrt(d), since E[a a^T] = I. It predicts the clean labels.
   std::array<double, 10> w{};
   for (std::size_t r = 0; r < clean.rows(); ++r) {
     for (std::size_t c = 0; c < 10; ++c) w[c] += clean.label[r] * clean.row_values(r)[c] / 20000;
@@ -205,8 +205,8 @@ TEST(Synthetic, RefusesSizesOutOfRange) {
   refused([](SyntheticSpec& s) { s.noise = std::nan(""); });
 }
 
-// Rows that are not stored are the same whenever, and by whomever, they are asked for.
-TEST(Synthetic, BeyondWhatIsStoredGivesEachClientItsRowsWhenItIsAsked) {
+// Rows that are not stored are the same for every order of requests and every process.
+TEST(Synthetic, MakesRowsOfAClientOnRequestAboveTheStorageLimit) {
   SyntheticSpec spec{.samples = std::size_t{1} << 30, .dim = 100, .classes = 2, .noise = 0.1, .seed = 5};
   ASSERT_TRUE(is_too_large_to_store(spec));
   SplitSpec split;
@@ -229,7 +229,7 @@ TEST(Synthetic, BeyondWhatIsStoredGivesEachClientItsRowsWhenItIsAsked) {
   EXPECT_NEAR(squares / 200'000, 1, 0.02);
 }
 
-TEST(Synthetic, BeyondWhatIsStoredMayBeDrawnByClients) {
+TEST(Synthetic, LetsClientsDrawRowsAboveTheStorageLimit) {
   const SyntheticSpec spec{.samples = 3'000'000'000, .dim = 10, .classes = 0, .noise = 0.1, .seed = 5};
   SplitSpec split;
   split.clients = 1000;
@@ -239,7 +239,7 @@ TEST(Synthetic, BeyondWhatIsStoredMayBeDrawnByClients) {
   EXPECT_NE(samples.part(998).train.label, samples.part(999).train.label);
 }
 
-TEST(Synthetic, BeyondWhatIsStoredIsNotSplitByWhatAllRowsSay) {
+TEST(Synthetic, RefusesSplitsThatNeedAllRowsAboveTheStorageLimit) {
   const SyntheticSpec spec{.samples = std::size_t{1} << 30, .dim = 100, .classes = 2};
   SplitSpec split;
   split.clients = 10;

@@ -1,4 +1,4 @@
-// A play read speaker by speaker, and its speakers as clients.
+// A play read by speaker, and its speakers as clients.
 #include "engine/data/readers/dialogue.h"
 
 #include <cmath>
@@ -13,12 +13,12 @@
 namespace gradwire {
 namespace {
 
-// A heading before anybody speaks, a line that ends with a colon inside of a speech, a speech of two
-// paragraphs, carriage returns, and a speaker without words.
+// A play with a heading before the first speech, a line that ends with a colon inside a speech, a speech of
+// two paragraphs, carriage returns, and a speaker without words.
 const std::string kPlay =
     "A PLAY\n\nAnn:\nI say:\nyes.\n\nBob:\r\nNo, no, no.\r\n\r\nAnn:\nBut\n\nyes!\n\nMute:\n\nCy:\nHm.\n";
 
-// The letters that the samples of each speaker predict, one after the other, '.' for the end of a line.
+// Returns the letters that the samples predict, in order, with '.' for the end of a line.
 std::string predicted(const Windows& w) {
   std::string text;
   for (std::size_t s = 0; s < w.size(); ++s)
@@ -40,34 +40,34 @@ TEST(Play, GivesEachRoleItsLinesTheLongestTextFirst) {
   EXPECT_EQ(says(2), "Hm.\n");
 }
 
-TEST(Play, OfRolesWithEqualTextsTheFirstToSpeakIsFirst) {
+TEST(Play, OrdersRolesWithEqualTextsByTheirFirstSpeech) {
   const Dialogue speakers = dialogue_of("B:\nxy\n\nA:\nzw\n", "f");
   EXPECT_EQ(speakers.text, "xy\nzw\n");
 }
 
-TEST(Play, WithoutASpeechSaysHowOneLooks) {
+TEST(Play, ExplainsTheFormatIfThereIsNoSpeech) {
   for (const std::string text : {"", "no colon\nhere\n", "Ann:\n\nBob:\n"})
     EXPECT_EQ(data_error([&] { dialogue_of(text, "f"); }),
               "f: no role speaks; a speech is a line with a name and a colon, the lines that are said, "
               "and an empty line");
 }
 
-TEST(Play, AsLinesHasEachLetterAndEachEndOfALineOfARole) {
+TEST(Play, HasEachLetterAndLineEndOfARoleAsLines) {
   const Windows w = windows_of_speakers(kPlay, "f", TextForm::kNames, 3);
   EXPECT_EQ(w.speaker_start, (std::vector<std::uint32_t>{0, 21, 33, 37}));
   EXPECT_EQ(predicted(w), "I say:/yes./But/yes!/No, no, no./Hm./");
 }
 
-TEST(Play, AsRunningTextHasTheWindowsWithinEachRole) {
+TEST(Play, HasTheWindowsWithinEachRoleAsRunningText) {
   const Windows w = windows_of_speakers(kPlay, "f", TextForm::kRunning, 3);
   EXPECT_EQ(w.speaker_start, (std::vector<std::uint32_t>{0, 21 - 3, 18 + 12 - 3, 27 + 4 - 3}));
   for (std::size_t s = 0; s < w.size(); ++s)
     EXPECT_NE(predicted(select_rows(w, std::vector<std::uint32_t>{static_cast<std::uint32_t>(s)})), "\nNo");
   EXPECT_EQ(w.letters->alphabet, running_text("I say:\nyes.But!No,nHm", "g", 1).letters->alphabet)
-      << "names of roles are not said";
+      << "the text has no names of roles";
 }
 
-TEST(Play, LeavesOutRolesThatAreTooShortForAWindow) {
+TEST(Play, OmitsRolesThatAreTooShortForAWindow) {
   EXPECT_EQ(windows_of_speakers(kPlay, "f", TextForm::kRunning, 5).speaker_start.size(), 3u);
   EXPECT_EQ(data_error([] { windows_of_speakers("A:\nab\n\nB:\ncd\n", "f", TextForm::kRunning, 4); }),
             "f: no role has more than problem.context = 4 letters; lower problem.context");
@@ -105,12 +105,12 @@ TEST(Play, RefusesMoreClientsThanRolesAndRolesWithoutTraining) {
             "problem.test_share leaves no training sample for role 3 by length; lower it, or clients.count");
 }
 
-TEST(Play, OfShakespeareHasTheLongestRoleFirst) {
+TEST(Play, HasTheLongestRoleOfShakespeareFirst) {
   const auto file = test_data("tinyshakespeare.txt");
   if (!file) GTEST_SKIP() << "no tinyshakespeare.txt: set GRADWIRE_TEST_DATA";
   const Windows w = read_text("text:" + file->string(), "", {TextForm::kNames, 16, true});
-  EXPECT_EQ(w.speaker_start.size(), 300u) << "299 roles that say something";
-  EXPECT_EQ(w.speaker_start[1], 37616u) << "what Gloucester says";
+  EXPECT_EQ(w.speaker_start.size(), 300u) << "299 roles with text";
+  EXPECT_EQ(w.speaker_start[1], 37616u) << "the text of Gloucester";
   EXPECT_EQ(w.size(), 1027852u);
 }
 

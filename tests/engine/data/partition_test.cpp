@@ -18,7 +18,7 @@ using Rows = std::vector<std::uint32_t>;
 constexpr PartitionKind kAllKinds[] = {PartitionKind::kContiguous, PartitionKind::kIid,
                                        PartitionKind::kByLabel, PartitionKind::kDirichlet};
 
-// `rows` samples with one feature, its own number plus 1, and labels 0 .. classes-1 in random order.
+// Returns `rows` samples with one feature, the row number plus 1, and labels 0 .. classes-1 in random order.
 Dataset labelled(std::size_t rows, std::size_t classes, std::uint64_t seed = 1) {
   Dataset data;
   data.columns = 1;
@@ -45,7 +45,7 @@ Lists divide(const Dataset& data, const SplitSpec& spec) {
   return {lists_of(split.train), lists_of(split.test)};
 }
 
-// All lists one after the other, sorted.
+// Returns the entries of all lists, sorted.
 Rows joined(const std::vector<Rows>& lists) {
   Rows all;
   for (const Rows& list : lists) all.insert(all.end(), list.begin(), list.end());
@@ -57,7 +57,8 @@ bool has_duplicates(const Rows& sorted) {
   return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
 }
 
-// The share of the commonest label in each client, averaged over clients: 1 when each client has one label.
+// Returns the share of the most common label in each client, averaged over clients. It is 1 if each client
+// has one label.
 double purity(const Dataset& data, const std::vector<Rows>& clients, std::size_t classes) {
   double sum = 0;
   for (const Rows& rows : clients) {
@@ -97,7 +98,7 @@ TEST(Partition, UsesEveryRowInPartsThatDifferByOneUnlessDirichlet) {
   }
 }
 
-TEST(Partition, CopiesHaveEqualPartsAndSayHowManySamplesAreLeftOut) {
+TEST(Partition, MakesEqualPartsForReplicasAndReportsUnusedSamples) {
   const Dataset data = labelled(23, 4);
   const SplitSpec spec{.clients = 5, .replication = {.count = 2}};
   const Split split = split_rows(data, spec);
@@ -114,7 +115,7 @@ TEST(Partition, CopiesHaveEqualPartsAndSayHowManySamplesAreLeftOut) {
   EXPECT_TRUE(share_samples(data, nullptr, {.clients = 5}).warnings.empty());
 }
 
-TEST(Partition, IsAFunctionOfTheSeed) {
+TEST(Partition, DependsOnlyOnTheSeed) {
   const Dataset data = labelled(200, 4);
   for (const PartitionKind kind : kAllKinds) {
     const SplitSpec spec{.partition = kind, .clients = 7, .test_share = 0.2, .seed = 5};
@@ -127,7 +128,7 @@ TEST(Partition, IsAFunctionOfTheSeed) {
   }
 }
 
-TEST(Partition, TheHeldOutRowsAreTheSameForAllKindsAndCounts) {
+TEST(Partition, HoldsOutTheSameRowsForAllKindsAndCounts) {
   const Dataset data = labelled(200, 4);
   const Rows expected = joined(divide(data, {.clients = 1, .test_share = 0.3}).test);
   EXPECT_EQ(expected.size(), 60u);
@@ -136,7 +137,7 @@ TEST(Partition, TheHeldOutRowsAreTheSameForAllKindsAndCounts) {
   }
 }
 
-TEST(Partition, HoldsOutTheRoundedShareAndSharesAllOfItInOrder) {
+TEST(Partition, HoldsOutTheRoundedShareAndSharesItOutInOrder) {
   const Dataset data = labelled(103, 4);
   for (const PartitionKind kind : kAllKinds) {
     const Lists split = divide(data, {.partition = kind, .clients = 10, .test_share = 0.25});
@@ -176,7 +177,7 @@ TEST(Partition, ByLabelGivesAscendingBlocksOfLabels) {
   }
 }
 
-TEST(Partition, DirichletGoesFromOneClassEachToAllAlike) {
+TEST(Partition, DirichletRangesFromOneClassEachToEqualClients) {
   const Dataset data = labelled(5000, 5);
   const auto purity_of = [&](double alpha) {
     const SplitSpec spec{.partition = PartitionKind::kDirichlet, .dirichlet_alpha = alpha, .clients = 5};
@@ -188,8 +189,8 @@ TEST(Partition, DirichletGoesFromOneClassEachToAllAlike) {
 }
 
 TEST(Partition, DirichletSharesHaveTheVarianceOfTheirDistribution) {
-  // One class and two clients: the first one's share is Beta(alpha, alpha), of variance 1 / (4 (2 alpha +
-  // 1)).
+  // With one class and two clients, the share of the first is Beta(alpha, alpha), with variance 1 / (4 (2
+  // alpha + 1)).
   const Dataset data = labelled(1000, 1);
   for (const double alpha : {0.1, 0.5, 1.0, 3.0, 50.0}) {
     constexpr int kSeeds = scaled(3000);
@@ -209,7 +210,7 @@ TEST(Partition, DirichletSharesHaveTheVarianceOfTheirDistribution) {
   }
 }
 
-TEST(Partition, DirichletLeavesNobodyEmptyHoweverFewRowsThereAre) {
+TEST(Partition, DirichletGivesEveryClientARowEvenWithFewRows) {
   for (const double alpha : {1e-6, 0.01, 0.3, 1.0, 1e6}) {
     for (const std::uint32_t clients : {1u, 7u, 99u, 100u}) {
       const Dataset data = labelled(100, 3);
@@ -224,7 +225,7 @@ TEST(Partition, DirichletLeavesNobodyEmptyHoweverFewRowsThereAre) {
   }
 }
 
-TEST(Partition, ManyClientsAreSplitQuickly) {
+TEST(Partition, SplitsManyClientsQuickly) {
   const Dataset data = labelled(100000, 10);
   for (const PartitionKind kind : kAllKinds) {
     const Lists split = divide(data, {.partition = kind, .dirichlet_alpha = 0.01, .clients = 50000});
@@ -245,7 +246,7 @@ TEST(Partition, RefusesMoreClientsThanSamples) {
   }
 }
 
-TEST(Partition, DrawnSamplesAreOfTheClientAloneAndDifferFromOneAnother) {
+TEST(Partition, DrawsDistinctSamplesThatDependOnTheClientAlone) {
   const Dataset data = labelled(40, 2);
   SplitSpec spec{.clients = 100, .test_share = 0.25, .seed = 3, .samples_per_client = 6};
   const SharedSamples shared = share_samples(data, nullptr, spec);
@@ -263,13 +264,13 @@ TEST(Partition, DrawnSamplesAreOfTheClientAloneAndDifferFromOneAnother) {
       EXPECT_FALSE(std::binary_search(test.begin(), test.end(), static_cast<std::uint32_t>(value - 1)));
     }
   }
-  // 600 draws of 30 samples: 20 each on average, with a standard deviation of 4.
+  // 600 draws of 30 samples: each is drawn 20 times on average, with a standard deviation of 4.
   for (std::size_t k = 0; k < 40; ++k) {
     if (std::binary_search(test.begin(), test.end(), static_cast<std::uint32_t>(k))) continue;
     EXPECT_GT(times[k + 1], 2u);
     EXPECT_LT(times[k + 1], 40u);
   }
-  spec.clients = 5;  // the others keep theirs
+  spec.clients = 5;  // the other clients keep their samples
   EXPECT_EQ(share_samples(data, nullptr, spec).part(4).train.value, shared.part(4).train.value);
   spec.seed = 4;
   EXPECT_NE(share_samples(data, nullptr, spec).part(4).train.value, shared.part(4).train.value);
@@ -281,7 +282,7 @@ TEST(Partition, DrawnSamplesAreOfTheClientAloneAndDifferFromOneAnother) {
             "clients.samples_per_client = 31 but there are 30 training samples; lower it");
 }
 
-TEST(Partition, SamplesOfPartsBecomeTheirPartsAgain) {
+TEST(Partition, RestoresThePartsFromTheirSharedSamples) {
   const Dataset data = labelled(23, 3);
   for (const PartitionKind kind : kAllKinds) {
     const std::vector<ClientDataset> parts =
@@ -360,8 +361,8 @@ TEST(MakeParts, WidensANarrowTestSetAndRefusesAWideOne) {
             "the test data has 6 features, the training data 5; set problem.dim = 6");
 }
 
-// What ranks do, each for its own clients.
-TEST(SharedSamples, KeepTheRowsOfSomeClientsAlone) {
+// Models the ranks, which each keep their own clients.
+TEST(SharedSamples, KeepOnlyTheRowsOfSomeClients) {
   const Dataset data = labelled(103, 5);
   SplitSpec spec;
   spec.clients = 10;

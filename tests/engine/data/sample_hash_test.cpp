@@ -23,7 +23,7 @@ ClientDataset rows() {
   return part;
 }
 
-TEST(SampleHash, SeesEachNumberAndTheirOrder) {
+TEST(SampleHash, DependsOnEachNumberAndTheirOrder) {
   const std::vector<std::function<void(ClientDataset&)>> changes = {
       [](ClientDataset&) {},
       [](ClientDataset& p) { p.train.value[1] = -1.5; },
@@ -48,7 +48,7 @@ TEST(SampleHash, SeesEachNumberAndTheirOrder) {
   EXPECT_EQ(hashes.size(), changes.size());
 }
 
-// State folders of servers hold such numbers.
+// State folders of servers hold these hashes.
 TEST(SampleHash, NeverChangesForGivenSamples) {
   EXPECT_EQ(hash_of_client_dataset(rows()), 15617440849702942682u);
   ClientDataset text;
@@ -63,7 +63,7 @@ std::uint64_t hash_of_share(const std::string& text, std::uint32_t client, Parti
   return hash_of_client_dataset(share_samples(running_text(text, "t", 4), nullptr, spec).part(client));
 }
 
-TEST(SampleHash, IsOfTheLettersThatAClientSeesAlone) {
+TEST(SampleHash, DependsOnlyOnTheLettersOfTheClient) {
   std::string text, changed;
   for (int k = 0; k < 300; ++k) text += static_cast<char>('a' + k * 7 % 13);
   changed = text;
@@ -81,7 +81,7 @@ TEST(SampleHash, IsOfTheLettersThatAClientSeesAlone) {
   EXPECT_NE(hash_of_share(text, 0, PartitionKind::kIid), hash_of_share(text, 1, PartitionKind::kIid));
 }
 
-TEST(SampleHash, SeesEachLetterOfNamesAndWhereTheyEnd) {
+TEST(SampleHash, DependsOnEachLetterOfNamesAndTheirEnds) {
   const auto hash = [](std::string_view names) {
     ClientDataset part;
     part.train_text = list_of_names(names, "t", 3);

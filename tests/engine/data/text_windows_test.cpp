@@ -18,7 +18,7 @@ using Tokens = std::vector<std::uint16_t>;
 Tokens tokens_of(const Windows& w, std::size_t s) { return {w.tokens(s).begin(), w.tokens(s).end()}; }
 Tokens labels_of(const Windows& w, std::size_t s) { return {w.labels(s).begin(), w.labels(s).end()}; }
 
-// A sample as text, '.' for the end mark: "abc>d".
+// Returns a sample as text, '.' for the end mark: "abc>d".
 std::string spelled(const Windows& w, std::size_t s) {
   std::string text;
   const auto add = [&](std::uint16_t token) {
@@ -61,7 +61,7 @@ TEST(RunningText, KeepsEveryByteAndOrdersThemAsNumbers) {
   EXPECT_EQ(running_text("\r\n\r\n", "f", 2).alphabet(), "\n\r");
 }
 
-TEST(RunningText, OfOneWindowIsAccepted) {
+TEST(RunningText, AcceptsOneWindow) {
   EXPECT_EQ(spelled(running_text("abc", "f", 2)), (std::vector<std::string>{"ab>bc"}));
   EXPECT_EQ(data_error([] { running_text("abc", "f", 3); }),
             "f: holds 3 letters, but problem.context = 3 needs 4 or more; lower problem.context");
@@ -77,7 +77,7 @@ TEST(Names, PredictEachLetterAndTheEnd) {
   EXPECT_EQ(labels_of(w, 2), Tokens{0});
 }
 
-TEST(Names, LongerThanTheContextSlideThroughIt) {
+TEST(Names, SlideThroughTheContextIfTheyAreLonger) {
   EXPECT_EQ(spelled(list_of_names("abcd", "f", 2)),
             (std::vector<std::string>{"..>a", ".a>b", "ab>c", "bc>d", "cd>."}));
   EXPECT_EQ(spelled(list_of_names("ab\ncd", "f", 1)),
@@ -108,13 +108,13 @@ TEST(Alphabets, AreUnitedInTheOrderOfBytes) {
   EXPECT_EQ(unite_alphabets("\x7f\xff", "a\x80"), "a\x7f\x80\xff");
 }
 
-TEST(Alphabets, ChangeTheNumbersAndNotTheText) {
+TEST(Alphabets, ChangeTheNumbersButNotTheText) {
   for (const Windows& own : {running_text("decade", "f", 2), list_of_names("decade\nace", "f", 3)}) {
     const Windows wide = with_alphabet(own, "abcdez");
     EXPECT_EQ(spelled(wide), spelled(own));
     EXPECT_NE(tokens_of(wide, own.size() - 1), tokens_of(own, own.size() - 1));
     EXPECT_EQ(wide.letters->vocabulary(), own.letters->end_mark ? 7u : 6u);
-    EXPECT_EQ(with_alphabet(own, own.alphabet()).letters, own.letters) << "the same one is shared";
+    EXPECT_EQ(with_alphabet(own, own.alphabet()).letters, own.letters) << "equal alphabets are shared";
     EXPECT_EQ(data_error([&] { with_alphabet(own, "abcd"); }),
               "the text has the byte 101, which is not among the 4 letters that the clients agreed on");
   }
@@ -138,7 +138,7 @@ std::string letters(std::size_t count) {
   return text;
 }
 
-TEST(TextParts, OfRunningTextAreConsecutiveWindowsThatShareTheLetters) {
+TEST(TextParts, AreConsecutiveWindowsOfRunningTextThatShareTheLetters) {
   const Windows w = running_text(letters(107), "f", 5);
   const std::vector<ClientDataset> parts = share_samples(w, nullptr, {.clients = 4}).all_parts();
   ASSERT_EQ(parts.size(), 4u);
@@ -153,7 +153,7 @@ TEST(TextParts, OfRunningTextAreConsecutiveWindowsThatShareTheLetters) {
   }
 }
 
-TEST(TextParts, HoldOutTheEndOfRunningTextWithoutCommonLetters) {
+TEST(TextParts, HoldOutTheEndOfRunningTextWithoutSharedLetters) {
   const Windows w = running_text(letters(107), "f", 5);
   for (const PartitionKind kind : {PartitionKind::kContiguous, PartitionKind::kIid}) {
     std::vector<std::uint32_t> train, test;
@@ -170,7 +170,7 @@ TEST(TextParts, HoldOutTheEndOfRunningTextWithoutCommonLetters) {
   }
 }
 
-TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
+TEST(TextParts, SplitNamesByTheirTargets) {
   std::string text;
   for (std::size_t k = 0; k < 60; ++k) text += letters(3 + k % 5).substr(k % 3) + "\n";
   const Windows w = list_of_names(text, "f", 4);
@@ -194,7 +194,7 @@ TEST(TextParts, OfNamesCanBeSplitByTheirTargets) {
   EXPECT_EQ(total, w.size());
 }
 
-TEST(TextParts, ByLabelHasNoMeaningForRunningText) {
+TEST(TextParts, RefuseRunningTextByLabel) {
   const Windows w = running_text(letters(50), "f", 5);
   for (const PartitionKind kind : {PartitionKind::kByLabel, PartitionKind::kDirichlet})
     EXPECT_EQ(
@@ -202,7 +202,7 @@ TEST(TextParts, ByLabelHasNoMeaningForRunningText) {
         "clients.partition: a sample of running text has a label at each position; use contiguous or iid");
 }
 
-TEST(TextParts, AndATestTextAreNumberedAlike) {
+TEST(TextParts, ShareTheNumberingWithATestText) {
   const Windows train = running_text("abababab", "f", 2), test = running_text("babcaca", "g", 2);
   const std::vector<ClientDataset> parts =
       share_samples(train, &test, {.clients = 2, .test_share = 0.5}).all_parts();

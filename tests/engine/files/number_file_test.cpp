@@ -74,7 +74,7 @@ TEST(NumberFile, HoldsValuesAndGradientsOfATape) {
   EXPECT_EQ(gradient, (std::vector<double>{4, 5, 6}));
 }
 
-TEST(NumberFile, ErrorsNameTheFileAndChangeNothing) {
+TEST(NumberFile, NamesTheFileInErrorsAndChangesNothing) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "x.gwn";
   std::vector<double> x = {1, 2}, untouched = x;
@@ -95,7 +95,7 @@ TEST(NumberFile, ErrorsNameTheFileAndChangeNothing) {
   ASSERT_TRUE(save_numbers<float>(file, std::vector<float>{1, 2}));
   refuses(load_numbers<double>(file, x), "holds 2 numbers of fp32");
   EXPECT_FALSE(MappedNumbers<double>::open(file));
-  // Damage behind the first page, which is where mapping begins.
+  // Damage after the first page; only files larger than a page are mapped.
   const std::vector<double> many(5000, 1.5);
   ASSERT_TRUE(save_numbers<double>(file, many));
   std::string bytes = read_file(file);
@@ -111,7 +111,7 @@ TEST(NumberFile, ErrorsNameTheFileAndChangeNothing) {
   EXPECT_FALSE(FileBytes::open(file));
 }
 
-TEST(NumberFile, OfAPipeIsRefusedAndNotWaitedFor) {
+TEST(NumberFile, RefusesAPipeWithoutWaiting) {
   const TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -120,7 +120,7 @@ TEST(NumberFile, OfAPipeIsRefusedAndNotWaitedFor) {
   EXPECT_FALSE(MappedNumbers<double>::open(pipe));
 }
 
-TEST(NumberFile, ThatCannotBeReplacedStaysAndNoDraftIsLeft) {
+TEST(NumberFile, StaysWithoutADraftIfItCannotBeReplaced) {
   const TemporaryFolder folder;
   const std::vector<double> x = {1, 2};
   const fs::path absent = folder.path() / "absent" / "x.gwn";
@@ -128,7 +128,7 @@ TEST(NumberFile, ThatCannotBeReplacedStaysAndNoDraftIsLeft) {
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error().message, absent.string() + ": cannot be written: No such file or directory");
   EXPECT_FALSE(fs::exists(absent.parent_path()));
-  // A folder that is not empty cannot be replaced by a file.
+  // A file cannot replace a folder that is not empty.
   fs::create_directories(folder.path() / "x.gwn" / "y");
   const Status status = save_numbers<double>(folder.path() / "x.gwn", x);
   ASSERT_FALSE(status);
@@ -136,7 +136,7 @@ TEST(NumberFile, ThatCannotBeReplacedStaysAndNoDraftIsLeft) {
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
-TEST(NumberFile, IsWrittenBesideADraftThatSomebodyLeft) {
+TEST(NumberFile, IsWrittenNextToAnOldDraft) {
   const TemporaryFolder folder;
   folder.write("x.gwn.new", "left");
   const std::vector<double> x = {1, 2};
@@ -145,7 +145,7 @@ TEST(NumberFile, IsWrittenBesideADraftThatSomebodyLeft) {
   EXPECT_EQ(files_in(folder.path()), 2u);
 }
 
-TEST(NumberFile, TakesThePlaceOfALinkAndNotOfWhatItLeadsTo) {
+TEST(NumberFile, ReplacesALinkAndNotItsTarget) {
   const TemporaryFolder folder;
   folder.write("mine", "mine");
   fs::create_symlink("mine", folder.path() / "x.gwn");
@@ -154,7 +154,7 @@ TEST(NumberFile, TakesThePlaceOfALinkAndNotOfWhatItLeadsTo) {
   EXPECT_EQ(read_file(folder.path() / "mine"), "mine");
 }
 
-TEST(NumberFile, ThatIsReplacedKeepsWhatIsMapped) {
+TEST(NumberFile, KeepsMappedNumbersWhenItIsReplaced) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "x";
   const std::vector<double> ones(5000, 1), twos(5000, 2);
