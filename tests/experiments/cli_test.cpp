@@ -120,7 +120,7 @@ TEST_F(Cli, AnErrorInTheFileNamesFileAndLine) {
                  "[faults] works only in a simulation");
 }
 
-TEST_F(Cli, SeveralCopiesOfARunAreRefused) {
+TEST_F(Cli, RejectsSeveralCopiesOfARun) {
   const ScopedEnvironment mpirun("OMPI_COMM_WORLD_SIZE", "3");
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"run", "small.toml"}, std::vector<std::string>{}}) {
@@ -184,7 +184,8 @@ TEST_F(Cli, ResultsReplaceOnlyResultsOfTheSameName) {
   const std::string before = read("results/small/metrics.csv");
   const auto other = gradwire({"run", "small.toml", "--set", "name=other", "--out", "results/small"});
   EXPECT_EQ(other.code, 2);
-  EXPECT_NE(other.err.find("contains the results of 'small', not of 'other'"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("contains the results of 'small', not of 'other'"), std::string::npos)
+      << other.err;
   EXPECT_EQ(read("results/small/metrics.csv"), before);
   const auto unrelated = gradwire({"run", "small.toml", "--out", "."});
   EXPECT_EQ(unrelated.code, 2);
@@ -238,7 +239,7 @@ TEST_F(Cli, ARunWhoseRepliesAreBeyondTheNormLimitNamesTheLimit) {
   EXPECT_NE(r.err.find("or a larger server.norm_limit (this was 1e-09)"), std::string::npos) << r.err;
 }
 
-TEST_F(Cli, ADivergedRunSaysSoAndKeepsWhatThereIs) {
+TEST_F(Cli, ADivergedRunSaysSoAndKeepsItsResults) {
   const auto r = gradwire({"run", "small.toml", "--quiet", "--set", "problem.kind=least_squares", "--set",
                            "algorithm.step_size=1e60", "--set", "algorithm.compressor=identity"});
   EXPECT_EQ(r.code, 1);
@@ -357,7 +358,7 @@ class LongRun : public Cli, public testing::WithParamInterface<const char*> {
   }
 };
 
-TEST_P(LongRun, CtrlCEndsItAfterTheRoundAndWritesWhatThereIs) {
+TEST_P(LongRun, EndsAfterTheRoundOnCtrlCAndWritesItsResults) {
   ChildProcess run = start();
   ASSERT_TRUE(wait_for_rows()) << read("log");
   run.signal(SIGINT);
@@ -372,7 +373,7 @@ TEST_P(LongRun, CtrlCEndsItAfterTheRoundAndWritesWhatThereIs) {
   EXPECT_TRUE(exists("results/small/plot.svg"));
 }
 
-TEST_P(LongRun, EndsLikeThatWhenItsTerminalIsClosed) {
+TEST_P(LongRun, EndsAfterTheRoundIfItsTerminalIsClosed) {
   struct sigaction inherited {};
   ::sigaction(SIGHUP, nullptr, &inherited);
   if (inherited.sa_handler == SIG_IGN) GTEST_SKIP() << "the tests run under nohup";

@@ -114,7 +114,7 @@ TEST_F(ClientMetricsRun, HasARowForEachClientThatAnEvaluationAsks) {
   EXPECT_EQ(lines({"algorithm.name=ringmaster", "run.client_metrics=all"}).size(), 4u * 5);
 }
 
-TEST_F(ClientMetricsRun, HasNoAccuracyWhereThereIsNone) {
+TEST_F(ClientMetricsRun, HasNoAccuracyWithoutTestSamples) {
   const auto all = lines({"problem.test_share=0"});
   ASSERT_EQ(all.size(), 5u);
   for (const std::string& line : all) EXPECT_TRUE(line.ends_with(",")) << line;
@@ -127,7 +127,7 @@ TEST_F(ClientMetricsRun, IsNotThatOfAnEarlierRun) {
   EXPECT_TRUE(lines({"run.evaluate_every=0"}).empty());
 }
 
-TEST_F(ClientMetricsRun, IsNotMadeUnaskedForManyClients) {
+TEST_F(ClientMetricsRun, IsNotMadeByDefaultForManyClients) {
   folder_.write("digits.toml",
                 "[problem]\nkind = \"quadratic\"\ndim = 2\n[clients]\ncount = 10001\n[algorithm]\nname = "
                 "\"gd\"\n[run]\nrounds = 1\n");
@@ -135,7 +135,7 @@ TEST_F(ClientMetricsRun, IsNotMadeUnaskedForManyClients) {
   EXPECT_EQ(lines({"run.client_metrics=last"}).size(), 10'001u);
 }
 
-TEST_F(ClientMetricsRun, EndsWhereALossAnAccuracyOrAStandstillSaysSo) {
+TEST_F(ClientMetricsRun, EndsAtATargetLossOrAccuracyOrAtAStandstill) {
   lines({"run.rounds=40"});
   const auto rows = metrics();
   ASSERT_EQ(rows.size(), 21u);

@@ -56,7 +56,7 @@ std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::ui
 }
 
 // Client i takes i + 1 seconds, so that the last ones are always late.
-TEST(CodedGd, IsItsListing) {
+TEST(CodedGd, MatchesPaperListing) {
   for (const Sets& how : {Sets{"clients.copies=3"}, Sets{"clients.copies=4", "clients.placement=groups"},
                           Sets{"clients.copies=3", "algorithm.recovery=approximate"}}) {
     SCOPED_TRACE(how.back());
@@ -89,7 +89,7 @@ TEST(CodedGd, IsItsListing) {
   }
 }
 
-TEST(CodedGd, OfARingIsGradientDescentWhoeverIsLate) {
+TEST(CodedGd, IsGradientDescentOnARingForAnyLateClients) {
   const RunTrace gd = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
   for (const char* seconds : {"lognormal:1", "linear", "sqrt"}) {
     const RunTrace late =
@@ -99,7 +99,7 @@ TEST(CodedGd, OfARingIsGradientDescentWhoeverIsLate) {
   }
 }
 
-TEST(CodedGd, OfGroupsHasTheSameBitsWhoeverIsLate) {
+TEST(CodedGd, HasTheSameBitsInGroupsForAnyLateClients) {
   const Sets groups = {"clients.copies=4", "clients.placement=groups"};
   const RunTrace all = trace(coded(groups), false, 1);
   for (const char* precision : {"fp64", "fp32"})
@@ -141,14 +141,14 @@ TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
   }
 }
 
-TEST(CodedGd, CopiesLeaveTheFunctionAsItIs) {
+TEST(CodedGd, KeepsTheFunctionWithCopies) {
   const RunTrace plain = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
   const RunTrace copied = trace(coded({"algorithm.name=gd", "clients.copies=3"}), false, 1);
   for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(copied.model[j], plain.model[j], 1e-13);
   EXPECT_EQ(copied.result.last.grad_calls, 3 * plain.result.last.grad_calls);
 }
 
-TEST(CodedGd, IsRefusedWhereTheGradientCannotBeRecovered) {
+TEST(CodedGd, IsRejectedIfTheGradientCannotBeRecovered) {
   const auto says = [](const Sets& sets, const std::string& what) {
     EXPECT_NE(coded_refusal(sets).find(what), std::string::npos) << coded_refusal(sets);
   };

@@ -170,7 +170,7 @@ TEST_F(DataFetch, NamesOfDataSetsStandForTheirSources) {
             std::string::npos);
 }
 
-TEST_F(DataFetch, GoesOnWhereItWasBrokenOff) {
+TEST_F(DataFetch, ContinuesAnInterruptedDownload) {
   expect_failure(fetch("ijcnn1", "cut"), "/cut/ijcnn1.bz2: ");
   EXPECT_EQ(cached(), std::set<std::string>{"ijcnn1.part"});
   const auto half = fs::file_size(cache() / "data/ijcnn1.part");
@@ -185,13 +185,13 @@ TEST_F(DataFetch, GoesOnWhereItWasBrokenOff) {
   expect_whole();
 }
 
-TEST_F(DataFetch, BeginsAnewWhereTheServerKnowsNoRanges) {
+TEST_F(DataFetch, StartsOverIfTheServerDoesNotSupportRanges) {
   EXPECT_EQ(fetch("ijcnn1", "cut").code, 1);
   ASSERT_EQ(fetch("ijcnn1", "norange").code, 0);
   expect_whole();
 }
 
-TEST_F(DataFetch, BeginsAnewWhereWhatLiesThereIsOfSomethingElse) {
+TEST_F(DataFetch, StartsOverIfThePartIsFromAnotherFile) {
   const std::string packed = read_file(path() / "served/ijcnn1.bz2");
   for (const std::size_t size : {std::size_t{100}, packed.size(), packed.size() + 100}) {
     folder_.write("cache/data/ijcnn1.part", std::string(size, 'x'));
@@ -206,7 +206,7 @@ TEST_F(DataFetch, BeginsAnewWhereWhatLiesThereIsOfSomethingElse) {
   expect_whole();
 }
 
-TEST_F(DataFetch, LeavesAPartAndNothingElseWhenItIsKilled) {
+TEST_F(DataFetch, LeavesOnlyAPartIfItIsKilled) {
   Process running("gradwire", {"data", "fetch", "ijcnn1", "--mirror", url_ + "/stuck"}, path() / "log");
   for (int k = 0; k < 1000 && (cached().empty() || fs::file_size(cache() / "data/ijcnn1.part") == 0); ++k)
     usleep(10'000);
@@ -218,7 +218,7 @@ TEST_F(DataFetch, LeavesAPartAndNothingElseWhenItIsKilled) {
   expect_whole();
 }
 
-TEST_F(DataFetch, RefusesWhatHasAnotherChecksum) {
+TEST_F(DataFetch, RejectsFilesWithAnotherChecksum) {
   folder_.write("served/a9a", "+1 1:1\n");
   expect_failure(fetch("a9a", "good"), "the download has the checksum");
   EXPECT_EQ(cached(), std::set<std::string>());
@@ -248,7 +248,7 @@ TEST_F(DataFetch, RefusesADamagedFile) {
   EXPECT_EQ(cached(), std::set<std::string>());
 }
 
-TEST_F(DataFetch, SaysWhichFileToPutWhereWhenNothingComes) {
+TEST_F(DataFetch, SaysWhereToPutTheFileIfTheDownloadFails) {
   const std::string where = (cache() / "data/a9a").string() + ", or as a9a into a folder of $GRADWIRE_DATA";
   for (const std::string& mirror : {std::string("http://127.0.0.1:1"), url_ + "/good", url_ + "/moved"}) {
     const auto r = run_gradwire(path(), {"data", "fetch", "a9a", "--mirror", mirror});

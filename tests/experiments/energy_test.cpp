@@ -87,7 +87,7 @@ TEST_F(EnergyTest, AThreadReadsBetweenTwoOverflows) {
   EXPECT_NEAR(*meter.read().package, 0.9 + 0.2 + 2 * (0.8 + 0.2), 1e-9);
 }
 
-TEST_F(EnergyTest, SaysWhereThereIsNothingToMeasure) {
+TEST_F(EnergyTest, SaysThatThereAreNoCounters) {
   EnergyMeter absent(root(), 0);
   EXPECT_EQ(absent.trouble(), "cannot measure energy: " + root().string() +
                                   " has no energy counters (RAPL); virtual machines and many processors "
@@ -114,14 +114,14 @@ TEST_F(EnergyTest, AKindWithACounterThatCannotBeReadIsNotMeasured) {
   EXPECT_DOUBLE_EQ(*used.memory, 300e-6);
 }
 
-TEST_F(EnergyTest, SaysWhatRootCanDoWhereReadingIsNotAllowed) {
+TEST_F(EnergyTest, SaysWhatRootCanDoIfReadingIsNotAllowed) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
   zone("intel-rapl:0", "package-0", 100);
   fs::permissions(root() / "intel-rapl:0/energy_uj", fs::perms::none);
   EXPECT_NE(EnergyMeter(root(), 0).trouble().find("as root: chmod a+r"), std::string::npos);
 }
 
-TEST_F(EnergyTest, SurvivesCountersThatHoldNonsenseOrVanish) {
+TEST_F(EnergyTest, SurvivesInvalidAndVanishingCounters) {
   for (const char* text : {"", "x", "-5", "99999999999999999999999999", "12 34"}) {
     zone("intel-rapl:0", "package-0", 100);
     folder_.write("powercap/intel-rapl:0/energy_uj", text);

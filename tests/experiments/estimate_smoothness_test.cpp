@@ -58,7 +58,7 @@ TEST(EstimateSmoothness, LeavesTheClientsBeyondSixtyFourTheLargestOfThem) {
   expect_estimates(estimate.L, exact.L, "L");
 }
 
-TEST(EstimateSmoothness, OfLogisticRegressionIsNearTheCurvatureAtZeroAndNeverAboveItsBounds) {
+TEST(EstimateSmoothness, IsNearTheCurvatureAtZeroOfLogisticRegressionAndWithinItsBounds) {
   ProblemSpec spec;
   spec.problem = Logistic{};
   spec.clients = 3;
@@ -118,7 +118,7 @@ TEST(EstimatedStep, TrainsANetworkAndTheRunSaysThatItIsAnEstimate) {
             read_file(folder.path() / "tcp" / "model.bin"));
 }
 
-TEST(EstimatedStep, IsThatOfTheObjectiveHoweverActivationsAreKept) {
+TEST(EstimatedStep, DoesNotDependOnTheStorageOfActivations) {
   const auto estimated = [](const std::string& kept) {
     const std::vector<std::string> set = {"problem.activations=" + kept};
     return prepare(parse_experiment(network("name = \"gd\"\n"), "net.toml", set)).smoothness.value();

@@ -41,7 +41,7 @@ class Evaluate : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Evaluate, SaysWhatTheRunMeasuredAtItsEnd) {
+TEST_F(Evaluate, GivesTheLastMeasurementsOfTheRun) {
   const auto r = evaluate({"results/digits/model.bin", "digits.toml", "--json"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(r.out).size(), 1u);

@@ -106,7 +106,7 @@ TEST_F(Export, ParametersOfAnMlpLieWhereTheDocumentationSays) {
   }
 }
 
-TEST_F(Export, ARunGoesOnFromModelBinAndFromNpy) {
+TEST_F(Export, LetsRunsContinueFromModelBinAndNpy) {
   folder_.write("run.toml", kExportedRun);
   ASSERT_EQ(gradwire({"run", "run.toml", "--quiet"}).code, 0);
   ASSERT_EQ(gradwire({"export", "results/small/model.bin", "x.npy"}).code, 0);
@@ -121,7 +121,7 @@ TEST_F(Export, ARunGoesOnFromModelBinAndFromNpy) {
   }
 }
 
-TEST_F(Export, ARunFromAFileThatIsNoModelSaysWhereTheExperimentNamesIt) {
+TEST_F(Export, MakesRunsNameTheLineOfAFileThatIsNotAModel) {
   ASSERT_TRUE(save_npy<double>(path() / "nan.npy", std::vector<double>{1, std::nan(""), 3, 4, 5}));
   ASSERT_TRUE(save_npy<double>(path() / "few.npy", std::vector<double>{1}));
   folder_.write("bad.bin", "GWMODEL1 but no more");
@@ -150,7 +150,7 @@ TEST_F(Export, ARunThatDivergesAtItsStartSaysSoAndKeepsItsResults) {
             std::string::npos);
 }
 
-TEST_F(Export, RefusesInOneLineAndLeavesWhatIsThere) {
+TEST_F(Export, FailsInOneLineAndKeepsExistingFiles) {
   folder_.write("bad.bin", "GWMODEL1 but no more");
   folder_.write("kept.npy", "mine");
   write_model<double>(path() / "good.bin", std::vector<double>{1});

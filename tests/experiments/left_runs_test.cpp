@@ -31,7 +31,7 @@ class LeftRuns : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(LeftRuns, OfOtherNamesAreRemovedIfTheyWereKilled) {
+TEST_F(LeftRuns, AreRemovedIfTheyWereKilledUnderAnotherName) {
   const fs::path same = leave(".mine.unfinished-1", true), other = leave(".other.run.unfinished-22", true);
   const fs::path kept = leave(".other.unfinished-3", false), alive = leave(".third.unfinished-4", true);
   const FolderLock living(alive);
@@ -67,14 +67,14 @@ TEST_F(LeftRuns, AreNotFollowedThroughASymbolicLink) {
   EXPECT_TRUE(fs::is_symlink(results() / ".other.unfinished-7"));
 }
 
-TEST_F(LeftRuns, ThatFailedStayIfALaterRunHasTheirProcessNumber) {
+TEST_F(LeftRuns, StayIfTheyFailedAndALaterRunHasTheirProcessNumber) {
   const fs::path kept = leave(".mine.unfinished-" + std::to_string(::getpid()), false);
   const ResultsDir mine(results() / "mine", "mine");
   EXPECT_NE(mine.work(), kept);
   EXPECT_TRUE(fs::exists(kept / "metrics.csv"));
 }
 
-TEST_F(LeftRuns, AreListedWithWhatTheyHold) {
+TEST_F(LeftRuns, AreListedWithTheirContents) {
   EXPECT_EQ(run_gradwire(folder_.path(), {"list", "runs"}).out, "No run in results ended without results\n");
   leave(".killed.unfinished-1", true);
   leave(".failed.unfinished-2", false);
@@ -97,7 +97,7 @@ TEST_F(LeftRuns, AreListedWithWhatTheyHold) {
   EXPECT_TRUE(all.ends_with("\n" + said.out)) << all;
 }
 
-TEST_F(LeftRuns, ThatBeginTogetherLeaveEachOtherAlone) {
+TEST_F(LeftRuns, DoNotDisturbEachOtherIfTheyBeginTogether) {
   folder_.write("short.toml",
                 "[problem]\nkind = \"quadratic\"\ndim = 3\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n"
                 "step_size = 0.001\n[run]\nrounds = 2\n");
@@ -131,7 +131,7 @@ evaluate_every = 10
 )";
 
 // A run of a name is killed while one of another name lives; a third run then begins in the same folder.
-TEST_F(LeftRuns, OfAKilledProcessAreRemovedWhileAnotherRunLives) {
+TEST_F(LeftRuns, AreRemovedWhileAnotherRunLives) {
   folder_.write("long.toml", kLongRun);
   const auto start = [&](const std::string& name) {
     return ChildProcess("gradwire", program("gradwire"),

@@ -63,7 +63,7 @@ std::string refused(const Sets& sets) {
   return "";
 }
 
-TEST(Monitor, OfGradientDescentIsTheGapAndItsTheorem) {
+TEST(Monitor, ShowsTheGapOfGradientDescentAndItsTheorem) {
   const Watched run = watch({});
   const double f_star = find_f_star(run.prepared.experiment, ".").value();
   const double gamma = std::stod(run.prepared.experiment.algorithm.step_size),
@@ -143,7 +143,7 @@ TEST(Monitor, WithNothingCompressedTheErrorsAreZero) {
 }
 
 // EF21's G by its listing: a client of one sample of data less would be seen.
-TEST(Monitor, OfEf21HasTheErrorsOfAllClients) {
+TEST(Monitor, ShowsTheErrorsOfAllClientsOfEf21) {
   const Watched run = watch({"algorithm.name=ef21", "algorithm.compressor=topk:k=1", "algorithm.init=zero",
                              "run.rounds=1", "algorithm.step_size=0.5"});
   // After round 0 all g_i are still 0: Ψ^0 = f(x^0) − f* + γ/(2θ) mean ‖∇f_i(x^0)‖².
@@ -174,7 +174,7 @@ TEST(Monitor, AStepAboveTheTheoremsCrossesTheBoundAndTheRunSaysWhatToDo) {
   }
 }
 
-TEST(Monitor, RoundingCrossesNothing) {
+TEST(Monitor, ToleratesRounding) {
   for (const char* precision : {"fp64", "fp32"})
     for (const char* algorithm : {"gd", "ef21", "marina", "diana", "dcgd"}) {
       Sets sets = {std::string("algorithm.name=") + algorithm, std::string("precision=") + precision,
@@ -188,7 +188,7 @@ TEST(Monitor, RoundingCrossesNothing) {
     }
 }
 
-TEST(Monitor, TheMonitorChangesNoBitOfTheRun) {
+TEST(Monitor, ChangesNoBitOfTheRun) {
   for (const Sets& sets : {Sets{}, Sets{"algorithm.name=diana", "algorithm.compressor=randk:k=2"},
                            Sets{"algorithm.name=ef21", "algorithm.compressor=topk:k=2"}}) {
     Sets off = sets;
@@ -202,7 +202,7 @@ TEST(Monitor, TheMonitorChangesNoBitOfTheRun) {
   }
 }
 
-TEST(Monitor, IsRefusedWhereNoTheoremCoversTheRun) {
+TEST(Monitor, IsRejectedIfNoTheoremCoversTheRun) {
   const auto says = [](const Sets& sets, const std::string& what) {
     EXPECT_NE(refused(sets).find(what), std::string::npos) << refused(sets);
   };
@@ -245,7 +245,7 @@ TEST(Monitor, TheProgramWritesColumnsADashedLineAndALastLine) {
   refuses({"--set", "algorithm.name=scaffold"}, "no Lyapunov function of scaffold is known");
 }
 
-TEST(Monitor, RefusesTheoremsAboutAMinimumThatIsNotThere) {
+TEST(Monitor, RejectsTheoremsAboutAMissingMinimum) {
   const TemporaryFolder folder;
   folder.write("q.toml",
                "[problem]\nkind = \"quadratic\"\ndim = 20\nlambda = 0\n[algorithm]\nname = \"ef21\"\n"

@@ -77,7 +77,7 @@ TEST(PaperFiles, HaveAFigureItsNumbersAndAPlaceInTheDocumentation) {
 }
 
 // Where the data sets are not there, the files are only read.
-TEST(PaperFiles, TheFirstRunOfEachGoesWhereItsDataAre) {
+TEST(PaperFiles, RunTheirFirstExperimentIfTheirDataAreAvailable) {
   const auto data = test_data("a9a");
   std::optional<ScopedEnvironment> folder;
   if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());
@@ -108,7 +108,7 @@ TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
 }
 
 // Of each algorithm and local optimiser one run. Where the data sets are not there, the files are only read.
-TEST(ClassicFiles, EachAlgorithmRunsWhereItsDataAre) {
+TEST(ClassicFiles, RunEachAlgorithmIfItsDataAreAvailable) {
   const auto data = test_data("tinyshakespeare.txt");
   std::optional<ScopedEnvironment> folder;
   if (data) folder.emplace("GRADWIRE_DATA", data->parent_path().c_str());

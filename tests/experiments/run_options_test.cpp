@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 // What is measured may not change what is computed.
-TEST(RunOptions, EvaluationsOfAnyExtentLeaveTheModelAndTheColumnsThatTheyShareAsTheyAre) {
+TEST(RunOptions, KeepModelAndSharedColumnsForAnyExtentOfEvaluations) {
   for (const char* algorithm : {"ef21", "fedavg", "ringmaster"}) {
     SCOPED_TRACE(algorithm);
     Choice choice{algorithm, "identity", {{"step_size", "0.25"}}};
@@ -68,7 +68,7 @@ TEST(RunOptions, AnotherSeedGivesOtherBits) {
       one, trace(prepare(parse_experiment(text, "same.toml", std::vector<std::string>{"seed=2"})), false, 1));
 }
 
-TEST(RunOptions, WhatIsMeasuredAndCountedOverTcpIsWhatIsMeasuredInMemory) {
+TEST(RunOptions, GiveTheSameMeasurementsOverTcpAsInMemory) {
   const TemporaryFolder folder;
   const std::string file = folder.write("same.toml", config({"gd", "identity", {}}, "fp64")).string();
   for (const std::vector<std::string>& sets :
@@ -128,7 +128,7 @@ TEST(RunOptions, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBit
   EXPECT_NE(models[0], models[1]);
 }
 
-TEST(RunOptions, AsynchronousAlgorithmsRunOverTcpToo) {
+TEST(RunOptions, RunAsynchronousAlgorithmsOverTcp) {
   const TemporaryFolder folder;
   std::size_t tested = 0;
   for (const AlgorithmInfo& algorithm : all_algorithms()) {
@@ -186,7 +186,7 @@ TEST(RunOptions, BothKindsOfAlgorithmsHaveSimulatedSecondsOnTheVirtualClock) {
   EXPECT_NE(bad.err.find("--set clients.seconds: "), std::string::npos) << bad.err;
 }
 
-TEST(RunOptions, TheLossAndTheBiasTravelToTheClients) {
+TEST(RunOptions, SendTheLossAndTheBiasToTheClients) {
   const TemporaryFolder folder;
   std::string text = config({"gd", "identity", {{"step_size", "0.5"}}}, "fp64");
   text.insert(text.find("dim = 13"), "loss = \"sigmoid_squared\"\nbias = true\n");

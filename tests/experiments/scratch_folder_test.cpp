@@ -42,7 +42,7 @@ class ScratchFolders : public ::testing::Test {
   std::string before_;
 };
 
-TEST_F(ScratchFolders, GoAwayWithWhatIsInThem) {
+TEST_F(ScratchFolders, AreRemovedWithTheirContents) {
   fs::path path;
   {
     const ScratchFolder folder;
@@ -53,13 +53,13 @@ TEST_F(ScratchFolders, GoAwayWithWhatIsInThem) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST_F(ScratchFolders, OfKilledProcessesGoWhenTheNextIsMade) {
+TEST_F(ScratchFolders, AreRemovedAfterAKillWhenTheNextIsMade) {
   const fs::path folder = left("gradwire-a1B2c3");
   const ScratchFolder next;
   EXPECT_FALSE(fs::exists(folder));
 }
 
-TEST_F(ScratchFolders, OfLivingProcessesStay) {
+TEST_F(ScratchFolders, StayWhileTheirProcessLives) {
   const ScratchFolder living;
   fs::last_write_time(living.path() / "lock", fs::file_time_type::clock::now() - std::chrono::hours(100));
   const fs::path young = left("gradwire-youngX", std::chrono::minutes(0));
@@ -68,7 +68,7 @@ TEST_F(ScratchFolders, OfLivingProcessesStay) {
   EXPECT_TRUE(fs::exists(young)) << "its process may be about to lock it";
 }
 
-TEST_F(ScratchFolders, OfOtherNamesOrWithoutALockStay) {
+TEST_F(ScratchFolders, StayIfTheyHaveAnotherNameOrNoLock) {
   const fs::path named = left("gradwire-results"), other = left("other-a1B2c3"),
                  bare = left("gradwire-a1B2c4");
   fs::remove(bare / "lock");

@@ -27,7 +27,7 @@ TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
   EXPECT_EQ(p.compared(), std::vector<std::string>{});
 }
 
-TEST_F(Sweep, GridsOfAlgorithmsHaveTheirOwnValuesBesideTheCommonOnes) {
+TEST_F(Sweep, GridsOfAlgorithmsHaveTheirOwnValuesAndTheCommonOnes) {
   const SweepPlan p = plan(R"([sweep]
 algorithm.step_size = [0.1, 0.2]
 [[sweep.grid]]
@@ -100,7 +100,7 @@ TEST_F(Sweep, SaysWhatItsFigureShows) {
             std::string::npos);
 }
 
-TEST_F(Sweep, AFigureByAKeyHasEachAlgorithmOnceWhateverStepServesItWhere) {
+TEST_F(Sweep, AFigureByAKeyHasEachAlgorithmOnceForAllBestSteps) {
   write(R"([sweep]
 problem.dim = [20, 30]
 algorithm.step_size = ["theory", "theory*4", "theory*500"]
@@ -282,7 +282,7 @@ seed = [1, 2, 3]
   EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "algorithm.step_size");
 }
 
-TEST_F(Sweep, WhereNobodyGetsToTheTargetTheBestStepIsTheOneThatEndsNearest) {
+TEST_F(Sweep, TheBestStepEndsNearestToTheTargetIfNoRunReachesIt) {
   const SweepPlan p = plan(R"([sweep]
 criterion = "loss"
 budget = "round = 9"

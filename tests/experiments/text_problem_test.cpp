@@ -45,7 +45,7 @@ bool equal(const Windows& a, const Windows& b) {
   return true;
 }
 
-TEST(TextProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
+TEST(TextProblem, PartIOfNEqualsTheDataOfClientIInASimulation) {
   const TemporaryFolder folder;
   for (const std::string kind : {"gpt", "char_mlp"}) {
     for (const std::string partition : {"contiguous", "iid", "by_label", "dirichlet", "by_role"}) {
@@ -83,7 +83,7 @@ TEST(TextProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   EXPECT_TRUE(equal(bare.train_text, part.train_text)) << "a bare path is of the kind of problem.data";
 }
 
-TEST(TextProblem, TheAgreementIsTheAlphabetOfAllClients) {
+TEST(TextProblem, TheSchemaIsTheAlphabetOfAllClients) {
   std::vector<ClientDataset> parts(3);
   parts[0].train_text = running_text("banana", "a", 2);
   parts[1].train_text = running_text("cocoa!", "b", 2);
@@ -216,7 +216,7 @@ TEST_F(TextProcesses, AreToldWhenTheirTextIsTooShort) {
 }
 
 // Kernels of another processor: allowed, and said.
-TEST_F(TextProcesses, ThatComputeWithOtherKernelsAreNamedInOneWarning) {
+TEST_F(TextProcesses, AreNamedInOneWarningIfTheyUseOtherKernels) {
   folder.write("t", kText);
   for (const char* kernels : {"baseline", ""}) {
     std::filesystem::remove_all(state());

@@ -39,24 +39,24 @@ class AsynchronousProcessTest : public ProcessTest {
   }
 };
 
-TEST_F(AsynchronousProcessTest, AsgdGoesOnWithoutAClientThatIsStopped) {
+TEST_F(AsynchronousProcessTest, AsgdContinuesWithoutAStoppedClient) {
   run_with_a_stopped_client("name = \"asgd\"\nstep_size = 0.01\n", 40000);
 }
-TEST_F(AsynchronousProcessTest, DelayAdaptiveAsgdGoesOnWithoutAClientThatIsStopped) {
+TEST_F(AsynchronousProcessTest, DelayAdaptiveAsgdContinuesWithoutAStoppedClient) {
   run_with_a_stopped_client("name = \"delay_adaptive_asgd\"\nstep_size = 0.01\n", 40000);
 }
-TEST_F(AsynchronousProcessTest, RennalaGoesOnWithoutAClientThatIsStopped) {
+TEST_F(AsynchronousProcessTest, RennalaContinuesWithoutAStoppedClient) {
   run_with_a_stopped_client("name = \"rennala\"\ngradients = 4\nstep_size = 0.1\n", 40000);
 }
-TEST_F(AsynchronousProcessTest, RingmasterGoesOnWithoutAClientThatIsStopped) {
+TEST_F(AsynchronousProcessTest, RingmasterContinuesWithoutAStoppedClient) {
   run_with_a_stopped_client("name = \"ringmaster\"\ndelay_threshold = 6\nstep_size = 0.02\n", 40000);
 }
-TEST_F(AsynchronousProcessTest, MindFlayerCutsAClientThatIsStopped) {
+TEST_F(AsynchronousProcessTest, MindFlayerCutsAStoppedClient) {
   run_with_a_stopped_client("name = \"mindflayer\"\nallotted_seconds = 0.002\nstep_size = 0.1\n", 6000);
 }
 
 // It counts all clients the same, so it must hear from each; meanwhile the others work on what they have.
-TEST_F(AsynchronousProcessTest, RingleaderWaitsForAClientThatIsStoppedAndGoesOnWithIt) {
+TEST_F(AsynchronousProcessTest, RingleaderWaitsForAStoppedClientAndContinuesWithIt) {
   write_config_of("name = \"ringleader\"\nstep_size = 0.05\n", 40000);
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);

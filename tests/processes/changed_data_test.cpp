@@ -107,7 +107,7 @@ TEST_F(ChangedDataTest, RefusesOneNumberThatDiffersAndTakesTheOldFileBack) {
   wait_for_rows();
 }
 
-TEST_F(ChangedDataTest, RefusesItBehindARelay) {
+TEST_F(ChangedDataTest, RejectsItThroughARelay) {
   behind_relay = true;
   begin(file_of);
   kill(clients[2]);
@@ -186,7 +186,7 @@ TEST_F(ChangedDataTest, TakesAnUnknownHashOnceAndKeepsItInTheStateFolder) {
 }
 
 // All clients share a file, and the server refuses only those whose own samples changed.
-TEST_F(ChangedDataTest, LooksAtTheShareOfTheClientAlone) {
+TEST_F(ChangedDataTest, ChecksOnlyTheShareOfTheClient) {
   const std::string all = rows(0) + rows(1) + rows(2);
   write("csv:all.csv", all);
   const auto share = [](std::uint32_t k) { return "csv:all.csv#" + std::to_string(k) + "/3"; };

@@ -51,7 +51,7 @@ TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
   EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepare(loaded), false, 1, {}, never).model);
 }
 
-TEST_F(ProcessTest, AServerThatIsToldToStopFinishesTheRoundAndItsClientsWaitForItToGoOn) {
+TEST_F(ProcessTest, AStoppedServerFinishesTheRoundAndItsClientsWaitForIt) {
   write_config();
   Process server = start_server({"--set", "run.rounds=2000"});
   std::vector<Process> clients = start_clients(address);
@@ -250,7 +250,7 @@ void stderr_is_closed() {
   for (const int fd : {0, 1, 2}) ::close(fd);
 }
 
-TEST_F(ProcessTest, NobodyNeedsToReadTheLog) {
+TEST_F(ProcessTest, RunsWithoutAReaderOfTheLog) {
   write_config();
   for (void (*trouble)() : {stderr_has_no_reader, stderr_is_closed}) {
     server_is_denied = trouble;
@@ -287,7 +287,7 @@ void say_nonsense(const std::string& address) {
   ::close(fd);
 }
 
-TEST_F(ProcessTest, AFloodOfStrangersIsAFewLinesOfTheLogAndHidesNoClient) {
+TEST_F(ProcessTest, AFloodOfUnauthenticatedPeersIsAFewLogLinesAndHidesNoClient) {
   write_config();
   Process server = start_server();
   constexpr int kStrangers = 300;
@@ -301,7 +301,7 @@ TEST_F(ProcessTest, AFloodOfStrangersIsAFewLinesOfTheLogAndHidesNoClient) {
     EXPECT_NE(log.find(client), std::string::npos) << log;
 }
 
-TEST_F(ProcessTest, AClientThatTheServerHasNoUseForEndsWithTwoSoThatNobodyStartsItAgain) {
+TEST_F(ProcessTest, AClientThatTheServerRejectsForGoodEndsWithTwo) {
   write_config();
   Process server = start_server();
   expect_refusal("gradwire-client", {"--server", address, "--data", "synthetic#0/4", "--quiet"}, 2,
@@ -311,7 +311,7 @@ TEST_F(ProcessTest, AClientThatTheServerHasNoUseForEndsWithTwoSoThatNobodyStarts
                  "is not a folder and cannot be created");
 }
 
-TEST_F(ProcessTest, ANameThatCannotBeIsRefusedForWhatIsWrongWithIt) {
+TEST_F(ProcessTest, AnInvalidNameIsRejectedWithItsFault) {
   const auto refused = [&](const std::string& name, const std::string& why) {
     expect_refusal("gradwire-client", {"--server", "127.0.0.1:1", "--id", name}, 2, why);
   };
@@ -334,7 +334,7 @@ TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
                  "parts are numbered from 0");
   expect_refusal(client, {"--server", "nowhere"}, 2, "HOST:PORT");
   expect_refusal(client, {}, 2, "--server is required");
-  expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server listens at port 0");
+  expect_refusal(client, {"--server", "127.0.0.1:0"}, 2, "no server is at port 0");
   expect_refusal(client, {"--server", "127.0.0.1:1", "--give-up-after-ms", "1h"}, 2,
                  "'1h' is not a time: write a whole number of milliseconds");
   expect_refusal(
@@ -360,7 +360,7 @@ TEST_F(ProcessTest, TheServerRefusesAFolderOfAnotherRun) {
   EXPECT_FALSE(fs::exists(state() / "address"));
 }
 
-TEST_F(ProcessTest, AServerThatWaitsInVainSaysForWhom) {
+TEST_F(ProcessTest, AServerThatWaitsTooLongNamesTheMissingClients) {
   write_config();
   Process server = start_server({"--join-deadline-ms", "100"});
   EXPECT_EQ(server.wait(), 1);

@@ -75,7 +75,7 @@ class HostileClientsTest : public ProcessTest {
   }
 };
 
-TEST_F(HostileClientsTest, StrangersAndClientsThatSendNoNumbersChangeNoBitAndCostLittle) {
+TEST_F(HostileClientsTest, UnauthenticatedPeersAndInvalidRepliesChangeNoBitAndCostLittle) {
   const std::uint32_t honest = honest_clients();
   const bool is_large = honest >= 1000;
   const std::uint32_t rounds = is_large ? 1000 : scaled(1000), turns = is_large ? 3 : 1;

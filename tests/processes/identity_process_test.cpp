@@ -70,7 +70,7 @@ TEST_F(IdentityProcess, ARelayClosesConnectionsOfAHandshakeFlood) {
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
-TEST_F(IdentityProcess, ARunBehindARelayGoesOnAfterTheServerWasKilled) {
+TEST_F(IdentityProcess, ARunThroughARelayContinuesAfterAKillOfTheServer) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   ASSERT_EQ(tokens.size(), kClients);
@@ -105,7 +105,7 @@ TEST_F(IdentityProcess, ARunBehindARelayGoesOnAfterTheServerWasKilled) {
   EXPECT_EQ(known.said.find("invited"), std::string::npos) << known.said;
 }
 
-TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyWhereItIsAskedTo) {
+TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyOnRequest) {
   write_config();
   expect_refusal("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s"}, 2, "--insecure");
   expect_refusal("gradwire-server", {"--upstream", "127.0.0.1:1", "--listen", ":0"}, 2, "--insecure");
@@ -167,7 +167,7 @@ TEST_F(IdentityProcess, AFileWithATokenThatOthersMayReadIsSaid) {
   }
 }
 
-TEST_F(IdentityProcess, WhatACommandThatFailsHasMadeIsRemovedSoThatItCanBeRepeated) {
+TEST_F(IdentityProcess, AFailedCommandRemovesItsFilesSoThatItCanBeRepeated) {
   const auto files_in = [&](const char* name) {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(folder.path() / name))
@@ -225,7 +225,7 @@ TEST_F(IdentityProcess, OptionsThatWouldBeIgnoredAreRefused) {
       << plain.said;
 }
 
-TEST_F(IdentityProcess, WhoIsRefusedIsToldWhyAndEndsForGood) {
+TEST_F(IdentityProcess, ARejectedClientHearsTheReasonAndEnds) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   Process server = start_server({"--identity", "identity"});
@@ -332,7 +332,7 @@ TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACert
 }
 
 // One makes the identity; what the others clean up is not that of the one.
-TEST_F(IdentityProcess, OfManyThatMakeOneIdentityAtOnceExactlyOneSucceeds) {
+TEST_F(IdentityProcess, ExactlyOneOfManyProcessesMakesAnIdentity) {
   write_config();
   for (int turn = 0; turn < 8; ++turn) {
     const std::string where = "identity" + std::to_string(turn);
@@ -388,7 +388,7 @@ TEST_F(IdentityProcess, AKilledInitIsRepairedByTheNextOne) {
 }
 
 // What an init of an earlier release has left when it was killed.
-TEST_F(IdentityProcess, InitMakesWhatIsMissingAndKeepsTheAuthorityThatIsThere) {
+TEST_F(IdentityProcess, InitMakesMissingFilesAndKeepsAnExistingAuthority) {
   init("identity", 0);
   const fs::path place = folder.path() / "identity";
   const std::string key = read_file(place / "ca.key"), authority = read_file(place / "ca.pem");
@@ -403,7 +403,7 @@ TEST_F(IdentityProcess, InitMakesWhatIsMissingAndKeepsTheAuthorityThatIsThere) {
   EXPECT_TRUE(fs::exists(place / "ca.pem"));
 }
 
-TEST_F(IdentityProcess, ARelayFromBeforeRolesComesInWhenItsOperatorSaysSo) {
+TEST_F(IdentityProcess, ARelayWithoutARoleIsAcceptedIfTheOperatorAllowsIt) {
   init("identity", 1);
   ASSERT_EQ(run("gradwire-server",
                 {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})

@@ -34,7 +34,7 @@ class Memory : public ::testing::Test {
   }
 };
 
-TEST_F(Memory, ClientsThatNobodyAsksCostAFewBytes) {
+TEST_F(Memory, UnaskedClientsCostAFewBytes) {
   EXPECT_LE(peak_of("name = \"gd\"\n", 100, 10, 2), kProgram + kMillion * (kQuadraticData + kIdle));
 }
 

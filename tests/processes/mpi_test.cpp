@@ -126,7 +126,7 @@ TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
   }
 }
 
-TEST_F(MpiTest, KilledRanksEndTheJobWhichGoesOnAsAnotherNumber) {
+TEST_F(MpiTest, KilledRanksEndTheJobWhichResumesWithAnotherNumber) {
   write(experiment(kEf21, kLong, kManySamples));
   ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
   const std::vector<std::string> arguments = {
@@ -161,7 +161,7 @@ TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
   expect_results("alone", "shared");
 }
 
-TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
+TEST_F(MpiTest, AnErrorIsReportedOnceAndEndsAllWithCode2) {
   write("[problem]\nkind = \"logistik\"\n[algorithm]\nname = \"gd\"\n", "typo.toml");
   write(experiment("name = \"ringmaster\""), "asynchronous.toml");
   write(experiment("name = \"ef21_plus\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5"), "plus.toml");
@@ -189,7 +189,7 @@ TEST_F(MpiTest, AMistakeIsSaidOnceAndEndsAllWithCode2) {
 }
 
 // Holds for programs with and without MPI.
-TEST_F(LauncherTest, OfAnotherMpiIsRefused) {
+TEST_F(LauncherTest, RejectsAnotherMpi) {
   write(experiment(kEf21));
   for (const std::string& launcher : launchers()) {
     if (!kLauncher.empty() && fs::canonical(launcher) == fs::canonical(kLauncher)) continue;

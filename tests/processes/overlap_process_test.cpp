@@ -63,7 +63,7 @@ TEST_F(OverlapProcessTest, GivesTheBitsAndCountsTheBytesOfTheSimulation) {
   EXPECT_GT(overlaps, 3u) << "the sending threads never had a turn";
 }
 
-TEST_F(OverlapProcessTest, IsLeftAloneWhereAReplyIsNoCompressedGradient) {
+TEST_F(OverlapProcessTest, HasNoEffectIfAReplyIsNotACompressedGradient) {
   write_config(overlapping("name = \"ef21\"\ncompressor = \"topk:k=5%\"\nstep_size = 0.05\n", 5));
   Process server = start_server();
   std::vector<Process> clients = start_digits_clients(address);

@@ -142,7 +142,7 @@ TEST_F(RelayAggregateTest, AServerThatKeepsMirrorsGetsEachReply) {
   EXPECT_NE(relay_log.find("the server accepts no sums"), std::string::npos) << relay_log;
 }
 
-TEST_F(RelayAggregateTest, WhoDoesNotAnswerHoldsUpItsSiteForHalfOfTheDeadline) {
+TEST_F(RelayAggregateTest, AMissingClientDelaysItsSiteForHalfOfTheDeadline) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", 300, "quorum = 0.75\n");
   Process server = start_server({"--set", "run.evaluate_every=1"});
   Process relay = start_relay("site");
@@ -163,7 +163,7 @@ TEST_F(RelayAggregateTest, KillingRelaysServersAndClientsChangesNothingButLastBi
   expect_model_near(simulated({rounds}).model, 1e-11);
 }
 
-TEST_F(RelayAggregateTest, IsAnOptionOfRelaysAlone) {
+TEST_F(RelayAggregateTest, IsAnOptionOfRelaysOnly) {
   expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--aggregate"}, 2,
                  "--aggregate is only for relays: give the address of the server with --upstream");
 }

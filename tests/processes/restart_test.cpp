@@ -84,51 +84,51 @@ class RestartTest : public ProcessTest {
   }
 };
 
-TEST_F(RestartTest, OfServersChangesNoBitOfEf21) {
+TEST_F(RestartTest, ServersKeepTheBitsOfEf21) {
   run_with_kills("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n", true, false, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfMarina) {
+TEST_F(RestartTest, ServersAndClientsKeepTheBitsOfMarina) {
   run_with_kills("name = \"marina\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfDiana) {
+TEST_F(RestartTest, ServersAndClientsKeepTheBitsOfDiana) {
   run_with_kills("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n", true, true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfScaffold) {
+TEST_F(RestartTest, ServersAndClientsKeepTheBitsOfScaffold) {
   run_with_kills("name = \"scaffold\"\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsChangesNoBitOfFedAvg) {
+TEST_F(RestartTest, ServersAndClientsKeepTheBitsOfFedAvg) {
   run_with_kills("name = \"fedavg\"\nbatch = 4\nlocal_steps = 3\nlocal_step_size = 0.1\n", true, true,
                  kills());
 }
-TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRingmaster) {
+TEST_F(RestartTest, ServersAndClientsLoseNoStepOfRingmaster) {
   is_asynchronous = true;
   run_with_kills("name = \"ringmaster\"\ndelay_threshold = 10\nstep_size = 0.05\nbatch = 4\n", true, true,
                  kills());
 }
-TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfFedBuff) {
+TEST_F(RestartTest, ServersAndClientsLoseNoStepOfFedBuff) {
   is_asynchronous = true;
   run_with_kills("name = \"fedbuff\"\nbuffer = 4\nbatch = 4\nlocal_steps = 2\nlocal_step_size = 0.05\n", true,
                  true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRennala) {
+TEST_F(RestartTest, ServersAndClientsLoseNoStepOfRennala) {
   is_asynchronous = true;
   run_with_kills("name = \"rennala\"\ngradients = 4\nstep_size = 0.05\nbatch = 4\n", true, true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfRingleader) {
+TEST_F(RestartTest, ServersAndClientsLoseNoStepOfRingleader) {
   is_asynchronous = true;
   run_with_kills("name = \"ringleader\"\nbatch = 4\nstep_size = 0.05\n", true, true, kills());
 }
-TEST_F(RestartTest, OfServersAndClientsLosesNoStepOfMindFlayer) {
+TEST_F(RestartTest, ServersAndClientsLoseNoStepOfMindFlayer) {
   is_asynchronous = true;
   run_with_kills("name = \"mindflayer\"\nallotted_seconds = 0.05\nstep_size = 0.05\nbatch = 4\n", true, true,
                  kills());
 }
 // Only the client itself can restore its state.
-TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfEf14) {
+TEST_F(RestartTest, ClientsWithStateFoldersKeepTheBitsOfEf14) {
   clients_remember = true;
   run_with_kills("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n", true, true, kills());
 }
-TEST_F(RestartTest, OfClientsThatRememberChangesNoBitOfDashaMvr) {
+TEST_F(RestartTest, ClientsWithStateFoldersKeepTheBitsOfDashaMvr) {
   clients_remember = true;
   more_of_server = "durability = \"process\"\n";  // the default for ef14 is "power"
   run_with_kills("name = \"dasha_mvr\"\ncompressor = \"randk:k=3\"\nstep_size = 0.1\nbatch = 4\n", true, true,
@@ -142,7 +142,7 @@ TEST_F(ProcessTest, TheSecondServerOnOneFolderIsRefused) {
                  "is in use by process ");
 }
 
-TEST_F(ProcessTest, TheStatusOfARunCanBeSeenWhileItGoesOnAndAfterwards) {
+TEST_F(ProcessTest, StatusWorksDuringARunAndAfterwards) {
   write_config();
   const auto status = [&] {
     Process show("gradwire-server", {"status", "state"}, folder.path() / "status.log");
@@ -182,7 +182,7 @@ TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
       "holds a run of another experiment, which differs in 'step_size = 0.2'");
 }
 
-TEST_F(ProcessTest, AFolderOfAnotherVersionIsRefusedAndStaysAsItIs) {
+TEST_F(ProcessTest, AFolderOfAnotherVersionIsRejectedAndDoesNotChange) {
   write_config();
   {
     Process server = start_server({"--set", "run.rounds=1000000"});
@@ -209,7 +209,7 @@ TEST_F(ProcessTest, AFolderOfAnotherVersionIsRefusedAndStaysAsItIs) {
   EXPECT_EQ(names(), before);
 }
 
-TEST_F(ProcessTest, ARunThatIsOverIsLeftAloneUnlessItIsToBeginAnew) {
+TEST_F(ProcessTest, AFinishedRunIsKeptUnlessTheUserRestartsIt) {
   write_config();
   for (const bool anew : {false, true}) {
     Process server =
@@ -250,7 +250,7 @@ void damage(const fs::path& file) {
 }
 
 // Damaged config.toml, only snapshot, and log: the loss costs time, and the server reports it.
-TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
+TEST_F(ProcessTest, DamageEarlyInARunCostsNoBit) {
   write_config();
   const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);
   {
@@ -279,7 +279,7 @@ TEST_F(ProcessTest, WhatIsDamagedEarlyInARunCostsNoBit) {
   expect_same_as_simulated({rounds});
 }
 
-TEST_F(ProcessTest, ARunThatIsOverWaitsForNobodyThoughItsLastSnapshotIsDamaged) {
+TEST_F(ProcessTest, AFinishedRunWithADamagedSnapshotWaitsForNoClient) {
   write_config();
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);
@@ -292,7 +292,7 @@ TEST_F(ProcessTest, ARunThatIsOverWaitsForNobodyThoughItsLastSnapshotIsDamaged) 
   EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
 }
 
-TEST_F(ProcessTest, ToBeginAnewRemovesNothingThatSomebodyElsePutThere) {
+TEST_F(ProcessTest, ARestartFromTheBeginningKeepsFilesOfOthers) {
   write_config();
   fs::create_directories(state());
   const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};

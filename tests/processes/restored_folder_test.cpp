@@ -97,7 +97,7 @@ TEST_F(RestoredFolderTest, ContinuesARunOfClientsWithoutState) {
 TEST_F(RestoredFolderTest, GivesClientsOfEf21TheirStateBack) {
   expect_the_run_of_the_simulation("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsOfDianaTheirStateBackBehindARelay) {
+TEST_F(RestoredFolderTest, GivesClientsOfDianaTheirStateBackThroughARelay) {
   behind_relay = true;
   expect_the_run_of_the_simulation("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n");
 }
@@ -116,12 +116,12 @@ TEST_F(RestoredFolderTest, GivesClientsThatFollowCompressedBroadcastsTheirReplic
 TEST_F(RestoredFolderTest, ContinuesAnAsynchronousRun) {
   expect_the_end_of_the_run("name = \"ringmaster\"\ndelay_threshold = 10\nstep_size = 0.05\nbatch = 4\n");
 }
-TEST_F(RestoredFolderTest, ContinuesABufferedRunBehindARelay) {
+TEST_F(RestoredFolderTest, ContinuesABufferedRunThroughARelay) {
   behind_relay = true;
   expect_the_end_of_the_run(
       "name = \"fedbuff\"\nbuffer = 4\nbatch = 4\nlocal_steps = 2\nlocal_step_size = 0.05\n");
 }
-TEST_F(RestoredFolderTest, EndsARunWhoseClientsNobodyCanRestore) {
+TEST_F(RestoredFolderTest, EndsARunWhoseClientsCannotBeRestored) {
   more_of_server = "durability = \"process\"\n";
   restore_older_copy("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n");
   EXPECT_EQ(server->wait(), 1) << server->log();

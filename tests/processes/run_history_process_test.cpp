@@ -186,7 +186,7 @@ TEST_F(RunHistoryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
   expect_says(said_by("gradwire-server", {"status", "state"}).first, "clients     unknown: state/registry");
 }
 
-TEST_F(RunHistoryProcessTest, EveryLineOfAServerIsJsonWhereThatIsAskedFor) {
+TEST_F(RunHistoryProcessTest, EveryLineOfAServerIsJsonOnRequest) {
   write_config();
   Process server = start_server({"--json"});
   std::vector<Process> clients = start_clients(address);

@@ -52,7 +52,7 @@ TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
 }
 
 // A server that accepts one relay and refuses it for good, once the relay has a client of its own.
-TEST_F(SiteRelayTest, ARefusalThatAnotherStartMayMendEndsItWithOneAlsoWhereItHasClients) {
+TEST_F(SiteRelayTest, ATemporaryRejectionEndsItWithOneAlsoIfItHasClients) {
   for (const std::uint32_t retry_after_ms : {5000u, 0u}) {
     sockaddr_in own{};
     own.sin_family = AF_INET;
@@ -87,7 +87,7 @@ TEST_F(SiteRelayTest, ARefusalThatAnotherStartMayMendEndsItWithOneAlsoWhereItHas
   }
 }
 
-TEST_F(SiteRelayTest, ARelayThatIsToldToStopLeavesWithZeroAndItsClientsGoOnElsewhere) {
+TEST_F(SiteRelayTest, AStoppedRelayEndsWithZeroAndItsClientsContinueElsewhere) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", kEndless);
   Process server = start_server();
   Process relay = start_relay("site");

@@ -10,7 +10,7 @@ namespace {
 
 using StartTest = ProcessTest;
 
-TEST_F(StartTest, WithoutDescriptorsServersAndRelaysSaySoInOneLine) {
+TEST_F(StartTest, ServersAndRelaysReportALackOfDescriptorsInOneLine) {
   write_config();
   void (*const denials[])() = {allow_descriptors<6>,  allow_descriptors<7>,  allow_descriptors<8>,
                                allow_descriptors<9>,  allow_descriptors<10>, allow_descriptors<11>,
@@ -40,7 +40,7 @@ TEST_F(StartTest, ADeadlineOfTenYearsIsADeadline) {
   expect_all_end_well(server, clients);
 }
 
-TEST_F(StartTest, AClientThatSaysNonsenseOfItsDataIsSentAwayAlone) {
+TEST_F(StartTest, OnlyAClientWithAnInvalidReportOfItsDataIsRejected) {
   write_config();
   Process server = start_server({"--set", "run.rounds=20"});
   {

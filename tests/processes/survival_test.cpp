@@ -72,7 +72,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
   expect_all_end_well(*server, clients);
 }
 
-TEST_F(StoppedClients, WhoseDataOthersHoldChangeNoBitOfCodedGradientDescent) {
+TEST_F(StoppedClients, ChangeNoBitOfCodedGradientDescentIfOthersHoldTheirData) {
   start(config_with("count = 10\ncopies = 5\nplacement = \"groups\"\n",
                     "name = \"coded_gd\"\nstep_size = 0.5\n", "rounds = 1000\nevaluate_every = 20\n",
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
@@ -101,7 +101,7 @@ TEST_F(StoppedClients, AreNotWaitedForWhenMoreAreAskedThanAreNeeded) {
   expect_all_end_well(*server, clients);
 }
 
-TEST_F(StoppedClients, ThatAreNeededAreNamedAndEndTheRunInBoundedTime) {
+TEST_F(StoppedClients, AreNamedAndEndTheRunInBoundedTimeIfTheyAreNeeded) {
   start(config_with("count = 10\n", kTop2, "rounds = 1000000\n", "quorum = 0.8\ndeadline_ms = 100\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
@@ -170,7 +170,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
 
 // ---- a server without descriptors ----
 
-TEST_F(SurvivalTest, AServerWithoutDescriptorsSaysSoGoesOnAndTakesClientsWhenItHasSomeAgain) {
+TEST_F(SurvivalTest, AServerWithoutDescriptorsSaysSoAndAcceptsClientsLater) {
   write_config(config_with("count = 3\n", kTop2, "rounds = 1000000\nevaluate_every = 20\n",
                            "quorum = 0.6\ndeadline_ms = 500\n"));
   Process server = start_server();
@@ -224,7 +224,7 @@ TEST_F(UnwritableFolder, IsRefusedAtTheStartInOneLineThatNamesIt) {
   make_writable(true);
 }
 
-TEST_F(UnwritableFolder, InTheMiddleOfARunEndsTheServerWithAClearLineAndCostsNoRound) {
+TEST_F(UnwritableFolder, EndsTheServerDuringARunWithAClearLineAndCostsNoRound) {
   write_config();
   const std::vector<std::string> more = {"--set", "run.rounds=6000", "--set", "run.evaluate_every=50"};
   Process server = start_server(more);

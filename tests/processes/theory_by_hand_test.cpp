@@ -34,7 +34,7 @@ class TheoryByHandTest : public ProcessTest {
   }
 };
 
-TEST_F(TheoryByHandTest, ParametersThatClientsCanTellAreThoseOfTheSimulation) {
+TEST_F(TheoryByHandTest, ParametersFromReportsOfClientsEqualThoseOfTheSimulation) {
   const std::string step = "step_size = 0.5\n";
   expect_run_as_simulated("name = \"fednl\"\noption = 1\ncompressor = \"topk:k=20\"\n");
   expect_run_as_simulated("name = \"nesterov\"\n" + step);
@@ -43,7 +43,7 @@ TEST_F(TheoryByHandTest, ParametersThatClientsCanTellAreThoseOfTheSimulation) {
   expect_run_as_simulated("name = \"ef21_w\"\ncompressor = \"topk:k=3\"\n" + step);
 }
 
-TEST_F(TheoryByHandTest, WhatNoClientCanTellIsRefusedBeforeAnyoneJoins) {
+TEST_F(TheoryByHandTest, ParametersThatNoClientCanReportAreRejectedBeforeAnyJoins) {
   const std::string convex = "kind = \"least_squares\"\n", network = "kind = \"mlp\"\nhidden = [4]\n";
   expect_no_start(convex, "name = \"nesterov\"\nstep_size = 0.5\n",
                   "algorithm.mu: theory needs strong convexity");

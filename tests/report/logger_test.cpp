@@ -32,7 +32,7 @@ TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
   EXPECT_FALSE(limit.next_sum_ms());
 }
 
-TEST(LogLimit, AFloodOfStrangersHidesNothingThatIsSaidOfAClient) {
+TEST(LogLimit, FloodsOfUnauthenticatedPeersHideNoLineAboutAClient) {
   LogLimit limit(kRate);
   for (int k = 0; k < 1000; ++k) limit.take(unauthenticated(k), 0);
   for (int k = 0; k < 1000; ++k) limit.take(of_client(1), 0);
@@ -48,7 +48,7 @@ TEST(LogLimit, ErrorsAreNeverLeftOut) {
   for (int k = 0; k < 100; ++k) EXPECT_TRUE(limit.take(error, 0));
 }
 
-TEST(LogLimit, WhatGoesOnForLongIsSaidEverMoreRarely) {
+TEST(LogLimit, LinesThatRepeatForLongAreSummarizedMoreRarely) {
   LogLimit limit(kRate);
   constexpr std::uint64_t kEnd = 40'000;
   std::uint64_t printed = 0, summed = 0, said = 0;
@@ -146,7 +146,7 @@ TEST(LoggerTest, TextOfAPeerForgesNoLineAndMovesNoCursor) {
             "client 'a\\u000a2026-01-01T00:00:00.000Z info: b\\u001b[2J\\u007f\\u009b\xc3\xa9\\xff'");
 }
 
-TEST(LoggerTest, EveryWayOfSayingSomethingEscapesWhatDeceivesATerminal) {
+TEST(LoggerTest, EveryOutputEscapesControlCharacters) {
   const std::string text =
                         "'a\xc2\x9b"
                         "2J\xe2\x80\xae\xe2\x81\xa6z'",
@@ -205,7 +205,7 @@ TEST(LoggerTest, AQuietProgramSaysWhyItFails) {
   EXPECT_EQ(without_time(lines[0]), "the disk is full");
 }
 
-TEST(LoggerTest, ASumComesWhenItIsDueAlthoughNothingElseIsSaid) {
+TEST(LoggerTest, PrintsASummaryWhenItIsDueWithoutOtherLines) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kText, kRate);
     for (int k = 0; k < 10; ++k) logger.log(unauthenticated(k));
@@ -221,7 +221,7 @@ TEST(LoggerTest, ASumComesWhenItIsDueAlthoughNothingElseIsSaid) {
   EXPECT_EQ(without_time(lines[3]).substr(0, 25), "... 7 more such lines in ");
 }
 
-TEST(LoggerTest, WhatIsStillToBeSummedUpIsPrintedAtTheEnd) {
+TEST(LoggerTest, PrintsRemainingSummariesAtTheEnd) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kText, {.burst = 3, .window_ms = 1'000'000});
     for (int k = 0; k < 10; ++k) logger.log(unauthenticated(k));
@@ -230,7 +230,7 @@ TEST(LoggerTest, WhatIsStillToBeSummedUpIsPrintedAtTheEnd) {
   EXPECT_EQ(without_time(lines[3]).substr(0, 25), "... 7 more such lines in ");
 }
 
-TEST(LoggerTest, SeveralThreadsMayTalk) {
+TEST(LoggerTest, AcceptsLinesOfSeveralThreads) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kText, {.burst = 5, .window_ms = 1});
     std::vector<std::thread> threads;
@@ -243,7 +243,7 @@ TEST(LoggerTest, SeveralThreadsMayTalk) {
   for (const std::string& line : lines) EXPECT_TRUE(without_time(line).ends_with("is disconnected")) << line;
 }
 
-TEST(LoggerTest, ALogMayBeWrittenForStringsAndGivenThem) {
+TEST(LoggerTest, AcceptsCallbacksThatTakeStrings) {
   std::vector<std::string> taken;
   const std::function<void(const std::string&)> old = [&](const std::string& line) { taken.push_back(line); };
   const Log log = old;

@@ -46,7 +46,7 @@ TEST(RunMainDeathTest, FailsWhenStandardOutputCannotBeWritten) {
   EXPECT_EXIT((open_as_stdout("/dev/full"), std::exit(run(fail_with_3))), ::testing::ExitedWithCode(3), "^$");
 }
 
-TEST(RunMainDeathTest, TakesAClosedPipeOrStreamForNoError) {
+TEST(RunMainDeathTest, AcceptsAClosedPipeOrStream) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto close_the_reader = [] {
     std::array<int, 2> ends{};

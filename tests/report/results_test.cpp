@@ -60,7 +60,7 @@ TEST(Metrics, AMissingAccuracyIsAnEmptyCell) {
   EXPECT_EQ(metrics_line(r).substr(0, 47), "7,0.33333333333333331,9.9999999999999997e-29,,1");
 }
 
-TEST(Metrics, WhatIsWrittenReadsBackToTheSameBits) {
+TEST(Metrics, RecordsReadBackToTheSameBits) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   RoundRecord other = record();
@@ -99,7 +99,7 @@ TEST(Metrics, ColumnsThatALaterVersionAppendsArePassedOver) {
   EXPECT_EQ(metrics_line(read_metrics(folder.write("metrics.csv", text)).at(0)), metrics_line(record()));
 }
 
-TEST(Metrics, AFileOfAVersionWithoutThePapersBitsIsReadToo) {
+TEST(Metrics, FilesOfVersionsWithoutPaperBitsAreRead) {
   const TemporaryFolder folder;
   const std::string header = metrics_header(), line = metrics_line(record());
   const std::string text =
@@ -137,7 +137,7 @@ TEST(Metrics, ADamagedLineIsNamed) {
 // The seed draws what a loss of power leaves; with enough seeds every case occurs.
 constexpr std::uint64_t kPowerLosses = 200;
 
-TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
+TEST(Metrics, PowerFailuresLoseNoRecordIfTheRunMustSurviveThem) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
     for (const Durability durability : {Durability::kPower, Durability::kProcess}) {
@@ -156,7 +156,7 @@ TEST(Metrics, ALossOfPowerCostsNoRecordOfARunThatIsToSurviveIt) {
   EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
 }
 
-TEST(Metrics, ARunThatGoesOnKeepsTheLinesOfTheRoundsBefore) {
+TEST(Metrics, ResumedRunsKeepTheLinesOfEarlierRounds) {
   const TemporaryFolder folder;
   const std::string text = metrics_header() + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
   const fs::path file = folder.write("metrics.csv", text);
@@ -166,7 +166,7 @@ TEST(Metrics, ARunThatGoesOnKeepsTheLinesOfTheRoundsBefore) {
   EXPECT_EQ(read_file(file), metrics_header() + "\n");
 }
 
-TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoWhenARunGoesOn) {
+TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoInAResumedRun) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   {
@@ -185,7 +185,7 @@ TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoWhenARunGoesOn) {
   EXPECT_EQ(MetricsFile(file, 0).loss_at_start(), std::nullopt);
 }
 
-TEST(Metrics, TheLastRowIsReadBackWhenARunGoesOn) {
+TEST(Metrics, TheLastRowIsReadBackInAResumedRun) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   RoundRecord row = record();
@@ -232,7 +232,7 @@ TEST(Summary, SaysThatTheLossRose) {
   EXPECT_EQ(loss_rise(0.5, std::nullopt), "") << "nothing was evaluated";
 }
 
-TEST(Metrics, ARunThatGoesOnKeepsTheLinesUnderTheHeaderOfAnotherVersion) {
+TEST(Metrics, ResumedRunsConvertLinesOfAnotherVersion) {
   const TemporaryFolder folder;
   const std::string header = metrics_header(), line = metrics_line(record());
   const std::string old_header = header.substr(0, header.find(",bits_up_paper"));
@@ -275,7 +275,7 @@ TEST(Results, ALossOfPowerLeavesTheNewFile) {
   EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
 }
 
-TEST(Metrics, AFolderThatIsNotThereIsAnError) {
+TEST(Metrics, MissingFoldersAreAnError) {
   EXPECT_THROW(MetricsFile("/no/such/folder/metrics.csv"), std::runtime_error);
 }
 
@@ -380,7 +380,7 @@ TEST(ResultsDir, AppearsOnlyWhenPublished) {
   EXPECT_EQ(std::distance(fs::directory_iterator(out.parent_path()), {}), 1);
 }
 
-TEST(ResultsDir, LeavesNothingBehindWhenTheRunFails) {
+TEST(ResultsDir, LeavesNoFilesIfTheRunFails) {
   const TemporaryFolder folder;
   { const ResultsDir results(folder.path() / "results/out/", "mine"); }
   EXPECT_TRUE(fs::is_empty(folder.path()));
@@ -395,7 +395,7 @@ TEST(ResultsDir, LeavesTheFolderOfALivingRunWithTheSameProcessNumberAlone) {
   EXPECT_TRUE(std::filesystem::exists(first.work() / "metrics.csv"));
 }
 
-TEST(ResultsDir, RemovesWhatKilledRunsLeftAndNotWhatWasKept) {
+TEST(ResultsDir, RemovesFoldersOfKilledRunsButNotKeptOnes) {
   const TemporaryFolder folder;
   const auto left = [&](const std::string& number) {
     const auto made = folder.path() / (".run.unfinished-" + number);
@@ -458,7 +458,7 @@ std::string usage_error(const fs::path& target) {
   return "no error";
 }
 
-TEST(ResultsDir, RefusesWhatIsNotItsOwn) {
+TEST(ResultsDir, RejectsFoldersOfOthers) {
   {
     const TemporaryFolder folder;
     const std::string error = usage_error(old_results(folder, "name = \"other\"\n"));
