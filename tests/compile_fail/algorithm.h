@@ -1,4 +1,4 @@
-// An algorithm with every hook, for the files beside this one: each of them spoils one, and must not compile.
+// An algorithm with every hook. Each of the other files in this folder breaks one hook, and must not compile.
 #pragma once
 
 #include "algorithms/core/algorithm_adapter.h"

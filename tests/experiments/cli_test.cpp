@@ -320,7 +320,7 @@ bool wait_until(const Done& done) {
   return false;
 }
 
-// The metrics of a run that is still going on.
+// Returns the metrics of a run that has not ended.
 std::string unfinished_metrics(const fs::path& results) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(results, ignored))

@@ -46,7 +46,7 @@ std::string coded_refusal(const Sets& sets) {
   return "";
 }
 
-// The part of client i where nobody holds copies.
+// Returns the data shard of client i without replication.
 std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::uint32_t i) {
   Experiment plain = experiment;
   plain.clients.replication = 1;
@@ -181,7 +181,7 @@ TEST(CodedGd, RunsOverTcpWithTheSameBits) {
   };
   const Sets ring = {"clients.copies=3"}, groups = {"clients.copies=4", "clients.placement=groups"};
   EXPECT_EQ(run("memory", ring), run("tcp", ring));
-  // Five of eight replies end a round, whoever sends them.
+  // Any five of eight replies end a round.
   const Sets fast = {"clients.copies=4", "clients.placement=groups", "server.quorum=0.625"};
   EXPECT_EQ(run("memory", groups), run("tcp", fast));
 }

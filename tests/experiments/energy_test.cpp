@@ -60,7 +60,7 @@ TEST_F(EnergyTest, AddsUpTheSocketsOfEachKind) {
 
 TEST_F(EnergyTest, FollowsCountersThatOverflow) {
   zone("intel-rapl:0", "package-0", 999'000);
-  zone("intel-rapl:0:0", "core", 900, "");  // whose largest value is not known
+  zone("intel-rapl:0:0", "core", 900, "");  // its largest value is not known
   EnergyMeter meter(root(), 0);
   set("intel-rapl:0", 500);
   set("intel-rapl:0:0", 300);

@@ -32,7 +32,7 @@ class Evaluate : public ::testing::Test {
     arguments.insert(arguments.begin(), "evaluate");
     return run_gradwire(folder_.path(), arguments);
   }
-  // Of the last line of the run's metrics.csv.
+  // Returns a number in the last line of the run's metrics.csv.
   std::string last(std::size_t column) {
     std::string line = lines_of(read_file(folder_.path() / "results/digits/metrics.csv")).back();
     for (; column > 0; --column) line = line.substr(line.find(',') + 1);

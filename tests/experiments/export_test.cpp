@@ -1,4 +1,4 @@
-// gradwire export, and runs that go on from what it wrote.
+// gradwire export, and runs that continue from its output.
 #include <cmath>
 #include <gtest/gtest.h>
 

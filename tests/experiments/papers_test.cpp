@@ -76,7 +76,7 @@ TEST(PaperFiles, HaveAFigureItsNumbersAndAPlaceInTheDocumentation) {
   }
 }
 
-// Where the data sets are not there, the files are only read.
+// Without the data sets the files are only read.
 TEST(PaperFiles, RunTheirFirstExperimentIfTheirDataAreAvailable) {
   const auto data = test_data("a9a");
   std::optional<ScopedEnvironment> folder;
@@ -107,7 +107,7 @@ TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
   }
 }
 
-// Of each algorithm and local optimiser one run. Where the data sets are not there, the files are only read.
+// Does one run of each algorithm and local optimizer. Without the data sets the files are only read.
 TEST(ClassicFiles, RunEachAlgorithmIfItsDataAreAvailable) {
   const auto data = test_data("tinyshakespeare.txt");
   std::optional<ScopedEnvironment> folder;

@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// What is measured may not change what is computed.
+// Measurements must not change the computation.
 TEST(RunOptions, KeepModelAndSharedColumnsForAnyExtentOfEvaluations) {
   for (const char* algorithm : {"ef21", "fedavg", "ringmaster"}) {
     SCOPED_TRACE(algorithm);
@@ -89,7 +89,7 @@ TEST(RunOptions, GiveTheSameMeasurementsOverTcpAsInMemory) {
   }
 }
 
-// Of four clients the first has labels, and so gradients, that are far larger than those of the others.
+// The first of four clients has much larger labels, and so larger gradients, than the others.
 TEST(RunOptions, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) {
   const TemporaryFolder folder;
   folder.write("rows.txt", "1e4 1:1\n1e4 2:1\n1 1:1\n2 2:1\n1 1:2\n2 2:2\n3 1:1 2:1\n1 2:1\n");
@@ -206,7 +206,7 @@ TEST(RunOptions, SendTheLossAndTheBiasToTheClients) {
   EXPECT_NE(read_file(folder.path() / "memory/model.bin"), read_file(folder.path() / "other/model.bin"));
 }
 
-// What a run learns, and its metrics but for seconds.
+// Returns the model of a run, and its metrics without seconds.
 std::string outcome(const TemporaryFolder& folder, const std::string& run) {
   return read_file(folder.path() / run / "model.bin") +
          without_seconds(read_file(folder.path() / run / "metrics.csv"));

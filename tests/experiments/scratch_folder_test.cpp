@@ -26,7 +26,7 @@ class ScratchFolders : public ::testing::Test {
       ::setenv("TMPDIR", before_.c_str(), 1);
     }
   }
-  // As a killed process leaves it: with a lock that nobody holds.
+  // Makes a folder as a killed process leaves it: with a lock file that no process has locked.
   fs::path left(const std::string& name, std::chrono::minutes age = std::chrono::minutes(5)) {
     const fs::path folder = parent_.path() / name;
     fs::create_directories(folder / "state");

@@ -334,7 +334,7 @@ TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
     EXPECT_EQ(prepared.d, 2u);
     EXPECT_TRUE(prepared.functions.fp32 != nullptr || prepared.functions.fp64 != nullptr);
     problems.leave(run.settings);
-    fs::remove(path() / "points.csv");  // whoever reads it again fails
+    fs::remove(path() / "points.csv");  // a second read would fail
   }
 }
 

@@ -144,7 +144,7 @@ TEST(TextProblem, TheScoreCountsAllPositions) {
   EXPECT_EQ(oracle->score(x)->correct, letters_b);
   x.back() = -1;
   EXPECT_EQ(oracle->score(x)->correct, tested - letters_b);
-  // The loss of constant logits (0, z), behind tanh.
+  // The loss of constant logits (0, z) after tanh.
   std::vector<double> gradient(x.size());
   x.back() = 1;
   const double z = std::tanh(1.0), share = static_cast<double>(letters_b) / static_cast<double>(tested);

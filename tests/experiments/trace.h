@@ -1,4 +1,4 @@
-// What a run says and makes, for tests that compare runs.
+// The messages and results of a run, for tests that compare runs.
 #pragma once
 
 #include <atomic>

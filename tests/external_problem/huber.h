@@ -1,6 +1,5 @@
-// A problem type as somebody adds it who knows docs/architecture.md alone: linear regression where a
-// sample that is far off pulls with a bounded force. Beside this header, one word in the list of
-// engine/problems/problem.h.
+// A problem type that a user adds with docs/architecture.md: linear regression in which an outlier has a
+// bounded gradient. It needs this header, and one word in the list of engine/problems/problem.h.
 #pragma once
 
 #include <cmath>

@@ -1,8 +1,8 @@
-// An algorithm of one's own, in a program that knows gradwire as an installed package. Each client sends its
-// gradient rounded to a grid; the server takes the mean, and its step shrinks by `decay` every round.
+// A custom algorithm in a program that uses gradwire as an installed package. Each client sends its gradient
+// rounded to a grid; the server takes the mean, and its step shrinks by `decay` every round.
 //
-// What an algorithm is: Params (facts, fields, resolve), a Client that proposes replies, a Server that
-// applies them.
+// An algorithm consists of Params (traits, fields, resolve), a Client that proposes replies, and a Server
+// that applies them.
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -1,10 +1,10 @@
-// An asynchronous algorithm of one's own, in a program that knows gradwire as an installed package: the
-// server takes in each gradient as it comes, with a step that is smaller the older its point is. Runs on a
-// virtual clock, on which the slowest of eight clients takes eight times as long as the fastest.
+// A custom asynchronous algorithm in a program that uses gradwire as an installed package. The server applies
+// each gradient as it arrives, with a smaller step if its point is older. The program runs on a virtual
+// clock, on which the slowest of eight clients takes eight times as long as the fastest.
 //
-// What makes an algorithm asynchronous: its facts say so, apply() gets one reply at a time, and clients draw
-// with ctx.draw where an algorithm with rounds draws with the round. A Server that has superseded() also says
-// whose work is to be stopped (algorithms/ringmaster.h).
+// An algorithm is asynchronous if its traits say so. Then apply() gets one reply at a time, and clients draw
+// with ctx.draw in place of the round. A Server that has superseded() also selects clients whose work is
+// stopped (algorithms/ringmaster.h).
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -33,7 +33,7 @@ struct RandomBlock {
     to.set_seeded(key);
     return to.view();
   }
-  // What the receiver does in the place of reading `first`.
+  // Draws the indices again at the receiver, in place of reading `first`.
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>&, std::uint32_t& first) const {
     if (shape != Shape::kRange || count != dim / blocks) return false;

@@ -1,4 +1,4 @@
-// Values and derivatives of an expression, written as it stands.
+// Values and derivatives of an expression in its usual notation.
 #include <cmath>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// Asynchronous algorithms with real processes, one of which is stopped: nobody else waits for it.
+// Asynchronous algorithms with real processes, one of which is stopped. The others do not wait for it.
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class AsynchronousProcessTest : public ProcessTest {
     ASSERT_TRUE(eventually([&] { return said("the run begins"); })) << server.log();
     clients[0].kill(SIGSTOP);
     EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run was over too soon";
-    // The server takes all steps without it; only the shutdown waits for it, too.
+    // The server takes all steps without it; only the shutdown waits for it.
     EXPECT_TRUE(eventually([&] { return fs::exists(state() / "model.bin"); })) << server.log();
     EXPECT_FALSE(said("no reply; waiting")) << server.log();
     clients[0].kill(SIGCONT);

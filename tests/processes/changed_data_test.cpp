@@ -39,7 +39,7 @@ class ChangedDataTest : public ProcessTest {
               std::to_string(j % 3 + 0.5) + "," + (j % 2 == 0 ? "-1" : "1") + "\n";
     return text;
   }
-  // The name of the file is behind the kind of the source.
+  // The name of the file follows the kind of the source.
   void write(const std::string& source, const std::string& text) {
     std::ofstream(folder.path() / source.substr(source.find(':') + 1)) << text;
   }

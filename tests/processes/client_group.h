@@ -1,5 +1,5 @@
-// Many clients of the real library as the threads of one process, which a test can kill as a whole: a tenth
-// of a federation that leaves without a shutdown.
+// Many clients of the real library as threads of one process. A test can kill the process: a tenth of a
+// federation that leaves without a shutdown.
 #pragma once
 
 #include <csignal>
@@ -36,14 +36,14 @@ class ClientGroup {
     return *this;
   }
 
-  // SIGKILL: nobody tells the clients to shut down.
+  // Sends SIGKILL, so the clients do not shut down.
   void kill() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // The server refused a client of this group, or the client could not go on.
+  // Returns whether the server rejected a client of this group, or a client could not continue.
   bool has_failed() const {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&

@@ -1,5 +1,5 @@
-// A server among slow and garbage-sending strangers and clients that send no numbers: its rounds, its model
-// and its memory are those of a server whose bad clients say nothing.
+// A server with slow unauthenticated peers, peers that send garbage, and clients that send invalid numbers.
+// Its rounds, its model and its memory are those of a server whose bad clients are silent.
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using bench::LoadOptions;
 using bench::LoadProcess;
 
-// GRADWIRE_HOSTILE=1000 for the large test: so many honest clients.
+// Returns the number of correct clients. The large test sets GRADWIRE_HOSTILE=1000.
 std::uint32_t honest_clients() {
   const char* text = std::getenv("GRADWIRE_HOSTILE");
   return text != nullptr ? static_cast<std::uint32_t>(std::atoi(text)) : 100;
@@ -51,7 +51,7 @@ class HostileClientsTest : public ProcessTest {
     const LoadOptions others{load.server, 0, 0, {}, load.slow, load.garbage, kDim};
     load.slow = load.garbage = 0;
     const LoadProcess clients(load);
-    // Strangers that come before any client has joined keep their address out, and that is the clients', too.
+    // Bad peers that connect before any client has joined get their address banned, and the clients share it.
     EXPECT_TRUE(eventually([&] { return server.log().find(" joined with ") != std::string::npos; }))
         << server.log();
     const LoadProcess unauthenticated(others);

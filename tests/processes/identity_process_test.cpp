@@ -387,7 +387,7 @@ TEST_F(IdentityProcess, AKilledInitIsRepairedByTheNextOne) {
   EXPECT_GT(killed, 0);
 }
 
-// What an init of an earlier release has left when it was killed.
+// Starts from the files that a killed init of an earlier release has left.
 TEST_F(IdentityProcess, InitMakesMissingFilesAndKeepsAnExistingAuthority) {
   init("identity", 0);
   const fs::path place = folder.path() / "identity";

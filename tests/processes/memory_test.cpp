@@ -10,10 +10,10 @@ namespace gradwire {
 namespace {
 
 constexpr double kMillion = 1e6;
-// Bytes beside data, vectors, payload. Of kState, kPlace are taken as soon as a neighbour was asked.
+// Bytes in addition to data, vectors and payload. A client takes kPlace of kState once a neighbour was asked.
 constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
 constexpr double kProgram =
-    32e6;  // of a run of few clients: its code, two threads and what they hold for a moment, files
+    32e6;  // for a run with few clients: its code, two threads and their temporary memory, files
 
 constexpr double kQuadraticData = 16;
 

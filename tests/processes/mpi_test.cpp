@@ -48,8 +48,8 @@ class LauncherTest : public ::testing::Test {
   void write(const std::string& text, const std::string& file = "run.toml") const {
     std::ofstream(folder_ / file) << text;
   }
-  // 40 clients that draw, compress and keep state. With many samples a round takes milliseconds, whatever the
-  // machine does beside.
+  // Returns an experiment of 40 clients that draw, compress and keep state. With many samples a round takes
+  // milliseconds on any machine.
   std::string experiment(const std::string& algorithm, unsigned rounds = 15, unsigned samples = 400) const {
     return "seed = 5\n[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\ndim = 100\nsamples = " +
            std::to_string(samples) +
@@ -156,7 +156,7 @@ TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
   ::kill(pids[1], SIGTERM);
   EXPECT_EQ(job.wait(30), 1) << job.log();
   EXPECT_NE(job.log().find("to continue, run it again with --resume"), std::string::npos) << job.log();
-  // On one process, too.
+  // Also on one process.
   EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
   expect_results("alone", "shared");
 }

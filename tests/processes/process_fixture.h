@@ -67,8 +67,8 @@ class ProcessTest : public ::testing::Test {
     std::ifstream(state() / "address") >> address;
     return server;
   }
-  // Where the clients look for it; `took_ms`: until it served again. A server whose run is over, and of whose
-  // clients each has heard it, ends without listening.
+  // Starts the server again at its old address. Sets `took_ms` to the time until it served again. If the run
+  // is over and each client knows, the server ends without listening.
   Process restart_server(const std::vector<std::string>& more = {}, double* took_ms = nullptr) {
     const auto started = std::chrono::steady_clock::now();
     fs::remove(state() / "address");

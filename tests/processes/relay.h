@@ -22,7 +22,7 @@ namespace gradwire {
 
 class Relay {
  public:
-  // Cuts a connection after each `cut_after` bytes that went through in all, in either direction; 0: never.
+  // Cuts a connection after every `cut_after` bytes in total, in either direction. 0 means never.
   Relay(std::string target, std::uint64_t cut_after) : target_(std::move(target)), cut_after_(cut_after) {
     sockaddr_in address{};
     address.sin_family = AF_INET;

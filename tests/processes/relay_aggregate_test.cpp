@@ -25,7 +25,7 @@ class RelayAggregateTest : public SiteTest {
                  "[run]\nevaluate_every = 10\nrounds = " + std::to_string(rounds) +
                  "\n[server]\ndeadline_ms = 60000\nmirrors = false\n");
   }
-  // All clients behind two relays, the first `north_clients` behind one, to the end.
+  // Runs all clients at two relays, the first `north_clients` at one of them, until the end.
   void run_two_sites(std::uint32_t north_clients = 2) {
     fs::remove_all(state());
     Process server = start_server();
@@ -55,7 +55,7 @@ class RelayAggregateTest : public SiteTest {
     flat.model = simulate(prepared, false, 1, observer, never).model;
     return flat;
   }
-  // What the last row of the metrics says.
+  // Returns a number in the last row of the metrics.
   double last(const std::string& column) const {
     const std::vector<std::string> lines = lines_of(read_file(state() / "metrics.csv"));
     std::istringstream names(lines.front()), values(lines.back());

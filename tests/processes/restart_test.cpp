@@ -71,7 +71,7 @@ class RestartTest : public ProcessTest {
       expect_same_as_simulated();
     }
   }
-  // Who answers first decides the bits of an asynchronous run, but not how many steps it has.
+  // The order of replies decides the bits of an asynchronous run, but not its number of steps.
   void expect_all_steps(int steps) const {
     const auto rows = lines_of(read_file(state() / "metrics.csv"));
     ASSERT_GT(rows.size(), 2u);
@@ -79,7 +79,7 @@ class RestartTest : public ProcessTest {
     const auto loss = [](const std::string& row) { return std::stod(row.substr(row.find(',') + 1)); };
     for (std::size_t k = 2; k < rows.size(); ++k) EXPECT_GT(round(rows[k]), round(rows[k - 1]));
     EXPECT_EQ(round(rows.back()), steps);
-    // Not always lower: whoever answers most has the most weight.
+    // The loss is not always lower, because the client that replies most has the most weight.
     EXPECT_LT(loss(rows.back()), 2 * loss(rows[1]));
   }
 };

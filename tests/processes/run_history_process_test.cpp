@@ -24,7 +24,7 @@ class RunHistoryProcessTest : public ProcessTest {
   bool has_rounds(std::int64_t count) const {
     return fs::exists(run_history()) && ask("SELECT count(*) FROM rounds") >= count;
   }
-  // What a program says, and its exit code.
+  // Returns the output of a program and its exit code.
   std::pair<std::string, int> said_by(const std::string& name, const std::vector<std::string>& arguments) {
     const fs::path log = folder.path() / "said.log";
     fs::remove(log);

@@ -15,8 +15,8 @@ namespace gradwire {
 namespace {
 
 struct Case {
-  std::string name;   // of an algorithm or of a network
-  std::size_t index;  // of it among all
+  std::string name;   // an algorithm or a network
+  std::size_t index;  // its index among all
   bool is_network;
   std::string way;  // in one process, or how the messages travel
 };
@@ -37,7 +37,7 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-// Of the ways through a network each case has one that is not slow.
+// Returns whether a case is slow. Each case has one way through a network that is not slow.
 bool is_slow(const Case& c) {
   return c.way != "one_process" && c.way != kNetworkWays[c.index % kNetworkWays.size()];
 }
@@ -116,7 +116,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
     check_processes(file_of(transport, "summary.json"));
   }
 
-  // Two clients behind one relay, one behind another, one of the server itself.
+  // Runs two clients at one relay, one at another, and one directly at the server.
   void expect_same_behind_relays() {
     // A server on its own knows less of the objective than a simulation, and has another step size by theory.
     write_config(to_toml(prepared(text()).experiment));

@@ -38,8 +38,8 @@ class SiteTest : public ProcessTest {
     std::ifstream(folder.path() / name / "address") >> text;
     return text;
   }
-  // Runs with all clients behind one relay. Kills the relay, the server and one of the clients in turn, then
-  // lets the run end. Its file asks for kEndless rounds; returns how many it has in the end.
+  // Runs all clients at one relay. Kills the relay, the server and one of the clients in turn, then lets the
+  // run end. Its file asks for kEndless rounds. Returns the number of rounds at the end.
   int run_with_kills(int kills) {
     Process server = start_server();
     Process relay = start_relay("site");

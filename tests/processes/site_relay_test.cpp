@@ -1,4 +1,4 @@
-// Clients behind relays: the bits of clients that are connected to the server itself.
+// Clients at relays give the bits of clients that are connected directly to the server.
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdlib>

@@ -42,7 +42,7 @@ class SurvivalTest : public ProcessTest {
 
 class StoppedClients : public SurvivalTest {
  protected:
-  static constexpr std::uint32_t kStopped = 3;  // of ten
+  static constexpr std::uint32_t kStopped = 3;  // number of stopped clients among ten
 
   void start(const std::string& config) {
     client_count = kMany;
@@ -63,7 +63,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   signal_stopped(SIGSTOP);
-  // The server does all rounds without them; only the shutdown waits for them, too.
+  // The server does all rounds without them; only the shutdown waits for them.
   ASSERT_TRUE(eventually([&] { return server_said("clients to confirm the shutdown, first client "); }))
       << server_log();
   EXPECT_TRUE(fs::exists(state() / "model.bin")) << "results are written before anybody is waited for";
@@ -110,7 +110,7 @@ TEST_F(StoppedClients, AreNamedAndEndTheRunInBoundedTimeIfTheyAreNeeded) {
       << server_log();
   EXPECT_TRUE(server_said("waiting for clients 0, 1, 2 after 10 deadlines of 0.1")) << server_log();
   EXPECT_TRUE(server_said("start the missing clients, or lower server.quorum")) << server_log();
-  // Nothing is lost: with the clients awake the same run goes on.
+  // Nothing is lost: the same run continues once the clients are awake.
   signal_stopped(SIGCONT);
   const std::size_t before = records();
   *server = restart_server({"--set", "server.deadline_ms=1000"});
@@ -180,7 +180,7 @@ TEST_F(SurvivalTest, AServerWithoutDescriptorsSaysSoAndAcceptsClientsLater) {
   ASSERT_TRUE(eventually([&] { return server_said("is disconnected"); })) << server_log();
   rlimit before{};
   ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &before), 0);
-  const rlimit none_left{3, before.rlim_max};  // what is open stays open
+  const rlimit none_left{3, before.rlim_max};  // open descriptors stay open
   ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &none_left, nullptr), 0);
   clients[2] = start_client(2, address);
   ASSERT_TRUE(eventually([&] { return server_said("no file descriptors are left"); })) << server_log();

@@ -1,4 +1,4 @@
-// What a real server shows of itself while it works: Prometheus, its folder, `status`.
+// The output of a real server while it works: Prometheus, its folder, `status`.
 #include <gtest/gtest.h>
 
 #include "fl_server/status.h"
@@ -16,7 +16,7 @@ namespace {
 class WatchProcessTest : public ProcessTest {
  protected:
   PrometheusText counts() const { return PrometheusText(read_file(state() / kCountsName)); }
-  // HOST:PORT from the log; empty: it says none.
+  // Returns HOST:PORT from the log, or "" if the log has no address.
   static std::string metrics_address(const Process& server) {
     const std::string before = "metrics for Prometheus: http://", log = server.log();
     const std::size_t begin = log.find(before);

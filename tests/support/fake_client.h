@@ -19,7 +19,8 @@
 
 namespace gradwire {
 
-// The system may raise `receive_bytes` a little; 0: the system chooses, perhaps tens of MB.
+// Connects with a receive buffer of `receive_bytes`, which the kernel may round up. With 0 the kernel
+// chooses, perhaps tens of MB.
 inline int connect_to(const std::string& address, int receive_bytes = 0) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -153,7 +154,7 @@ class FakeClient {
       if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
       if (n == 0 || (n < 0 && errno != EAGAIN)) {
         ended_ = true;
-        turn_();  // what the server says of it may still be to come
+        turn_();  // the reply of the server may still be on its way
         return false;
       }
       turn_();

@@ -1,4 +1,4 @@
-// What a peer of an HTTP server on this machine sends and gets, byte for byte.
+// A client of an HTTP server on this machine that sends and receives raw bytes.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class HttpPeer {
 };
 
 struct HttpAnswer {
-  int status = 0;  // 0: none
+  int status = 0;  // 0 if there was no response
   std::string head, body;
 };
 

@@ -9,7 +9,7 @@
 
 namespace gradwire::testing {
 
-// The parameters to add; none: plain gradient steps.
+// Returns the parameters to add. Empty for plain gradient steps.
 inline Options optimizer_for(std::string_view algorithm) {
   Options steps = {{"local_steps", "4"}, {"local_step_size", "0.05"}};
   const auto with = [&](Options more) {

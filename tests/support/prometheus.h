@@ -27,7 +27,7 @@ class PrometheusText {
       if (type == "histogram") check_histogram(name);
     }
   }
-  // By name and labels, as they stand.
+  // Returns the value of a sample, by its name and labels as printed.
   double operator[](const std::string& sample) const {
     const auto found = samples_.find(sample);
     EXPECT_TRUE(found != samples_.end()) << "there is no " << sample;

@@ -19,7 +19,7 @@ inline std::string read_file(const std::filesystem::path& file) {
 
 struct ProgramResult {
   int code = -1;
-  std::string out, err;  // what went to stdout and stderr
+  std::string out, err;  // output on stdout and stderr
 };
 
 inline std::filesystem::path program(const std::string& name) {

@@ -1,4 +1,4 @@
-// Where the public data sets of the tests lie: $GRADWIRE_TEST_DATA, else the folder that the build was told.
+// The folder of the public data sets for tests: $GRADWIRE_TEST_DATA, else the folder from the build options.
 #pragma once
 
 #include <cstdlib>
