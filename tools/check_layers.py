@@ -13,8 +13,8 @@ import re
 import sys
 import tempfile
 
-# What the files of a folder may include: other folders, all that they may see, also through other headers. Its own always.
-# The order is the one of docs/architecture.md: nothing may include what stands below it.
+# The folders that the files of a folder may include, directly or through other headers. Its own is always allowed. The order
+# is that of docs/architecture.md: no folder may include one below it.
 _ORACLES = "base engine engine/data engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
@@ -116,7 +116,7 @@ numbers numeric optional ostream queue random ranges ratio regex scoped_allocato
 source_location span sstream stack stdexcept stop_token streambuf string string_view syncstream system_error thread tuple
 type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
 """.split())
-# Of the operating system and the compiler: neither standard nor third party.
+# Headers of the operating system and the compiler: neither standard nor third party.
 SYSTEM = re.compile(r"^(sys/|arpa/|net/|netinet/|linux/|mach/|mach-o/)|^(unistd|fcntl|poll|spawn|signal|termios|time|pthread|sched|"
                     r"errno|netdb|dirent|immintrin|nmmintrin|arm_acle|x86intrin|cpuid|arm_neon|cxxabi|windows)(\.h)?$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -298,7 +298,7 @@ def self_test():
         for upwards in set(allowed) - set(list(MAY_INCLUDE)[:k]):
             failures += 1
             print(f"self-test: MAY_INCLUDE lets {folder} see {upwards}, which stands below it")
-        # So what a file sees through the headers that it includes is allowed to it, too.
+        # So a file may also see what the headers that it includes see.
         for seen in allowed:
             for further in set(MAY_INCLUDE[seen]) - set(allowed):
                 failures += 1

@@ -2,7 +2,7 @@
 """Prints a header with its plain comments in the form that Doxygen reads (cmake/gradwire_docs.cmake):
 
     // above a declaration           /** ... */
-    // behind a member               /**< ... */
+    // after a member                /**< ... */
     // the first lines of the file   /** \\file ... */, also for the class that is named like the file
     // indented lines of these       \\code ... \\endcode
     // anywhere else                 as it is: in functions, between parameters, headings (// ---- text ----)
@@ -29,7 +29,7 @@ class Scopes:
     """Follows the braces, to know where declarations are."""
 
     def __init__(self):
-        self.kinds = []  # of the open braces: 'enum', 'scope' (a class or a namespace), 'body'
+        self.kinds = []  # kinds of the open braces: 'enum', 'scope' (a class or a namespace), 'body'
         self.head = ""  # the declaration in progress
 
     def declares(self):

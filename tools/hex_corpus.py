@@ -7,7 +7,7 @@
 import pathlib
 import sys
 
-MOST_BYTES = 150_000  # of a corpus; the shortest inputs are kept
+MOST_BYTES = 150_000  # limit of a corpus; the shortest inputs are kept
 
 
 def unpack(file, folder):

@@ -32,7 +32,7 @@ def main(root, stems):
         gcov = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False)
         told = gcov.stdout
         if b"mismatch" in gcov.stderr:  # it then says that no line was executed
-            sys.exit(f"{data}: is not of the last compilation; remove {pathlib.Path.cwd()} and begin anew")
+            sys.exit(f"{data}: is not from the last compilation; remove {pathlib.Path.cwd()} and repeat")
         for text in (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).splitlines():
             for file in json.loads(text)["files"]:
                 path = pathlib.Path(file["file"])

@@ -23,7 +23,7 @@ import programs
 import run
 
 HERE = pathlib.Path(__file__).resolve().parent
-LONGEST_SECONDS = 480  # of one run, whatever it waits for
+LONGEST_SECONDS = 480  # time limit of one run
 
 
 def options():
@@ -35,10 +35,10 @@ def options():
     parser.add_argument("--quick", action="store_true", help="a third of the rounds, and no wait of 45 s")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent.parent / "build/release/bin", metavar="DIR",
                         help="where the programs are")
-    parser.add_argument("--only", type=int, metavar="I", help="run number I alone")
+    parser.add_argument("--only", type=int, metavar="I", help="only run number I")
     parser.add_argument("--logs", type=pathlib.Path, metavar="DIR",
-                        help="for the folders of the runs; a temporary one unless given")
-    parser.add_argument("--keep", action="store_true", help="folders of runs that are good, too")
+                        help="for the folders of the runs (default: a temporary folder)")
+    parser.add_argument("--keep", action="store_true", help="also keep the folders of good runs")
     parser.add_argument("--patience", type=float, default=1.0, metavar="F",
                         help="times the usual deadlines: for slow machines")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
@@ -139,7 +139,7 @@ def main():
         return 0
     for name in ("gradwire", "gradwire-server", "gradwire-client"):
         if not os.access(o.bin / name, os.X_OK):
-            print(f"torture: {o.bin / name} is not there; build it, or say --bin DIR", file=sys.stderr)
+            print(f"torture: {o.bin / name} does not exist; build it, or pass --bin DIR", file=sys.stderr)
             return 2
     logs = o.logs.resolve() if o.logs else pathlib.Path(tempfile.mkdtemp(prefix="gradwire-torture-"))
     batch = Batch(o, logs)

@@ -4,14 +4,14 @@ import math
 import pathlib
 import struct
 
-SUMS_DIFFER_BY = 1e-9  # of the largest entry: where relays add up replies
+SUMS_DIFFER_BY = 1e-9  # allowed share of the largest entry if relays add up replies
 
 
 def model(path):
     data = pathlib.Path(path).read_bytes()
     magic, width, _, dim = struct.unpack_from("<8sIIQ", data)
     if magic != b"GWMODEL1" or len(data) != 24 + width * dim + 4:
-        raise ValueError(f"{path} is no model")
+        raise ValueError(f"{path} is not a model")
     return struct.unpack_from(f"<{dim}{'d' if width == 8 else 'f'}", data, 24)
 
 

@@ -5,8 +5,8 @@ import random
 import re
 
 # Name: (keys of [algorithm], what is true of it). quorum: one below 1 is allowed. restores: the server can give a
-# client its state back; else clients need a --state. adds: relays may add up its replies. converges: to the optimum,
-# whoever is late.
+# client its state back; else clients need a --state. adds: relays may add up its replies. converges: to the optimum, for any
+# late clients.
 ALGORITHMS = {
     "ef21": ('compressor = "topk:k=25%"\nstep_size = STEP(0.3)', "quorum restores adds converges"),
     "marina": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "restores adds converges"),
@@ -22,7 +22,7 @@ ALGORITHMS = {
     "gd": ("step_size = STEP(0.3)", "quorum restores adds"),
     "adiana": ('compressor = "randk:k=25%"\nstep_size = STEP(0.05)\nmu = 0.1', "quorum restores adds converges"),
 }
-# Of runs in one process on the virtual clock, where replies come one by one.
+# Algorithms of runs in one process on the virtual clock, where replies arrive one by one.
 ASYNCHRONOUS = {
     "fedbuff": ("buffer = 3\nlocal_steps = 2\nlocal_step_size = STEP(0.1)\nbatch = 4", ""),
     "ringmaster": ("delay_threshold = 6\nstep_size = STEP(0.05)\nbatch = 4", ""),
@@ -34,7 +34,7 @@ ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80,
 TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6, "resumed": 0}
 SITES = ("flat", "exact", "adds", "mixed")
 
-# What goes wrong, and how often. Those of links first.
+# Troubles and their weights, those of links first.
 TROUBLES = {
     "cut": 3, "reset": 3, "truncate": 3, "delay": 2, "hold": 2, "lose": 3, "throttle": 1.5, "duplicate": 3,
     "cut all": 1, "hold some": 2,
@@ -42,7 +42,7 @@ TROUBLES = {
     "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "strangers": 1,
     "restore server": 1,
 }
-# Troubles of secure runs, besides these.
+# Additional troubles of secure runs.
 SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 
 
@@ -50,7 +50,7 @@ SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 class Trouble:
     after: float  # seconds, from the one before
     kind: str
-    who: int  # of the clients or relays, modulo their number
+    who: int  # index of a client or relay, modulo their number
     seconds: float  # how long it lasts
     share: float  # in [0, 1): where in between, which direction
     number: int
@@ -80,13 +80,13 @@ class Plan:
     troubles: list
     speeds: str = ""  # clients.seconds
     lost: float = 0.0  # share of the replies
-    kills: tuple = ()  # of a resumed run: (signal, seconds after the start of its process)
+    kills: tuple = ()  # kills of a resumed run: (signal, seconds after the start of its process)
 
     def relays(self):
         return 0 if self.sites == "flat" else 1 if self.sites == "mixed" or self.kind == "slow relay" else 2
 
     def relay_of(self, client):
-        """Index of the relay that a client is behind, or None."""
+        """Index of the relay of a client, or None."""
         if self.sites == "flat" or (self.relays() == 1 and client % 2 == 0):
             return None
         return client % self.relays()

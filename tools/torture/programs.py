@@ -19,7 +19,7 @@ class Program:
 
     def __init__(self, role, argv, log, folder, address=None):
         self.role, self.argv, self.log, self.folder = role, argv, log, folder
-        self.address = address  # the file that says where it listens; None: it does not
+        self.address = address  # the file with its address; None if it does not listen
         self.process = None
         self.started = 0.0
         self.starts = 0

@@ -39,7 +39,7 @@ class Connection:
     def __init__(self, link, front, back):
         self.link, self.front, self.back = link, front, back
         self.pipes = {"up": Pipe(self, "up", front, back), "down": Pipe(self, "down", back, front)}
-        self.kept = bytearray()  # all that was sent up so far; None: too much, or of a process that is dead
+        self.kept = bytearray()  # all bytes sent up so far; None if they are too many, or the process is dead
         self.copies = []
         self.open = True
         self.close_at = None  # a duplicate whose original is gone
@@ -52,7 +52,7 @@ class Link:
     """Where programs connect to: an address of its own, in front of one that may change."""
 
     def __init__(self, net, host, target):
-        self.net, self.target = net, target  # target(): (host, port), or None while nobody is there
+        self.net, self.target = net, target  # target(): (host, port), or None while it does not listen
         self.listener = socket.create_server((host, 0), backlog=64)
         self.listener.setblocking(False)
         self.address = "%s:%d" % self.listener.getsockname()[:2]
@@ -272,7 +272,7 @@ class Network(threading.Thread):
                 self.watch(conn)
             return
         if conn.front is None and pipe.name == "down":
-            return  # nobody hears what is said to a duplicate
+            return  # bytes to a duplicate are dropped
         if pipe.name == "up":
             self.keep(conn, data)
         pipe.holed = pipe.holed or link.lossy[pipe.name]

@@ -16,11 +16,11 @@ from trouble import Failed
 
 PAUSE = 0.02  # seconds, from one look at the programs to the next
 SAMPLE_EVERY = 0.1
-GIVE_UP_MS = 300_000  # of clients and relays without a server: longer than any run
+GIVE_UP_MS = 300_000  # time limit of clients and relays without a server: longer than any run
 FAREWELLS = 6  # times that the server is started again for clients that missed the shutdown
 DEADLINES_OVER = 8  # times that the server may end because clients did not answer ten times
 
-# What a server may have beyond its base once rounds are done, in bytes; docs/reliability.md has the figures.
+# Allowed growth of a server once rounds are done, in bytes; docs/reliability.md has the figures.
 MEMORY = 32 << 20
 MODELS = 24  # and so many vectors of d numbers per client
 RELAY_HOLDS = (64 + 256) << 20  # bytes: what a relay may hold for the server, and with --aggregate of its site

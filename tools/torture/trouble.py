@@ -14,7 +14,7 @@ SLOW_LINK = 0.003  # seconds
 SLOW_RELAY = 100_000  # bytes a second
 WEATHER_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
 LONGEST_END = 40  # seconds, of a program that is told to stop
-HANDSHAKES = 200  # of one flood
+HANDSHAKES = 200  # number in one flood
 LONGEST_REFUSAL = 60  # seconds, of a program with the key of another role
 
 
