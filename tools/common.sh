@@ -1,4 +1,4 @@
-# Sourced by the scripts of this folder and by .ci/run: where things are, which compiler, how to build a preset.
+# Functions for the scripts of this folder and for .ci/run: paths, the choice of the compiler, and the build of a preset.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Prints one line on stderr and ends the script.
@@ -33,7 +33,7 @@ choose_compiler() {
 
 jobs() { nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2; }
 
-# build_preset PRESET [TARGET...]: configures build/PRESET when that is new or older than the presets, then builds
+# build_preset PRESET [TARGET...]: configures build/PRESET if it is new or older than the presets, then builds it
 # ($GRADWIRE_JOBS at a time).
 build_preset() {
   local preset=$1
