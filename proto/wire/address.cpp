@@ -20,7 +20,7 @@ Result<Address> parse_address(const std::string& text, AddressUse use) {
   if (error == std::errc::result_out_of_range) return Error{text + ": a port is a number of 0 to 65535"};
   if (error != std::errc() || end != end_of_text) return wrong;
   if (number == 0 && use == AddressUse::kToConnect)
-    return Error{text + ": no server listens at port 0; its address is in the file 'address' of its --state"};
+    return Error{text + ": no server is at port 0; its address is in the file 'address' of its --state"};
   address.port = std::to_string(number);  // without leading zeros
   std::string& host = address.host;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);

@@ -1,4 +1,4 @@
-// What a client keeps on its disk.
+// The files that a client keeps on its disk.
 #include "fl_client/client_journal.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@
 namespace gradwire {
 namespace {
 
-// A client whose state is how many requests it has answered; both are as long as the test wants.
+// A client whose state is its number of answered requests. The test chooses the lengths of state and
+// requests.
 class Counting {
  public:
   Counting(Disk& disk, std::size_t state_bytes) : journal_(disk, {}), state_bytes_(state_bytes) {
@@ -55,7 +56,7 @@ std::size_t bytes_on(SimulatedDisk& disk) {
   return bytes;
 }
 
-TEST(ClientJournal, HoldsABoundedNumberOfBytesHoweverLongRequestsAre) {
+TEST(ClientJournal, UsesBoundedSpaceForRequestsOfAnyLength) {
   for (const std::size_t size : {std::size_t{100}, std::size_t{20'000}, std::size_t{800'000}}) {
     SimulatedDisk disk;
     const std::string request(size, 'r');
@@ -75,10 +76,10 @@ TEST(ClientJournal, HoldsABoundedNumberOfBytesHoweverLongRequestsAre) {
   }
 }
 
-TEST(ClientJournal, ThatIsReadAgainIsAsLongAsItIs) {
+TEST(ClientJournal, CountsItsLengthAgainAfterARestart) {
   SimulatedDisk disk;
   const std::string request(100'000, 'r');
-  for (int life = 0; life < 40; ++life) {  // none lives for long
+  for (int life = 0; life < 40; ++life) {  // each is short
     Counting client(disk, 100'000);
     for (int k = 0; k < 3; ++k) client.answer(request);
   }

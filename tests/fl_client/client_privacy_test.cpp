@@ -1,4 +1,4 @@
-// What a client sends: nothing from files that its own command line does not name, and no text from those.
+// A client sends nothing from files that its own command line does not name, and no text from the others.
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class OutLink final : public Link {
 
 class ClientPrivacy : public ::testing::Test {
  protected:
-  // The client's answer to a Welcome with this [problem]; `trouble`: what it tells its own user.
+  // Returns the client's answer to a Welcome with this [problem]. `trouble` is its error for its own user.
   std::vector<std::string> answers(const std::string& problem, const DataChoice& data,
                                    std::uint32_t clients = 2) {
     trouble.clear();
@@ -73,7 +73,7 @@ class ClientPrivacy : public ::testing::Test {
     EXPECT_TRUE(parse_control(std::as_bytes(std::span(frame)).subspan(kPrefixBytes), message));
     return message;
   }
-  // The client did not join, and sent the server neither text nor path.
+  // Expects that the client did not join, and sent the server neither text nor path.
   void expect_refused(const std::vector<std::string>& frames, const std::string& why) {
     EXPECT_NE(trouble.find(why), std::string::npos) << trouble;
     ASSERT_EQ(frames.size(), 2u);
@@ -90,7 +90,7 @@ class ClientPrivacy : public ::testing::Test {
   std::string trouble, warnings;
 };
 
-TEST_F(ClientPrivacy, NoTextOfDamagedDataTravels) {
+TEST_F(ClientPrivacy, SendsNoTextOfDamagedData) {
   const std::string broken = "1 1:0.5\n1 1:" + std::string(kSecret) + "\n";
   struct Case {
     std::string kind, source, text;
@@ -115,7 +115,7 @@ TEST_F(ClientPrivacy, NoTextOfDamagedDataTravels) {
   }
 }
 
-TEST_F(ClientPrivacy, AFileThatTheServerNamesAsDataIsNotOpened) {
+TEST_F(ClientPrivacy, OpensNoDataFileThatTheServerNames) {
   const std::string path = file("private", "1 1:0.5\n-1 1:" + std::string(kSecret) + "\n");
   const auto frames =
       answers("kind = \"logistic\"\ndata = \"libsvm:" + path + "\"", {"", PartNumber{0, 2}, ""});
@@ -123,7 +123,7 @@ TEST_F(ClientPrivacy, AFileThatTheServerNamesAsDataIsNotOpened) {
   EXPECT_EQ(trouble.find(kSecret), std::string::npos) << "it was read";
 }
 
-TEST_F(ClientPrivacy, AFileThatTheServerNamesForTestsIsNotOpened) {
+TEST_F(ClientPrivacy, OpensNoTestFileThatTheServerNames) {
   const std::string own = file("own", "1 1:0.5\n-1 1:1\n1 1:2\n-1 1:3\n");
   const std::string test = file("test", "1 1:0.5\n-1 1:" + std::string(kSecret) + "\n");
   const std::string problem = "kind = \"logistic\"\ndata = \"libsvm:x\"\ntest = \"libsvm:" + test + "\"";
@@ -136,7 +136,7 @@ TEST_F(ClientPrivacy, AFileThatTheServerNamesForTestsIsNotOpened) {
   }
 }
 
-TEST_F(ClientPrivacy, TestDataThatTheClientNamesIsMeasuredOn) {
+TEST_F(ClientPrivacy, MeasuresOnTestDataThatTheClientNames) {
   const std::string own = file("own", "1 1:0.5\n-1 1:1\n1 1:2\n-1 1:3\n");
   const std::string test = file("test", "1 1:0.5\n-1 1:1\n1 1:3\n-1 1:7\n1 1:8\n");
   const std::string problem = "kind = \"logistic\"\ndata = \"libsvm:x\"\ntest = \"libsvm:nowhere\"";
@@ -149,13 +149,13 @@ TEST_F(ClientPrivacy, TestDataThatTheClientNamesIsMeasuredOn) {
   EXPECT_EQ(warnings, "");
 }
 
-TEST_F(ClientPrivacy, TestDataBesideATestShareIsRefused) {
+TEST_F(ClientPrivacy, RefusesTestDataTogetherWithATestShare) {
   const std::string own = file("own", "1 1:0.5\n-1 1:1\n1 1:2\n-1 1:3\n");
   answers("kind = \"logistic\"\ndata = \"libsvm:x\"\ntest_share = 0.25", {"libsvm:" + own, {}, own});
   EXPECT_NE(trouble.find("problem.test_share"), std::string::npos) << trouble;
 }
 
-TEST_F(ClientPrivacy, NumbersThatAreNoClassesAreNotToldAsLabels) {
+TEST_F(ClientPrivacy, SendsNoLabelsThatAreNotClasses) {
   const std::string incomes = file("incomes", "1,41250.5\n2,38000.25\n3,99999.5\n");
   for (const char* kind : {"logistic", "mlp"}) {
     const auto frames =

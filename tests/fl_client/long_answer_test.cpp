@@ -1,4 +1,4 @@
-// Clients that compute for long: they show that they live, and read what the server sends.
+// Clients with long computations still send heartbeats and read the server's messages.
 #include <future>
 #include <gtest/gtest.h>
 #include <thread>
@@ -60,7 +60,7 @@ class LongAnswerTest : public ::testing::Test {
     request.body = kind == RequestKind::kShutdown ? nullptr : &body;
     transport->send(0, request);
   }
-  // Asks again and again, as at deadlines; the client must stay.
+  // Repeats the request, as at deadlines. The client must stay.
   void ask_for(milliseconds time, std::uint64_t request_id) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
@@ -82,7 +82,7 @@ class LongAnswerTest : public ::testing::Test {
   Downlink<double> body;
 };
 
-TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunIsOver) {
+TEST_F(LongAnswerTest, KeepTheConnectionThroughRepeatedRequestsAndEndWithTheRun) {
   ask_for(milliseconds(4000), 1);
   ask_for(milliseconds(1000), 2);
   send(3, RequestKind::kShutdown);
@@ -92,7 +92,7 @@ TEST_F(LongAnswerTest, AreNotCutOffHoweverOftenTheyAreAskedAgainAndGoWhenTheRunI
   client.get();
 }
 
-TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
+TEST_F(LongAnswerTest, StopAtOnceForANewerRequest) {
   ask_for(milliseconds(1000), 1);
   const double asked = transport->now();
   send(2, RequestKind::kEvaluate);
@@ -105,7 +105,7 @@ TEST_F(LongAnswerTest, StopAtOnceWhenTheServerAsksForSomethingElse) {
   client.get();
 }
 
-TEST_F(LongAnswerTest, EndWhenTheServerSendsThemAway) {
+TEST_F(LongAnswerTest, EndWhenTheServerRefusesThem) {
   ask_for(milliseconds(500), 1);
   session_manager->abandon("there is no more work", true, 0);
   expect_the_client_ends();

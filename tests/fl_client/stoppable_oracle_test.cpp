@@ -1,4 +1,4 @@
-// A long gradient stops in its middle when another thread says so, and the next one is as it always was.
+// Another thread can stop a long gradient in its middle, and the next gradient is unaffected.
 #include "fl_client/stoppable_oracle.h"
 
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Computes until it is stopped where it is asked for all samples, and at once for a batch.
+// Computes until stopped if asked for all samples, and at once for a batch.
 class Endless final : public Oracle<double> {
  public:
   std::size_t dim() const override { return 2; }
@@ -31,7 +31,7 @@ class Endless final : public Oracle<double> {
   std::atomic<bool> begun = false;
 };
 
-TEST(StoppableOracle, StopsAGradientInItsMiddleAndGoesOnWithTheNext) {
+TEST(StoppableOracle, StopsAGradientInItsMiddleAndComputesTheNext) {
   auto inner = std::make_unique<Endless>();
   Endless& endless = *inner;
   StoppableOracle<double> oracle(std::move(inner));

@@ -1,4 +1,4 @@
-// What a client sends of an answer while it computes it.
+// The chunks that a client sends of an answer while it computes it.
 #include "fl_client/upload_chunks.h"
 
 #include <cstring>
@@ -64,7 +64,7 @@ class UploadChunksTest : public ::testing::Test {
   KeepingLink link;
 };
 
-TEST_F(UploadChunksTest, WaitsUntilARunIsLongEnoughAndSendsNoPieceThatIsTooLong) {
+TEST_F(UploadChunksTest, WaitForALongRunAndAreNeverTooLong) {
   chunks.ready({100'000, 10'000});
   EXPECT_FALSE(chunks.take());
   chunks.ready({130'000, 10'000});
@@ -79,7 +79,7 @@ TEST_F(UploadChunksTest, WaitsUntilARunIsLongEnoughAndSendsNoPieceThatIsTooLong)
   EXPECT_GE(sent(), 240'000 - UploadChunks::kLeastBytes);
 }
 
-TEST_F(UploadChunksTest, SendsWhatABackwardSweepFinishes) {
+TEST_F(UploadChunksTest, SendTheFinishedPartsOfABackwardPass) {
   for (std::size_t end = kAnswerBytes; end > 0; end -= 5'000) {
     chunks.ready({end - 5'000, 5'000});
     send_all();
@@ -88,7 +88,7 @@ TEST_F(UploadChunksTest, SendsWhatABackwardSweepFinishes) {
   for (const ChunkRange& chunk : link.chunks) EXPECT_GE(chunk.bytes, UploadChunks::kLeastBytes);
 }
 
-TEST_F(UploadChunksTest, CountForNothingWhenTheAnswerIsAnother) {
+TEST_F(UploadChunksTest, AreDroppedForADifferentAnswer) {
   chunks.ready({0, 100'000});
   send_all();
   EXPECT_GT(sent(), 0u);
@@ -98,7 +98,7 @@ TEST_F(UploadChunksTest, CountForNothingWhenTheAnswerIsAnother) {
   EXPECT_TRUE(chunks.sent_of(answer).empty()) << "it has no payload";
 }
 
-TEST_F(UploadChunksTest, NothingIsTakenOnceTheyAreClosedAndANewAnswerBeginsWithout) {
+TEST_F(UploadChunksTest, AreNotTakenAfterCloseAndStartEmptyForANewAnswer) {
   chunks.ready({0, 100'000});
   chunks.close();
   EXPECT_FALSE(chunks.take());
@@ -108,7 +108,7 @@ TEST_F(UploadChunksTest, NothingIsTakenOnceTheyAreClosedAndANewAnswerBeginsWitho
   EXPECT_TRUE(chunks.sent_of(answer).empty());
 }
 
-TEST_F(UploadChunksTest, ALinkThatFailsIsRemembered) {
+TEST_F(UploadChunksTest, RememberALinkThatFails) {
   link.fails_after = 1;
   chunks.ready({0, 200'000});
   ASSERT_TRUE(chunks.send(link, *chunks.take()));
@@ -118,7 +118,7 @@ TEST_F(UploadChunksTest, ALinkThatFailsIsRemembered) {
   EXPECT_TRUE(chunks.trouble());
 }
 
-TEST_F(UploadChunksTest, GoOutOnAThreadOfTheirOwnWhileTheAnswerIsComputed) {
+TEST_F(UploadChunksTest, AreSentOnAThreadWhileTheAnswerIsComputed) {
   std::uint64_t all = 0;
   for (int round = 0; round < 20; ++round) {
     chunks.begin(7);

@@ -1,5 +1,5 @@
-// What users and their programs write: experiments, data sets, files of numbers, and words of the command
-// line.
+// Targets for the files and words of users and their programs: experiments, data sets, files of numbers, and
+// words of the command line.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +24,7 @@
 namespace gradwire::fuzz {
 namespace {
 
-// A folder of this process, in memory where the machine has such a place.
+// Returns a folder of this process, in memory if the machine supports that.
 const std::filesystem::path& scratch_folder() {
   struct Folder {
     std::filesystem::path path;
@@ -50,7 +50,7 @@ std::filesystem::path write_scratch(const std::string& name, Input bytes) {
   return path;
 }
 
-// An error for a user: one line, that begins with the name of the file.
+// Checks an error for a user: one line that begins with the name of the file.
 void check_words(const std::exception& error, std::string_view begins) {
   const std::string_view what = error.what();
   check(what.starts_with(begins), "the error does not begin with the name of the file");
@@ -70,8 +70,9 @@ void check_rows(const Dataset& data) {
   }
 }
 
-// What of_text() reads, of a file `name`: nothing if it refuses it, in words that begin with the name. A
-// stream of the same bytes gives the same rows; one that begins like a gzip file is inflated.
+// Returns whether of_text() reads the rows of a file `name`. If it refuses the file, the error must begin
+// with the name. A stream of the same bytes gives the same rows; one that begins like a gzip file is
+// inflated.
 template <class OfText, class OfStream>
 bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {
   const auto path = write_scratch("rows", input);
@@ -112,7 +113,7 @@ bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_s
   return whole.has_value();
 }
 
-// The times of two clients, a line each.
+// Reads the times of two clients, one line each.
 void read_as_traces(const std::string& name) {
   ClientSeconds seconds;
   seconds.trace = name;
@@ -185,7 +186,7 @@ std::vector<Bytes> csv_seeds() {
           bytes_of("0.5,2\n3,7\n")};
 }
 
-// Two files, whose lengths come first.
+// Reads two files, whose lengths come first.
 bool run_idx(Input input) {
   Cursor cursor(input);
   const Input images = cursor.bytes(cursor.u16());
@@ -254,7 +255,7 @@ std::vector<Bytes> numbers_seeds() {
   return seeds;
 }
 
-// An input is a word and, in its first byte, whose.
+// Parses a word; the first byte of an input selects the parser.
 bool run_words(Input input) {
   Cursor cursor(input);
   const std::uint8_t whose = cursor.u8();
@@ -290,7 +291,7 @@ bool run_words(Input input) {
         return true;
       }
     }
-  } catch (const ExperimentError& error) {  // of a value alone, too
+  } catch (const ExperimentError& error) {  // also for a single value
     check_words(error, "");
     return read_toml_value(word).has_value();
   } catch (const ConfigError&) {

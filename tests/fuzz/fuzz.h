@@ -1,6 +1,6 @@
-// Targets of the fuzzer: functions that take any bytes as a peer, a file or a user would give them, and throw
-// where the program then does what it must not. tools/fuzz lets libFuzzer look for such bytes; fuzz_test.cpp
-// gives the targets what it has found so far, in every build.
+// Targets of the fuzzer: functions that take any bytes of a peer, a file or a user, and throw if the program
+// breaks one of its promises. tools/fuzz lets libFuzzer search for such bytes. fuzz_test.cpp gives the
+// targets the bytes found so far, in every build.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ using Bytes = std::vector<std::byte>;
 using Input = std::span<const std::byte>;
 
 struct Target {
-  std::string_view name;  // of its corpus, too: corpus/NAME.hex
-  bool (*run)(Input);     // true: it was taken
-  // Bytes to begin with, by the real encoders: what honest peers send. They are taken.
+  std::string_view name;  // also of its corpus: corpus/NAME.hex
+  bool (*run)(Input);     // returns true if the input was accepted
+  // Returns the first inputs, made by the real encoders like those of correct peers. They are accepted.
   std::vector<Bytes> (*seeds)();
 };
 std::span<const Target> targets();
 
-// A bug was found.
+// Throws if a bug was found.
 inline void check(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-// Reads an input from its front. At its end: zeros, and no bytes.
+// Reads an input from its front. After the end it returns zeros and no bytes.
 class Cursor {
  public:
   explicit Cursor(Input input) : rest_(input) {}
@@ -42,7 +42,7 @@ class Cursor {
     const std::uint32_t low = u8();
     return low | static_cast<std::uint32_t>(u8()) << 8;
   }
-  // At most that many.
+  // Returns at most this many bytes.
   Input bytes(std::size_t most) {
     const Input front = rest_.first(most < rest_.size() ? most : rest_.size());
     rest_ = rest_.subspan(front.size());
@@ -61,7 +61,7 @@ inline Bytes bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-// What Cursor reads by u8(), by u16() and then bytes() of that many.
+// Write inputs for Cursor: u8(), and u16() followed by bytes() of that number.
 inline void put_u8(Bytes& to, unsigned value) { to.push_back(static_cast<std::byte>(value)); }
 inline void put_u16(Bytes& to, std::size_t value) {
   put_u8(to, value & 0xff);

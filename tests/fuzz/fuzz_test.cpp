@@ -1,4 +1,4 @@
-// What the fuzzer has found once stays found.
+// Runs the targets on the inputs that the fuzzer has found.
 #include "tests/fuzz/fuzz.h"
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace {
 
 int digit_of(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-// One input a line.
+// Reads a corpus file with one input on each line.
 std::vector<Bytes> read_corpus(const std::filesystem::path& file) {
   std::vector<Bytes> inputs;
   std::ifstream lines(file);
@@ -41,7 +41,7 @@ std::string failure_of(const Target& target, Input input) {
 
 class Fuzz : public ::testing::TestWithParam<Target> {};
 
-TEST_P(Fuzz, TakesWhatHonestPeersSendAndAnyCutOrChangeOfIt) {
+TEST_P(Fuzz, TakesValidInputsAndAnyCutOrChangeOfThem) {
   Random random(5, GetParam().name);
   const auto seeds = GetParam().seeds();
   ASSERT_FALSE(seeds.empty());
@@ -59,7 +59,7 @@ TEST_P(Fuzz, TakesWhatHonestPeersSendAndAnyCutOrChangeOfIt) {
   }
 }
 
-TEST_P(Fuzz, FindsNothingInItsCorpus) {
+TEST_P(Fuzz, FindsNoBugInItsCorpus) {
   const auto file =
       std::filesystem::path(__FILE__).parent_path() / "corpus" / (std::string(GetParam().name) + ".hex");
   const auto inputs = read_corpus(file);

@@ -1,4 +1,4 @@
-// Pieces of replies, and the control frames of the handshake.
+// Targets for chunks of replies, and for the control frames of the handshake.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -19,7 +19,7 @@
 namespace gradwire::fuzz {
 namespace {
 
-// What a client says of its data, as a server reads it.
+// Checks a client's report about its data, as a server reads it.
 void check_join(const wire::Join& join) {
   const Result<ClientInfo> info = read_join(join, {});
   if (!info) return check(info.error().message.starts_with("Join: "), "an error that does not say of what");
@@ -32,8 +32,8 @@ void check_join(const wire::Join& join) {
 
 }  // namespace
 
-// Pieces, one after the other: request id u8, place u16, bytes u16, length of the whole u16, what it is
-// checksummed as u8.
+// Reads chunks, one after the other: request id u8, place u16, bytes u16, length of the whole u16, checksum
+// byte u8.
 bool run_chunks(Input input) {
   Cursor cursor(input);
   Assembly assembly;
@@ -76,7 +76,7 @@ bool run_chunks(Input input) {
   std::uint64_t rest = 0;
   for (const auto gap : assembly.spread(std::span(&target, 1))) rest += gap.size();
   check(rest + sum == whole.size(), "the gaps are not what is missing");
-  // What a client sends at the end, after such pieces.
+  // Checks the reply that a client sends after these chunks.
   Encoded reply;
   reply.sections = {Input(source).first(whole.size() / 2),
                     Input(source).first(whole.size() - whole.size() / 2)};
@@ -113,8 +113,8 @@ bool run_handshake(Input input) {
     check(!chunked_header(pieced->header.first(0)), "a field in nothing");
   }
   bool taken = read_chunk(header).has_value();
-  // The rest of a reply, as a server sees it that has the front.
-  constexpr std::size_t kFromByte = 9;  // bytes of the last field, which says where the rest begins
+  // Reads the rest of a reply, as a server that has the front.
+  constexpr std::size_t kFromByte = 9;  // size of the last field, which says where the rest begins
   const Input of_whole = header.first(header.size() - std::min(header.size(), kFromByte));
   if (const auto from = tail_start(header, of_whole); from && *from <= header.size()) {
     Bytes whole(header.begin(), header.end());

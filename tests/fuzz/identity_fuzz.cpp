@@ -1,5 +1,5 @@
-// Who is who: the files of identities, whatever somebody or a disk has made of them, the counts that another
-// program reads, and what a stranger sends in place of TLS.
+// Targets for identities: files that a person or a disk has damaged, the metrics that another program reads,
+// and arbitrary bytes in place of TLS.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -26,13 +26,13 @@ std::string contents(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-// With mode 0600, as the program makes them.
+// Writes a file with mode 0600, like the program.
 void put(const fs::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
 }
 
-// A server's identity with a client that it knows, and the client's.
+// The identity of a server with one enrolled client, and the client's identity.
 struct Known {
   TemporaryFolder folder;
   const fs::path server = folder.path() / "server", client = folder.path() / "client",
@@ -60,7 +60,7 @@ void check_line(const std::string& what) {
   check(!what.empty() && what.find('\n') == std::string::npos, "an error that is not one line");
 }
 
-// The file of a client that logs in with the known key and the known token.
+// Reads the file of a client that logs in with the known key and the known token.
 bool run_allowed(std::string_view text) {
   using Standing = AllowedClient::Standing;
   const Known& k = known();
@@ -68,7 +68,7 @@ bool run_allowed(std::string_view text) {
   AllowList list(k.changed, k.realm);
   const auto all = list.all();
   check(all.size() == 1 && all.contains("a"), "other clients than the one that is there");
-  const Result<AllowedClient>& client = all.at("a");  // an error: it is damaged
+  const Result<AllowedClient>& client = all.at("a");  // an error if it is damaged
   const bool is_enrolled = client && client->standing == Standing::kEnrolled;
   check(list.still_admits("a") == (is_enrolled || !client), "somebody else is still let in");
   const Bytes32 nonce{};
@@ -138,8 +138,8 @@ TlsServer& tls_server() {
   return server;
 }
 
-// A client and a server over TLS, each of whom says something; somebody on the way changes bytes of it: host
-// that the client wants u8, then changes, each place u16 and what it is combined with u8.
+// Runs a client and a server over TLS, each of which sends something, while an attacker changes bytes. Input:
+// the host that the client wants u8, then changes, each with place u16 and mask u8.
 bool run_tampered(Cursor input) {
   TlsClient tls(TrustedServer{{}, known().realm});
   const auto client = tls.connect(input.u8() % 4 == 3 ? "other" : "server"), server = tls_server().accept();
@@ -179,7 +179,7 @@ bool run_tampered(Cursor input) {
   return heard[0].size() == said.size() && heard[1].size() == said.size();
 }
 
-// What a stranger sends in place of TLS, in pieces: how long (u8 * 4), and the bytes.
+// Feeds arbitrary bytes in place of TLS, in pieces: length (u8 * 4), and the bytes.
 bool run_tls(Cursor input) {
   const auto filter = tls_server().accept();
   bool taken = false;
@@ -198,7 +198,7 @@ bool run_tls(Cursor input) {
 
 }  // namespace
 
-// The first byte says what it is.
+// Selects the target by the first byte.
 bool run_identity(Input input) {
   Cursor cursor(input);
   const unsigned kind = cursor.u8() % kKinds;

@@ -1,4 +1,4 @@
-// The program of tools/fuzz: libFuzzer on one target.
+// The program of tools/fuzz, which runs libFuzzer on one target.
 //
 //   gradwire-fuzz --target=NAME [--seeds=DIR] [libFuzzer's arguments]
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A server with two honest clients on simulated streams, a disk and a clock, and beside them connections on
-// which somebody writes what a fuzzer says.
+// A server with two correct clients on simulated streams, a disk and a clock, and connections of an attacker
+// on which a fuzzer chooses the bytes.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,7 @@ inline const LoadedExperiment& served_experiment() {
   return loaded;
 }
 
-// The connections of somebody who is not honest. A script is a list of steps, the first byte of each says
-// which:
+// The connections of an attacker. A script is a list of steps; the first byte selects each step:
 //   0  another connection, in place of number u8 % 3
 //   1  bytes, u16 of them, on the current one
 //   2  a frame with right checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
@@ -100,11 +99,11 @@ class Stranger {
 
 struct Served {
   std::vector<std::string> states;  // of the server algorithm, after each committed round
-  std::string why_not;              // the run did not end well; empty: it did
+  std::string why_not;              // the error of the run; empty if it ended well
 };
 
-// `early`: the stranger is there before the clients have joined. `by_relay`: one client and the stranger come
-// through a relay.
+// Serves a script. With `early`, the attacker connects before the clients have joined. With `by_relay`, one
+// client and the attacker connect through a relay.
 inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false) {
   const LoadedExperiment& loaded = served_experiment();
   Served served;

@@ -1,5 +1,5 @@
-// The whole server as a state machine with a clock of its own, and beside its honest clients somebody who
-// writes anything. Unless he speaks for an honest client, nothing that he does changes a bit of the model.
+// Target for the whole server as a state machine with its own clock. An attacker writes anything next to its
+// correct clients. Unless it claims the name of a client, it cannot change a bit of the model.
 #include <cstring>
 
 #include "proto/security/login.h"
@@ -81,13 +81,14 @@ bool run_served(Input input, bool by_relay) {
 
 }  // namespace
 
-// The first byte: whether he comes before the others have joined. Then his script (served_run.h).
+// Runs a script (served_run.h). The first byte says whether the attacker connects before the others have
+// joined.
 bool run_server(Input input) { return run_served(input, false); }
-// The same; he and one of the clients come through a relay.
+// Does the same, but the attacker and one of the clients connect through a relay.
 bool run_relay(Input input) { return run_served(input, true); }
 
-// A server that asks who its clients are, and knows nobody: whatever a script (served_run.h) says, nobody is
-// let in.
+// Runs a script (served_run.h) against a server that authenticates clients and has none enrolled. It must
+// admit none.
 bool run_login(Input input) {
   class Nobody final : public Authenticator {
    public:
@@ -174,7 +175,7 @@ std::vector<Bytes> server_seeds() {
       }
       seeds.push_back(script);
     }
-  // He joins, begins a message, and says no more for 37 s.
+  // The attacker joins, begins a message, and is silent for 37 s.
   Bytes slow = script_of(true);
   put_connection(slow, 0);
   put_frame(slow, FrameType::kHello, hello_header("slow"));

@@ -1,5 +1,5 @@
-// What is on the disk of a server that starts again. A checksum protects all of it, so bytes that chance
-// changed are refused; here are also those whose checksums are right.
+// Targets for the disk of a restarting server. Checksums protect all of it, so random changes are refused.
+// These targets also try changed bytes with correct checksums.
 #include <map>
 #include <memory>
 
@@ -12,7 +12,7 @@
 namespace gradwire::fuzz {
 namespace {
 
-// What a server has left on its disk, and its states.
+// The files that a server left on its disk, and its states.
 struct Left {
   std::map<std::string, std::string> files;
   std::vector<std::string> states;
@@ -56,7 +56,8 @@ const Left& left() {
 
 }  // namespace
 
-// Sections, each a tag u8 and its bytes (u16 of them); what follows the last, the tag 255, is a record.
+// Reads sections, each a tag u8 and its bytes (u16 of them). After the last one, which has tag 255, a record
+// follows.
 bool run_snapshot(Input input) {
   Cursor cursor(input);
   std::vector<Section> sections;
@@ -127,8 +128,8 @@ void check_recovered(const std::string& state, const std::string& fresh, std::ui
 
 }  // namespace
 
-// What happened to the files of a journal, each file number u8 and what u8: bytes change (place u16, new u8),
-// the end is lost (u16 bytes are left), the file is lost, it has other contents (u16 bytes).
+// Damages the files of a journal, each by file number u8 and kind u8: bytes change (place u16, new u8), the
+// end is lost (u16 bytes are left), the file is lost, it has other contents (u16 bytes).
 bool run_journal(Input input) {
   auto files = left().files;
   Cursor cursor(input);

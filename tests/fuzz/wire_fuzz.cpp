@@ -1,5 +1,5 @@
-// Messages: frames, replies and requests. The checksums of what is behind them are made right, or the fuzzer
-// would see nothing but wrong checksums.
+// Targets for messages: frames, replies and requests. The checksums are made correct, because otherwise the
+// fuzzer would only find wrong checksums.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -13,7 +13,7 @@ namespace gradwire::fuzz {
 namespace {
 
 constexpr std::uint32_t kWireDim = 78;   // = 12 * 13 / 2, for rankr
-constexpr std::uint32_t kLongDim = 253;  // = 22 * 23 / 2: of sections that are long enough for zstd
+constexpr std::uint32_t kLongDim = 253;  // = 22 * 23 / 2; makes sections long enough for zstd
 constexpr const char* kSpecs[] = {"identity",
                                   "randk:k=7",
                                   "randseqk:k=7",
@@ -41,9 +41,9 @@ std::vector<CodecContext> make_contexts(std::uint32_t dim) {
   }
   return made;
 }
-constexpr std::uint8_t kLongChoice = 8 * std::size(kSpecs);  // from here on
+constexpr std::uint8_t kLongChoice = 8 * std::size(kSpecs);  // the first choice with long sections
 
-// What the first byte of an input chooses.
+// Returns the context that the first byte of an input selects.
 CodecContext context_of(std::uint8_t choice) {
   static const auto short_ones = make_contexts(kWireDim), long_ones = make_contexts(kLongDim);
   const auto& contexts = choice >= kLongChoice ? long_ones : short_ones;
@@ -53,7 +53,7 @@ CodecContext context_of(std::uint8_t choice) {
   return context;
 }
 
-// An input of a message: the choice, whether its header's length is its own, and then header and payload.
+// Makes an input for a message: the choice, a flag that the header length is correct, header, and payload.
 Bytes message_input(std::uint8_t choice, const Encoded& message) {
   Bytes input;
   put_u8(input, choice);
@@ -62,7 +62,7 @@ Bytes message_input(std::uint8_t choice, const Encoded& message) {
   return input;
 }
 
-// Gives a slot the message of an input as a connection does. Finish: Result<message> of the slot.
+// Gives a slot the message of an input, like a connection. Finish returns Result<message> of the slot.
 template <class Slot, class Prepare, class Finish>
 auto receive_input(Slot&, Cursor& input, FrameType type, const CodecContext& context, std::size_t real_bytes,
                    Prepare prepare, Finish finish) -> decltype(finish()) {
@@ -126,7 +126,7 @@ bool run_reply_of(std::uint8_t choice, Cursor input) {
     return false;
   }
   for (const auto& part : got->parts) check_payload(part);
-  // What was read can be sent, and is then read as the same.
+  // A message that was read can be sent, and reads back as the same message.
   if (is_sum || got->status != ReplyStatus::kReply) return true;
   Codec<Real> codec(context);
   const Encoded& again = codec.encode(*got);
@@ -165,7 +165,7 @@ bool run_request_of(std::uint8_t choice, Cursor input) {
   return true;
 }
 
-// A context in which a vector of equal numbers is sent as a zstd frame.
+// Returns a context in which a vector of equal numbers is sent as a zstd frame.
 CodecContext zstd_context() {
   CodecContext context = context_of(kLongChoice);
   context.zstd = {ZstdMode::Kind::kLevel, 3};
@@ -176,7 +176,7 @@ const Vec<double>& equal_numbers() {
   return made;
 }
 
-// What each compressor makes of a vector, for seeds: f(number of the compressor, payload).
+// Calls f(number of the compressor, payload) for each compressor's payload of a vector, to make seeds.
 template <class F>
 void for_each_payload(F f) {
   for (std::size_t number = 0; number < std::size(kSpecs); ++number) {
@@ -259,7 +259,7 @@ bool run_request(Input input) {
 std::vector<Bytes> request_seeds() {
   std::vector<Bytes> seeds;
   for_each_payload([&](std::size_t number, const Payload<double>& payload) {
-    // With a compressor for what goes down, too.
+    // With a compressor for the downlink as well.
     const auto choice = static_cast<std::uint8_t>(number + std::size(kSpecs));
     Codec<double> codec(context_of(choice));
     Payload<double> as_drawn = payload;

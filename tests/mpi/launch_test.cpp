@@ -15,7 +15,7 @@ std::string trouble(const Variables& variables) {
   }));
 }
 
-TEST(Launch, CopiesThatALauncherHasStartedAreRefused) {
+TEST(Launch, RefusesCopiesThatALauncherHasStarted) {
   const Variables open_mpi = {{"OMPI_COMM_WORLD_SIZE", "3"}, {"OMPI_COMM_WORLD_RANK", "1"}},
                   mpich = {{"PMI_SIZE", "3"}, {"PMI_RANK", "0"}}, mvapich = {{"MV2_COMM_WORLD_SIZE", "3"}},
                   srun = {{"SLURM_NTASKS", "3"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}},
@@ -24,7 +24,7 @@ TEST(Launch, CopiesThatALauncherHasStartedAreRefused) {
     EXPECT_EQ(trouble(variables).substr(0, 29), "started as one of 3 processes") << variables.begin()->first;
 }
 
-TEST(Launch, ASingleProcessIsWelcomeHoweverItWasStarted) {
+TEST(Launch, AcceptsASingleProcessFromAnyLauncher) {
   const Variables by_hand,
       one_of_mpirun = {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "1"}},
       batch_script = {{"SLURM_NTASKS", "3"}, {"SLURM_PROCID", "0"}},

@@ -1,5 +1,4 @@
-// Sums over the clients of several ranks have the bits that one process gives them; the ranks are threads
-// here.
+// Sums over the clients of several ranks have the bits of a single process. The ranks are threads here.
 #include "mpi/rank_communicator.h"
 
 #include <cmath>
@@ -26,7 +25,7 @@ struct Message {
 
 enum class Kinds { kDense, kSparse, kMixed, kOneDense };
 
-// One message each of a share of n clients, with vectors of length d.
+// Returns one message each from a share of n clients, with vectors of length d.
 template <class Real>
 std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share, Kinds kinds,
                                     std::uint32_t seed) {
@@ -38,7 +37,7 @@ std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share
     m.client = i;
     const bool dense = kinds == Kinds::kDense || (kinds == Kinds::kOneDense && i == 0) ||
                        (kinds == Kinds::kMixed && stream.uniform() < 0.5);
-    if (!dense && kinds != Kinds::kSparse && stream.uniform() < 0.4) {  // round the end of the vector
+    if (!dense && kinds != Kinds::kSparse && stream.uniform() < 0.4) {  // wraps around the end of the vector
       m.part.shape = Shape::kRange;
       m.part.first = static_cast<std::uint32_t>(stream.uniform() * double(d));
       m.values.resize(1 + static_cast<std::size_t>(stream.uniform() * double(d - 1)));
@@ -61,7 +60,7 @@ std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share
   return all;
 }
 
-// What a process sees: all replies, with the parts of its own clients.
+// The view of one process: all replies, with only its own clients' parts.
 template <class Real>
 struct Seen {
   std::vector<Uplink<Real>> sent;
@@ -159,7 +158,7 @@ TYPED_TEST(RankCommunicators, GatherInTheOrderOfClients) {
   });
 }
 
-TEST(ClientsOfRanks, AreAllClientsOnceInSharesThatAreAboutEqual) {
+TEST(ClientsOfRanks, AreAllClientsOnceInSharesOfAboutEqualSize) {
   for (const std::uint32_t n : {1u, 2u, 16u, 20u, 100u, 1000u, 1'000'000u})
     for (const unsigned count : {1u, 2u, 3u, 7u, 64u}) {
       ClientId next = 0;
@@ -173,7 +172,7 @@ TEST(ClientsOfRanks, AreAllClientsOnceInSharesThatAreAboutEqual) {
     }
 }
 
-TEST(ClientsOfRanks, DivideNoLeafWhereThereAreManyClients) {
+TEST(ClientsOfRanks, DivideNoLeafIfThereAreManyClients) {
   on_ranks(3, [](std::shared_ptr<Ranks> ranks) {
     EXPECT_TRUE(RankCommunicator<double>(ranks, 1000).has_whole_leaves());
     EXPECT_FALSE(RankCommunicator<double>(ranks, 20).has_whole_leaves());

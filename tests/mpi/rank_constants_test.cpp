@@ -1,4 +1,4 @@
-// Ranks that each read the samples of their own clients resolve the numbers of one process.
+// Each rank reads the samples of its own clients, and all ranks resolve the numbers of a single process.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -17,7 +17,7 @@ using testing::on_ranks;
 
 class RankConstants : public ::testing::Test {
  protected:
-  // Rows with real labels, or with two of them.
+  // Writes rows with real labels, or with two labels.
   void write_data(std::size_t rows, std::size_t columns, bool classes, double density) const {
     std::ofstream out(folder_.path() / "data.txt");
     Random random(rows, "rows");
@@ -77,7 +77,7 @@ void expect_same_on_ranks(const LoadedExperiment& loaded) {
   }
 }
 
-TEST_F(RankConstants, OfLinearModelsAreThoseOfOneProcess) {
+TEST_F(RankConstants, MatchOneProcessForLinearModels) {
   for (const bool wide : {false, true})  // wide: fewer rows than columns, so A A^T is formed
     for (const double density : {0.1, 1.0}) {
       SCOPED_TRACE((wide ? "wide, density " : "density ") + std::to_string(density));
@@ -93,18 +93,18 @@ TEST_F(RankConstants, OfLinearModelsAreThoseOfOneProcess) {
     }
 }
 
-TEST_F(RankConstants, OfNetworksAreThoseOfOneProcess) {
+TEST_F(RankConstants, MatchOneProcessForNetworks) {
   write_data(200, 6, true, 0.8);
   expect_same_on_ranks(experiment("kind = \"mlp\"\nhidden = [4]", "count = 70\npartition = \"iid\"",
                                   "name = \"gd\"\nstep_size = \"theory\""));
 }
 
-TEST_F(RankConstants, AreThereWhereThereAreMoreRanksThanClients) {
+TEST_F(RankConstants, MatchOneProcessWithMoreRanksThanClients) {
   write_data(40, 5, false, 0.7);
   expect_same_on_ranks(experiment("kind = \"least_squares\"", "count = 2"));
 }
 
-// What each rank says: its error, "elsewhere", or nothing.
+// Returns the result of each rank: its error, "elsewhere", or nothing.
 std::vector<std::string> complaints(const LoadedExperiment& loaded, unsigned count) {
   std::vector<std::string> said(count);
   on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
@@ -120,7 +120,7 @@ std::vector<std::string> complaints(const LoadedExperiment& loaded, unsigned cou
   return said;
 }
 
-TEST_F(RankConstants, FailOnAllRanksWhereTheRowsOfOneAreNoNumbers) {
+TEST_F(RankConstants, FailOnAllRanksIfTheRowsOfOneAreNotNumbers) {
   write_data(40, 5, false, 0.7);
   std::ofstream(folder_.path() / "data.txt", std::ios::app) << "1 3:x\n";
   const auto said = complaints(experiment("kind = \"least_squares\"", "count = 41"), 3);
@@ -129,7 +129,7 @@ TEST_F(RankConstants, FailOnAllRanksWhereTheRowsOfOneAreNoNumbers) {
   EXPECT_NE(said[2].find("data.txt:41: the value 'x' is not a number"), std::string::npos) << said[2];
 }
 
-TEST_F(RankConstants, FailOnAllRanksWhereOneCannotComputeThem) {
+TEST_F(RankConstants, FailOnAllRanksIfOneCannotComputeThem) {
   write_data(40, 5, true, 0.7);
   std::ofstream(folder_.path() / "data.txt", std::ios::app)
       << "1 1:1e308 2:1e308 3:1e308 4:1e308 5:1e308\n1 1:1e308\n";
@@ -140,7 +140,7 @@ TEST_F(RankConstants, FailOnAllRanksWhereOneCannotComputeThem) {
   EXPECT_NE(std::count(said.begin(), said.end(), "elsewhere"), 3);
 }
 
-TEST(OrderedScan, GiveAllTheStateOfTheLastRankInTheirOrder) {
+TEST(OrderedScan, GivesAllRanksTheStateOfTheLastInTheirOrder) {
   for (const unsigned count : {1u, 2u, 5u})
     on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {
       all_or_none(ranks.get(), [&] {
@@ -154,7 +154,7 @@ TEST(OrderedScan, GiveAllTheStateOfTheLastRankInTheirOrder) {
     });
 }
 
-TEST(OrderedScan, ThrowTheErrorOfOneRankThereAndEndOnAllOthers) {
+TEST(OrderedScan, ThrowsTheErrorOfOneRankThereAndEndsOnAllOthers) {
   for (const unsigned bad : {0u, 1u, 3u}) {
     std::vector<std::string> said(4);
     on_ranks(4, [&](std::shared_ptr<Ranks> ranks) {
@@ -177,7 +177,7 @@ TEST(OrderedScan, ThrowTheErrorOfOneRankThereAndEndOnAllOthers) {
   }
 }
 
-TEST(AllOrNone, EndsOnAllRanksWhereOneFailsBeforeTheOthersLook) {
+TEST(AllOrNone, EndsOnAllRanksIfOneFailsBeforeTheOthersCall) {
   std::vector<std::string> said(3);
   on_ranks(3, [&](std::shared_ptr<Ranks> ranks) {
     std::string& mine = said[ranks->rank()];

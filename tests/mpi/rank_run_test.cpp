@@ -1,4 +1,4 @@
-// Runs that ranks share give the bits of one process; the ranks are threads here.
+// Runs that ranks share give the bits of a single process. The ranks are threads here.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -22,7 +22,7 @@ struct RunTrace : Trace<Real> {
   RunProgress progress;
 };
 
-// Of one rank, or of the only process.
+// Runs one rank, or the only process.
 template <class Real>
 RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<Real>& alone,
                            const std::shared_ptr<Ranks>& ranks, unsigned threads, RoundLimits limits,
@@ -100,11 +100,17 @@ void compare_every_algorithm(std::uint32_t n, double participation, std::initial
 }
 
 TEST(RunsOverRanks, GiveTheBitsOfOneProcess) { compare_every_algorithm<double>(41, 1, {2, 4}); }
-TEST(RunsOverRanks, GiveThemWhereRanksHaveWholeLeaves) { compare_every_algorithm<float>(600, 1, {2, 3}); }
-TEST(RunsOverRanks, GiveThemWhenAFewAreAsked) { compare_every_algorithm<double>(23, 0.35, {2, 4}); }
-TEST(RunsOverRanks, GiveThemWhereARankHasOneClientOrNone) { compare_every_algorithm<float>(3, 1, {3, 4}); }
+TEST(RunsOverRanks, GiveTheBitsOfOneProcessIfRanksHaveWholeLeaves) {
+  compare_every_algorithm<float>(600, 1, {2, 3});
+}
+TEST(RunsOverRanks, GiveTheBitsOfOneProcessIfAFewAreAsked) {
+  compare_every_algorithm<double>(23, 0.35, {2, 4});
+}
+TEST(RunsOverRanks, GiveTheBitsOfOneProcessIfARankHasOneClientOrNone) {
+  compare_every_algorithm<float>(3, 1, {3, 4});
+}
 
-TEST(RunsOverRanks, GoOnOnAnotherNumberOfRanks) {
+TEST(RunsOverRanks, ResumeOnAnotherNumberOfRanks) {
   const Federation<double> federation(37, 6);
   for (const char* name : {"ef21", "scaffold", "diana", "marina"}) {
     SCOPED_TRACE(name);

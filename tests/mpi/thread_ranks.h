@@ -15,7 +15,7 @@
 
 namespace gradwire::testing {
 
-// Where they meet. When one throws, the others are let go.
+// The meeting point of the ranks. If one throws, the others are released.
 class RankTable {
  public:
   explicit RankTable(unsigned count) : mine(count), to(count), count_(count) {}
@@ -68,7 +68,7 @@ class ThreadRanks final : public Ranks {
     table_.meet();
     std::vector<std::size_t> sizes;
     for (unsigned r = 0; r < count(); ++r) sizes.push_back(of(r).size());
-    RankBytes got;  // `into` may be what another rank still reads
+    RankBytes got;  // another rank may still read `into`
     got.resize(sizes);
     for (unsigned r = 0; r < count(); ++r)
       if (!of(r).empty()) std::memcpy(got.of(r).data(), of(r).data(), of(r).size());
@@ -80,7 +80,8 @@ class ThreadRanks final : public Ranks {
   const unsigned rank_;
 };
 
-// Calls work(ranks) on a thread for each of `count` ranks. Throws what the first of them threw.
+// Calls work(ranks) on a thread for each of `count` ranks. Rethrows the exception of the first one that
+// threw.
 inline void on_ranks(unsigned count, const std::function<void(std::shared_ptr<Ranks>)>& work) {
   RankTable table(count);
   std::vector<std::exception_ptr> errors(count);

@@ -23,7 +23,7 @@ class CgroupQuota : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(CgroupQuota, IsNothingWithoutAGroupOrALimit) {
+TEST_F(CgroupQuota, HasNoValueWithoutAGroupOrALimit) {
   EXPECT_FALSE(quota(""));
   EXPECT_FALSE(quota("0::/\n"));
   EXPECT_FALSE(quota("nonsense\n:\n::\n"));
@@ -32,7 +32,7 @@ TEST_F(CgroupQuota, IsNothingWithoutAGroupOrALimit) {
   EXPECT_FALSE(quota("0::/app\n"));
 }
 
-TEST_F(CgroupQuota, IsTheLeastOfAGroupAndThoseAboveIt) {
+TEST_F(CgroupQuota, UsesTheLeastOfAGroupAndItsAncestors) {
   write("a/cpu.max", "150000 100000\n");
   write("a/b/cpu.max", "max 100000\n");
   write("a/b/c/cpu.max", "400000 100000\n");
@@ -41,13 +41,13 @@ TEST_F(CgroupQuota, IsTheLeastOfAGroupAndThoseAboveIt) {
   EXPECT_FALSE(quota("0::/other\n"));
 }
 
-TEST_F(CgroupQuota, OfAContainerIsAtTheRootOfItsMount) {
+TEST_F(CgroupQuota, ReadsTheRootOfTheMountInAContainer) {
   write("cpu.max", "50000 100000\n");
   EXPECT_EQ(quota("0::/\n"), 0.5);
   EXPECT_EQ(quota("0::/../outside\n"), 0.5);
 }
 
-TEST_F(CgroupQuota, OfVersionOneIsReadFromTheControllerOfProcessors) {
+TEST_F(CgroupQuota, ReadsTheProcessorControllerInVersionOne) {
   write("cpu,cpuacct/docker/x/cpu.cfs_quota_us", "300000\n");
   write("cpu,cpuacct/docker/x/cpu.cfs_period_us", "100000\n");
   write("cpu,cpuacct/docker/cpu.cfs_quota_us", "-1\n");

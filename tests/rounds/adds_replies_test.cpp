@@ -1,5 +1,5 @@
-// AlgorithmTraits::adds_replies, for every algorithm: replies that arrive added up give the same model as
-// replies that arrive one by one.
+// Tests AlgorithmTraits::adds_replies for every algorithm: sums of replies give the same model as single
+// replies.
 #include <gtest/gtest.h>
 #include <set>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace gradwire::testing {
 namespace {
 
-// Clients in memory, those of a site with one reply for all of them: client c is of site c % sites.
+// Clients in memory, with one summed reply for each site: client c is of site c % sites.
 template <class Real>
 class SiteTransport final : public Transport<Real> {
  public:
@@ -26,7 +26,7 @@ class SiteTransport final : public Transport<Real> {
       request_id_ = request.request_id;
       adds_ = request.kind == RequestKind::kRound;
     }
-    asked_[client % sites_].insert(client);  // again where it lost its state
+    asked_[client % sites_].insert(client);  // again if it lost its state
     return inner_.send(client, request);
   }
   const Event<Real>& next(double deadline) override {
@@ -65,7 +65,7 @@ class SiteTransport final : public Transport<Real> {
   std::vector<std::vector<Event<Real>>> waits_;
   std::vector<std::set<ClientId>> asked_;
   std::vector<ReplySum<Real>> sums_;
-  std::vector<Uplink<Real>> added_;  // by site: events view them
+  std::vector<Uplink<Real>> added_;  // by site; events view them
   std::uint64_t request_id_ = 0;
   bool adds_ = false;
 };
@@ -103,7 +103,7 @@ void expect_close(const Vec<double>& a, const Vec<double>& b, const std::string&
   EXPECT_LE(difference, 1e-12 * size) << what;
 }
 
-TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
+TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmWithTheTrait) {
   const Federation<double> federation(7, 12);
   std::size_t claims = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -123,7 +123,7 @@ TEST(AddsReplies, SumsGiveTheModelOfSingleRepliesForEveryAlgorithmThatSaysSo) {
   EXPECT_EQ(claims, 29u);
 }
 
-TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
+TEST(AddsReplies, GiveTheSameModelWithPartialParticipation) {
   const Federation<double> federation(9, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (!algorithm.traits.adds_replies || !algorithm.traits.partial) continue;
@@ -136,25 +136,25 @@ TEST(AddsReplies, AlsoWhereNotAllAreAsked) {
   }
 }
 
-TEST(AddsReplies, IsNotSaidOfAlgorithmsThatLookAtEachReply) {
+TEST(AddsReplies, ExcludesAlgorithmsThatNeedSingleReplies) {
   for (const char* name : {"ef21_w", "ef21_plus", "pp_marina", "cofig", "fednl"})
     EXPECT_FALSE(find_algorithm(name).traits.adds_replies) << name;
 }
 
-TEST(AddsReplies, AServerWithWeightsOrMirrorsTakesNoSums) {
+TEST(AddsReplies, TakesNoSumsWithWeightsOrReplicas) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2", {}, "0.1"));
   EXPECT_TRUE(takes_sums(*run_context));
   run_context->keep_mirrors = true;
   EXPECT_FALSE(takes_sums(*run_context));
   const auto gd = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
-  gd->keep_mirrors = true;  // of clients that keep nothing
+  gd->keep_mirrors = true;  // for clients that keep no state
   EXPECT_TRUE(takes_sums(*gd));
   gd->weights = {0.1, 0.2, 0.3, 0.4};
   EXPECT_FALSE(takes_sums(*gd));
 }
 
-TEST(AddsReplies, ASumIsRefusedWhereTheServerTakesNone) {
+TEST(AddsReplies, RefusesSumsThatTheServerDoesNotTake) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   run_context->weights = {0.1, 0.2, 0.3, 0.4};

@@ -1,4 +1,4 @@
-// What the driver of asynchronous algorithms promises.
+// Tests the promises of the driver of asynchronous algorithms.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// Wraps a transport and checks what the driver may not do.
+// Wraps a transport and checks that the driver keeps its rules.
 class Watched final : public Transport<double> {
  public:
   explicit Watched(Transport<double>& inner) : inner_(inner) {}
@@ -43,10 +43,10 @@ class Watched final : public Transport<double> {
  private:
   Transport<double>& inner_;
   std::map<std::uint64_t, Vec<double>> sent_;
-  std::map<ClientId, std::uint64_t> works_at_;  // request id; 0: it has answered
+  std::map<ClientId, std::uint64_t> works_at_;  // request id; 0 once it has answered
 };
 
-// f(x) of equal weights.
+// Returns f(x) for equal weights.
 double loss_at(const Federation<double>& federation, View<double> x) {
   double loss = 0;
   Vec<double> gradient(x.size());
@@ -54,7 +54,7 @@ double loss_at(const Federation<double>& federation, View<double> x) {
   return loss / static_cast<double>(federation.oracles.size());
 }
 
-// A run of 300 steps with an evaluation by the clients every ten; returns how many clients were stopped for
+// Runs 300 steps with an evaluation by the clients every ten steps. Returns how many clients were stopped for
 // one.
 int stopped_for_evaluations(const EventSimulationOptions& options, std::vector<RoundRecord>& rows) {
   const Federation<double> federation(4, 5);
@@ -84,9 +84,9 @@ int stopped_for_evaluations(const EventSimulationOptions& options, std::vector<R
   return watched.stopped_for_evaluations;
 }
 
-TEST(Asynchronous, AClientEvaluatesWhenItsGradientIsDone) {
+TEST(Asynchronous, ClientsEvaluateOnceTheirGradientIsDone) {
   std::vector<RoundRecord> rows;
-  // Those of the last row were at work: the run is over.
+  // The last row stops the clients at work, because the run is over.
   EXPECT_LE(stopped_for_evaluations(with(drawn), rows), 4);
   ASSERT_GT(rows.size(), 10u);
   for (std::size_t k = 1; k < rows.size(); ++k) EXPECT_GT(rows[k].round, rows[k - 1].round);
@@ -120,10 +120,10 @@ TEST(Asynchronous, NeverSendsAnOldRequestIdWithANewBody) {
   EventSimulationOptions options = with(drawn);
   options.faults = {.lost_replies = 0.3, .lost_requests = 0.3, .duplicates = 0.3};
   std::vector<RoundRecord> rows;
-  stopped_for_evaluations(options, rows);  // fails where a request id comes with another body
+  stopped_for_evaluations(options, rows);  // fails if a request id comes with a different body
 }
 
-TEST(Asynchronous, DrawsAnewWhenAClientIsAskedTwiceAtTheSamePoint) {
+TEST(Asynchronous, DrawsAgainForASecondRequestAtTheSamePoint) {
   EXPECT_EQ(draw_number(false, 5, 77), 5u);
   EXPECT_NE(draw_number(true, 5, 77), draw_number(true, 5, 78));
   const std::uint64_t restarted = (std::uint64_t{1} << 32) + 77;
@@ -144,7 +144,7 @@ TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsHaveFiniteGradients) {
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 2u), 0);
 }
 
-TEST(Asynchronous, GivesNewWorkToAClientWhoseGradientWasNotFiniteOnceXHasMovedOn) {
+TEST(Asynchronous, GivesNewWorkOnceXChangesAfterANonFiniteGradient) {
   Federation<double> federation(4, 5);
   double& b = federation.oracles[2]->b[0];
   const double good = std::exchange(b, std::numeric_limits<double>::quiet_NaN());
@@ -181,7 +181,7 @@ TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsCanEvaluate) {
               Outcome::kDiverged);
 }
 
-TEST(Asynchronous, GivesUpWithTheClientsThatAreMissing) {
+TEST(Asynchronous, NamesTheMissingClientsWhenItGivesUp) {
   const Federation<double> federation(2, 5);
   const auto run_context =
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "5"}}, "0.05"));
@@ -199,8 +199,8 @@ TEST(Asynchronous, GivesUpWithTheClientsThatAreMissing) {
   }
 }
 
-// As on the clock of a simulation, where nobody is asked again.
-TEST(Asynchronous, EndsAtOnceWhenNobodyWillEverAnswer) {
+// As on the clock of a simulation, where clients are never asked again.
+TEST(Asynchronous, EndsAtOnceIfNoClientWillEverAnswer) {
   const Federation<double> federation(2, 5);
   RoundLimits limits;
   limits.deadline_seconds = std::numeric_limits<double>::infinity();
@@ -209,7 +209,7 @@ TEST(Asynchronous, EndsAtOnceWhenNobodyWillEverAnswer) {
     return request_id < 8 ? 1.0 : std::numeric_limits<double>::infinity();
   };
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
-    if (spec.name == "mindflayer") continue;  // cuts what does not end
+    if (spec.name == "mindflayer") continue;  // it cuts endless work
     SCOPED_TRACE(spec.name);
     try {
       run_virtual(federation, federation.run_context(spec), 50, with(fails), Evaluate::kNever, limits);

@@ -1,4 +1,4 @@
-// Clients whose state follows from their used replies: they save those replies.
+// Clients whose state follows from their used replies save those replies.
 #include <gtest/gtest.h>
 #include <set>
 #include <utility>
@@ -22,8 +22,8 @@ Result<UplinkView<double>> received(UplinkSlot<double>& slot, const CodecContext
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
 
-// One algorithm in lockstep; the replies of every second round are not used. Each client has a second runtime
-// that computes nothing: it gets the replies as they travel.
+// Runs one algorithm in lockstep, in which the replies of every second round are not used. Each client has a
+// second runtime that computes nothing: it gets the replies as they are sent.
 class Followed {
  public:
   Followed(const Federation<double>& federation, const AlgorithmInfo& algorithm)
@@ -95,7 +95,7 @@ class Followed {
   std::uint32_t used_ = 0;
 };
 
-TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
+TEST(ClientReplies, RestoreTheStateOfEveryAlgorithmThatFollowsReplies) {
   const Federation<double> federation(6, 9);
   std::set<std::string> followed;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -111,8 +111,9 @@ TEST(ClientReplies, ThatWereUsedMakeTheStateOfEveryAlgorithmThatSaysSo) {
   EXPECT_EQ(followed, expected) << "docs/reliability.md names them";
 }
 
-// A crash between an answer's record and the snapshot of the state that the server had just given back.
-TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
+// The crash is between the record of an answer and the snapshot of the state that the server had just sent
+// back.
+TEST(ClientReplies, AreNotCommittedToADifferentState) {
   const Federation<double> federation(1, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
   ClientRuntime<double> before(run_context, 0, *federation.oracles[0]),
@@ -123,11 +124,11 @@ TEST(ClientReplies, AreNotCommittedToAStateThatTheyWereNotComputedFrom) {
   Request<double> request{RequestKind::kRound, 7, 5, &body, &resync};
   const Uplink<double> answer = *before.handle(request, scratch);
   ASSERT_EQ(answer.status, ReplyStatus::kNeedsState);
-  const Uplink<double> restored = *before.handle(request, scratch);  // it has said kNeedsState
+  const Uplink<double> restored = *before.handle(request, scratch);  // it reported kNeedsState
   ASSERT_EQ(restored.status, ReplyStatus::kReply);
 
   after.settle(5);
-  after.recall(5, restored);  // computed from the restored state, which this runtime does not have
+  after.recall(5, restored);  // computed from the restored state, which this runtime lacks
   request = {RequestKind::kRound, 8, 7, &body, nullptr};
   EXPECT_EQ(before.handle(request, scratch)->status, ReplyStatus::kReply);
   EXPECT_EQ(after.handle(request, scratch)->status, ReplyStatus::kNeedsState);
@@ -168,7 +169,7 @@ class OneClient {
     server_->apply(Replies<double>(&*uplink, 1));
     committed_ = request_id_;
   }
-  // The network delivers the request before the last one again.
+  // Delivers the request before the last one again.
   bool answers_late_request() {
     Packet reply;
     return client_.answer(request_before_, reply);
@@ -200,7 +201,7 @@ class OneClient {
 
 constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=10\"\n";
 
-TEST(ClientReplies, OnDiskAreAsShortAsTheyAreCompressed) {
+TEST(ClientReplies, StayCompressedOnDisk) {
   constexpr std::uint32_t kDim = 20'000;
   constexpr std::size_t kStateBytes = 8 * kDim;
   OneClient run(kEf21, kDim);
@@ -209,11 +210,12 @@ TEST(ClientReplies, OnDiskAreAsShortAsTheyAreCompressed) {
     run.round(true);
     most = std::max(most, run.client().bytes_on_disk());
   }
-  // The client sends its first reply whole; every kept snapshot, and the one being written, has the state.
+  // The client sends its first reply uncompressed; every kept snapshot, and the one being written, has the
+  // state.
   EXPECT_LT(most, 5 * kStateBytes) << "one request is as long as a state";
 }
 
-TEST(ClientReplies, BringAClientBackThatWasKilledAfterAnyRound) {
+TEST(ClientReplies, RestoreAClientKilledAfterAnyRound) {
   for (const std::string algorithm :
        {kEf21, "name = \"diana\"\ncompressor = \"randk:k=10\"\n", "name = \"scaffold\"\nlocal_steps = 2\n"}) {
     OneClient quiet(algorithm, 30), killed(algorithm, 30);
@@ -227,13 +229,13 @@ TEST(ClientReplies, BringAClientBackThatWasKilledAfterAnyRound) {
   }
 }
 
-// This client remembers requests. The late ones are enough for a snapshot, which keeps the last record alone.
-TEST(ClientRequests, ThatComeLateDoNotTakeThePlaceOfTheOneWhoseAnswerIsUsed) {
+// This client stores requests. The late ones are enough for a snapshot, which keeps only the last record.
+TEST(ClientRequests, KeepTheUsedRequestWhenLateOnesArrive) {
   OneClient run("name = \"ef21_sgdm\"\ncompressor = \"topk:k=10\"\n", 30);
   for (int k = 0; k < 3; ++k) run.round(true);
   for (int k = 0; k < 100; ++k) EXPECT_FALSE(run.answers_late_request());
   run.client().die(false);
-  run.round(true);  // says that the answer of before was used
+  run.round(true);  // says that the previous answer was used
 }
 
 }  // namespace

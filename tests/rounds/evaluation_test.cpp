@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-// f_i(x) and its gradient, as a client answers.
+// Adds f_i(x) and its gradient, as a client answers.
 void add(Evaluation<double>& evaluation, ClientId client, double loss, const Vec<double>& gradient) {
   Uplink<double> up;
   up.client = client;
@@ -15,7 +15,7 @@ void add(Evaluation<double>& evaluation, ClientId client, double loss, const Vec
   evaluation.add(up);
 }
 
-TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
+TEST(Evaluation, AveragesTheAnsweringClientsByWeight) {
   gradwire::RunContext<double> run_context;
   run_context.n = 4;
   run_context.d = 2;
@@ -31,7 +31,7 @@ TEST(Evaluation, IsTheMeanOfTheClientsThatAnsweredByTheirWeights) {
   EXPECT_NEAR(evaluation.grad_norm_sq(), first * first + second * second, 1e-15);
 }
 
-TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
+TEST(Evaluation, SumsAllClientsByWeight) {
   gradwire::RunContext<double> run_context;
   run_context.n = 3;
   run_context.d = 2;
@@ -43,7 +43,7 @@ TEST(Evaluation, OfAllClientsIsTheWeightedSum) {
   EXPECT_NEAR(evaluation.grad_norm_sq(), 9, 1e-14);
 }
 
-TEST(Evaluation, OfASampleIsTheMeanOverIt) {
+TEST(Evaluation, AveragesASampleOfClients) {
   gradwire::RunContext<double> run_context;
   run_context.n = 5;
   run_context.d = 2;
@@ -61,7 +61,7 @@ TEST(Evaluation, OfASampleIsTheMeanOverIt) {
   EXPECT_NEAR(evaluation.grad_norm_sq(), 25, 1e-13);
 }
 
-TEST(Evaluation, WithoutGradientsTakesAnswersWithoutThemAlone) {
+TEST(Evaluation, TakesOnlyAnswersWithoutGradientsIfItMeasures) {
   gradwire::RunContext<double> run_context;
   run_context.n = 3;
   run_context.d = 2;

@@ -1,5 +1,5 @@
-// Asynchronous runs on the virtual clock allocate nothing for an event once they are warm: once as many
-// points are kept at which clients work as there ever are at once.
+// Asynchronous runs on the virtual clock allocate nothing for an event once they are warm. They are warm once
+// they have as many points in memory as clients ever work at simultaneously.
 #include <gtest/gtest.h>
 #include <utility>
 
@@ -11,13 +11,12 @@ namespace {
 
 using testing::Federation;
 
-TEST(Events, OfEveryAsynchronousAlgorithmAllocateNothingOnceTheyAreWarm) {
+TEST(Events, AllocateNothingOnceWarmForEveryAsynchronousAlgorithm) {
   const Federation<double> federation(8, 9);
   for (AlgorithmSpec spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
 #ifndef NDEBUG
-    spec.compressor =
-        "identity";  // the codec asserts that a support can be drawn again, into memory of its own
+    spec.compressor = "identity";  // the codec asserts that a support can be drawn again, which allocates
 #endif
     const auto run_context = federation.run_context(spec);
     EventSimulation<double> clients(run_context, federation.oracle_pointers(), with(drawn));

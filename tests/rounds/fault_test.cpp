@@ -45,7 +45,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
-// At the end every client that was wiped has been asked again, so that it has its state.
+// At the end every wiped client has been asked again, so that it has its state.
 constexpr std::uint32_t kFaultRounds = 60;
 
 template <class Real>
@@ -70,7 +70,7 @@ void faults_change_nothing() {
   }
 }
 
-TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
+TEST(Snapshot, SavingAndLoadingTheServerAfterEveryRoundChangesNoBit) {
   const Federation<double> federation(8, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
@@ -91,7 +91,7 @@ TEST(Snapshot, AServerThatIsSavedAndLoadedAfterEveryRoundChangesNoBit) {
 TEST(Faults, ChangeNoBitOfAnyAlgorithmInDouble) { faults_change_nothing<double>(); }
 TEST(Faults, ChangeNoBitOfAnyAlgorithmInFloat) { faults_change_nothing<float>(); }
 
-TEST(Faults, AreReallyInjected) {
+TEST(Faults, OccurDuringTheRun) {
   const Federation<double> federation(8, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   run_context->keep_mirrors = true;
@@ -107,7 +107,7 @@ TEST(Faults, AreReallyInjected) {
   EXPECT_GT(restored, 5);
 }
 
-TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
+TEST(Faults, EndTheRunWithAClearErrorForAWipedClientWithoutReplicas) {
   const Federation<double> federation(4, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   FaultSimulationOptions options;
@@ -123,8 +123,8 @@ TEST(Faults, AWipedClientWithoutMirrorsEndsTheRunWithAClearLine) {
   }
 }
 
-// MARINA needs no mirror: one gradient at x^{t−1} restores a client.
-TEST(Faults, WipedMarinaClientsRecomputeTheirStateWithoutMirrors) {
+// MARINA needs no replica: one gradient at x^{t−1} restores a client.
+TEST(Faults, LetWipedMarinaClientsRecomputeTheirStateWithoutReplicas) {
   const Federation<double> federation(8, 12);
   const auto run_context = federation.run_context(spec_of("marina", "randk:k=3"));
   FaultSimulationOptions options;
@@ -145,7 +145,7 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   const auto trace = run<double>(
       federation, run_context, 300, options, limits,
       [&](std::uint32_t round, ServerAlgorithm<double>& server, FaultSimulation<double>&, RunProgress&) {
-        // The server's saved state: x, t, g, then the mirrors of g_i, each with its length.
+        // The server's saved state: x, t, g, then the replicas of g_i, each with its length.
         const std::string state = server.save();
         Loader loader(state);
         Vec<double> x, g;
@@ -161,7 +161,7 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
       });
   for (std::size_t k = 1; k < trace.records.size(); ++k) short_rounds += trace.records[k].replies < 10;
   EXPECT_GT(short_rounds, 100);
-  // The clients committed the state that the mirrors have.
+  // The clients committed the state of the replicas.
   Loader loader(trace.server_state);
   Vec<double> x, g;
   std::uint32_t t = 0;
@@ -173,14 +173,14 @@ TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
     Loader client(trace.client_states[i]);
     Vec<double> g_i;
     client(g_i);
-    // the shutdown that commits may itself have been lost; then the client is one step behind.
+    // The shutdown that commits may itself have been lost; then the client is one step late.
     checked += g_i == g_of[i];
   }
   EXPECT_GE(checked, 7u);
   EXPECT_LT(federation.gap(trace.model), 1e-3);
 }
 
-TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
+TEST(Quorum, EndsTheRunAfterBoundedAttemptsAndNamesTheMissing) {
   const Federation<double> federation(4, 6);
   const auto run_context = federation.run_context(spec_of("gd"));
   FaultSimulationOptions options;
@@ -201,7 +201,7 @@ TEST(Quorum, UnreachableEndsTheRunAfterBoundedAttemptsNamingWhoIsMissing) {
   }
 }
 
-// A client that connects and leaves again and again, and never answers.
+// A client that keeps connecting and leaving, and never answers.
 class Flapping final : public Transport<double> {
  public:
   std::uint64_t send(ClientId, const Request<double>&) override { return 0; }
@@ -218,7 +218,7 @@ class Flapping final : public Transport<double> {
   bool comes_ = false;
 };
 
-TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
+TEST(Quorum, EndsTheRunAlthoughAClientKeepsReconnecting) {
   const Federation<double> federation(2, 6);
   const auto run_context = federation.run_context(spec_of("gd"));
   Flapping transport;
@@ -233,7 +233,7 @@ TEST(Quorum, UnreachableEndsTheRunThoughAClientComesAndGoesWithoutEnd) {
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
 
-// The server dies and comes back from a snapshot that is seven rounds old; the clients are ahead of it.
+// The server dies and restarts from a snapshot that is seven rounds old. The clients are ahead of it.
 template <class Real>
 std::string final_state_with_restart(const Federation<Real>& federation,
                                      std::shared_ptr<const RunContext<Real>> run_context,
@@ -263,7 +263,7 @@ std::string final_state_with_restart(const Federation<Real>& federation,
   return server->save();
 }
 
-TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
+TEST(ServerRestart, ReachesTheSameBitsFromAnOlderSnapshot) {
   const Federation<double> federation(6, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (has(algorithm.traits.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
@@ -275,14 +275,14 @@ TEST(ServerRestart, FromAnOlderSnapshotEndsInTheSameBits) {
   }
 }
 
-TEST(Divergence, IsNoticedAndNamesTheClient) {
+TEST(Divergence, NamesTheClient) {
   const Federation<double> federation(4, 6);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "1e200"));
   const auto trace = run<double>(federation, run_context, 50);
   EXPECT_EQ(trace.outcome, Outcome::kDiverged);
 }
 
-// `broken` of four clients never have a finite gradient.
+// Runs with four clients; `broken` of them never have a finite gradient.
 Trace<double> run_with_broken_clients(std::uint32_t broken, double quorum, std::uint32_t evaluate_every) {
   Federation<double> federation(4, 6);
   for (std::uint32_t i = 0; i < broken; ++i) federation.oracles[i]->b[0] = std::nan("");
@@ -293,7 +293,7 @@ Trace<double> run_with_broken_clients(std::uint32_t broken, double quorum, std::
   return run<double>(federation, run_context, 30, {}, limits);
 }
 
-TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
+TEST(Divergence, CannotBeCausedByClientsThatAreNotNeeded) {
   for (const std::uint32_t evaluate_every : {0, 5}) {
     const auto trace = run_with_broken_clients(2, 0.5, evaluate_every);
     EXPECT_EQ(trace.outcome, Outcome::kFinished);
@@ -307,7 +307,7 @@ TEST(Divergence, IsNotWhatClientsMayEndTheRunWithWhoAreNotNeeded) {
   }
 }
 
-TEST(Divergence, IsWhenNoQuorumOfFiniteAnswersIsLeft) {
+TEST(Divergence, EndsTheRunIfNoQuorumOfFiniteAnswersIsLeft) {
   for (const std::uint32_t evaluate_every : {0, 5}) {
     EXPECT_EQ(run_with_broken_clients(3, 0.5, evaluate_every).outcome, Outcome::kDiverged);
     EXPECT_EQ(run_with_broken_clients(1, 1, evaluate_every).outcome, Outcome::kDiverged);
@@ -315,7 +315,7 @@ TEST(Divergence, IsWhenNoQuorumOfFiniteAnswersIsLeft) {
   }
 }
 
-TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
+TEST(Quorum, WaitsForTheFirstRequestAsLongAsTheLimitsSay) {
   const Federation<double> federation(2, 6);
   const auto run_context = federation.run_context(spec_of("gd"));
   const auto server = make_server<double>(run_context);
@@ -334,7 +334,7 @@ TEST(Quorum, OfTheFirstRequestIsWaitedForAsLongAsTheLimitsSay) {
   }
 }
 
-TEST(SavedState, CutShortOrTooLongIsRefused) {
+TEST(SavedState, RejectsTruncatedAndOverlongBytes) {
   const Federation<double> federation(3, 5);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));

@@ -1,4 +1,4 @@
-// Replies beyond server.norm_limit: counted as missing, halved, or used and said.
+// Replies beyond server.norm_limit are counted as missing, halved, or used with a warning.
 #include "rounds/norm_limit.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using namespace testing;  // NOLINT: Federation and its kin
 
 // ---- the norm ----
 
-TEST(NormOfAReply, IsThatOfAllNumbersOfItsParts) {
+TEST(NormOfAReply, CoversAllNumbersOfItsParts) {
   const Vec<double> a{3, 0}, b{0, 4, 12};
   const Payload<double> parts[] = {Payload<double>::dense(a), Payload<double>::dense(b),
                                    Payload<double>::nothing(7)};
@@ -27,8 +27,8 @@ TEST(NormOfAReply, IsThatOfAllNumbersOfItsParts) {
   EXPECT_DOUBLE_EQ(norm_of<double>(near), 2e-300);
 }
 
-// No payload of any compressor decodes to more than its norm says, and what is halved decodes to the half.
-TEST(NormOfAReply, BoundsWhatEveryCompressorSends) {
+// A payload never decodes to more than its norm, and a halved one decodes to half.
+TEST(NormOfAReply, BoundsPayloadsOfEveryCompressor) {
   constexpr std::size_t kSquare = 36;  // a square and a triangle
   Random random(1, "norms");
   for (const std::string spec :
@@ -59,7 +59,7 @@ TEST(NormOfAReply, BoundsWhatEveryCompressorSends) {
   }
 }
 
-TEST(Halvings, AreAsManyAsAreNeededAndNoMore) {
+TEST(Halvings, AreExactlyAsManyAsNeeded) {
   EXPECT_EQ(halvings(1, 1), 0);
   EXPECT_EQ(halvings(1.5, 1), 1);
   EXPECT_EQ(halvings(8, 1), 3);
@@ -136,14 +136,14 @@ void expect_same_run(const GuardedRun& a, const GuardedRun& b) {
   EXPECT_EQ(a.bits_up, b.bits_up);
 }
 
-TEST(NormLimit, WhatIsRejectedIsAsGoodAsLostForEveryMethod) {
+TEST(NormLimit, TreatsRejectedRepliesAsLostForEveryAlgorithm) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::size_t tested = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
     if (algorithm.traits.needs_all_replies) continue;
     SCOPED_TRACE(std::string(algorithm.traits.name));
     AlgorithmSpec spec = spec_for(algorithm);
-    // What keeps small by itself is never too large.
+    // Steps that limit their own size are never too large.
     std::erase_if(spec.parameters,
                   [](const auto& p) { return p.first == "local_optimizer" || p.first == "local_clip_norm"; });
     const NormLimit limit{kWidest, NormAction::kReject};
@@ -161,7 +161,7 @@ TEST(NormLimit, WhatIsRejectedIsAsGoodAsLostForEveryMethod) {
   EXPECT_GT(tested, 20u);
 }
 
-TEST(NormLimit, EndsARunThatNeedsTheReplyAndSaysWhy) {
+TEST(NormLimit, EndsARunThatNeedsTheReplyAndExplainsWhy) {
   const GuardedRun ran =
       run_guarded(spec_of("gd", "identity", {}, "0.1"), 1e12, {kWidest, NormAction::kReject}, 1);
   EXPECT_EQ(ran.outcome, Outcome::kDiverged);
@@ -169,7 +169,7 @@ TEST(NormLimit, EndsARunThatNeedsTheReplyAndSaysWhy) {
   EXPECT_NE(ran.notes[0].find("above server.norm_limit = 1e+06"), std::string::npos) << ran.notes[0];
 }
 
-TEST(NormLimit, LeavesWhatIsWithinItAlone) {
+TEST(NormLimit, LeavesSmallerRepliesUnchanged) {
   for (const NormAction action : {NormAction::kReject, NormAction::kClip, NormAction::kWarn}) {
     const AlgorithmSpec spec = spec_of("dcgd", "natural", {}, "0.1");
     const GuardedRun guarded = run_guarded(spec, 1, {kWidest, action}, 1);
@@ -178,7 +178,7 @@ TEST(NormLimit, LeavesWhatIsWithinItAlone) {
   }
 }
 
-TEST(NormLimit, OnlyWarnsWhereItIsToldTo) {
+TEST(NormLimit, OnlyWarnsIfConfigured) {
   const AlgorithmSpec spec = spec_of("ef21", "topk:k=2", {}, "0.1");
   const GuardedRun warned = run_guarded(spec, 1e3, {1.0, NormAction::kWarn}, 1);
   expect_same_run(warned, run_guarded(spec, 1e3, {}, 1));
@@ -186,8 +186,8 @@ TEST(NormLimit, OnlyWarnsWhereItIsToldTo) {
   EXPECT_NE(warned.notes[0].find("using it unchanged"), std::string::npos) << warned.notes[0];
 }
 
-// gd, clipped, in a plain loop.
-TEST(NormLimit, HalvesWhatIsTooLargeUntilItIsWithin) {
+// Compares with gd, clipped, in a plain loop.
+TEST(NormLimit, HalvesLargeRepliesUntilTheyAreWithin) {
   constexpr double kStep = 0.1, kSmall = 2.0;
   const GuardedRun ran =
       run_guarded(spec_of("gd", "identity", {}, "0.1"), 1e3, {kSmall, NormAction::kClip}, 1);
@@ -213,7 +213,7 @@ TEST(NormLimit, HalvesWhatIsTooLargeUntilItIsWithin) {
   for (std::size_t j = 0; j < kGuardedDim; ++j) EXPECT_NEAR(ran.model[j], x[j], 1e-12) << j;
 }
 
-TEST(NormLimit, ClippedRepliesHaveTheSameBitsInMemoryAndThroughTheCodec) {
+TEST(NormLimit, ClipsToTheSameBitsInMemoryAndThroughTheCodec) {
   for (const char* compressor : {"identity", "natural", "randk:k=3", "qsgd:s=2", "terngrad", "permk"}) {
     SCOPED_TRACE(compressor);
     const AlgorithmSpec spec = spec_of("dcgd", compressor, {}, "0.1");

@@ -1,5 +1,5 @@
-// One entry that is not a number, in one client's gradient or Hessian, while the loss is finite: no algorithm
-// and no compressor may take it for a number or leave it out, as the run would then go on silently.
+// One client's gradient or Hessian has an entry that is not a number, while the loss is finite. No algorithm
+// or compressor may use or drop the entry, because the run would silently continue.
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace {
 using namespace testing;  // NOLINT: Federation and its kin
 
 constexpr std::uint32_t kClients = 4, kClean = 5, kRounds = 60;
-constexpr std::size_t kDim = 10;  // a triangle of 55 entries; itself one of 4 x 4
+constexpr std::size_t kDim = 10;  // a triangle of 55 entries; also the triangle of a 4 x 4 matrix
 constexpr ClientId kBad = 2;
 
 // The gradients of another oracle, with one entry spoiled once `spoils` is set.
@@ -21,7 +21,7 @@ class Spoiled final : public Oracle<double> {
   bool spoils = false, spoils_hessian = false;
   std::size_t entry = 0;
   double value = 0;
-  int spoiled = 0;  // how many calls
+  int spoiled = 0;  // number of spoiled calls
 
   std::size_t dim() const override { return inner_.dim(); }
   std::size_t sample_count() const override { return inner_.sample_count(); }
@@ -44,7 +44,8 @@ class Spoiled final : public Oracle<double> {
   Oracle<double>& inner_;
 };
 
-// Five good rounds, then bad ones until the run notices. The first round that saw the entry must be the last.
+// Makes five good rounds, then bad ones until the run notices. The first round that saw the entry must be the
+// last.
 void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, bool hessian = false) {
   SCOPED_TRACE(spec.name + " with " + spec.compressor + ", entry " + std::to_string(entry));
   const Federation<double> f(kClients, kDim);
@@ -60,7 +61,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
   RunProgress progress;
   RoundLimits limits;
   limits.rounds = kRounds;
-  limits.evaluate_every = 0;  // evaluations would notice by themselves
+  limits.evaluate_every = 0;  // evaluations would notice the entry themselves
   std::vector<std::string> notes;
   LoopHooks<double> hooks;
   hooks.on_note = [&](const std::string& line) { notes.push_back(line); };
@@ -68,7 +69,7 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
   hooks.on_round = [&](std::uint32_t k) {
     done = k;
     EXPECT_EQ(bad.spoiled, 0) << "round " << k << " went on";
-    bad.spoiled = 0;  // said once
+    bad.spoiled = 0;  // reported once
     bad.spoils = k >= kClean;
   };
   const AlgorithmTraits traits = find_algorithm(spec.name).traits;
@@ -85,13 +86,13 @@ const double kBadValues[] = {std::numeric_limits<double>::quiet_NaN(),
                              std::numeric_limits<double>::infinity(),
                              -std::numeric_limits<double>::infinity()};
 
-TEST(NotFinite, NoAlgorithmGoesOnAfterAnEntryThatIsNoNumber) {
+TEST(NotFinite, StopsEveryAlgorithmAfterASpoiledEntry) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms())
     for (std::size_t k = 0; k < std::size(kBadValues); ++k)
       expect_noticed(spec_for(algorithm), 3 * k + 1, kBadValues[k]);
 }
 
-TEST(NotFinite, NoCompressorHidesIt) {
+TEST(NotFinite, IsHiddenByNoCompressor) {
   const std::string unbiased[] = {"randk:k=3",
                                   "randseqk:k=3",
                                   "permk",
@@ -122,7 +123,7 @@ TEST(NotFinite, NoCompressorHidesIt) {
   }
 }
 
-TEST(NotFinite, HessiansAreLookedAtToo) {
+TEST(NotFinite, IsDetectedInHessians) {
   for (const char* compressor : {"randk:k=3", "randseqk:k=3", "topk:k=3", "natural", "rankr:r=1", "identity"})
     for (const char* option : {"1", "2"})
       for (std::size_t entry = 0; entry < upper_size(kDim); entry += 9)

@@ -1,4 +1,4 @@
-// Rounds that ask more clients than they use: the clients whose replies are used stay a uniform sample, and
+// Rounds that ask more clients than they use. The clients whose replies are used stay a uniform sample, and
 // the server ignores the other replies.
 #include <cmath>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ AlgorithmSpec sampled(AlgorithmSpec spec, double participation) {
   return spec;
 }
 
-// Per round, the clients whose replies were used.
+// Returns the clients whose replies were used, by round.
 std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federation, std::uint32_t rounds,
                                                 const FaultSimulationOptions& options, RoundLimits limits,
                                                 RunProgress& progress) {
@@ -62,7 +62,7 @@ std::vector<std::vector<ClientId>> used_clients(const Federation<double>& federa
   return used;
 }
 
-// The largest deviation from the mean, of how often each client was used, in standard deviations.
+// Returns the largest deviation from the mean number of uses of a client, in standard deviations.
 double worst_deviation(const std::vector<std::vector<ClientId>>& used, std::uint32_t n) {
   std::vector<double> times(n);
   double total = 0;
@@ -75,7 +75,7 @@ double worst_deviation(const std::vector<std::vector<ClientId>>& used, std::uint
   return worst;
 }
 
-TEST(SpareClients, AreSoManyAndNoneTwice) {
+TEST(SpareClients, HaveTheRequestedNumberWithoutRepeats) {
   for (const std::uint32_t n : {1u, 7u, 40u}) {
     for (const double share : {0.0, 0.1, 0.3, 1.0, 2.5, 1e300}) {
       std::vector<ClientId> members, wider;
@@ -93,7 +93,7 @@ TEST(SpareClients, AreSoManyAndNoneTwice) {
   }
 }
 
-TEST(SpareClients, AreAUniformSampleOfTheOthers) {
+TEST(SpareClients, SampleTheOtherClientsUniformly) {
   std::vector<std::vector<ClientId>> rounds(4000);
   for (std::uint32_t k = 0; k < rounds.size(); ++k) {
     rounds[k] = {2, 3, 11};
@@ -104,7 +104,7 @@ TEST(SpareClients, AreAUniformSampleOfTheOthers) {
   EXPECT_LT(worst_deviation(rounds, 10), 5);
 }
 
-TEST(CeilShare, IsNotLedAstrayByTheLastBit) {
+TEST(CeilShare, ToleratesRoundingOfTheLastBit) {
   EXPECT_EQ(ceil_share(0.07, 100), 7u);
   EXPECT_EQ(ceil_share(0.1, 30), 3u);
   EXPECT_EQ(ceil_share(0.3, 10), 3u);
@@ -113,7 +113,7 @@ TEST(CeilShare, IsNotLedAstrayByTheLastBit) {
   EXPECT_EQ(ceil_share(1, 1'000'000), 1'000'000u);
 }
 
-TEST(OverSelection, UsesAsManyRepliesAsWithoutAndAsksMore) {
+TEST(OverSelection, UsesEquallyManyRepliesAndAsksMoreClients) {
   const Federation<double> federation(20, 3);
   const auto check = [&](RoundLimits limits, std::size_t used, std::uint32_t asked) {
     RunProgress progress;
@@ -137,13 +137,13 @@ TEST(OverSelection, UsesAUniformSample) {
         5)
         << share;
   }
-  // Without a drawn order of arrival the clients with the last numbers are always late: this measure must
+  // Without a drawn order of arrival the clients with the last numbers are always late. This measure must
   // show it.
   RunProgress progress;
   EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), progress), 20), 5);
 }
 
-TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain) {
+TEST(OverSelection, GivesTheSameBitsForAnyThreadsThroughTheCodecAndRepeatedly) {
   const Federation<double> federation(12, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (!takes_over_selection(algorithm.traits)) continue;
@@ -163,8 +163,8 @@ TEST(OverSelection, GivesTheSameBitsForAnyNumberOfThreadsThroughTheCodecAndAgain
   }
 }
 
-// Lost and repeated messages change which clients are first, but neither how many are used nor what a client
-// may commit: the mirrors of the server equal the clients' states.
+// Lost and repeated messages change which clients are first. They change neither how many are used nor what a
+// client may commit: the server's replicas equal the clients' states.
 TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   const Federation<double> federation(12, 9);
   for (const bool faults : {false, true}) {
@@ -175,7 +175,7 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
     const auto trace = run<double>(federation, run_context, 200, options, asking_more(0.6),
                                    [&](std::uint32_t round, ServerAlgorithm<double>& server,
                                        FaultSimulation<double>& clients, RunProgress& progress) {
-                                     if (round == 1) return;  // everyone was asked, and used
+                                     if (round == 1) return;  // all were asked and used
                                      EXPECT_EQ(progress.totals.replies, 5u);
                                      const std::string state = server.save();
                                      Loader loader(state);
@@ -222,7 +222,7 @@ std::string after_thirty_rounds(const Federation<double>& federation, const Algo
   return server->save() + clients->save_clients(progress.committed);
 }
 
-TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
+TEST(OverSelection, ResumesFromACheckpointToTheSameBits) {
   const Federation<double> federation(12, 9);
   int checked = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -235,7 +235,7 @@ TEST(OverSelection, GoesOnFromACheckpointToTheSameBits) {
   EXPECT_GT(checked, 10);
 }
 
-TEST(OverSelection, OfAnExperimentIsSimulatedToTheSameBitsByAnyNumberOfThreads) {
+TEST(OverSelection, SimulatesAnExperimentToTheSameBitsForAnyThreads) {
   const std::string text = R"(
 [problem]
 kind = "quadratic"

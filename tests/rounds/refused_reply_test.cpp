@@ -9,8 +9,8 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// One client, whose first answer to each request id has the wrong shape. As over TCP, another answer is
-// looked at only when the first is ignored.
+// One client, whose first answer to each request id has the wrong shape. As over TCP, another answer is read
+// only once the first is discarded.
 class Impostor final : public Transport<double> {
  public:
   Impostor(const std::shared_ptr<const RunContext<double>>& run_context, const Federation<double>& federation)
@@ -46,7 +46,7 @@ class Impostor final : public Transport<double> {
   bool discarded_ = false;
 };
 
-TEST(RefusedReply, LeavesItsPlaceToTheTrueOneInRoundsAndEvaluations) {
+TEST(RefusedReply, LeavesItsPlaceToTheCorrectOneInRoundsAndEvaluations) {
   const Federation<double> federation(1, 5);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   Impostor transport(run_context, federation);

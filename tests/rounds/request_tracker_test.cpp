@@ -1,4 +1,4 @@
-// The server's conversation with its clients, against a transport that says what the test tells it to.
+// Tests the tracker against a transport with scripted events.
 #include "rounds/request_tracker.h"
 
 #include <deque>
@@ -44,7 +44,7 @@ struct Script final : Transport<double> {
   std::vector<std::tuple<ClientId, std::uint64_t, Ack>> acknowledged;
   int discarded = 0, reported = 0;
   const Downlink<double>* resync = nullptr;
-  std::size_t resync_parts = 99;  // of none
+  std::size_t resync_parts = 99;  // 99 if there was no resync
   Event<double> event;
   double clock = 0, seconds_of_an_event = 0;
 };
@@ -89,7 +89,7 @@ class RequestTrackerTest : public ::testing::Test {
     return event;
   }
   static Event<double> joined(ClientId client) { return of(Event<double>::Kind::kJoined, client); }
-  // What the driver is told when these come, up to the deadline.
+  // Returns the kinds of arrivals that the driver gets for these events, up to the deadline.
   std::vector<Kind> arrivals(std::vector<Event<double>> events) {
     script_.events.assign(events.begin(), events.end());
     std::vector<Kind> kinds;
@@ -118,7 +118,7 @@ class RequestTrackerOfMirrors : public RequestTrackerTest {
   RequestTrackerOfMirrors() : RequestTrackerTest("ef21") {}
 };
 
-TEST_F(RequestTrackerTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes) {
+TEST_F(RequestTrackerTest, CountsBytesOfFirstSendsAndUsedAnswers) {
   ask_all();
   tracker_.repeat(1, body_);
   EXPECT_EQ(progress_.totals.bytes_down, 300u);
@@ -127,14 +127,14 @@ TEST_F(RequestTrackerTest, CountsTheBytesOfFirstSendingsAndOfAnswersThatItTakes)
   EXPECT_TRUE(!tracker_.owes(0) && tracker_.owes(1) && !tracker_.owes(2));
 }
 
-TEST_F(RequestTrackerTest, TellsAClientThatRepeatsItselfThatItsReplyWasAccepted) {
+TEST_F(RequestTrackerTest, AcknowledgesRepeatedRepliesAsAccepted) {
   ask_all();
   arrivals({answer(0, 8), answer(0, 8)});
   EXPECT_EQ(script_.acknowledged,
             (decltype(script_.acknowledged){{0, 8, Ack::kAccepted}, {0, 8, Ack::kAccepted}}));
 }
 
-TEST_F(RequestTrackerTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
+TEST_F(RequestTrackerTest, CallsAnswersToOlderOrUnknownRequestIdsLate) {
   ask_all();
   ask_all();
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 10), answer(1, 0)}).empty());
@@ -143,7 +143,7 @@ TEST_F(RequestTrackerTest, CallsAnAnswerToAnOlderRequestIdOrToNoneLate) {
   EXPECT_TRUE(tracker_.owes(1));
 }
 
-TEST_F(RequestTrackerTest, CallsAllAnswersLateOnceTheRequestIsOver) {
+TEST_F(RequestTrackerTest, CallsAllAnswersLateOnceTheRequestIsClosed) {
   ask_all();
   arrivals({answer(0, 8)});
   tracker_.close();
@@ -153,7 +153,7 @@ TEST_F(RequestTrackerTest, CallsAllAnswersLateOnceTheRequestIsOver) {
   EXPECT_FALSE(tracker_.owes(1) || tracker_.owes(2));
 }
 
-TEST_F(RequestTrackerTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsIt) {
+TEST_F(RequestTrackerTest, UsesOneRequestIdPerClientIfTheDriverAsks) {
   for (ClientId c = 0; c < 3; ++c) tracker_.ask(c, RequestKind::kRound, tracker_.new_request_id(), body_);
   EXPECT_EQ(arrivals({answer(2, 10), answer(0, 8), answer(1, 8)}), std::vector(2, Kind::kReply));
   EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kLate) << "client 1 was asked request id 9";
@@ -161,7 +161,7 @@ TEST_F(RequestTrackerTest, GivesEachClientARequestIdOfItsOwnWhereTheDriverWantsI
   EXPECT_EQ(arrivals({answer(0, 8), answer(0, 11), answer(1, 9)}), std::vector(2, Kind::kReply));
 }
 
-TEST_F(RequestTrackerTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOneAfterIt) {
+TEST_F(RequestTrackerTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesALaterGoodOne) {
   ask_all();
   Event<double> empty = answer(1, 8), old = answer(1, 8);
   empty.up.parts = {};
@@ -173,7 +173,7 @@ TEST_F(RequestTrackerTest, RefusesAnAnswerOfTheWrongShapeOrRoundAndTakesAGoodOne
                                       {1, 8, Ack::kRefused}, {1, 8, Ack::kRefused}, {1, 8, Ack::kAccepted}}));
 }
 
-TEST_F(RequestTrackerTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterIt) {
+TEST_F(RequestTrackerTest, ReportsANonFiniteAnswerOnceAndTakesALaterGoodOne) {
   ask_all();
   const auto nan = answer(0, 8, ReplyStatus::kNotFinite);
   EXPECT_EQ(arrivals({nan, nan}), std::vector(1, Kind::kUnusable));
@@ -182,7 +182,7 @@ TEST_F(RequestTrackerTest, SaysOnceThatAnAnswerIsNotFiniteAndTakesAGoodOneAfterI
   EXPECT_FALSE(tracker_.has_no_usable_answer(0));
 }
 
-// Answers of norm 5 where 2 is allowed.
+// Gives answers of norm 5 where 2 is allowed.
 class RequestTrackerWithALimit : public RequestTrackerTest {
  protected:
   std::optional<RequestTracker<double>> begin(NormAction action) {
@@ -201,7 +201,7 @@ class RequestTrackerWithALimit : public RequestTrackerTest {
   const Frame frame_ = Frame(&piece_, 1);
 };
 
-TEST_F(RequestTrackerWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAfterIt) {
+TEST_F(RequestTrackerWithALimit, RejectsLargeAnswersOnceAndTakesALaterGoodOne) {
   auto tracker = begin(NormAction::kReject);
   tracker->ask(0, RequestKind::kRound, tracker->new_request_id(), body_);
   script_.events = {large(0), large(0), answer(0, 8)};
@@ -218,7 +218,7 @@ TEST_F(RequestTrackerWithALimit, RejectsWhatIsTooLargeOnceAndTakesAGoodAnswerAft
       << notes_[0];
 }
 
-TEST_F(RequestTrackerWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAndGivesTheJournalNoFrameOfIt) {
+TEST_F(RequestTrackerWithALimit, ShowsAClippedAnswerUntilTheNextRequestWithoutAFrame) {
   auto tracker = begin(NormAction::kClip);
   const std::uint64_t request_id = tracker->new_request_id();
   tracker->ask(0, RequestKind::kRound, request_id, body_);
@@ -235,7 +235,7 @@ TEST_F(RequestTrackerWithALimit, ShowsAClippedAnswerUntilItsClientIsAskedAgainAn
   EXPECT_EQ(script_.acknowledged.front(), std::tuple(0u, std::uint64_t{8}, Ack::kAccepted));
 }
 
-TEST_F(RequestTrackerWithALimit, LooksAtUpdatesAlone) {
+TEST_F(RequestTrackerWithALimit, ChecksOnlyUpdates) {
   auto tracker = begin(NormAction::kReject);
   tracker->ask(0, RequestKind::kEvaluate, tracker->new_request_id(), body_);
   script_.events = {large(0)};
@@ -254,7 +254,7 @@ TEST_F(RequestTrackerWithALimit, TakesNoSums) {
   EXPECT_EQ(std::get<2>(script_.acknowledged.back()), Ack::kRefused);
 }
 
-TEST_F(RequestTrackerTest, SurvivesClientsThatDoNotExist) {
+TEST_F(RequestTrackerTest, SurvivesUnknownClients) {
   ask_all();
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 70'000};
@@ -265,13 +265,13 @@ TEST_F(RequestTrackerTest, SurvivesClientsThatDoNotExist) {
   EXPECT_TRUE(tracker_.owes(0));
 }
 
-TEST_F(RequestTrackerTest, CallsAnAnswerLateThatNobodyAskedFor) {
+TEST_F(RequestTrackerTest, CallsUnrequestedAnswersLate) {
   tracker_.ask(0, RequestKind::kRound, tracker_.new_request_id(), body_);
   EXPECT_TRUE(arrivals({answer(1, 8), answer(1, 0), joined(1)}).empty());
   EXPECT_EQ(script_.acknowledged, (decltype(script_.acknowledged){{1, 8, Ack::kLate}, {1, 0, Ack::kLate}}));
 }
 
-TEST_F(RequestTrackerTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreLate) {
+TEST_F(RequestTrackerTest, AcknowledgesAnswersToEvaluationsOnlyIfTheyAreLate) {
   tracker_.ask(0, RequestKind::kEvaluate, tracker_.new_request_id(), body_);
   Event<double> empty = answer(0, 8), sum = answer(0, 8);
   empty.up.parts = {};
@@ -285,7 +285,7 @@ TEST_F(RequestTrackerTest, GivesNoReceiptsForAnswersToAnEvaluationUnlessTheyAreL
                                       {0, 7, Ack::kLate}, {0, 8, Ack::kRefused}, {1, 8, Ack::kRefused}}));
 }
 
-TEST_F(RequestTrackerTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
+TEST_F(RequestTrackerTest, SkipsDuplicatesOfDiscardedAnswers) {
   ask_all();
   Event<double> repeated = answer(0, 8);
   repeated.up.parts = {};
@@ -294,7 +294,7 @@ TEST_F(RequestTrackerTest, PassesOverADuplicateOfAnAnswerThatItIgnored) {
   EXPECT_TRUE(script_.acknowledged.empty() && script_.discarded == 0 && notes_.empty());
 }
 
-TEST_F(RequestTrackerTest, SaysWhoCameAndWentAndWhatItIgnored) {
+TEST_F(RequestTrackerTest, LogsArrivalsDeparturesAndDiscardedAnswers) {
   ask_all();
   Event<double> empty = answer(1, 8);
   empty.up.parts = {};
@@ -306,18 +306,18 @@ TEST_F(RequestTrackerTest, SaysWhoCameAndWentAndWhatItIgnored) {
                 "round 0: the loss or gradient of client 0 is not a finite number; counting it as missing"}));
 }
 
-TEST_F(RequestTrackerTest, TellsTheDriverThatTheOperatorStops) {
+TEST_F(RequestTrackerTest, ReportsTheOperatorsStop) {
   EXPECT_EQ(arrivals({of(Event<double>::Kind::kStopped, 0)}), std::vector(1, Kind::kStopped));
 }
 
-TEST_F(RequestTrackerTest, SendsAllHomeWithARequestIdThatIsNew) {
+TEST_F(RequestTrackerTest, ShutsAllClientsDownWithANewRequestId) {
   ask_all();
   script_.sent.clear();
   tracker_.shutdown();
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{0, 9, false}, {1, 9, false}, {2, 9, false}}));
 }
 
-TEST_F(RequestTrackerTest, TakesASumForAllThatItCoversOrForNone) {
+TEST_F(RequestTrackerTest, TakesASumForAllItsClientsOrForNone) {
   ask_all();
   const std::vector<ClientId> some{0, 2}, all{0, 1, 2};
   Event<double> sum_of_some = answer(0, 8), sum_of_all = answer(0, 8);
@@ -334,7 +334,7 @@ TEST_F(RequestTrackerTest, TakesASumForAllThatItCoversOrForNone) {
   EXPECT_EQ(progress_.totals.bytes_up, 50u) << "a sum is one message";
 }
 
-TEST_F(RequestTrackerTest, RefusesASumWhoseFirstClientWasNotAskedSoThatTheOthersAreTakenOneByOne) {
+TEST_F(RequestTrackerTest, RefusesASumWithAnUnaskedFirstClientSoThatTheOthersAreTakenSingly) {
   tracker_.ask(1, RequestKind::kRound, tracker_.new_request_id(), body_);
   Event<double> sum = answer(0, 8);
   const std::vector<ClientId> covers{0, 1};
@@ -354,13 +354,13 @@ TEST_F(RequestTrackerTest, NeverSendsAnOldRequestIdWithANewBody) {
   EXPECT_THROW(tracker_.repeat(0, body_), std::logic_error);
 }
 
-TEST_F(RequestTrackerTest, EndsAtItsDeadlineThoughEventsNeverCease) {
+TEST_F(RequestTrackerTest, EndsAtItsDeadlineWhileEventsNeverCease) {
   ask_all();
   script_.clock = 2;
   script_.events.assign(3, joined(0));
   EXPECT_EQ(tracker_.next(1).kind, Kind::kDeadline);
   EXPECT_EQ(script_.events.size(), 3u);
-  // Nor do those cease that no driver hears of.
+  // Events that the tracker handles itself do not cease either.
   script_.clock = 0;
   script_.seconds_of_an_event = 0.4;
   script_.events.assign(100, of(Event<double>::Kind::kLeft, 0));
@@ -368,7 +368,7 @@ TEST_F(RequestTrackerTest, EndsAtItsDeadlineThoughEventsNeverCease) {
   EXPECT_EQ(script_.events.size(), 97u);
 }
 
-TEST_F(RequestTrackerOfMirrors, GivesStateBackOnceForEachSending) {
+TEST_F(RequestTrackerOfMirrors, SendsStateOnceForEachRequest) {
   ask_all();
   script_.sent.clear();
   const auto cry = answer(1, 8, ReplyStatus::kNeedsState);
@@ -377,12 +377,12 @@ TEST_F(RequestTrackerOfMirrors, GivesStateBackOnceForEachSending) {
   tracker_.repeat(1, body_);
   EXPECT_TRUE(arrivals({cry}).empty()) << "it was given the state";
   EXPECT_EQ(script_.resync_parts, 0u) << "no reply was used: the client starts from nothing";
-  tracker_.repeat(1, body_);  // the driver asks who is missing
+  tracker_.repeat(1, body_);  // the driver asks the missing clients again
   EXPECT_EQ(arrivals({cry}), std::vector(1, Kind::kAgain));
   EXPECT_EQ(script_.sent, (decltype(script_.sent){{1, 8, true}, {1, 8, false}}));
 }
 
-TEST(RequestTrackerWithoutMirrors, SaysWhatToDoWhenNobodyHasTheState) {
+TEST(RequestTrackerWithoutMirrors, ExplainsWhatToDoIfTheStateIsLost) {
   const Federation<double> federation(1, 2);
   auto run_context = federation.run_context(spec_of("ef14", "identity", {}, "0.1"));
   const auto server = make_server<double>(run_context);

@@ -1,5 +1,5 @@
-// gradwire run --resume: a simulation continues in another process, and ends in the bits of one that was not
-// interrupted.
+// gradwire run --resume: a simulation continues in another process, and ends with the bits of an
+// uninterrupted one.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -25,7 +25,7 @@ Faults some_faults(const AlgorithmTraits& traits) {
   return faults;
 }
 
-// The state after 40 rounds; `moved`: in other objects after 20 of them.
+// Returns the state after 40 rounds. With `moved`, other objects take over after 20 of them.
 std::string after_forty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
                                bool moved) {
   const auto run_context = federation.run_context(spec_for(algorithm));
@@ -56,7 +56,7 @@ std::string after_forty_rounds(const Federation<double>& federation, const Algor
   return server->save() + clients->save_clients(progress.committed);
 }
 
-TEST(Checkpoint, OfEveryAlgorithmAndItsClientsGoesOnToTheSameBits) {
+TEST(Checkpoint, ResumesEveryAlgorithmAndItsClientsToTheSameBits) {
   const Federation<double> federation(5, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms())
     EXPECT_EQ(after_forty_rounds(federation, algorithm, true),
@@ -105,7 +105,7 @@ mirrors = true
     Process whole = run(more);
     EXPECT_EQ(whole.wait(), 0) << whole.log();
   }
-  // A run that is stopped by the signal three times, each time after it has written a checkpoint.
+  // Makes a run that the signal stops three times, each time after it has written a checkpoint.
   void run_cut(int signal, std::vector<std::string> more = {}) const {
     more.insert(more.end(), {"--out", "cut"});
     for (int k = 0; k < 3; ++k) {
@@ -119,7 +119,7 @@ mirrors = true
     Process rest = run(more);
     EXPECT_EQ(rest.wait(), 0) << rest.log();
   }
-  // Each row of `whole` is there, once, and no row is earlier than the one before it.
+  // Expects each row of `whole` exactly once, and rows in ascending order.
   void expect_rows_in_order() const {
     const auto whole = read_metrics(folder.path() / "whole/metrics.csv");
     const auto cut = read_metrics(folder.path() / "cut/metrics.csv");
@@ -131,7 +131,7 @@ mirrors = true
       }
     }
   }
-  // The newest snapshot; empty while there is none.
+  // Returns the newest snapshot. Empty if there is none yet.
   std::string newest_checkpoint() const {
     std::string name;
     std::error_code ignored;
@@ -148,7 +148,7 @@ mirrors = true
 
 class ResumeTest : public ResumeFixture, public ::testing::WithParamInterface<int> {};
 
-TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
+TEST_P(ResumeTest, ReachesTheBitsOfAnUninterruptedRun) {
   const std::vector<std::string> sets = {"--set", "run.client_metrics=all"};
   run_whole(sets);
   run_cut(GetParam(), sets);
@@ -160,7 +160,7 @@ TEST_P(ResumeTest, GoesOnToTheBitsOfARunThatWasNotInterrupted) {
     EXPECT_FALSE(entry.path().filename().string().starts_with(".cut")) << "left by a run that was killed";
 }
 
-TEST_P(ResumeTest, OnTheVirtualClockGoesOnAtTheSecondWhereItStopped) {
+TEST_P(ResumeTest, ContinuesTheVirtualClockWhereItStopped) {
   const std::vector<std::string> speeds = {"--set", "clients.seconds=sqrt"};
   run_whole(speeds);
   run_cut(GetParam(), speeds);
@@ -188,8 +188,8 @@ TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
   }
 }
 
-// As a batch job that is started again by the same line.
-TEST_P(ResumeTest, WithAutoBeginsWhereThereIsNoCheckpoint) {
+// A batch job that is restarted by the same command.
+TEST_P(ResumeTest, StartsANewRunWithAutoIfThereIsNoCheckpoint) {
   run_whole();
   run_cut(GetParam(), {"--resume=auto"});
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
@@ -198,7 +198,7 @@ TEST_P(ResumeTest, WithAutoBeginsWhereThereIsNoCheckpoint) {
 }
 INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
 
-TEST_F(ResumeFixture, SaysWhyItCannot) {
+TEST_F(ResumeFixture, ExplainsWhyItCannotResume) {
   const auto refused = [&](const std::vector<std::string>& more, const std::string& message, int code = 2) {
     std::vector<std::string> arguments = {"run", "run.toml", "--resume"};
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -221,7 +221,7 @@ TEST_F(ResumeFixture, SaysWhyItCannot) {
   refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, "is of a run with other settings");
 }
 
-TEST_F(ResumeFixture, RefusesDataAndTracesThatHaveChanged) {
+TEST_F(ResumeFixture, RefusesChangedDataAndTraces) {
   std::string rows;
   for (int k = 0; k < 64; ++k)
     rows += std::string(k % 2 == 0 ? "+1" : "-1") + " 1:" + std::to_string(k % 7) + " 2:0.5\n";

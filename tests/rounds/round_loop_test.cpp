@@ -1,4 +1,4 @@
-// What the loop asks of its surroundings.
+// Tests the calls of the loop to its hooks.
 #include "rounds/round_loop.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
+TEST(RoundLoop, RecordsTheSecondsOfItsHookAndNoneWithoutOne) {
   const Federation<double> federation(2, 3);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
@@ -38,10 +38,10 @@ TEST(RoundLoop, WritesDownTheSecondsThatItIsToldAndNoneWhenItIsToldNone) {
   EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its progress says";
 }
 
-TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessStopped) {
+TEST(RoundLoop, ContinuesTheCountOfEvaluationsWithoutANewMinimum) {
   const Federation<double> federation(2, 3);
   const auto run_context =
-      federation.run_context(spec_of("gd", "identity", {}, "1e-300"));  // x stays where it is
+      federation.run_context(spec_of("gd", "identity", {}, "1e-300"));  // x does not change
   const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
     FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     const auto server = make_server<double>(run_context);
@@ -63,7 +63,7 @@ TEST(RoundLoop, CountsTheEvaluationsWithoutANewMinimumFromWhereAnEarlierProcessS
   EXPECT_EQ(rounds_with(4, {.best = 1e9, .evaluations = 3}), 4u) << "row 0 is a new minimum";
 }
 
-TEST(RoundLoop, HandsOutTheAnswerOfEachClient) {
+TEST(RoundLoop, HandsOutEachClientsAnswer) {
   const Federation<double> federation(4, 3);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
   FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});

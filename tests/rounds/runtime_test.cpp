@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Counts the gradients that are asked for.
+// Counts the requested gradients.
 class Counting final : public Oracle<double> {
  public:
   explicit Counting(Oracle<double>& inner) : inner_(inner) {}
@@ -40,7 +40,7 @@ Request<double> request_of(const Downlink<double>& body, std::uint64_t request_i
   return request;
 }
 
-TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce) {
+TEST(ClientRuntime, ComputesARepeatedRequestOnceAndRepeatsTheAnswer) {
   const testing::Federation<double> federation(3, 9);
   AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
   spec.batch = 1;  // no memory of gradients helps
@@ -65,7 +65,7 @@ TEST(ClientRuntime, ARequestIdThatIsAskedTwiceGetsTheSameAnswerAndIsComputedOnce
   EXPECT_EQ(again->request_id, 1u);
 }
 
-TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
+TEST(ClientRuntime, StoppedComputationsLeaveNoTrace) {
   const testing::Federation<double> federation(3, 9);
   const auto run_context = federation.run_context(testing::spec_of("ringmaster", "identity", {}, "0.1"));
   Counting oracle(*federation.oracles[1]), untouched(*federation.oracles[1]);
@@ -78,7 +78,7 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
     Request<double> request = request_of(body, ++request_id);
     request.kind = kind;
     oracle.stops_next = true;
-    if (request_id < 3) {  // the third is remembered
+    if (request_id < 3) {  // the third is stored
       EXPECT_THROW(client.handle(request, scratch), OracleStopped);
     }
     for (int again = 0; again < 2; ++again) {
@@ -93,7 +93,7 @@ TEST(ClientRuntime, AComputationThatWasStoppedLeavesNothingBehind) {
   }
 }
 
-TEST(MemoOracle, ForgetsAnEvaluationThatWasStopped) {
+TEST(MemoOracle, ForgetsAStoppedEvaluation) {
   const testing::Federation<double> federation(3, 9);
   Counting inner(*federation.oracles[1]);
   MemoOracle<double> oracle(inner);
@@ -106,7 +106,7 @@ TEST(MemoOracle, ForgetsAnEvaluationThatWasStopped) {
   EXPECT_EQ(got, want);
 }
 
-TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
+TEST(ClientRuntime, MeasuresTheLossOfAnEvaluationWithoutItsGradient) {
   const testing::Federation<double> federation(3, 9);
   for (const bool is_stochastic : {false, true}) {
     AlgorithmSpec spec = testing::spec_of("gd", "identity", {}, "0.1");
@@ -133,8 +133,8 @@ TEST(ClientRuntime, AMeasurementIsTheLossOfAnEvaluationWithoutItsGradient) {
   }
 }
 
-// With a quorum, or after messages that were lost, a client hears of the run in a later round.
-TEST(ClientRuntime, AClientThatJoinsLateSendsTheWholeGradientThatInitNames) {
+// With a quorum, or after lost messages, a client joins the run in a later round.
+TEST(ClientRuntime, SendsTheGradientNamedByInitIfItJoinsLate) {
   const testing::Federation<double> federation(3, 9);
   for (const char* algorithm : {"ef21", "ef21_plus", "ef21_hb", "ef21_sgd"}) {
     for (const char* init : {"gradient", "compressed"}) {
@@ -179,7 +179,7 @@ TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
 }
 
 // The replica of ef21_p has the round that the restored server sends, but not its bits.
-TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
+TEST(ClientRuntime, DropsRoundsThatARestoredServerHasLost) {
   const testing::Federation<double> federation(3, 9);
   const auto run_context = federation.run_context(
       testing::spec_of("ef21_p", "identity", {{"compressor_down", "topk:k=2"}}, "0.1"));
@@ -211,7 +211,7 @@ TEST(ClientRuntime, TakesNothingOfTheRoundsThatARestoredServerHasForgotten) {
   Request<double> unheard = request_of(first, 21);
   unheard.committed = 11;
   EXPECT_TRUE(client.is_ahead_of(unheard)) << "the server had named request id 12";
-  // Rounds 2 and 3 come to other ends than before, and this client is not asked in round 2.
+  // Rounds 2 and 3 end differently than before, and this client is not asked in round 2.
   std::vector<double> values(9, 0.5);
   const Payload<double> part = Payload<double>::dense(values);
   std::vector<UplinkView<double>> replies;

@@ -41,7 +41,7 @@ TEST(DataChoice, ReadsSourceAndPart) {
   EXPECT_EQ(parse_data_choice("none").source, "");
 }
 
-TEST(DataChoice, RefusesPartsThatAreNone) {
+TEST(DataChoice, RejectsInvalidParts) {
   EXPECT_NE(message_of([] {
               parse_data_choice("a#20/20");
             }).find("parts are numbered from 0, so the last of 20 is #19/20"),
@@ -51,7 +51,7 @@ TEST(DataChoice, RefusesPartsThatAreNone) {
     EXPECT_NE(message_of([&] { parse_data_choice(text); }), "no error") << text;
 }
 
-TEST(LocalProblem, ABarePathIsOfTheKindOfTheExperimentsData) {
+TEST(LocalProblem, GivesABarePathTheKindOfTheExperimentsData) {
   const std::string libsvm = "libsvm:train.txt";
   EXPECT_EQ(complete_source("my.txt", libsvm), "libsvm:my.txt");
   EXPECT_EQ(complete_source("csv:my.csv", libsvm), "csv:my.csv");
@@ -61,7 +61,7 @@ TEST(LocalProblem, ABarePathIsOfTheKindOfTheExperimentsData) {
             std::string::npos);
 }
 
-TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
+TEST(LocalProblem, LoadsTheSamplesThatTheSimulationGivesThatClient) {
   for (const char* partition : {"contiguous", "iid", "by_label", "dirichlet"}) {
     const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1",
                               "count = 7\npartition = \"" + std::string(partition) + "\"");
@@ -76,11 +76,11 @@ TEST(LocalProblem, PartIOfNIsWhatTheSimulationGivesClientI) {
   }
 }
 
-TEST(LocalProblem, CopiesArePartsOneAfterTheOtherWhereverTheyAreRead) {
+TEST(LocalProblem, LoadsTheSameConsecutivePartsForReplicatedDataEverywhere) {
   for (const char* partition : {"contiguous", "iid", "by_label"})
     for (const DataReplication replication :
          {DataReplication{3, ReplicaPlacement::kRing}, DataReplication{4, ReplicaPlacement::kGroups}}) {
-      // 1,616 samples to train on: the parts of 8 clients are equal without copies as well.
+      // 1,616 samples to train on: the parts of 8 clients are equal even without replication.
       const std::string problem = "kind = \"mlp\"\ndata = \"digits\"\ntest_share = 0.1007",
                         clients = "count = 8\npartition = \"" + std::string(partition) + "\"";
       const std::vector<ClientDataset> parts = load_samples(experiment(problem, clients), ".").all_parts();
@@ -106,7 +106,7 @@ TEST(LocalProblem, CopiesArePartsOneAfterTheOtherWhereverTheyAreRead) {
     }
 }
 
-TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
+TEST(LocalProblem, GivesARangeOfClientsTheirSamplesAndAllLabels) {
   const TemporaryFolder folder;
   std::ofstream train(folder.path() / "train.txt"), test(folder.path() / "test.txt");
   for (int k = 0; k < 400; ++k) train << (k * 7 % 5) << " " << 1 + k % 9 << ":" << k + 1 << "\n";
@@ -142,7 +142,7 @@ TEST(LocalProblem, ARangeOfClientsGetsTheirSamplesAndKnowsAllLabels) {
     }
 }
 
-TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
+TEST(LocalProblem, LoadsAWholeFileOfTheClientLessTheTestShare) {
   const TemporaryFolder folder;
   std::ofstream out(folder.path() / "own.txt");
   for (int k = 0; k < 10; ++k) out << (k % 2) << " 1:" << k + 1 << "\n";
@@ -153,7 +153,7 @@ TEST(LocalProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   EXPECT_EQ(part.test.rows(), 2u);
 }
 
-TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
+TEST(LocalProblem, RejectsDataThatDoesNotFitTheExperiment) {
   const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 7");
   EXPECT_NE(message_of([&] {
               load_part(e, {"digits", PartNumber{1, 8}}, ".");
@@ -174,7 +174,7 @@ TEST(LocalProblem, RefusesWhatDoesNotFitTheExperiment) {
   EXPECT_EQ(load_samples(quadratic, ".").clients(), 0u);
 }
 
-TEST(LocalProblem, TheAgreementCoversAllPartsAndLeavesNumbersOut) {
+TEST(LocalProblem, MakesASchemaOfAllPartsWithoutNumericLabels) {
   const auto empty_rows = [](std::size_t columns, std::vector<double> labels) {
     Dataset data;
     data.columns = columns;

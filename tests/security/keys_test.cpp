@@ -1,4 +1,4 @@
-// Keys, hashes and their text forms, against published vectors.
+// Keys, hashes and their text forms, compared with published vectors.
 #include "proto/security/keys.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<std::byte> from_hex(const std::string& hex) {
   return bytes;
 }
 
-TEST(Keys, Base64IsThatOfTheStandardWithoutPadding) {
+TEST(Keys, EncodesBase64AsTheStandardWithoutPadding) {
   const std::pair<const char*, const char*> vectors[] = {
       {"", ""}, {"f", "Zg"}, {"fo", "Zm8"}, {"foo", "Zm9v"}, {"foob", "Zm9vYg"}, {"\xff\xef", "_-8"}};
   for (const auto& [bytes, text] : vectors) {
@@ -32,24 +32,24 @@ TEST(Keys, Base64IsThatOfTheStandardWithoutPadding) {
   }
 }
 
-TEST(Keys, EachValueHasOneText) {
+TEST(Keys, GivesEachValueOneText) {
   for (const std::string& text :
        {std::string("Z"), std::string("Zh"), std::string("Zm9"), std::string("Zg=="), std::string("Zm9v\n"),
         std::string("a+b/"), std::string(1, '\0')})
     EXPECT_FALSE(from_base64(text)) << text;
 }
 
-TEST(Keys, HashAndMacAreThoseOfTheirStandards) {
+TEST(Keys, HashesAndMacsMatchTheirStandards) {
   const auto digest = sha256(bytes_of("abc"));  // FIPS 180-2
   EXPECT_TRUE(
       same_secret(digest, from_hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")));
-  Bytes32 key{};  // RFC 4231, test case 2, whose key is shorter: padded with zeros as HMAC pads it
+  Bytes32 key{};  // RFC 4231, test case 2; HMAC pads its short key with zeros
   std::copy_n(bytes_of("Jefe").begin(), 4, key.begin());
   EXPECT_TRUE(same_secret(mac(key, bytes_of("what do ya want for nothing?")),
                           from_hex("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")));
 }
 
-TEST(Keys, ASignatureIsGoodForItsKeyAndItsMessageAlone) {
+TEST(Keys, VerifiesASignatureOnlyForItsKeyAndMessage) {
   PublicKey key;  // RFC 8032, 7.1, test 2
   const auto raw = from_hex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
   std::copy(raw.begin(), raw.end(), key.bytes.begin());
@@ -71,7 +71,7 @@ TEST(Keys, ASignatureIsGoodForItsKeyAndItsMessageAlone) {
   EXPECT_TRUE(verify(own.public_key(), message, own.sign(message)));
 }
 
-TEST(Keys, AFileThatOthersMayReadIsRefused) {
+TEST(Keys, RejectsAFileThatOthersMayRead) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "my.key";
   const SigningKey key = SigningKey::generate();
@@ -90,7 +90,7 @@ TEST(Keys, AFileThatOthersMayReadIsRefused) {
   EXPECT_EQ(refused.error().message.find("PRIVATE"), std::string::npos);
 }
 
-TEST(Keys, WhatIsNoKeyIsAnErrorThatNamesTheFile) {
+TEST(Keys, NamesTheFileIfItIsNotAKey) {
   const TemporaryFolder folder;
   namespace fs = std::filesystem;
   const std::string contents[] = {"", "hello",

@@ -1,4 +1,4 @@
-// Tokens as text, and what a login signs.
+// Tokens as text, and the bytes that a login signs.
 #include "proto/security/login.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 Invitation invitation() { return {"hospital-7", random_secret(), to_base64(random_secret())}; }
 
-TEST(Login, ATokenIsReadBackFromItsText) {
+TEST(Login, ReadsATokenBackFromItsText) {
   const Invitation written = invitation();
   const auto read = Invitation::parse(written.text());
   ASSERT_TRUE(read) << read.error().message;
@@ -20,7 +20,7 @@ TEST(Login, ATokenIsReadBackFromItsText) {
   EXPECT_EQ(read->realm, written.realm);
 }
 
-TEST(Login, ADamagedTokenIsRefusedWithoutQuotingIt) {
+TEST(Login, RejectsADamagedTokenWithoutQuotingIt) {
   const Invitation good = invitation();
   const std::string text = good.text(), secret = to_base64(good.secret);
   for (std::size_t length = 0; length < text.size() - good.name.size() + 1; ++length)
@@ -34,7 +34,7 @@ TEST(Login, ADamagedTokenIsRefusedWithoutQuotingIt) {
   }
 }
 
-TEST(Login, EverythingThatALoginSaysIsSigned) {
+TEST(Login, SignsEverythingInALogin) {
   const SigningKey key = SigningKey::generate(), other = SigningKey::generate();
   const Bytes32 nonce = random_secret(), late = random_secret();
   const auto message = login_message("realm", "name", key.public_key(), nonce);
@@ -45,7 +45,7 @@ TEST(Login, EverythingThatALoginSaysIsSigned) {
   EXPECT_NE(message, login_message("realmn", "ame", key.public_key(), nonce)) << "lengths are signed, too";
 }
 
-TEST(Login, AnIdentityIsMadeOnceAndThenIsWhatItIs) {
+TEST(Login, CreatesAnIdentityOnceAndKeepsIt) {
   const TemporaryFolder folder;
   const auto me = folder.path() / "me";
   EXPECT_THROW(open_identity(me, ""), std::invalid_argument) << "nothing is there yet";
@@ -57,7 +57,7 @@ TEST(Login, AnIdentityIsMadeOnceAndThenIsWhatItIs) {
   const Credentials later = open_identity(me, "");
   EXPECT_EQ(later.key.public_key(), made.key.public_key());
   EXPECT_FALSE(later.token);
-  // The same token again, as a service that always starts with it, and from a file.
+  // The same token again, as from a service that always passes it, and from a file.
   EXPECT_EQ(open_identity(me, token.text()).key.public_key(), made.key.public_key());
   const std::string file = folder.write("token", token.text() + "\n").string();
   EXPECT_EQ(open_identity(me, "@" + file).key.public_key(), made.key.public_key());

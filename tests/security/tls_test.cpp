@@ -1,4 +1,4 @@
-// Two filters that are fed with each other's bytes: what they let through, and whom they refuse.
+// Two filters that exchange bytes: what they let through, and which peers they refuse.
 #include "proto/security/tls.h"
 
 #include <array>
@@ -41,8 +41,8 @@ class Tls : public ::testing::Test {
     return {{}, fingerprint_of(folder_.path() / name / "ca.pem")};
   }
 
-  // Moves bytes, at most `most` at a time, until nothing moves. The first error of either end; empty: none.
-  // `of_b`: the first of b.
+  // Moves bytes, at most `most` at a time, until nothing moves. Returns the first error of either end, or an
+  // empty text. `of_b` gets the first error of b.
   static std::string carry(StreamFilter& a, StreamFilter& b, std::size_t most = SIZE_MAX,
                            std::string* of_b = nullptr) {
     std::string trouble;
@@ -68,7 +68,7 @@ class Tls : public ::testing::Test {
       text.append(reinterpret_cast<const char*>(some.data()), *got);
     return text;
   }
-  // Why a client that trusts these does not speak with that server; empty: it does.
+  // Returns why a client with this trust refuses that server. Empty if it accepts it.
   std::string refusal(TlsServer& server, const TrustedServer& trusted, const std::string& host = "127.0.0.1",
                       TlsVersion least = TlsVersion::k13) {
     TlsClient client(trusted, least, {}, clock_);
@@ -84,7 +84,7 @@ class Tls : public ::testing::Test {
   const WallClock clock_ = [this] { return time_now() + passed_.count(); };
 };
 
-TEST_F(Tls, WhatOneEndWritesTheOtherReads) {
+TEST_F(Tls, OneEndReadsWhatTheOtherWrites) {
   const auto own = server();
   for (const std::size_t most : {SIZE_MAX, std::size_t{1}, std::size_t{7}}) {
     TlsClient client(by_pin());
@@ -107,7 +107,7 @@ TEST_F(Tls, WhatOneEndWritesTheOtherReads) {
   }
 }
 
-TEST_F(Tls, NothingOfItIsReadableOnTheWay) {
+TEST_F(Tls, HidesThePlainText) {
   const auto own = server();
   TlsClient client(by_pin());
   const Filter here = client.connect("127.0.0.1"), there = own->accept();
@@ -118,7 +118,7 @@ TEST_F(Tls, NothingOfItIsReadableOnTheWay) {
   EXPECT_EQ(sent.find("secret"), std::string::npos);
 }
 
-TEST_F(Tls, AnyChangedByteEndsTheConnection) {
+TEST_F(Tls, EndsTheConnectionAtAnyChangedByte) {
   const auto own = server();
   for (std::size_t at : {0, 3, 5, 20, 40}) {
     TlsClient client(by_pin());
@@ -132,7 +132,7 @@ TEST_F(Tls, AnyChangedByteEndsTheConnection) {
   }
 }
 
-TEST_F(Tls, OnlyTheServerThatTheClientTrustsIsSpokenTo) {
+TEST_F(Tls, AcceptsOnlyTheTrustedServer) {
   make("other", std::chrono::hours(1));
   const auto own = server(), other = server("other");
   for (const auto& trusted : {by_file(), by_pin()}) {
@@ -147,7 +147,7 @@ TEST_F(Tls, OnlyTheServerThatTheClientTrustsIsSpokenTo) {
   }
 }
 
-TEST_F(Tls, AnExpiredCertificateIsRefusedByBothEnds) {
+TEST_F(Tls, BothEndsRefuseAnExpiredCertificate) {
   const auto own = server();
   EXPECT_EQ(refusal(*own, by_pin()), "");
   passed_ = 2 * kValid;
@@ -156,7 +156,7 @@ TEST_F(Tls, AnExpiredCertificateIsRefusedByBothEnds) {
   EXPECT_THROW(server(), std::invalid_argument);
 }
 
-TEST_F(Tls, NoSessionIsResumedOnceTheCertificateHasExpired) {
+TEST_F(Tls, ResumesNoSessionOnceTheCertificateHasExpired) {
   const auto own = server();
   TlsClient client(by_pin(), TlsVersion::k13, {}, clock_);
   const auto trouble = [&] {
@@ -168,7 +168,7 @@ TEST_F(Tls, NoSessionIsResumedOnceTheCertificateHasExpired) {
   EXPECT_NE(trouble().find("has expired"), std::string::npos);
 }
 
-TEST_F(Tls, TheServerHearsWhyAClientDoesNotTakeItsCertificate) {
+TEST_F(Tls, TellsTheServerWhyAClientRejectsItsCertificate) {
   make("other", std::chrono::hours(1));
   const auto own = server();
   const auto heard = [&](TlsServer& by, const TrustedServer& trusted, const std::string& host) {
@@ -185,7 +185,7 @@ TEST_F(Tls, TheServerHearsWhyAClientDoesNotTakeItsCertificate) {
   EXPECT_NE(heard(*own, by_pin(), "fl.example").find("gradwire-server renew"), std::string::npos);
 }
 
-TEST_F(Tls, ARenewedCertificateServesTheNextConnection) {
+TEST_F(Tls, UsesARenewedCertificateForTheNextConnection) {
   const auto own = server();
   const auto place = folder_.path() / "authority";
   const auto renewed = own->renew();
@@ -202,13 +202,13 @@ TEST_F(Tls, ARenewedCertificateServesTheNextConnection) {
   EXPECT_EQ(refusal(*own, by_pin(), "new.example"), "") << "the last good one stays";
 }
 
-TEST_F(Tls, OldVersionsAreSpokenWhereBothEndsAllowThem) {
+TEST_F(Tls, AllowsOldVersionsIfBothEndsDo) {
   const auto strict = server(), lenient = server("authority", TlsVersion::k12);
   EXPECT_EQ(refusal(*lenient, by_pin(), "127.0.0.1", TlsVersion::k12), "");
   EXPECT_EQ(refusal(*strict, by_pin(), "127.0.0.1", TlsVersion::k12), "");
 }
 
-TEST_F(Tls, AClientResumesItsSession) {
+TEST_F(Tls, ResumesASessionOfTheClient) {
   const auto own = server();
   TlsClient client(by_pin());
   std::size_t bytes[2];
@@ -230,12 +230,12 @@ TEST_F(Tls, AClientResumesItsSession) {
   EXPECT_LT(bytes[1] + 500, bytes[0]) << "no certificates the second time";
 }
 
-TEST_F(Tls, AServerThatAsksForCertificatesSpeaksWithWhoeverHasOneOfItsAuthority) {
+TEST_F(Tls, AcceptsOnlyClientCertificatesOfItsAuthorityIfRequired) {
   const auto place = folder_.path() / "authority", other = make("other", std::chrono::hours(1));
   make_client_certificate(place, place, "a", std::chrono::hours(1));
   make_client_certificate(other, other, "a", std::chrono::hours(1));
   TlsServer asks(place / "server.pem", place / "server.key", TlsVersion::k13, place / "ca.pem");
-  // The client hears of it after its own end is done: by an alert in the place of the first bytes.
+  // The client learns of it after its own end is ready, by an alert in place of the first bytes.
   const auto trouble_with = [&](TlsServer& to, const ClientCertificate& own) {
     TlsClient client(by_pin(), TlsVersion::k13, own);
     const Filter here = client.connect("127.0.0.1"), there = to.accept();
@@ -259,7 +259,7 @@ TEST_F(Tls, AServerThatAsksForCertificatesSpeaksWithWhoeverHasOneOfItsAuthority)
                std::invalid_argument);
 }
 
-TEST_F(Tls, EndsAConnectionWhosePeerChangesItsKeysAgainAndAgain) {
+TEST_F(Tls, EndsAConnectionWithTooManyKeyUpdates) {
   const auto one = server();
   const Filter there = one->accept();
   const SslContextPtr context(SSL_CTX_new(TLS_client_method()));
@@ -305,14 +305,14 @@ TEST_F(Tls, EndsAConnectionWhosePeerChangesItsKeysAgainAndAgain) {
   EXPECT_EQ(status.error().message, "the client updates its keys too often (33 times)");
 }
 
-TEST_F(Tls, GarbageIsAnErrorAndNothingElse) {
+TEST_F(Tls, ReportsGarbageAsAnError) {
   const auto own = server();
   Random random(7, "garbage");
   for (int k = 0; k < 300; ++k) {
     const Filter there = own->accept();
     std::vector<std::byte> garbage(1 + random.below(600));
     for (std::byte& byte : garbage) byte = static_cast<std::byte>(random.below(256));
-    if (k % 3 == 0) garbage[0] = std::byte{0x16};  // as a record of the handshake begins
+    if (k % 3 == 0) garbage[0] = std::byte{0x16};  // like the start of a handshake record
     const Status status = there->feed(garbage);
     EXPECT_FALSE(there->ready());
     EXPECT_EQ(read_all(*there), "");
@@ -322,7 +322,7 @@ TEST_F(Tls, GarbageIsAnErrorAndNothingElse) {
   }
 }
 
-TEST_F(Tls, FilesThatAreNoneAreNamed) {
+TEST_F(Tls, NamesInvalidFiles) {
   const auto place = folder_.path() / "authority";
   std::filesystem::permissions(place / "server.key", std::filesystem::perms::others_read,
                                std::filesystem::perm_options::add);

@@ -1,5 +1,5 @@
-// Asynchronous algorithms over simulated streams, with relays: the run ends, no reply is added twice, nothing
-// that was committed is lost, and the state is that of the replies that were committed.
+// Asynchronous algorithms over simulated streams, with relays. The run ends, no reply is added twice, no
+// commit is lost, and the state is that of the committed replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
 #include <cstdio>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = scaled(800);
 
-// The last has messages larger than what a stalled socket takes.
+// The last one has messages larger than a stalled socket takes.
 struct Algorithm {
   const char* algorithm;
   const char* dim = "12";
@@ -30,7 +30,7 @@ constexpr Algorithm kAlgorithms[] = {
     {"name = \"ringmaster\"\nstep_size = 0.02\n", "500"},
 };
 
-TEST(AsynchronousSession, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHappens) {
+TEST(AsynchronousSession, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults) {
   std::vector<LoadedExperiment> loaded;
   for (const Algorithm& algorithm : kAlgorithms)
     loaded.push_back(experiment_of(algorithm.algorithm, algorithm.dim));
@@ -51,9 +51,8 @@ TEST(AsynchronousSession, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHap
   EXPECT_GT(client_deaths, last / 2);
 }
 
-// Behind a relay whose line takes little at once, requests wait for one another; none may void those of
-// others.
-TEST(AsynchronousSession, BehindASlowRelayEveryClientWorks) {
+// Requests queue for a relay's slow connection; none may invalidate those of others.
+TEST(AsynchronousSession, KeepsEveryClientWorkingOverASlowRelay) {
   const LoadedExperiment loaded = experiment_of("name = \"ringmaster\"\nstep_size = 0.02\n", "3000");
   Setting setting;
   setting.weather.window_bytes = 4096;
@@ -61,7 +60,7 @@ TEST(AsynchronousSession, BehindASlowRelayEveryClientWorks) {
   setting.behind_relay = kClients;
   const End end = SimulatedSession(loaded, setting, 1, nullptr).run();
   EXPECT_EQ(end.trouble, "");
-  // A client that waits for what was voided is asked again after five deadlines.
+  // A client that waits for an invalidated request is asked again after five deadlines.
   EXPECT_LT(end.seconds, 150) << "somebody waited for a request that was thrown away";
 }
 

@@ -1,8 +1,7 @@
-// Asynchronous algorithms on a simulated network, disk and clock: whatever happens, the run ends, no reply is
-// added twice, nothing that was committed is lost, and the state is that of the replies that were committed.
+// Asynchronous algorithms on a simulated network, disk and clock. Under any faults the run ends, no reply is
+// added twice, no commit is lost, and the state is that of the committed replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names
-//   it
+//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names it
 #include <cstdio>
 #include <gtest/gtest.h>
 
@@ -38,7 +37,7 @@ std::vector<Experiment> experiments() {
   return all;
 }
 
-TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhateverHappens) {
+TEST(AsynchronousSimulation, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults) {
   const auto all = experiments();
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
@@ -56,8 +55,9 @@ TEST(AsynchronousSimulation, EndsInTheStateOfTheRepliesThatWereCommittedWhatever
   EXPECT_GT(client_deaths, last / 2);
 }
 
-TEST(AsynchronousSimulation, WhereNothingIsLostNoEvaluationStopsAClientsWork) {
-  const Experiment experiment = experiment_of(algorithms()[1]);  // what is outdated is ignored, not stopped
+TEST(AsynchronousSimulation, EvaluationsStopNoWorkWithoutFaults) {
+  // outdated replies are ignored, and their work is not stopped
+  const Experiment experiment = experiment_of(algorithms()[1]);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;
     setting.weather.delay_seconds = 5;
@@ -66,7 +66,7 @@ TEST(AsynchronousSimulation, WhereNothingIsLostNoEvaluationStopsAClientsWork) {
   }
 }
 
-// The first seed that finds it; 0: none does.
+// Returns the first seed that finds the bug; 0 if there is none.
 std::uint64_t first_that_finds(Bug bug, std::size_t algorithms) {
   const auto all = experiments();
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
@@ -80,16 +80,16 @@ std::uint64_t first_that_finds(Bug bug, std::size_t algorithms) {
   return 0;
 }
 
-TEST(AsynchronousSimulation, FindsAnOutdatedReplyThatIsApplied) {
+TEST(AsynchronousSimulation, FindsAnAppliedOutdatedReply) {
   EXPECT_GT(first_that_finds(Bug::kAddsWhatIsOutdated, 3), 0u);  // by Ringmaster, which has such replies
 }
-TEST(AsynchronousSimulation, FindsAReplyThatIsAddedTwice) {
+TEST(AsynchronousSimulation, FindsAReplyAddedTwice) {
   EXPECT_GT(first_that_finds(Bug::kAddsTwice, algorithms().size()), 0u);
 }
-TEST(AsynchronousSimulation, FindsACommitThatIsAnnouncedBeforeItIsDurable) {
+TEST(AsynchronousSimulation, FindsACommitAnnouncedBeforeItIsDurable) {
   EXPECT_GT(first_that_finds(Bug::kAnnouncesBeforeDurable, algorithms().size()), 0u);
 }
-TEST(AsynchronousSimulation, FindsAFolderThatIsNotSynchronised) {
+TEST(AsynchronousSimulation, FindsAFolderThatIsNotSynchronized) {
   EXPECT_GT(first_that_finds(Bug::kForgetsFolder, algorithms().size()), 0u);
 }
 

@@ -1,5 +1,5 @@
-// An asynchronous algorithm in memory: told which client's answer to which request id made each step, it
-// computes that answer again, at the point that was sent with the request id, and must reach the same state.
+// Repeats an asynchronous algorithm in memory. It is told which client's answer to which request id made each
+// step. It computes that answer again, at the point sent with the request id, and must reach the same state.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ namespace gradwire {
 
 class AsynchronousTwin {
  public:
-  // Of a problem without data.
+  // Makes a twin for a problem without data.
   AsynchronousTwin(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment)
       : server_(make_server<double>(run_context)), committed_(run_context->n), owes_(run_context->n) {
     for (ClientId c = 0; c < run_context->n; ++c) {
@@ -30,8 +30,8 @@ class AsynchronousTwin {
   }
 
   std::uint32_t steps() const { return steps_; }
-  // Until this step an evaluation of a client that works is an error. REQUIRES: nothing is lost, and the
-  // algorithm stops nobody's work.
+  // Makes an evaluation by a working client an error until this step. REQUIRES: nothing is lost, and the
+  // algorithm stops no client's work.
   void nobody_is_stopped_before(std::uint32_t step) { nobody_stopped_before_ = step; }
 
   void answered(ClientId client, std::uint64_t request_id) {
@@ -51,7 +51,7 @@ class AsynchronousTwin {
                                " is sent with another body");
     }
   }
-  // The algorithm has taken in one reply.
+  // Follows one reply that the algorithm has taken.
   void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     const UplinkView<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
@@ -63,8 +63,8 @@ class AsynchronousTwin {
       throw std::runtime_error("after step " + std::to_string(steps_) +
                                " the state is not that of the replies that were committed");
   }
-  // A step from a journal, which the server did not live to show: `state` is that of its algorithm. Where
-  // that is not the state of the client's answer, it must be that of work that was cut.
+  // Follows a step from a journal, after which the server died; `state` is that of its algorithm. If that is
+  // not the state after the client's answer, it must be the state after work that was cut.
   void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
                     const std::string& state) {
     for (ClientId c = 0; c < after.size(); ++c) {

@@ -7,7 +7,7 @@
 
 namespace gradwire {
 
-// Looks and writes at the last moment that is allowed; work that it has not begun is lost with its process.
+// Reads and writes at the last allowed moment. Work that it has not begun is lost with its process.
 class AtTheLast final : public Background {
  public:
   void start(std::function<void()> look, std::function<void()> write) override {

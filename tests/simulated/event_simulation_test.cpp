@@ -1,4 +1,4 @@
-// Asynchronous algorithms, and synchronous ones, on the virtual clock of a simulation.
+// Asynchronous and synchronous algorithms on the virtual clock of a simulation.
 #include "simulation/event_simulation.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using testing::Federation;
 using testing::spec_for;
 using testing::spec_of;
 
-TEST(EventSimulation, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates) {
+TEST(EventSimulation, GivesTheSameBitsForAnyThreadsEncodingAndEvaluation) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     SCOPED_TRACE(spec.name);
@@ -36,7 +36,7 @@ TEST(EventSimulation, GivesTheSameBitsForAnyThreadsEncodedAndHoweverOneEvaluates
   }
 }
 
-TEST(EventSimulation, ComputesNothingThatIsStopped) {
+TEST(EventSimulation, ComputesNoStoppedWork) {
   const Federation<double> federation(50, 4);
   const AlgorithmSpec spec = spec_of("ringmaster", "identity", {{"delay_threshold", "2"}}, "0.05");
   const AsyncTrace trace =
@@ -45,8 +45,8 @@ TEST(EventSimulation, ComputesNothingThatIsStopped) {
   EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped again and again";
 }
 
-// What is superseded may have changed what the client remembers, or lacks, whoever computed it.
-TEST(EventSimulation, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMissRounds) {
+// Superseded requests may have changed a client's state, or what it lacks, on any thread.
+TEST(EventSimulation, GivesTheSameBitsForAnyThreadsIfSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (algorithm.traits.needs_all_replies) continue;
@@ -66,7 +66,7 @@ TEST(EventSimulation, GivesTheSameBitsForAnyThreadsWhereSlowClientsWithStateMiss
   }
 }
 
-TEST(EventSimulation, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBitsOfARunWithoutAClock) {
+TEST(EventSimulation, TakesTheTimeOfTheSlowestClientInSynchronousRoundsWithTheSameBits) {
   const Federation<double> federation(4, 8);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     SCOPED_TRACE(algorithm.traits.name);
@@ -77,13 +77,13 @@ TEST(EventSimulation, ASynchronousRoundTakesAsLongAsItsSlowestClientAndHasTheBit
     EXPECT_EQ(trace.rows.back().bits_up, plain.records.back().bits_up);
     EXPECT_EQ(trace.rows.back().loss, plain.records.back().loss);
     const bool samples =
-        algorithm.traits.name == "pp_marina" || algorithm.traits.name == "page";  // some of the clients
+        algorithm.traits.name == "pp_marina" || algorithm.traits.name == "page";  // sample of the clients
     EXPECT_TRUE(samples ? trace.seconds < 40 : trace.seconds == 40)
         << trace.seconds << " for ten rounds of 4 s";
   }
 }
 
-TEST(EventSimulation, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
+TEST(EventSimulation, GetsAllNeededRepliesDespiteEveryFault) {
   const Federation<double> federation(5, 6);
   RoundLimits limits;
   limits.deadline_seconds = 10;
@@ -106,7 +106,7 @@ TEST(EventSimulation, WithEveryFaultAllRepliesThatAreNeededComeInTheEnd) {
   }
 }
 
-TEST(EventSimulation, AClientThatNeverAnswersStopsNobodyElse) {
+TEST(EventSimulation, ContinuesWithoutAClientThatNeverAnswers) {
   const Federation<double> federation(3, 5);
   const auto run_context =
       federation.run_context(spec_of("ringmaster", "identity", {{"delay_threshold", "3"}}, "0.1"));
@@ -118,13 +118,13 @@ TEST(EventSimulation, AClientThatNeverAnswersStopsNobodyElse) {
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 1u), 0);
 }
 
-// What a run leaves: everything that a user or a later process can see of it.
+// The results of a run: everything that a user or a later process can see of it.
 struct Ending {
   std::string server, clients, work, progress;
   std::vector<RoundRecord> rows;
 };
 
-// Runs `rounds` rounds; after each round in `stops` the run stops and continues in other objects.
+// Runs `rounds` rounds. After each round in `stops` the run stops and continues in other objects.
 Ending run_with_stops(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
                       const EventSimulationOptions& options, RoundLimits limits,
@@ -163,7 +163,7 @@ Ending run_with_stops(const Federation<double>& federation,
       ending.progress = save_progress(progress);
     };
     run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
-    if (end <= rounds) ending.rows.pop_back();  // a run that continues measures it again
+    if (end <= rounds) ending.rows.pop_back();  // a resumed run measures it again
   }
   return ending;
 }
@@ -186,7 +186,7 @@ void expect_equal(const Ending& resumed, const Ending& whole) {
 
 const std::vector<std::vector<std::uint32_t>> kStops = {{1}, {2, 3}, {50}, {10, 11, 77, 149}};
 
-TEST(EventSimulation, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWholeRun) {
+TEST(EventSimulation, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheSameBits) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     const auto run_context = federation.run_context(spec);
@@ -205,7 +205,7 @@ TEST(EventSimulation, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheBitsOfAWho
   }
 }
 
-TEST(EventSimulation, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
+TEST(EventSimulation, ResumesToTheSameBitsDespiteEveryFault) {
   const Federation<double> federation(5, 6);
   RoundLimits limits;
   limits.deadline_seconds = 10;
@@ -225,7 +225,7 @@ TEST(EventSimulation, ResumesWithEveryFaultToTheBitsOfAWholeRun) {
   }
 }
 
-TEST(EventSimulation, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
+TEST(EventSimulation, ResumesSynchronousAlgorithmsWithLateOrCrashingClients) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
@@ -246,7 +246,7 @@ TEST(EventSimulation, ResumesSynchronousAlgorithmsWhoseClientsAreLateOrCrash) {
   }
 }
 
-TEST(EventSimulation, RefusesBytesThatAreNotItsSavedClients) {
+TEST(EventSimulation, RejectsBytesThatAreNotItsSavedClients) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(asynchronous_specs()[0]);
   const std::string saved = run_with_stops(federation, run_context, 30, with(drawn), {}, {}).clients;

@@ -1,5 +1,5 @@
-// TLS and logins for a simulated federation: who is who, the same for all its runs. OpenSSL draws random
-// numbers of its own, so the lengths of a few messages differ from one run of a seed to the next.
+// TLS and logins for a simulated federation, with the same identities for all its runs. OpenSSL draws its own
+// random numbers, so the lengths of a few messages differ between runs of one seed.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class SecureWorld {
     client_ = std::make_unique<TlsClient>(TrustedServer{{}, fingerprint_of(place_ / "ca.pem")});
     clients_ = std::make_unique<AllowList>(clients_of(place_));
   }
-  // Of the server, and of a relay.
+  // Returns the secure sockets of the server or of a relay.
   std::unique_ptr<SocketLayer> secure(std::unique_ptr<SocketLayer> sockets) {
     return filtered(std::move(sockets), {[this] { return server_->accept(); },
                                          [this](const std::string& host) { return client_->connect(host); },
@@ -30,7 +30,7 @@ class SecureWorld {
   }
   std::unique_ptr<StreamFilter> connect() { return client_->connect("server"); }
   Authenticator& authenticator() { return *clients_; }
-  // Who this is; it is let in when it is first asked for.
+  // Returns the credentials of a name, which is enrolled at the first call.
   const Credentials& credentials(const std::string& name) {
     auto found = known_.find(name);
     if (found != known_.end()) return found->second;

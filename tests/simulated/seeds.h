@@ -1,4 +1,4 @@
-// How many seeds a simulation runs: GRADWIRE_SEEDS=100000 for a long run, GRADWIRE_SEED=17 for one, as a
+// The number of seeds of a simulation: GRADWIRE_SEEDS=100000 for a long run, GRADWIRE_SEED=17 for one, as a
 // failure names it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A federation on a simulated network: the real round loop talks to real workers, every message in its real
-// bytes, through a network that loses, delays, repeats and reorders, with clients that die and come back. One
+// A federation on a simulated network. The real round loop exchanges real bytes with real workers, through a
+// network that loses, delays, repeats and reorders messages, and with clients that die and restart. One
 // virtual clock, one seed, no threads.
 #pragma once
 
@@ -23,18 +23,18 @@
 
 namespace gradwire {
 
-// Probabilities, per message unless said otherwise.
+// Probabilities, per message unless stated otherwise.
 struct Weather {
   double lost = 0, repeated = 0;
-  double delay_seconds = 0.01;   // of most messages, at most
-  double slow = 0;               // of a message that takes up to half a minute, and so overtakes nobody
-  double client_dies = 0;        // when a request reaches it: somewhere in the middle of its work
-  double disk_lost = 0;          // of a client that dies: it comes back empty
-  bool clients_remember = true;  // on disk
+  double delay_seconds = 0.01;   // maximal delay of most messages
+  double slow = 0;               // of a message that takes up to half a minute, and so overtakes none
+  double client_dies = 0;        // when a request reaches it, in the middle of its work
+  double disk_lost = 0;          // when a client dies: it restarts with an empty disk
+  bool clients_remember = true;  // clients have a journal on disk
   double cut_off = 0;            // of a client, for up to a minute, when a request is sent to it
 };
 
-// A message whole, as it travels.
+// A whole message, as it is sent.
 struct Packet {
   std::string head, payload;  // head: prefix and header
 };
@@ -48,7 +48,7 @@ inline Packet packet_of(const Encoded& message) {
   return packet;
 }
 
-// Gives out a packet's payload, and keeps what is written.
+// Reads from a packet's payload, and keeps what is written.
 class PacketLink final : public Link {
  public:
   explicit PacketLink(const Packet* arriving) : arriving_(arriving) {}
@@ -76,7 +76,7 @@ class PacketLink final : public Link {
   const Packet* arriving_;
 };
 
-// One client: its disk outlives its processes.
+// One client, whose disk outlives its processes.
 class SimulatedClient {
  public:
   SimulatedClient(const Experiment& experiment, ClientId number, bool remembers, std::uint64_t seed)
@@ -86,7 +86,7 @@ class SimulatedClient {
         seed_(seed),
         disk_(std::make_unique<SimulatedDisk>(seed)) {}
 
-  // Throws SimulatedCrash where the process dies.
+  // Answers a request. Throws SimulatedCrash if the process dies.
   bool answer(const Packet& request, Packet& reply) {
     if (!worker_) begin();
     const auto bytes = std::as_bytes(std::span(request.head));
@@ -104,7 +104,7 @@ class SimulatedClient {
     reply = std::move(link.written);
     return link.wrote;
   }
-  // Dies after so many calls of its disk, if it makes so many.
+  // Makes it die after this many calls of its disk, if it makes so many.
   void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
   std::size_t bytes_on_disk() const {
     std::size_t bytes = 0;
@@ -136,7 +136,7 @@ class SimulatedClient {
   std::unique_ptr<Worker> worker_;
 };
 
-// Everything but the server. Servers come and go; the clients and the messages on their way stay.
+// Everything except the server. Servers come and go; the clients and the messages on their way stay.
 class SimulatedWorld {
  public:
   SimulatedWorld(const Experiment& experiment, const Weather& weather, std::uint64_t seed)
@@ -163,7 +163,7 @@ class SimulatedWorld {
     if (!connected_[client]) return;
     post(To::kClient, client, std::move(packet));
   }
-  // No client is connected to a new server; all clients connect, one by one.
+  // Starts a new server. No client is connected to it at first; then all clients connect, one by one.
   void server_begins() {
     std::erase_if(later_, [](const Later& l) { return l.to != To::kConnect; });
     std::make_heap(later_.begin(), later_.end());
@@ -172,7 +172,7 @@ class SimulatedWorld {
     }
     arrivals_.clear();
   }
-  // The next thing that the server sees until `deadline`; false: nothing.
+  // Returns the next event for the server until `deadline`, or false if there is none.
   bool next(double deadline, Arrival& arrival) {
     while (arrivals_.empty()) {
       if (later_.empty() || later_.front().time > deadline) {
@@ -259,7 +259,7 @@ class SimulatedWorld {
   std::uint64_t order_ = 0, deaths_ = 0;
 };
 
-// What one server process sees of the world.
+// The view of the world of one server process.
 template <class Real>
 class SimulatedNetwork final : public Transport<Real> {
  public:
@@ -271,7 +271,7 @@ class SimulatedNetwork final : public Transport<Real> {
     }
   }
 
-  // The server dies after so many events; it may also die in a call of its disk.
+  // The number of events until the server dies. It may also die in a call of its disk.
   std::uint64_t events_left = UINT64_MAX;
 
   std::uint64_t send(ClientId client, const Request<Real>& request) override {
@@ -300,14 +300,14 @@ class SimulatedNetwork final : public Transport<Real> {
   }
   double now() const override { return world_.now(); }
 
-  // The clients whose replies came, in the order in which they came, repetitions included.
+  // The clients whose replies arrived, in order of arrival, including repetitions.
   const std::vector<ClientId>& arrived(std::uint64_t request_id) {
     if (request_id != arrived_request_id_) arrived_.clear();
     return arrived_;
   }
 
  private:
-  // As TcpTransport's.
+  // The same as TcpTransport's.
   struct Inbox {
     std::unique_ptr<UplinkSlot<Real>> slots[2];
     int viewed = -1;

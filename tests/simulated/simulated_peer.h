@@ -1,5 +1,5 @@
-// A client as a process of a simulation: the real session, worker and memory on a simulated wire and disk. It
-// dies, comes back, and tries again as the real client does.
+// A client as a process of a simulation: the real session, worker and journal on a simulated wire and disk.
+// It dies, restarts, and retries like the real client.
 #pragma once
 
 #include <array>
@@ -22,16 +22,16 @@ namespace gradwire {
 
 // Probabilities are per request.
 struct PeerHabits {
-  bool remembers = true;  // on disk
+  bool remembers = true;  // has a journal on disk
   double dies = 0;        // in the middle of its work
-  double disk_lost = 0;   // of one that dies
+  double disk_lost = 0;   // if it dies
   double compute_seconds = 0.1;
-  double reading_seconds = 0;  // before it looks at what has arrived: a slow reader
+  double reading_seconds = 0;  // before it reads what has arrived: a slow reader
 };
 
 class SimulatedPeer {
  public:
-  // `secure`: it speaks TLS and proves who it is; null: it does not.
+  // With `secure`, it uses TLS and authenticates; null disables both.
   SimulatedPeer(SimulatedTime& time, Random& random, const StreamWeather& weather, const PeerHabits& habits,
                 Harbour& harbour, std::string name, std::uint64_t seed, SecureWorld* secure = nullptr)
       : time_(time),
@@ -55,7 +55,8 @@ class SimulatedPeer {
 
  private:
   using Seconds = std::chrono::duration<double>;
-  static constexpr double kAnswerSeconds = 60;  // for the server to answer in the handshake, or to read bytes
+  // limit for the server to answer in the handshake, or to read bytes
+  static constexpr double kAnswerSeconds = 60;
 
   // Sends what the session writes as fast as the wire takes it.
   class OutLink final : public Link {
@@ -87,7 +88,7 @@ class SimulatedPeer {
     std::string_view payload_;
   };
 
-  // A process begins.
+  // Begins a process.
   void begin() {
     if (habits_.remembers) journal_.emplace(*disk_, std::function<void(const std::string&)>());
     ClientIdentity identity{name_, seed_ * 1000 + deaths_, {}, {}};
@@ -105,7 +106,7 @@ class SimulatedPeer {
     if (random_.uniform() < habits_.disk_lost) disk_ = std::make_unique<SimulatedDisk>(seed_ + deaths_);
     guarded(2 * random_.uniform(), [this] { begin(); });
   }
-  // A job of this connection, or of this pause between two connections.
+  // Schedules a job that is dropped if this connection, or this pause between connections, ends.
   void guarded(double seconds, std::function<void()> job) {
     time_.in(seconds, [this, epoch = epoch_, job = std::move(job)] {
       if (epoch == epoch_) job();
@@ -154,7 +155,7 @@ class SimulatedPeer {
     connect_in(Seconds(back_off_->next(ending.retry_after)).count());
   }
 
-  // Gives up on a server that is silent, or reads nothing.
+  // Gives up a server that is silent or reads nothing.
   void wait_for_answer() {
     guarded(silence_seconds_ / 4, [this] {
       if (time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
@@ -170,7 +171,7 @@ class SimulatedPeer {
     });
   }
 
-  // Something waits until the wire takes it.
+  // Returns whether bytes wait for the wire to take them.
   bool is_writing() const { return filter_ ? !filter_->outgoing().empty() : !outbox_.empty(); }
   void flush() {
     if (filter_ && filter_->ready() && !outbox_.empty()) {
@@ -199,7 +200,7 @@ class SimulatedPeer {
       look();
     });
   }
-  // Reads what has arrived; also while it computes, but not while it writes.
+  // Reads what has arrived, even during a computation, but not while it writes.
   void look() {
     if (wire_ == nullptr) return;
     if (wire_->was_reset()) return lost({false, "reset"});
@@ -217,7 +218,7 @@ class SimulatedPeer {
       }
     } catch (const SimulatedCrash&) {
       return die();
-    } catch (const std::exception& error) {  // it ends for good
+    } catch (const std::exception& error) {  // the client ends for good
       trouble_ = error.what();
       return hang_up(false);
     }
@@ -237,7 +238,7 @@ class SimulatedPeer {
       inbox_.append(reinterpret_cast<const char*>(some.data()), *got);
     return true;
   }
-  // False: no message is complete.
+  // Returns false if no message is complete.
   bool take_frame() {
     if (inbox_.size() < kPrefixBytes) return false;
     const auto bytes = std::as_bytes(std::span(inbox_));
@@ -256,7 +257,7 @@ class SimulatedPeer {
     if (ending) lost(*ending);
     return true;
   }
-  // As on a thread of its own, which finishes soon or late.
+  // Computes as if on a separate thread, which finishes soon or late.
   void compute() {
     if (const auto ending = session_->begin_answer()) return lost(*ending);
     computing_ = true;
@@ -273,7 +274,7 @@ class SimulatedPeer {
       look();
     });
   }
-  // Some of what is there to be sent before the answer.
+  // Sends some of the chunks that are ready before the answer.
   void send_chunks() {
     UploadChunks* const pieces = session_->pieces();
     if (pieces == nullptr) return;
@@ -286,7 +287,7 @@ class SimulatedPeer {
     }
     flush();
   }
-  // False: the process dies in the middle of it.
+  // Returns false if the process dies during the work.
   bool work() {
     if (std::exchange(computed_, true)) return true;
     try {

@@ -1,5 +1,5 @@
-// A run on a simulated network: the real loop, journal, codec and workers, in which anything may be lost,
-// late, repeated or dead.
+// A run on a simulated network: the real loop, journal, codec and workers. Messages may be lost, late or
+// repeated, and processes may die.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,18 @@ namespace gradwire {
 
 inline constexpr std::uint32_t kRounds = 16;  // of a synchronous algorithm
 
-// Errors that a careless server would make.
+// The errors of a careless server.
 enum class Bug {
   kNone,
   kAnnouncesBeforeDurable,
   kForgetsFolder,
   kAddsInArrivalOrder,
   kAddsBeforeAccepting,
-  kAddsWhatIsOutdated,  // of an asynchronous algorithm: a reply whose point is too old
-  kAddsTwice,           // the same: a reply
+  kAddsWhatIsOutdated,  // asynchronous algorithm: a reply whose point is too old
+  kAddsTwice,           // asynchronous algorithm: the same reply twice
 };
 
-// A journal's disk that keeps the last record to itself until the next one comes.
+// A journal's disk that holds back the last record until the next one arrives.
 class LateDisk final : public Disk {
  public:
   explicit LateDisk(Disk& disk) : disk_(disk) {}
@@ -108,8 +108,8 @@ class CarelessServer final : public ServerAlgorithm<Real> {
 struct Setting {
   Weather weather;
   Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
-  std::uint64_t calls_between_deaths = 0;   // of their disks
+  std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
+  std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
   std::uint32_t steps = 60;        // of an asynchronous algorithm
@@ -120,11 +120,11 @@ struct End {
   std::string state;  // of the algorithm
   RunProgress progress;
   std::uint64_t server_deaths = 0, client_deaths = 0;
-  std::size_t fewest_replies = SIZE_MAX;  // of a round, with a quorum
+  std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum
   std::string trouble;
 };
 
-// One run: servers die and come back until the rounds are done.
+// One run: servers die and restart until the rounds are done.
 class SimulatedRun {
  public:
   SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
@@ -158,7 +158,7 @@ class SimulatedRun {
   }
 
  private:
-  // One server process; false: it died.
+  // Runs one server process. Returns false if it died.
   bool life() {
     LateDisk late(disk_);
     const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
@@ -211,7 +211,7 @@ class SimulatedRun {
     limits.rounds = kRounds;
     limits.evaluate_every = 6;
     limits.deadline_seconds = 20;
-    limits.attempts = 60;  // of a network that loses a fifth of all messages
+    limits.attempts = 60;  // for a network that loses a fifth of all messages
     limits.quorum = setting_.quorum;
     limits.over_selection = setting_.over_selection;
     LoopHooks<double> hooks;
@@ -249,8 +249,8 @@ class SimulatedRun {
   SimulatedDisk disk_;
   SimulatedWorld world_;
   std::shared_ptr<RunContext<double>> run_context_;
-  std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
-  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm
+  std::unique_ptr<TwinFederation> twin_;                 // in a run with a quorum
+  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // for an asynchronous algorithm
   std::uint32_t announced_ = 0;
   End end_;
 };
@@ -265,7 +265,7 @@ inline Experiment experiment_of(const std::string& algorithm, const std::string&
       .experiment;
 }
 
-// From calm to wild, drawn from the seed.
+// Draws a setting from calm to wild by the seed.
 inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };

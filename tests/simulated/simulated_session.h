@@ -1,6 +1,6 @@
 // A whole federation on simulated streams, disks and a clock: the real session manager, sessions,
-// connections, loop, journal, relay and clients, in which connections break, fall silent and stall, and
-// processes die anywhere.
+// connections, loop, journal, relay and clients. Connections break, fall silent and stall, and processes die
+// anywhere.
 #pragma once
 
 #include <algorithm>
@@ -28,22 +28,22 @@
 namespace gradwire {
 
 inline constexpr std::uint32_t kClients = 5;
-inline constexpr std::uint32_t kRounds = 12;  // of a synchronous algorithm
-inline constexpr std::uint32_t kSteps = 40;   // of an asynchronous one
+inline constexpr std::uint32_t kRounds = 12;  // for a synchronous algorithm
+inline constexpr std::uint32_t kSteps = 40;   // for an asynchronous algorithm
 inline constexpr double kLongestRunSeconds = 300'000;
 
 struct Setting {
   StreamWeather weather;
   PeerHabits habits;
   Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // of servers, about; 0: they live
-  std::uint64_t calls_between_deaths = 0;   // of their disks
-  std::uint32_t behind_relay = 0;           // so many of the clients
-  double relay_dies_seconds = 0;            // between two deaths, about; 0: it lives
-  bool relay_adds = false;                  // up replies
+  std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
+  std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
+  std::uint32_t behind_relay = 0;           // number of clients of the relay
+  double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
+  bool relay_adds = false;                  // the relay adds up replies
   double quorum = 1, over_selection = 0;
-  SecureWorld* secure = nullptr;                    // TLS and logins; null: plain text
-  std::uint64_t receive_budget_bytes = UINT64_MAX;  // of replies that arrive at the same time
+  SecureWorld* secure = nullptr;                    // TLS and logins; null for plain text
+  std::uint64_t receive_budget_bytes = UINT64_MAX;  // for replies that arrive at the same time
 };
 
 struct End {
@@ -51,14 +51,14 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent; of replies that they were completed to
-  std::size_t fewest_replies = SIZE_MAX;          // of a round, with a quorum
+  std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
+  std::size_t fewest_replies = SIZE_MAX;          // in a round with a quorum
   bool took_sums = false;
   double seconds = 0;
   std::string trouble;
 };
 
-// A relay and those of its clients that are to find it.
+// A relay and the clients that connect to it.
 struct SimulatedSite {
   Harbour clients;
   RelayOptions options;
@@ -67,7 +67,7 @@ struct SimulatedSite {
 
 class SimulatedSession {
  public:
-  // `quiet`: the run that this one must equal; null: this is it.
+  // `quiet` is the run that this one must equal; null if this is the quiet one.
   SimulatedSession(const LoadedExperiment& loaded, const Setting& setting, std::uint64_t seed,
                    const End* quiet)
       : loaded_(loaded),
@@ -137,7 +137,7 @@ class SimulatedSession {
     return setting_.secure != nullptr ? setting_.secure->secure(std::move(sockets)) : std::move(sockets);
   }
 
-  // One server process.
+  // Runs one server process.
   void life() {
     Journal journal(disk_, setting_.durability);
     const bool may_die = end_.server_deaths < 8;
@@ -248,7 +248,7 @@ class SimulatedSession {
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
 
-  // The fast clients decide the state, but only through which replies were used.
+  // Checks a commit with a quorum. The fast clients decide the state, but only by which replies were used.
   void check_against_twin(const RoundCommit<double>& commit) {
     committed_ = commit.progress.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
@@ -259,7 +259,7 @@ class SimulatedSession {
     throw std::runtime_error("after round " + std::to_string(committed_) +
                              " the state is not that of a federation in which the same clients answered");
   }
-  // Of the model, in parts of its size.
+  // Returns the difference from the model, relative to its norm.
   double difference_of(View<double> expected) const {
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < expected.size(); ++j) {
@@ -269,7 +269,7 @@ class SimulatedSession {
     return size > 0 ? difference / size : difference;
   }
 
-  // After every committed round: nothing was lost, added twice, or counted differently.
+  // Checks, after every committed round, that nothing was lost, added twice or counted differently.
   void check(const RunProgress& progress) {
     committed_ = progress.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
@@ -289,7 +289,7 @@ class SimulatedSession {
       throw std::runtime_error(where + "the progress of bits and bytes does not add up");
   }
 
-  // Sums are rounded in another order, and are shorter.
+  // Checks sums, which are rounded in a different order, and are shorter.
   void check_sums(const std::string& where, const Totals& a, const Totals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
     if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
@@ -345,8 +345,8 @@ class SimulatedSession {
   std::unique_ptr<ServerAlgorithm<double>> server_;
   RunProgress progress_;
   std::unique_ptr<RunStore<double>> durable_;
-  std::unique_ptr<TwinFederation> twin_;                 // of a run with a quorum
-  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // of an asynchronous algorithm
+  std::unique_ptr<TwinFederation> twin_;                 // in a run with a quorum
+  std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // for an asynchronous algorithm
   std::uint32_t committed_ = 0;
   bool all_heard_ = false;
   SimulatedSite site_;
@@ -361,7 +361,7 @@ inline LoadedExperiment experiment_of(const std::string& algorithm, const std::s
                           "simulation.toml");
 }
 
-// From calm to wild, drawn from the seed.
+// Draws a setting from calm to wild by the seed.
 inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
@@ -380,7 +380,7 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   if (random.below(2) == 0) s.events_between_deaths = 100 + random.below(2000);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
   if (random.below(2) == 0) s.behind_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
-  if (s.behind_relay > 0) s.weather.cut /= 3;  // a break hits all behind it
+  if (s.behind_relay > 0) s.weather.cut /= 3;  // a break hits all clients of the relay
   if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
   s.relay_adds = random.below(2) == 0;
   return s;

@@ -1,7 +1,7 @@
 // Deterministic simulation of whole federations: the real session manager, sessions, connections, round loop,
 // journal and clients on simulated streams, disks and a clock. Connections break after any byte, fall silent,
-// stall; clients and servers die anywhere. After every committed round the state is that of a quiet run, bit
-// by bit, or up to rounding where a relay adds up replies.
+// stall; clients and servers die anywhere. After every committed round the state has the bits of a quiet run.
+// If a relay adds up replies, it is equal up to rounding.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
 #include "tests/simulated/simulated_session.h"
@@ -22,9 +22,9 @@ constexpr std::uint64_t kSecureSeeds = scaled(80);  // handshakes take most of t
 struct Algorithm {
   const char* algorithm;
   const char* dim = "12";
-  bool is_private = false;  // has state that nobody but the client knows
+  bool is_private = false;  // has state that only the client knows
 };
-// The last two have payloads of several chunks; of those of the very last some go in pieces.
+// The last two have payloads of several chunks; the last one sends some of them as chunks.
 constexpr Algorithm kAlgorithms[] = {
     {"name = \"ef21\"\ncompressor = \"topk:k=2\"\n"},
     {"name = \"marina\"\ncompressor = \"randk:k=3\"\n"},
@@ -40,12 +40,12 @@ constexpr Algorithm kAlgorithms[] = {
 constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
 constexpr std::size_t kBig = kAlgorithmCount - 2, kChunked = kAlgorithmCount - 1;
 
-// The big ones are slow, so the test runs them rarely.
+// Runs the big algorithms rarely, because they are slow.
 std::size_t method_of(std::uint64_t seed) {
   return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }
 
-// Quiet runs, made once.
+// Quiet runs, each made once.
 class Quiet {
  public:
   Quiet() {
@@ -64,7 +64,7 @@ class Quiet {
   std::vector<End> ends_;
 };
 
-TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens) {
+TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0, with_sums = 0;
@@ -87,7 +87,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunWhateverHappens)
   EXPECT_GT(with_sums, last / 50);
 }
 
-TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
+TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds / 8);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
@@ -101,7 +101,7 @@ TEST(SessionSimulation, WithRoomForOneReplyAtATimeNobodyWaitsForEver) {
   }
 }
 
-TEST(SessionSimulation, OverTlsWithLoginsToo) {
+TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
   const Quiet quiet;
   SecureWorld world;
   const auto [first, last, one] = seeds_asked(kSecureSeeds);
@@ -122,7 +122,7 @@ TEST(SessionSimulation, OverTlsWithLoginsToo) {
   EXPECT_GT(client_deaths, last / 2);
 }
 
-TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
+TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
   std::deque<LoadedExperiment> loaded;
   for (const Algorithm& algorithm : kAlgorithms) {
@@ -149,7 +149,7 @@ TEST(SessionSimulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClie
   }
 }
 
-TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
+TEST(SessionSimulation, RepeatsTheRunOfASeed) {
   const LoadedExperiment loaded = experiment_of(kAlgorithms[0].algorithm, "12");
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -162,7 +162,7 @@ TEST(SessionSimulation, TheSameSeedIsTheSameRun) {
   }
 }
 
-TEST(SessionSimulation, ManyRepliesComeInChunks) {
+TEST(SessionSimulation, CompletesManyRepliesFromChunks) {
   const Algorithm& pieced = kAlgorithms[kChunked];
   const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
@@ -178,9 +178,9 @@ TEST(SessionSimulation, ManyRepliesComeInChunks) {
   EXPECT_GT(end.pieces, quiet.pieces) << "some are sent again";
 }
 
-// 160 KB of payload in segments of 8 KB, each of which may be the connection's last: a reply that began anew
-// each time would hardly ever arrive.
-TEST(SessionSimulation, AnUploadGoesOnWhereItsConnectionBroke) {
+// The payload is 160 KB in segments of 8 KB, each of which may be the connection's last. A reply that
+// restarted from the beginning each time would hardly ever arrive.
+TEST(SessionSimulation, ResumesAnUploadWhereItsConnectionBroke) {
   const Algorithm& big = kAlgorithms[kBig];
   const LoadedExperiment loaded = experiment_of(big.algorithm, big.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();

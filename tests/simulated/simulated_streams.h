@@ -1,5 +1,5 @@
-// A network of byte streams, simulated: connections that break after any byte, fall silent, stall, deliver in
-// pieces and late; readers that are slow. One virtual clock, one seed, no threads. The server's end is a
+// A simulated network of byte streams. Connections break after any byte, fall silent, stall, and deliver in
+// pieces and late; readers are slow. One virtual clock, one seed, no threads. The server's end is a
 // SocketLayer; the clients' end is a Wire.
 #pragma once
 
@@ -19,14 +19,14 @@ namespace gradwire {
 
 // Probabilities are per write.
 struct StreamWeather {
-  double delay_seconds = 0.01;  // of a segment, at most
-  double cut = 0;               // both ends are told that the connection is reset; some of the bytes arrive
-  double silent = 0;            // nothing arrives any more, in one direction or both, and nobody is told
+  double delay_seconds = 0.01;  // maximal delay of a segment
+  double cut = 0;               // the connection is reset at both ends; some of the bytes arrive
+  double silent = 0;            // nothing arrives any more in one or both directions, and neither end notices
   double stalled = 0;           // all bytes on their way are late by up to a minute
-  std::size_t window_bytes = 1 << 16;  // limit of the bytes on their way or unread; more must wait
+  std::size_t window_bytes = 1 << 16;  // limit of unread and unreceived bytes; more must wait
 };
 
-// Virtual time, and what happens in it.
+// Virtual time, and the jobs in it.
 class SimulatedTime {
  public:
   double now() const { return now_; }
@@ -35,7 +35,7 @@ class SimulatedTime {
     std::push_heap(jobs_.begin(), jobs_.end());
   }
   void in(double seconds, std::function<void()> job) { at(now_ + seconds, std::move(job)); }
-  // Runs the next job, unless it is after `deadline`; false: the clock is at `deadline` now.
+  // Runs the next job, or moves the clock to `deadline` and returns false if the job is later.
   bool step(double deadline) {
     if (jobs_.empty() || jobs_.front().time > deadline) {
       now_ = std::max(now_, deadline);
@@ -63,14 +63,14 @@ class SimulatedTime {
   std::uint64_t order_ = 0;
 };
 
-// One connection. Both ends hold it; an end that is closed hears nothing more.
+// One connection. Both ends hold it; a closed end gets no more events.
 class Wire : public std::enable_shared_from_this<Wire> {
  public:
   enum Side : std::uint8_t { kClient = 0, kServer = 1 };
   Wire(SimulatedTime& time, Random& random, const StreamWeather& weather)
       : time_(time), random_(random), weather_(weather) {}
 
-  // Something has arrived, or the end, or there is room to write.
+  // Called if data, the end, or room to write has arrived.
   std::function<void()> told[2];
 
   // Takes as many bytes as there is room for.
@@ -93,7 +93,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
     if (is_cut) time_.at(s.arrival, [self = shared_from_this()] { self->reset(); });
     return n;
   }
-  // What has arrived at `side`, at most `most` bytes of it.
+  // Reads what has arrived at `side`, at most `most` bytes.
   std::string read(Side side, std::size_t most) {
     Stream& s = streams_[1 - side];
     std::string bytes = s.arrived.substr(0, most);
@@ -117,14 +117,14 @@ class Wire : public std::enable_shared_from_this<Wire> {
       self->notify(static_cast<Side>(1 - side));
     });
   }
-  // The other end sees the end of the stream; not when the machine of this end is `gone`.
+  // Closes an end. The other end sees the end of the stream, unless the machine of this end is `gone`.
   void close(Side side, bool gone = false) {
     if (!std::exchange(open_[side], false)) return;
     told[side] = nullptr;
     if (!gone) end_writing(side);
   }
 
-  // Notifies later, once for all that happens until then.
+  // Notifies later, once for all events until then.
   void notify(Side side) {
     if (!open_[side] || std::exchange(notified_[side], true)) return;
     time_.in(0, [self = shared_from_this(), side] {
@@ -149,7 +149,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
     notify(static_cast<Side>(1 - from));
   }
   void reset() {
-    if (silent_[kClient] || silent_[kServer]) {  // nobody is told; later bytes would leave a gap
+    if (silent_[kClient] || silent_[kServer]) {  // neither end notices; later bytes would leave a gap
       silent_[kClient] = silent_[kServer] = true;
       return;
     }
@@ -160,21 +160,21 @@ class Wire : public std::enable_shared_from_this<Wire> {
   SimulatedTime& time_;
   Random& random_;
   const StreamWeather& weather_;
-  Stream streams_[2];  // by the side that writes
+  Stream streams_[2];  // by the writing side
   bool open_[2] = {true, true}, notified_[2] = {false, false};
-  bool silent_[2] = {false, false};  // by the side that writes
+  bool silent_[2] = {false, false};  // by the writing side
   bool reset_ = false;
 };
 
 class SimulatedSockets;
 
-// Where clients find the current server.
+// The place where clients find the current server.
 struct Harbour {
   SimulatedSockets* server = nullptr;
-  bool machine_died = false;  // the server's: closing a socket tells nobody
+  bool machine_died = false;  // the server's machine; closing a socket then notifies no peer
 };
 
-// One end of a wire, as a SocketLayer has it.
+// One end of a wire, as a Socket of a SocketLayer.
 class SimulatedSocket final : public Socket {
  public:
   SimulatedSocket(std::shared_ptr<Wire> wire, Wire::Side side, Random& random, const Harbour& harbour)
@@ -188,7 +188,7 @@ class SimulatedSocket final : public Socket {
         handler.on_writable();
       }
       if (is_open_ && has_news()) handler.on_readable();
-      if (is_open_ && has_news()) wire_->notify(side_);  // it left something
+      if (is_open_ && has_news()) wire_->notify(side_);  // some data was not read
     };
   }
   Moved read(std::span<std::byte> to) override {
@@ -241,7 +241,7 @@ class SimulatedSockets final : public SocketLayer {
   }
 
   std::uint64_t events_left = UINT64_MAX;  // until the server dies
-  Harbour* upstream = nullptr;             // of a relay
+  Harbour* upstream = nullptr;             // set for a relay
 
   void connect(std::shared_ptr<Wire> wire) {
     handler_->on_accepted(
@@ -261,14 +261,14 @@ class SimulatedSockets final : public SocketLayer {
   void stop_accepting() override {
     if (harbour_.server == this) harbour_.server = nullptr;
   }
-  // As a client of `upstream`.
+  // Connects as a client of `upstream`.
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
     if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": nobody is there"};
     auto wire = std::make_shared<Wire>(time_, random_, weather_);
     upstream->server->connect(wire);
     return std::unique_ptr<Socket>(std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, harbour_));
   }
-  // In order, but other things may happen before.
+  // Runs jobs in order, but other events may happen first.
   void post(std::function<void()> job) override {
     last_post_ = std::max(last_post_, time_.now() + 0.001 * random_.uniform());
     time_.at(last_post_, [job = std::move(job), alive = alive_] {

@@ -1,6 +1,6 @@
 // Deterministic simulation: the real round loop, journal, codec and workers on a simulated network, disk and
-// clock, in which anything may be lost, late, repeated or dead. Whatever happens, the run ends in the bits of
-// a quiet one.
+// clock. Messages may be lost, late or repeated, and processes may die. In any case the run ends with the
+// bits of a quiet one.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
 //   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names it
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = scaled(2000);
 
-// The last two have state that nobody but the client knows.
+// The last two have state that only the client knows.
 const std::vector<std::string>& algorithms() {
   static const std::vector<std::string> all = {
       "name = \"ef21\"\ncompressor = \"topk:k=2\"\n",
@@ -54,7 +54,7 @@ class Quiet {
   std::vector<End> ends_;
 };
 
-// The error in the end of a run; empty: none.
+// Returns the error at the end of a run. Empty if there is none.
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
   if (got.state != want.state) return "the state of the algorithm is another one";
@@ -66,7 +66,7 @@ std::string difference(const End& got, const End& want) {
   return "";
 }
 
-TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
+TEST(Simulation, ReachesTheBitsOfAQuietRunUnderAnyFaults) {
   Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
@@ -84,8 +84,8 @@ TEST(Simulation, EndsInTheBitsOfAQuietRunWhateverHappens) {
   EXPECT_GT(client_deaths, last / 2);
 }
 
-// The fast clients decide the bits of such a run, but only through which replies were used.
-TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnswered) {
+// The fast clients decide the bits of such a run, but only by which replies were used.
+TEST(Simulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
   std::vector<Experiment> experiments;
   for (const std::string& algorithm : algorithms()) experiments.push_back(experiment_of(algorithm));
@@ -110,7 +110,7 @@ TEST(Simulation, WithAQuorumItIsInTheStateOfAFederationInWhichTheSameClientsAnsw
 }
 
 // Sections of this size are packed and unpacked in buffers that are freed afterwards.
-TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
+TEST(Simulation, StoresRequestsOfHundredsOfKilobytes) {
   const Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");
   const End quiet = SimulatedRun(experiment, {}, 1).run();
@@ -121,7 +121,7 @@ TEST(Simulation, ClientsRememberRequestsOfHundredsOfKilobytes) {
   }
 }
 
-TEST(Simulation, AClientThatLosesWhatNobodyElseKnowsEndsTheRunWithAClearLine) {
+TEST(Simulation, EndsWithAClearErrorIfAClientLosesItsOnlyState) {
   const Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n");
   const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
@@ -129,7 +129,7 @@ TEST(Simulation, AClientThatLosesWhatNobodyElseKnowsEndsTheRunWithAClearLine) {
       << end.trouble;
 }
 
-// The first seed that notices the bug; 0: none does.
+// Returns the first seed that finds the bug; 0 if there is none.
 std::uint64_t first_that_finds(Bug bug) {
   Quiet quiet;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
@@ -145,14 +145,14 @@ std::uint64_t first_that_finds(Bug bug) {
   return 0;
 }
 
-TEST(Simulation, FindsACommitThatIsAnnouncedBeforeItIsDurable) {
+TEST(Simulation, FindsACommitAnnouncedBeforeItIsDurable) {
   EXPECT_GT(first_that_finds(Bug::kAnnouncesBeforeDurable), 0u);
 }
-TEST(Simulation, FindsAFolderThatIsNotSynchronised) { EXPECT_GT(first_that_finds(Bug::kForgetsFolder), 0u); }
-TEST(Simulation, FindsRepliesThatAreAddedInTheOrderOfTheirArrival) {
+TEST(Simulation, FindsAFolderThatIsNotSynchronized) { EXPECT_GT(first_that_finds(Bug::kForgetsFolder), 0u); }
+TEST(Simulation, FindsRepliesAddedInOrderOfArrival) {
   EXPECT_GT(first_that_finds(Bug::kAddsInArrivalOrder), 0u);
 }
-TEST(Simulation, FindsRepliesThatAreAddedBeforeTheyAreAccepted) {
+TEST(Simulation, FindsRepliesAddedBeforeTheyAreAccepted) {
   EXPECT_GT(first_that_finds(Bug::kAddsBeforeAccepting), 0u);
 }
 

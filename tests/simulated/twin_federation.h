@@ -1,5 +1,5 @@
-// The same algorithm in memory, where nothing is ever lost or late: told which clients' replies each round
-// used, it must reach the same state. Tests compare a run with a quorum with it.
+// Repeats the same algorithm in memory, where nothing is lost or late. It is told which clients' replies each
+// round used, and must reach the same state. Tests compare runs with a quorum with it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace gradwire {
 
 class TwinFederation {
  public:
-  // Of a problem without data.
+  // Makes a twin for a problem without data.
   TwinFederation(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment,
                  const DataSchema& schema)
       : server_(make_server<double>(run_context)), committed_(run_context->n), scratch_(run_context->n) {
@@ -59,7 +59,7 @@ class TwinFederation {
     for (const auto& up : replies) used.push_back(up.client);
     round(used);
   }
-  // A round from a journal: it used the clients whose request ids changed.
+  // Follows a round from a journal. It used the clients whose request ids changed.
   void round_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
     std::vector<ClientId> used;
     for (ClientId c = 0; c < after.size(); ++c)

@@ -14,7 +14,7 @@ namespace gradwire {
 
 struct AsyncTrace {
   std::vector<RoundRecord> rows;
-  std::vector<ClientId> used;  // whose reply made each step
+  std::vector<ClientId> used;  // client of each step's reply
   Vec<double> model;
   double seconds = 0;
   std::uint64_t computed = 0, request_ids = 0;
@@ -23,12 +23,12 @@ struct AsyncTrace {
 };
 
 inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
-// Between 0.5 and 1.5, drawn for each request.
+// Returns a time between 0.5 and 1.5, drawn for each request.
 inline double drawn(ClientId i, std::uint64_t request_id) {
   return 0.5 + RngStream({1, i, static_cast<std::uint32_t>(request_id), RngDomain::kFault}).uniform();
 }
 
-// Computes ahead whatever it costs.
+// Computes ahead even if that costs more.
 inline EventSimulationOptions on_threads(unsigned threads, EventSimulationOptions options) {
   options.threads = threads;
   options.worth_threads_seconds = 0;

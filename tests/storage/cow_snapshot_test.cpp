@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kChunk = CowSnapshot::kChunkBytes;
 
-// Parts around the sizes at which they are copied, viewed, and given out in chunks.
+// Returns parts with sizes around those at which they are copied, viewed, and split into chunks.
 std::vector<std::string> some_parts() {
   std::vector<std::string> parts;
   for (const std::size_t size :
@@ -44,7 +44,7 @@ void overwrite(std::vector<std::string>& parts) {
   for (std::string& part : parts) std::ranges::fill(part, '?');
 }
 
-TEST(CowSnapshot, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
+TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
   const std::string all = sum_of(some_parts());
   const std::size_t chunks = 8;  // about
   for (std::size_t before = 0; before <= chunks; ++before) {
@@ -54,7 +54,7 @@ TEST(CowSnapshot, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
     EXPECT_EQ(late.size(), all.size());
     EXPECT_EQ(late.checksum(), crc32c(std::as_bytes(std::span(all))));
     std::string written;
-    written.reserve(all.size());  // here: other tests of this program count what a thread allocates
+    written.reserve(all.size());  // here, because other tests of this program count a thread's allocations
     const auto take = [&] {
       const std::string_view chunk = late.next();
       EXPECT_LE(chunk.size(), kChunk);
@@ -63,7 +63,7 @@ TEST(CowSnapshot, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
     };
     for (std::size_t k = 0; k < before; ++k) take();
     std::thread writer([&] {
-      // Time for the owner to copy; then it waits for the chunk that is in use.
+      // The owner gets time to copy; then it waits for the chunk that is in use.
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
       while (take()) {
       }
@@ -76,7 +76,7 @@ TEST(CowSnapshot, GivesWhatWasThereAtTheBeginningWheneverTheMemoryChanges) {
   }
 }
 
-TEST(CowSnapshot, OfAWriterThatIsFasterCopiesNothing) {
+TEST(CowSnapshot, CopiesNothingForAFasterWriter) {
   std::vector<std::string> parts = some_parts();
   CowSnapshot late;
   begin(late, parts);
@@ -93,7 +93,7 @@ TEST(CowSnapshot, OfAWriterThatIsFasterCopiesNothing) {
 }
 
 // The first snapshot of a folder is written twice, later ones once.
-TEST(CowSnapshot, IsASectionOfASnapshotLikeAnyOther) {
+TEST(CowSnapshot, CanBeASectionOfASnapshot) {
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
   for (int k = 0; k < 2; ++k) {
@@ -120,7 +120,7 @@ TEST(CowSnapshot, IsASectionOfASnapshotLikeAnyOther) {
   }
 }
 
-TEST(CowSnapshot, AWriterThatGivesUpInTheMiddleKeepsNobodyWaiting) {
+TEST(CowSnapshot, ReleasesWaitersIfTheWriterGivesUp) {
   std::vector<std::string> parts = some_parts();
   CowSnapshot late;
   begin(late, parts);

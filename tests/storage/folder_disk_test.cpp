@@ -1,4 +1,4 @@
-// A folder as a disk: what is not ours in it, and who may use it.
+// A folder as a disk: foreign files in it, and the lock of its user.
 #include "storage/folder_disk.h"
 
 #include <filesystem>
@@ -84,8 +84,8 @@ TEST(FolderDisk, DoesNotWaitForThePeerOfAPipe) {
   EXPECT_NE(written.error().message.find("it is a pipe"), std::string::npos) << written.error().message;
 }
 
-// As after a lazy unmount, whose folder would be written in place of the one that was mounted.
-TEST(FolderDisk, WritesNothingIntoAnotherFolderOfTheSameName) {
+// As after a lazy unmount: the folder below the mount point would be written in place of the mounted one.
+TEST(FolderDisk, WritesNothingIntoADifferentFolderOfTheSameName) {
   const TemporaryFolder folder;
   const fs::path state = folder.path() / "state", mounted = folder.path() / "mounted";
   fs::create_directory(state);

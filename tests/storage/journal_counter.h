@@ -1,4 +1,4 @@
-// A process that keeps its state in a journal, for the tests of journals.
+// A process with its state in a journal, for the tests of journals.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// A process whose state is how often it counted; every count is a record.
+// A process whose state is a counter; every count is a record.
 class Counter {
  public:
   Counter(Disk& disk, Durability durability)
@@ -50,8 +50,8 @@ class Counter {
   Journal& journal() { return journal_; }
 
   std::uint64_t count = 0;
-  int life = 1;            // which process this is
-  bool went_back = false;  // a record of an earlier process came after one of a later
+  int life = 1;            // number of this process
+  bool went_back = false;  // a record of an earlier process came after one of a later process
   std::string padding, notes;
 
  private:
@@ -59,7 +59,7 @@ class Counter {
   int newest_life_ = 0;
 };
 
-// Counts to `end`, with a snapshot before every `every`th.
+// Counts to `end`, with a snapshot before every `every`th count.
 inline void count_to(Counter& counter, std::uint64_t end, std::uint64_t every) {
   while (counter.count < end) {
     if (counter.count % every == 0) {

@@ -1,4 +1,4 @@
-// Journals that end, and those of another version.
+// Removed journals, and those of another version.
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ TEST(Journal, RemovesWhatItWroteAndNothingElse) {
   EXPECT_FALSE(*next.journal().is_there());
 }
 
-// Counts to 25 with a snapshot that is set aside, then removes all and crashes in the middle of `call` of it.
-// False: it was done before.
+// Counts to 25 with a snapshot that is set aside, then removes all and crashes in the middle of `call`.
+// Returns false if the removal completed before.
 bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 25, 10);
@@ -51,7 +51,7 @@ bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {
   return false;
 }
 
-TEST(Journal, ThatIsRemovedIsThereWholeOrNotAtAllWhereverTheRemovalEnds) {
+TEST(Journal, IsWholeOrGoneWhereverItsRemovalEnds) {
   for (const bool power : {false, true})
     for (std::uint64_t call = 0;; ++call) {
       SimulatedDisk disk(call + 1);
@@ -76,7 +76,7 @@ TEST(Journal, ThatIsRemovedIsThereWholeOrNotAtAllWhereverTheRemovalEnds) {
     }
 }
 
-TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
+TEST(Journal, RemovesNothingWithoutAMarker) {
   SimulatedDisk disk;
   put_file(disk, "log-000000000003.bin");
   const Status removed = Journal(disk, Durability::kProcess).remove();
@@ -87,7 +87,7 @@ TEST(Journal, RemovesNothingWhereNothingSaysThatItIsAJournals) {
   EXPECT_EQ(disk.list()->size(), 1u);
 }
 
-TEST(Journal, OfAnotherVersionIsRefusedInOneLineAndStaysAsItIs) {
+TEST(Journal, RefusesAnotherVersionInOneLineAndKeepsIt) {
   for (const char digit : {'1', '3'}) {
     SimulatedDisk disk;
     Counter counter(disk, Durability::kProcess);
@@ -106,7 +106,7 @@ TEST(Journal, OfAnotherVersionIsRefusedInOneLineAndStaysAsItIs) {
   }
 }
 
-TEST(Journal, AFlippedVersionIsDamageAndThePreviousSnapshotIsUsed) {
+TEST(Journal, TreatsAFlippedVersionAsDamageAndUsesThePreviousSnapshot) {
   SimulatedDisk disk;
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 25, 10);

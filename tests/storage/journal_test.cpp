@@ -42,7 +42,7 @@ TEST(Journal, KeepsThreeGenerationsAndTheLogsBetweenThem) {
                                       "log-000000000080.bin", "log-000000000090.bin"}));
 }
 
-TEST(Journal, UsesThePreviousGenerationsWhereTheNewestAreDamagedAndLosesNothing) {
+TEST(Journal, UsesThePreviousGenerationsIfTheNewestAreDamagedAndLosesNothing) {
   for (int damaged = 1; damaged <= 2; ++damaged) {
     SimulatedDisk disk;
     Counter counter(disk, Durability::kProcess);
@@ -59,7 +59,7 @@ TEST(Journal, UsesThePreviousGenerationsWhereTheNewestAreDamagedAndLosesNothing)
   }
 }
 
-TEST(Journal, SaysSoWhereNothingOfARunCanBeRead) {
+TEST(Journal, ReportsThatNothingOfARunCanBeRead) {
   SimulatedDisk disk;
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 5, 10);
@@ -70,7 +70,7 @@ TEST(Journal, SaysSoWhereNothingOfARunCanBeRead) {
   EXPECT_NE(found.error().message.find("no snapshot of the run can be read"), std::string::npos);
 }
 
-TEST(Journal, OfOneSnapshotKeepsACopyThatTakesItsPlace) {
+TEST(Journal, ReplacesASingleSnapshotByItsCopy) {
   for (const std::uint64_t rounds : {0, 5}) {
     SimulatedDisk disk;
     Counter counter(disk, Durability::kProcess);
@@ -90,7 +90,7 @@ TEST(Journal, OfOneSnapshotKeepsACopyThatTakesItsPlace) {
   }
 }
 
-TEST(Journal, SaysThatALogIsEmpty) {
+TEST(Journal, WarnsOfAnEmptyLog) {
   SimulatedDisk disk;
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 5, 10);
@@ -101,7 +101,7 @@ TEST(Journal, SaysThatALogIsEmpty) {
   EXPECT_NE(next.notes.find("log-000000000000.bin is empty"), std::string::npos) << next.notes;
 }
 
-TEST(Journal, ARecordIsAMagicTheChecksumOfAllThatFollowsItsNumberItsLengthAndItsBytes) {
+TEST(Journal, WritesARecordAsMagicChecksumNumberLengthAndBytes) {
   SimulatedDisk disk;
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 1, 100);
@@ -137,7 +137,7 @@ TEST(Journal, EndsAtTheFirstDamagedRecordWhereverItIs) {
   }
 }
 
-TEST(Snapshot, EveryFlippedByteAndEveryTruncationIsDetected) {
+TEST(Snapshot, DetectsEveryFlippedByteAndEveryTruncation) {
   std::string big(scaled(64 << 10), '\0'), frame, bytes;
   for (std::size_t k = 0; k < big.size(); ++k) big[k] = static_cast<char>(k * k >> 7);
   const Section sections[] = {{1, "about"}, {2, big}, {3, ""}};
@@ -155,7 +155,7 @@ TEST(Snapshot, EveryFlippedByteAndEveryTruncationIsDetected) {
   }
 }
 
-// Crashes in the middle of call `at` and again during recovery; false: a committed record is lost.
+// Crashes in the middle of call `at` and again during recovery. Returns false if a committed record is lost.
 bool survives(SimulatedDisk& disk, Durability durability, std::uint64_t at, std::uint64_t again) {
   std::uint64_t committed = 0;
   const auto crash = [&] { durability == Durability::kPower ? disk.lose_power() : disk.lose_process(); };
@@ -192,8 +192,8 @@ TEST(Journal, LosesNoCommittedRecordWhereverTheProcessOrThePowerFails) {
   }
 }
 
-// With kProcess a loss of power may cost records, but none before a finished snapshot, and no lost record
-// comes back later. False: one of these failed.
+// With kProcess a power loss may cost records. It costs none before a finished snapshot, and no lost record
+// comes back later. Returns false if one of these failed.
 bool goes_on_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint64_t again) {
   std::uint64_t sure = 0;
   bool any = false;
@@ -225,14 +225,14 @@ bool goes_on_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint6
   return true;
 }
 
-TEST(Journal, OfAProcessGoesOnFromItsLastSnapshotWhereverThePowerFails) {
+TEST(Journal, ResumesFromItsLastSnapshotWithProcessDurabilityWhereverThePowerFails) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SimulatedDisk disk(seed);
     ASSERT_TRUE(goes_on_from_its_snapshot(disk, seed % 90, seed % 37)) << "seed " << seed;
   }
 }
 
-TEST(Journal, OfAProcessWithoutSynchronisingTheFolderWouldLoseItsSnapshots) {
+TEST(Journal, WouldLoseSnapshotsOfAProcessWithoutSyncingTheFolder) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SimulatedDisk disk(seed);
@@ -242,7 +242,7 @@ TEST(Journal, OfAProcessWithoutSynchronisingTheFolderWouldLoseItsSnapshots) {
   EXPECT_GT(lost, 0) << "the simulated disk is too kind";
 }
 
-TEST(Journal, WithoutSynchronisingTheFolderWouldLoseThem) {
+TEST(Journal, WouldLoseRecordsWithoutSyncingTheFolder) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SimulatedDisk disk(seed);
@@ -252,7 +252,7 @@ TEST(Journal, WithoutSynchronisingTheFolderWouldLoseThem) {
   EXPECT_GT(lost, 0) << "the simulated disk is too kind";
 }
 
-TEST(Journal, OnAFullDiskSaysSoAndGoesOnWhereItWasOnceThereIsRoom) {
+TEST(Journal, ReportsAFullDiskAndContinuesOnceThereIsRoom) {
   for (std::size_t capacity = 200; capacity < 1200; capacity += 7) {
     SimulatedDisk disk;
     disk.capacity = capacity;
@@ -282,7 +282,7 @@ TEST(FolderDisk, HoldsAJournalAndNamesTheFileThatCannotBeWritten) {
       << status.error().message;
 }
 
-TEST(FolderLock, IsRefusedToTheSecondAndNamesTheFirst) {
+TEST(FolderLock, RefusesTheSecondProcessAndNamesTheFirst) {
   const TemporaryFolder folder;
   {
     const FolderLock first(folder.path());
@@ -298,7 +298,7 @@ TEST(FolderLock, IsRefusedToTheSecondAndNamesTheFirst) {
   EXPECT_NO_THROW(FolderLock{folder.path()});
 }
 
-TEST(FolderLock, IsHeldByOneAlsoWhereHoldersRemoveTheFile) {
+TEST(FolderLock, IsHeldByOneEvenIfHoldersRemoveTheFile) {
   const TemporaryFolder folder;
   std::atomic<int> holders = 0, held = 0, twice = 0;
   const auto hold = [&] {

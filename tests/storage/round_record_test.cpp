@@ -23,7 +23,7 @@ std::string joined(std::span<const std::string_view> pieces) {
   return all;
 }
 
-TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
+TEST(RoundRecords, StoreTheRepliesOrTheStateWhicheverIsShorter) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("gd"));
   const CodecContext context = codec_context(*run_context, {});
@@ -47,7 +47,7 @@ TEST(RoundRecords, AreTheRepliesOrTheStateWhicheverIsShorter) {
   }
 }
 
-// Commits of a run whose replies came over a wire, with the bytes that brought them.
+// Makes the commits of a run whose replies came over a wire, with their bytes.
 template <class OnCommit>
 void rounds_of_frames(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, const CodecContext& context,
@@ -73,7 +73,7 @@ void rounds_of_frames(const Federation<double>& federation,
   run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
 }
 
-TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
+TEST(RoundRecords, AreTheSameForReceivedAndEncodedReplies) {
   const Federation<double> federation(5, 2000);
   for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
     const auto run_context = federation.run_context(testing::spec_of("dcgd", compressor));
@@ -89,7 +89,7 @@ TEST(RoundRecords, OfRepliesAsTheyCameAreThoseOfRepliesEncodedAnew) {
   }
 }
 
-TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
+TEST(RoundRecords, ViewTheStateWithoutCopiesForEveryAlgorithm) {
   constexpr std::size_t kDim = 3;
   const Federation<double> federation(3, kDim);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -101,7 +101,7 @@ TEST(RoundRecords, OfTheStateViewItWhereItLiesForEveryMethod) {
   }
 }
 
-TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
+TEST(RoundRecords, CopyNoVectorOfALongStateOrLongReplies) {
   const Federation<double> federation(2, 5000);
   const auto run_context = federation.run_context(testing::spec_of("gd"));
   const CodecContext context = codec_context(*run_context, {});
@@ -125,7 +125,7 @@ TEST(RoundRecords, OfALongStateOrOfLongRepliesCopyNoVector) {
   EXPECT_EQ(progress.round, 2u);
 }
 
-TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameState) {
+TEST(RoundRecords, StayCompressedForCompressedRepliesAndReplayToTheSameState) {
   const Federation<double> federation(5, 2000);
   const auto run_context = federation.run_context(testing::spec_of("dcgd", "natural"));
   const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kLevel, 3});
@@ -147,7 +147,7 @@ TEST(RoundRecords, OfRepliesThatCameCompressedAreShorterAndReplayedToTheSameStat
   EXPECT_EQ(rounds, 5);
 }
 
-TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
+TEST(RoundRecords, CommitNoReplyThatTheAlgorithmDidNotUse) {
   const Federation<double> federation(2, 9);
   const auto run_context =
       federation.run_context(testing::spec_of("ringmaster", "identity", {{"delay_threshold", "1"}}, "0.1"));
@@ -175,7 +175,7 @@ TEST(RoundRecords, OfAReplyThatTheAlgorithmDidNotUseSayNoClientThatItWasUsed) {
   }
 }
 
-TEST(RoundRecords, OfAnotherRunOrCutShortAreRefused) {
+TEST(RoundRecords, RejectOtherRunsAndTruncation) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});

@@ -1,4 +1,4 @@
-// The real journal, round loop and clients on a simulated disk: servers die in the middle of any call.
+// The real journal, round loop and clients on a simulated disk. Servers die in the middle of any call.
 #include "storage/run_store.h"
 
 #include <chrono>
@@ -21,7 +21,7 @@ using testing::spec_for;
 struct Life {
   Durability durability = Durability::kProcess;
   std::uint64_t seed = 0;
-  std::uint64_t calls_between_crashes = 0;  // about; 0: none
+  std::uint64_t calls_between_crashes = 0;  // average; 0 means none
   bool announces_before_durable = false;    // a planted bug
 };
 
@@ -33,7 +33,7 @@ struct Death {
   bool regressed = false;  // a round was lost after a client had been told of it
 };
 
-// Servers on one disk, one after the other, until one has done `rounds` rounds; the clients live on.
+// Runs servers on one disk, one after the other, until one has done `rounds` rounds. The clients live on.
 template <class Real>
 Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunContext<Real>> run_context,
                  std::uint32_t rounds, const Life& life) {
@@ -115,10 +115,10 @@ void deaths_change_nothing(std::uint64_t seeds) {
   EXPECT_GT(crashes, static_cast<int>(testing::synchronous_algorithms().size() * seeds));
 }
 
-TEST(RunStore, ServersThatDieChangeNoBitOfAnyAlgorithmInDouble) { deaths_change_nothing<double>(12); }
-TEST(RunStore, ServersThatDieChangeNoBitOfAnyAlgorithmInFloat) { deaths_change_nothing<float>(3); }
+TEST(RunStore, ServerDeathsChangeNoBitOfAnyAlgorithmInDouble) { deaths_change_nothing<double>(12); }
+TEST(RunStore, ServerDeathsChangeNoBitOfAnyAlgorithmInFloat) { deaths_change_nothing<float>(3); }
 
-TEST(RunStore, ACommitThatIsAnnouncedBeforeItIsDurableIsFound) {
+TEST(RunStore, FindsACommitAnnouncedBeforeItIsDurable) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   run_context->keep_mirrors = true;
@@ -169,11 +169,11 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   EXPECT_EQ(save_progress(found), save_progress(progress));
 }
 
-TEST(RunStore, SnapshotsWrittenByAThreadBesideTheRoundsChangeNoBit) { write_snapshots_by_a_thread(9); }
-// The thread writes the vectors of the algorithm from where they lie, while rounds change them.
-TEST(RunStore, SnapshotsOfLongVectorsWrittenByAThreadChangeNoBit) { write_snapshots_by_a_thread(400'000); }
+TEST(RunStore, SnapshotsByAThreadDuringTheRoundsChangeNoBit) { write_snapshots_by_a_thread(9); }
+// The thread writes the vectors directly from the algorithm's memory, while rounds change them.
+TEST(RunStore, SnapshotsOfLongVectorsByAThreadChangeNoBit) { write_snapshots_by_a_thread(400'000); }
 
-TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
+TEST(RunStore, AsksForTheMetadataOfASnapshot) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   const TemporaryFolder folder;
@@ -203,7 +203,7 @@ TEST(RunStore, AsksForWhatASnapshotSaysOfItsRun) {
   EXPECT_EQ(saved_metadata(), "second");
 }
 
-// A run on a disk of its own.
+// A run with its own disk.
 class OnADisk {
  public:
   explicit OnADisk(const SnapshotPolicy& policy) : durable_(make(policy)) {}
@@ -221,7 +221,7 @@ class OnADisk {
     run_rounds<double>(*server_, find_algorithm("ef21").traits, *run_context_, clients_, progress_, limits,
                        hooks);
   }
-  // Of the next process.
+  // Starts the next process.
   void restart() {
     journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
     server_ = make_server<double>(run_context_);
@@ -260,7 +260,7 @@ class OnADisk {
   std::unique_ptr<RunStore<double>> durable_;
 };
 
-TEST(RunStore, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
+TEST(RunStore, WritesASnapshotIfApplyingTheRoundsAgainWouldTakeLong) {
   constexpr std::uint32_t kRounds = 60;
   for (const double apply_seconds : {1e9, 0.01}) {
     OnADisk run({.apply_seconds = apply_seconds});
@@ -275,7 +275,7 @@ TEST(RunStore, WritesSnapshotsWhereToApplyTheRoundsAgainWouldTakeLong) {
   }
 }
 
-TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
+TEST(RunStore, StaysOverIfItsLastSnapshotIsDamaged) {
   for (const RunStage stage : {RunStage::kNotifyingClients, RunStage::kOver}) {
     OnADisk run({});
     run.run(5, std::chrono::milliseconds(0));
@@ -297,7 +297,7 @@ TEST(RunStore, ThatIsOverIsOverThoughItsLastSnapshotIsDamaged) {
   }
 }
 
-TEST(RunStore, CommitsNothingWhileItsHalfMayStillBeCopied) {
+TEST(RunStore, CommitsNothingWhileTheAlgorithmMayStillBeCopied) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("gd"));
   FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
@@ -351,7 +351,7 @@ struct SnapshotEveryCommit {
   const std::shared_ptr<const RunContext<double>> run_context_;
 };
 
-TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
+TEST(RunStore, HoldsServerAndClientsOfASimulation) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   SimulatedDisk disk(1), another_disk(2);
@@ -376,7 +376,7 @@ TEST(RunStore, OfASimulationHoldsItsServerAndItsClients) {
             quiet.clients.save_clients(quiet.progress.committed));
 }
 
-TEST(RunStore, OfASimulationWarnsOfASnapshotThatCannotBeWrittenAndTheRunGoesOn) {
+TEST(RunStore, WarnsOfAFailedSnapshotOfASimulationAndContinues) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
   SimulatedDisk disk(1);

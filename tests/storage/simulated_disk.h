@@ -13,24 +13,24 @@
 
 namespace gradwire {
 
-// Thrown in the middle of a call: the process or the machine died there.
+// Thrown in the middle of a call in which the process or the machine dies.
 struct SimulatedCrash {};
 
 class SimulatedDisk final : public Disk {
  public:
-  // A planted bug, to see that tests find it.
+  // A planted bug that tests must find.
   bool forgets_folder_syncs = false;
-  std::size_t capacity = SIZE_MAX;      // bytes; a write beyond it fails after a part
-  std::uint64_t crash_at = UINT64_MAX;  // the crash comes in the middle of this call, counted from 0
+  std::size_t capacity = SIZE_MAX;      // in bytes; a write beyond it fails after a part
+  std::uint64_t crash_at = UINT64_MAX;  // number of the call, from 0, in whose middle the crash comes
 
   explicit SimulatedDisk(std::uint64_t seed = 1) : random_(seed, "disk") {}
 
   std::uint64_t calls() const { return calls_; }
   std::string& contents(const std::string& name) { return now_.at(name)->bytes; }
 
-  // What is left for the next process.
+  // Prepares the disk for the next process.
   void lose_process() { crash_at = UINT64_MAX; }
-  // Keeps a part of the bytes that were not synchronised, and some of the renames and removals.
+  // Keeps a part of the unsynchronized bytes, and some of the renames and removals.
   void lose_power() {
     crash_at = UINT64_MAX;
     for (const auto& [name, file] : now_)
@@ -41,7 +41,8 @@ class SimulatedDisk final : public Disk {
       std::string& bytes = file->bytes;
       if (bytes.size() > file->synced)
         bytes.resize(file->synced + random_.below(bytes.size() - file->synced + 1));
-      if (bytes.size() > file->synced && random_.below(2) == 0) bytes[file->synced] ^= 1;  // torn within
+      // torn in the middle
+      if (bytes.size() > file->synced && random_.below(2) == 0) bytes[file->synced] ^= 1;
       file->synced = bytes.size();
     }
     now_ = durable_;

@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-// The magic of a snapshot with another number, and the checksum that goes with it.
+// Changes the magic of a snapshot to another version, and corrects its checksum.
 inline void make_of_version(std::string& snapshot, char digit) {
   snapshot[7] = digit;
   std::uint32_t count = 0;

@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
+TEST(Address, SplitsHostAndPortWithAnyBrackets) {
   struct Case {
     const char *text, *host, *port;
   };
@@ -20,7 +20,7 @@ TEST(Address, IsAHostAndAPortWhateverBracketsAreAroundTheHost) {
   }
 }
 
-TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
+TEST(Address, RejectsOtherTextsAndShowsTheFormat) {
   for (const char* text :
        {"", "nowhere", "7000", "host:", "host:http", "host:-1", "host:70 ", "host: 70", "[::1]"}) {
     const auto address = parse_address(text, AddressUse::kToListen);
@@ -29,17 +29,17 @@ TEST(Address, ThatIsNoneIsRefusedWithTheWayToWriteIt) {
   }
 }
 
-TEST(Address, ToConnectToNeedsAHost) {
+TEST(Address, NeedsAHostToConnectTo) {
   EXPECT_TRUE(parse_address("[::1]:7000", AddressUse::kToConnect));
   EXPECT_FALSE(parse_address(":7000", AddressUse::kToConnect));
   const auto zero = parse_address("host:0", AddressUse::kToConnect);
   ASSERT_FALSE(zero);
-  EXPECT_EQ(zero.error().message.substr(0, 37), "host:0: no server listens at port 0; ");
+  EXPECT_EQ(zero.error().message.substr(0, 32), "host:0: no server is at port 0; ");
   EXPECT_EQ(parse_address("host:65536", AddressUse::kToListen).error().message,
             "host:65536: a port is a number of 0 to 65535");
 }
 
-TEST(Address, IsOfThisMachineByItsNumberNotByANameThatLooksLikeIt) {
+TEST(Address, RecognizesThisMachineByItsNumberNotBySimilarNames) {
   for (const char* host : {"localhost", "127.0.0.1", "127.8.9.10", "::1"})
     EXPECT_TRUE(is_loopback({host, "7000"})) << host;
   for (const char* host : {"", "0.0.0.0", "10.0.0.1", "127.evil.example", "127.0.0.1.example", "127.",
@@ -47,7 +47,7 @@ TEST(Address, IsOfThisMachineByItsNumberNotByANameThatLooksLikeIt) {
     EXPECT_FALSE(is_loopback({host, "7000"})) << host;
 }
 
-TEST(Address, OfThisMachineIsFoundAndOneThatCannotBeIsAnError) {
+TEST(Address, ResolvesThisMachineAndRejectsImpossibleHosts) {
   const auto found = look_up({"127.0.0.1", "7000"}, AddressUse::kToConnect);
   ASSERT_TRUE(found);
   EXPECT_EQ((*found)->ai_family, AF_INET);

@@ -1,4 +1,4 @@
-// Replies in chunks, as bytes: what honest clients send is put together, anything else is an error.
+// Replies in chunks, as bytes: chunks of correct clients are put together, and anything else is an error.
 #include "proto/wire/chunk.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class ByteSegmentsTest : public ::testing::Test {
     whole = codec.encode(reply);
     payload = whole.sections.at(0);
   }
-  // Hands a chunk to the assembly, as a peer sends it. The error, or nothing.
+  // Hands a chunk to the assembly, as a peer sends it. Returns the error, or nothing.
   std::string give(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 7,
                    std::uint64_t total = kChunkedBytes, bool damaged = false) {
     const std::vector<std::byte> some(static_cast<std::size_t>(std::min(bytes, kMostChunked)), std::byte{9});
@@ -47,7 +47,7 @@ class ByteSegmentsTest : public ::testing::Test {
     const Status status = assembly.finish();
     return status ? "" : status.error().message;
   }
-  // The payload that the chunks and the rest of a reply make.
+  // Returns the payload that the chunks and the rest of a reply make.
   std::vector<std::byte> completed(const Encoded& rest) const {
     std::vector<std::byte> all(kChunkedBytes);
     std::span<std::byte> first = std::span(all).first(12'345), second = std::span(all).subspan(12'345);
@@ -79,7 +79,7 @@ class ByteSegmentsTest : public ::testing::Test {
   Assembly assembly;
 };
 
-TEST_F(ByteSegmentsTest, AnyPiecesInAnyOrderAndTheRestAreTheReply) {
+TEST_F(ByteSegmentsTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
   Random random(3, "pieces");
   for (int trial = 0; trial < 200; ++trial) {
     assembly.clear();
@@ -98,7 +98,7 @@ TEST_F(ByteSegmentsTest, AnyPiecesInAnyOrderAndTheRestAreTheReply) {
   }
 }
 
-TEST_F(ByteSegmentsTest, AReplyOfPiecesAloneHasNoPayload) {
+TEST_F(ByteSegmentsTest, AReplyOfChunksAloneHasNoPayload) {
   ASSERT_EQ(give(0, kChunkedBytes), "");
   const ChunkRange all{0, kChunkedBytes};
   const Encoded rest = reply_without(whole, {&all, 1});
@@ -106,7 +106,7 @@ TEST_F(ByteSegmentsTest, AReplyOfPiecesAloneHasNoPayload) {
   expect_whole(rest);
 }
 
-TEST_F(ByteSegmentsTest, RefusesWhatNoHonestClientSends) {
+TEST_F(ByteSegmentsTest, RefusesWhatNoCorrectClientSends) {
   ASSERT_EQ(give(40'000, 8'000), "");
   EXPECT_EQ(give(36'000, 8'000), "a chunk of bytes that have already arrived");
   EXPECT_EQ(give(47'999, 8'000), "a chunk of bytes that have already arrived");
@@ -128,14 +128,14 @@ TEST_F(ByteSegmentsTest, RefusesWhatNoHonestClientSends) {
   EXPECT_EQ(give(0, 40'000), "") << "what is beside the others is welcome";
 }
 
-TEST_F(ByteSegmentsTest, AChunkOfANewerReplyBeginsAnew) {
+TEST_F(ByteSegmentsTest, AChunkOfANewerReplyDropsOlderChunks) {
   ASSERT_EQ(give(0, 50'000), "");
   ASSERT_EQ(give(10'000, 5'000, 8), "");
   EXPECT_EQ(assembly.request_id(), 8u);
   EXPECT_EQ(assembly.came(), 5'000u);
 }
 
-TEST_F(ByteSegmentsTest, APieceWithoutOneOfItsFieldsIsAnError) {
+TEST_F(ByteSegmentsTest, AChunkWithoutOneOfItsFieldsIsAnError) {
   wire::Piece chunk;
   chunk.set_request_id(7);
   chunk.set_at_byte(0);
@@ -144,7 +144,7 @@ TEST_F(ByteSegmentsTest, APieceWithoutOneOfItsFieldsIsAnError) {
   EXPECT_FALSE(read_chunk(std::as_bytes(std::span("nonsense"))));
 }
 
-TEST_F(ByteSegmentsTest, TheHeaderOfAReplyInPiecesIsItsOwnAndOneField) {
+TEST_F(ByteSegmentsTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
   const ChunkRange came{8'000, 16'000};
   const std::string header = reply_without(whole, {&came, 1}).header;
   const auto pieced = chunked_header(std::as_bytes(std::span(header)));
@@ -169,7 +169,7 @@ TEST_F(ByteSegmentsTest, AValueThatLooksLikeTheFieldIsNotTheField) {
   EXPECT_FALSE(chunked_header(std::as_bytes(std::span(text))));
 }
 
-TEST_F(ByteSegmentsTest, IsNoReplyByItself) {
+TEST_F(ByteSegmentsTest, CannotBeReadAsAReply) {
   const ChunkRange came{0, 8'000};
   const Encoded rest = reply_without(whole, {&came, 1});
   const auto prefix = read_prefix(rest.prefix, kMostChunked);

@@ -1,5 +1,5 @@
-// Bytes that no honest peer sends: always an error, never a crash, never an allocation beyond what the limits
-// allow.
+// Bytes that a correct peer never sends. They always cause an error, never a crash, and never an allocation
+// beyond the limits.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kDim = 2000;
 constexpr ClientId kClient = 3;
 
-// A frame whose checksums are right, whatever is inside.
+// Returns a frame with correct checksums around any content.
 Bytes frame(FrameType type, const std::string& header, std::span<const std::byte> payload) {
   const auto h = std::as_bytes(std::span(header));
   const auto prefix = write_prefix(type, h, payload.size(), crc32c(payload));
@@ -65,8 +65,8 @@ class HostileBytes : public ::testing::Test {
     const auto encoded = codec->encode_body(b), resync = codec->encode_body(r);
     return flatten(codec->encode({RequestKind::kRound, 8, 7}, encoded.get(), resync.get()));
   }
-  // The error, or nothing. Whatever the bytes are, no single allocation may be larger than a vector of length
-  // d and 4 KB.
+  // Returns the error, or nothing. For any bytes, no single allocation may be larger than a vector of length
+  // d plus 4 KB.
   std::string error_of(std::span<const std::byte> in) {
     allocations::reset();
     const auto got = receive(*slot, context, kClient, in);
@@ -79,7 +79,7 @@ class HostileBytes : public ::testing::Test {
     EXPECT_LE(allocations::largest, kDim * sizeof(double) + 4096);
     return got ? "" : got.error().message;
   }
-  // One frame of each kind.
+  // Returns one frame of each kind.
   std::vector<Bytes> uplinks() {
     std::vector<Bytes> out;
     for (const Shape shape : {Shape::kDense, Shape::kSparse, Shape::kRange}) {
@@ -96,7 +96,7 @@ class HostileBytes : public ::testing::Test {
   }
 };
 
-// Changes the header of a good frame and makes the checksums right again.
+// Changes the header of a good frame and corrects the checksums.
 template <class Message, class Change>
 Bytes with_header(const Bytes& good, Change change) {
   Message header;
@@ -105,7 +105,7 @@ Bytes with_header(const Bytes& good, Change change) {
   return frame(static_cast<FrameType>(good[5]), header.SerializeAsString(), payload_of(good));
 }
 
-TEST_F(HostileBytes, ARequestThatNobodyKnowsIsAnError) {
+TEST_F(HostileBytes, RejectsAnUnknownRequest) {
   const Bytes good = encode_request({m.payload(Shape::kDense, 0, kDim, Values::kNoise)});
   ASSERT_EQ(request_error_of(good), "");
   std::string header = header_of(good);
@@ -116,7 +116,7 @@ TEST_F(HostileBytes, ARequestThatNobodyKnowsIsAnError) {
   }
 }
 
-TEST_F(HostileBytes, EveryFlippedBitIsAnError) {
+TEST_F(HostileBytes, RejectsEveryFlippedBit) {
   for (const Bytes& good : uplinks()) {
     ASSERT_EQ(error_of(good), "");
     for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
@@ -134,10 +134,10 @@ TEST_F(HostileBytes, EveryFlippedBitIsAnError) {
   }
 }
 
-TEST_F(HostileBytes, EveryTruncationIsAnError) {
+TEST_F(HostileBytes, RejectsEveryTruncation) {
   for (const Bytes& good : uplinks()) {
     for (std::size_t n = 0; n < good.size(); ++n) ASSERT_NE(error_of(std::span(good).first(n)), "") << n;
-    // The same with lengths and checksums that agree.
+    // The same with consistent lengths and checksums.
     const std::string header = header_of(good);
     const Bytes payload = payload_of(good);
     for (std::size_t n = 0; n < payload.size(); ++n) {
@@ -152,7 +152,7 @@ TEST_F(HostileBytes, EveryTruncationIsAnError) {
   }
 }
 
-TEST_F(HostileBytes, RepeatedFramesAndCallsOutOfOrderAreHarmless) {
+TEST_F(HostileBytes, ToleratesRepeatedFramesAndCallsOutOfOrder) {
   const Bytes good = encode({m.payload(Shape::kSparse, 3, 11, Values::kNoise)});
   UplinkSlot<double> fresh(context);
   EXPECT_FALSE(fresh.finish(kClient));
@@ -164,13 +164,13 @@ TEST_F(HostileBytes, RepeatedFramesAndCallsOutOfOrderAreHarmless) {
   EXPECT_NE(error_of(bad), "");
   EXPECT_FALSE(slot->finish(kClient));
   EXPECT_EQ(error_of(good), "");
-  // The wrong kind of message for the slot, and the answer of somebody else.
+  // The wrong kind of message for the slot, and the answer of another client.
   EXPECT_NE(request_error_of(good), "");
   EXPECT_NE(error_of(encode_request({})), "");
   EXPECT_EQ(receive(*slot, context, 4, good).error().message, "client 4 answered in the name of client 3");
 }
 
-TEST_F(HostileBytes, MissingFieldsAreErrors) {
+TEST_F(HostileBytes, RejectsMissingFields) {
   using wire::Reply;
   const Bytes good = encode({m.payload(Shape::kSparse, 3, 11, Values::kNoise)});
   const auto bad = [&](auto change) { return error_of(with_header<Reply>(good, change)); };
@@ -204,7 +204,7 @@ TEST_F(HostileBytes, MissingFieldsAreErrors) {
   EXPECT_NE(bad_round([](Round& h) { h.mutable_body()->mutable_parts(0)->set_seeded(true); }), "");
 }
 
-TEST_F(HostileBytes, UnknownEnumValuesAreErrors) {
+TEST_F(HostileBytes, RejectsUnknownEnumValues) {
   const Bytes good = encode({m.payload(Shape::kDense, 0, 2, Values::kNoise)});
   std::string header = header_of(good);
   const std::size_t part = header.size() - 9;  // shape, packing, dim
@@ -218,10 +218,10 @@ TEST_F(HostileBytes, UnknownEnumValuesAreErrors) {
   EXPECT_NE(with(part + 1, 4), "");
   EXPECT_NE(with(part + 1, 0x7F), "");
   EXPECT_NE(with(part + 3, 3), "");
-  EXPECT_NE(with(header.find(' ', 19) + 1, 4), "");  // answer: tag 0x20 behind request id, round and client
+  EXPECT_NE(with(header.find(' ', 19) + 1, 4), "");  // answer: tag 0x20 after request id, round and client
 }
 
-TEST_F(HostileBytes, WrongCountsAndDimensionsAreErrors) {
+TEST_F(HostileBytes, RejectsWrongCountsAndDimensions) {
   using wire::Part;
   using wire::Reply;
   const auto bad = [&](const Bytes& good, auto change) {
@@ -256,7 +256,7 @@ TEST_F(HostileBytes, WrongCountsAndDimensionsAreErrors) {
   EXPECT_EQ(error_of(five), "a message has too many parts");
 }
 
-TEST_F(HostileBytes, SeededPartsThatTheCompressorDoesNotMakeAreErrors) {
+TEST_F(HostileBytes, RejectsSeededPartsThatTheCompressorDoesNotMake) {
   using wire::Reply;
   const Bytes good = encode({m.payload(Shape::kRange, 7, kDim, Values::kNoise)});
   const auto seeded_range = with_header<Reply>(good, [](Reply& h) {
@@ -266,7 +266,7 @@ TEST_F(HostileBytes, SeededPartsThatTheCompressorDoesNotMakeAreErrors) {
   EXPECT_NE(error_of(seeded_range).find("does not make such a seeded support"), std::string::npos);
 }
 
-TEST_F(HostileBytes, BadIndexSectionsAreErrors) {
+TEST_F(HostileBytes, RejectsBadIndexSections) {
   const Bytes good = encode({m.payload(Shape::kSparse, 3, 100, Values::kNoise)});
   Bytes payload = payload_of(good);
   const auto refused = [&](std::vector<std::uint32_t> fields) {
@@ -282,7 +282,7 @@ TEST_F(HostileBytes, BadIndexSectionsAreErrors) {
   EXPECT_EQ(refused({0, 50, 99 + 128}), "part 0: unused bits after the indices are set");
 }
 
-TEST_F(HostileBytes, ValuesThatAreNotFiniteAreRefusedByName) {
+TEST_F(HostileBytes, RejectsNonFiniteValuesByName) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (const double bad : {inf, -inf, nan, -nan}) {
     Vec<double> values(100, 1.0), more(1900, 2.0);
@@ -302,7 +302,7 @@ TEST_F(HostileBytes, ValuesThatAreNotFiniteAreRefusedByName) {
   EXPECT_EQ(request_error_of(encode_request({Payload<double>::dense(diverged)})), "");
 }
 
-TEST_F(HostileBytes, OnlyExactlyOneHonestZstdFrameIsDecompressed) {
+TEST_F(HostileBytes, DecompressesOnlyExactlyOneValidZstdFrame) {
   const std::size_t raw = kDim * sizeof(double);
   const auto compressed = [](const std::string& content, bool with_size = true) {
     std::string out(ZSTD_compressBound(content.size()), '\0');
@@ -324,21 +324,20 @@ TEST_F(HostileBytes, OnlyExactlyOneHonestZstdFrameIsDecompressed) {
   EXPECT_NE(send(compressed(std::string(raw, '\0'), false)), "");  // no size
   EXPECT_NE(send(compressed(std::string(raw - 8, '\0'))), "");     // too short
   EXPECT_NE(send(compressed(std::string(raw + 8, '\0'))), "");     // too long
-  EXPECT_NE(send(compressed(std::string(256 << 20, '\0'))), "");   // the bomb
+  EXPECT_NE(send(compressed(std::string(256 << 20, '\0'))), "");   // a bomb
   EXPECT_NE(send(good + '\0'), "");                                // trailing byte
   EXPECT_NE(send(good + compressed("")), "");                      // a second frame
   const std::string skippable = {'\x50', '\x2A', '\x4D', '\x18', 1, 0, 0, 0, 'x'};
   EXPECT_NE(send(skippable + good), "");
   EXPECT_NE(send(good + skippable), "");
   for (std::size_t n = 1; n < good.size(); ++n) EXPECT_NE(send(good.substr(0, n)), "") << n;
-  // A bomb that lies about its size: it claims the size that the header says, and has the blocks of a larger
-  // frame.
+  // A bomb with a wrong size: it claims the size in the header, but has the blocks of a larger frame.
   std::string liar = compressed(std::string(raw + 200000, '\0'));
   const std::string honest = compressed(std::string(raw, '\0'));
   const unsigned descriptor = static_cast<unsigned char>(liar[4]),
                  shorter = static_cast<unsigned char>(honest[4]);
   ASSERT_EQ(descriptor >> 6, 2u);  // the size in 4 bytes
-  ASSERT_EQ(shorter >> 6, 1u);     // in 2
+  ASSERT_EQ(shorter >> 6, 1u);     // in 2 bytes
   const std::size_t at = 5 + ((descriptor >> 5 & 1) != 0 ? 0 : 1);
   const auto claimed = static_cast<std::uint32_t>(raw);
   std::memcpy(&liar[at], &claimed, 4);
@@ -346,7 +345,7 @@ TEST_F(HostileBytes, OnlyExactlyOneHonestZstdFrameIsDecompressed) {
   EXPECT_EQ(send(liar), "part 0: a compressed section is damaged");
 }
 
-TEST_F(HostileBytes, DamagedZstdFramesUnderARightChecksumNeverDoHarm) {
+TEST_F(HostileBytes, SurvivesDamagedZstdFramesUnderACorrectChecksum) {
   const Bytes good = encode({m.payload(Shape::kDense, 0, kDim, Values::kRepetitive)});
   const std::string header = header_of(good);
   const Bytes payload = payload_of(good);
@@ -361,13 +360,13 @@ TEST_F(HostileBytes, DamagedZstdFramesUnderARightChecksumNeverDoHarm) {
   EXPECT_EQ(error_of(good), "");
 }
 
-// The header as such: more parts than any message has, unknown fields, deep nesting.
-TEST_F(HostileBytes, HeadersCannotMakeManyObjects) {
+// Tests the header itself: more parts than any message has, unknown fields, deep nesting.
+TEST_F(HostileBytes, LimitsTheObjectsThatHeadersCanMake) {
   std::string many;
   while (many.size() < kMaxHeaderBytes - 2) many += std::string("\x4a\x00", 2);  // an empty part
   EXPECT_EQ(error_of(frame(FrameType::kReply, many, {})), "the header is too long for a round message");
   EXPECT_LE(allocations::count, 32u);
-  // A part that claims 32 MB, and in it a field unknown to us that claims as much.
+  // A part that claims 32 MB, with an unknown field that claims as much.
   const std::string claims = "\x4a\xff\xff\xff\x0f\x7a\xf0\xff\xff\x0f";
   EXPECT_NE(error_of(frame(FrameType::kReply, claims, {})), "");
   const std::string deep(1000, '\x0b');  // group after group
@@ -375,7 +374,7 @@ TEST_F(HostileBytes, HeadersCannotMakeManyObjects) {
   EXPECT_NE(request_error_of(frame(FrameType::kRound, deep, {})), "");
 }
 
-TEST_F(HostileBytes, RandomBytesNeverDoHarm) {
+TEST_F(HostileBytes, SurvivesRandomBytes) {
   std::mt19937 random(11);
   const auto noise = [&](std::size_t n) {
     std::string s(n, '\0');
@@ -391,7 +390,7 @@ TEST_F(HostileBytes, RandomBytesNeverDoHarm) {
   }
 }
 
-TEST_F(HostileBytes, MutatedHeadersAndPayloadsUnderRightChecksumsNeverDoHarm) {
+TEST_F(HostileBytes, SurvivesMutatedHeadersAndPayloadsUnderCorrectChecksums) {
   std::mt19937 random(12);
   std::vector<Bytes> frames = uplinks();
   for (const Shape shape : {Shape::kDense, Shape::kSparse, Shape::kRange}) {
@@ -414,7 +413,7 @@ TEST_F(HostileBytes, MutatedHeadersAndPayloadsUnderRightChecksumsNeverDoHarm) {
   }
 }
 
-TEST(CodecMemory, SmallMessagesAllocateNothingAfterWarmUp) {
+TEST(CodecMemory, AllocatesNothingForSmallMessagesAfterWarmUp) {
   CodecContext context;
   context.dim = 123;
   Codec<double> codec(context);
@@ -433,7 +432,7 @@ TEST(CodecMemory, SmallMessagesAllocateNothingAfterWarmUp) {
   EXPECT_EQ(allocations::count, 0u);
 }
 
-TEST(CodecMemory, ALargeCompressedMessageIsHeldOnceAfterwards) {
+TEST(CodecMemory, HoldsALargeCompressedMessageOnceAfterwards) {
   CodecContext context;
   context.dim = 1 << 20;
   const std::size_t raw = context.dim * sizeof(float), slack = 4 * ByteBuffer::kKeptBytes;
@@ -452,7 +451,7 @@ TEST(CodecMemory, ALargeCompressedMessageIsHeldOnceAfterwards) {
   ASSERT_TRUE(receive(slot, context, 1, bytes));
   EXPECT_LE(allocations::peak, before_slot + raw + bytes.size() + slack);
   EXPECT_LE(allocations::live, before_slot + raw + slack);
-  // And a small one after it gives the vector back too.
+  // A small message after it also frees the vector.
   u.parts = {m.payload(Shape::kSparse, 1, context.dim, Values::kNoise)};
   ASSERT_TRUE(receive(slot, context, 1, flatten(codec->encode(u))));
   EXPECT_LE(allocations::live, before_slot + slack);

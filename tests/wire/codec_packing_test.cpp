@@ -34,7 +34,7 @@ bool comes_back(const Vec<Real>& values, const Packed<Real>& how) {
   return same_bits<Real>(back, values) && read.unit == how.unit;
 }
 
-// Behind the unit.
+// Returns the fields after the unit.
 template <class Real>
 Bytes fields_of(const Bytes& section) {
   return {section.begin() + sizeof(Real), section.end()};
@@ -45,7 +45,7 @@ class PackingOf : public ::testing::Test {};
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(PackingOf, Reals);
 
-TYPED_TEST(PackingOf, NaturalValuesPackAsTheNaiveTwinDoes) {
+TYPED_TEST(PackingOf, PacksNaturalValuesLikeTheNaiveVersion) {
   using Real = TypeParam;
   constexpr std::uint32_t kExponentBits = sizeof(Real) == 4 ? 8 : 11;
   Material<Real> m;
@@ -74,7 +74,7 @@ TYPED_TEST(PackingOf, NaturalFieldsNeverBecomeInfinityOrNan) {
   EXPECT_EQ(back[0], std::ldexp(Real{1}, std::numeric_limits<Real>::max_exponent - 1));
 }
 
-TYPED_TEST(PackingOf, FieldsAreThoseOfTheDefinition) {
+TYPED_TEST(PackingOf, WritesTheFieldsOfTheDefinition) {
   using Real = TypeParam;
   const Real u = Real(0.7);
   // Ternary: 0, unit, -unit are the digits 0, 1, 2, the first the lowest; five in a byte.
@@ -100,7 +100,7 @@ TYPED_TEST(PackingOf, FieldsAreThoseOfTheDefinition) {
     EXPECT_TRUE(comes_back<Real>(values, how)) << static_cast<int>(how.packing);
 }
 
-TYPED_TEST(PackingOf, WhatIsNoMemberOfTheSetDoesNotFit) {
+TYPED_TEST(PackingOf, FitsOnlyMembersOfTheSet) {
   using Real = TypeParam;
   const Real u = Real(0.7), inf = std::numeric_limits<Real>::infinity(),
              nan = std::numeric_limits<Real>::quiet_NaN();
@@ -120,7 +120,7 @@ TYPED_TEST(PackingOf, WhatIsNoMemberOfTheSetDoesNotFit) {
   EXPECT_FALSE(fits(2 * u, Packing::kDithered, 3));
 }
 
-TYPED_TEST(PackingOf, SectionsThatStandForNothingAreErrors) {
+TYPED_TEST(PackingOf, RejectsSectionsThatEncodeNothing) {
   using Real = TypeParam;
   const auto refused = [](Packing packing, std::uint16_t levels, Real unit, Bytes fields, std::size_t count) {
     Bytes section(sizeof(Real));
@@ -193,7 +193,7 @@ void expect_through_codec(const Compressor& c, const Input<Real>& input, bool ex
   }
 }
 
-TYPED_TEST(PackingOf, EveryCompressorComesThroughTheCodecBitForBitInTheBitsOfTheTable) {
+TYPED_TEST(PackingOf, EveryCompressorPassesTheCodecBitForBitInTheBitsOfTheTable) {
   for (const std::size_t d : {1, 2, 7, 65, 1000}) {
     const std::size_t ordinary = ordinary_inputs<TypeParam>(d).size();
     const auto inputs = all_inputs<TypeParam>(d);
@@ -225,7 +225,7 @@ struct DownlinkCompression : ::testing::Test {
   }
 };
 
-TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
+TEST_F(DownlinkCompression, ClientsDrawSeededPartsOfABodyAgain) {
   for (const char* spec :
        {"randk:k=10", "randseqk:k=10", "natural(randk:k=10)", "induced(topk:k=3,randk:k=10)"}) {
     context.compressor_down = parse_compressor(spec, 100);
@@ -237,7 +237,7 @@ TEST_F(DownlinkCompression, SeededPartsOfABodyAreRedrawnByTheClients) {
   }
 }
 
-TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRefused) {
+TEST_F(DownlinkCompression, SendsOtherKeysInFullAndRejectsUnknownSeededParts) {
   const Compressor c = parse_compressor("randk:k=10", 100);
   const RngKey key{5, kServerClient, 9, RngDomain::kCompressor};
   RequestSlot<double> plain_slot(context);
@@ -259,7 +259,7 @@ TEST_F(DownlinkCompression, OtherKeysAreSentInFullAndSeededOnesThatNobodyMakesRe
   EXPECT_FALSE(through(plain, plain_slot, drawn(c, key)));
 }
 
-TEST(CodecDimensions, PartsMayBeLongerThanModelsWhereTheContextSaysSo) {
+TEST(CodecDimensions, AllowPartsLongerThanModelsIfTheContextDoes) {
   CodecContext context{.seed = 5, .dim = 10, .clients = 3};
   const Vec<double> values(55, 0.5);
   Uplink<double> sent;
@@ -272,7 +272,7 @@ TEST(CodecDimensions, PartsMayBeLongerThanModelsWhereTheContextSaysSo) {
   const auto got = receive(slot, context, 0, bytes);
   ASSERT_TRUE(got) << got.error().message;
   expect_same(*got, sent);
-  // Models are still of length d.
+  // Models still have length d.
   Codec<double> codec(context);
   RequestSlot<double> requests(context);
   for (const std::size_t d : {std::size_t{10}, std::size_t{55}}) {
@@ -282,7 +282,7 @@ TEST(CodecDimensions, PartsMayBeLongerThanModelsWhereTheContextSaysSo) {
   }
 }
 
-// ---- hostile headers of what is new here ----
+// ---- hostile headers of parts ----
 
 struct HostileParts : ::testing::Test {
   CodecContext context{.seed = 5, .dim = 12, .clients = 3};
@@ -310,7 +310,7 @@ struct HostileParts : ::testing::Test {
     p.values = View<double>(values).first(10);  // rank 2 of 4
     return p;
   }
-  // Whether it is refused once `change` was made to the header, the checksums being right.
+  // Returns whether the part is refused after `change` to the header, with correct checksums.
   template <class Change>
   bool refused(Parts<double> parts, Change change) {
     Uplink<double> u;
@@ -335,7 +335,7 @@ struct HostileParts : ::testing::Test {
   }
 };
 
-TEST_F(HostileParts, UnitsLevelsAndRowsStandWhereTheyBelong) {
+TEST_F(HostileParts, UnitsLevelsAndRowsMustMatchThePacking) {
   const auto levels = [&](auto change) {
     return refused({part(Packing::kLevels, 5)}, [&](wire::Reply& r) { change(*r.mutable_parts(0)); });
   };
@@ -358,7 +358,7 @@ TEST_F(HostileParts, UnitsLevelsAndRowsStandWhereTheyBelong) {
     EXPECT_TRUE(natural(unit)) << unit;
 }
 
-TEST_F(HostileParts, FactorsThatFitNoMatrixAreErrors) {
+TEST_F(HostileParts, FactorsMustFitAMatrix) {
   const auto changed = [&](auto change) {
     return refused({low_rank()}, [&](wire::Reply& r) { change(*r.mutable_parts(0)); });
   };
@@ -374,7 +374,7 @@ TEST_F(HostileParts, FactorsThatFitNoMatrixAreErrors) {
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_first(0); }));
 }
 
-TEST_F(HostileParts, EigenvectorsThatFitNoTriangleAreErrors) {
+TEST_F(HostileParts, EigenvectorsMustFitATriangle) {
   const auto changed = [&](auto change) {
     return refused({symmetric()}, [&](wire::Reply& r) { change(*r.mutable_parts(0)); });
   };
@@ -390,7 +390,7 @@ TEST_F(HostileParts, EigenvectorsThatFitNoTriangleAreErrors) {
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_shape(wire::SHAPE_LOW_RANK); }));
 }
 
-TEST_F(HostileParts, SecondSummandsThatAreMissingOrTooManyAreErrors) {
+TEST_F(HostileParts, SecondSummandsMustBePresentAndAtMostOne) {
   const auto plain = Payload<double>::dense(values);
   auto chain = plain;
   const auto other = low_rank();

@@ -1,4 +1,4 @@
-// What the codec's tests share: messages of any kind, a receiver that does what a connection does, exact
+// Helpers of the codec's tests: messages of any kind, a receiver that works like a connection, exact
 // comparison.
 #pragma once
 
@@ -37,7 +37,7 @@ inline Bytes flatten(std::span<const std::span<const std::byte>> pieces) {
   return out;
 }
 
-// The header of a client's reply to request id 1 in round 1 that is one plain dense vector.
+// Returns the header of a client's reply to request id 1 in round 1, with one plain dense vector.
 inline wire::Reply dense_reply_header(std::uint32_t dim) {
   wire::Reply header;
   header.set_request_id(1);
@@ -53,7 +53,7 @@ inline wire::Reply dense_reply_header(std::uint32_t dim) {
   return header;
 }
 
-// Bit packing, bit by bit.
+// Packs bits one by one.
 inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bits) {
   Bytes out((fields.size() * bits + 7) / 8);
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -65,7 +65,7 @@ inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bit
   return out;
 }
 
-// Reads one frame from memory, as a connection would; then the caller calls `finish` of the slot.
+// Reads one frame from memory, like a connection. Then the caller calls `finish` of the slot.
 template <class Slot, class Finish>
 auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_bytes,
                   std::span<const std::byte> in, Finish finish) -> decltype(finish()) {
@@ -165,7 +165,7 @@ struct Material {
     switch (kind) {
       case Values::kRepetitive: return static_cast<Real>(random() % 4) - 1;
       case Values::kPowersOfTwo: {
-        const int exponents = sizeof(Real) == 4 ? 254 : 2046;  // of normal numbers; 0 stands for zero
+        const int exponents = sizeof(Real) == 4 ? 254 : 2046;  // number for normal values; 0 means zero
         const int e = static_cast<int>(random() % static_cast<unsigned>(exponents + 1));
         const Real magnitude = e == 0 ? Real{0} : std::ldexp(Real{1}, e - exponents / 2);
         return random() % 2 == 0 ? magnitude : -magnitude;

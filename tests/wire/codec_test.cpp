@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// ---- bit packing, against bit by bit ----
+// ---- bit packing, compared with a bit-by-bit version ----
 
 Bytes naive_pack_indices(std::span<const std::uint32_t> indices, std::uint32_t dim) {
   std::uint32_t bits = 0;
@@ -23,7 +23,7 @@ Bytes naive_pack_indices(std::span<const std::uint32_t> indices, std::uint32_t d
   return map.size() < packed.size() ? map : packed;
 }
 
-TEST(BitPacking, OfIndicesEqualsTheNaiveOneAndComesBack) {
+TEST(BitPacking, PacksIndicesLikeTheNaiveVersionAndUnpacksThem) {
   Material<double> m;
   for (const std::uint32_t d : {1u, 2u, 3u, 7u, 8u, 9u, 64u, 123u, 128u, 129u, 1000u, 65536u}) {
     for (const std::uint32_t k : {0u, 1u, 2u, 5u, d / 16, d / 3, d - 1, d}) {
@@ -54,7 +54,7 @@ TEST(BitPacking, HoldsTheLargestIndices) {
   EXPECT_FALSE(unpack_indices(packed, kMaxDim - 1, back));
 }
 
-TEST(BitPacking, RefusesUnsortedRepeatedAndOutsideIndicesAndSetTails) {
+TEST(BitPacking, RejectsUnsortedRepeatedAndOutsideIndicesAndSetTails) {
   std::vector<std::uint32_t> out(2);
   const auto refused = [&](std::vector<std::uint32_t> fields, std::uint32_t dim) {
     return !unpack_indices(naive_pack(fields, index_bits(dim)), dim, out);
@@ -166,7 +166,7 @@ TYPED_TEST(CodecOf, ManyPartsAndAnswersComeBackBitForBit) {
   }
 }
 
-TYPED_TEST(CodecOf, SeededSupportsAreRedrawnAndNotSent) {
+TYPED_TEST(CodecOf, DrawsSeededSupportsAgainInsteadOfSendingThem) {
   for (const char* spec : {"randk:k=7", "randseqk:k=7", "randk:k=5000", "randseqk:k=4999"}) {
     this->context.compressor = parse_compressor(spec, 5000);
     Codec<TypeParam> codec(this->context);
@@ -188,7 +188,7 @@ TYPED_TEST(CodecOf, SeededSupportsAreRedrawnAndNotSent) {
   }
 }
 
-TYPED_TEST(CodecOf, ASupportFromAnotherKeyIsSentInFull) {
+TYPED_TEST(CodecOf, SendsASupportFromAnotherKeyInFull) {
   Codec<TypeParam> codec(this->context);
   UplinkSlot<TypeParam> slot(this->context);
   const auto part = this->m.payload(Shape::kSparse, 7, 5000, Values::kNoise);
@@ -209,7 +209,7 @@ TYPED_TEST(CodecOf, ASupportFromAnotherKeyIsSentInFull) {
   }
 }
 
-TYPED_TEST(CodecOf, ValuesThatAreNotNaturalAreSentPlainlyUnderTheSameName) {
+TYPED_TEST(CodecOf, SendsNonNaturalValuesPlainlyUnderTheSameName) {
   using Real = TypeParam;
   Codec<Real> codec(this->context);
   UplinkSlot<Real> slot(this->context);
@@ -222,7 +222,7 @@ TYPED_TEST(CodecOf, ValuesThatAreNotNaturalAreSentPlainlyUnderTheSameName) {
   }
 }
 
-TYPED_TEST(CodecOf, DenseValuesAreSentFromTheCallersVector) {
+TYPED_TEST(CodecOf, SendsDenseValuesFromTheCallersVector) {
   Codec<TypeParam> codec(this->context);
   const auto values = this->m.vector(100, Values::kNoise);
   const auto up = this->uplink({Payload<TypeParam>::dense(values)});
@@ -231,7 +231,7 @@ TYPED_TEST(CodecOf, DenseValuesAreSentFromTheCallersVector) {
   EXPECT_EQ(static_cast<const void*>(encoded.sections[0].data()), static_cast<const void*>(values.data()));
 }
 
-TYPED_TEST(CodecOf, ZstdIsUsedWhereItGains) {
+TYPED_TEST(CodecOf, UsesZstdIfItGains) {
   const auto size = [&](ZstdMode mode, Values kind, std::uint32_t d) {
     this->context.dim = d;
     this->context.zstd = mode;
@@ -252,7 +252,7 @@ TYPED_TEST(CodecOf, ZstdIsUsedWhereItGains) {
   EXPECT_GE(size({ZstdMode::Kind::kLevel, 19}, Values::kRepetitive, small), 1016u);
 }
 
-// All bytes of a message that are neither the payload nor the value of a field of the header.
+// Counts the bytes of a message that are neither payload nor the value of a header field.
 TYPED_TEST(CodecOf, FramingTakesAtMost64BytesOfAMessage) {
   constexpr std::uint64_t kMost = 64;
   Codec<TypeParam> codec(this->context);
@@ -271,8 +271,8 @@ TYPED_TEST(CodecOf, FramingTakesAtMost64BytesOfAMessage) {
   EXPECT_LE(request.bytes - payload - of_part - of_round, kMost);
 }
 
-// A server would hold such a reply twice.
-TYPED_TEST(CodecOf, AFrameIsNotKeptWhereALongVectorCameHardlyShorter) {
+// A server would otherwise hold such a reply twice.
+TYPED_TEST(CodecOf, DropsTheFrameOfALongVectorThatHardlyCompressed) {
   constexpr std::uint32_t kDim = 400'000;
   const auto is_kept = [&](ZstdMode::Kind mode, Values kind) {
     this->context.dim = kDim;
@@ -368,7 +368,7 @@ TYPED_TEST(CodecOf, LargeAndSmallMessagesShareASlot) {
   }
 }
 
-TEST(Codec, ASmallUplinkHasTheseBytes) {
+TEST(Codec, WritesASmallUplinkInTheseBytes) {
   CodecContext context;
   context.dim = 123;
   Codec<double> codec(context);

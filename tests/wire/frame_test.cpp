@@ -62,7 +62,7 @@ TEST(Frame, RefusesLengthsAboveTheLimits) {
   EXPECT_FALSE(read_prefix(prefix, 1001));
 }
 
-TEST(Frame, SaysWhatIsWrongWithAStranger) {
+TEST(Frame, ExplainsTheErrorOfAForeignPeer) {
   std::array<std::byte, kPrefixBytes> http{};
   std::memcpy(http.data(), "GET / HTTP/1.1\r\n", 16);
   ASSERT_FALSE(read_prefix(http, 1));

@@ -1,4 +1,4 @@
-// Payloads of more than 2^32 bytes: their lengths, and that an announcement alone costs nothing.
+// Payloads of more than 2^32 bytes: their lengths, and the absence of costs for a mere announcement.
 #include <cstdint>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -24,17 +24,17 @@ CodecContext long_context() {
   return context;
 }
 
-// The header of a reply of one dense vector of kLongDim numbers.
+// Returns the header of a reply of one dense vector of kLongDim numbers.
 std::string long_reply() { return dense_reply_header(kLongDim).SerializeAsString(); }
 
-// The memory that this process has touched, in bytes.
+// Returns the memory that this process has touched, in bytes.
 std::uint64_t resident_bytes() {
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-TEST(LongPayload, ItsLengthSurvivesThePrefixAndIsCheckedAgainstTheLimit) {
+TEST(LongPayload, KeepsItsLengthInThePrefixAndIsCheckedAgainstTheLimit) {
   const std::string header = long_reply();
   const auto bytes = std::as_bytes(std::span(header));
   const auto raw = write_prefix(FrameType::kReply, bytes, kLongBytes, 0);
@@ -49,7 +49,7 @@ TEST(LongPayload, ItsLengthSurvivesThePrefixAndIsCheckedAgainstTheLimit) {
   EXPECT_GT(max_payload_bytes(longest, sizeof(double)), std::uint64_t{kMaxDim} * sizeof(double));
 }
 
-TEST(LongPayload, ThatIsAnnouncedAndDoesNotComeCostsNoMemory) {
+TEST(LongPayload, CostsNoMemoryIfItIsOnlyAnnounced) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer touches what is allocated";
   UplinkSlot<float> slot(long_context(), true);
   const std::string header = long_reply();
@@ -64,7 +64,7 @@ TEST(LongPayload, ThatIsAnnouncedAndDoesNotComeCostsNoMemory) {
     ASSERT_TRUE(places) << places.error().message;
     ASSERT_EQ(places->size(), 1u);
     EXPECT_EQ((*places)[0].size(), kLongBytes);
-    // The first and the last byte can be written, as a socket would; and the tail of a broken upload.
+    // The first and the last byte can be written, as by a socket, and so can the tail of a broken upload.
     (*places)[0].front() = (*places)[0].back() = std::byte{1};
     const auto rest = rest_of(*places, kLongBytes - 3);
     ASSERT_EQ(rest.size(), 1u);
