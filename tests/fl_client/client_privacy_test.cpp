@@ -160,7 +160,7 @@ TEST_F(ClientPrivacy, SendsNoLabelsThatAreNotClasses) {
   for (const char* kind : {"logistic", "mlp"}) {
     const auto frames =
         answers("kind = \"" + std::string(kind) + "\"\ndata = \"csv:x\"", {"csv:" + incomes, {}, ""});
-    expect_refused(frames, "are no classes");
+    expect_refused(frames, "are not classes");
   }
   const auto numbers = answers("kind = \"least_squares\"\ndata = \"csv:x\"", {"csv:" + incomes, {}, ""});
   ASSERT_EQ(type_of(numbers.at(1)), FrameType::kJoin) << trouble;

@@ -44,7 +44,7 @@ TEST(StoppableOracle, StopsAGradientInItsMiddleAndComputesTheNext) {
   });
   EXPECT_THROW(oracle.loss_and_gradient(x, {}, gradient), OracleStopped);
   other.join();
-  EXPECT_THROW(oracle.loss_and_gradient(x, batch, gradient), OracleStopped) << "until it may go on";
+  EXPECT_THROW(oracle.loss_and_gradient(x, batch, gradient), OracleStopped) << "until it may continue";
   EXPECT_THROW(oracle.score(x), OracleStopped);
   oracle.go_on();
   EXPECT_EQ(oracle.loss_and_gradient(x, batch, gradient), 5);

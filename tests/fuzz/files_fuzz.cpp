@@ -60,13 +60,14 @@ void check_words(const std::exception& error, std::string_view begins) {
 void check_rows(const Dataset& data) {
   check(data.rows() > 0 && data.row_start.size() == data.rows() + 1, "data without rows");
   for (std::size_t r = 0; r < data.rows(); ++r) {
-    check(std::isfinite(data.label[r]), "a label that is no number");
+    check(std::isfinite(data.label[r]), "a label that is not a number");
     std::uint64_t least = 0;
     for (const std::uint32_t column : data.row_columns(r)) {
       check(column >= least && column < data.columns, "a feature out of order or range");
       least = std::uint64_t{column} + 1;
     }
-    for (const double value : data.row_values(r)) check(std::isfinite(value), "a feature that is no number");
+    for (const double value : data.row_values(r))
+      check(std::isfinite(value), "a feature that is not a number");
   }
 }
 

@@ -70,7 +70,7 @@ bool run_allowed(std::string_view text) {
   check(all.size() == 1 && all.contains("a"), "other clients than the one that is there");
   const Result<AllowedClient>& client = all.at("a");  // an error if it is damaged
   const bool is_enrolled = client && client->standing == Standing::kEnrolled;
-  check(list.still_admits("a") == (is_enrolled || !client), "somebody else is still let in");
+  check(list.still_admits("a") == (is_enrolled || !client), "another client is still admitted");
   const Bytes32 nonce{};
   const Login login{"a", k.key.public_key(), nonce, prove({"a", k.realm, k.key, k.token.secret}, nonce)};
   const Status admitted = list.admit(login);
@@ -78,7 +78,7 @@ bool run_allowed(std::string_view text) {
   const bool has_key = is_enrolled && client->key == login.key;
   const bool has_token =
       client && client->standing == Standing::kInvited && client->token_hash == sha256(k.token.secret);
-  check(!admitted || has_key || has_token, "somebody else was let in");
+  check(!admitted || has_key || has_token, "another client was admitted");
   check(admitted || !has_key, "the right key was refused");
   Login forged = login;
   forged.proof.signature[7] ^= std::byte{1};
@@ -92,7 +92,7 @@ bool run_identity_file(std::string_view text) {
   put(k.changed / "client", text);
   try {
     const Credentials credentials = open_identity(k.changed, "");
-    check(!credentials.name.empty() && !credentials.realm.empty(), "an identity of nobody");
+    check(!credentials.name.empty() && !credentials.realm.empty(), "an identity without a name");
     return true;
   } catch (const std::invalid_argument& error) {
     check_line(error.what());

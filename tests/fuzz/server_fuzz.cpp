@@ -74,8 +74,8 @@ bool run_served(Input input, bool by_relay) {
         "the run without him does not end well");
   const bool speaks_for_others = text_of(input).find("honest") != std::string_view::npos;
   if (early || speaks_for_others) return true;
-  check(served.why_not.empty(), "he stopped the run of honest clients");
-  check(served.states == expected.states, "he changed the model of honest clients");
+  check(served.why_not.empty(), "the attacker stopped the run of the clients");
+  check(served.states == expected.states, "the attacker changed the model of the clients");
   return true;
 }
 
@@ -96,9 +96,9 @@ bool run_login(Input input) {
     Status admit(const Login& login) override {
       const auto signed_text = login_message(realm_, login.name, login.key, login.nonce);
       check(!verify(login.key, signed_text, login.proof.signature),
-            "somebody knew the number before it was drawn");
+            "a client knew the nonce before it was drawn");
       asked += 1;
-      return Error{"'" + login.name + "' is nobody"};
+      return Error{"'" + login.name + "' is unknown"};
     }
     bool still_admits(const std::string&) override { return false; }
     int asked = 0;
@@ -120,10 +120,10 @@ bool run_login(Input input) {
   unauthenticated.begin();
   try {
     session_manager.gather(std::chrono::seconds(90));
-    check(false, "nobody was let in");
+    check(false, "no client was admitted");
   } catch (const std::runtime_error&) {  // not all have joined
   }
-  check(session_manager.table().joined_count() == 0, "somebody was let in");
+  check(session_manager.table().joined_count() == 0, "a client was admitted");
   return authenticator.asked > 0;
 }
 std::vector<Bytes> login_seeds() {

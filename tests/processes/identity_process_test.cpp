@@ -144,7 +144,7 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
   };
   expect_refusal("gradwire-client", client, 2, "--token");
   expect_refusal("gradwire-client", with({"--token", "gw1.abc"}), 2, "cut off");
-  expect_refusal("gradwire-client", with({"--token", "@nowhere"}), 2, "no such file");
+  expect_refusal("gradwire-client", with({"--token", "@nowhere"}), 2, "does not exist");
   expect_refusal("gradwire-client", with({"--token", tokens.at(0), "--id", "bob"}), 2, "client-0");
   fs::permissions(folder.path() / "me/client.key", fs::perms::others_read, fs::perm_options::add);
   expect_refusal("gradwire-client", client, 2, "chmod 600");

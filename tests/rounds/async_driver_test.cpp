@@ -191,7 +191,7 @@ TEST(Asynchronous, NamesTheMissingClientsWhenItGivesUp) {
   const auto never = [](ClientId, std::uint64_t) { return std::numeric_limits<double>::infinity(); };
   try {
     run_virtual(federation, run_context, 5, with(never), Evaluate::kNever, limits);
-    FAIL() << "nobody answers";
+    FAIL() << "no client answers";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(),
                  "step 0: no reply; waiting for clients 0, 1 after 3 deadlines of 2.000000 s; start the "
@@ -213,7 +213,7 @@ TEST(Asynchronous, EndsAtOnceIfNoClientWillEverAnswer) {
     SCOPED_TRACE(spec.name);
     try {
       run_virtual(federation, federation.run_context(spec), 50, with(fails), Evaluate::kNever, limits);
-      FAIL() << "nobody answers";
+      FAIL() << "no client answers";
     } catch (const std::runtime_error& error) {
       EXPECT_NE(std::string(error.what())
                     .find("no reply; waiting for clients 0, 1 that never answer on this clock"),

@@ -210,7 +210,7 @@ TEST_F(RequestTrackerWithALimit, RejectsLargeAnswersOnceAndTakesALaterGoodOne) {
   EXPECT_EQ(script_.acknowledged.back(), std::tuple(0u, std::uint64_t{8}, Ack::kRefused));
   EXPECT_EQ(tracker->next(1).kind, Kind::kReply);
   EXPECT_EQ(script_.discarded, 2);
-  EXPECT_EQ(script_.reported, 0) << "an honest client does not know the limit";
+  EXPECT_EQ(script_.reported, 0) << "a correct client does not know the limit";
   EXPECT_EQ(progress_.totals.bytes_up, 50u);
   ASSERT_EQ(notes_.size(), 1u);
   EXPECT_NE(notes_[0].find("the reply of client 0 has the norm 5, above server.norm_limit = 2; counting it"),
@@ -403,7 +403,7 @@ TEST(RequestTrackerWithoutMirrors, ExplainsWhatToDoIfTheStateIsLost) {
   ASSERT_EQ(tracker.next(1).kind, RequestTracker<double>::Kind::kAgain);
   try {
     tracker.repeat(0, body);
-    FAIL() << "nobody has the state";
+    FAIL() << "the state is lost";
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("bring the client back with its --state"), std::string::npos);
   }

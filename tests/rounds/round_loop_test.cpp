@@ -35,7 +35,7 @@ TEST(RoundLoop, RecordsTheSecondsOfItsHookAndNoneWithoutOne) {
   hooks.seconds = nullptr;
   rows.clear();
   run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
-  EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run goes on from what its progress says";
+  EXPECT_EQ(rows, (std::vector<double>{104, 104})) << "the run continues from its progress";
 }
 
 TEST(RoundLoop, ContinuesTheCountOfEvaluationsWithoutANewMinimum) {

@@ -103,7 +103,7 @@ TEST_F(Tls, OneEndReadsWhatTheOtherWrites) {
     EXPECT_EQ(read_all(*here), "short");
     EXPECT_FALSE(there->has_plain());
     here->end();
-    EXPECT_EQ(carry(*here, *there, most), "") << "an end is no error";
+    EXPECT_EQ(carry(*here, *there, most), "") << "an end is not an error";
   }
 }
 
@@ -252,7 +252,7 @@ TEST_F(Tls, AcceptsOnlyClientCertificatesOfItsAuthorityIfRequired) {
   const std::string foreign = trouble_with(asks, certificate_in(other));
   EXPECT_NE(foreign.find("the client's certificate is not trusted"), std::string::npos) << foreign;
   const std::string servers = trouble_with(asks, {place / "server.pem", place / "server.key"});
-  EXPECT_NE(servers, "") << "a server's certificate is none of a client";
+  EXPECT_NE(servers, "") << "a server's certificate is not a client's";
   EXPECT_EQ(trouble_with(*server(), certificate_in(place)), "") << "a server that does not ask does not mind";
   EXPECT_EQ(certificate_in(folder_.path()).certificate, "");
   EXPECT_THROW(TlsServer(place / "server.pem", place / "server.key", TlsVersion::k13, place / "absent.pem"),

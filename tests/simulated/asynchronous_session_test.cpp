@@ -61,7 +61,7 @@ TEST(AsynchronousSession, KeepsEveryClientWorkingOverASlowRelay) {
   const End end = SimulatedSession(loaded, setting, 1, nullptr).run();
   EXPECT_EQ(end.trouble, "");
   // A client that waits for an invalidated request is asked again after five deadlines.
-  EXPECT_LT(end.seconds, 150) << "somebody waited for a request that was thrown away";
+  EXPECT_LT(end.seconds, 150) << "a client waited for a request that was dropped";
 }
 
 }  // namespace

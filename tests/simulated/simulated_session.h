@@ -223,7 +223,7 @@ class SimulatedSession {
       durable_->commit(commit);
       if (asynchronous_twin_) {
         committed_ = commit.progress.round;
-        if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
+        if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run does not end");
         asynchronous_twin_->check(*server_, commit);
       } else if (has_quorum()) {
         check_against_twin(commit);
@@ -251,7 +251,7 @@ class SimulatedSession {
   // Checks a commit with a quorum. The fast clients decide the state, but only by which replies were used.
   void check_against_twin(const RoundCommit<double>& commit) {
     committed_ = commit.progress.round;
-    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
+    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run does not end");
     twin_->round_of(commit.replies);
     end_.fewest_replies = std::min(end_.fewest_replies, commit.replies.size());
     const bool added = setting_.relay_adds && takes_sums(*run_context_);
@@ -272,7 +272,7 @@ class SimulatedSession {
   // Checks, after every committed round, that nothing was lost, added twice or counted differently.
   void check(const RunProgress& progress) {
     committed_ = progress.round;
-    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run takes for ever");
+    if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run does not end");
     if (quiet_ == nullptr) {
       end_.states.push_back(server_->save());
       end_.models.emplace_back(server_->model().begin(), server_->model().end());

@@ -263,7 +263,7 @@ class SimulatedSockets final : public SocketLayer {
   }
   // Connects as a client of `upstream`.
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
-    if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": nobody is there"};
+    if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": no server is there"};
     auto wire = std::make_shared<Wire>(time_, random_, weather_);
     upstream->server->connect(wire);
     return std::unique_ptr<Socket>(std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, harbour_));

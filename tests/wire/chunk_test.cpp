@@ -125,7 +125,7 @@ TEST_F(ByteSegmentsTest, RefusesWhatNoCorrectClientSends) {
   EXPECT_EQ(give(0, 8'000, 7, kChunkedBytes, true), "a chunk is damaged (wrong checksum)");
   EXPECT_EQ(assembly.came(), 8'000u) << "nothing of all this counts";
   EXPECT_EQ(assembly.finish().error().message, "no chunk was announced");
-  EXPECT_EQ(give(0, 40'000), "") << "what is beside the others is welcome";
+  EXPECT_EQ(give(0, 40'000), "") << "an adjacent chunk is accepted";
 }
 
 TEST_F(ByteSegmentsTest, AChunkOfANewerReplyDropsOlderChunks) {
