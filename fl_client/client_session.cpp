@@ -88,7 +88,7 @@ class ClientSession::Impl {
   std::string told_;  // the experiment as the server sent it
   Experiment experiment_;
   std::optional<ClientDataset> part_;  // read when needed, freed once the worker has its own form of it
-  // the hash in the Join; empty if there are no samples, or none were read yet
+  // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;
   std::string join_;  // the frame; empty until it is made
 

@@ -28,7 +28,7 @@ constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // for one read into th
 constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // bytes per send
 constexpr std::uint32_t kMissedHeartbeats = 3;
 constexpr milliseconds kLongestTick{250};  // until another thread reads during a computation
-// for a frame to arrive, in addition to its bytes at this rate
+// The time for a frame to arrive, in addition to the time of its bytes at this rate.
 constexpr std::chrono::seconds kFrameGrace{30};
 constexpr std::uint64_t kMinBytesPerSecond = 4096;
 

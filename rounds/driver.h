@@ -94,7 +94,7 @@ class Driver {
   std::vector<UplinkView<Real>> slots_;
   std::vector<Frame> frames_;
   std::vector<char> have_;
-  // replies of a batch that are not committed yet; empty if there was no batch
+  // The replies of a batch that are not committed yet. Empty without a batch.
   typename RequestTracker<Real>::BatchReplies at_once_;
 
  private:

@@ -29,7 +29,7 @@ class RequestTracker {
   // The events that a driver must handle. The tracker itself handles late, repeated and malformed answers,
   // overlapping sums, and clients that come and go.
   enum class Kind : std::uint8_t {
-    // event.up is the first answer of its client to this request; so it is for all in event.covers
+    // event.up is the first answer of its client, or of all clients in event.covers, to this request.
     kReply,
     kAgain,     // event.up.client owes an answer and is back, or lacks state: call repeat() or ask()
     kUnusable,  // event.up.client has no usable answer (not finite or beyond the norm limit); reported once
@@ -89,7 +89,7 @@ class RequestTracker {
     RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
     ReplyStatus lacks = ReplyStatus::kReply;
-    // the last message carried a resync; a client that repeats what it lacks gets it once
+    // True if the last message carried a resync. A client that repeats what it lacks gets it once.
     bool helped = false;
   };
 

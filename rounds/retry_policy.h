@@ -61,7 +61,7 @@ class RetryPolicy {
   }
 
  private:
-  // the shortest wait after the first limits_.attempts deadlines
+  // The shortest wait after the first limits_.attempts deadlines.
   static constexpr double kAskingAgainSeconds = 60;
 
   const RoundLimits& limits_;

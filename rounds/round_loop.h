@@ -51,7 +51,7 @@ struct RoundLimits {
   double stop_at_grad_norm_sq = 0;  // 0 means never
   std::optional<double> stop_at_loss;
   double stop_at_accuracy = 0;  // 0 means never
-  // evaluations without a new minimum of the loss before the run stops; 0 means no limit
+  // Evaluations without a new minimum of the loss before the run stops; 0 means no limit.
   std::uint32_t patience = 0;
   Lull lull;  // of the rows before the first round
   // The oldest gradient, in steps, that the theorem of the step size allows. The run warns of the first older
@@ -72,7 +72,7 @@ struct RoundRecord {
   double grad_calls = 0;      // per-sample gradients / n
   std::uint32_t replies = 0;  // used in the round that led to x^k
   double seconds = 0;
-  // equal to `seconds` if the clock is virtual
+  // Equal to `seconds` if the clock is virtual.
   std::optional<double> sim_seconds;
   std::optional<double> lyapunov, lyapunov_bound;                    // set in a run with run.monitor
   std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of all evaluations, including this one

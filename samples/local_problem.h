@@ -22,7 +22,7 @@ SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 
 // The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
 struct DataChoice {
-  // digits, libsvm:PATH, ..., a bare PATH; if empty, the experiment's source, unless that is a file
+  // One of digits, libsvm:PATH, ..., a bare PATH. If empty, the experiment's source, unless that is a file.
   std::string source;
   std::optional<PartNumber> part;  // empty if all samples of the source are this client's own
   std::string test{};              // --test: the source on which accuracy is measured, written like --data

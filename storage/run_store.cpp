@@ -161,7 +161,7 @@ std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
-  // first, because other processes may take part
+  // First, because other processes may take part.
   if (simulation_.save_clients) clients = simulation_.save_clients();
   const auto snapshot = new_snapshot(stage, outcome);
   snapshot->server = server_.save();

@@ -60,7 +60,7 @@ std::optional<RunEnd> peek_end(std::string_view record);
 struct SimulationSnapshots {
   double seconds = 30;  // approximate interval; infinity disables them
   std::function<std::string()> save_clients;
-  // returns false if save_clients() did not write the bytes
+  // Returns false if save_clients() did not write the bytes.
   std::function<bool(std::string_view)> load_clients;
   // Returns whether a snapshot is due, after each round. If empty, RunStore::is_due() decides.
   std::function<bool()> is_due = {};

@@ -56,7 +56,7 @@ TEST(AsynchronousSimulation, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults)
 }
 
 TEST(AsynchronousSimulation, EvaluationsStopNoWorkWithoutFaults) {
-  // outdated replies are ignored, and their work is not stopped
+  // Outdated replies are ignored, and their work is not stopped.
   const Experiment experiment = experiment_of(algorithms()[1]);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;

@@ -55,7 +55,7 @@ class SimulatedPeer {
 
  private:
   using Seconds = std::chrono::duration<double>;
-  // limit for the server to answer in the handshake, or to read bytes
+  // Limit for the server to answer in the handshake, or to read bytes.
   static constexpr double kAnswerSeconds = 60;
 
   // Sends what the session writes as fast as the wire takes it.

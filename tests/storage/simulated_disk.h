@@ -41,7 +41,7 @@ class SimulatedDisk final : public Disk {
       std::string& bytes = file->bytes;
       if (bytes.size() > file->synced)
         bytes.resize(file->synced + random_.below(bytes.size() - file->synced + 1));
-      // torn in the middle
+      // Torn in the middle.
       if (bytes.size() > file->synced && random_.below(2) == 0) bytes[file->synced] ^= 1;
       file->synced = bytes.size();
     }
