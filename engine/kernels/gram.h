@@ -45,6 +45,7 @@ GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a
 
 template <class T>
 void gram(const FeatureRows<T>& x, const T* weight, T* upper) {
+  if (x.lanes == 0) return;  // x.x may be null
   constexpr int N = kNative<T>, R = kGramRows;
   alignas(64) T factor[kMostGramRows * R];
   for (Index a = 0; a < x.in; a += R) {
