@@ -66,8 +66,8 @@ struct Ef21WParams : Ef21PlParams {
       check_positive(w_i, "w");
       sum += w_i;
     }
-    constexpr double kTextCodec = 1e-3;  // tolerates weights with few digits
-    if (std::abs(sum - 1) > kTextCodec)
+    constexpr double kTolerance = 1e-3;  // tolerates weights with few digits
+    if (std::abs(sum - 1) > kTolerance)
       throw ConfigError("algorithm.w",
                         "the weights add up to " + number_text(sum) + ", not to 1; divide each by this sum");
     const double pl = mu.resolve(theory);

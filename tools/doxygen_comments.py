@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints a header with its plain comments in the form that Doxygen reads (cmake/gradwire_docs.cmake):
+"""Prints a header with its plain comments in the form that Doxygen reads:
 
     // above a declaration           /** ... */
     // after a member                /**< ... */

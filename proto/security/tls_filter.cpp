@@ -125,8 +125,8 @@ std::string trouble_with_server(int reason) {
 
 }  // namespace
 
-BIO_METHOD* TlsFilter::algorithm() {
-  static BIO_METHOD* const algorithm = [] {
+BIO_METHOD* TlsFilter::method() {
+  static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "gradwire");
     BIO_meth_set_read(made, read_some);
     BIO_meth_set_write(made, write_some);
@@ -134,11 +134,11 @@ BIO_METHOD* TlsFilter::algorithm() {
     BIO_meth_set_destroy(made, destroy);
     return made;
   }();
-  return algorithm;
+  return method;
 }
 
 TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
-  BIO* const bio = BIO_new(algorithm());
+  BIO* const bio = BIO_new(method());
   if (bio == nullptr) throw std::bad_alloc();
   BIO_set_data(bio, new Streams{in_, in_at_, out_});
   BIO_set_init(bio, 1);

@@ -28,7 +28,7 @@ class TlsFilter final : public StreamFilter {
   void note_distrust(const X509* certificate);
 
  private:
-  static BIO_METHOD* algorithm();
+  static BIO_METHOD* method();
   static void note_message(int is_written, int version, int type, const void* bytes, std::size_t size,
                            SSL* ssl, void* filter);
   Status check_key_updates() const;

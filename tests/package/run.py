@@ -38,7 +38,7 @@ for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "incl
 run(prefix / "bin/gradwire", "--version")
 run(*configure(HERE, work / "build"))
 run("cmake", "--build", work / "build")
-for program in ["outside", "compress", "expression", "custom_model", "custom_loss", "custom_oracle", "custom_method",
+for program in ["outside", "compress", "expression", "custom_model", "custom_loss", "custom_oracle", "custom_algorithm",
                 "custom_asynchronous", "custom_compressor", "custom_transport"]:
     run(work / "build" / program)
 

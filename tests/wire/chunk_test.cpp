@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kChunkedValues = 20'000;
 constexpr std::uint64_t kChunkedBytes = kChunkedValues * sizeof(double), kMostChunked = 4 * kChunkedBytes;
 
-class ByteSegmentsTest : public ::testing::Test {
+class ChunkTest : public ::testing::Test {
  protected:
-  ByteSegmentsTest()
+  ChunkTest()
       : codec(
             {1, kChunkedValues, 2, parse_compressor("identity", kChunkedValues), {ZstdMode::Kind::kOff, 0}}) {
     values.resize(kChunkedValues);
@@ -79,7 +79,7 @@ class ByteSegmentsTest : public ::testing::Test {
   Assembly assembly;
 };
 
-TEST_F(ByteSegmentsTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
+TEST_F(ChunkTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
   Random random(3, "pieces");
   for (int trial = 0; trial < 200; ++trial) {
     assembly.clear();
@@ -98,7 +98,7 @@ TEST_F(ByteSegmentsTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
   }
 }
 
-TEST_F(ByteSegmentsTest, AReplyOfChunksAloneHasNoPayload) {
+TEST_F(ChunkTest, AReplyOfChunksAloneHasNoPayload) {
   ASSERT_EQ(give(0, kChunkedBytes), "");
   const ChunkRange all{0, kChunkedBytes};
   const Encoded rest = reply_without(whole, {&all, 1});
@@ -106,7 +106,7 @@ TEST_F(ByteSegmentsTest, AReplyOfChunksAloneHasNoPayload) {
   expect_whole(rest);
 }
 
-TEST_F(ByteSegmentsTest, RefusesWhatNoCorrectClientSends) {
+TEST_F(ChunkTest, RefusesWhatNoCorrectClientSends) {
   ASSERT_EQ(give(40'000, 8'000), "");
   EXPECT_EQ(give(36'000, 8'000), "a chunk of bytes that have already arrived");
   EXPECT_EQ(give(47'999, 8'000), "a chunk of bytes that have already arrived");
@@ -128,14 +128,14 @@ TEST_F(ByteSegmentsTest, RefusesWhatNoCorrectClientSends) {
   EXPECT_EQ(give(0, 40'000), "") << "an adjacent chunk is accepted";
 }
 
-TEST_F(ByteSegmentsTest, AChunkOfANewerReplyDropsOlderChunks) {
+TEST_F(ChunkTest, AChunkOfANewerReplyDropsOlderChunks) {
   ASSERT_EQ(give(0, 50'000), "");
   ASSERT_EQ(give(10'000, 5'000, 8), "");
   EXPECT_EQ(assembly.request_id(), 8u);
   EXPECT_EQ(assembly.came(), 5'000u);
 }
 
-TEST_F(ByteSegmentsTest, AChunkWithoutOneOfItsFieldsIsAnError) {
+TEST_F(ChunkTest, AChunkWithoutOneOfItsFieldsIsAnError) {
   wire::Piece chunk;
   chunk.set_request_id(7);
   chunk.set_at_byte(0);
@@ -144,7 +144,7 @@ TEST_F(ByteSegmentsTest, AChunkWithoutOneOfItsFieldsIsAnError) {
   EXPECT_FALSE(read_chunk(std::as_bytes(std::span("nonsense"))));
 }
 
-TEST_F(ByteSegmentsTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
+TEST_F(ChunkTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
   const ChunkRange came{8'000, 16'000};
   const std::string header = reply_without(whole, {&came, 1}).header;
   const auto pieced = chunked_header(std::as_bytes(std::span(header)));
@@ -161,7 +161,7 @@ TEST_F(ByteSegmentsTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
     EXPECT_FALSE(chunked_header(std::as_bytes(std::span(header)).first(k))) << k;
 }
 
-TEST_F(ByteSegmentsTest, AValueThatLooksLikeTheFieldIsNotTheField) {
+TEST_F(ChunkTest, AValueThatLooksLikeTheFieldIsNotTheField) {
   wire::Reply header;
   header.set_request_id(0x6161616161616161);
   header.set_tested(0x6161616161616161);
@@ -169,7 +169,7 @@ TEST_F(ByteSegmentsTest, AValueThatLooksLikeTheFieldIsNotTheField) {
   EXPECT_FALSE(chunked_header(std::as_bytes(std::span(text))));
 }
 
-TEST_F(ByteSegmentsTest, CannotBeReadAsAReply) {
+TEST_F(ChunkTest, CannotBeReadAsAReply) {
   const ChunkRange came{0, 8'000};
   const Encoded rest = reply_without(whole, {&came, 1});
   const auto prefix = read_prefix(rest.prefix, kMostChunked);
