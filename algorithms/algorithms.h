@@ -89,8 +89,8 @@ const AlgorithmTraits& traits_of(const RunContext<Real>& run_context) {
                                       : find_algorithm(run_context.algorithm.name).traits;
 }
 
-// Returns whether the replies of a round may arrive as a sum. A server that weights clients, or keeps a copy
-// of each client's state, needs them one by one.
+// Returns whether the replies of a round may arrive as a sum. A server that weights clients, or keeps
+// copies of their states, needs the replies one by one.
 template <class Real>
 bool takes_sums(const RunContext<Real>& run_context) {
   const AlgorithmTraits& traits = traits_of(run_context);

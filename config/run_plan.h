@@ -23,8 +23,8 @@ struct RunPlan {
   std::vector<double> x0;
   std::vector<double> weights;                // shape (n); empty if each is 1/n
   std::vector<std::uint64_t> client_samples;  // shape (n), for training; empty if clients.csv needs none
-  std::uint64_t samples = 0;                  // of all clients
-  CompressorConstants constants;              // of the uplink's compressor
+  std::uint64_t samples = 0;                  // sum over all clients
+  CompressorConstants constants;              // constants of the uplink's compressor
   NeededConstants needed;                     // constants that theory needs
   std::optional<Smoothness> smoothness;       // set if theory needs it, or if it is cheap
   std::vector<std::string> warnings;
@@ -45,8 +45,8 @@ void see_compressor(RunPlan& plan);
 // Makes the plan of a client from the server's Start message. Throws ConfigError, DataError.
 RunPlan plan_of_start(Experiment resolved, DataSchema schema);
 
-// The process that makes a RunContext. A client needs no start point and no weights; a server keeps replicas
-// of the states of its clients, which are separate processes.
+// The process that makes a RunContext. A client needs no start point and no weights; a server keeps
+// replicas of the states of its clients, which are separate processes.
 enum class Role : std::uint8_t { kSimulation, kServer, kClient };
 
 // Returns the constants of the run as both parts of the algorithm see them. Throws ConfigError.

@@ -218,7 +218,7 @@ struct ServerSection {
   double over_selection = 0;
   std::uint32_t deadline_ms = 60'000;
   std::string zstd = "auto";     // "auto", "off" or a level
-  bool overlap = false;          // of computation and sending
+  bool overlap = false;          // clients send while they compute
   std::string mirrors = "auto";  // "auto", "true" or "false"
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;

@@ -92,7 +92,7 @@ void check_finite(std::span<const double> x, Precision precision, const std::str
     throw ConfigError(
         kKey, std::isfinite(x[j])
                   ? number + rounded_text(x[j], 3) +
-                        ", too large for precision = \"fp32\"; write precision = \"fp64\""
+                        ", which precision = \"fp32\" cannot hold; write precision = \"fp64\""
                   : number + (std::isnan(x[j]) ? "nan" : "infinite") + "; give a model of finite numbers");
   }
 }

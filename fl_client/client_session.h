@@ -51,8 +51,8 @@ class ClientSession {
   // Processes a frame whose head was read. Throws ClientError if the server refuses the client for good, and
   // DataError if this client's data cannot be used.
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
-  // Returns whether the last request is not answered yet. If more frames have arrived, take() them first: one
-  // of them may supersede the request.
+  // Returns whether the last request is not answered yet. If more frames have arrived, take() them first,
+  // because one of them may supersede the request.
   bool asked() const;
   // Compute the answer in three steps. While one thread is in compute(), another may call take().
   // finish_answer() sends the answer, unless a newer request has arrived or the link is lost (null).

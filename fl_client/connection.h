@@ -79,7 +79,7 @@ class ServerConnection final : public Link {
   std::chrono::milliseconds silence_;                // after which the server is given up
   std::chrono::steady_clock::time_point frame_due_;  // for the frame that is arriving
   std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // of the unused bytes in buffer_
+  std::size_t begin_ = 0, end_ = 0;  // range of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> pieces_;
 
   std::mutex filtering_;  // held while the filter is used; never while bytes are sent or waited for

@@ -61,7 +61,7 @@ class UploadChunks {
   std::map<std::size_t, std::pair<std::size_t, std::uint32_t>>
       sent_;  // from the first byte to the size and checksum
   Status trouble_ = Unit{};
-  std::vector<ChunkRange> ranges_;  // of sent_
+  std::vector<ChunkRange> ranges_;  // ranges of sent_
 };
 
 // A thread that sends the chunks of one answer during the lifetime of this object.

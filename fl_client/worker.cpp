@@ -229,7 +229,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   // and nothing is computed again. Otherwise the requests are stored.
   const bool keeps_replies_;
   const bool overlaps_;
-  bool sends_chunks_ = false;  // of the request taken up
+  bool sends_chunks_ = false;  // the current request allows chunks
   UploadChunks chunks_;
   UplinkSlot<Real> recalled_;  // holds the last restored answer
   std::string record_;         // work space

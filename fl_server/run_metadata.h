@@ -1,5 +1,5 @@
-// The facts that a server needs to resume its run, in addition to the state of the algorithm: the `metadata`
-// of a RunStore.
+// The facts that a server needs to resume its run, in addition to the state of the algorithm. A RunStore
+// holds them as `metadata`.
 #pragma once
 
 #include <string>

@@ -194,7 +194,7 @@ void RankCommunicator<Real>::share(std::size_t size, const auto& make, const aut
     return;
   }
   to.resize(count);
-  std::vector<std::size_t> begin;  // of each rank's coordinates
+  std::vector<std::size_t> begin;  // first coordinate of each rank
   for (unsigned r = 0; r <= count; ++r) begin.push_back(first_of_rank(size, r, count));
   make(to, begin);
   ranks_->exchange(to, received_);

@@ -33,7 +33,7 @@ class RankBytes {
 class Ranks {
  public:
   virtual ~Ranks() = default;
-  virtual unsigned rank() const = 0;   // of this process
+  virtual unsigned rank() const = 0;   // the rank of this process
   virtual unsigned count() const = 0;  // at least 1
   // Gives every rank the bytes of all ranks. Sizes may differ.
   virtual void all_gather(std::span<const std::byte> mine, RankBytes& all) = 0;

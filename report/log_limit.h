@@ -1,6 +1,6 @@
-// A rate limit for log lines, which keeps the log short if an event repeats. In each window the first lines
-// of a kind are printed, and one line summarizes the rest. A kind is a place in the code and, if known, a
-// client, so that lines about unauthenticated peers never hide those about clients.
+// A rate limit for log lines, which keeps the log short if an event repeats. In each window the first
+// lines of a kind are printed, and one line summarizes the rest. A kind is a place in the code and, if known,
+// a client. So lines about unauthenticated peers never hide those about clients.
 #pragma once
 
 #include <cstddef>

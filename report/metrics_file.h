@@ -18,9 +18,8 @@ namespace gradwire {
 // round cannot evaluate it again.
 class MetricsFile {
  public:
-  // Keeps the lines that an earlier process wrote for rounds before `first_round`. If the file has the header
-  // of another version, its lines are converted, and the old file is kept as set_aside(). Throws
-  // std::runtime_error.
+  // Keeps the lines that an earlier process wrote for rounds before `first_round`. Converts the lines if the
+  // header is from another version; the old file is kept as set_aside(). Throws std::runtime_error.
   explicit MetricsFile(const std::filesystem::path& file, std::uint32_t first_round = 0,
                        Durability durability = Durability::kProcess);
   MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint32_t first_round, Durability durability);

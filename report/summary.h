@@ -34,7 +34,7 @@ struct EnergyUse {
 struct Summary {
   const Experiment* experiment = nullptr;  // resolved
   const Experiment* asked = nullptr;       // as the user gave it; null if not known
-  const DataSchema* schema = nullptr;      // of the clients; null if not known
+  const DataSchema* schema = nullptr;      // schema of the clients; null if not known
   Theory theory;                           // inputs of the step sizes
   std::string transport;                   // memory, encoded, tcp
   std::string kernels;                     // kernels that computed gradients: "avx2"; empty if not known

@@ -109,7 +109,7 @@ class Driver {
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry, std::size_t got,
                    std::size_t quorum);
 
-  std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum
+  std::deque<Parts<Real>> empty_parts_;  // parts of clients whose vectors are in a sum
   bool stop_seen_ = false;
   bool is_first_ = true;  // the next request is the first of this process
   Lull lull_;
@@ -117,7 +117,7 @@ class Driver {
   bool has_long_delay_ = false;
   bool misses_accuracy_ = false;     // a row that should have the accuracy lacks it
   std::vector<ClientId> evaluated_;  // the clients that evaluations ask; empty means all
-  Totals committed_totals_;          // of the rounds before the one in progress
+  Totals committed_totals_;          // totals before the round in progress
 };
 
 // Runs rounds. The whole cohort has one request id, and the algorithm gets all replies of a round at once, in

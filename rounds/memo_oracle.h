@@ -15,8 +15,8 @@ struct Evaluated {
   Real loss = 0;
 };
 
-// Wraps the user's oracle. Counts the per-sample gradients of the algorithm. Remembers the last full gradient
-// of an evaluation, and reuses it if the algorithm asks for the gradient at the same point.
+// Wraps the user's oracle. Counts the per-sample gradients of the algorithm. Remembers the last full
+// gradient of an evaluation, and reuses it if the algorithm asks for the gradient at the same point.
 template <class Real>
 class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
  public:
@@ -103,7 +103,7 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
   Oracle<Real>* inner_;
   std::uint64_t grad_calls_ = 0;
   Evaluated<Real> known_;
-  Vec<Real> x_, gradient_;  // of this oracle's own evaluations; shape (d) after the first
+  Vec<Real> x_, gradient_;  // for this oracle's own evaluations; shape (d) after the first
 };
 
 }  // namespace gradwire

@@ -51,8 +51,8 @@ class RequestTracker {
   using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   std::optional<BatchReplies> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
                                           const Downlink<Real>& body);
-  // Repeats the request, with the state that the client lacks. Does not count. REQUIRES: `body` is the body
-  // of the client's request. Throws std::runtime_error if the server cannot restore the state.
+  // Repeats the request, with the state that the client lacks. Does not count. REQUIRES: `body` is the
+  // body of the client's request. Throws std::runtime_error if the server cannot restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
   // Closes all requests made so far: their answers are late.
   void close() { first_open_ = progress_.request_id + 1; }
@@ -85,7 +85,7 @@ class RequestTracker {
   struct PendingRequest {
     enum State : std::uint8_t { kOwes, kUnusable, kAnswered };
     std::uint64_t request_id = 0;
-    std::uint32_t round = 0;  // of the body
+    std::uint32_t round = 0;  // round of the body
     RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
     ReplyStatus lacks = ReplyStatus::kReply;

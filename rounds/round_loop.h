@@ -53,7 +53,7 @@ struct RoundLimits {
   double stop_at_accuracy = 0;  // 0 means never
   // Evaluations without a new minimum of the loss before the run stops; 0 means no limit.
   std::uint32_t patience = 0;
-  Lull lull;  // of the rows before the first round
+  Lull lull;  // counts the rows before the first round
   // The oldest gradient, in steps, that the theorem of the step size allows. The run warns of the first older
   // one. Empty means no bound.
   std::optional<std::uint32_t> max_delay;
@@ -75,7 +75,7 @@ struct RoundRecord {
   // Equal to `seconds` if the clock is virtual.
   std::optional<double> sim_seconds;
   std::optional<double> lyapunov, lyapunov_bound;                    // set in a run with run.monitor
-  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // of all evaluations, including this one
+  std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // in all evaluations, including this one
 };
 
 // The way in which a run ended. kDiverged: too many answers were not finite to leave a quorum. kStalled:
@@ -88,7 +88,7 @@ struct RoundCommit {
   const RunProgress& progress;         // after the round
   Replies<Real> replies;               // given to the algorithm, ascending clients
   bool used = false;                   // returned by apply()
-  std::span<const Frame> frames = {};  // of the replies, if the transport has them
+  std::span<const Frame> frames = {};  // frames of the replies, if the transport has them
 };
 
 template <class Real>

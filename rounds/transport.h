@@ -45,7 +45,7 @@ class BatchTransport {
  public:
   struct BatchRequest {
     std::span<const ClientId> asked;           // ascending
-    const Request<Real>& request;              // of a round; each client gets its own `committed`
+    const Request<Real>& request;              // request of a round; each client gets its own `committed`
     std::span<const std::uint64_t> committed;  // by client
     const ServerAlgorithm<Real>& server;       // it will get the answers; only read here
   };
@@ -54,8 +54,8 @@ class BatchTransport {
     // replies of a leaf may be added to the first of them; the others then have empty parts.
     Replies<Real> replies;
     std::span<const ClientId> others;  // ascending; their answer is missing, or the server refuses it
-    // The counts of all clients except `others`: the replies before they were added up, and the encoded sizes
-    // of requests and answers.
+    // The counts of all clients except `others`: the replies before they were added up, and the encoded
+    // sizes of requests and answers.
     ReplyCounts counts;
     std::uint64_t bytes_down = 0, bytes_up = 0;
   };

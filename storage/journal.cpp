@@ -135,7 +135,7 @@ Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_v
 
 struct Journal::Names {
   std::vector<std::uint64_t> snapshots, copies, logs;  // ascending
-  std::vector<std::string> drafts;                     // of snapshots that were never completed
+  std::vector<std::string> drafts;                     // files of snapshots that were never completed
   std::vector<std::string> all;                        // every file of a journal except the markers
   bool corrupt = false;                                // a snapshot was set aside
   bool marked = false;

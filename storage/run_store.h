@@ -37,8 +37,8 @@ std::unique_ptr<Background> background_thread();
 struct SnapshotPolicy {
   std::uint64_t records = 4096;
   std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // in addition to the bytes of the state
-  // The time that a restart would take to apply the rounds again. The larger of this and four times the time
-  // of the last snapshot counts.
+  // The time that a restart would take to apply the rounds again. The limit is the larger of this and four
+  // times the time of the last snapshot.
   double apply_seconds = 3;
 };
 
@@ -141,7 +141,7 @@ class RunStore {
   std::function<Status()> make_durable_;       // may be empty
   std::optional<RoundRecords<Real>> records_;  // in a server
   bool recovered_ = false;
-  std::size_t state_bytes_ = 0;  // of the last snapshot
+  std::size_t state_bytes_ = 0;  // size of the last snapshot
   RunEnd stage_;
   Clock::time_point last_snapshot_ = Clock::now();  // in a simulation
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
@@ -170,7 +170,7 @@ bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& ser
 struct SnapshotAbout {
   std::string metadata;
   RunStage stage = RunStage::kRounds;
-  Outcome outcome = Outcome::kStopped;  // of a run without rounds left
+  Outcome outcome = Outcome::kStopped;  // outcome of a run without rounds left
   RunProgress progress;                 // without its list of clients
 };
 std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections);

@@ -107,8 +107,8 @@ GradientCode::GradientCode(std::uint32_t n, DataReplication replication, bool ex
 }
 
 // A client holds r + 1 parts, so one b_i satisfies H b_i = 0, up to its length. The kernel of H contains all
-// b_i and the vector of ones, which is the sum over all parts. The kernel has n − r dimensions, and the b_i
-// of any n − r clients almost surely span it.
+// b_i and the vector of ones, which is the sum over all parts. The kernel has n − r dimensions. The b_i of
+// any n − r clients almost surely span it.
 std::vector<double> GradientCode::factors(ClientId i) const {
   Vector b(replication_.count, 1.0);
   if (is_plain()) return b;

@@ -1,5 +1,5 @@
-// gradwire without arguments: compares a compressed algorithm with an uncompressed one, on data that is part
-// of the program.
+// gradwire without arguments: compares a compressed algorithm with an uncompressed one. The data is part of
+// the program.
 #pragma once
 
 #include <atomic>

@@ -48,7 +48,7 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
     int viewed = -1;          // the slot of the reply that the loop views; kInSum if it was in a sum
     std::uint64_t asked = 0;  // the newest request id sent
     // The arriving reply if it is longer than a chunk.
-    std::string header;                            // of the whole reply; empty if it is short
+    std::string header;                            // header of the whole reply; empty if it is short
     std::span<const std::span<std::byte>> places;  // targets of the whole payload
     std::uint64_t from = 0;                        // offset in the payload of the bytes that arrive now
     std::uint64_t have = 0;                        // payload bytes kept after the connection was lost

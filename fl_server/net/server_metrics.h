@@ -131,8 +131,8 @@ struct ServerMetrics {
   CounterOf<Ending> endings;
   Gauge<std::uint64_t> open;  // sockets, including unauthenticated ones
   FrameCounts received, sent;
-  // Queues. bytes_to_write: bytes that wait for peers to read them, as of the last tick. bytes_staged: bytes
-  // of replies that wait for the end of their round.
+  // Queues. bytes_to_write: bytes that wait for peers to read them, as of the last tick. bytes_staged: the
+  // bytes of replies that wait for the end of their round.
   Gauge<std::uint64_t> bytes_to_write, bytes_staged;
   Gauge<std::uint64_t> has_server;  // 1 while a relay is connected to its server, else 0
 

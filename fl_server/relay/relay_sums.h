@@ -3,8 +3,8 @@
 // If the server accepts sums, the relay holds a reply until all asked clients of the site have replied, or
 // half of the deadline has passed. Then it sends the held replies as one sum, in the order of clients, if the
 // sum is shorter. It forwards unchanged what cannot be added, and the reply of a client that leaves. It keeps
-// the replies of a sum until the server accepts the sum. If the server refuses it, because it already has one
-// of the replies, the relay sends the replies one by one.
+// the replies of a sum until the server accepts the sum. The server refuses a sum if it already has one of
+// the replies. The relay then sends the replies one by one.
 #pragma once
 
 #include <chrono>

@@ -32,7 +32,7 @@ bool can_serve_http();
 
 struct HttpLimits {
   unsigned connections = 64;                     // further ones wait
-  std::size_t head_bytes = 16 << 10;             // of a request header
+  std::size_t head_bytes = 16 << 10;             // limit of a request header
   std::chrono::seconds silence{5};               // after so long a silent peer is disconnected
   std::chrono::milliseconds connection{10'000};  // from accept to the end of the response
 };

@@ -1,5 +1,5 @@
-// The key of a client: an Ed25519 key that never leaves its machine (RFC 8032), and the signatures and hashes
-// of a login.
+// The key of a client: an Ed25519 key that never leaves its machine (RFC 8032). Signatures and hashes of a
+// login.
 #pragma once
 
 #include <array>

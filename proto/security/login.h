@@ -14,7 +14,7 @@ namespace gradwire {
 
 // An invitation that an operator gives to one client, once, over a trusted channel: "gw1.SECRET.REALM.NAME".
 struct Invitation {
-  std::string name;   // of the client
+  std::string name;   // name of the client
   Bytes32 secret{};   // valid for one enrolment
   std::string realm;  // fingerprint of the CA of the server, which identifies the server
 
@@ -32,7 +32,7 @@ struct Credentials {
 
 struct Proof {
   Signature signature{};
-  std::optional<Bytes32> token_mac;  // of the same message, under the hash of the token's secret
+  std::optional<Bytes32> token_mac;  // MAC of the same message, under the hash of the token's secret
 };
 
 // Returns the bytes to sign: everything in which another login could differ.

@@ -37,7 +37,7 @@ class TlsFilter final : public StreamFilter {
   Error trouble(int result);
   std::string why_not_trusted() const;
 
-  std::string names_, expires_;  // of an untrusted certificate
+  std::string names_, expires_;  // fields of an untrusted certificate
 
   const End end_;
   std::vector<std::byte> in_, out_;

@@ -64,10 +64,10 @@ class Assembly {
  private:
   std::uint64_t request_id_ = 0, total_ = 0, came_ = 0;
   ByteBuffer payload_;
-  std::span<std::byte> bytes_;                   // of payload_
+  std::span<std::byte> bytes_;                   // the bytes of payload_
   std::map<std::uint64_t, std::uint64_t> have_;  // from the first byte of a run to its end; runs do not touch
   ChunkRange arriving_;                          // empty if no chunk is arriving
-  std::span<std::byte> place_;                   // of the arriving chunk
+  std::span<std::byte> place_;                   // target of the arriving chunk
   std::uint32_t crc_ = 0;                        // expected checksum of the arriving chunk
 };
 

@@ -37,12 +37,12 @@ Result<ZstdMode> parse_zstd_mode(std::string_view text);
 
 // The knowledge that both ends of a connection share.
 struct CodecContext {
-  std::uint64_t seed = 0;     // of the run, for the draw keys of seeded payloads
+  std::uint64_t seed = 0;     // seed of the run, for the draw keys of seeded payloads
   std::uint32_t dim = 0;      // d, the length of models
   std::uint32_t clients = 0;  // n
   Compressor compressor{};    // uplink
   ZstdMode zstd{};
-  std::optional<Compressor> compressor_down{};  // of algorithms that compress what they broadcast
+  std::optional<Compressor> compressor_down{};  // set if the algorithm compresses broadcasts
   std::uint32_t max_dim = 0;                    // the longest vector in a message; 0 means dim
   bool asynchronous = false;                    // see draw_number()
 
@@ -54,7 +54,7 @@ struct Encoded {
   std::array<std::byte, kPrefixBytes> prefix;
   std::string header;
   std::vector<std::span<const std::byte>> sections;
-  std::uint64_t bytes = 0;  // of the whole message
+  std::uint64_t bytes = 0;  // size of the whole message
 };
 
 // The encoded parts of one Downlink, shared by the requests of all clients. Owns the sections that do not
@@ -106,7 +106,8 @@ class RequestSlot {
                                                         std::span<const std::byte> header);
   // Returns the request; its body and resync view this slot until the next prepare().
   Result<Request<Real>> finish();
-  std::uint64_t have_bytes() const;  // of the last prepared message
+  // Returns how many bytes of the reply the server has, as the last prepared message says.
+  std::uint64_t have_bytes() const;
 
  private:
   struct Impl;
@@ -138,8 +139,8 @@ class UplinkSlot {
   std::span<const std::span<const std::byte>> frame() const;
   // Frees large memory that only frame() needs. The uplink stays.
   void release();
-  std::uint64_t request_id() const;  // of the last prepared message
-  // Returns the header of the last prepared message.
+  // Return the request id and the header of the last prepared message.
+  std::uint64_t request_id() const;
   UplinkHeader announced() const;
 
  private:

@@ -53,7 +53,7 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
 // The compressor with which the receiver of a message draws supports again; null if it does not.
 struct Redraws {
   const Compressor* compressor;
-  RngKey key;  // of part 0: seed of the run, client, round
+  RngKey key;  // key of part 0: seed of the run, client, round
 };
 
 template <class Real>
@@ -179,7 +179,7 @@ struct Codec<Real>::Impl {
   PartWriter writer;
   wire::Reply reply;  // reused, so that its parts are allocated only once
   Encoded uplink;
-  std::array<PartSpace, kMaxParts * kMaxLinks> spaces;  // of `uplink`
+  std::array<PartSpace, kMaxParts * kMaxLinks> spaces;  // work space of `uplink`
   PartSpace sizing;                                     // for encoded_bytes(), which leaves `uplink` alone
   Sections unsent;
 };

@@ -34,7 +34,7 @@ struct Layout {
   std::uint32_t rows = 0;
   std::uint32_t levels = 0;
   double unit = 1;                // in the header if has_unit()
-  std::uint64_t index_bytes = 0;  // of the sections, before zstd
+  std::uint64_t index_bytes = 0;  // size of the section, before zstd
   std::uint64_t value_bytes = 0;
   std::uint64_t index_zstd = 0;  // as sent; 0 if sent raw
   std::uint64_t value_zstd = 0;

@@ -159,11 +159,11 @@ TEST(StartPoint, RejectsNumbersThatThePrecisionMakesInfinite) {
   EXPECT_EQ(message({1, 1e300, 3}), "no error");
   e.precision = Precision::kFp32;
   EXPECT_EQ(message({1, 1e300, 3}),
-            number + "1e+300, too large for precision = \"fp32\"; write precision = \"fp64\"");
+            number + "1e+300, which precision = \"fp32\" cannot hold; write precision = \"fp64\"");
   EXPECT_EQ(message({1, 3e38, 3}), "no error");
   folder.write("x.npy", "1\n-1e300\n3\n");  // text
   EXPECT_EQ(message_of(e, folder.path()),
-            number + "-1e+300, too large for precision = \"fp32\"; write precision = \"fp64\"");
+            number + "-1e+300, which precision = \"fp32\" cannot hold; write precision = \"fp64\"");
 }
 
 TEST(ClientWeights, AreSharesOfTheSamplesOnlyWhenAskedFor) {

@@ -39,7 +39,7 @@ struct Known {
                  changed = folder.path() / "changed";
   std::string realm;
   SigningKey key = SigningKey::generate();
-  Invitation token;  // of b
+  Invitation token;  // for b
 
   Known() {
     make_identity(server, {"server"}, std::chrono::hours(24));

@@ -98,7 +98,7 @@ class Stranger {
 };
 
 struct Served {
-  std::vector<std::string> states;  // of the server algorithm, after each committed round
+  std::vector<std::string> states;  // state of the server algorithm after each committed round
   std::string why_not;              // the error of the run; empty if it ended well
 };
 

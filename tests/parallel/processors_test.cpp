@@ -70,7 +70,7 @@ TEST(UsableProcessors, FollowsTheAffinityOfTheProcess) {
     CPU_ZERO(&one);
     for (int k = 0; k < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++k)
       if (CPU_ISSET(k, &all)) CPU_SET(k, &one);
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // of this thread alone
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // affects this thread only
     on_one = usable_processors();
   }).join();
   EXPECT_EQ(on_one, 1u);

@@ -31,7 +31,7 @@ TEST(Events, AllocateNothingOnceWarmForEveryAsynchronousAlgorithm) {
       if (round == 10'000) allocations::reset();
     };
     std::size_t count = 1;
-    hooks.before_apply = [&] { count = allocations::count; };  // of the last event
+    hooks.before_apply = [&] { count = allocations::count; };  // count in the last event
     run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
     EXPECT_EQ(count, 0u);
   }

@@ -27,11 +27,11 @@ namespace gradwire {
 struct Weather {
   double lost = 0, repeated = 0;
   double delay_seconds = 0.01;   // maximal delay of most messages
-  double slow = 0;               // of a message that takes up to half a minute, and so overtakes none
+  double slow = 0;               // delays a message by up to half a minute; it overtakes none
   double client_dies = 0;        // when a request reaches it, in the middle of its work
   double disk_lost = 0;          // when a client dies: it restarts with an empty disk
   bool clients_remember = true;  // clients have a journal on disk
-  double cut_off = 0;            // of a client, for up to a minute, when a request is sent to it
+  double cut_off = 0;            // cuts a client off for up to a minute, when a request is sent to it
 };
 
 // A whole message, as it is sent.

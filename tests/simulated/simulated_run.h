@@ -18,7 +18,7 @@
 
 namespace gradwire {
 
-inline constexpr std::uint32_t kRounds = 16;  // of a synchronous algorithm
+inline constexpr std::uint32_t kRounds = 16;  // for a synchronous algorithm
 
 // The errors of a careless server.
 enum class Bug {
@@ -112,12 +112,12 @@ struct Setting {
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
-  std::uint32_t steps = 60;        // of an asynchronous algorithm
+  std::uint32_t steps = 60;        // for an asynchronous algorithm
   bool nobody_is_stopped = false;  // before the last step: see AsynchronousTwin
 };
 
 struct End {
-  std::string state;  // of the algorithm
+  std::string state;  // state of the algorithm
   RunProgress progress;
   std::uint64_t server_deaths = 0, client_deaths = 0;
   std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum

@@ -47,7 +47,7 @@ struct Setting {
 };
 
 struct End {
-  std::vector<std::string> states;  // of the algorithm, after each committed round
+  std::vector<std::string> states;  // state of the algorithm after each committed round
   std::vector<Vec<double>> models;
   std::vector<Totals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;

@@ -137,7 +137,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   struct Stream {
     std::string arrived;
     std::size_t on_its_way = 0;
-    double arrival = 0;  // of the last segment
+    double arrival = 0;  // when the last segment arrives
     bool ended = false;
   };
 

@@ -27,7 +27,7 @@ struct Life {
 
 template <class Real>
 struct Death {
-  std::string state;  // of the algorithm at the end
+  std::string state;  // state of the algorithm at the end
   RunProgress progress;
   int crashes = 0;
   bool regressed = false;  // a round was lost after a client had been told of it

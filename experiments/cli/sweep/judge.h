@@ -26,7 +26,7 @@ struct BestOf {
   std::string compared;                  // "algorithm.name = ef21"; empty if nothing is compared
   std::string tuned;                     // "algorithm.step_size = theory*4"; empty if nothing was tuned
   std::vector<std::size_t> runs;         // indices into SweepPlan::runs: the seeds of the best values
-  double median = 0, low = 0, high = 0;  // of the worths of `runs`
+  double median = 0, low = 0, high = 0;  // worths of `runs`
   std::vector<double> shown;             // medians of Judgement::show
   std::size_t tried = 0;                 // number of values, or of combinations of values
   std::size_t diverged = 0;              // runs of this algorithm that diverged, for all values

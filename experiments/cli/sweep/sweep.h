@@ -35,7 +35,7 @@ struct SweepReport {
   std::size_t missing = 0;          // runs without results: of other shards, failed or stopped
   std::vector<std::string> failed;  // one line for each run that failed
   bool stopped = false;
-  std::string table;  // of the ended runs; empty if no run has ended
+  std::string table;  // lists the ended runs; empty if no run has ended
 };
 
 // Does the runs that have no results yet. A run that fails leaves a file ID.failed with the reason, and the

@@ -41,7 +41,7 @@ struct RunOfSweep {
 struct SweepPlan {
   std::string name;
   std::filesystem::path file;
-  std::string text;                    // of the file
+  std::string text;                    // content of the file
   std::vector<std::string> overrides;  // arguments of --set
   std::vector<RunOfSweep> runs;        // all different, in the order of the file, the last key fastest
   std::vector<std::string> varied;     // keys that differ between runs
