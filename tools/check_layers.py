@@ -4,8 +4,8 @@
     tools/check_layers.py [ROOT]        prints FILE:LINE: message lines; exit code 1 if there is an error
     tools/check_layers.py --self-test   plants one violation of each kind and expects each to be found
 
-Checked: which room includes which, directly and through other headers; the includes that the pure rooms do not have;
-third-party includes in headers; #pragma once; cycles; the length of files; that files named in the documents exist.
+It checks which room includes which, directly and through other headers; that pure rooms include nothing impure; third-party
+includes in headers; #pragma once; cycles; the length of files; and that files named in the documents exist.
 """
 import contextlib
 import pathlib
@@ -13,8 +13,8 @@ import re
 import sys
 import tempfile
 
-# The folders that the files of a folder may include, directly or through other headers. Its own is always allowed. The order
-# is that of docs/architecture.md: no folder may include one below it.
+# The folders that each folder may include, directly or through other headers. A folder may always include itself. The order is
+# that of docs/architecture.md: no folder may include one below it.
 _ORACLES = "base engine engine/data engine/smoothness"
 _METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
 _ROUNDS = f"{_METHODS} rounds"
@@ -75,15 +75,15 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
 }.items()}
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE}
 
-# Folders, with those in them, where equal input must give equal output: no clock, thread, file, console, or generator with its
-# own state.
+# Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
+# generator with its own state.
 PURE = ("base", "engine", "compressors", "algorithms", "rounds", "proto/wire")
 IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "ctime", "time.h", "fstream",
           "iostream", "filesystem", "random"}
-# Rooms that fit any device: the C++ standard library alone.
+# Rooms for any device. They use only the C++ standard library.
 STANDARD_ONLY_ROOMS = ("base", "engine", "compressors", "algorithms", "rounds")
 
-# (file prefix, include prefix): why.
+# Exceptions to the rules of PURE. (file prefix, include prefix): reason
 EXCEPTIONS = {
     ("engine/data/readers/", "fstream"): "the readers of data sets open files",
     ("engine/data/readers/", "filesystem"): "the readers of data sets open files",
@@ -93,15 +93,15 @@ EXCEPTIONS = {
     ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
 }
 
-# Third-party includes in headers, (header, include prefix): why a .cpp cannot hide it.
+# Third-party includes in headers. (header, include prefix): reason why a .cpp file cannot hide it
 HEADER_EXCEPTIONS = {
-    ("proto/security/openssl.h", "openssl/"): "shared by the .cpp files of its room alone",
-    ("proto/wire/codec_", "proto/wire/wire.pb.h"): "shared by the codec's own .cpp files; codec.h, which others include, hides it",
-    ("report/json.h", "nlohmann/"): "a value of JSON is theirs; only .cpp files include it",
+    ("proto/security/openssl.h", "openssl/"): "only the .cpp files of its room include it",
+    ("proto/wire/codec_", "proto/wire/wire.pb.h"): "only the .cpp files of the codec include it; codec.h hides it from others",
+    ("report/json.h", "nlohmann/"): "JSON values have a type of this library; only .cpp files include it",
 }
 
 DOCUMENTS = ("*.md", "docs/*.md")
-# `room/file.h` and [text](docs/file.md): a path from the root, or in a link from the document's own folder.
+# Names of files in documents: `room/file.h`, a path from the root, and [text](file.md), a path from the document's folder.
 NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`|\]\(([\w./-]+)\)")
 
 LINES_WARN = 400
@@ -116,7 +116,7 @@ numbers numeric optional ostream queue random ranges ratio regex scoped_allocato
 source_location span sstream stack stdexcept stop_token streambuf string string_view syncstream system_error thread tuple
 type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector version
 """.split())
-# Headers of the operating system and the compiler: neither standard nor third party.
+# Headers of the operating system and the compiler. They are neither standard nor third-party.
 SYSTEM = re.compile(r"^(sys/|arpa/|net/|netinet/|linux/|mach/|mach-o/)|^(unistd|fcntl|poll|spawn|signal|termios|time|pthread|sched|"
                     r"errno|netdb|dirent|immintrin|nmmintrin|arm_acle|x86intrin|cpuid|arm_neon|cxxabi|windows)(\.h)?$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -160,7 +160,7 @@ class Tree:
 
     def check_file(self, file):
         if folder_of(file) not in MAY_INCLUDE:
-            return self.error(file, 1, f"folder {folder_of(file)} is new: say in MAY_INCLUDE of tools/check_layers.py what it may see")
+            return self.error(file, 1, f"folder {folder_of(file)} is new: add it to MAY_INCLUDE in tools/check_layers.py")
         count = len(self.lines[file])
         if count > LINES_FAIL:
             self.error(file, count, f"{count} lines; split it (at most {LINES_FAIL})")
@@ -168,7 +168,7 @@ class Tree:
             self.warnings.append(f"{file}:{count}: warning: {count} lines; better below {LINES_WARN}")
         if file.endswith(".h") and "#pragma once" not in self.lines[file]:
             self.error(file, 1, "a header without #pragma once")
-        # A program of the outside world that only the package test builds.
+        # Programs that use the installed package. Only the package test builds them.
         if file.startswith("tests/package/"):
             return
         for line, quoted, name in self.includes[file]:
@@ -178,14 +178,14 @@ class Tree:
                 self.check_foreign(file, line, name)
 
     def check_own(self, file, line, name):
-        """An include of this tree, written as a path from the root."""
+        """Checks an include of this tree, written as a path from the root."""
         if name not in self.includes and not self.generated(name):
-            self.error(file, line, f'"{name}" is no file of this tree; write ROOM/FILE.h, or <...> for other libraries')
+            self.error(file, line, f'"{name}" is not a file of this tree; write ROOM/FILE.h, or <...> for other libraries')
         elif not may_include(file, name):
             self.error(file, line, f'{folder_of(file)} may not include "{name}"')
         elif name.endswith(".pb.h"):
             if room_of(file) in STANDARD_ONLY_ROOMS:
-                self.error(file, line, f"{room_of(file)} may not see protobuf")
+                self.error(file, line, f"{room_of(file)} may not include protobuf")
             elif file.endswith(".h") and room_of(file) != "tests" and not excepted(file, name, HEADER_EXCEPTIONS):
                 self.error(file, line, f'a header includes generated "{name}"; hide it in the .cpp')
 
@@ -194,11 +194,11 @@ class Tree:
         if excepted(file, name, EXCEPTIONS):
             return
         if name in IMPURE and any((folder_of(file) + "/").startswith(pure + "/") for pure in PURE):
-            self.error(file, line, f"{folder_of(file)} is pure: no <{name}>")
+            self.error(file, line, f"{folder_of(file)} is pure and may not include <{name}>")
         if name in STANDARD or SYSTEM.search(name):
             return
         if room in STANDARD_ONLY_ROOMS:
-            self.error(file, line, f"{room} uses the standard library only: no <{name}>")
+            self.error(file, line, f"{room} uses only the standard library and may not include <{name}>")
         elif file.endswith(".h") and room != "tests" and not excepted(file, name, HEADER_EXCEPTIONS):
             self.error(file, line, f"a header includes third-party <{name}>; hide it in the .cpp")
 
@@ -242,7 +242,7 @@ def excepted(file, name, exceptions):
 
 @contextlib.contextmanager
 def tree_of(files):
-    """A tree of these files, NAME: TEXT, for self-tests."""
+    """Yields a Tree of these files (NAME: TEXT), for self-tests."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = pathlib.Path(folder) / name
@@ -252,7 +252,7 @@ def tree_of(files):
 
 
 def self_test():
-    """Each planted file breaks one rule; the message must name it. A clean tree must give none."""
+    """Plants one violation of each rule. The message must name it; a clean tree must give no message."""
     clean = {
         "base/rng_stream.h": "#pragma once\n#include <cstdint>\n",
         "engine/oracle.h": "#pragma once\n#include <vector>\n",
@@ -272,7 +272,7 @@ def self_test():
          "algorithms/bad.h:3: algorithms may not include"),
         ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
          "fl_client/bad.cpp:1: fl_client may not include"),
-        # An arrow upwards between folders of one room, and a circle of two rooms.
+        # An include of a folder above in the same room, and a cycle of two rooms.
         ({"proto/wire/bad.cpp": '#include "storage/journal.h"\n', "storage/journal.h": "#pragma once\n"},
          "proto/wire/bad.cpp:1: proto/wire may not include"),
         ({"rounds/a.h": '#pragma once\n#include "proto/wire/b.h"\n', "proto/wire/b.h": '#pragma once\n#include "rounds/a.h"\n'},
@@ -280,13 +280,13 @@ def self_test():
         ({"compressors/bad.cpp": "#include <thread>\n"}, "compressors/bad.cpp:1: compressors is pure"),
         ({"engine/bad.cpp": "#include <fstream>\n"}, "engine/bad.cpp:1: engine is pure"),
         ({"proto/wire/bad.cpp": "#include <chrono>\n"}, "proto/wire/bad.cpp:1: proto/wire is pure"),
-        ({"algorithms/bad.cpp": "#include <asio/io_context.hpp>\n"}, "algorithms/bad.cpp:1: algorithms uses the standard"),
+        ({"algorithms/bad.cpp": "#include <asio/io_context.hpp>\n"}, "algorithms/bad.cpp:1: algorithms uses only the standard"),
         ({"engine/bad.cpp": '#include "proto/wire/wire.pb.h"\n'}, "engine/bad.cpp:1: engine may not include"),
         ({"fl_server/bad.h": "#pragma once\n#include <spdlog/spdlog.h>\n"}, "fl_server/bad.h:2: a header includes third"),
         ({"proto/wire/bad.h": '#pragma once\n#include "proto/wire/wire.pb.h"\n'}, "proto/wire/bad.h:2: a header includes generated"),
         ({"engine/attic/bad.h": "#pragma once\n"}, "engine/attic/bad.h:1: folder engine/attic is new"),
         ({"tests/bad.h": "int x;\n"}, "tests/bad.h:1: a header without #pragma once"),
-        ({"tests/bad.cpp": '#include "gd.h"\n'}, 'tests/bad.cpp:1: "gd.h" is no file of this tree'),
+        ({"tests/bad.cpp": '#include "gd.h"\n'}, 'tests/bad.cpp:1: "gd.h" is not a file of this tree'),
         ({"tests/bad.cpp": "\n" * (LINES_FAIL + 1)}, f"tests/bad.cpp:{LINES_FAIL + 1}: {LINES_FAIL + 1} lines"),
         ({"engine/a.h": '#pragma once\n#include "engine/b.h"\n', "engine/b.h": '#pragma once\n#include "engine/a.h"\n'},
          "engine/b.h:2: include cycle: engine/a.h -> engine/b.h -> engine/a.h"),
@@ -297,12 +297,12 @@ def self_test():
     for k, (folder, allowed) in enumerate(MAY_INCLUDE.items()):
         for upwards in set(allowed) - set(list(MAY_INCLUDE)[:k]):
             failures += 1
-            print(f"self-test: MAY_INCLUDE lets {folder} see {upwards}, which stands below it")
-        # So a file may also see what the headers that it includes see.
+            print(f"self-test: MAY_INCLUDE lets {folder} include {upwards}, which is below it")
+        # A file also includes what its headers include.
         for seen in allowed:
             for further in set(MAY_INCLUDE[seen]) - set(allowed):
                 failures += 1
-                print(f"self-test: MAY_INCLUDE lets {folder} see {seen}, and with it {further}, which it does not name")
+                print(f"self-test: MAY_INCLUDE lets {folder} include {seen}, and so {further}, which it does not name")
     for extra, expected in [({}, None)] + planted:
         with tree_of({**clean, **extra}) as tree:
             tree.check()

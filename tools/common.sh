@@ -7,10 +7,10 @@ die() {
   exit 1
 }
 
-# at_least VERSION MINIMUM: both are dotted numbers.
+# at_least VERSION MINIMUM: succeeds if VERSION is MINIMUM or later. Both are dotted numbers.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
-# compiler_serves CXX: a clang of 15 or later, or a g++ of $1 or later (11 by default).
+# compiler_serves CXX: succeeds if CXX is clang 15 or later, or g++ $gcc_min or later.
 gcc_min=11
 compiler_serves() {
   command -v "$1" > /dev/null || return 1
@@ -20,7 +20,7 @@ compiler_serves() {
   esac
 }
 
-# Sets CXX, unless the caller did: the system's compiler, or else the newest g++-N.
+# Sets CXX to the system's compiler, or to the newest g++-N if that is too old. Keeps a CXX that the caller set.
 choose_compiler() {
   if [ -z "${CXX:-}" ]; then
     for CXX in g++ c++ g++-15 g++-14 g++-13 g++-12 g++-11 ""; do
@@ -33,8 +33,8 @@ choose_compiler() {
 
 jobs() { nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2; }
 
-# build_preset PRESET [TARGET...]: configures build/PRESET if it is new or older than the presets, then builds it
-# ($GRADWIRE_JOBS at a time).
+# build_preset PRESET [TARGET...]: configures build/PRESET if it is missing or older than the presets, then builds it with
+# $GRADWIRE_JOBS jobs.
 build_preset() {
   local preset=$1
   shift

@@ -5,7 +5,7 @@
     // after a member                /**< ... */
     // the first lines of the file   /** \\file ... */, also for the class that is named like the file
     // indented lines of these       \\code ... \\endcode
-    // anywhere else                 as it is: in functions, between parameters, headings (// ---- text ----)
+    // anywhere else                 unchanged: in functions, between parameters, headings (// ---- text ----)
 
 Usage: tools/doxygen_comments.py HEADER
 """
@@ -26,7 +26,7 @@ ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 
 
 class Scopes:
-    """Follows the braces, to know where declarations are."""
+    """Follows the braces to find the places of declarations."""
 
     def __init__(self):
         self.kinds = []  # kinds of the open braces: 'enum', 'scope' (a class or a namespace), 'body'
@@ -36,7 +36,7 @@ class Scopes:
         return "body" not in self.kinds
 
     def between(self):
-        """Here a declaration may begin."""
+        """Returns whether a declaration may begin here."""
         return self.declares() and not self.head.strip()
 
     def read(self, token):
@@ -55,12 +55,12 @@ class Scopes:
 def escaped(text):
     text = re.sub('[&<>"]', lambda m: ENTITIES[m.group()], text)
     text = re.sub(r"[\\@#$%]|---?", lambda m: "\\" + m.group(), text)
-    # After a dot that does not end the first sentence, which is the summary.
+    # Doxygen ends the summary at a dot before a space. So a dot that does not end a sentence gets a non-breaking space.
     return re.sub(r"(\b(?:e\.g|i\.e|et al)\.|\.\.+(?=\s+[^A-Z\s]))(?: |(?=\n))", r"\1&nbsp;", text)
 
 
 def prose(lines):
-    """Words, and code in backticks."""
+    """Escapes the words of a comment, and marks code in backticks."""
     parts = "\n".join(lines).split("`")
     if len(parts) % 2 == 0:
         return escaped("`".join(parts))
@@ -68,13 +68,13 @@ def prose(lines):
 
 
 def is_indented(lines, i):
-    """Also a blank line between two indented ones."""
+    """Returns whether a line is indented. A blank line between two indented lines counts as indented."""
     around = lines[i - 1 : i] + lines[i + 1 : i + 2] if not lines[i] else [lines[i]]
     return len(around) > 0 and all(line.startswith("  ") for line in around)
 
 
 def text_of(lines):
-    """The text of the lines of a comment, with Doxygen's commands, on as many lines."""
+    """Returns the text of a comment with Doxygen's commands. It has as many lines as before."""
     lines = [re.sub("^ *// ?", "", line).rstrip() for line in lines]
     text, i = "", 0
     while i < len(lines):
@@ -91,7 +91,7 @@ def text_of(lines):
 
 
 def behind(code, lines):
-    """The line of a member, with the comment that stands behind it."""
+    """Returns the line of a member, followed by its comment."""
     words = " ".join(re.sub("^ *// *", "", line) for line in lines)
     note = f" /**< {prose([words])} */"
     several = SEVERAL.match(code.rstrip())
@@ -105,20 +105,20 @@ def behind(code, lines):
 
 
 def comment_end(lines, begin, column):
-    """Behind the last of the comment lines from `begin` on that start in this column."""
+    """Returns the index after the last comment line that starts in this column, counted from `begin`."""
     while begin < len(lines) and lines[begin].startswith(" " * column + "//"):
         begin += 1
     return begin
 
 
 def is_named_like(path, lines):
-    """Whether the lines begin with a class like Ef21 of ef21.h."""
+    """Returns whether the lines begin with a class that is named like the file, as Ef21 in ef21.h."""
     declared = re.match(r"(?:class|struct) (\w+)[^;]*{", TEMPLATE.sub("", " ".join(lines[:2])))
     return declared is not None and declared.group(1).lower() == re.sub(r".*/|\.h$|_", "", path)
 
 
 def converted(lines, path):
-    """The lines of a header, each where it was."""
+    """Returns the converted lines of a header. Each line keeps its number."""
     scopes, out, i = Scopes(), [], 0
     file_comment = lines[: comment_end(lines, 0, 0)]
     if file_comment:
@@ -164,7 +164,7 @@ def main():
     try:
         with open(sys.argv[1], encoding="utf-8") as header:
             text = "\n".join(converted(header.read().split("\n"), os.path.relpath(sys.argv[1], root)))
-    except (OSError, ValueError, LookupError) as error:  # Doxygen sees no exit codes, but warns of unknown commands.
+    except (OSError, ValueError, LookupError) as error:  # Doxygen ignores exit codes, but warns about unknown commands.
         text = f"/** \\file\n\\doxygen_comments_failed {error!r} */\n"
     sys.stdout.buffer.write(text.encode())
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fuzzer's corpus as one text file, an input a line in hex, and as a folder of files.
+"""Converts a fuzzer's corpus between a folder of files and one text file with an input per line, in hex.
 
     hex_corpus.py unpack FILE FOLDER
     hex_corpus.py pack FOLDER FILE

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How many lines of some source files a run has executed.
+"""Prints how many lines of some source files a run has executed.
 
-    line_coverage.py ROOT STEM...       in the build folder; a STEM is a path without its ending, as in proto/wire/frame
+    line_coverage.py ROOT STEM...       run it in the build folder; a STEM is a path without its suffix, as in proto/wire/frame
 
-Reads what gcov says of each object file; a line counts where any object has executed it.
+Reads the output of gcov for each object file. A line counts if any object has executed it.
 """
 import collections
 import gzip
@@ -14,7 +14,7 @@ import sys
 
 
 def ranges(numbers):
-    """3 4 5 9 as 3-5 9."""
+    """Returns numbers as ranges: 3 4 5 9 become "3-5 9"."""
     spans = []
     for number in numbers:
         if spans and number == spans[-1][1] + 1:
@@ -31,8 +31,8 @@ def main(root, stems):
     for data in sorted(pathlib.Path.cwd().rglob("*.gcda")):
         gcov = subprocess.run(["gcov", "--json-format", "--stdout", data], capture_output=True, check=False)
         told = gcov.stdout
-        if b"mismatch" in gcov.stderr:  # it then says that no line was executed
-            sys.exit(f"{data}: is not from the last compilation; remove {pathlib.Path.cwd()} and repeat")
+        if b"mismatch" in gcov.stderr:  # gcov then reports that no line was executed
+            sys.exit(f"{data} is not from the last compilation; remove {pathlib.Path.cwd()} and repeat")
         for text in (gzip.decompress(told) if told[:2] == b"\x1f\x8b" else told).splitlines():
             for file in json.loads(text)["files"]:
                 path = pathlib.Path(file["file"])
