@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-# A fault: its name, where it is looked for (c comments, m messages, d documents, t test names), how many are allowed in 1,000
-# lines of each, and its pattern.
+# A fault: its name, the places to search (c comments, m messages, d documents, t test names), the allowed number in 1,000 lines
+# of each, and its pattern.
 FAULTS = [
     ("opens with a genitive", "c", 6, r"^[Oo]f [a-z`A-Z]"),
     ("opens without a verb", "c", 6, r"^([Ww]hat|[Ww]ho|[Ww]hom|[Ww]hose|[Ww]here|[Ww]hether|[Hh]ow|[Ww]hatever|[Ww]hoever) "),

@@ -2,8 +2,8 @@
 
     python3 tools/torture --runs 200 --jobs 2 --bin build/release/bin
 
-What goes wrong in a run follows from --seed and its number; when, to the millisecond, is the machine's. A run that
-fails prints the command that repeats it alone, and its folder is kept. Needs Linux; speaks to 127.0.0.0/8 alone."""
+The faults of a run follow from --seed and its number; their exact times depend on the machine. If a run fails, torture
+prints the command that repeats only this run, and keeps its folder. It needs Linux, and connects only to 127.0.0.0/8."""
 import argparse
 import collections
 import json
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True  # the folder of sources stays as it is
+sys.dont_write_bytecode = True  # writes nothing to the folder of sources
 
 import plan
 import programs
@@ -29,18 +29,18 @@ LONGEST_SECONDS = 480  # time limit of one run
 def options():
     parser = argparse.ArgumentParser(prog="python3 tools/torture", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=200, metavar="N")
-    parser.add_argument("--seed", type=int, default=1, metavar="S")
+    parser.add_argument("--runs", type=int, default=200, metavar="N", help="number of runs")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of all runs")
     parser.add_argument("--jobs", type=int, default=2, metavar="J", help="runs at a time")
-    parser.add_argument("--quick", action="store_true", help="a third of the rounds, and no wait of 45 s")
+    parser.add_argument("--quick", action="store_true", help="a third of the rounds, and no runs that wait 45 s for a silent peer")
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parent.parent / "build/release/bin", metavar="DIR",
-                        help="where the programs are")
+                        help="folder of the programs")
     parser.add_argument("--only", type=int, metavar="I", help="only run number I")
     parser.add_argument("--logs", type=pathlib.Path, metavar="DIR",
-                        help="for the folders of the runs (default: a temporary folder)")
-    parser.add_argument("--keep", action="store_true", help="also keep the folders of good runs")
+                        help="folder for the folders of the runs (default: a temporary folder)")
+    parser.add_argument("--keep", action="store_true", help="also keep the folders of runs that pass")
     parser.add_argument("--patience", type=float, default=1.0, metavar="F",
-                        help="times the usual deadlines: for slow machines")
+                        help="factor for all deadlines, for slow machines")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -51,7 +51,7 @@ def own_command(o, index):
 
 
 class Batch:
-    """Runs at work, each a process with a process group of its own."""
+    """All runs. Each is a process with its own process group; `at_work` has those in progress."""
 
     def __init__(self, o, logs):
         self.o, self.logs, self.at_work, self.results = o, logs, {}, []
@@ -75,14 +75,14 @@ class Batch:
         except ValueError:
             title = plan.make(self.o.seed, index, self.o.quick).title()
             result = {"index": index, "title": title, "seconds": time.monotonic() - began, "counts": {},
-                      "failure": f"the run itself ended with {child.returncode}"}
+                      "failure": f"the process of the run ended with {child.returncode}"}
         if left and not result["failure"]:
-            result["failure"] = f"processes are left: {left}"
+            result["failure"] = f"processes still run: {left}"
         self.results.append(result)
-        how = result["failure"] or "good"
+        how = result["failure"] or "passed"
         print(f"run {index:3}  {result['seconds']:5.1f} s  {result['title']}: {how}", flush=True)
         if result["failure"]:
-            print(f"         its folder is {folder}; alone: {' '.join(own_command(self.o, index))}", flush=True)
+            print(f"         its folder is {folder}; to repeat it: {' '.join(own_command(self.o, index))}", flush=True)
         elif not self.o.keep:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -119,16 +119,16 @@ def table(results, seconds):
         print(f"{word:14} {n:4} runs {bad:4} failed")
     good = [r for r in results if not r["failure"]]
     print(f"\nprocesses started {sum(r.get('starts', 0) for r in results)}, "
-          f"rounds {sum(r.get('rounds', 0) for r in good)}, troubles {sum(counts.values())}, "
-          f"ten deadlines were over {sum(r.get('gave_up', 0) for r in results)} times")
+          f"rounds {sum(r.get('rounds', 0) for r in good)}, faults {sum(counts.values())}, "
+          f"servers that ended after ten deadlines {sum(r.get('gave_up', 0) for r in results)}")
     def most(what):
         return max([r.get(what, 0) for r in results], default=0)
 
-    print(f"a server: at most {most('largest') / 1e6:.1f} MB of memory, grew by at most {most('growth') / 1e6:.1f} MB; "
-          f"{most('descriptors')} descriptors beyond its connections; listens within {most('slowest_start'):.2f} s")
-    print(f"a relay grew by at most {most('relay_growth') / 1e6:.1f} MB; the state of a client: at most "
+    print(f"servers: at most {most('largest') / 1e6:.1f} MB of memory, grew by at most {most('growth') / 1e6:.1f} MB; "
+          f"{most('descriptors')} descriptors in addition to the connections; listened within {most('slowest_start'):.2f} s")
+    print(f"relays: grew by at most {most('relay_growth') / 1e6:.1f} MB; state of a client: at most "
           f"{most('client_state') / 1e6:.1f} MB; longest run {most('seconds'):.1f} s")
-    print(f"{len(good)} of {len(results)} runs are good, {seconds:.0f} s")
+    print(f"{len(good)} of {len(results)} runs passed, {seconds:.0f} s")
 
 
 def main():
@@ -139,7 +139,7 @@ def main():
         return 0
     for name in ("gradwire", "gradwire-server", "gradwire-client"):
         if not os.access(o.bin / name, os.X_OK):
-            print(f"torture: {o.bin / name} does not exist; build it, or pass --bin DIR", file=sys.stderr)
+            print(f"torture: {o.bin / name} does not exist; build it with tools/build, or give --bin DIR", file=sys.stderr)
             return 2
     logs = o.logs.resolve() if o.logs else pathlib.Path(tempfile.mkdtemp(prefix="gradwire-torture-"))
     batch = Batch(o, logs)

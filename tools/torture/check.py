@@ -1,10 +1,10 @@
-"""What the results of a run must be."""
+"""Checks of the results of a run."""
 import json
 import math
 import pathlib
 import struct
 
-SUMS_DIFFER_BY = 1e-9  # allowed share of the largest entry if relays add up replies
+SUMS_DIFFER_BY = 1e-9  # allowed difference, as a share of the largest entry, if relays add up replies
 
 
 def model(path):
@@ -16,7 +16,7 @@ def model(path):
 
 
 def metrics(path):
-    """Rows as dictionaries of text, without seconds."""
+    """Returns the rows as dictionaries of text, without the seconds."""
     lines = pathlib.Path(path).read_text().splitlines()
     names = lines[0].split(",")
     return [{n: v for n, v in zip(names, line.split(",")) if n != "seconds"} for line in lines[1:]]
@@ -39,20 +39,20 @@ def near(a, b, scale=None):
 
 
 def differences(plan, state, reference):
-    """What does not hold, one line each; an empty list: all does."""
+    """Returns the violated conditions, one line each. Empty if all hold."""
     state, reference = pathlib.Path(state), pathlib.Path(reference)
     rows = metrics(state / "metrics.csv")
     wanted = rounds_with_rows(plan)
     if [int(row["round"]) for row in rows] != wanted:
         first = [row["round"] for row in rows][:8]
-        return [f"metrics.csv has rows of rounds {first}..., {len(rows)} in all; wanted {len(wanted)}"]
+        return [f"metrics.csv has rows of rounds {first}..., {len(rows)} in all; expected {len(wanted)}"]
     if plan.quorum < 1:
         return differences_of_quorum(plan, rows)
     right = metrics(reference / "metrics.csv")
     found = []
     if plan.exact():
         if (state / "model.bin").read_bytes() != (reference / "model.bin").read_bytes():
-            found.append("model.bin has other bits than that of gradwire run")
+            found.append("model.bin differs from that of gradwire run")
         for a, b in zip(rows, right):
             if a != b:
                 names = [n for n in b if a.get(n) != b[n]]
@@ -64,7 +64,7 @@ def differences(plan, state, reference):
     scale = max(map(abs, theirs))
     off = distance(ours, theirs)
     if not off <= SUMS_DIFFER_BY * scale:
-        found.append(f"model.bin is off by {off:.3g}, its largest entry is {scale:.3g}")
+        found.append(f"model.bin differs by {off:.3g}; its largest entry is {scale:.3g}")
     for a, b in zip(rows, right):
         equal = all(a[n] == b[n] for n in ("round", "replies", "grad_calls", "bits_down", "bytes_down"))
         if not equal or not near(a["loss"], b["loss"]):
@@ -74,7 +74,7 @@ def differences(plan, state, reference):
 
 
 def differences_of_quorum(plan, rows):
-    """Who was fast decides the bits. What must hold all the same."""
+    """Checks a run with a quorum. The fast clients decide its bits, but the counts must be right and the loss must fall."""
     found = []
     asked = max(1, round(plan.participation * plan.clients))
     fewest = max(1, math.ceil(plan.quorum * asked - 1e-9))
@@ -82,21 +82,22 @@ def differences_of_quorum(plan, rows):
         replies = int(row["replies"])
         most = plan.clients if plan.sites == "adds" else fewest
         if not fewest <= replies <= most:
-            found.append(f"metrics.csv, round {row['round']}: {replies} replies were used, {fewest} end a round")
+            found.append(f"metrics.csv, round {row['round']}: {replies} replies were used; {fewest} end a round")
             break
     if not float(rows[-1]["loss"]) < float(rows[0]["loss"]):
-        found.append(f"the loss went from {rows[0]['loss']} to {rows[-1]['loss']}")
+        found.append(f"the loss did not fall: from {rows[0]['loss']} to {rows[-1]['loss']}")
     return found
 
 
 def is_off(plan, folder):
-    """A reply that one end alone counts moves the fixed point; a simulation says how near to the optimum one comes."""
+    """Checks the distance to the optimum. If only one end counts a reply, the fixed point moves.
+    A simulation gives the limit."""
     optimum = model(folder / "optimum" / "model.bin")
     scale = max(map(abs, optimum))
     off, usual = (distance(model(folder / name / "model.bin"), optimum) / scale for name in ("state", "reference"))
     if off <= max(math.sqrt(usual) / 100, 1e-9 if plan.precision == "fp64" else 1e-4):
         return []
-    return [f"model.bin is off the optimum by {off:.3g} of its largest entry, a simulation by {usual:.3g}"]
+    return [f"model.bin differs from the optimum by {off:.3g} of its largest entry; a simulation differs by {usual:.3g}"]
 
 
 def distance(a, b):

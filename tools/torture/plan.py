@@ -1,12 +1,11 @@
-"""What one run is: experiment, who is where, and what goes wrong. All of it follows from two numbers."""
+"""The plan of a run: experiment, sites and faults. Everything follows from the seed and the number of the run."""
 import dataclasses
 import itertools
 import random
 import re
 
-# Name: (keys of [algorithm], what is true of it). quorum: one below 1 is allowed. restores: the server can give a
-# client its state back; else clients need a --state. adds: relays may add up its replies. converges: to the optimum, for any
-# late clients.
+# Name: (keys of [algorithm], properties). quorum: may be below 1. restores: the server can restore the state of a client;
+# otherwise clients need a --state. adds: relays may add up replies. converges: reaches the optimum if any clients are late.
 ALGORITHMS = {
     "ef21": ('compressor = "topk:k=25%"\nstep_size = STEP(0.3)', "quorum restores adds converges"),
     "marina": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "restores adds converges"),
@@ -34,25 +33,25 @@ ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80,
 TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6, "resumed": 0}
 SITES = ("flat", "exact", "adds", "mixed")
 
-# Troubles and their weights, those of links first.
+# Faults and their weights. The faults of links come first.
 TROUBLES = {
     "cut": 3, "reset": 3, "truncate": 3, "delay": 2, "hold": 2, "lose": 3, "throttle": 1.5, "duplicate": 3,
     "cut all": 1, "hold some": 2,
     "kill server": 3, "kill client": 3, "kill relay": 3, "stop server": 1, "stop client": 2, "stop relay": 1.5,
-    "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "strangers": 1,
+    "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "unauthenticated": 1,
     "restore server": 1,
 }
-# Additional troubles of secure runs.
+# Additional faults of runs with TLS.
 SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 
 
 @dataclasses.dataclass
 class Trouble:
-    after: float  # seconds, from the one before
+    after: float  # seconds after the previous fault
     kind: str
     who: int  # index of a client or relay, modulo their number
-    seconds: float  # how long it lasts
-    share: float  # in [0, 1): where in between, which direction
+    seconds: float  # duration
+    share: float  # in [0, 1): chooses the size and the direction
     number: int
 
 
@@ -75,8 +74,8 @@ class Plan:
     rounds: int
     deadline_ms: int
     experiment_seed: int
-    early: bool  # trouble begins before the clients have joined
-    secure: bool  # TLS, and every client and relay proves its name
+    early: bool  # faults begin before the clients have joined
+    secure: bool  # uses TLS; every client and relay authenticates
     troubles: list
     speeds: str = ""  # clients.seconds
     lost: float = 0.0  # share of the replies
@@ -86,7 +85,7 @@ class Plan:
         return 0 if self.sites == "flat" else 1 if self.sites == "mixed" or self.kind == "slow relay" else 2
 
     def relay_of(self, client):
-        """Index of the relay of a client, or None."""
+        """Returns the index of the relay of a client, or None."""
         if self.sites == "flat" or (self.relays() == 1 and client % 2 == 0):
             return None
         return client % self.relays()
@@ -98,15 +97,15 @@ class Plan:
         return self.quorum == 1 and self.sites != "adds"
 
     def overlaps(self):
-        """Clients send while they compute: of long messages, in every other run."""
+        """Returns whether clients send while they compute: in every other run with long messages."""
         return self.kind in ("uploads", "slow relay") and self.index // 10 % 2 == 0
 
     def converges(self):
-        """Reaches the optimum although it is drawn, or a matter of speed, who is heard."""
+        """Returns whether the run must reach the optimum although draws or speeds decide which replies are used."""
         return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
 
     def method_keys(self):
-        """Steps are for d = 40; smoothness grows with d."""
+        """Returns the keys of the algorithm. The steps are for d = 40. They shrink with d, because smoothness grows."""
         factor = min(1, 40 / self.dim)
         return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_ALGORITHMS[self.algorithm][0])
 
@@ -114,7 +113,7 @@ class Plan:
         return max(1, self.rounds // 50)
 
     def optimum(self):
-        """The same problem, solved in a way that reaches the optimum to the last digits."""
+        """Returns a plan for the same problem that reaches the optimum to the last digits."""
         return dataclasses.replace(self, algorithm="gd", quorum=1.0, participation=1.0, over_selection=0.0, rounds=4_000,
                                    precision="fp64", mirrors=False)
 
@@ -158,7 +157,7 @@ overlap = {str(self.overlaps()).lower()}
 
 
 def combinations(seed):
-    """Every algorithm, site, quorum and memory that go together, shuffled."""
+    """Returns all allowed combinations of algorithm, sites, quorum and --state, shuffled."""
     found = []
     for algorithm, sites, quorum, remember in itertools.product(ALGORITHMS, SITES, (1.0, 0.5), (True, False)):
         words = ALGORITHMS[algorithm][1].split()

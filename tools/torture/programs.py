@@ -1,4 +1,4 @@
-"""The programs of a run as processes, what they use, and who is left of them."""
+"""The programs of a run as processes, their memory and descriptors, and the processes that outlive a run."""
 import ctypes
 import os
 import pathlib
@@ -15,21 +15,21 @@ def die_with_parent():
 
 
 class Program:
-    """One role of a run: a process, started again whenever it was killed."""
+    """One role of a run: a process that is started again when it was killed."""
 
     def __init__(self, role, argv, log, folder, address=None):
         self.role, self.argv, self.log, self.folder = role, argv, log, folder
-        self.address = address  # the file with its address; None if it does not listen
+        self.address = address  # the file with its address; None if the program does not listen
         self.process = None
         self.started = 0.0
         self.starts = 0
-        self.killed = None  # the signal that it was sent and must end by
+        self.killed = None  # the signal that must end it
         self.stopped = False
         self.due = None  # when to start it again
-        self.done = False  # it ended well, and need not come back
+        self.done = False  # it ended well and is not started again
         self.usage = Usage()
         self.waits_to_listen = False
-        self.slowest_start = 0.0  # seconds, until it listened
+        self.slowest_start = 0.0  # seconds until it listened
 
     def start(self):
         if self.address is not None:
@@ -62,7 +62,7 @@ class Program:
         return True
 
     def listens_at(self):
-        """(host, port), or None."""
+        """Returns (host, port), or None if the program does not listen yet."""
         if not self.alive():
             return None
         try:
@@ -76,42 +76,43 @@ class Program:
 
     def look(self, now):
         if self.waits_to_listen and self.stopped:
-            self.waits_to_listen = False  # its own time is not known
+            self.waits_to_listen = False  # the time of a stopped process is not known
         elif self.waits_to_listen and self.address.exists():
             self.waits_to_listen = False
             self.slowest_start = max(self.slowest_start, now - self.started)
 
     def said(self):
-        """Of its process at work, or the last one."""
+        """Returns the output of the current process, or of the last one."""
         return pathlib.Path(self.log).read_text(errors="replace").rsplit("--- start ", 1)[-1]
 
 
 class Usage:
     """Memory and descriptors of a program's processes, sampled."""
 
-    LEAK_SECONDS = 6  # more descriptors than can be explained, in every sample of so long
+    LEAK_SECONDS = 6  # a leak has unexplained descriptors in every sample for so long
 
     def __init__(self):
         self.pid = None
-        self.largest = 0  # bytes, of any of its processes
-        self.growth = 0  # bytes, since the base of that process
-        self.most_unexplained = 0  # descriptors: the least of any six seconds
+        self.largest = 0  # bytes; maximum over the processes of the program
+        self.growth = 0  # bytes above the base of the process
+        self.most_unexplained = 0  # descriptors; minimum over LEAK_SECONDS
         self.begin(None)
 
     def begin(self, pid):
         self.pid = pid
         self.base = None
-        self.samples = []  # (time, descriptors that are not explained)
+        self.samples = []  # (time, descriptors without an explanation)
 
     def sample(self, at_work, sockets):
-        """`at_work`: rounds are done, so that what it has now is its base. `sockets`: that others see of it."""
+        """Takes a sample. `at_work`: rounds are done, and the lowest memory is the base.
+        `sockets`: the number of its known connections."""
         try:
             with open(f"/proc/{self.pid}/statm") as file:
                 memory = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
             descriptors = len(os.listdir(f"/proc/{self.pid}/fd"))
         except (OSError, IndexError):
             return
-        if memory == 0:  # it is ending
+        if memory == 0:  # the process is ending
             return
         now = time.monotonic()
         self.largest = max(self.largest, memory)
@@ -125,7 +126,7 @@ class Usage:
 
 
 def members(session):
-    """Processes of a session, but for this one: (pid, name). Not of a group: gradwire run makes groups of its own."""
+    """Returns (pid, name) of the other processes of a session. Process groups do not suffice: gradwire run makes some."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

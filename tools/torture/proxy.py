@@ -1,4 +1,4 @@
-"""A bad network on loopback: links that cut, truncate, delay, throttle, silence and duplicate connections."""
+"""A bad network on loopback. Its links cut, truncate, delay, throttle, silence and duplicate connections."""
 import collections
 import errno
 import selectors
@@ -8,9 +8,9 @@ import threading
 import time
 
 CHUNK = 1 << 16
-MOST_WAITING = 1 << 16  # bytes of one direction that wait here; then the sender has to
-MOST_KEPT = 1 << 20  # bytes of a connection that can be sent a second time
-DIRECTIONS = ("up", "down")  # to the server, from it
+MOST_WAITING = 1 << 16  # limit of the bytes that wait in one direction; then the sender waits
+MOST_KEPT = 1 << 20  # limit of the bytes of a connection that can be sent again
+DIRECTIONS = ("up", "down")  # to the server and from the server
 
 
 class Pipe:
@@ -20,49 +20,49 @@ class Pipe:
         self.conn, self.name, self.source, self.sink = conn, name, source, sink
         self.waiting = collections.deque()  # (when it may be sent, bytes)
         self.bytes = 0
-        self.ended = False  # the source has sent all
-        self.holed = False  # bytes were lost: nothing that follows may arrive
-        self.budget_at = 0.0  # throttled: when the next byte may leave
+        self.ended = False  # the source has sent everything
+        self.holed = False  # bytes were lost, so no later bytes may arrive
+        self.budget_at = 0.0  # when the next byte may leave, if throttled
 
     def wants_to_read(self):
         return not self.ended and self.bytes < MOST_WAITING and not self.conn.link.held[self.name]
 
     def blocked(self, now):
-        """Bytes wait, and not for the sink."""
+        """Returns whether bytes wait for something other than the sink."""
         return bool(self.waiting) and (
             self.waiting[0][0] > now or self.conn.link.held[self.name] or self.budget_at > now)
 
 
 class Connection:
-    """From a program to the one behind the link. A duplicate has no program in front of it."""
+    """A connection through a link: from a program (front) to its server (back). A duplicate has no front."""
 
     def __init__(self, link, front, back):
         self.link, self.front, self.back = link, front, back
         self.pipes = {"up": Pipe(self, "up", front, back), "down": Pipe(self, "down", back, front)}
-        self.kept = bytearray()  # all bytes sent up so far; None if they are too many, or the process is dead
+        self.kept = bytearray()  # all bytes sent up so far; None if they are too many or the process is dead
         self.copies = []
         self.open = True
-        self.close_at = None  # a duplicate whose original is gone
+        self.close_at = None  # time to close a duplicate after its original has closed
 
     def sockets(self):
         return [s for s in (self.front, self.back) if s is not None]
 
 
 class Link:
-    """Where programs connect to: an address of its own, in front of one that may change."""
+    """An address to which programs connect. It forwards to a target that may change."""
 
     def __init__(self, net, host, target):
-        self.net, self.target = net, target  # target(): (host, port), or None while it does not listen
+        self.net, self.target = net, target  # target() returns (host, port), or None while it does not listen
         self.listener = socket.create_server((host, 0), backlog=64)
         self.listener.setblocking(False)
         self.address = "%s:%d" % self.listener.getsockname()[:2]
         self.connections = []
-        self.delay, self.rate = 0.0, None  # seconds; bytes a second
+        self.delay, self.rate = 0.0, None  # seconds; bytes per second
         self.held = dict.fromkeys(DIRECTIONS, False)
         self.lossy = dict.fromkeys(DIRECTIONS, False)
-        self.truncate = {}  # by direction: bytes that still pass, then the connection ends
+        self.truncate = {}  # by direction: number of bytes that still pass before the connection ends
 
-    # ---- what can go wrong; from any thread ----
+    # ---- faults; callable from any thread ----
 
     def end_connections(self, hard):
         with self.net.lock:
@@ -70,7 +70,7 @@ class Link:
                 self.net.close(conn, hard)
 
     def set(self, **faults):
-        """delay, rate; held or lossy = (direction, true or false); truncate = (direction, bytes)."""
+        """Sets faults: delay, rate; held or lossy = (direction, true or false); truncate = (direction, bytes)."""
         with self.net.lock:
             for name, value in faults.items():
                 if name in ("held", "lossy", "truncate"):
@@ -82,15 +82,15 @@ class Link:
         self.net.wake()
 
     def end_holed(self):
-        """Connections of which bytes were lost cannot go on."""
+        """Closes the connections that have lost bytes, because they cannot continue."""
         with self.net.lock:
             for conn in list(self.connections):
                 if any(pipe.holed for pipe in conn.pipes.values()):
                     self.net.close(conn, True)
 
     def duplicate(self, linger):
-        """What was sent up on each connection comes once more on a second one, and all that follows twice.
-        The copy stays for `linger` seconds when the original is gone. Returns how many."""
+        """Duplicates each connection: a copy repeats all bytes sent up so far, and all later ones.
+        The copy stays for `linger` seconds after the original has closed. Returns the number of copies."""
         with self.net.lock:
             originals = [c for c in self.connections if c.front is not None and c.kept and not c.copies]
             for conn in originals:
@@ -105,7 +105,7 @@ class Link:
             return len(originals)
 
     def forget(self):
-        """The program in front is dead, or one behind it: nothing of its connections is sent again."""
+        """Drops the bytes for later duplicates, because the program that sent them is dead."""
         with self.net.lock:
             for conn in self.connections:
                 conn.kept = None
@@ -122,7 +122,7 @@ class Link:
         self.net.wake()
 
     def open_behind(self):
-        """Sockets that the program behind this link has open for it."""
+        """Returns the number of sockets that the target has open for this link."""
         with self.net.lock:
             return len(self.connections)
 
@@ -133,8 +133,8 @@ class Network(threading.Thread):
         self.lock = threading.RLock()
         self.selector = selectors.DefaultSelector()
         self.links = []
-        self.masks = {}  # by socket: events that it is registered for
-        self.blocked = set()  # pipes that wait for the clock
+        self.masks = {}  # by socket: its registered events
+        self.blocked = set()  # pipes that wait for a time
         self.lingering = set()
         self.stopping = False
         self.bell, self.button = socket.socketpair()
@@ -217,7 +217,7 @@ class Network(threading.Thread):
                 continue
             s.setblocking(False)
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)  # a slow link is felt soon
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, CHUNK)  # so the sender soon notices a slow link
         code = back.connect_ex(target)
         if code not in (0, errno.EINPROGRESS):
             for s in (front, back):

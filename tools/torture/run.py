@@ -1,4 +1,4 @@
-"""One run: the programs behind their bad network, trouble as planned, and what is wrong with how it ended."""
+"""One run: the programs, their bad network, the planned faults, and the checks of its end."""
 import os
 import pathlib
 import random
@@ -14,24 +14,24 @@ import trouble
 from programs import Program, die_with_parent, members
 from trouble import Failed
 
-PAUSE = 0.02  # seconds, from one look at the programs to the next
+PAUSE = 0.02  # seconds between two looks at the programs
 SAMPLE_EVERY = 0.1
-GIVE_UP_MS = 300_000  # time limit of clients and relays without a server: longer than any run
-FAREWELLS = 6  # times that the server is started again for clients that missed the shutdown
-DEADLINES_OVER = 8  # times that the server may end because clients did not answer ten times
+GIVE_UP_MS = 300_000  # time limit of clients and relays without a server; longer than any run
+FAREWELLS = 6  # limit of server starts for clients that missed the shutdown
+DEADLINES_OVER = 8  # limit of server ends after ten deadlines without enough replies
 
 # Allowed growth of a server once rounds are done, in bytes; docs/reliability.md has the figures.
 MEMORY = 32 << 20
-MODELS = 24  # and so many vectors of d numbers per client
-RELAY_HOLDS = (64 + 256) << 20  # bytes: what a relay may hold for the server, and with --aggregate of its site
-CLIENT_STATE, CLIENT_MODELS = 4 << 20, 32  # bytes, and vectors of d numbers: the folder of a client's --state
-DESCRIPTORS = 24  # beyond its connections
+MODELS = 24  # additional vectors of d numbers per client
+RELAY_HOLDS = (64 + 256) << 20  # bytes that a relay may hold for the server, and with --aggregate for its site
+CLIENT_STATE, CLIENT_MODELS = 4 << 20, 32  # limit of a client's --state: bytes, and vectors of d numbers
+DESCRIPTORS = 24  # limit of descriptors that are not connections
 
 
 def size_of(path):
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # a snapshot has taken its place
+    except FileNotFoundError:  # a snapshot has replaced it
         return 0
 
 
@@ -43,11 +43,11 @@ class Run:
         self.network = proxy.Network()
         self.sampled = 0.0
         self.farewells = self.deadlines_over = self.longest_log = 0
-        self.is_told = False  # the server ended well, and the run is over
+        self.is_told = False  # the server ended well, and the run is finished
         self.set_up()
         self.trouble = trouble.Maker(self, self.random)
 
-    # ---- who is there ----
+    # ---- setup ----
 
     def set_up(self):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class Run:
             lines = [" ".join(f"{self.random.uniform(0.1, 3):.3f}" for _ in range(17 + k)) for k in range(self.plan.clients)]
             (self.folder / "speeds.txt").write_text("\n".join(lines) + "\n")
         self.state = self.folder / "state"
-        host = "127.%d.%d." % (os.getpid() >> 8 & 255, os.getpid() & 255)  # no other run's ports
+        host = "127.%d.%d." % (os.getpid() >> 8 & 255, os.getpid() & 255)  # other runs use other addresses
         inside, outside = host + "2", host + "1"
         tokens = self.make_identities((inside, outside)) if self.plan.secure else []
         server_argv = [self.bin / "gradwire-server", "run.toml", "--listen", inside + ":0", "--state", "state"]
@@ -87,7 +87,7 @@ class Run:
         self.programs = [self.server, *self.relays, *self.clients]
 
     def make_identities(self, hosts):
-        """Makes the folders of server and relays; returns the clients' tokens."""
+        """Makes the identities of server and relays. Returns the tokens of the clients."""
         def command(*words):
             argv = [self.bin / "gradwire-server", *words] + [word for host in hosts for word in ("--host", host)]
             return subprocess.run(argv, cwd=self.folder, capture_output=True, text=True, check=True,
@@ -115,7 +115,7 @@ class Run:
     def over(self):
         return check.outcome(self.state) == "finished"
 
-    # ---- the whole ----
+    # ---- the run ----
 
     def go(self):
         if self.plan.quorum == 1 or self.plan.converges():
@@ -140,7 +140,7 @@ class Run:
             self.trouble.fall_silent()
         if self.plan.kind == "slow relay":
             all_rows = len(check.rounds_with_rows(self.plan))
-            self.wait(lambda: self.rows() >= all_rows - 1, 150, "a slow relay holds up all others: the run did not end")
+            self.wait(lambda: self.rows() >= all_rows - 1, 150, "a slow relay delays all others: the run did not end")
         self.trouble.heal()
         self.wait(self.is_finished, 120, "the run did not end")
         self.trouble.end_impostors()
@@ -153,7 +153,7 @@ class Run:
             raise Failed("; ".join(found))
 
     def go_on_in_peace(self):
-        """More rounds, in which all are heard: who was only late arrives, who counted something twice does not."""
+        """Runs more rounds with all replies. A run that was only late then reaches the optimum; one that miscounts does not."""
         self.note("more rounds")
         self.farewells = 0
         for key, value in (("run.rounds", 2 * self.plan.rounds), ("server.quorum", 1), ("server.over_selection", 0)):
@@ -164,7 +164,7 @@ class Run:
         self.wait(self.is_finished, 120, "the run with more rounds did not end")
 
     def run_in_one_command(self):
-        """gradwire run --transport tcp starts all programs itself; none may outlive it."""
+        """Checks that no program outlives the gradwire run --transport tcp that started it."""
         self.programs = []
         argv = [str(self.bin / "gradwire"), "run", "run.toml", "--out", "state", "--transport", "tcp", "--quiet"]
         program = self.program("gradwire", argv)
@@ -184,10 +184,10 @@ class Run:
         found = check.differences(self.plan, self.state, self.folder / "reference")
         hidden = [p.name for p in self.folder.iterdir() if p.name.startswith(".")]
         if found or hidden:
-            raise Failed("; ".join(found) or f"hidden folders are left: {hidden}")
+            raise Failed("; ".join(found) or f"hidden folders remain: {hidden}")
 
     def run_and_resume(self):
-        """A run in one process that is ended again and again, and resumed, has the bits of one that is not."""
+        """Checks that a run in one process that is repeatedly killed and resumed gives the bits of an uninterrupted one."""
         self.programs = []
         argv = [str(self.bin / "gradwire"), "run", "run.toml", "--out", "state", "--resume=auto",
                 "--checkpoint-every", "0.1", "--threads", "1", "--quiet"]
@@ -214,16 +214,16 @@ class Run:
         found = check.differences(self.plan, self.state, self.folder / "reference")
         hidden = [p.name for p in self.folder.iterdir() if p.name.startswith(".")]
         if found or hidden:
-            raise Failed("; ".join(found) or f"hidden folders are left: {hidden}")
+            raise Failed("; ".join(found) or f"hidden folders remain: {hidden}")
 
     def simulate(self, name, plan):
-        """What gradwire run makes of it."""
+        """Runs the plan with gradwire run."""
         file = self.folder / f"{name}.toml"
         file.write_text(plan.toml())
         with open(self.folder / f"{name}.log", "w") as log:
             argv = [self.bin / "gradwire", "run", file, "--out", self.folder / name, "--threads", "1", "--quiet"]
             if plan.dim >= 128:
-                argv += ["--transport", "encoded"]  # in memory nothing is compressed to count bytes
+                argv += ["--transport", "encoded"]  # in memory, bytes are counted without compression
             code = subprocess.run(argv, cwd=self.folder, stdin=subprocess.DEVNULL, stderr=log,
                                   preexec_fn=die_with_parent, timeout=120 * self.patience).returncode
         if code != 0:
@@ -237,7 +237,7 @@ class Run:
             self.look_for(PAUSE)
 
     def look_for(self, seconds):
-        """Looks after the programs for so long."""
+        """Watches the programs for so many seconds."""
         end = time.monotonic() + seconds
         while True:
             self.look()
@@ -278,7 +278,7 @@ class Run:
         program.start()
 
     def keep_or_restore(self):
-        """Copies the state of a dead server, or brings back an older copy, as an operator does after a lost disk."""
+        """Copies the state of a dead server, or restores an older copy, as an operator does after a disk failure."""
         older = self.folder / "older-state"
         if not self.state.exists():
             return
@@ -291,7 +291,7 @@ class Run:
             shutil.copytree(self.state, older)
         self.trouble.restore = False
 
-    # ---- how a process may end ----
+    # ---- the ends of processes ----
 
     def ended(self, program, code):
         over = self.over()
@@ -300,9 +300,9 @@ class Run:
         if program is self.server:
             self.is_told = code == 0 and over
         if code == 0 and over and program is self.server:
-            self.farewells += 1  # clients that have not heard it are told when it is started again
+            self.farewells += 1  # the restarted server tells the clients that missed the shutdown
             if self.farewells > FAREWELLS:
-                raise Failed("clients do not hear that the run is over")
+                raise Failed("clients did not learn that the run is over")
             program.due = now + 0.2 * self.farewells
         elif code == 0 and over:
             program.done = True
@@ -317,32 +317,32 @@ class Run:
             program.due = now + 0.1
         else:
             said = [line for line in program.said().splitlines() if line.strip()]
-            raise Failed(f"{program.role} ended with {code}: {said[-1] if said else 'without a word'}")
+            raise Failed(f"{program.role} ended with {code}: {said[-1] if said else 'no output'}")
 
     def may_end_by_term(self, program, code):
-        """Clients do nothing about it, and nobody does before it could say so."""
+        """Returns whether SIGTERM may end the program. Clients do not handle it, nor do programs that just started."""
         return code == -signal.SIGTERM and (program in self.clients or time.monotonic() - program.started < 2)
 
     def is_finished(self):
         if not all(p.done for p in [self.server, *self.clients]):
             return False
-        for relay in self.relays:  # one that was started too late to hear of the end waits for a server
+        for relay in self.relays:  # a relay that started after the end waits for a server
             if not relay.done and relay.alive() and not relay.killed and time.monotonic() - relay.started > 2:
                 relay.send(signal.SIGTERM)
         return all(p.done for p in self.relays)
 
-    # ---- what is left ----
+    # ---- the end of the run ----
 
     def used_too_much(self):
         found = []
         bound = MEMORY + MODELS * self.plan.clients * self.plan.dim * 8
-        log = self.longest_log  # a server that starts reads it whole
+        log = self.longest_log  # a server reads the whole log when it starts
         for program in [self.server, *self.relays]:
             usage, most = program.usage, bound + (log if program is self.server else RELAY_HOLDS)
             if usage.growth > most:
                 found.append(f"the memory of {program.role} grew by {usage.growth >> 20} MB, more than {most >> 20} MB")
             if usage.most_unexplained > DESCRIPTORS:
-                found.append(f"{program.role} had {usage.most_unexplained} descriptors beyond its connections for "
+                found.append(f"{program.role} had {usage.most_unexplained} descriptors that are not connections for "
                              f"{usage.LEAK_SECONDS} s")
         most = CLIENT_STATE + CLIENT_MODELS * self.plan.dim * 8
         for k in range(self.plan.clients):
@@ -352,7 +352,7 @@ class Run:
         return found
 
     def end(self):
-        """Ends what still runs; who should not be there any more."""
+        """Ends all programs. Returns the processes that should have ended before."""
         for program in self.programs:
             if program.alive():
                 program.process.kill()
@@ -374,7 +374,7 @@ def folder_bytes(folder):
 
 
 def one(plan, binaries, folder, patience):
-    """Runs it; a dictionary for the table."""
+    """Runs the plan. Returns a dictionary for the table."""
     run = None
     began = time.monotonic()
     failure = ""
@@ -383,7 +383,7 @@ def one(plan, binaries, folder, patience):
         run.go()
     except Failed as failed:
         failure = str(failed)
-    except Exception as error:  # the fault is this script's, or a program's that left no results
+    except Exception as error:  # an error of this script, or of a program that left no results
         failure = f"{type(error).__name__}: {error}"
         with open(pathlib.Path(folder) / "events.log", "a") as log:
             traceback.print_exc(file=log)
@@ -392,7 +392,7 @@ def one(plan, binaries, folder, patience):
         try:
             orphans = run.end()
             if orphans and not failure:
-                failure = f"processes are left: {orphans}"
+                failure = f"processes still run: {orphans}"
         except Exception as error:
             failure = failure or f"{type(error).__name__}: {error}"
         usage = run.server.usage

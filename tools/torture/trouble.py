@@ -1,4 +1,4 @@
-"""What goes wrong in a run: makes the troubles of its plan, and ends them."""
+"""Makes the faults of a plan, and ends them."""
 import shutil
 import signal
 import socket
@@ -12,37 +12,37 @@ from programs import die_with_parent
 
 SLOW_LINK = 0.003  # seconds
 SLOW_RELAY = 100_000  # bytes a second
-WEATHER_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
-LONGEST_END = 40  # seconds, of a program that is told to stop
-HANDSHAKES = 200  # number in one flood
-LONGEST_REFUSAL = 60  # seconds, of a program with the key of another role
+WEATHER_EVERY = 0.05  # seconds; with a quorum below 1, the slow clients change after so long
+LONGEST_END = 40  # seconds; limit for a program to stop after SIGTERM
+HANDSHAKES = 200  # number of handshakes in a flood
+LONGEST_REFUSAL = 60  # seconds; limit for a program with the key of another role to end
 
 
 class Failed(Exception):
-    """Something does not hold."""
+    """A condition of the run is violated."""
 
 
 class Maker:
     def __init__(self, run, random_of):
         self.run, self.plan, self.random = run, run.plan, random_of
-        self.undo = []  # (when, what to call)
+        self.undo = []  # (time, function to call)
         self.counts = {}
         self.strangers = []
         self.floods = []  # threads
-        self.impostors = []  # (role, process, its log, when it must have ended)
-        self.restore = False  # the server's state, to what it was some time ago
+        self.impostors = []  # (role, process, log, time by which it must have ended)
+        self.restore = False  # the next start of the server restores an older copy of its state
         self.weathered = 0.0
 
     def begin(self):
-        """What is so from the first round on."""
+        """Begins the faults that last from the first round."""
         if self.plan.kind == "slow relay":
             self.run.links["relay 0"].set(rate=SLOW_RELAY)
-        if self.plan.kind == "silence":  # else the run is over before it
+        if self.plan.kind == "silence":  # otherwise the run ends before the silence
             for link in self.run.links.values():
                 link.set(delay=SLOW_LINK)
 
     def look(self, now):
-        """Ends what is over."""
+        """Ends the faults whose time is over, and checks impostors."""
         for when, what in [u for u in self.undo if u[0] <= now]:
             self.undo.remove((when, what))
             what()
@@ -60,14 +60,14 @@ class Maker:
         word, _, whom = trouble.kind.partition(" ")
         self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
         self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
-        if trouble.kind == "strangers":
+        if trouble.kind == "unauthenticated":
             self.let_strangers_in(trouble)
         elif trouble.kind == "handshakes":
             self.flood(trouble)
         elif trouble.kind == "mix roles":
             self.mix_roles(trouble)
         elif trouble.kind == "restore server":
-            self.restore = True  # as the server starts again
+            self.restore = True  # takes effect when the server starts again
             self.harm(self.run.server, "kill", trouble)
         elif word in ("kill", "stop", "term") and whom:
             for program in self.victims(whom, trouble.who):
@@ -75,7 +75,7 @@ class Maker:
         elif trouble.kind == "cut all":
             for link in self.run.links.values():
                 link.end_connections(hard=trouble.share < 0.5)
-        elif trouble.kind == "hold some":  # beyond the deadline: who is asked twice answers twice
+        elif trouble.kind == "hold some":  # past the deadline, so clients that are asked twice reply twice
             for k, link in enumerate(self.run.links.values()):
                 if trouble.who >> k & 1:
                     seconds = self.plan.deadline_ms / 1000 * (1 + (trouble.number >> k & 3) / 4)
@@ -90,7 +90,7 @@ class Maker:
             return [self.run.server]
         if whom == "relay":
             return [self.run.relays[who % len(self.run.relays)]]
-        if whom == "clients":  # about half of them
+        if whom == "clients":  # about half of the clients
             return [c for k, c in enumerate(self.run.clients) if who >> k & 1]
         return [self.run.clients[who % len(self.run.clients)]]
 
@@ -109,7 +109,7 @@ class Maker:
 
             def must_be_gone():
                 if program.process is process and program.alive():
-                    raise Failed(f"{program.role} does not end when it is told to stop")
+                    raise Failed(f"{program.role} did not end after SIGTERM")
 
             self.soon(LONGEST_END * self.run.patience, must_be_gone)
 
@@ -118,7 +118,7 @@ class Maker:
             program.send(signal.SIGCONT)
 
     def forget(self, program):
-        """A network may send again what a process said, but not what one said before it died."""
+        """Drops bytes for duplicates: a network may repeat the bytes of a living process, but not of a dead one."""
         if program in self.run.clients:
             k = self.run.clients.index(program)
             self.run.links[f"client {k}"].forget()
@@ -151,7 +151,7 @@ class Maker:
             self.run.note(f"{copies} duplicates")
 
     def let_strangers_in(self, trouble):
-        """Connections that say nothing, or nonsense, for a while."""
+        """Opens connections that send nothing or garbage for some time."""
         address = self.run.server.listens_at()
         if address is None:
             return
@@ -173,7 +173,7 @@ class Maker:
         self.soon(trouble.seconds, self.send_strangers_away)
 
     def flood(self, trouble):
-        """Begins handshakes of TLS and leaves each as soon as the server has done its part."""
+        """Begins TLS handshakes, and leaves each once the server has done its part."""
         address = self.run.server.listens_at()
         if address is None:
             return
@@ -188,7 +188,7 @@ class Maker:
                 try:
                     with socket.create_connection(address, timeout=1) as raw, context.wrap_socket(raw):
                         pass
-                except OSError:  # refused or cut off: as it should be
+                except OSError:  # refused or cut off, as expected
                     pass
 
         thread = threading.Thread(target=handshakes, daemon=True)
@@ -196,7 +196,7 @@ class Maker:
         self.floods.append(thread)
 
     def mix_roles(self, trouble):
-        """A client's key in a relay, or a relay's in a client: the server must refuse it."""
+        """Starts a relay with a client's key, or a client with a relay's key. The server must refuse it."""
         run, relays = self.run, self.plan.relays()
         address = run.server.listens_at()
         if address is None or self.impostors:
@@ -233,13 +233,13 @@ class Maker:
         if code is None:
             process.kill()
             process.wait()
-            raise Failed(f"{role} is still there after {LONGEST_REFUSAL * self.run.patience:g} s")
+            raise Failed(f"{role} still runs after {LONGEST_REFUSAL * self.run.patience:g} s")
         said = log.read_text(errors="replace")
         if code not in (1, 2) or "joined" in said:
-            raise Failed(f"{role} was let in, and ended with {code}: see {log.name}")
+            raise Failed(f"{role} was accepted, or ended with the wrong code ({code}): see {log.name}")
 
     def end_impostors(self):
-        """Waits for the end of each, and checks it."""
+        """Waits for the end of each impostor, and checks it."""
         for thread in self.floods:
             thread.join()
         while self.impostors:
@@ -251,7 +251,7 @@ class Maker:
             self.strangers.pop().close()
 
     def fall_silent(self):
-        """One link loses all that goes one way, for good: an end has to notice (45 s without a sign of life)."""
+        """Makes one link lose all bytes in one direction. An end must notice it after 45 s without any bytes."""
         names = [n for n in self.run.links if not self.run.relays or n.startswith("relay")]
         name = names[self.plan.experiment_seed % len(names)]
         direction = proxy.DIRECTIONS[self.plan.experiment_seed // 7 % 2]
@@ -260,12 +260,12 @@ class Maker:
         silent = list(link.connections)
         link.set(lossy=(direction, True))
         self.run.look_for(0.5)
-        link.set(lossy=(direction, False))  # new connections are good
+        link.set(lossy=(direction, False))  # new connections work
         self.run.wait(lambda: self.run.over() or not any(c.open for c in silent), 100,
-                      "a silent connection was not given up")
+                      "a silent connection was not closed")
 
     def heal(self):
-        """No more trouble."""
+        """Ends all faults."""
         self.run.note("heal")
         self.undo = [u for u in self.undo if u[1].__name__ == "must_be_gone"]
         self.send_strangers_away()
