@@ -97,7 +97,7 @@ class ChangedDataTest : public ProcessTest {
   bool behind_relay = false;
 };
 
-TEST_F(ChangedDataTest, RefusesOneNumberThatDiffersAndTakesTheOldFileBack) {
+TEST_F(ChangedDataTest, RejectsOneChangedNumberAndAcceptsTheOldFileAgain) {
   begin(file_of);
   kill(clients[1]);
   write(file_of(1), rows(1, 0.25));
@@ -107,7 +107,7 @@ TEST_F(ChangedDataTest, RefusesOneNumberThatDiffersAndTakesTheOldFileBack) {
   wait_for_rows();
 }
 
-TEST_F(ChangedDataTest, RejectsItThroughARelay) {
+TEST_F(ChangedDataTest, RejectsChangedDataThroughARelay) {
   behind_relay = true;
   begin(file_of);
   kill(clients[2]);
@@ -118,7 +118,7 @@ TEST_F(ChangedDataTest, RejectsItThroughARelay) {
   wait_for_rows();
 }
 
-TEST_F(ChangedDataTest, RefusesItAfterARestartOfTheServerAndNotInANewRun) {
+TEST_F(ChangedDataTest, RejectsChangedDataAfterAServerRestartButNotInANewRun) {
   begin(file_of);
   kill(*server);
   kill(clients[0]);
@@ -165,7 +165,7 @@ void forget_hashes(const fs::path& state) {
   ASSERT_TRUE(journal.snapshot(sections));
 }
 
-TEST_F(ChangedDataTest, TakesAnUnknownHashOnceAndKeepsItInTheStateFolder) {
+TEST_F(ChangedDataTest, AcceptsAnUnknownHashOnceAndStoresIt) {
   begin(file_of);
   const auto stop = [&] {
     server->kill(SIGTERM);
@@ -186,7 +186,7 @@ TEST_F(ChangedDataTest, TakesAnUnknownHashOnceAndKeepsItInTheStateFolder) {
 }
 
 // All clients share a file, and the server refuses only those whose own samples changed.
-TEST_F(ChangedDataTest, ChecksOnlyTheShareOfTheClient) {
+TEST_F(ChangedDataTest, ChecksOnlyTheShardOfTheClient) {
   const std::string all = rows(0) + rows(1) + rows(2);
   write("csv:all.csv", all);
   const auto share = [](std::uint32_t k) { return "csv:all.csv#" + std::to_string(k) + "/3"; };
@@ -202,7 +202,7 @@ TEST_F(ChangedDataTest, ChecksOnlyTheShareOfTheClient) {
 }
 
 // A client that is still there joins a new run from memory, and reads its file again when the run begins.
-TEST_F(ChangedDataTest, EndsALivingClientWhoseFileChangedBetweenRuns) {
+TEST_F(ChangedDataTest, EndsARunningClientIfItsFileChangedBetweenRuns) {
   begin(file_of);
   std::uint32_t first = 0;  // it has the same number in the new run, and sends the same Join
   const auto joined_first = [&](std::uint32_t k) {
@@ -225,7 +225,7 @@ TEST_F(ChangedDataTest, EndsALivingClientWhoseFileChangedBetweenRuns) {
       << clients[first].log();
 }
 
-TEST_F(ChangedDataTest, RefusesALetterThatDiffers) {
+TEST_F(ChangedDataTest, RejectsAChangedLetter) {
   set_problem("kind = \"char_mlp\"\ndata = \"text:names.txt\"\ncontext = 3\n");
   const std::string names = "anna\nbert\ncarl\n";
   for (std::uint32_t k = 0; k < kClients; ++k) write("text:names" + std::to_string(k), names);
@@ -236,7 +236,7 @@ TEST_F(ChangedDataTest, RefusesALetterThatDiffers) {
   expect_refused(1, text(1));
 }
 
-TEST_F(ChangedDataTest, TakesSyntheticDataBack) {
+TEST_F(ChangedDataTest, AcceptsSyntheticDataAgain) {
   write_config(kConfig);
   const auto drawn = [](std::uint32_t k) { return "synthetic#" + std::to_string(k) + "/3"; };
   begin(drawn);

@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-TEST_F(ProcessTest, AServerAndItsClientsGiveTheBitsOfTheSimulation) {
+TEST_F(ProcessTest, GivesTheBitsOfTheSimulation) {
   write_config();
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);
@@ -25,7 +25,7 @@ TEST_F(ProcessTest, AServerAndItsClientsGiveTheBitsOfTheSimulation) {
   EXPECT_EQ(load_experiment(state() / "config.toml").experiment.name, "processes");
 }
 
-TEST_F(ProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
+TEST_F(ProcessTest, KeepsTheBitsWhenTheNetworkLosesConnections) {
   write_config();
   Process server = start_server({"--set", "run.rounds=60"});
   Relay relay(address, 6'000);
@@ -35,7 +35,7 @@ TEST_F(ProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
   expect_model_as_simulated({"run.rounds=60"});
 }
 
-TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
+TEST_F(ProcessTest, RestoresTheStateOfAKilledClient) {
   write_config();
   Process server = start_server({"--set", "run.rounds=2000"});
   std::vector<Process> clients = start_clients(address);
@@ -51,7 +51,7 @@ TEST_F(ProcessTest, AClientThatIsKilledAndStartedAgainIsGivenItsStateBack) {
   EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepare(loaded), false, 1, {}, never).model);
 }
 
-TEST_F(ProcessTest, AStoppedServerFinishesTheRoundAndItsClientsWaitForIt) {
+TEST_F(ProcessTest, StopsAfterTheRoundAndResumesWithWaitingClients) {
   write_config();
   Process server = start_server({"--set", "run.rounds=2000"});
   std::vector<Process> clients = start_clients(address);
@@ -69,7 +69,7 @@ TEST_F(ProcessTest, AStoppedServerFinishesTheRoundAndItsClientsWaitForIt) {
   expect_same_as_simulated({"run.rounds=2000"});
 }
 
-TEST_F(ProcessTest, StoppedWhileItWaitsTheServerFindsItsClientsAgainWhenItComesBack) {
+TEST_F(ProcessTest, FindsWaitingClientsAfterAStopBeforeTheRun) {
   write_config();
   Process server = start_server();
   std::vector<Process> clients;
@@ -86,7 +86,7 @@ TEST_F(ProcessTest, StoppedWhileItWaitsTheServerFindsItsClientsAgainWhenItComesB
   expect_same_as_simulated();
 }
 
-TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
+TEST_F(ProcessTest, DiscardsTheClientStateOfAnotherRun) {
   write_config();
   std::vector<Process> clients;
   {
@@ -105,7 +105,7 @@ TEST_F(ProcessTest, AClientThatRemembersAnotherRunStartsAfresh) {
   expect_same_as_simulated();
 }
 
-TEST_F(ProcessTest, ARunThatDivergesEndsWithOneAndTheClientsHearShutdown) {
+TEST_F(ProcessTest, EndsADivergedRunWithCode1AndShutsDownClients) {
   write_config(R"(
 name = "diverges"
 [problem]
@@ -134,7 +134,7 @@ rounds = 100
   EXPECT_EQ(server.wait(), 0) << "what restarts it when it fails is to stop: " << server.log();
 }
 
-TEST_F(ProcessTest, ARunThatTheNormLimitEndsNamesItInItsLastLine) {
+TEST_F(ProcessTest, NamesTheNormLimitIfItEndsTheRun) {
   write_config();
   Process server = start_server({"--quiet", "--set", "server.norm_limit=0.0001"});
   std::vector<Process> clients = start_clients(address);
@@ -146,7 +146,7 @@ TEST_F(ProcessTest, ARunThatTheNormLimitEndsNamesItInItsLastLine) {
   for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
 }
 
-TEST_F(ProcessTest, AServerWhoseRunEndsAboveItsStartSaysSo) {
+TEST_F(ProcessTest, ReportsALossAboveThatOfTheStart) {
   write_config();
   Process server = start_server({"--set", "problem.kind=least_squares", "--set", "algorithm.step_size=3",
                                  "--set", "algorithm.compressor=identity", "--set", "run.rounds=20"});
@@ -157,7 +157,7 @@ TEST_F(ProcessTest, AServerWhoseRunEndsAboveItsStartSaysSo) {
   EXPECT_NE(read_file(state() / "summary.json").find(line), std::string::npos);
 }
 
-TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
+TEST_F(ProcessTest, UsesTheMeanOfTheClientsConstantsAndReportsIt) {
   write_config();
   Process server = start_server({"--set", "algorithm.step_size=theory", "--set", "run.rounds=3"});
   std::vector<Process> clients = start_clients(address);
@@ -173,7 +173,7 @@ TEST_F(ProcessTest, TheServerUsesTheMeanOfTheClientsConstantsAndSaysSo) {
   EXPECT_GT(std::stod(load_experiment(state() / "config.toml").experiment.algorithm.step_size), 0);
 }
 
-TEST_F(ProcessTest, ClientsWithFilesOfTheirOwnAgreeOnFeaturesAndLabels) {
+TEST_F(ProcessTest, MergesFeaturesAndLabelsOfTheClientsOwnFiles) {
   write_config(R"(
 name = "files"
 [problem]
@@ -199,7 +199,7 @@ rounds = 5
   EXPECT_EQ(read_model(state() / "model.bin").size(), 7u);
 }
 
-TEST_F(ProcessTest, AProblemWithoutDataNeedsNoDataOption) {
+TEST_F(ProcessTest, NeedsNoDataOptionForAProblemWithoutData) {
   write_config(R"(
 name = "quadratic"
 [problem]
@@ -223,7 +223,7 @@ x0 = "normal"
   expect_all_end_well(server, clients);
 }
 
-TEST_F(ProcessTest, AClientWithBadDataSaysThatToTheServerAndWhyToItsUserAndEndsWithTwo) {
+TEST_F(ProcessTest, ReportsBadDataOfAClientToServerAndUser) {
   write_config();
   Process server = start_server();
   Process client = start_client(2, address, "libsvm:nowhere.txt");
@@ -287,7 +287,7 @@ void say_nonsense(const std::string& address) {
   ::close(fd);
 }
 
-TEST_F(ProcessTest, AFloodOfUnauthenticatedPeersIsAFewLogLinesAndHidesNoClient) {
+TEST_F(ProcessTest, LogsFewLinesDuringAFloodAndHidesNoClient) {
   write_config();
   Process server = start_server();
   constexpr int kStrangers = 300;
@@ -301,7 +301,7 @@ TEST_F(ProcessTest, AFloodOfUnauthenticatedPeersIsAFewLogLinesAndHidesNoClient) 
     EXPECT_NE(log.find(client), std::string::npos) << log;
 }
 
-TEST_F(ProcessTest, AClientThatTheServerRejectsForGoodEndsWithTwo) {
+TEST_F(ProcessTest, EndsAFatallyRejectedClientWithCode2) {
   write_config();
   Process server = start_server();
   expect_refusal("gradwire-client", {"--server", address, "--data", "synthetic#0/4", "--quiet"}, 2,
@@ -311,7 +311,7 @@ TEST_F(ProcessTest, AClientThatTheServerRejectsForGoodEndsWithTwo) {
                  "is not a folder and cannot be created");
 }
 
-TEST_F(ProcessTest, AnInvalidNameIsRejectedWithItsFault) {
+TEST_F(ProcessTest, RejectsAnInvalidNameWithTheReason) {
   const auto refused = [&](const std::string& name, const std::string& why) {
     expect_refusal("gradwire-client", {"--server", "127.0.0.1:1", "--id", name}, 2, why);
   };
@@ -320,14 +320,14 @@ TEST_F(ProcessTest, AnInvalidNameIsRejectedWithItsFault) {
   refused("Z\xC3\xBCrich", "it has another character");
 }
 
-TEST_F(ProcessTest, AClientGivesUpWhenThereIsNoServer) {
+TEST_F(ProcessTest, EndsAClientWithoutAServerAfterItsTimeLimit) {
   Process client("gradwire-client", {"--server", "127.0.0.1:1", "--give-up-after-ms", "200"},
                  folder.path() / "alone.log");
   EXPECT_EQ(client.wait(), 1);
   EXPECT_NE(client.log().find("giving up after"), std::string::npos) << client.log();
 }
 
-TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
+TEST_F(ProcessTest, RejectsBadCommandLinesWithCode2AndOneLine) {
   write_config();
   const std::string client = "gradwire-client", server = "gradwire-server";
   expect_refusal(client, {"--server", "127.0.0.1:7000", "--data", "digits#20/20"}, 2,
@@ -349,7 +349,7 @@ TEST_F(ProcessTest, BadCommandLinesEndWithTwoAndOneLine) {
                  "--set run.rounds");
 }
 
-TEST_F(ProcessTest, TheServerRefusesAFolderOfAnotherRun) {
+TEST_F(ProcessTest, RejectsAFolderOfAnotherRun) {
   write_config();
   fs::create_directory(state());
   std::string other = kConfig;
@@ -360,7 +360,7 @@ TEST_F(ProcessTest, TheServerRefusesAFolderOfAnotherRun) {
   EXPECT_FALSE(fs::exists(state() / "address"));
 }
 
-TEST_F(ProcessTest, AServerThatWaitsTooLongNamesTheMissingClients) {
+TEST_F(ProcessTest, NamesTheMissingClientsAtTheJoinDeadline) {
   write_config();
   Process server = start_server({"--join-deadline-ms", "100"});
   EXPECT_EQ(server.wait(), 1);

@@ -57,7 +57,7 @@ class ContainerTest : public ProcessTest {
   int started_ = 0;
 };
 
-TEST_F(ContainerTest, AClientEndsOnEverySignalThatEndsAProgram) {
+TEST_F(ContainerTest, EndsAClientOnEveryTerminatingSignal) {
   Process server = start_server();
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     Process client = as_process_1("gradwire-client", {"--server", address, "--data", "synthetic#0/3"});
@@ -67,14 +67,14 @@ TEST_F(ContainerTest, AClientEndsOnEverySignalThatEndsAProgram) {
   }
 }
 
-TEST_F(ContainerTest, AClientThatFindsNoServerEnds) {
+TEST_F(ContainerTest, EndsAClientWithoutAServerOnSigterm) {
   Process client = as_process_1("gradwire-client", {"--server", "127.0.0.1:1"});
   ASSERT_TRUE(says(client, "trying again")) << client.log();
   client.kill(SIGTERM);
   EXPECT_EQ(client.wait(), 128 + SIGTERM) << client.log();
 }
 
-TEST_F(ContainerTest, AServerAndARelayStopOnSigtermAndEndOnSighup) {
+TEST_F(ContainerTest, StopsServersAndRelaysOnSigtermAndEndsThemOnSighup) {
   for (const bool relay : {false, true}) {
     std::vector<std::string> arguments = {"--listen", "127.0.0.1:0", "--state", relay ? "relay" : "state"};
     if (relay) arguments.insert(arguments.end(), {"--upstream", "127.0.0.1:1"});
@@ -88,7 +88,7 @@ TEST_F(ContainerTest, AServerAndARelayStopOnSigtermAndEndOnSighup) {
   }
 }
 
-TEST_F(ContainerTest, ARunStopsAfterItsRoundOnSigtermAndEndsOnSigquit) {
+TEST_F(ContainerTest, StopsARunAfterItsRoundOnSigtermAndEndsItOnSigquit) {
   for (const int signal : {SIGTERM, SIGQUIT}) {
     const std::string out = "out" + std::to_string(signal);
     Process run = as_process_1("gradwire", {"run", "run.toml", "--out", out, "--set", "run.rounds=400000000",
@@ -123,7 +123,7 @@ class FullOutputTest : public ProcessTest {
   }
 };
 
-TEST_F(FullOutputTest, EveryCommandOfGradwireFails) {
+TEST_F(FullOutputTest, FailsEveryCommandOfGradwire) {
   write_config();
   std::ofstream(folder.path() / "sweep.toml") << kConfig << "[sweep]\nseed = [1, 2]\n";
   run_well("gradwire", {"run", "run.toml", "--quiet", "--out", "out"});
@@ -145,7 +145,7 @@ TEST_F(FullOutputTest, EveryCommandOfGradwireFails) {
     expect_failure("gradwire", arguments);
 }
 
-TEST_F(FullOutputTest, EveryCommandOfTheServerAndTheClientFails) {
+TEST_F(FullOutputTest, FailsEveryCommandOfServerAndClient) {
   write_config();
   for (const char* name : {"gradwire-server", "gradwire-client"})
     for (const char* option : {"--help", "--version"}) expect_failure(name, {option});
@@ -158,7 +158,7 @@ TEST_F(FullOutputTest, EveryCommandOfTheServerAndTheClientFails) {
   expect_failure("gradwire-server", {"status", "state", "--json"});
 }
 
-TEST_F(FullOutputTest, InitWhoseTokensAreLostLeavesNothingAndCanBeRepeated) {
+TEST_F(FullOutputTest, RemovesAnIdentityWhoseTokensAreLost) {
   expect_failure("gradwire-server", {"init", "identity", "--clients", "3", "--host", "localhost"});
   EXPECT_FALSE(fs::exists(folder.path() / "identity" / "ca.key"));
   run_well("gradwire-server", {"init", "identity", "--clients", "3", "--host", "localhost"});

@@ -36,7 +36,7 @@ class FullDiskTest : public ProcessTest {
   }
 };
 
-TEST_F(FullDiskTest, ResumesFromACheckpointOfBefore) {
+TEST_F(FullDiskTest, ResumesFromAnEarlierCheckpoint) {
   write_config();
   Process full = start("out", {"--checkpoint-every", "0.001"}, limit_files);
   EXPECT_EQ(full.wait(), 1);
@@ -54,7 +54,7 @@ TEST_F(FullDiskTest, ResumesFromACheckpointOfBefore) {
             without_seconds(read_file(folder.path() / "whole" / "metrics.csv")));
 }
 
-TEST_F(FullDiskTest, PromisesNoCheckpointWhereThereIsNone) {
+TEST_F(FullDiskTest, MentionsNoCheckpointWithoutOne) {
   write_config();
   Process full = start("out", {"--checkpoint-every", "0"}, limit_files);
   EXPECT_EQ(full.wait(), 1);
@@ -64,7 +64,7 @@ TEST_F(FullDiskTest, PromisesNoCheckpointWhereThereIsNone) {
   EXPECT_EQ(lines_of(full.log()).size(), 1u) << full.log();
 }
 
-TEST_F(FullDiskTest, NamesTheLackOfFileDescriptors) {
+TEST_F(FullDiskTest, ReportsMissingFileDescriptors) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer opens files itself";
   write_config();
   void (*const denials[])() = {allow_descriptors<5>, allow_descriptors<6>, allow_descriptors<7>,

@@ -47,7 +47,7 @@ class IdentityProcess : public ProcessTest {
   int commands_ = 0;
 };
 
-TEST_F(IdentityProcess, ARelayClosesConnectionsOfAHandshakeFlood) {
+TEST_F(IdentityProcess, ClosesConnectionsOfAHandshakeFloodAtARelay) {
   init("identity", kClients);
   ASSERT_EQ(run("gradwire-server",
                 {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
@@ -70,7 +70,7 @@ TEST_F(IdentityProcess, ARelayClosesConnectionsOfAHandshakeFlood) {
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
-TEST_F(IdentityProcess, ARunThroughARelayContinuesAfterAKillOfTheServer) {
+TEST_F(IdentityProcess, ContinuesThroughARelayAfterTheServerIsKilled) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   ASSERT_EQ(tokens.size(), kClients);
@@ -105,7 +105,7 @@ TEST_F(IdentityProcess, ARunThroughARelayContinuesAfterAKillOfTheServer) {
   EXPECT_EQ(known.said.find("invited"), std::string::npos) << known.said;
 }
 
-TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyOnRequest) {
+TEST_F(IdentityProcess, SendsPlainTextToOtherMachinesOnlyOnRequest) {
   write_config();
   expect_refusal("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s"}, 2, "--insecure");
   expect_refusal("gradwire-server", {"--upstream", "127.0.0.1:1", "--listen", ":0"}, 2, "--insecure");
@@ -117,7 +117,7 @@ TEST_F(IdentityProcess, PlainTextLeavesThisMachineOnlyOnRequest) {
   EXPECT_NE(open.said.find("in plain text"), std::string::npos) << open.said;
 }
 
-TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
+TEST_F(IdentityProcess, RejectsImpossibleCommandsAndChangesNothing) {
   const std::vector<std::string> tokens = init("identity", 1);
   const std::string authority = read_file(folder.path() / "identity/ca.pem");
   expect_refusal("gradwire-server", {"init", "identity"}, 1, "holds an identity");
@@ -154,7 +154,7 @@ TEST_F(IdentityProcess, CommandsThatCannotBeDoneSayWhyAndChangeNothing) {
                  "identity/ca.key: other users may read this key");
 }
 
-TEST_F(IdentityProcess, AFileWithATokenThatOthersMayReadIsSaid) {
+TEST_F(IdentityProcess, WarnsOfATokenFileReadableByOthers) {
   const fs::path file = folder.path() / "token";
   std::ofstream(file) << init("identity", 1).at(0) << "\n";
   for (const bool open : {true, false}) {
@@ -167,7 +167,7 @@ TEST_F(IdentityProcess, AFileWithATokenThatOthersMayReadIsSaid) {
   }
 }
 
-TEST_F(IdentityProcess, AFailedCommandRemovesItsFilesSoThatItCanBeRepeated) {
+TEST_F(IdentityProcess, RemovesTheFilesOfAFailedCommand) {
   const auto files_in = [&](const char* name) {
     std::vector<std::string> files;
     for (const auto& entry : fs::directory_iterator(folder.path() / name))
@@ -205,7 +205,7 @@ TEST_F(IdentityProcess, AFailedCommandRemovesItsFilesSoThatItCanBeRepeated) {
   EXPECT_EQ(read_file(folder.path() / "site/server.pem"), certificate);
 }
 
-TEST_F(IdentityProcess, OptionsThatWouldBeIgnoredAreRefused) {
+TEST_F(IdentityProcess, RejectsOptionsWithoutEffect) {
   init("identity", 0);
   const auto enroll = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"enroll", "site", "--identity", "identity"});
@@ -225,7 +225,7 @@ TEST_F(IdentityProcess, OptionsThatWouldBeIgnoredAreRefused) {
       << plain.said;
 }
 
-TEST_F(IdentityProcess, ARejectedClientHearsTheReasonAndEnds) {
+TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   Process server = start_server({"--identity", "identity"});
@@ -260,7 +260,7 @@ TEST_F(IdentityProcess, ARejectedClientHearsTheReasonAndEnds) {
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
 }
 
-TEST_F(IdentityProcess, ARelayThatIsRefusedIsToldWhatARelayNeeds) {
+TEST_F(IdentityProcess, TellsARejectedRelayHowToEnroll) {
   write_config();
   init("identity", kClients);
   ASSERT_EQ(run("gradwire-server",
@@ -288,7 +288,7 @@ TEST_F(IdentityProcess, ARelayThatIsRefusedIsToldWhatARelayNeeds) {
   EXPECT_EQ(revoked.log().find("reconnecting"), std::string::npos) << revoked.log();
 }
 
-TEST_F(IdentityProcess, ACertificateThatEndsSoonIsSaidAndRenewedForTheSameNamesWhileTheServerRuns) {
+TEST_F(IdentityProcess, RenewsAnExpiringCertificateWhileTheServerRuns) {
   write_config();
   const Ended init = run("gradwire-server", {"init", "identity", "--clients", "1", "--host", "127.0.0.1",
                                              "--host", "fl.example.org", "--days", "3"});
@@ -309,7 +309,7 @@ TEST_F(IdentityProcess, ACertificateThatEndsSoonIsSaidAndRenewedForTheSameNamesW
   EXPECT_NE(server.log().find("'client-0' has enrolled, with the key "), std::string::npos) << server.log();
 }
 
-TEST_F(IdentityProcess, AServerWithAnAuthorityForClientsServesThoseThatShowACertificate) {
+TEST_F(IdentityProcess, ServesOnlyClientsWithCertificatesIfItHasAClientAuthority) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   fs::copy_file(folder.path() / "identity/ca.pem", folder.path() / "identity/client-ca.pem");
@@ -365,7 +365,7 @@ TEST_F(IdentityProcess, ExactlyOneOfManyProcessesMakesAnIdentity) {
   }
 }
 
-TEST_F(IdentityProcess, AKilledInitIsRepairedByTheNextOne) {
+TEST_F(IdentityProcess, RepairsAKilledInit) {
   write_config();
   std::mt19937 random(20260127);
   int killed = 0;
@@ -403,7 +403,7 @@ TEST_F(IdentityProcess, InitMakesMissingFilesAndKeepsAnExistingAuthority) {
   EXPECT_TRUE(fs::exists(place / "ca.pem"));
 }
 
-TEST_F(IdentityProcess, ARelayWithoutARoleIsAcceptedIfTheOperatorAllowsIt) {
+TEST_F(IdentityProcess, AcceptsARelayWithoutARoleIfTheOperatorAllowsIt) {
   init("identity", 1);
   ASSERT_EQ(run("gradwire-server",
                 {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
@@ -430,7 +430,7 @@ TEST_F(IdentityProcess, ARelayWithoutARoleIsAcceptedIfTheOperatorAllowsIt) {
 }
 
 // A process of the operator that hangs while it holds the list of clients.
-TEST_F(IdentityProcess, AHeldListOfClientsStopsNoRound) {
+TEST_F(IdentityProcess, ContinuesWhileTheListOfClientsIsLocked) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);
   Process server = start_server({"--identity", "identity", "--set", "run.rounds=3000"});

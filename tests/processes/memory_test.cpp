@@ -34,11 +34,11 @@ class Memory : public ::testing::Test {
   }
 };
 
-TEST_F(Memory, UnaskedClientsCostAFewBytes) {
+TEST_F(Memory, IsAFewBytesPerUnaskedClient) {
   EXPECT_LE(peak_of("name = \"gd\"\n", 100, 10, 2), kProgram + kMillion * (kQuadraticData + kIdle));
 }
 
-TEST_F(Memory, ClientsThatWereAskedKeepTheirVectorsAndLittleElse) {
+TEST_F(Memory, IsTheVectorsAndLittleMorePerAskedClient) {
   constexpr std::size_t kDim = 40;
   constexpr double kVector = kDim * sizeof(double);
   constexpr double kAsked = 1e5;
@@ -51,7 +51,7 @@ TEST_F(Memory, ClientsThatWereAskedKeepTheirVectorsAndLittleElse) {
   EXPECT_GE(peak, kEver * kVector);
 }
 
-TEST_F(Memory, AMillionClientsThatAllWorkKeepTheirStatesAndTheRepliesOfARound) {
+TEST_F(Memory, HoldsStatesAndRepliesOfAMillionWorkingClients) {
   constexpr std::size_t kDim = 40;
   constexpr double kVector = kDim * sizeof(double);
   constexpr double kPayload = 2 * (sizeof(std::uint32_t) + sizeof(double));

@@ -111,7 +111,7 @@ class MpiTest : public LauncherTest {
 
 constexpr const char* kEf21 = "name = \"ef21\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5";
 
-TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
+TEST_F(MpiTest, WritesTheResultsOfOneProcess) {
   const std::vector<std::string> algorithms = {kEf21, "name = \"gd\"",
                                                "name = \"scaffold\"\nlocal_steps = 3\nlocal_step_size = 0.1",
                                                "name = \"fednl\"\ncompressor = \"randseqk:k=20\""};
@@ -126,7 +126,7 @@ TEST_F(MpiTest, RanksWriteTheResultsOfOneProcess) {
   }
 }
 
-TEST_F(MpiTest, KilledRanksEndTheJobWhichResumesWithAnotherNumber) {
+TEST_F(MpiTest, ResumesWithAnotherNumberOfRanksAfterAKill) {
   write(experiment(kEf21, kLong, kManySamples));
   ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
   const std::vector<std::string> arguments = {
@@ -146,7 +146,7 @@ TEST_F(MpiTest, KilledRanksEndTheJobWhichResumesWithAnotherNumber) {
   expect_results("alone", "shared");
 }
 
-TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
+TEST_F(MpiTest, StopsAllRanksAfterTheSameRoundOnASignalToOne) {
   write(experiment(kEf21, kLong, kManySamples));
   ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
   Process job = start(3, {"run", "run.toml", "--threads", "1", "--out", "shared"});
@@ -161,7 +161,7 @@ TEST_F(MpiTest, ASignalToOneRankStopsAllAfterTheSameRound) {
   expect_results("alone", "shared");
 }
 
-TEST_F(MpiTest, AnErrorIsReportedOnceAndEndsAllWithCode2) {
+TEST_F(MpiTest, ReportsAnErrorOnceAndEndsAllRanksWithCode2) {
   write("[problem]\nkind = \"logistik\"\n[algorithm]\nname = \"gd\"\n", "typo.toml");
   write(experiment("name = \"ringmaster\""), "asynchronous.toml");
   write(experiment("name = \"ef21_plus\"\ncompressor = \"topk:k=3\"\nstep_size = 0.5"), "plus.toml");

@@ -72,7 +72,7 @@ TEST_F(OverlapProcessTest, HasNoEffectIfAReplyIsNotACompressedGradient) {
   for (const Process& client : clients) EXPECT_FALSE(overlapped(client)) << client.log();
 }
 
-TEST_F(OverlapProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
+TEST_F(OverlapProcessTest, KeepsTheBitsWhenTheNetworkLosesConnections) {
   write_config(overlapping("name = \"gd\"\nstep_size = 0.1\n", 12));
   Process server = start_server();
   Relay relay(address, 1'500'000);
@@ -84,7 +84,7 @@ TEST_F(OverlapProcessTest, ANetworkThatLosesConnectionsChangesNoBit) {
   EXPECT_EQ(read_model(state() / "model.bin"), simulate(prepared, false, 1, {}, never).model);
 }
 
-TEST_F(OverlapProcessTest, KillsOfEitherSideChangeNoBit) {
+TEST_F(OverlapProcessTest, KeepsTheBitsWhenEitherSideIsKilled) {
   clients_remember = true;
   write_config(
       overlapping("name = \"diana\"\ncompressor = \"randseqk:k=60%\"\nstep_size = 0.05\n", scaled(120)));

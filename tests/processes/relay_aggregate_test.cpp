@@ -78,7 +78,7 @@ class RelayAggregateTest : public SiteTest {
   std::string relay_log;
 };
 
-TEST_F(RelayAggregateTest, TwoSitesGiveTheModelOfAFlatFederationWithFewerBytes) {
+TEST_F(RelayAggregateTest, GivesTheModelOfAFlatFederationWithFewerBytes) {
   for (const std::string algorithm :
        {"name = \"gd\"\nstep_size = 0.3\n", "name = \"ef21\"\ncompressor = \"identity\"\nstep_size = 0.3\n",
         "name = \"diana\"\ncompressor = \"randk:k=8\"\nstep_size = 0.05\n"}) {
@@ -99,7 +99,7 @@ TEST_F(RelayAggregateTest, TwoSitesGiveTheModelOfAFlatFederationWithFewerBytes) 
   }
 }
 
-TEST_F(RelayAggregateTest, SitesThatAreWholeSubtreesGiveTheBitsOfAFlatFederation) {
+TEST_F(RelayAggregateTest, GivesTheBitsOfAFlatFederationIfSitesAreWholeSubtrees) {
   client_count = kClientsOfLeaf + 3;
   for (const std::string algorithm :
        {"name = \"gd\"\nstep_size = 0.3\n", "name = \"ef21\"\ncompressor = \"natural\"\nstep_size = 0.3\n"}) {
@@ -111,7 +111,7 @@ TEST_F(RelayAggregateTest, SitesThatAreWholeSubtreesGiveTheBitsOfAFlatFederation
   }
 }
 
-TEST_F(RelayAggregateTest, Fp32ValuesAreAddedInFp32) {
+TEST_F(RelayAggregateTest, AddsFp32ValuesInFp32) {
   write_patient_config("name = \"gd\"\nstep_size = 0.3\n", 60, "fp32");
   run_two_sites();
   const Flat flat = simulated();
@@ -119,13 +119,13 @@ TEST_F(RelayAggregateTest, Fp32ValuesAreAddedInFp32) {
   EXPECT_LT(last("bytes_up"), 0.75 * flat.bytes_up);
 }
 
-TEST_F(RelayAggregateTest, SparseRepliesOfWhichASumWouldBeLongerArePassedOnBitByBit) {
+TEST_F(RelayAggregateTest, ForwardsSparseRepliesIfTheirSumWouldBeLonger) {
   write_patient_config("name = \"dcgd\"\ncompressor = \"randk:k=1\"\nstep_size = 0.02\n", 40, "fp64", 60);
   run_two_sites();
   expect_same_as_simulated();
 }
 
-TEST_F(RelayAggregateTest, AlgorithmsThatLookAtEachReplyGiveTheBitsOfAFlatFederation) {
+TEST_F(RelayAggregateTest, ForwardsRepliesIfTheAlgorithmNeedsEach) {
   for (const std::string algorithm : {"name = \"ef21_plus\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n",
                                       "name = \"cofig\"\ncompressor = \"randk:k=3\"\nstep_size = 0.05\n"}) {
     write_patient_config(algorithm, 40);
@@ -135,14 +135,14 @@ TEST_F(RelayAggregateTest, AlgorithmsThatLookAtEachReplyGiveTheBitsOfAFlatFedera
   }
 }
 
-TEST_F(RelayAggregateTest, AServerThatKeepsMirrorsGetsEachReply) {
+TEST_F(RelayAggregateTest, ForwardsRepliesIfTheServerKeepsReplicas) {
   write_config_of("name = \"ef21\"\ncompressor = \"identity\"\nstep_size = 0.3\n", 40);
   run_two_sites();
   expect_same_as_simulated();
   EXPECT_NE(relay_log.find("the server accepts no sums"), std::string::npos) << relay_log;
 }
 
-TEST_F(RelayAggregateTest, AMissingClientDelaysItsSiteForHalfOfTheDeadline) {
+TEST_F(RelayAggregateTest, WaitsForAMissingClientForHalfOfTheDeadline) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", 300, "quorum = 0.75\n");
   Process server = start_server({"--set", "run.evaluate_every=1"});
   Process relay = start_relay("site");

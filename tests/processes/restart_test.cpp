@@ -135,14 +135,14 @@ TEST_F(RestartTest, ClientsWithStateFoldersKeepTheBitsOfDashaMvr) {
                  kills());
 }
 
-TEST_F(ProcessTest, TheSecondServerOnOneFolderIsRefused) {
+TEST_F(ProcessTest, RejectsASecondServerOnOneFolder) {
   write_config();
   Process server = start_server();
   expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 1,
                  "is in use by process ");
 }
 
-TEST_F(ProcessTest, StatusWorksDuringARunAndAfterwards) {
+TEST_F(ProcessTest, ShowsTheStatusDuringARunAndAfterwards) {
   write_config();
   const auto status = [&] {
     Process show("gradwire-server", {"status", "state"}, folder.path() / "status.log");
@@ -169,7 +169,7 @@ TEST_F(ProcessTest, StatusWorksDuringARunAndAfterwards) {
   expect_refusal("gradwire-server", {"status", "."}, 1, "holds no run of gradwire-server");
 }
 
-TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
+TEST_F(ProcessTest, RejectsAFolderOfAnotherExperiment) {
   write_config();
   {
     Process server = start_server({"--set", "run.rounds=1000000"});
@@ -182,7 +182,7 @@ TEST_F(ProcessTest, AFolderWithARunOfAnotherExperimentIsRefused) {
       "holds a run of another experiment, which differs in 'step_size = 0.2'");
 }
 
-TEST_F(ProcessTest, AFolderOfAnotherVersionIsRejectedAndDoesNotChange) {
+TEST_F(ProcessTest, RejectsAFolderOfAnotherVersionAndLeavesItUnchanged) {
   write_config();
   {
     Process server = start_server({"--set", "run.rounds=1000000"});
@@ -209,7 +209,7 @@ TEST_F(ProcessTest, AFolderOfAnotherVersionIsRejectedAndDoesNotChange) {
   EXPECT_EQ(names(), before);
 }
 
-TEST_F(ProcessTest, AFinishedRunIsKeptUnlessTheUserRestartsIt) {
+TEST_F(ProcessTest, KeepsAFinishedRunUnlessTheUserRestartsIt) {
   write_config();
   for (const bool anew : {false, true}) {
     Process server =
@@ -224,7 +224,7 @@ TEST_F(ProcessTest, AFinishedRunIsKeptUnlessTheUserRestartsIt) {
   }
 }
 
-TEST_F(ProcessTest, AFullDiskEndsTheServerWithAClearLineAndCostsNoRound) {
+TEST_F(ProcessTest, EndsOnAFullDiskWithAClearErrorAndLosesNoRound) {
   write_config();
   Process server = start_server({"--set", "run.rounds=3000"});
   std::vector<Process> clients = start_clients(address);
@@ -250,7 +250,7 @@ void damage(const fs::path& file) {
 }
 
 // Damaged config.toml, only snapshot, and log: the loss costs time, and the server reports it.
-TEST_F(ProcessTest, DamageEarlyInARunCostsNoBit) {
+TEST_F(ProcessTest, KeepsTheBitsDespiteDamageEarlyInARun) {
   write_config();
   const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);
   {
@@ -279,7 +279,7 @@ TEST_F(ProcessTest, DamageEarlyInARunCostsNoBit) {
   expect_same_as_simulated({rounds});
 }
 
-TEST_F(ProcessTest, AFinishedRunWithADamagedSnapshotWaitsForNoClient) {
+TEST_F(ProcessTest, DoesNotWaitForClientsOfAFinishedRunWithADamagedSnapshot) {
   write_config();
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);
@@ -292,7 +292,7 @@ TEST_F(ProcessTest, AFinishedRunWithADamagedSnapshotWaitsForNoClient) {
   EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
 }
 
-TEST_F(ProcessTest, ARestartFromTheBeginningKeepsFilesOfOthers) {
+TEST_F(ProcessTest, KeepsForeignFilesInARestartFromTheBeginning) {
   write_config();
   fs::create_directories(state());
   const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
@@ -306,7 +306,7 @@ TEST_F(ProcessTest, ARestartFromTheBeginningKeepsFilesOfOthers) {
   }
 }
 
-TEST_F(ProcessTest, AServerThatIsBackWaitsForItsClientsAsLongAsOneThatBegins) {
+TEST_F(ProcessTest, WaitsForClientsAfterARestartAsLongAsAtTheStart) {
   write_config();
   const std::vector<std::string> more = {"--set", "run.rounds=400", "--set", "server.deadline_ms=50"};
   {
@@ -327,7 +327,7 @@ TEST_F(ProcessTest, AServerThatIsBackWaitsForItsClientsAsLongAsOneThatBegins) {
   expect_model_as_simulated({"run.rounds=400"});
 }
 
-TEST_F(ProcessTest, SlowAServerThatWasKilledServesAgainWithinTwoSeconds) {
+TEST_F(ProcessTest, SlowServesAgainWithinTwoSecondsAfterAKill) {
   write_config();
   const std::vector<std::string> more = {"--set", "run.rounds=1000000"};
   Process server = start_server(more);
@@ -341,7 +341,7 @@ TEST_F(ProcessTest, SlowAServerThatWasKilledServesAgainWithinTwoSeconds) {
   EXPECT_LT(took.count(), 2);
 }
 
-TEST_F(ProcessTest, ADamagedSnapshotCostsNoRound) {
+TEST_F(ProcessTest, LosesNoRoundToADamagedSnapshot) {
   write_config();
   const std::string rounds = "run.rounds=" + std::to_string(4 * kRoundsPerKill);
   {

@@ -94,22 +94,22 @@ class RestoredFolderTest : public ProcessTest {
 TEST_F(RestoredFolderTest, ContinuesARunOfClientsWithoutState) {
   expect_the_run_of_the_simulation("name = \"gd\"\nstep_size = 0.3\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsOfEf21TheirStateBack) {
+TEST_F(RestoredFolderTest, RestoresTheStateOfEf21Clients) {
   expect_the_run_of_the_simulation("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsOfDianaTheirStateBackThroughARelay) {
+TEST_F(RestoredFolderTest, RestoresTheStateOfDianaClientsThroughARelay) {
   behind_relay = true;
   expect_the_run_of_the_simulation("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsThatRememberAnswersTheirStateBack) {
+TEST_F(RestoredFolderTest, RestoresClientsWithAnswersInTheirJournals) {
   clients_remember = true;
   expect_the_run_of_the_simulation("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsThatRememberRequestsTheirStateBack) {
+TEST_F(RestoredFolderTest, RestoresClientsWithRequestsInTheirJournals) {
   clients_remember = true;
   expect_the_run_of_the_simulation("name = \"marina\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n");
 }
-TEST_F(RestoredFolderTest, GivesClientsThatFollowCompressedBroadcastsTheirReplicaBack) {
+TEST_F(RestoredFolderTest, RestoresTheReplicaOfCompressedBroadcasts) {
   expect_the_run_of_the_simulation(
       "name = \"ef21_bc\"\ncompressor = \"topk:k=2\"\ncompressor_down = \"topk:k=2\"\nstep_size = 0.1\n");
 }

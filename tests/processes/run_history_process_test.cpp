@@ -46,7 +46,7 @@ void expect_says(const std::string& text, const std::string& part) {
 constexpr int kRounds = scaled(3000);
 constexpr const char* kSamples = "problem.samples=6000";
 
-TEST_F(RunHistoryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
+TEST_F(RunHistoryProcessTest, HasEachRoundOnceAfterKillsOfTheServer) {
   write_config();
   const std::string all = std::to_string(kRounds);
   const std::vector<std::string> longer = {"--set", "run.rounds=" + all, "--set", kSamples,
@@ -75,7 +75,7 @@ TEST_F(RunHistoryProcessTest, HasEachRoundOnceOfARunWhoseServerWasKilled) {
   expect_says(lines_of(read_file(state() / "metrics.csv")).back(), "," + std::to_string(bytes) + ",");
 }
 
-TEST_F(RunHistoryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
+TEST_F(RunHistoryProcessTest, ShowsThatAClientWasKilledAndReturned) {
   write_config();
   Process server = start_server({"--set", "run.rounds=1000000"});
   std::vector<Process> clients = start_clients(address);
@@ -98,7 +98,7 @@ TEST_F(RunHistoryProcessTest, TellsOfAClientThatWasKilledAndCameBack) {
 }
 
 // As another user who may only read: of a server that runs, of one that was killed, of one that ended.
-TEST_F(RunHistoryProcessTest, CountsTheRepliesThatCameTooLate) {
+TEST_F(RunHistoryProcessTest, CountsLateReplies) {
   write_config();
   Process server = start_server(
       {"--set", "run.rounds=300", "--set", "run.evaluate_every=0", "--set", "server.quorum=0.3"});
@@ -111,7 +111,7 @@ TEST_F(RunHistoryProcessTest, CountsTheRepliesThatCameTooLate) {
   EXPECT_LE(late, 600);
 }
 
-TEST_F(RunHistoryProcessTest, StatusNeedsNoPermissionToWrite) {
+TEST_F(RunHistoryProcessTest, ShowsTheStatusWithoutWritePermission) {
   constexpr int kNobody = 65534;
   write_config();
   const auto look = [&] {
@@ -155,7 +155,7 @@ TEST_F(RunHistoryProcessTest, StatusNeedsNoPermissionToWrite) {
   look();
 }
 
-TEST_F(RunHistoryProcessTest, ALockOfAnotherProgramChangesNoBit) {
+TEST_F(RunHistoryProcessTest, KeepsTheBitsIfAnotherProgramLocksTheFile) {
   write_config();
   Process server = start_server();
   ASSERT_TRUE(eventually([&] { return fs::exists(run_history()) && ask("SELECT count(*) FROM runs") == 1; }));
@@ -171,7 +171,7 @@ TEST_F(RunHistoryProcessTest, ALockOfAnotherProgramChangesNoBit) {
   EXPECT_EQ(log.find("registry", first + 30), std::string::npos) << log;
 }
 
-TEST_F(RunHistoryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
+TEST_F(RunHistoryProcessTest, ReplacesADamagedFileAndKeepsTheBits) {
   write_config();
   folder.write("shared.sqlite3", "damaged, from the first byte to the last");
   Process server = start_server({"--registry", "shared.sqlite3"});
@@ -186,7 +186,7 @@ TEST_F(RunHistoryProcessTest, ADamagedRegistryIsReplacedAndChangesNoBit) {
   expect_says(said_by("gradwire-server", {"status", "state"}).first, "clients     unknown: state/registry");
 }
 
-TEST_F(RunHistoryProcessTest, EveryLineOfAServerIsJsonOnRequest) {
+TEST_F(RunHistoryProcessTest, PrintsEveryLineAsJsonOnRequest) {
   write_config();
   Process server = start_server({"--json"});
   std::vector<Process> clients = start_clients(address);
@@ -217,7 +217,7 @@ TEST_F(RunHistoryProcessTest, EveryLineOfAServerIsJsonOnRequest) {
   expect_json_lines(text);
 }
 
-TEST_F(RunHistoryProcessTest, ARunThatDivergesEndsWithALineOfJson) {
+TEST_F(RunHistoryProcessTest, EndsADivergedRunWithALineOfJson) {
   write_config();
   Process server = start_server({"--json", "--set", "algorithm.step_size=1e300"});
   std::vector<Process> clients = start_clients(address);

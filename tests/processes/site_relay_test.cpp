@@ -29,7 +29,7 @@ TEST_F(SiteRelayTest, KillingRelaysServersAndClientsChangesNoBit) {
   expect_same_as_simulated({"run.rounds=" + std::to_string(run_with_kills(kills))});
 }
 
-TEST_F(SiteRelayTest, CarriesAnAsynchronousRunPastTheDeathsOfRelaysServersAndClients) {
+TEST_F(SiteRelayTest, ContinuesAnAsynchronousRunAfterDeathsOfRelaysServersAndClients) {
   for (const bool adds : {false, true}) {
     relays_add = adds;  // there is nothing to add up: replies come one by one
     fs::remove_all(state());
@@ -40,7 +40,7 @@ TEST_F(SiteRelayTest, CarriesAnAsynchronousRunPastTheDeathsOfRelaysServersAndCli
   }
 }
 
-TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
+TEST_F(SiteRelayTest, ForwardsTheStopOfTheServerToTheSite) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", kEndless);
   Process server = start_server();
   Process relay = start_relay("site");
@@ -52,7 +52,7 @@ TEST_F(SiteRelayTest, AServerThatIsToldToStopTellsTheSite) {
 }
 
 // A server that accepts one relay and refuses it for good, once the relay has a client of its own.
-TEST_F(SiteRelayTest, ATemporaryRejectionEndsItWithOneAlsoIfItHasClients) {
+TEST_F(SiteRelayTest, EndsWithCode1OnATemporaryRejectionEvenWithClients) {
   for (const std::uint32_t retry_after_ms : {5000u, 0u}) {
     sockaddr_in own{};
     own.sin_family = AF_INET;
@@ -87,7 +87,7 @@ TEST_F(SiteRelayTest, ATemporaryRejectionEndsItWithOneAlsoIfItHasClients) {
   }
 }
 
-TEST_F(SiteRelayTest, AStoppedRelayEndsWithZeroAndItsClientsContinueElsewhere) {
+TEST_F(SiteRelayTest, EndsWithCode0OnAStopAndItsClientsContinueElsewhere) {
   write_config_of("name = \"gd\"\nstep_size = 0.3\n", kEndless);
   Process server = start_server();
   Process relay = start_relay("site");
@@ -102,7 +102,7 @@ TEST_F(SiteRelayTest, AStoppedRelayEndsWithZeroAndItsClientsContinueElsewhere) {
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
-TEST_F(SiteRelayTest, SaysWhatIsWrongInOneLine) {
+TEST_F(SiteRelayTest, ReportsErrorsInOneLine) {
   const std::vector<std::string> relay = {"--quiet", "--upstream", "127.0.0.1:1", "--listen", "127.0.0.1:0"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), relay.begin(), relay.end());

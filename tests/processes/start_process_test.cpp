@@ -10,7 +10,7 @@ namespace {
 
 using StartTest = ProcessTest;
 
-TEST_F(StartTest, ServersAndRelaysReportALackOfDescriptorsInOneLine) {
+TEST_F(StartTest, ReportsMissingDescriptorsInOneLine) {
   write_config();
   void (*const denials[])() = {allow_descriptors<6>,  allow_descriptors<7>,  allow_descriptors<8>,
                                allow_descriptors<9>,  allow_descriptors<10>, allow_descriptors<11>,
@@ -33,14 +33,14 @@ TEST_F(StartTest, ServersAndRelaysReportALackOfDescriptorsInOneLine) {
   }
 }
 
-TEST_F(StartTest, ADeadlineOfTenYearsIsADeadline) {
+TEST_F(StartTest, AcceptsADeadlineOfTenYears) {
   write_config();
   Process server = start_server({"--join-deadline-ms", "315360000000", "--set", "run.rounds=20"});
   std::vector<Process> clients = start_clients(address);
   expect_all_end_well(server, clients);
 }
 
-TEST_F(StartTest, OnlyAClientWithAnInvalidReportOfItsDataIsRejected) {
+TEST_F(StartTest, RejectsOnlyTheClientWithAnInvalidDataReport) {
   write_config();
   Process server = start_server({"--set", "run.rounds=20"});
   {

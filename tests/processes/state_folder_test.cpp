@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-TEST_F(ProcessTest, RefusesASecondServerAlsoWhenTheLockFileWasRemoved) {
+TEST_F(ProcessTest, RejectsASecondServerEvenIfTheLockFileWasRemoved) {
   write_config();
   const Process server = start_server();
   fs::remove(state() / "lock");
@@ -15,7 +15,7 @@ TEST_F(ProcessTest, RefusesASecondServerAlsoWhenTheLockFileWasRemoved) {
                  "is in use by process ");
 }
 
-TEST_F(ProcessTest, RefusesARelayInTheFolderOfAServer) {
+TEST_F(ProcessTest, RejectsARelayInTheFolderOfAServer) {
   write_config();
   const std::vector<std::string> relay = {"--upstream",  "127.0.0.1:1", "--listen",
                                           "127.0.0.1:0", "--state",     "state"};
@@ -31,7 +31,7 @@ TEST_F(ProcessTest, RefusesARelayInTheFolderOfAServer) {
                  "holds the run of a server; give the relay a folder of its own");
 }
 
-TEST_F(ProcessTest, EndsWhenItsFolderIsTakenAwayAndContinuesWhenItIsBack) {
+TEST_F(ProcessTest, EndsWithoutItsFolderAndContinuesOnceItReturns) {
   write_config();
   const std::vector<std::string> rounds = {"--set", "run.rounds=6000"};
   Process server = start_server(rounds);

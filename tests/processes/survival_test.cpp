@@ -88,7 +88,7 @@ TEST_F(StoppedClients, ChangeNoBitOfCodedGradientDescentIfOthersHoldTheirData) {
             simulate(prepare(load_experiment(folder.path() / "run.toml", all)), false, 1, {}, never).model);
 }
 
-TEST_F(StoppedClients, AreNotWaitedForWhenMoreAreAskedThanAreNeeded) {
+TEST_F(StoppedClients, AreNotWaitedForWithOverSelection) {
   start(config_with("count = 10\nparticipation = 0.5\n",
                     "name = \"fedavg\"\nlocal_steps = 2\nlocal_step_size = 0.1\n",
                     "rounds = 3000\nevaluate_every = 0\n", "over_selection = 1.0\ndeadline_ms = 60000\n"));
@@ -117,7 +117,7 @@ TEST_F(StoppedClients, AreNamedAndEndTheRunInBoundedTimeIfTheyAreNeeded) {
   EXPECT_TRUE(eventually([&] { return records() > before + 20; })) << server_log();
 }
 
-TEST_F(StoppedClients, DoNotKeepAServerThatIsToStopLongerThanOneDeadline) {
+TEST_F(StoppedClients, DelayAStoppingServerByAtMostOneDeadline) {
   const std::vector<std::string> rounds = {"--set", "run.rounds=1000"};
   write_config();
   server.emplace(start_server(rounds));
@@ -170,7 +170,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
 
 // ---- a server without descriptors ----
 
-TEST_F(SurvivalTest, AServerWithoutDescriptorsSaysSoAndAcceptsClientsLater) {
+TEST_F(SurvivalTest, ReportsMissingDescriptorsAndAcceptsClientsLater) {
   write_config(config_with("count = 3\n", kTop2, "rounds = 1000000\nevaluate_every = 20\n",
                            "quorum = 0.6\ndeadline_ms = 500\n"));
   Process server = start_server();
@@ -211,7 +211,7 @@ class UnwritableFolder : public SurvivalTest {
   }
 };
 
-TEST_F(UnwritableFolder, IsRefusedAtTheStartInOneLineThatNamesIt) {
+TEST_F(UnwritableFolder, IsNamedInOneErrorLineAtTheStart) {
   write_config();
   fs::create_directory(state());
   make_writable(false);
@@ -224,7 +224,7 @@ TEST_F(UnwritableFolder, IsRefusedAtTheStartInOneLineThatNamesIt) {
   make_writable(true);
 }
 
-TEST_F(UnwritableFolder, EndsTheServerDuringARunWithAClearLineAndCostsNoRound) {
+TEST_F(UnwritableFolder, EndsTheServerWithAClearErrorAndLosesNoRound) {
   write_config();
   const std::vector<std::string> more = {"--set", "run.rounds=6000", "--set", "run.evaluate_every=50"};
   Process server = start_server(more);

@@ -34,7 +34,7 @@ class TheoryByHandTest : public ProcessTest {
   }
 };
 
-TEST_F(TheoryByHandTest, ParametersFromReportsOfClientsEqualThoseOfTheSimulation) {
+TEST_F(TheoryByHandTest, GivesTheParametersOfTheSimulationFromClientReports) {
   const std::string step = "step_size = 0.5\n";
   expect_run_as_simulated("name = \"fednl\"\noption = 1\ncompressor = \"topk:k=20\"\n");
   expect_run_as_simulated("name = \"nesterov\"\n" + step);
@@ -43,7 +43,7 @@ TEST_F(TheoryByHandTest, ParametersFromReportsOfClientsEqualThoseOfTheSimulation
   expect_run_as_simulated("name = \"ef21_w\"\ncompressor = \"topk:k=3\"\n" + step);
 }
 
-TEST_F(TheoryByHandTest, ParametersThatNoClientCanReportAreRejectedBeforeAnyJoins) {
+TEST_F(TheoryByHandTest, RejectsUnreportableParametersBeforeClientsJoin) {
   const std::string convex = "kind = \"least_squares\"\n", network = "kind = \"mlp\"\nhidden = [4]\n";
   expect_no_start(convex, "name = \"nesterov\"\nstep_size = 0.5\n",
                   "algorithm.mu: theory needs strong convexity");
@@ -54,7 +54,7 @@ TEST_F(TheoryByHandTest, ParametersThatNoClientCanReportAreRejectedBeforeAnyJoin
                   "algorithm.w: kind mlp has no closed-form");
 }
 
-TEST_F(TheoryByHandTest, ATheoryStepThatLooksForNoConstantNeedsNone) {
+TEST_F(TheoryByHandTest, NeedsNoConstantForATheoryStepWithoutOne) {
   write_config(config_of("kind = \"mlp\"\nhidden = [4]\n",
                          "name = \"fedavg\"\nstep_size = \"theory\"\nlocal_step_size = 0.1\n"));
   Process server = start_server();

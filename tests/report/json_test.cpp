@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-TEST(Json, TextIsIndentedInTheOrderInWhichMembersWereAdded) {
+TEST(Json, PrintsMembersIndentedInTheirOrder) {
   Json json = {{"name", "a"}, {"list", {18446744073709551615u, true, Json::object()}}};
   json["also"] = 1;
   EXPECT_EQ(json_text(json),
@@ -15,14 +15,14 @@ TEST(Json, TextIsIndentedInTheOrderInWhichMembersWereAdded) {
             "\"also\": 1\n}\n");
 }
 
-TEST(Json, NumbersReadBackToTheSameBitsAndWhatIsNotFiniteIsNull) {
+TEST(Json, RoundTripsNumbersAndWritesNonFiniteOnesAsNull) {
   for (const double x : {0.1, -1e-300, 1.7976931348623157e308, 5e-324, 3.0})
     EXPECT_EQ(std::strtod(json_line(x).c_str(), nullptr), x);
   EXPECT_EQ(json_line(std::numeric_limits<double>::quiet_NaN()), "null");
   EXPECT_EQ(json_line(-std::numeric_limits<double>::infinity()), "null");
 }
 
-TEST(Json, EscapesWhatJsonForbidsAndRepairsWhatIsNotUtf8) {
+TEST(Json, EscapesForbiddenCharactersAndRepairsInvalidUtf8) {
   EXPECT_EQ(json_line("a\"b\\c\n\t\x01"), "\"a\\\"b\\\\c\\n\\t\\u0001\"");
   EXPECT_EQ(json_line("\xE2\x88\x87 f"), "\"\xE2\x88\x87 f\"");
   const std::string unknown = "\xEF\xBF\xBD";

@@ -21,7 +21,7 @@ LogLine of_client(std::uint32_t client) { return LogLine("is disconnected").of_c
 
 // ---- LogLimit ----
 
-TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
+TEST(LogLimit, PrintsTheFirstLinesOfAKindAndSummarizesTheRest) {
   LogLimit limit(kRate);
   for (int k = 0; k < 10; ++k) EXPECT_EQ(limit.take(unauthenticated(k), 5), k < 3) << k;
   EXPECT_EQ(limit.next_sum_ms(), 105u);
@@ -32,7 +32,7 @@ TEST(LogLimit, TheFirstLinesOfAKindArePrintedAndTheRestIsSummedUp) {
   EXPECT_FALSE(limit.next_sum_ms());
 }
 
-TEST(LogLimit, FloodsOfUnauthenticatedPeersHideNoLineAboutAClient) {
+TEST(LogLimit, PrintsLinesAboutClientsDuringFloods) {
   LogLimit limit(kRate);
   for (int k = 0; k < 1000; ++k) limit.take(unauthenticated(k), 0);
   for (int k = 0; k < 1000; ++k) limit.take(of_client(1), 0);
@@ -41,14 +41,14 @@ TEST(LogLimit, FloodsOfUnauthenticatedPeersHideNoLineAboutAClient) {
   EXPECT_FALSE(limit.take(of_client(1), 0));
 }
 
-TEST(LogLimit, ErrorsAreNeverLeftOut) {
+TEST(LogLimit, NeverDropsErrors) {
   LogLimit limit(kRate);
   LogLine error("the disk is full");
   error.level = LogLevel::kError;
   for (int k = 0; k < 100; ++k) EXPECT_TRUE(limit.take(error, 0));
 }
 
-TEST(LogLimit, LinesThatRepeatForLongAreSummarizedMoreRarely) {
+TEST(LogLimit, SummarizesLongRepetitionsMoreRarely) {
   LogLimit limit(kRate);
   constexpr std::uint64_t kEnd = 40'000;
   std::uint64_t printed = 0, summed = 0, said = 0;
@@ -68,7 +68,7 @@ TEST(LogLimit, LinesThatRepeatForLongAreSummarizedMoreRarely) {
   EXPECT_LT(printed, 3 + 2 + kEnd / 400 + 2);
 }
 
-TEST(LogLimit, AfterAQuietWindowLinesArePrintedAgain) {
+TEST(LogLimit, PrintsLinesAgainAfterAQuietWindow) {
   LogLimit limit(kRate);
   for (int k = 0; k < 10; ++k) limit.take(unauthenticated(k), 0);
   EXPECT_EQ(limit.sums(100).size(), 1u);
@@ -80,7 +80,7 @@ TEST(LogLimit, AfterAQuietWindowLinesArePrintedAgain) {
   EXPECT_TRUE(limit.take(unauthenticated(1), 502));
 }
 
-TEST(LogLimit, ManyKindsTakeABoundedPlace) {
+TEST(LogLimit, UsesBoundedMemoryForManyKinds) {
   LogLimit limit(kRate);
   std::uint64_t printed = 0;
   for (std::uint32_t client = 0; client < 1000; ++client) printed += limit.take(of_client(client), 0) ? 1 : 0;
@@ -99,7 +99,7 @@ std::vector<std::string> lines_said(const Say& say) {
   return lines_of(::testing::internal::GetCapturedStderr());
 }
 
-TEST(LoggerTest, ALineOfTextHasItsTimeAndItsLevel) {
+TEST(LoggerTest, PrintsTimeAndLevel) {
   const auto lines = lines_said([] {
     Logger logger("program");
     logger.log("listening");
@@ -116,7 +116,7 @@ TEST(LoggerTest, ALineOfTextHasItsTimeAndItsLevel) {
   }
 }
 
-TEST(LoggerTest, ALineOfJsonHasItsLevelAndTheClientAndTheRoundWhereTheyAreKnown) {
+TEST(LoggerTest, WritesJsonWithLevelClientAndRound) {
   const auto lines = lines_said([] {
     Logger logger("program", LogFormat::kJson);
     logger.log("listening");
@@ -136,7 +136,7 @@ TEST(LoggerTest, ALineOfJsonHasItsLevelAndTheClientAndTheRoundWhereTheyAreKnown)
   EXPECT_TRUE(lines[2].ends_with(R"("level": "error", "message": "no.toml: no such file"})")) << lines[2];
 }
 
-TEST(LoggerTest, TextOfAPeerForgesNoLineAndMovesNoCursor) {
+TEST(LoggerTest, EscapesTextOfPeers) {
   const auto lines = lines_said([] {
     Logger logger("program");
     logger.log("client 'a\n2026-01-01T00:00:00.000Z info: b\x1b[2J\x7f\xc2\x9b\xc3\xa9\xff'");
@@ -146,7 +146,7 @@ TEST(LoggerTest, TextOfAPeerForgesNoLineAndMovesNoCursor) {
             "client 'a\\u000a2026-01-01T00:00:00.000Z info: b\\u001b[2J\\u007f\\u009b\xc3\xa9\\xff'");
 }
 
-TEST(LoggerTest, EveryOutputEscapesControlCharacters) {
+TEST(LoggerTest, EscapesControlCharactersInEveryOutput) {
   const std::string text =
                         "'a\xc2\x9b"
                         "2J\xe2\x80\xae\xe2\x81\xa6z'",
@@ -170,7 +170,7 @@ TEST(LoggerTest, EveryOutputEscapesControlCharacters) {
   }
 }
 
-TEST(LoggerTest, BadUsageIsAnsweredWithoutATime) {
+TEST(LoggerTest, PrintsBadUsageWithoutATime) {
   const auto lines = lines_said([] {
     Logger logger("program");
     EXPECT_EQ(logger.fail("--listen is required", kBadUsage), 2);
@@ -179,7 +179,7 @@ TEST(LoggerTest, BadUsageIsAnsweredWithoutATime) {
   EXPECT_EQ(without_time(lines.at(0)), lines.at(0));
 }
 
-TEST(LoggerTest, BadUsageThatIsFoundAfterTheLogHasBegunIsALineOfIt) {
+TEST(LoggerTest, LogsBadUsageOnceTheLogHasBegun) {
   for (const bool quiet : {false, true}) {
     const auto lines = lines_said([&] {
       Logger logger("program");
@@ -193,7 +193,7 @@ TEST(LoggerTest, BadUsageThatIsFoundAfterTheLogHasBegunIsALineOfIt) {
   }
 }
 
-TEST(LoggerTest, AQuietProgramSaysWhyItFails) {
+TEST(LoggerTest, PrintsErrorsOfAQuietProgram) {
   const auto lines = lines_said([] {
     Logger logger("program");
     logger.set_quiet(true);

@@ -48,19 +48,19 @@ std::string read_file(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(Metrics, ALineHasSeventeenDigitsAndTheColumnsOfTheHeader) {
+TEST(Metrics, WriteSeventeenDigitsInTheColumnsOfTheHeader) {
   EXPECT_EQ(metrics_line(record()),
             "7,0.33333333333333331,9.9999999999999997e-29,0.10000000000000001,12345.5,64,"
             "18446744073709551615,2,3.25,20,0.5,6172.25,32,,,,0,0");
 }
 
-TEST(Metrics, AMissingAccuracyIsAnEmptyCell) {
+TEST(Metrics, LeaveTheCellOfAMissingAccuracyEmpty) {
   RoundRecord r = record();
   r.accuracy.reset();
   EXPECT_EQ(metrics_line(r).substr(0, 47), "7,0.33333333333333331,9.9999999999999997e-29,,1");
 }
 
-TEST(Metrics, RecordsReadBackToTheSameBits) {
+TEST(Metrics, AreReadBackToTheSameBits) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   RoundRecord other = record();
@@ -79,27 +79,27 @@ TEST(Metrics, RecordsReadBackToTheSameBits) {
   EXPECT_FALSE(records[1].accuracy);
 }
 
-TEST(Metrics, EveryLineIsThereAsSoonAsItWasWritten) {
+TEST(Metrics, ShowEveryLineAsSoonAsItIsWritten) {
   const TemporaryFolder folder;
   MetricsFile out(folder.path() / "metrics.csv");
   out.write(record());
   EXPECT_EQ(read_metrics(folder.path() / "metrics.csv").size(), 1u);
 }
 
-TEST(Metrics, ALineThatIsStillBeingWrittenIsLeftOut) {
+TEST(Metrics, OmitAnUnfinishedLine) {
   const TemporaryFolder folder;
   const std::string line = metrics_line(record());
   const std::string text = metrics_header() + "\n" + line + "\n" + line.substr(0, 40);
   EXPECT_EQ(read_metrics(folder.write("metrics.csv", text)).size(), 1u);
 }
 
-TEST(Metrics, ColumnsThatALaterVersionAppendsArePassedOver) {
+TEST(Metrics, IgnoreColumnsOfLaterVersions) {
   const TemporaryFolder folder;
   const std::string text = metrics_header() + ",more\n" + metrics_line(record()) + ",5\n";
   EXPECT_EQ(metrics_line(read_metrics(folder.write("metrics.csv", text)).at(0)), metrics_line(record()));
 }
 
-TEST(Metrics, FilesOfVersionsWithoutPaperBitsAreRead) {
+TEST(Metrics, AreReadFromFilesWithoutPaperBits) {
   const TemporaryFolder folder;
   const std::string header = metrics_header(), line = metrics_line(record());
   const std::string text =
@@ -109,7 +109,7 @@ TEST(Metrics, FilesOfVersionsWithoutPaperBitsAreRead) {
   EXPECT_EQ(r.bits_up_paper, 0);
 }
 
-TEST(Metrics, SimulatedSecondsAreReadBackAndMayBeMissing) {
+TEST(Metrics, MayLackSimulatedSeconds) {
   const TemporaryFolder folder;
   RoundRecord r = record();
   r.sim_seconds = 2.5;
@@ -123,7 +123,7 @@ TEST(Metrics, SimulatedSecondsAreReadBackAndMayBeMissing) {
   EXPECT_EQ(read_metrics(old).at(0).bits_down_paper, 32);
 }
 
-TEST(Metrics, ADamagedLineIsNamed) {
+TEST(Metrics, NameADamagedLine) {
   const TemporaryFolder folder;
   const auto file = folder.write("metrics.csv", metrics_header() + "\n" + metrics_line(record()) + "\n1,x\n");
   try {
@@ -137,7 +137,7 @@ TEST(Metrics, ADamagedLineIsNamed) {
 // The seed draws what a loss of power leaves; with enough seeds every case occurs.
 constexpr std::uint64_t kPowerLosses = 200;
 
-TEST(Metrics, PowerFailuresLoseNoRecordIfTheRunMustSurviveThem) {
+TEST(Metrics, LoseNoRecordInPowerFailuresIfTheRunMustSurviveThem) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
     for (const Durability durability : {Durability::kPower, Durability::kProcess}) {
@@ -156,7 +156,7 @@ TEST(Metrics, PowerFailuresLoseNoRecordIfTheRunMustSurviveThem) {
   EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
 }
 
-TEST(Metrics, ResumedRunsKeepTheLinesOfEarlierRounds) {
+TEST(Metrics, KeepLinesOfEarlierRoundsInAResumedRun) {
   const TemporaryFolder folder;
   const std::string text = metrics_header() + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
   const fs::path file = folder.write("metrics.csv", text);
@@ -166,7 +166,7 @@ TEST(Metrics, ResumedRunsKeepTheLinesOfEarlierRounds) {
   EXPECT_EQ(read_file(file), metrics_header() + "\n");
 }
 
-TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoInAResumedRun) {
+TEST(Metrics, GiveTheLossOfRow0AlsoInAResumedRun) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   {
@@ -185,7 +185,7 @@ TEST(Metrics, TheLossAtTheStartIsThatOfRow0AlsoInAResumedRun) {
   EXPECT_EQ(MetricsFile(file, 0).loss_at_start(), std::nullopt);
 }
 
-TEST(Metrics, TheLastRowIsReadBackInAResumedRun) {
+TEST(Metrics, GiveTheLastRowInAResumedRun) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "metrics.csv";
   RoundRecord row = record();
@@ -203,7 +203,7 @@ TEST(Metrics, TheLastRowIsReadBackInAResumedRun) {
   EXPECT_FALSE(MetricsFile(file, 0).last());
 }
 
-TEST(Summary, SaysWhatToTryWhenARunDiverges) {
+TEST(Summary, SuggestsARemedyForADivergedRun) {
   Experiment e;
   e.algorithm.step_size = "0.5";
   EXPECT_EQ(divergence(e),
@@ -214,7 +214,7 @@ TEST(Summary, SaysWhatToTryWhenARunDiverges) {
             "(this was algorithm.step_size = 0.5) or a larger server.norm_limit (this was 100)");
 }
 
-TEST(Summary, SaysThatTheLossRose) {
+TEST(Summary, ReportsARisenLoss) {
   const auto rise = [](std::optional<double> at_start, double at_end) {
     RoundRecord last;
     last.loss = at_end;
@@ -232,7 +232,7 @@ TEST(Summary, SaysThatTheLossRose) {
   EXPECT_EQ(loss_rise(0.5, std::nullopt), "") << "nothing was evaluated";
 }
 
-TEST(Metrics, ResumedRunsConvertLinesOfAnotherVersion) {
+TEST(Metrics, ConvertLinesOfAnotherVersionInAResumedRun) {
   const TemporaryFolder folder;
   const std::string header = metrics_header(), line = metrics_line(record());
   const std::string old_header = header.substr(0, header.find(",bits_up_paper"));
@@ -256,7 +256,7 @@ TEST(Metrics, ResumedRunsConvertLinesOfAnotherVersion) {
   EXPECT_EQ(read_file(file), header + "\n");
 }
 
-TEST(Results, ALossOfPowerLeavesTheNewFile) {
+TEST(Results, KeepTheNewFileAfterAPowerFailure) {
   int lost = 0;
   for (std::uint64_t seed = 0; seed < kPowerLosses; ++seed)
     for (const bool careless : {false, true}) {
@@ -275,11 +275,11 @@ TEST(Results, ALossOfPowerLeavesTheNewFile) {
   EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
 }
 
-TEST(Metrics, MissingFoldersAreAnError) {
+TEST(Metrics, NeedAnExistingFolder) {
   EXPECT_THROW(MetricsFile("/no/such/folder/metrics.csv"), std::runtime_error);
 }
 
-TEST(Json, ARecordIsOneLineAndWhatIsNotFiniteIsNull) {
+TEST(Json, WritesARecordAsOneLineWithNullIfNotFinite) {
   RoundRecord r = record();
   r.loss = std::numeric_limits<double>::quiet_NaN();
   r.accuracy.reset();
@@ -305,19 +305,19 @@ void check_model_round_trip() {
   EXPECT_TRUE(std::signbit(back[1]));
 }
 
-TEST(Model, BothPrecisionsReadBackExactly) {
+TEST(Model, IsReadBackExactlyInBothPrecisions) {
   check_model_round_trip<float>();
   check_model_round_trip<double>();
 }
 
-TEST(Model, TheBytesAreThoseOfTheFormat) {
+TEST(Model, HasTheBytesOfTheFormat) {
   const TemporaryFolder folder;
   write_model<float>(folder.path() / "model.bin", std::vector<float>{1.5f});
   const std::string bytes = read_file(folder.path() / "model.bin");
   EXPECT_EQ(bytes.substr(0, 28), std::string("GWMODEL1\x04\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\xC0\x3F", 28));
 }
 
-TEST(Model, EveryFlippedOrMissingByteIsNoticed) {
+TEST(Model, DetectsEveryFlippedOrMissingByte) {
   const TemporaryFolder folder;
   write_model<double>(folder.path() / "model.bin", std::vector<double>{1, 2});
   const std::string good = read_file(folder.path() / "model.bin");
@@ -386,7 +386,7 @@ TEST(ResultsDir, LeavesNoFilesIfTheRunFails) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-TEST(ResultsDir, LeavesTheFolderOfALivingRunWithTheSameProcessNumberAlone) {
+TEST(ResultsDir, KeepsTheFolderOfARunningProcessWithTheSameNumber) {
   const TemporaryFolder folder;
   const ResultsDir first(folder.path() / "run", "x");
   std::ofstream(first.work() / "metrics.csv") << "rows";
@@ -417,7 +417,7 @@ TEST(ResultsDir, RemovesFoldersOfKilledRunsButNotKeptOnes) {
   EXPECT_TRUE(fs::exists(used / "lock"));
 }
 
-TEST(ResultsDir, ProcessesThatBeginAtTheSameTimeDoNotTakeEachOthersFolders) {
+TEST(ResultsDir, SeparatesProcessesThatStartAtTheSameTime) {
   const TemporaryFolder folder;
   std::vector<pid_t> processes;
   for (int k = 0; k < 4; ++k) {
