@@ -1,4 +1,4 @@
-// Asynchronous algorithms with real processes, one of which is stopped. The others do not wait for it.
+// Asynchronous algorithms with real processes. One client is stopped, and the others do not wait for it.
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class AsynchronousProcessTest : public ProcessTest {
                        std::to_string(scaled(steps)) + "\n");
     write_config(config);
   }
-  // A run of `steps` replies, for most of which client 0 is stopped.
+  // Runs `steps` replies. Client 0 is stopped for most of them.
   void run_with_a_stopped_client(const std::string& algorithm, int steps) {
     write_config_of(algorithm, steps);
     Process server = start_server();
@@ -29,13 +29,13 @@ class AsynchronousProcessTest : public ProcessTest {
     const auto said = [&](const std::string& part) { return server.log().find(part) != std::string::npos; };
     ASSERT_TRUE(eventually([&] { return said("the run begins"); })) << server.log();
     clients[0].kill(SIGSTOP);
-    EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run was over too soon";
+    EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run ended too soon";
     // The server takes all steps without it; only the shutdown waits for it.
     EXPECT_TRUE(eventually([&] { return fs::exists(state() / "model.bin"); })) << server.log();
     EXPECT_FALSE(said("no reply; waiting")) << server.log();
     clients[0].kill(SIGCONT);
     expect_all_end_well(server, clients);
-    EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "nothing was learnt";
+    EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "the model did not change";
   }
 };
 
@@ -55,7 +55,7 @@ TEST_F(AsynchronousProcessTest, MindFlayerCutsAStoppedClient) {
   run_with_a_stopped_client("name = \"mindflayer\"\nallotted_seconds = 0.002\nstep_size = 0.1\n", 6000);
 }
 
-// It counts all clients the same, so it must hear from each; meanwhile the others work on what they have.
+// Ringleader weights all clients equally, so it needs a reply from each. Meanwhile the others keep computing.
 TEST_F(AsynchronousProcessTest, RingleaderWaitsForAStoppedClientAndContinuesWithIt) {
   write_config_of("name = \"ringleader\"\nstep_size = 0.05\n", 40000);
   Process server = start_server();
@@ -68,7 +68,7 @@ TEST_F(AsynchronousProcessTest, RingleaderWaitsForAStoppedClientAndContinuesWith
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   expect_all_end_well(server, clients);
-  EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "nothing was learnt";
+  EXPECT_NE(read_model(state() / "model.bin"), std::vector<double>(11)) << "the model did not change";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A client that comes back to its run with other data.
+// Clients that return to a run with changed data.
 #include <algorithm>
 #include <csignal>
 #include <functional>
@@ -31,7 +31,7 @@ class ChangedDataTest : public ProcessTest {
     write_config(text);
   }
   static std::string file_of(std::uint32_t k) { return "csv:rows" + std::to_string(k) + ".csv"; }
-  // `more` moves one number of the first row.
+  // Returns the rows of client k. `more` is added to one number of the first row.
   static std::string rows(std::uint32_t k, double more = 0) {
     std::string text;
     for (int j = 0; j < 12; ++j)
@@ -39,7 +39,7 @@ class ChangedDataTest : public ProcessTest {
               std::to_string(j % 3 + 0.5) + "," + (j % 2 == 0 ? "-1" : "1") + "\n";
     return text;
   }
-  // The name of the file follows the kind of the source.
+  // Writes the file of a source KIND:NAME.
   void write(const std::string& source, const std::string& text) {
     std::ofstream(folder.path() / source.substr(source.find(':') + 1)) << text;
   }
@@ -132,7 +132,7 @@ TEST_F(ChangedDataTest, RejectsChangedDataAfterAServerRestartButNotInANewRun) {
   wait_for_rows();
 }
 
-// Makes the folder of a run that is stopped as an earlier release would have left it.
+// Changes the folder of a stopped run to the form of an earlier release, which stored no hashes of data.
 void forget_hashes(const fs::path& state) {
   FolderDisk disk(state);
   Journal journal(disk, Durability::kProcess);
@@ -201,10 +201,10 @@ TEST_F(ChangedDataTest, ChecksOnlyTheShardOfTheClient) {
   wait_for_rows();
 }
 
-// A client that is still there joins a new run from memory, and reads its file again when the run begins.
+// A running client joins a new run without reading its file, and reads the file again when the run begins.
 TEST_F(ChangedDataTest, EndsARunningClientIfItsFileChangedBetweenRuns) {
   begin(file_of);
-  std::uint32_t first = 0;  // it has the same number in the new run, and sends the same Join
+  std::uint32_t first = 0;  // has the same number in the new run, and sends the same Join
   const auto joined_first = [&](std::uint32_t k) {
     const std::vector<std::string> lines = lines_of(clients[k].log());
     return std::ranges::count_if(

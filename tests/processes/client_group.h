@@ -1,5 +1,5 @@
-// Many clients of the real library as threads of one process. A test can kill the process: a tenth of a
-// federation that leaves without a shutdown.
+// Many clients of the real library as threads of one process. A test can kill the process, so that all of
+// them leave without a shutdown.
 #pragma once
 
 #include <csignal>
@@ -19,7 +19,7 @@ namespace gradwire {
 
 class ClientGroup {
  public:
-  // REQUIRES: this process has one thread. The clients are named c<first>, ..., of problems without data.
+  // Starts the clients c<first>, ... for a problem without data. REQUIRES: this process has one thread.
   ClientGroup(const std::string& server, std::uint32_t first, std::uint32_t count) : pid_(::fork()) {
     if (pid_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

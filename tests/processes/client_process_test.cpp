@@ -1,5 +1,4 @@
-// gradwire-server and gradwire-client as an operator starts them: processes, signals, bad networks, bad
-// command lines.
+// gradwire-server and gradwire-client as real processes: signals, bad networks and bad command lines.
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -131,7 +130,7 @@ rounds = 100
   EXPECT_NE(read_file(state() / "summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
   server = Process("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
                    folder.path() / "again.log");
-  EXPECT_EQ(server.wait(), 0) << "what restarts it when it fails is to stop: " << server.log();
+  EXPECT_EQ(server.wait(), 0) << "a supervisor must not restart it again: " << server.log();
 }
 
 TEST_F(ProcessTest, NamesTheNormLimitIfItEndsTheRun) {
@@ -238,7 +237,7 @@ TEST_F(ProcessTest, ReportsBadDataOfAClientToServerAndUser) {
       << server.log();
 }
 
-// The reader of a log ends, or there never was one.
+// The reader of the log ends, or the log never had a reader.
 void stderr_has_no_reader() {
   int ends[2];
   if (::pipe(ends) != 0) ::_exit(126);
@@ -270,7 +269,7 @@ TEST_F(ProcessTest, RunsWithoutAReaderOfTheLog) {
   }
 }
 
-// A connection that sends something that no client sends.
+// Sends bytes that no client sends, on a new connection.
 void say_nonsense(const std::string& address) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   ASSERT_TRUE(parsed);

@@ -1,5 +1,5 @@
-// Programs as process 1 of a container, where the kernel ignores signals that have no handler; and with a
-// standard output that cannot be written.
+// Programs as process 1 of a container, for which the kernel ignores signals without a handler. Programs
+// whose standard output cannot be written.
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 pid_t first_of_container = -1;
 
-// Makes the program that this process becomes process 1 of a namespace. The process itself stays outside,
-// passes signals on and ends with the program's exit code.
+// Makes the program of this process become process 1 of a new process namespace. The process itself stays
+// outside, forwards signals, and ends with the exit code of the program.
 void enter_container() {
   if (::unshare(CLONE_NEWPID) != 0) ::_exit(126);
   first_of_container = ::fork();
@@ -42,7 +42,7 @@ bool may_make_containers() {
 class ContainerTest : public ProcessTest {
  protected:
   void SetUp() override {
-    if (!may_make_containers()) GTEST_SKIP() << "this user may not make namespaces of processes";
+    if (!may_make_containers()) GTEST_SKIP() << "this user may not create process namespaces";
     write_config();
   }
   Process as_process_1(const std::string& name, const std::vector<std::string>& arguments) {

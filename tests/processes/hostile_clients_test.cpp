@@ -1,5 +1,5 @@
 // A server with slow unauthenticated peers, peers that send garbage, and clients that send invalid numbers.
-// Its rounds, its model and its memory are those of a server whose bad clients are silent.
+// The model and the rounds must equal those of a server whose bad clients are silent.
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class HostileClientsTest : public ProcessTest {
     const LoadOptions others{load.server, 0, 0, {}, load.slow, load.garbage, kDim};
     load.slow = load.garbage = 0;
     const LoadProcess clients(load);
-    // Bad peers that connect before any client has joined get their address banned, and the clients share it.
+    // Bad peers before the first client would get their address banned, which the clients share.
     EXPECT_TRUE(eventually([&] { return server.log().find(" joined with ") != std::string::npos; }))
         << server.log();
     const LoadProcess unauthenticated(others);
@@ -92,7 +92,7 @@ TEST_F(HostileClientsTest, UnauthenticatedPeersAndInvalidRepliesChangeNoBitAndCo
     EXPECT_GT(hostile.ended("kept_out"), 0) << hostile.counts;
     EXPECT_LT(hostile.peak_mb, quiet.peak_mb + 64 + kSanitizerMb);
     std::printf(
-        "%u clients: a round takes %.2f ms, among hostile ones %.2f; the server has %.1f MB, and %.1f\n",
+        "%u clients: a round takes %.2f ms, with hostile peers %.2f; the server has %.1f MB, and %.1f\n",
         honest, quiet.round_ms, hostile.round_ms, quiet.peak_mb, hostile.peak_mb);
     if (turn == 0 || quiet.round_ms < best_quiet.round_ms) best_quiet = quiet;
     if (turn == 0 || hostile.round_ms < best_hostile.round_ms) best_hostile = hostile;

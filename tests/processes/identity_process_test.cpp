@@ -1,5 +1,4 @@
-// Identities as an operator and the sites use them: the commands, real servers, relays and clients over TLS,
-// and what each of them refuses.
+// Identities of real servers, relays and clients over TLS: the commands, and the rejection of invalid ones.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -177,7 +176,7 @@ TEST_F(IdentityProcess, RemovesTheFilesOfAFailedCommand) {
   };
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_FALSE(fs::exists(folder.path() / "identity"));
-  fs::create_directory(folder.path() / "identity");  // as a package makes it, with a file of the operator's
+  fs::create_directory(folder.path() / "identity");  // as a package creates it, with a file of the operator
   std::ofstream(folder.path() / "identity/notes") << "mine";
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_EQ(files_in("identity"), std::vector<std::string>{"notes"});
@@ -201,7 +200,7 @@ TEST_F(IdentityProcess, RemovesTheFilesOfAFailedCommand) {
   expect_refusal("gradwire-server",
                  {"enroll", "other", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"}, 1,
                  "holds an identity");
-  EXPECT_EQ(files_in("site"), made) << "what was there stays";
+  EXPECT_EQ(files_in("site"), made) << "existing files are kept";
   EXPECT_EQ(read_file(folder.path() / "site/server.pem"), certificate);
 }
 
@@ -255,7 +254,7 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
     const std::string counts = read_file(state() / "counts.prom");
     const std::size_t at = counts.find(no_tls);
     return at != counts.npos && counts[at + no_tls.size()] >= '2';
-  })) << "a stranger that does not trust the server, and a client in plain text";
+  })) << "a client that does not trust the server, and a client in plain text";
   for (const char* why : {"another key", "was revoked", "does not speak TLS; it was started without"})
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
 }
@@ -331,7 +330,7 @@ TEST_F(IdentityProcess, ServesOnlyClientsWithCertificatesIfItHasAClientAuthority
   EXPECT_NE(clients[0].log().find("certificate.pem is new"), std::string::npos) << clients[0].log();
 }
 
-// One makes the identity; what the others clean up is not that of the one.
+// One process makes the identity. The others must not remove its files.
 TEST_F(IdentityProcess, ExactlyOneOfManyProcessesMakesAnIdentity) {
   write_config();
   for (int turn = 0; turn < 8; ++turn) {
@@ -387,7 +386,7 @@ TEST_F(IdentityProcess, RepairsAKilledInit) {
   EXPECT_GT(killed, 0);
 }
 
-// Starts from the files that a killed init of an earlier release has left.
+// Starts from the files that a killed init of an earlier release leaves.
 TEST_F(IdentityProcess, InitMakesMissingFilesAndKeepsAnExistingAuthority) {
   init("identity", 0);
   const fs::path place = folder.path() / "identity";
@@ -429,7 +428,7 @@ TEST_F(IdentityProcess, AcceptsARelayWithoutARoleIfTheOperatorAllowsIt) {
   EXPECT_NE(list.said.find("enrolled as a relay"), std::string::npos) << list.said;
 }
 
-// A process of the operator that hangs while it holds the list of clients.
+// Another process of the operator holds the lock of the list of clients.
 TEST_F(IdentityProcess, ContinuesWhileTheListOfClientsIsLocked) {
   write_config();
   const std::vector<std::string> tokens = init("identity", kClients);

@@ -1,4 +1,4 @@
-// The memory of a simulation of a million clients, against the formula of docs/experiment_file.md.
+// The memory of a simulation of a million clients, compared with the formula of docs/experiment_file.md.
 #include <gtest/gtest.h>
 #include <string>
 
@@ -10,14 +10,14 @@ namespace gradwire {
 namespace {
 
 constexpr double kMillion = 1e6;
-// Bytes in addition to data, vectors and payload. A client takes kPlace of kState once a neighbour was asked.
+// Bytes in addition to data, vectors and payload. A client needs kPlace of kState once a neighbour was asked.
 constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
 constexpr double kProgram =
-    32e6;  // for a run with few clients: its code, two threads and their temporary memory, files
+    32e6;  // for a run with few clients: code, two threads and their temporary memory, files
 
 constexpr double kQuadraticData = 16;
 
-// `asked`: clients in each round.
+// Returns the peak memory of a run. `asked` is the number of clients in each round.
 double peak_of(const std::string& algorithm, std::size_t d, double asked, int rounds) {
   const std::string toml =
       "name = \"memory\"\n[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(d) +
@@ -30,7 +30,7 @@ double peak_of(const std::string& algorithm, std::size_t d, double asked, int ro
 class Memory : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (kSanitized) GTEST_SKIP() << "a sanitizer needs memory of its own";
+    if (kSanitized) GTEST_SKIP() << "a sanitizer uses additional memory";
   }
 };
 
@@ -42,7 +42,7 @@ TEST_F(Memory, IsTheVectorsAndLittleMorePerAskedClient) {
   constexpr std::size_t kDim = 40;
   constexpr double kVector = kDim * sizeof(double);
   constexpr double kAsked = 1e5;
-  // Few are asked twice: of all clients 1 - 0.9^2 are asked.
+  // The two rounds ask a share of 1 - 0.9^2 of all clients.
   const double peak =
       peak_of("name = \"scaffold\"\nlocal_steps = 1\nlocal_step_size = 0.01\n", kDim, kAsked, 2);
   constexpr double kEver = 0.19 * kMillion;

@@ -1,5 +1,5 @@
-// gradwire under mpirun: the results of one process, whatever happens to the ranks. GRADWIRE_MPIRUN is the
-// launcher of the MPI that the programs are built with (option GRADWIRE_MPI), or empty.
+// gradwire under mpirun gives the results of one process, even if ranks are killed. GRADWIRE_MPIRUN is the
+// launcher of the MPI of the build (option GRADWIRE_MPI). It is empty in builds without MPI.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -29,12 +29,12 @@ constexpr unsigned kLong = 600, kManySamples = 40'000;
 class LauncherTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (launchers().empty()) GTEST_SKIP() << "no MPI here";
-    // As root, and with more ranks than cores.
+    if (launchers().empty()) GTEST_SKIP() << "no MPI is installed";
+    // Open MPI then runs as root, and with more ranks than cores.
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                                  "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
       ::setenv(variable, "1", 1);
-    ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers forbid the other one
+    ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);  // containers forbid the default
     ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
     folder_ = fs::path(::testing::TempDir()) /
               ("mpi_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
@@ -71,7 +71,7 @@ class LauncherTest : public ::testing::Test {
     EXPECT_EQ(read_file(folder_ / a / "clients.csv"), read_file(folder_ / b / "clients.csv"));
     EXPECT_NE(read_file(folder_ / a / "model.bin"), "");
   }
-  // Process numbers of the ranks of a job.
+  // Returns the process numbers of the ranks of a job.
   static std::vector<pid_t> ranks_of(pid_t mpirun) {
     std::vector<pid_t> found;
     for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -90,7 +90,7 @@ class LauncherTest : public ::testing::Test {
     std::ranges::sort(found);
     return found;
   }
-  // Waits until the job says where it is.
+  // Waits until the job reports its progress.
   static void wait_for_rounds(const Process& job) {
     const std::string total = "/" + std::to_string(kLong);
     for (int k = 0; k < 4000 && job.log().find(total) == std::string::npos; ++k)
@@ -156,7 +156,7 @@ TEST_F(MpiTest, StopsAllRanksAfterTheSameRoundOnASignalToOne) {
   ::kill(pids[1], SIGTERM);
   EXPECT_EQ(job.wait(30), 1) << job.log();
   EXPECT_NE(job.log().find("to continue, run it again with --resume"), std::string::npos) << job.log();
-  // Also on one process.
+  // The run also resumes on one process.
   EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
   expect_results("alone", "shared");
 }

@@ -1,4 +1,4 @@
-// Clients that send while they compute (server.overlap): the bits and bytes of clients that do not.
+// Clients that send while they compute (server.overlap) give the bits and bytes of clients that do not.
 #include <csignal>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// Of 52,650 parameters: 210 KB, of which the backward sweep finishes the last layers first.
+// A network with 52,650 parameters, 210 KB. The backward pass finishes the last layers first.
 std::string overlapping(const std::string& algorithm, int rounds) {
   return R"(name = "overlap"
 precision = "fp32"
@@ -60,7 +60,7 @@ TEST_F(OverlapProcessTest, GivesTheBitsAndCountsTheBytesOfTheSimulation) {
     expect_same_as_simulated();
     for (const Process& client : clients) overlaps += overlapped(client) ? 1 : 0;
   }
-  EXPECT_GT(overlaps, 3u) << "the sending threads never had a turn";
+  EXPECT_GT(overlaps, 3u) << "the sending threads never ran";
 }
 
 TEST_F(OverlapProcessTest, HasNoEffectIfAReplyIsNotACompressedGradient) {

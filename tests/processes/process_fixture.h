@@ -1,4 +1,4 @@
-// A server and its clients as processes, in a folder of this test.
+// A fixture: a server and its clients as processes, in a folder of the test.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 inline constexpr std::uint32_t kClients = 3;
 
-// Lets this process open `count` descriptors in all. For the child of a fork.
+// Limits this process to `count` descriptors. Call it in the child of a fork.
 template <rlim_t count>
 void allow_descriptors() {
   const rlimit limit{count, count};
@@ -97,7 +97,7 @@ class ProcessTest : public ::testing::Test {
   }
   std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
 
-  // The bits that the simulation gives.
+  // Expects the model and the metrics of the simulation, bit for bit.
   void expect_same_as_simulated(const std::vector<std::string>& overrides = {}) {
     Prepared prepared = prepare(load_experiment(folder.path() / "run.toml", overrides));
     prepared.experiment.evaluation.grad_norm = grad_norm_rows(prepared.experiment, /*over_network=*/true);
@@ -109,7 +109,7 @@ class ProcessTest : public ::testing::Test {
     EXPECT_EQ(read_model(state() / "model.bin"), simulated.model);
     EXPECT_EQ(without_seconds(read_file(state() / "metrics.csv")), without_seconds(metrics));
   }
-  // When messages were lost, the server counts bytes that the simulation does not send.
+  // Expects only the model of the simulation. If messages were lost, the server counts more bytes.
   void expect_model_as_simulated(const std::vector<std::string>& overrides) {
     const std::atomic<bool> never = false;
     const Prepared prepared = prepare(parse_experiment(kConfig, "run.toml", overrides));
@@ -119,7 +119,7 @@ class ProcessTest : public ::testing::Test {
     EXPECT_EQ(server.wait(seconds), 0) << server.log();
     for (Process& client : clients) EXPECT_EQ(client.wait(), 0) << client.log();
   }
-  // Starts a program that is to fail at once.
+  // Starts a program that must fail at once with this exit code and message.
   void expect_refusal(const std::string& name, const std::vector<std::string>& arguments, int code,
                       const std::string& message) {
     const fs::path log = folder.path() / "refusal.log";
@@ -133,9 +133,9 @@ class ProcessTest : public ::testing::Test {
 
   TemporaryFolder folder;
   std::string address;
-  bool clients_remember = false;  // each in a folder of its own
+  bool clients_remember = false;  // each client has a state folder
   std::uint32_t client_count = kClients;
-  void (*server_is_denied)() = nullptr;  // something, in its process, before it begins
+  void (*server_is_denied)() = nullptr;  // called in the process of the server before it begins
 };
 
 }  // namespace gradwire

@@ -1,5 +1,4 @@
-// A TCP relay on loopback that loses or resets connections when it is told to: a bad network for real
-// programs.
+// A TCP relay on loopback that loses or resets connections on request: a bad network for real programs.
 #pragma once
 
 #include <array>
@@ -44,7 +43,7 @@ class Relay {
 
   const std::string& address() const { return address_; }
   int cuts() const { return cuts_; }
-  // Resets (RST) each connection with this probability, soon.
+  // Soon resets (RST) each connection with this probability.
   void reset(double probability) { reset_ = probability; }
   int resets() const { return resets_; }
 
@@ -99,7 +98,7 @@ class Relay {
     }
   }
 
-  // False: the connection ends here.
+  // Returns false if the connection ends.
   bool forward(int from, int to) {
     std::array<char, 4096> buffer;
     const ssize_t n = ::recv(from, buffer.data(), buffer.size(), 0);

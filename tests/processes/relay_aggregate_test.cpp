@@ -1,6 +1,5 @@
-// Relays that add up the replies of their site: the model of a flat federation up to rounding, with fewer
-// bytes for the server; bit by bit where nothing is added, and where each site is a whole subtree of the
-// order of sums.
+// Relays that add up the replies of their site give the model of a flat federation up to rounding, and send
+// fewer bytes. The bits are equal if nothing is added, or if each site is a whole subtree of the tree sum.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -15,7 +14,7 @@ class RelayAggregateTest : public SiteTest {
  protected:
   RelayAggregateTest() { relays_add = true; }
 
-  // Without mirrors, and with a deadline that no slow machine reaches half of.
+  // Writes an experiment without replicas, whose half deadline no slow machine exceeds.
   void write_patient_config(const std::string& algorithm, int rounds, const std::string& precision = "fp64",
                             int dim = 11) {
     write_config("name = \"sites\"\nprecision = \"" + precision +
@@ -25,7 +24,7 @@ class RelayAggregateTest : public SiteTest {
                  "[run]\nevaluate_every = 10\nrounds = " + std::to_string(rounds) +
                  "\n[server]\ndeadline_ms = 60000\nmirrors = false\n");
   }
-  // Runs all clients at two relays, the first `north_clients` at one of them, until the end.
+  // Runs all clients at two relays until the end. The first `north_clients` use one of them.
   void run_two_sites(std::uint32_t north_clients = 2) {
     fs::remove_all(state());
     Process server = start_server();
@@ -107,7 +106,7 @@ TEST_F(RelayAggregateTest, GivesTheBitsOfAFlatFederationIfSitesAreWholeSubtrees)
     run_two_sites(kClientsOfLeaf);
     const Flat flat = simulated();
     EXPECT_EQ(read_model(state() / "model.bin"), flat.model) << algorithm;
-    EXPECT_LT(last("bytes_up"), 0.75 * flat.bytes_up) << "sums came, " << algorithm;
+    EXPECT_LT(last("bytes_up"), 0.75 * flat.bytes_up) << "the server got sums, " << algorithm;
   }
 }
 

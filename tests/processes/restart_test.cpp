@@ -1,4 +1,4 @@
-// Servers and clients that are killed at random instants: the run ends in the bits of one that was not.
+// Servers and clients that are killed at random times. The run gives the bits of an undisturbed one.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -33,12 +33,12 @@ std::string config_of(const std::string& algorithm, int rounds) {
 
 class RestartTest : public ProcessTest {
  protected:
-  std::string more_of_server;  // lines of that section
+  std::string more_of_server;  // further lines of [server]
   bool is_asynchronous = false;
 
-  // Kills one of all processes after a random time, until enough were killed or the run is over.
+  // Repeatedly kills a random process after a random time, until `count` were killed or the run ends.
   void run_with_kills(const std::string& algorithm, bool servers, bool clients_too, int count) {
-    // A step takes one reply: many more of them go by between two kills.
+    // A step of an asynchronous algorithm uses one reply, so more of them fit between two kills.
     const int steps = kRoundsPerKill * (count + 1) * (is_asynchronous ? 8 : 1);
     std::string config = config_of(algorithm, steps) + more_of_server;
     if (is_asynchronous) config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
@@ -63,7 +63,7 @@ class RestartTest : public ProcessTest {
         clients[victim] = start_client(victim, address);
       }
     }
-    EXPECT_GT(killed, count / 2) << "the run was over too soon";
+    EXPECT_GT(killed, count / 2) << "the run ended too soon";
     expect_all_end_well(server, clients, 120 + count);  // the disk may be slow, and many kills take long
     if (is_asynchronous) {
       expect_all_steps(steps);
@@ -71,7 +71,7 @@ class RestartTest : public ProcessTest {
       expect_same_as_simulated();
     }
   }
-  // The order of replies decides the bits of an asynchronous run, but not its number of steps.
+  // Expects the full number of steps. The order of replies decides the bits of an asynchronous run.
   void expect_all_steps(int steps) const {
     const auto rows = lines_of(read_file(state() / "metrics.csv"));
     ASSERT_GT(rows.size(), 2u);
@@ -249,7 +249,7 @@ void damage(const fs::path& file) {
   std::fstream(file, std::ios::in | std::ios::out).seekp(100).put('?').put('!');
 }
 
-// Damaged config.toml, only snapshot, and log: the loss costs time, and the server reports it.
+// Damages the only snapshot, config.toml and the log. This costs time, and the server reports it.
 TEST_F(ProcessTest, KeepsTheBitsDespiteDamageEarlyInARun) {
   write_config();
   const std::string rounds = "run.rounds=" + std::to_string(2 * kRoundsPerKill);
@@ -296,13 +296,13 @@ TEST_F(ProcessTest, KeepsForeignFilesInARestartFromTheBeginning) {
   write_config();
   fs::create_directories(state());
   const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
-  for (const std::string& name : others) std::ofstream(state() / name) << "somebody's";
+  for (const std::string& name : others) std::ofstream(state() / name) << "foreign";
   for (const bool anew : {false, true}) {
     Process server =
         start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
     std::vector<Process> clients = start_clients(address);
     expect_all_end_well(server, clients);
-    for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "somebody's") << name;
+    for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "foreign") << name;
   }
 }
 

@@ -1,4 +1,4 @@
-// The registry of a real server that is killed, and what an operator sees of it: status, and logs as JSON.
+// The run history of a real server that is killed, its status, and its log as JSON.
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -42,7 +42,7 @@ void expect_says(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-// Rounds of about a millisecond, so that two kills come before the end; fewer than make a second snapshot.
+// Rounds take about a millisecond, so two kills fit before the end. They are too few for a second snapshot.
 constexpr int kRounds = scaled(3000);
 constexpr const char* kSamples = "problem.samples=6000";
 
@@ -59,15 +59,15 @@ TEST_F(RunHistoryProcessTest, HasEachRoundOnceAfterKillsOfTheServer) {
       return has_rounds(20) && count("clients WHERE times_joined = " + joined) == kClients;
     })) << server.log();
     server.kill(SIGKILL);
-    ASSERT_NE(server.wait(), 0) << "the run was over too soon";
+    ASSERT_NE(server.wait(), 0) << "the run ended too soon";
     EXPECT_EQ(count("runs WHERE ended IS NULL AND rounds < " + all), 1);
-    EXPECT_EQ(count("clients WHERE connected"), 3) << "as far as it knew";
+    EXPECT_EQ(count("clients WHERE connected"), 3) << "as of the last write";
     server = restart_server(longer);
   }
   expect_all_end_well(server, clients);
   EXPECT_EQ(count("runs WHERE outcome = 'finished' AND clients = 3 AND rounds = " + all), 1);
   EXPECT_EQ(count("rounds WHERE replies = 3 AND round BETWEEN 1 AND " + all), kRounds);
-  EXPECT_EQ(count("rounds"), kRounds + 1) << "row 0 is of the first evaluation";
+  EXPECT_EQ(count("rounds"), kRounds + 1) << "row 0 has the first evaluation";
   EXPECT_EQ(count("clients WHERE times_joined = 3 AND replies_used = " + all), 3);
   EXPECT_EQ(count("clients WHERE connected OR samples = 0 OR peer NOT LIKE '127.%'"), 0);
   // The bytes are those of metrics.csv.
@@ -97,7 +97,6 @@ TEST_F(RunHistoryProcessTest, ShowsThatAClientWasKilledAndReturned) {
   expect_says(json, "\"times_lost\": 1");
 }
 
-// As another user who may only read: of a server that runs, of one that was killed, of one that ended.
 TEST_F(RunHistoryProcessTest, CountsLateReplies) {
   write_config();
   Process server = start_server(
@@ -106,11 +105,12 @@ TEST_F(RunHistoryProcessTest, CountsLateReplies) {
   expect_all_end_well(server, clients);
   const std::int64_t used = ask("SELECT sum(replies_used) FROM clients"),
                      late = ask("SELECT sum(replies_unused) FROM clients");
-  EXPECT_EQ(used, 300) << "one of three ends a round";
+  EXPECT_EQ(used, 300) << "one of three replies ends a round";
   EXPECT_GT(late, 0);
   EXPECT_LE(late, 600);
 }
 
+// Another user, who may only read, asks for the status of a server that runs, was killed, or has ended.
 TEST_F(RunHistoryProcessTest, ShowsTheStatusWithoutWritePermission) {
   constexpr int kNobody = 65534;
   write_config();

@@ -1,5 +1,5 @@
-// Thread count, codec, ranks, transport and process boundaries change no bit of a result: for every algorithm
-// and every kind of network.
+// Thread count, codec, ranks, transport and process boundaries change no bit of a result, for every algorithm
+// and every neural network.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
@@ -18,7 +18,7 @@ struct Case {
   std::string name;   // an algorithm or a network
   std::size_t index;  // its index among all
   bool is_network;
-  std::string way;  // in one process, or how the messages travel
+  std::string way;  // "one_process", or the transport of the messages
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name << " " << c.way; }
 
@@ -28,7 +28,7 @@ std::vector<Case> all_cases() {
   std::vector<Case> all;
   const auto add = [&](const std::string& name, std::size_t index, bool is_network, bool is_asynchronous) {
     all.push_back({name, index, is_network, "one_process"});
-    if (is_asynchronous) return;  // over a network its bits depend on who answers first
+    if (is_asynchronous) return;  // over a transport, its bits depend on the order of replies
     for (const std::string& way : kNetworkWays) all.push_back({name, index, is_network, way});
   };
   for (std::size_t k = 0; k < all_algorithms().size(); ++k)
@@ -37,7 +37,7 @@ std::vector<Case> all_cases() {
   return all;
 }
 
-// Returns whether a case is slow. Each case has one way through a network that is not slow.
+// Returns whether a case is slow. For each algorithm or network, one transport is not slow.
 bool is_slow(const Case& c) {
   return c.way != "one_process" && c.way != kNetworkWays[c.index % kNetworkWays.size()];
 }
@@ -53,7 +53,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
   SameRun() { write_texts(folder); }
 
   std::vector<Choice> choices() const { return choices_of(find_algorithm(GetParam().name)); }
-  // One of the experiments of the case; precision and compressor alternate.
+  // Returns one of the experiments of the case. Precision and compressor alternate.
   std::string text() const {
     const std::string precision = GetParam().index % 2 == 0 ? "fp32" : "fp64";
     return GetParam().is_network ? model_config(models()[GetParam().index], precision)
@@ -67,11 +67,11 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
                                   const std::vector<std::string>& overrides = {}) const {
     const Prepared experiment = prepared(text, overrides);
     const RunTrace one = trace(experiment, false, 1), encoded = trace(experiment, true, 1);
-    EXPECT_NE(one.model, experiment.x0) << "nothing was learnt";
+    EXPECT_NE(one.model, experiment.x0) << "the model did not change";
     EXPECT_EQ(one, trace(experiment, false, 4));
     EXPECT_EQ(one.model, encoded.model);
     EXPECT_EQ(encoded, trace(experiment, true, 4));
-    // Metrics count the bytes of the codec where it compresses.
+    // If the codec compresses, the metrics count its bytes.
     if (!GetParam().is_network) {
       EXPECT_EQ(one.metrics, encoded.metrics);
     }
@@ -98,7 +98,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
   }
 
  private:
-  // By the programs that users start.
+  // Expects the same results from the program.
   void expect_same_by_run(const std::string& transport) {
     const std::string file = folder.write("run.toml", text()).string();
     for (const std::string& kind : {std::string("encoded"), transport}) {
@@ -118,7 +118,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
 
   // Runs two clients at one relay, one at another, and one directly at the server.
   void expect_same_behind_relays() {
-    // A server on its own knows less of the objective than a simulation, and has another step size by theory.
+    // A server knows less of the objective than a simulation, so the step sizes of theory would differ.
     write_config(to_toml(prepared(text()).experiment));
     const std::string data = GetParam().is_network ? models()[GetParam().index].data() : "synthetic";
     Process server = start_server();
@@ -134,7 +134,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
     EXPECT_EQ(south.wait(), 0) << south.log();
   }
 
-  // Returns what follows `key` in each place of the text.
+  // Returns the text between `key` and `end` at each occurrence of `key`.
   static std::vector<std::string> members(const std::string& json, const std::string& key,
                                           const std::string& end) {
     std::vector<std::string> values;
@@ -177,7 +177,7 @@ const auto name_of = [](const ::testing::TestParamInfo<Case>& info) {
 };
 INSTANTIATE_TEST_SUITE_P(Every, SameRun, ::testing::ValuesIn(cases(false)), name_of);
 
-// The other ways through a network.
+// The other transports.
 class EverySameRun : public SameRun {};
 TEST_P(EverySameRun, SlowGivesTheBitsOfOneThread) { expect_same_over_network(); }
 INSTANTIATE_TEST_SUITE_P(Every, EverySameRun, ::testing::ValuesIn(cases(true)), name_of);

@@ -1,4 +1,4 @@
-// Sites: a server, relays and clients as processes.
+// A fixture: a server, relays and clients as processes.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ class SiteTest : public ProcessTest {
     return text;
   }
   // Runs all clients at one relay. Kills the relay, the server and one of the clients in turn, then lets the
-  // run end. Its file asks for kEndless rounds. Returns the number of rounds at the end.
+  // run end. Its file has kEndless rounds. Returns the number of rounds at the end.
   int run_with_kills(int kills) {
     Process server = start_server();
     Process relay = start_relay("site");
@@ -71,7 +71,7 @@ class SiteTest : public ProcessTest {
     EXPECT_EQ(relay.wait(), 0) << relay.log();
     return rounds;
   }
-  // Stops the server and starts it again with few rounds to go. Returns how many rounds the run has then.
+  // Stops the server and starts it again with few rounds left. Returns the new number of rounds.
   int let_end(Process& server) {
     server.kill(SIGTERM);
     EXPECT_EQ(server.wait(), 0) << server.log();

@@ -31,7 +31,7 @@ TEST_F(SiteRelayTest, KillingRelaysServersAndClientsChangesNoBit) {
 
 TEST_F(SiteRelayTest, ContinuesAnAsynchronousRunAfterDeathsOfRelaysServersAndClients) {
   for (const bool adds : {false, true}) {
-    relays_add = adds;  // there is nothing to add up: replies come one by one
+    relays_add = adds;  // nothing is added up, because replies come one by one
     fs::remove_all(state());
     write_config_of("name = \"ringmaster\"\ndelay_threshold = 10\nstep_size = 0.05\nbatch = 2\n", kEndless);
     const int steps = run_with_kills(6);
@@ -51,7 +51,7 @@ TEST_F(SiteRelayTest, ForwardsTheStopOfTheServerToTheSite) {
   EXPECT_EQ(relay.wait(), 0) << relay.log();
 }
 
-// A server that accepts one relay and refuses it for good, once the relay has a client of its own.
+// The server of this test accepts a relay, and rejects it once the relay has a client.
 TEST_F(SiteRelayTest, EndsWithCode1OnATemporaryRejectionEvenWithClients) {
   for (const std::uint32_t retry_after_ms : {5000u, 0u}) {
     sockaddr_in own{};
@@ -80,7 +80,7 @@ TEST_F(SiteRelayTest, EndsWithCode1OnATemporaryRejectionEvenWithClients) {
     const std::string hello = FakeClient::hello_frame("a");
     ASSERT_EQ(::send(client_side, hello.data(), hello.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(hello.size()));
-    ASSERT_TRUE(eventually([&] { return descriptors_of(relay) > before; })) << "the relay accepts its client";
+    ASSERT_TRUE(eventually([&] { return descriptors_of(relay) > before; })) << "no client was accepted";
     send_down(error_frame("the server ended the run", true, retry_after_ms));
     EXPECT_EQ(relay.wait(), retry_after_ms > 0 ? 1 : 2) << relay.log();
     for (const int fd : {listener, server_side, client_side}) ::close(fd);

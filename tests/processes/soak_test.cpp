@@ -1,5 +1,5 @@
-// A server under clients that leave abruptly and come back in every round, for as long as one likes: neither
-// its memory nor its descriptors may grow.
+// A server whose clients leave abruptly and return in every round, for any time. Neither its memory nor its
+// descriptors may grow.
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sanitizer keeps freed memory, which is not the server's.
+// A sanitizer keeps freed memory.
 
-constexpr std::uint32_t kGroups = 10;  // one of them leaves in every round
+constexpr std::uint32_t kGroups = 10;  // one group leaves in every round
 
 // GRADWIRE_SOAK_MINUTES=30 for a long test with 1,000 clients.
 double minutes_asked() {
@@ -29,7 +29,7 @@ struct Footprint {
   double rss_mb = 0;
 };
 
-// The rise, from the first to the last of these samples, of a least-squares line through their memory.
+// Returns the rise of a least-squares line through the memory of the samples, from the first to the last.
 double growth_mb(const std::vector<Footprint>& samples) {
   double t_mean = 0, m_mean = 0, tt = 0, tm = 0;
   const double count = static_cast<double>(samples.size());
@@ -50,7 +50,7 @@ class SoakTest : public ProcessTest {
            "\n[algorithm]\nname = \"ef21\"\ncompressor = \"topk:k=5\"\nstep_size = 0.01\n[run]\nrounds = "
            "4000000000\n[server]\ndeadline_ms = 10000\n";
   }
-  // Rounds evaluated so far: every one is.
+  // Returns the number of evaluated rounds. Every round is evaluated.
   std::size_t rounds() {
     metrics_.clear();
     for (std::string line; std::getline(metrics_, line);) ++rows_;
@@ -77,7 +77,7 @@ class SoakTest : public ProcessTest {
     std::fflush(stdout);
   }
 
-  // Kills and replaces one group in every round; samples until the time is over.
+  // Kills and replaces one group in every round. Takes samples until the time is over.
   std::vector<Footprint> churn(const Process& server, std::uint32_t clients, double seconds, double every,
                                double print_every) {
     const std::uint32_t size = clients / kGroups;
@@ -121,7 +121,7 @@ class SoakTest : public ProcessTest {
     std::printf("second half: memory grows by %.2f MB, at most %.0f are allowed\n", growth_mb(half),
                 bound_mb);
     EXPECT_LT(growth_mb(half), bound_mb);
-    EXPECT_GT(half.back().rounds, half.front().rounds) << "the run stands still";
+    EXPECT_GT(half.back().rounds, half.front().rounds) << "the run makes no progress";
     for (const Footprint& s : half)
       EXPECT_LE(s.descriptors, clients + clients / kGroups + 32) << "after " << s.seconds << " s";
     server.kill(SIGTERM);

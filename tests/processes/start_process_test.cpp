@@ -1,4 +1,4 @@
-// Servers that start under unusual conditions: few descriptors, strange numbers, strange clients.
+// Servers that start under unusual conditions: few descriptors, extreme numbers, invalid clients.
 #include <csignal>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The folder of a server that is taken away, shared or prepared by others while programs use it.
+// State folders that are removed, shared or used by another program.
 #include <csignal>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_F(ProcessTest, EndsWithoutItsFolderAndContinuesOnceItReturns) {
   fs::create_directory(state());
   EXPECT_EQ(server.wait(), 1) << server.log();
   EXPECT_NE(server.log().find("is no longer the same folder"), std::string::npos) << server.log();
-  EXPECT_TRUE(fs::is_empty(state())) << "nothing may be written where the folder was mounted";
+  EXPECT_TRUE(fs::is_empty(state())) << "nothing may be written to the mount point of the folder";
   fs::remove(state());
   fs::rename(mounted, state());
   server = restart_server(rounds);

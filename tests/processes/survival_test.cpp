@@ -1,4 +1,4 @@
-// Real servers and clients that stop answering, lose connections, run out of descriptors or of a disk.
+// Real servers and clients that are stopped, lose connections, or have no descriptors or no writable folder.
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class SurvivalTest : public ProcessTest {
 
 class StoppedClients : public SurvivalTest {
  protected:
-  static constexpr std::uint32_t kStopped = 3;  // number of stopped clients among ten
+  static constexpr std::uint32_t kStopped = 3;  // number of stopped clients, out of ten
 
   void start(const std::string& config) {
     client_count = kMany;
@@ -66,7 +66,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
   // The server does all rounds without them; only the shutdown waits for them.
   ASSERT_TRUE(eventually([&] { return server_said("clients to confirm the shutdown, first client "); }))
       << server_log();
-  EXPECT_TRUE(fs::exists(state() / "model.bin")) << "results are written before anybody is waited for";
+  EXPECT_TRUE(fs::exists(state() / "model.bin")) << "the results come before the shutdown";
   EXPECT_FALSE(server_said("asking them again")) << server_log();
   signal_stopped(SIGCONT);
   expect_all_end_well(*server, clients);
@@ -94,7 +94,7 @@ TEST_F(StoppedClients, AreNotWaitedForWithOverSelection) {
                     "rounds = 3000\nevaluate_every = 0\n", "over_selection = 1.0\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return server_said("the run begins"); })) << server_log();
   signal_stopped(SIGSTOP);
-  EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run was over too soon";
+  EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run ended too soon";
   ASSERT_TRUE(eventually([&] { return fs::exists(state() / "model.bin"); })) << server_log();
   EXPECT_FALSE(server_said("asking them again")) << server_log();
   signal_stopped(SIGCONT);
@@ -110,7 +110,7 @@ TEST_F(StoppedClients, AreNamedAndEndTheRunInBoundedTimeIfTheyAreNeeded) {
       << server_log();
   EXPECT_TRUE(server_said("waiting for clients 0, 1, 2 after 10 deadlines of 0.1")) << server_log();
   EXPECT_TRUE(server_said("start the missing clients, or lower server.quorum")) << server_log();
-  // Nothing is lost: the same run continues once the clients are awake.
+  // Nothing is lost: the same run continues once the clients run again.
   signal_stopped(SIGCONT);
   const std::size_t before = records();
   *server = restart_server({"--set", "server.deadline_ms=1000"});
@@ -158,7 +158,7 @@ TEST_F(SurvivalTest, ResetsOfATenthOfTheConnectionsAtRandomMomentsChangeNoBit) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
     relay.reset(0.1);
   }
-  EXPECT_GT(relay.resets(), wanted / 2) << "the run was over too soon";
+  EXPECT_GT(relay.resets(), wanted / 2) << "the run ended too soon";
   if (std::getenv("GRADWIRE_RESETS") != nullptr) {
     while (!fs::exists(state() / "model.bin")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::cout << relay.resets() << " resets in " << kRoundsPerReset * wanted << " rounds and "
@@ -186,7 +186,7 @@ TEST_F(SurvivalTest, ReportsMissingDescriptorsAndAcceptsClientsLater) {
   ASSERT_TRUE(eventually([&] { return server_said("no file descriptors are left"); })) << server_log();
   EXPECT_TRUE(server_said("raise 'ulimit -n'")) << server_log();
   const std::size_t rows = records();
-  EXPECT_TRUE(eventually([&] { return records() > rows + 20; })) << "two clients go on\n" << server_log();
+  EXPECT_TRUE(eventually([&] { return records() > rows + 20; })) << "two clients continue\n" << server_log();
   ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, &before, nullptr), 0);
   EXPECT_TRUE(eventually([&] { return server_said("client 2 joined"); })) << server_log();
   server.kill(SIGTERM);
@@ -195,7 +195,7 @@ TEST_F(SurvivalTest, ReportsMissingDescriptorsAndAcceptsClientsLater) {
 
 // ---- a state folder that cannot be written ----
 
-// Permissions do not bind root; without this capability they do.
+// Drops the capabilities with which root ignores permissions.
 void obey_permissions() {
   ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);
   ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0);

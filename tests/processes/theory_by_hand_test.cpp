@@ -1,5 +1,5 @@
-// Parameters left to theory at a server started by hand: the server asks for what clients can tell, and
-// refuses what they cannot before anyone joins.
+// Theory parameters at a server that is started alone. The server uses constants that clients report. It
+// rejects parameters that they cannot report before any client joins.
 #include <gtest/gtest.h>
 
 #include "tests/processes/process_fixture.h"
@@ -30,7 +30,7 @@ class TheoryByHandTest : public ProcessTest {
     write_config(config_of(problem, algorithm));
     expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"}, 2,
                    message);
-    EXPECT_FALSE(fs::exists(state() / "address")) << "it waited for clients";
+    EXPECT_FALSE(fs::exists(state() / "address")) << "the server waited for clients";
   }
 };
 

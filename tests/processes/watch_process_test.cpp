@@ -1,4 +1,4 @@
-// The output of a real server while it works: Prometheus, its folder, `status`.
+// The output of a real server while it runs: Prometheus metrics, its folder, and `status`.
 #include <gtest/gtest.h>
 
 #include "fl_server/status.h"
@@ -61,7 +61,7 @@ TEST_F(WatchProcessTest, WritesTheCountsOfMetricsCsvAndStatus) {
   EXPECT_EQ(text["gradwire_bytes_total{direction=\"up\"}"], static_cast<double>(last->bytes_up));
   EXPECT_EQ(text["gradwire_bytes_total{direction=\"down\"}"], static_cast<double>(last->bytes_down));
   EXPECT_EQ(text["gradwire_loss"], last->loss);
-  // Nothing was sent twice: all replies are those of rounds and evaluations.
+  // Nothing was sent twice, so all replies belong to rounds and evaluations.
   EXPECT_EQ(text["gradwire_frame_bytes_total{direction=\"received\",kind=\"Reply\"}"],
             static_cast<double>(last->bytes_up + last->evaluation_bytes_up));
   EXPECT_EQ(text["gradwire_reply_seconds_count"],

@@ -1,4 +1,4 @@
-// Replaces the allocation functions of one test program by ones that count. Include it in one source file.
+// Replaces the allocation functions of a test program by functions that count. Include it in one source file.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace gradwire::allocations {
 
 inline thread_local std::size_t count = 0;    // calls of operator new
-inline thread_local std::size_t largest = 0;  // bytes of the largest one
-inline thread_local std::size_t live = 0;     // bytes not yet deleted (by the thread that made them)
+inline thread_local std::size_t largest = 0;  // bytes of the largest allocation
+inline thread_local std::size_t live = 0;     // bytes not yet freed by the thread that allocated them
 inline thread_local std::size_t peak = 0;     // highest value of `live`
 
 inline void reset() {
@@ -30,7 +30,7 @@ inline void reset() {
   gradwire::allocations::peak = std::max(gradwire::allocations::peak, gradwire::allocations::live);
   return p;
 }
-// std::stable_sort asks this one for its buffer.
+// std::stable_sort gets its buffer from this function.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   try {
     return operator new(size);

@@ -1,4 +1,4 @@
-// Files that tests of the data readers make for themselves.
+// Temporary files and environment variables for tests.
 #pragma once
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-// An empty folder, removed with the object.
+// An empty temporary folder. The destructor removes it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -31,7 +31,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes `bytes` to the file `name`, makes its folders, and returns its path.
+  // Writes `bytes` to the file `name`, creates its folders, and returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
@@ -80,7 +80,7 @@ inline std::string gzip(std::string_view bytes) {
   return out;
 }
 
-// The message of the DataError that `action` throws; "no error" when it throws none.
+// Returns the message of the DataError that `action` throws, or "no error" if it throws none.
 template <class Action>
 std::string data_error(Action action) {
   try {

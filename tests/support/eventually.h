@@ -5,7 +5,7 @@
 
 namespace gradwire {
 
-// Waits until `done()`; false after 30 s.
+// Waits until done() returns true. Returns false after 30 s.
 template <class Done>
 bool eventually(const Done& done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);

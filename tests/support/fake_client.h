@@ -1,5 +1,5 @@
-// A client written by hand, for tests of the server: raw bytes in and out, in the thread of the test, which
-// lets the server work while it waits.
+// A client for tests of the server. It sends and receives raw bytes in the thread of the test, and lets the
+// server work while it waits.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@
 
 namespace gradwire {
 
-// Connects with a receive buffer of `receive_bytes`, which the kernel may round up. With 0 the kernel
-// chooses, perhaps tens of MB.
+// Connects with a receive buffer of `receive_bytes`, which the kernel may round up. If 0, the kernel chooses
+// the size, up to tens of MB.
 inline int connect_to(const std::string& address, int receive_bytes = 0) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -62,7 +62,7 @@ class FakeClient {
     fd_ = -1;
   }
 
-  // Sends all of it, while the server reads.
+  // Sends all bytes while the server reads.
   void send(const std::string& bytes) {
     std::size_t sent = 0;
     while (sent < bytes.size()) {
@@ -71,10 +71,10 @@ class FakeClient {
       if (n < 0 && errno != EAGAIN) break;  // the server has closed the connection
       turn_();
     }
-    turn_();  // also then: what the server says of it may still be to come
+    turn_();  // also after an error, because the reply of the server may be on its way
   }
 
-  // The next frame; nothing when the server closes the connection, or sends nothing for 5 s.
+  // Returns the next frame, or nothing if the server closes the connection or sends nothing for 5 s.
   std::optional<FakeFrame> read() {
     if (!fill(kPrefixBytes)) return std::nullopt;
     std::array<std::byte, kPrefixBytes> raw;
@@ -92,7 +92,7 @@ class FakeClient {
     received_.erase(0, size);
     return frame;
   }
-  // The next frame that is not a heartbeat.
+  // Returns the next frame that is not a heartbeat.
   std::optional<FakeFrame> read_message() {
     for (;;) {
       auto frame = read();
@@ -100,9 +100,9 @@ class FakeClient {
     }
   }
 
-  // The server closed the connection without another message.
+  // Returns whether the server closed the connection without another message.
   bool is_hung_up_on() { return !read_message() && ended_; }
-  // The server said why, and closed the connection.
+  // Returns the Error after which the server closed the connection, or nothing if it did not.
   std::optional<wire::ErrorMessage> read_refusal() {
     const auto frame = read_message();
     if (!frame || frame->prefix.type != FrameType::kError) return std::nullopt;
@@ -132,7 +132,7 @@ class FakeClient {
     return control_frame(FrameType::kJoin, join);
   }
 
-  // Sends Hello and Join; returns the number that the server gave.
+  // Sends Hello and Join. Returns the client number that the server assigns.
   std::optional<std::uint32_t> shake_hands(const std::string& name, std::optional<std::uint32_t> part = {},
                                            std::uint32_t parts = 0) {
     send(hello_frame(name, part, parts));
@@ -154,7 +154,7 @@ class FakeClient {
       if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
       if (n == 0 || (n < 0 && errno != EAGAIN)) {
         ended_ = true;
-        turn_();  // the reply of the server may still be on its way
+        turn_();  // the reply of the server may be on its way
         return false;
       }
       turn_();
@@ -168,7 +168,7 @@ class FakeClient {
   bool ended_ = false;
 };
 
-// A whole frame as it goes over the wire.
+// Returns the bytes of a whole frame.
 inline std::string bytes_of(const Encoded& message) {
   std::string bytes(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes);
   bytes += message.header;

@@ -1,4 +1,4 @@
-// A client of an HTTP server on this machine that sends and receives raw bytes.
+// An HTTP client for servers on this machine. It sends and receives raw bytes.
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,11 @@ class HttpPeer {
   HttpPeer(HttpPeer&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   HttpPeer& operator=(HttpPeer&&) = delete;
 
-  // False: the server has closed the connection.
+  // Returns false if the server has closed the connection.
   bool send(const std::string& bytes) const {
     return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // All that comes until the server closes the connection, or until the time is over.
+  // Returns all bytes until the server closes the connection or the time is over.
   std::string read_all(std::chrono::seconds time = std::chrono::seconds(20)) const {
     const auto end = std::chrono::steady_clock::now() + time;
     std::string all;
@@ -45,7 +45,7 @@ class HttpPeer {
 };
 
 struct HttpAnswer {
-  int status = 0;  // 0 if there was no response
+  int status = 0;  // 0 if no response came
   std::string head, body;
 };
 

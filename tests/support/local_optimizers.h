@@ -1,5 +1,4 @@
-// Algorithms with local steps that tests of every algorithm run with another optimiser than plain gradient
-// steps.
+// Optimisers of algorithms with local steps, other than plain gradient steps, for tests of every algorithm.
 #pragma once
 
 #include <string>

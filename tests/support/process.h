@@ -1,4 +1,4 @@
-// Programs as processes of their own, with their output in files. Destroying the object ends its process.
+// A program as a process, with its output in a file. The destructor ends the process.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ namespace gradwire {
 
 class Process {
  public:
-  // Both streams go to `log`; the working directory is the log's. The child calls `in_child` before the
-  // program begins, e.g. to lower its limits.
+  // Starts a program. Both output streams go to `log`; its folder is the working directory. The child calls
+  // `in_child` before the program begins, e.g. to lower its limits.
   Process(const std::string& name, const std::vector<std::string>& arguments, std::filesystem::path log,
           void (*in_child)() = nullptr)
       : log_(std::move(log)) {
@@ -57,7 +57,7 @@ class Process {
   void kill(int signal) const {
     if (pid_ > 0 && !code_) ::kill(pid_, signal);
   }
-  // The exit code, 128 + the number of a signal; -1 when it still runs after so many seconds.
+  // Returns the exit code, or 128 + the number of the signal, or -1 if it still runs after `seconds`.
   int wait(int seconds = 30) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (pid_ > 0 && !code_) {

@@ -1,4 +1,4 @@
-// Reads the text format of Prometheus (version 0.0.4) as strictly as its documentation describes it.
+// Parses the text format of Prometheus (version 0.0.4) strictly.
 #pragma once
 
 #include <cmath>
@@ -15,10 +15,10 @@ namespace gradwire {
 
 class PrometheusText {
  public:
-  // Fails the test at each line that Prometheus would not take, or that breaks its conventions.
+  // Fails the test at each line that Prometheus would reject or that breaks its conventions.
   explicit PrometheusText(const std::string& text) {
     EXPECT_FALSE(text.empty());
-    EXPECT_TRUE(text.empty() || text.back() == '\n') << "the last line has no end";
+    EXPECT_TRUE(text.empty() || text.back() == '\n') << "the last line has no line break";
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) read(line);
     for (const auto& [name, type] : types_) {
@@ -30,7 +30,7 @@ class PrometheusText {
   // Returns the value of a sample, by its name and labels as printed.
   double operator[](const std::string& sample) const {
     const auto found = samples_.find(sample);
-    EXPECT_TRUE(found != samples_.end()) << "there is no " << sample;
+    EXPECT_TRUE(found != samples_.end()) << "no sample " << sample;
     return found == samples_.end() ? std::nan("") : found->second;
   }
   const std::map<std::string, double>& samples() const { return samples_; }
@@ -51,12 +51,12 @@ class PrometheusText {
       current_ = found[1];
       return;
     }
-    ASSERT_TRUE(std::regex_match(line, found, sample)) << "no line of the format: " << line;
+    ASSERT_TRUE(std::regex_match(line, found, sample)) << "not a line of the format: " << line;
     std::string base = found[1];
     if (types_[current_] == "histogram")
       for (const std::string end : {"_bucket", "_sum", "_count"})
         if (base == current_ + end) base = current_;
-    EXPECT_EQ(base, current_) << "not behind its TYPE: " << line;
+    EXPECT_EQ(base, current_) << "not after its TYPE: " << line;
     const std::string number = found[3];
     char* rest = nullptr;
     const double value = std::strtod(number.c_str(), &rest);
@@ -70,7 +70,7 @@ class PrometheusText {
     for (const auto& [labels, value] : buckets_[name]) {
       const double le = std::strtod(labels.substr(std::string("{le=\"").size()).c_str(), nullptr);
       EXPECT_GT(le, limit) << name << labels;
-      EXPECT_GE(value, count) << name << labels << ": buckets add up";
+      EXPECT_GE(value, count) << name << labels << ": buckets must be cumulative";
       limit = le;
       count = value;
     }

@@ -1,4 +1,4 @@
-// Runs the built programs as a user would, from a folder of the test's own.
+// Runs the built programs as a user would, from a folder of the test.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline std::filesystem::path program(const std::string& name) {
   return std::filesystem::path(GRADWIRE_BIN_DIR) / name;
 }
 
-// `folder` becomes the working directory.
+// Runs gradwire with `folder` as the working directory.
 inline ProgramResult run_gradwire(const std::filesystem::path& folder,
                                   const std::vector<std::string>& arguments) {
   const auto quote = [](const std::string& text) {
@@ -56,7 +56,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// metrics.csv without the columns `seconds` and `sim_seconds`, which alone may differ between equal runs.
+// Returns metrics.csv without `seconds` and `sim_seconds`. Only these columns differ between equal runs.
 inline std::string without_seconds(const std::string& metrics) {
   constexpr int kSeconds = 10, kSimSeconds = 13;
   std::string text;

@@ -1,5 +1,4 @@
-// The sizes of tests in builds that are several times slower than those of users: with a sanitizer, or for
-// another processor, which is emulated.
+// Sizes of tests for slow builds: with a sanitizer, or for an emulated processor.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +17,10 @@
 
 namespace gradwire {
 
-// Memory and the loading of pages are the sanitizer's own: tests of them are skipped.
+// True with a sanitizer, which changes memory and paging, so tests of them are skipped.
 inline constexpr bool kSanitized = GRADWIRE_SANITIZED != 0;
 
-// A process may need so much more memory.
+// Additional memory that a process may use.
 inline constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
 
 #if GRADWIRE_SANITIZED || defined(GRADWIRE_EMULATED)

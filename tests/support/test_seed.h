@@ -7,8 +7,8 @@
 
 namespace gradwire {
 
-// Returns the seed for what a test draws differently in each run, such as when it kills a process, and
-// prints it. GRADWIRE_TEST_SEED=17 sets it.
+// Returns and prints a seed that differs in each run, for example for the times at which a test kills a
+// process. GRADWIRE_TEST_SEED=17 sets it.
 inline std::uint32_t test_seed() {
   const char* const text = std::getenv("GRADWIRE_TEST_SEED");
   const std::uint32_t seed = text != nullptr ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10))
