@@ -1,4 +1,4 @@
-// Numbers in memory: the bytes of the formats, and bytes of other programs or with errors.
+// Numbers in memory: the bytes of the formats, bytes of other programs, and bytes with errors.
 #include "base/array_format.h"
 
 #include <gtest/gtest.h>

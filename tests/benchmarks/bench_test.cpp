@@ -1,4 +1,4 @@
-// Benchmarks at tiny sizes, so that they keep working: each one runs, prints its figure, and judges nothing.
+// Benchmarks at tiny sizes. Each one must run and print a figure; figures are not judged.
 #include "benchmarks/bench.h"
 
 #include <gtest/gtest.h>

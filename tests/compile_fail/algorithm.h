@@ -1,4 +1,4 @@
-// An algorithm with every hook. Each of the other files in this folder breaks one hook, and must not compile.
+// An algorithm with every hook. Most other files of this folder break one hook and must not compile.
 #pragma once
 
 #include "algorithms/core/algorithm_adapter.h"

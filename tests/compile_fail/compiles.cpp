@@ -1,4 +1,4 @@
-// Nothing is spoilt: this compiles.
+// A complete algorithm, which compiles.
 #include "tests/compile_fail/algorithm.h"
 
 void all() { gradwire::list<gradwire::WholeClient, gradwire::WholeServer>(); }

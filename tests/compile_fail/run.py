@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles each file of this folder: where its first line says "error: TEXT", the compiler must refuse it with that text in its
-first error; the others must compile.
+"""Compiles each file of this folder. If its first line is "// error: TEXT", the first error of the compiler must contain TEXT.
+The other files must compile.
 
     run.py BUILD COMPILER
 """
@@ -22,10 +22,10 @@ for file in sorted(HERE.glob("*.cpp")):
         continue
     text = first[len(MARK):]
     if said.returncode == 0:
-        sys.exit(f"{file} compiles; the compiler must say: {text}")
+        sys.exit(f"{file} compiles; expected the error: {text}")
     error = next((line for line in said.stderr.splitlines() if "error:" in line), "")
     if text not in error:
-        sys.exit(f"{file}: the first error is\n  {error}\nand not: {text}")
+        sys.exit(f"{file}: the first error is\n  {error}\nexpected: {text}")
     refused += 1
 if refused < 4:
     sys.exit(f"only {refused} files were refused")

@@ -1,5 +1,5 @@
-// A problem type that a user adds with docs/architecture.md: linear regression in which an outlier has a
-// bounded gradient. It needs this header, and one word in the list of engine/problems/problem.h.
+// A problem type that a user adds as docs/architecture.md describes: linear regression with bounded gradients
+// for outliers. It needs this header, and one name in the list of engine/problems/problem.h.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-// f_i(x) = mean_j h(a_j^T x - y_j) + R(x), h(r) = r^2/2 where |r| <= delta, else delta (|r| - delta/2).
+// f_i(x) = mean_j h(a_j^T x - y_j) + R(x), h(r) = r^2/2 if |r| <= delta, else delta (|r| - delta/2).
 template <class Real>
 class HuberOracle final : public Oracle<Real> {
  public:
@@ -51,13 +51,12 @@ class HuberOracle final : public Oracle<Real> {
 };
 
 struct Huber : LinearModel, LinearConstants<Huber> {
-  static constexpr ProblemTraits traits{.name = "huber",
-                                        .summary = "linear regression with the loss of Huber"};
+  static constexpr ProblemTraits traits{.name = "huber", .summary = "linear regression with the Huber loss"};
   double delta = 1;
 
   static void fields(auto& self, auto&& visit) {
     LinearModel::fields<Huber>(self, visit);
-    visit("delta", self.delta, "a residual above it pulls no harder", {.low_open = true});
+    visit("delta", self.delta, "larger residuals have a bounded gradient", {.low_open = true});
   }
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = false}; }
   template <class Real>

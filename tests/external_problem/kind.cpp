@@ -1,5 +1,5 @@
-// The kind of huber.h, as a user meets it: read from a file, refused where a key is wrong, told by `gradwire
-// list`, written to config.toml, run with the step size of theory.
+// Tests the problem type of huber.h as users do: reads it from a file, rejects wrong keys, writes
+// config.toml, and runs it with the step size of theory.
 #include <atomic>
 #include <cstdio>
 #include <string>

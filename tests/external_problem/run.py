@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds a problem type as docs/architecture.md says, its header and its name in the list, to a copy of the source; builds the
-copy and runs it.
+"""Adds a problem type to a copy of the source as docs/architecture.md describes: its header, and its name in the list. Builds
+the copy and runs it.
 
     run.py BUILD COMPILER      BUILD/external_problem_test holds the copy and its build
 """
@@ -23,7 +23,7 @@ listed = source / "engine/problems/problem.h"
 text, included = re.subn(r'#include "engine/problems/problem_type.h"\n', r'\g<0>#include "huber.h"\n', listed.read_text())
 text, added = re.subn(r"(using ProblemType = std::variant<[^>]*)>", r"\1, Huber>", text)
 if (included, added) != (1, 1):
-    sys.exit(f"{listed} is not what this script expects")
+    sys.exit(f"{listed} lacks the #include or the list that this script extends")
 listed.write_text(text)
 for command in [["cmake", "-S", HERE, "-B", work / "build", "-G", "Ninja", f"-DGRADWIRE={source}", f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DGRADWIRE_TESTS=OFF",
                  "-DGRADWIRE_MARCH=baseline", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"],

@@ -1,4 +1,4 @@
-// The compressors alone, for a program that has its own loop.
+// The compressors, in a program that has its own loop.
 #include <cstdio>
 
 #include "compressors/compressor.h"

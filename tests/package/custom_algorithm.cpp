@@ -16,8 +16,8 @@
 
 using namespace gradwire;
 
-// Entries rounded to multiples of `grid`. Whatever makes a payload can stand where compress() does; one that
-// every algorithm takes, with its constants, is in custom_compressor.cpp.
+// Rounds entries to multiples of `grid`. An algorithm may make its payloads in any way.
+// custom_compressor.cpp has a compressor with constants, which every algorithm can use.
 struct Rounded {
   double grid;
   template <class Real>
@@ -35,8 +35,8 @@ struct DecayingParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the first step");
-    visit("decay", self.decay, "what the step is multiplied by in every round");
-    visit("grid", self.grid, "gradients are sent as multiples of this");
+    visit("decay", self.decay, "factor of the step per round");
+    visit("grid", self.grid, "entries of gradients are rounded to multiples of it");
   }
   void resolve(const Theory&, Warnings&) { step_size.resolve(0.5); }
 };
@@ -50,7 +50,7 @@ struct Decaying {
     PayloadBuffer<Real> m_i;
 
     Client(const RunContext<Real>&, const Params& p) : compressor{p.grid} {}
-    static void fields(auto&, auto&&) {}  // nothing to remember
+    static void fields(auto&, auto&&) {}  // no state
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;

@@ -3,7 +3,7 @@
 // clock, on which the slowest of eight clients takes eight times as long as the fastest.
 //
 // An algorithm is asynchronous if its traits say so. Then apply() gets one reply at a time, and clients draw
-// with ctx.draw in place of the round. A Server that has superseded() also selects clients whose work is
+// with ctx.draw instead of the round. If a Server has superseded(), it also selects clients whose work is
 // stopped (algorithms/ringmaster.h).
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ struct ImpatientParams {
   StepSize step_size;
 
   static void fields(auto& self, auto&& visit) {
-    visit("step_size", self.step_size, "gamma of a gradient at the newest point");
+    visit("step_size", self.step_size, "gamma for a gradient at the newest point");
   }
   void resolve(const Theory&, Warnings&) { step_size.resolve(0.2); }
 };
@@ -42,7 +42,7 @@ struct Impatient {
     PayloadBuffer<Real> g;
 
     Client(const RunContext<Real>& s, const Params&) : run_context(s) {}
-    static void fields(auto&, auto&&) {}  // nothing to remember
+    static void fields(auto&, auto&&) {}  // no state
 
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       Vec<Real>& grad = ctx.scratch.vec(0, run_context.d);
@@ -57,7 +57,7 @@ struct Impatient {
 
     Server(const RunContext<Real>& s, const Params& p)
         : ModelServer<Real>(s), gamma(Real(*p.step_size.value)) {}
-    void apply(Replies<Real> uplinks) {  // one
+    void apply(Replies<Real> uplinks) {  // one reply
       const Real delay = Real(this->t - uplinks[0].round);
       add_decoded<Real>(uplinks[0].parts[0], -gamma / (1 + delay), this->x);
       ++this->t;

@@ -1,6 +1,6 @@
-// A compressor of one's own: one of the blocks that the vector is cut into, drawn at random and scaled, so
-// that its mean is the vector. Both ends draw the block from the key of the message, so it costs nothing on
-// the wire. MARINA and DIANA take it with the steps of their theorems, which know it by its constants alone.
+// A custom compressor. It cuts the vector into blocks, and sends a random block, scaled so that the mean is
+// the vector. Both ends draw the block from the key of the message, so its number is not sent. MARINA and
+// DIANA use the compressor with the step sizes of their theorems, which depend only on its constants.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct RandomBlock {
     to.set_seeded(key);
     return to.view();
   }
-  // Draws the indices again at the receiver, in place of reading `first`.
+  // Draws the indices at the receiver, instead of reading `first`.
   bool redraw(Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
               std::vector<std::uint32_t>&, std::uint32_t& first) const {
     if (shape != Shape::kRange || count != dim / blocks) return false;
@@ -66,7 +66,7 @@ class Distance final : public Oracle<double> {
   std::vector<double> a_;
 };
 
-// The distance to the mean (1, 2, 1, 0) after 600 rounds.
+// Returns the distance to the mean (1, 2, 1, 0) after 600 rounds.
 double distance_after(const char* algorithm) {
   std::vector<Distance> clients = {Distance({1, 0, 3, 1}), Distance({2, 0, 0, -1}), Distance({0, 6, 0, 0})};
   std::vector<Oracle<double>*> oracles;
@@ -94,8 +94,8 @@ double distance_after(const char* algorithm) {
   run_rounds<double>(*server, traits_of(*run_context), *run_context, transport, progress, limits, {});
   const auto x = server->model();
   const double distance = std::hypot(std::hypot(x[0] - 1, x[1] - 2), std::hypot(x[2] - 1, x[3]));
-  std::printf("%s with %s and step %s: at a distance of %g\n", algorithm,
-              run_context->algorithm.compressor.c_str(), run_context->algorithm.step_size.c_str(), distance);
+  std::printf("%s with %s and step %s: distance %g\n", algorithm, run_context->algorithm.compressor.c_str(),
+              run_context->algorithm.step_size.c_str(), distance);
   return distance;
 }
 

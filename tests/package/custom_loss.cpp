@@ -1,5 +1,5 @@
-// A loss of one's own: Huber's, whose derivative a tape works out. One outlier among the targets does not
-// move the line.
+// A custom loss: the Huber loss, with its derivative from a tape. One outlier among the targets does not
+// change the line.
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// A model of one's own: a small network with a skip connection, trained on the sum of two angles.
+// A custom model: a small network with a skip connection, trained on sin(a + b).
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -16,7 +16,7 @@ gradwire::Network skip_network(std::size_t inputs, std::size_t width) {
   return net;
 }
 
-// 1,000 points (a, b) and sin(a + b).
+// 1,000 points (a, b) with targets sin(a + b).
 class Angles final : public gradwire::Examples<float> {
  public:
   Angles() {

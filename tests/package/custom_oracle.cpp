@@ -1,5 +1,5 @@
-// An oracle of one's own, its gradient by the tape: Poisson regression, f(x) = mean_j exp(a_j^T x) - y_j
-// a_j^T x.
+// A custom oracle with a gradient from the tape: Poisson regression,
+//   f(x) = mean_j exp(a_j^T x) - y_j a_j^T x.
 #include <cmath>
 #include <cstdio>
 #include <vector>

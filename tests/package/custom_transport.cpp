@@ -1,6 +1,5 @@
-// A transport of one's own, in a program that knows gradwire as an installed package: each client is a
-// process of its own, and messages travel through pipes. The model is, bit for bit, that of the same run in
-// one process.
+// A custom transport in a program that uses gradwire as an installed package. Each client is a process, and
+// messages travel through pipes. The model has the same bits as that of the same run in one process.
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -45,7 +44,7 @@ void write_message(int to, const Encoded& message) {
   for (const auto section : message.sections) write_all(to, section);
 }
 
-// Reads one message into a slot of the codec.
+// Reads a message into a slot of the codec.
 template <class Slot>
 void read_message(int from, Slot& slot, std::uint64_t most_bytes) {
   std::array<std::byte, kPrefixBytes> bytes;
@@ -89,7 +88,7 @@ CodecContext context_of(const RunContext<double>& run_context) {
   return context;
 }
 
-// Answers what comes in at 0 ... until the shutdown.
+// Runs a client that answers requests until the shutdown.
 void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i, int from, int to) {
   Distance oracle(run_context->d, i);
   ClientRuntime<double> runtime(run_context, i, oracle);
@@ -101,7 +100,7 @@ void be_client(std::shared_ptr<const RunContext<double>> run_context, ClientId i
     read_message(from, slot, max_payload_bytes(context, sizeof(double)));
     const auto request = slot.finish();
     if (!request) fail(request.error().message);
-    if (!runtime.accepts(*request)) fail("a message without the parts that the algorithm reads");
+    if (!runtime.accepts(*request)) fail("a message lacks parts that the algorithm reads");
     if (const Uplink<double>* answer = runtime.handle(*request, scratch))
       write_message(to, codec.encode(*answer));
     if (request->kind == RequestKind::kShutdown) return;
@@ -140,7 +139,7 @@ class Pipes final : public Transport<double> {
     return message.bytes;
   }
 
-  // Reads the answers in the order of the requests: the exchange puts them into that of the clients.
+  // Reads the answers in the order of the requests. The RequestTracker orders them by client.
   const Event<double>& next(double) override {
     event_ = {};
     if (awaited_.empty()) return event_;  // a timeout

@@ -1,4 +1,4 @@
-// Values and derivatives of an expression in its usual notation.
+// The value and the derivatives of an expression in usual notation.
 #include <cmath>
 #include <cstdio>
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Installs a build into a folder of its own, builds a project that knows nothing else of gradwire against it, and runs its
-programs.
+"""Installs a build into a separate folder, builds a project that uses only this installation, and runs its programs.
 
     run.py BUILD COMPILER
 """
@@ -42,7 +41,7 @@ for program in ["outside", "compress", "expression", "custom_model", "custom_los
                 "custom_asynchronous", "custom_compressor", "custom_transport"]:
     run(work / "build" / program)
 
-# Components, where neither SQLite nor Asio can be found: only the description of zstd is there.
+# Builds components on a machine without SQLite and Asio: pkg-config finds only zstd.
 descriptions = subprocess.run(["pkg-config", "--variable=pcfiledir", "libzstd"], check=True, capture_output=True, text=True)
 (work / "pkgconfig").mkdir()
 shutil.copy(Path(descriptions.stdout.strip()) / "libzstd.pc", work / "pkgconfig")
@@ -62,13 +61,13 @@ for component in ["server", "no-such-component"]:
     if done.returncode == 0 or not re.search("sqlite3|no-such-component", done.stderr):
         sys.exit(f"component {component}: exit code {done.returncode}: {done.stderr}")
 
-# A program with a client in it has no reader of data or of experiment files, and no server part of an algorithm.
+# A program with a client contains no reader of data or experiment files, and no server part of an algorithm.
 symbols = subprocess.run(["nm", "-C", work / "components-client/program"], check=True, capture_output=True, text=True).stdout
 for present in ["gradwire::make_client<", "gradwire::run_client"]:
     if present not in symbols:
-        sys.exit(f"the client has no symbol '{present}', so its symbols say nothing")
+        sys.exit(f"the client lacks the symbol '{present}', so the check of absent symbols would be void")
 for absent in ["toml::", "inflate", "gradwire::read_source", "gradwire::load_experiment", "gradwire::make_server<", "::Server<",
                "ServerAlgorithm<", "CLI::", "sqlite3_"]:
     for line in symbols.splitlines():
         if absent in line:
-            sys.exit(f"the client has '{absent}': {line}")
+            sys.exit(f"the client must not contain '{absent}': {line}")

@@ -1,4 +1,4 @@
-// gradwire plot: its runs, curves, files and errors.
+// gradwire plot: runs, curves, files and errors.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -207,7 +207,7 @@ TEST(Plot, RejectsImpossibleRequestsAndForeignFiles) {
   folder.write("empty/metrics.csv", metrics_header() + "\n");
   error_has({.folders = {folder.path() / "empty"}}, "has no rows");
   EXPECT_EQ(usage_error({.folders = {a}}), "no error");
-  EXPECT_EQ(usage_error({.folders = {a}}), "no error") << "it replaces its own files";
+  EXPECT_EQ(usage_error({.folders = {a}}), "no error") << "gradwire replaces its own files";
 }
 
 TEST(Plot, NamesAHostileMetricsFileInOneLine) {
@@ -285,7 +285,7 @@ TEST(PlotBy, DrawsAPanelForEachValueAndTheSameCurvesInAll) {
   const std::vector<PlotAxes> axes = usual_axes(runs, nullptr);
   const Figure f = make_figure(runs, axes, std::nullopt, {"problem.data", {"algorithm.step_size"}});
   EXPECT_EQ(labels_of(f.curves), (Labels{"ef21, topk:k=1", "gd"}))
-      << "dim goes with the data and is not in the label";
+      << "dim depends on the data and is not in the label";
   ASSERT_EQ(f.panels.size(), 2u);
   EXPECT_EQ(f.panels[0].title, "data = ten");
   EXPECT_EQ(f.panels[1].title, "data = two");
@@ -325,7 +325,7 @@ TEST(PlotBy, GroupsCurvesByWhatDiffersWithinEachAlgorithm) {
   const std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
   const Figure f = make_figure(runs, usual_axes(runs, nullptr), std::nullopt, {"algorithm.name", {}});
   EXPECT_EQ(labels_of(f.curves), (Labels{"step_size = 0.1", "step_size = 0.4"}))
-      << "init, compressor and alpha go with the algorithm and are not in the label";
+      << "init, compressor and alpha depend on the algorithm and are not in the label";
   ASSERT_EQ(f.panels.size(), 2u);
   for (const PlotPanel& panel : f.panels) EXPECT_EQ(panel.series.size(), 2u);
   const std::vector<PlotRun> two = {runs[0], runs[2]};
@@ -342,7 +342,7 @@ TEST(PlotRuns, KeepTheOrderOfTheSweepFile) {
   std::vector<std::string> found;
   for (const fs::path& run : find_runs(paths)) found.push_back(run.filename().string());
   EXPECT_EQ(found, (std::vector<std::string>{"2c", "1b", "3a", "0d"}))
-      << "runs that it does not name are last";
+      << "runs that the file does not name are last";
 }
 
 TEST(PlotBy, PutsPanelsOfOneValueIntoOneRow) {
@@ -399,7 +399,7 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
             "grad_norm_sq:rounds,\"ef21, topk:k=1\",20,0.13534,,\n"
             "grad_norm_sq:rounds,gd,0,2,1,3\n"
             "grad_norm_sq:rounds,gd,20,0.27067,0.13534,0.40601\n");
-  EXPECT_EQ(usage_error(request), "no error") << "it replaces its own file";
+  EXPECT_EQ(usage_error(request), "no error") << "gradwire replaces its own file";
   folder.write("f.csv", "name,address\n");
   EXPECT_NE(usage_error(request).find("was not written by gradwire"), std::string::npos);
 }
@@ -408,7 +408,7 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
 
 int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }
 
-// Replacement of Matplotlib that only logs the curves that it gets.
+// A replacement of Matplotlib that only logs its curves.
 constexpr const char* kFakePyplot = R"(
 import sys
 rcParams = {}

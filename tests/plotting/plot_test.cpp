@@ -1,4 +1,4 @@
-// Axes, the content of figures, and their drawing.
+// Axes, and the content and drawing of figures.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -223,8 +223,8 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// Returns the lines of the curves, in points of the page: the paths after the clip path, without bands and
-// markers.
+// Returns the lines of the curves in points of the page. These are the paths after the clip path, without
+// bands and markers.
 std::vector<std::vector<Point>> drawn_lines(const std::string& svg) {
   std::vector<std::vector<Point>> lines;
   const std::size_t begin = svg.find("<g clip-path"), end = svg.find("</g></g>", begin);

@@ -72,7 +72,7 @@ TEST(LogLimit, PrintsLinesAgainAfterAQuietWindow) {
   LogLimit limit(kRate);
   for (int k = 0; k < 10; ++k) limit.take(unauthenticated(k), 0);
   EXPECT_EQ(limit.sums(100).size(), 1u);
-  EXPECT_FALSE(limit.take(unauthenticated(1), 101)) << "the flood may go on";
+  EXPECT_FALSE(limit.take(unauthenticated(1), 101)) << "the flood may continue";
   EXPECT_EQ(limit.sums(300).at(0).text,
             "... 1 more such line in 200 ms, the last: 10.0.0.9:1 is disconnected");
   EXPECT_TRUE(limit.take(unauthenticated(1), 301));
@@ -154,7 +154,7 @@ TEST(LoggerTest, EscapesControlCharactersInEveryOutput) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     const auto lines = lines_said([&] {
       Logger logger("program", format, {.burst = 1, .window_ms = 1'000'000});
-      for (int k = 0; k < 2; ++k) logger.log(text);  // the second one is in the sum
+      for (int k = 0; k < 2; ++k) logger.log(text);  // the summary has the second line
       logger.complain(text);
       logger.fail(text, kFailed);
       logger.fail(text, kBadUsage);

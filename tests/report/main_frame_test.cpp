@@ -65,7 +65,7 @@ int raise_it(int, char**) {
   return 7;
 }
 
-// The thread sanitizer delivers signals late, so that the program leaves with the code of a shell.
+// The thread sanitizer delivers signals late, so the program ends with the exit code of a shell.
 auto ended_by(int signal) {
   return [signal](int status) {
     return ::testing::KilledBySignal(signal)(status) || ::testing::ExitedWithCode(128 + signal)(status);

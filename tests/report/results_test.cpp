@@ -1,4 +1,4 @@
-// metrics.csv, model.bin, summary.json, and their folder.
+// The files metrics.csv, model.bin and summary.json, and their folder.
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(Metrics, NameADamagedLine) {
   }
 }
 
-// The seed draws what a loss of power leaves; with enough seeds every case occurs.
+// The seed draws which bytes survive a power failure. With enough seeds every case occurs.
 constexpr std::uint64_t kPowerLosses = 200;
 
 TEST(Metrics, LoseNoRecordInPowerFailuresIfTheRunMustSurviveThem) {
@@ -153,7 +153,7 @@ TEST(Metrics, LoseNoRecordInPowerFailuresIfTheRunMustSurviveThem) {
         ++lost;
       }
     }
-  EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
+  EXPECT_GT(lost, 0) << "the disk of this test must lose bytes";
 }
 
 TEST(Metrics, KeepLinesOfEarlierRoundsInAResumedRun) {
@@ -228,7 +228,7 @@ TEST(Summary, ReportsARisenLoss) {
   EXPECT_EQ(rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
   EXPECT_NE(rise(-0.5, -0.4), "");
   EXPECT_EQ(rise(std::nullopt, 264.25), "") << "nothing was evaluated at the start";
-  EXPECT_EQ(rise(0.5, std::nan("")), "") << "a run that diverged says that";
+  EXPECT_EQ(rise(0.5, std::nan("")), "") << "a diverged run reports the divergence";
   EXPECT_EQ(loss_rise(0.5, std::nullopt), "") << "nothing was evaluated";
 }
 
@@ -272,7 +272,7 @@ TEST(Results, KeepTheNewFileAfterAPowerFailure) {
         ++lost;
       }
     }
-  EXPECT_GT(lost, 0) << "the disk of this test loses nothing";
+  EXPECT_GT(lost, 0) << "the disk of this test must lose bytes";
 }
 
 TEST(Metrics, NeedAnExistingFolder) {
@@ -390,7 +390,7 @@ TEST(ResultsDir, KeepsTheFolderOfARunningProcessWithTheSameNumber) {
   const TemporaryFolder folder;
   const ResultsDir first(folder.path() / "run", "x");
   std::ofstream(first.work() / "metrics.csv") << "rows";
-  const ResultsDir second(folder.path() / "run", "x");  // as one in another container would have it
+  const ResultsDir second(folder.path() / "run", "x");  // like a process in another container
   EXPECT_NE(first.work(), second.work());
   EXPECT_TRUE(std::filesystem::exists(first.work() / "metrics.csv"));
 }
@@ -411,7 +411,7 @@ TEST(ResultsDir, RemovesFoldersOfKilledRunsButNotKeptOnes) {
   const ResultsDir results(folder.path() / "run", "x");
   EXPECT_EQ(results.cleared().size(), 3u);
   EXPECT_FALSE(fs::exists(early)) << "killed before it had a lock";
-  EXPECT_FALSE(fs::exists(unlocked)) << "killed before it said who holds the lock";
+  EXPECT_FALSE(fs::exists(unlocked)) << "killed before it wrote the holder of the lock";
   EXPECT_FALSE(fs::exists(late));
   EXPECT_TRUE(fs::exists(kept / "metrics.csv"));
   EXPECT_TRUE(fs::exists(used / "lock"));

@@ -42,7 +42,7 @@ TEST(Login, SignsEverythingInALogin) {
   EXPECT_NE(message, login_message("realm", "name2", key.public_key(), nonce));
   EXPECT_NE(message, login_message("realm", "name", other.public_key(), nonce));
   EXPECT_NE(message, login_message("realm", "name", key.public_key(), late));
-  EXPECT_NE(message, login_message("realmn", "ame", key.public_key(), nonce)) << "lengths are signed, too";
+  EXPECT_NE(message, login_message("realmn", "ame", key.public_key(), nonce)) << "lengths are also signed";
 }
 
 TEST(Login, CreatesAnIdentityOnceAndKeepsIt) {

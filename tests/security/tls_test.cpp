@@ -1,4 +1,4 @@
-// Two filters that exchange bytes: what they let through, and which peers they refuse.
+// Two TLS filters that exchange bytes: the bytes that pass, and the peers that are rejected.
 #include "proto/security/tls.h"
 
 #include <array>
@@ -253,7 +253,7 @@ TEST_F(Tls, AcceptsOnlyClientCertificatesOfItsAuthorityIfRequired) {
   EXPECT_NE(foreign.find("the client's certificate is not trusted"), std::string::npos) << foreign;
   const std::string servers = trouble_with(asks, {place / "server.pem", place / "server.key"});
   EXPECT_NE(servers, "") << "a server's certificate is not a client's";
-  EXPECT_EQ(trouble_with(*server(), certificate_in(place)), "") << "a server that does not ask does not mind";
+  EXPECT_EQ(trouble_with(*server(), certificate_in(place)), "") << "the server requests none";
   EXPECT_EQ(certificate_in(folder_.path()).certificate, "");
   EXPECT_THROW(TlsServer(place / "server.pem", place / "server.key", TlsVersion::k13, place / "absent.pem"),
                std::invalid_argument);

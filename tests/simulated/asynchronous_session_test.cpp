@@ -47,7 +47,7 @@ TEST(AsynchronousSession, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults) {
   if (one) return;
   std::printf("%llu seeds, %llu deaths of servers, %llu of clients\n", static_cast<unsigned long long>(last),
               static_cast<unsigned long long>(server_deaths), static_cast<unsigned long long>(client_deaths));
-  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(server_deaths, last / 2) << "the simulation has too few faults";
   EXPECT_GT(client_deaths, last / 2);
 }
 

@@ -51,7 +51,7 @@ TEST(AsynchronousSimulation, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults)
     client_deaths += end.client_deaths;
   }
   if (one) return;
-  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(server_deaths, last / 2) << "the simulation has too few faults";
   EXPECT_GT(client_deaths, last / 2);
 }
 

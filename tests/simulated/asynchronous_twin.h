@@ -1,5 +1,5 @@
-// Repeats an asynchronous algorithm in memory. It is told which client's answer to which request id made each
-// step. It computes that answer again, at the point sent with the request id, and must reach the same state.
+// A twin of an asynchronous algorithm, in memory. It gets the client and the request id of each step. It
+// computes that answer again, at the point sent with the request id, and must reach the same state.
 #pragma once
 
 #include <map>
@@ -51,20 +51,20 @@ class AsynchronousTwin {
                                " is sent with another body");
     }
   }
-  // Follows one reply that the algorithm has taken.
+  // Repeats a step with one reply that the algorithm has used.
   void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     const UplinkView<double>& up = commit.replies[0];
-    if (commit.replies.size() != 1) throw std::runtime_error("a step took in more than one reply");
-    if (!used_.insert(up.request_id).second) throw std::runtime_error("a reply was taken in twice");
+    if (commit.replies.size() != 1) throw std::runtime_error("a step used more than one reply");
+    if (!used_.insert(up.request_id).second) throw std::runtime_error("a reply was used twice");
     const bool is_cut = up.parts[0].shape == Shape::kNothing;
     if ((is_cut ? cut(up) : step(up.client, up.request_id)) != commit.used)
-      throw std::runtime_error("used means something else");
+      throw std::runtime_error("`used` differs");
     if (server.save() != server_->save())
       throw std::runtime_error("after step " + std::to_string(steps_) +
                                " the state is not that of the replies that were committed");
   }
-  // Follows a step from a journal, after which the server died; `state` is that of its algorithm. If that is
-  // not the state after the client's answer, it must be the state after work that was cut.
+  // Repeats a step from a journal, after which the server died. `state` is the state of its algorithm. If it
+  // is not the state after the client's answer, it must be the state after cut work.
   void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
                     const std::string& state) {
     for (ClientId c = 0; c < after.size(); ++c) {
@@ -93,7 +93,7 @@ class AsynchronousTwin {
     const auto found = sent_.find(up.request_id);
     if (found == sent_.end() || found->second.client != up.client ||
         found->second.body.down().round != up.round)
-      throw std::runtime_error("work was cut that this client was never given");
+      throw std::runtime_error("work was cut that this client never got");
     const bool used = server_->apply(std::span(&up, 1));
     if (used) committed_[up.client] = up.request_id;
     return used;
@@ -102,7 +102,7 @@ class AsynchronousTwin {
     ++steps_;
     const auto found = sent_.find(request_id);
     if (found == sent_.end() || found->second.client != client)
-      throw std::runtime_error("a reply to a request id that this client was never sent");
+      throw std::runtime_error("a reply has a request id that this client never got");
     Request<double> request;
     request.request_id = request_id;
     request.committed = committed_[client];
@@ -132,7 +132,7 @@ class AsynchronousTwin {
   std::uint32_t steps_ = 0;
 };
 
-// Shows the twin what is sent.
+// Reports all sent requests to the twin.
 class WitnessedTransport final : public Transport<double> {
  public:
   WitnessedTransport(Transport<double>& inner, AsynchronousTwin& twin) : inner_(inner), twin_(twin) {}

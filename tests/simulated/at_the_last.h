@@ -7,7 +7,7 @@
 
 namespace gradwire {
 
-// Reads and writes at the last allowed moment. Work that it has not begun is lost with its process.
+// Runs work at the last allowed moment. Work that has not begun is lost with its process.
 class AtTheLast final : public Background {
  public:
   void start(std::function<void()> look, std::function<void()> write) override {

@@ -42,10 +42,10 @@ TEST(EventSimulation, ComputesNoStoppedWork) {
   const AsyncTrace trace =
       run_virtual(federation, federation.run_context(spec), 400, with(linear), Evaluate::kNever);
   EXPECT_EQ(trace.computed, 400u);
-  EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped again and again";
+  EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped repeatedly";
 }
 
-// Superseded requests may have changed a client's state, or what it lacks, on any thread.
+// On any thread, superseded requests may have changed the state of a client or the state that it lacks.
 TEST(EventSimulation, GivesTheSameBitsForAnyThreadsIfSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -118,7 +118,7 @@ TEST(EventSimulation, ContinuesWithoutAClientThatNeverAnswers) {
   EXPECT_EQ(std::count(trace.used.begin(), trace.used.end(), 1u), 0);
 }
 
-// The results of a run: everything that a user or a later process can see of it.
+// The results of a run: all that a user or a later process can see.
 struct Ending {
   std::string server, clients, work, progress;
   std::vector<RoundRecord> rows;

@@ -1,6 +1,6 @@
-// A federation on a simulated network. The real round loop exchanges real bytes with real workers, through a
-// network that loses, delays, repeats and reorders messages, and with clients that die and restart. One
-// virtual clock, one seed, no threads.
+// A federation on a simulated network. The real round loop exchanges real bytes with real workers. The
+// network loses, delays, repeats and reorders messages, and clients die and restart. It has one virtual
+// clock, one seed, and no threads.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Weather {
   double cut_off = 0;            // cuts a client off for up to a minute, when a request is sent to it
 };
 
-// A whole message, as it is sent.
+// A whole message, as sent.
 struct Packet {
   std::string head, payload;  // head: prefix and header
 };
@@ -104,7 +104,7 @@ class SimulatedClient {
     reply = std::move(link.written);
     return link.wrote;
   }
-  // Makes it die after this many calls of its disk, if it makes so many.
+  // Makes the client die after this many calls of its disk.
   void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
   std::size_t bytes_on_disk() const {
     std::size_t bytes = 0;
@@ -259,7 +259,7 @@ class SimulatedWorld {
   std::uint64_t order_ = 0, deaths_ = 0;
 };
 
-// The view of the world of one server process.
+// The world as one server process sees it.
 template <class Real>
 class SimulatedNetwork final : public Transport<Real> {
  public:
@@ -300,14 +300,14 @@ class SimulatedNetwork final : public Transport<Real> {
   }
   double now() const override { return world_.now(); }
 
-  // The clients whose replies arrived, in order of arrival, including repetitions.
+  // Returns the clients whose replies arrived, in order of arrival, including repetitions.
   const std::vector<ClientId>& arrived(std::uint64_t request_id) {
     if (request_id != arrived_request_id_) arrived_.clear();
     return arrived_;
   }
 
  private:
-  // The same as TcpTransport's.
+  // The reply slots of a client, as in TcpTransport.
   struct Inbox {
     std::unique_ptr<UplinkSlot<Real>> slots[2];
     int viewed = -1;

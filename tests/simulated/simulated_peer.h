@@ -1,5 +1,5 @@
-// A client as a process of a simulation: the real session, worker and journal on a simulated wire and disk.
-// It dies, restarts, and retries like the real client.
+// A client process of a simulation: the real session, worker and journal on a simulated wire and disk. It
+// dies, restarts, and retries like the real client.
 #pragma once
 
 #include <array>
@@ -158,7 +158,7 @@ class SimulatedPeer {
   // Gives up a server that is silent or reads nothing.
   void wait_for_answer() {
     guarded(silence_seconds_ / 4, [this] {
-      if (time_.now() - heard_ > silence_seconds_) return lost({false, "it is silent"});
+      if (time_.now() - heard_ > silence_seconds_) return lost({false, "the server is silent"});
       wait_for_answer();
     });
   }
@@ -205,12 +205,12 @@ class SimulatedPeer {
     if (wire_ == nullptr) return;
     if (wire_->was_reset()) return lost({false, "reset"});
     if (is_writing()) {
-      if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
+      if (wire_->at_end(Wire::kClient)) return lost({false, "the server closed the connection"});
       return look_in(0.05);
     }
     const std::string bytes = wire_->read(Wire::kClient, SIZE_MAX);
     if (!bytes.empty()) heard_ = time_.now();
-    if (!take_in(bytes)) return lost({false, "the filter is in trouble"});
+    if (!take_in(bytes)) return lost({false, "the filter failed"});
     const std::uint64_t epoch = epoch_;
     try {
       while (take_frame()) {
@@ -223,7 +223,7 @@ class SimulatedPeer {
       return hang_up(false);
     }
     if (epoch != epoch_) return;
-    if (wire_->at_end(Wire::kClient)) return lost({false, "it hung up"});
+    if (wire_->at_end(Wire::kClient)) return lost({false, "the server closed the connection"});
     if (session_->asked() && !computing_ && inbox_.empty()) compute();
   }
   bool take_in(const std::string& bytes) {

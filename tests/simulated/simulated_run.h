@@ -150,7 +150,7 @@ class SimulatedRun {
     while (!life()) {
       end_.server_deaths += 1;
       setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
-      if (end_.server_deaths > 500) end_.trouble = "the run never ends";
+      if (end_.server_deaths > 500) end_.trouble = "the run does not end";
       if (!end_.trouble.empty()) break;
     }
     end_.client_deaths = world_.deaths();
@@ -179,7 +179,7 @@ class SimulatedRun {
                [&](std::string_view record) {
                  const std::vector<std::uint64_t> before = progress.committed;
                  if (!durable.replay(record)) return false;
-                 if (twin_ && progress.round > twin_->rounds())  // died before it was checked
+                 if (twin_ && progress.round > twin_->rounds())  // the server died before the check
                    twin_->round_between(before, progress.committed);
                  if (asynchronous_twin_ && progress.round > asynchronous_twin_->steps())
                    asynchronous_twin_->step_between(before, progress.committed, server->save());
@@ -187,7 +187,7 @@ class SimulatedRun {
                }});
       if (!found) return fail(found.error().message);
       if (progress.round < announced_)
-        return fail("round " + std::to_string(announced_) + " was announced and is lost");
+        return fail("round " + std::to_string(announced_) + " was announced, but it is lost");
       durable.begin();
       SimulatedNetwork<double> network(world_, context);
       if (setting_.events_between_deaths > 0 && may_die)

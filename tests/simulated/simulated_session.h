@@ -89,7 +89,7 @@ class SimulatedSession {
     while (!all_shut_down() && end_.trouble.empty()) {
       life();
       if (all_heard_ && !all_shut_down() && end_.trouble.empty())
-        end_.trouble = "the server thinks that all have heard its shutdown, but one has not";
+        end_.trouble = "the server assumes that all clients got its shutdown, but one did not";
       if (all_heard_) break;
       end_.server_deaths += 1;
       setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
@@ -150,7 +150,7 @@ class SimulatedSession {
                [&](std::string_view record) {
                  const std::vector<std::uint64_t> before = progress_.committed;
                  if (!durable_->replay(record)) return false;
-                 if (twin_ && progress_.round > twin_->rounds())  // died before it was checked
+                 if (twin_ && progress_.round > twin_->rounds())  // the server died before the check
                    twin_->round_between(before, progress_.committed);
                  if (asynchronous_twin_ && progress_.round > asynchronous_twin_->steps())
                    asynchronous_twin_->step_between(before, progress_.committed, server_->save());
@@ -158,7 +158,7 @@ class SimulatedSession {
                }});
       if (!found) throw std::runtime_error(found.error().message);
       if (*found && progress_.round < committed_)
-        throw std::runtime_error("round " + std::to_string(committed_) + " was announced and is lost");
+        throw std::runtime_error("round " + std::to_string(committed_) + " was announced, but it is lost");
       if (talks_)
         std::printf("%9.3f a server begins%s, round %u, stage %d\n", time_.now(), *found ? " again" : "",
                     progress_.round, static_cast<int>(stage_));
@@ -283,20 +283,20 @@ class SimulatedSession {
     const Totals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
     if (setting_.relay_adds && takes_sums(*run_context_)) return check_sums(where, a, b);
     if (server_->save() != quiet_->states.at(progress.round - 1))
-      throw std::runtime_error(where + "the state of the algorithm is another one");
+      throw std::runtime_error(where + "the state of the algorithm differs");
     if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
         a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls)
-      throw std::runtime_error(where + "the progress of bits and bytes does not add up");
+      throw std::runtime_error(where + "the counts of bits and bytes differ");
   }
 
   // Checks sums, which are rounded in a different order, and are shorter.
   void check_sums(const std::string& where, const Totals& a, const Totals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
     if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
-      throw std::runtime_error(where + "the model is another one");
+      throw std::runtime_error(where + "the model differs");
     if (a.bits_down != b.bits_down || a.bytes_down != b.bytes_down || a.grad_calls != b.grad_calls ||
         a.replies != b.replies || a.bytes_up > b.bytes_up)
-      throw std::runtime_error(where + "the progress of bytes does not add up");
+      throw std::runtime_error(where + "the counts of bytes differ");
   }
 
   bool load(std::span<const Section> sections, Journal& journal) {

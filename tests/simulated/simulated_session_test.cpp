@@ -82,7 +82,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   if (one) return;
   std::printf("%llu seeds, %llu deaths of servers, %llu of clients\n", static_cast<unsigned long long>(last),
               static_cast<unsigned long long>(server_deaths), static_cast<unsigned long long>(client_deaths));
-  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(server_deaths, last / 2) << "the simulation has too few faults";
   EXPECT_GT(client_deaths, last / 2);
   EXPECT_GT(with_sums, last / 50);
 }
@@ -118,7 +118,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
     client_deaths += end.client_deaths;
   }
   if (one) return;
-  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(server_deaths, last / 2) << "the simulation has too few faults";
   EXPECT_GT(client_deaths, last / 2);
 }
 
@@ -145,7 +145,7 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
     fewest = std::min(fewest, end.fewest_replies);
   }
   if (!one) {
-    EXPECT_LE(fewest, 2u) << "the simulation waits for all";
+    EXPECT_LE(fewest, 2u) << "the simulation waits for all clients";
   }
 }
 

@@ -1,6 +1,6 @@
-// A simulated network of byte streams. Connections break after any byte, fall silent, stall, and deliver in
-// pieces and late; readers are slow. One virtual clock, one seed, no threads. The server's end is a
-// SocketLayer; the clients' end is a Wire.
+// A simulated network of byte streams. Connections break after any byte, fall silent, stall, and deliver late
+// and in segments; readers are slow. It has one virtual clock, one seed, and no threads. The server's end is
+// a SocketLayer; the clients' end is a Wire.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   // Called if data, the end, or room to write has arrived.
   std::function<void()> told[2];
 
-  // Takes as many bytes as there is room for.
+  // Takes as many bytes as fit.
   std::size_t write(Side from, std::string_view bytes) {
     Stream& s = streams_[from];
     const std::size_t used = s.on_its_way + s.arrived.size();
@@ -263,7 +263,7 @@ class SimulatedSockets final : public SocketLayer {
   }
   // Connects as a client of `upstream`.
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
-    if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": no server is there"};
+    if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": no server listens"};
     auto wire = std::make_shared<Wire>(time_, random_, weather_);
     upstream->server->connect(wire);
     return std::unique_ptr<Socket>(std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, harbour_));

@@ -57,11 +57,11 @@ class Quiet {
 // Returns the error at the end of a run. Empty if there is none.
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
-  if (got.state != want.state) return "the state of the algorithm is another one";
+  if (got.state != want.state) return "the state of the algorithm differs";
   const Totals &a = got.progress.totals, &b = want.progress.totals;
   if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
       a.bytes_down != b.bytes_down)
-    return "the progress of bits and bytes does not add up";
+    return "the counts of bits and bytes differ";
   if (a.grad_calls != b.grad_calls) return "the gradients are counted differently";
   return "";
 }
@@ -80,7 +80,7 @@ TEST(Simulation, ReachesTheBitsOfAQuietRunUnderAnyFaults) {
     client_deaths += end.client_deaths;
   }
   if (one) return;
-  EXPECT_GT(server_deaths, last / 2) << "the simulation is too kind";
+  EXPECT_GT(server_deaths, last / 2) << "the simulation has too few faults";
   EXPECT_GT(client_deaths, last / 2);
 }
 
@@ -105,7 +105,7 @@ TEST(Simulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
     fewest = std::min(fewest, end.fewest_replies);
   }
   if (!one) {
-    EXPECT_LE(fewest, 2u) << "the simulation waits for all";
+    EXPECT_LE(fewest, 2u) << "the simulation waits for all clients";
   }
 }
 

@@ -1,4 +1,4 @@
-// Repeats the same algorithm in memory, where nothing is lost or late. It is told which clients' replies each
+// A twin of an algorithm, in memory, where nothing is lost or late. It gets the clients whose replies each
 // round used, and must reach the same state. Tests compare runs with a quorum with it.
 #pragma once
 
@@ -42,9 +42,9 @@ class TwinFederation {
       request.resync = nullptr;
       const Uplink<double>* up = runtimes_[c]->handle(request, scratch_[c]);
       std::optional<Downlink<double>> resync;
-      if (up->status != ReplyStatus::kReply) {  // it has missed a round
+      if (up->status != ReplyStatus::kReply) {  // the client missed a round
         resync = server_->resync(c, up->status);
-        if (!resync) throw std::runtime_error("the twin of a client is lost");
+        if (!resync) throw std::runtime_error("the twin cannot restore a client");
         request.resync = &*resync;
         up = runtimes_[c]->handle(request, scratch_[c]);
       }
@@ -59,7 +59,7 @@ class TwinFederation {
     for (const auto& up : replies) used.push_back(up.client);
     round(used);
   }
-  // Follows a round from a journal. It used the clients whose request ids changed.
+  // Repeats a round from a journal. The round used the clients whose request ids changed.
   void round_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after) {
     std::vector<ClientId> used;
     for (ClientId c = 0; c < after.size(); ++c)

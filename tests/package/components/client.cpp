@@ -1,5 +1,4 @@
-// A client that brings its own samples, in a program that can read no file of data. Its server has no data
-// either.
+// A client with its own samples, in a program that cannot read data files. Its server has no data either.
 //   client HOST:PORT
 #include "fl_client/client.h"
 
@@ -9,7 +8,7 @@
 
 #include "engine/data/dataset.h"
 
-// y = 2 x_1 - x_2 at four points.
+// Four samples of y = 2 x_1 - x_2.
 gradwire::ClientDataset own_samples() {
   gradwire::ClientDataset part;
   const double points[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, -1}};

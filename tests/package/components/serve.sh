@@ -1,5 +1,5 @@
 #!/bin/sh
-# serve.sh SERVER PROGRAM FOLDER: SERVER runs a small experiment in FOLDER with one client, which is PROGRAM HOST:PORT.
+# serve.sh SERVER PROGRAM FOLDER: runs a small experiment in FOLDER with SERVER and one client, PROGRAM HOST:PORT.
 set -eu
 server=$1 program=$2 folder=$3
 mkdir -p "$folder"
@@ -25,5 +25,5 @@ for _ in $(seq 100); do
 done
 timeout 60 "$program" "$(cat "$folder/state/address")"
 wait $!
-# y = 2 x_1 - x_2 is learnt.
+# The model must be y = 2 x_1 - x_2.
 awk -F, 'END { exit !($2 < 1e-6) }' "$folder/state/metrics.csv"

@@ -1,4 +1,4 @@
-// An experiment of a few lines, simulated by a program that knows no server.
+// A small experiment, simulated by a program without a server.
 #include <atomic>
 #include <cstdio>
 
