@@ -33,9 +33,8 @@ constexpr std::array<PublishedGpt, 7> kPublishedGpt = {{{1, 0.525, 12.183},
 constexpr std::uint32_t kPyTorchSteps = 300;
 
 const char* const kHowToGetPyTorch =
-    "PyTorch here: mlp.py, gpt.py and tiny_small.py in the folder of --beside, run by a python3 that has "
-    "torch (Debian: "
-    "python3-torch libopenblas0-serial)";
+    "for figures of PyTorch, put mlp.py, gpt.py and tiny_small.py into the folder of --beside, and install "
+    "torch for python3 (Debian: python3-torch libopenblas0-serial)";
 
 PaperFigure smallest(const std::optional<Series>& series) {
   return series ? PaperFigure(series->min()) : std::nullopt;

@@ -185,7 +185,7 @@ Status Journal::remove() {
   return remove_files(*found);
 }
 
-// REQUIRES: the marker is renamed, or there is no file of a journal.
+// REQUIRES: the marker is renamed, or the folder has no journal.
 Status Journal::remove_files(const Names& names) {
   for (const std::string& name : names.all)
     if (Status status = disk_.remove(name); !status) return status;

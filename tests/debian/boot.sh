@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Boots a Debian of its own with both packages and uses them as operators do: the units with all their guards, a token that
-# systemd hands over, a server and a client that are killed, a run that goes on. Not one of ctest's tests: it needs root,
-# debootstrap, systemd-nspawn, an archive of Debian, and minutes.
-#   boot.sh WORK PACKAGES [MIRROR]   WORK: a folder for the system; it is kept. PACKAGES: where tools/packages put the two .deb
+# Boots a Debian system with both packages and uses them as operators do: the units with all their restrictions, a token that
+# systemd passes on, and a run that continues after kills of the server and the client. It is not one of ctest's tests, because
+# it needs root, debootstrap, systemd-nspawn, a Debian archive, and minutes.
+#   boot.sh WORK PACKAGES [MIRROR]   WORK: a folder for the system; it is kept. PACKAGES: the folder with the two .deb of tools/packages
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 work=$1 packages=$2 mirror=${3:-http://deb.debian.org/debian}
 for tool in debootstrap systemd-nspawn; do
-  command -v $tool > /dev/null || { echo "no $tool here; as root, run: apt-get install debootstrap systemd-container" >&2; exit 2; }
+  command -v $tool > /dev/null || { echo "$tool is not installed; as root, run: apt-get install debootstrap systemd-container" >&2; exit 2; }
 done
 [ "$(id -u)" -eq 0 ] || { echo "only root can boot a system in a folder" >&2; exit 2; }
 . /etc/os-release
@@ -39,7 +39,7 @@ goes_on() {
     [ "${until:-0}" -gt "${from:-0}" ] && [ "$until" -gt "${1:-0}" ] && return
     sleep 1
   done
-  fail "no round behind ${from:-the start} in a minute"
+  fail "no round after ${from:-the start} in a minute"
 }
 # One site, and more rounds than end meanwhile.
 sed -i -e 's/^count = .*/count = 1/' -e 's/^rounds = .*/rounds = 100000000/' -e 's/^step_size = .*/step_size = 0.01/' /etc/gradwire/experiment.toml

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Makes the packages of this build, installs them below a folder of its own, looks at what they are, removes and purges them.
+# Makes the packages of this build, installs them below a temporary root, checks them, and removes and purges them.
 #   run.sh BUILD      exit code 77: this system has no dpkg
 set -euo pipefail
 build=$1 work=$1/debian_test
 for tool in dpkg dpkg-deb dpkg-shlibdeps cpack; do
-  command -v $tool > /dev/null || { echo "SKIPPED: no $tool here"; exit 77; }
+  command -v $tool > /dev/null || { echo "SKIPPED: $tool is not installed"; exit 77; }
 done
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-  command -v fakeroot > /dev/null || { echo "SKIPPED: not root, and no fakeroot here"; exit 77; }
+  command -v fakeroot > /dev/null || { echo "SKIPPED: not root, and fakeroot is not installed"; exit 77; }
   as_root=(fakeroot)
 fi
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -17,22 +17,22 @@ rm -rf "$work"
 mkdir -p "$work/root/var/lib/dpkg/"{info,updates,triggers} "$work/root/etc"
 root=$work/root
 touch "$root/var/lib/dpkg/status" "$root/var/lib/dpkg/available"
-# With DPKG_ROOT the maintainer scripts leave this system alone. What the packages depend on is here, not there.
+# With DPKG_ROOT the maintainer scripts do not change this system. Dependencies are installed here, not below the root.
 dpkg_there() {
   "${as_root[@]}" dpkg --root="$root" --log="$work/dpkg.log" --force-not-root --force-script-chrootless --force-depends \
     --force-bad-path --force-confold "$@" < /dev/null > "$work/dpkg.out" 2>&1 || { cat "$work/dpkg.out" >&2; fail "dpkg $*"; }
 }
-# All files below the root but dpkg's own, and the users' that systemd-sysusers made.
+# Lists all files below the root, except those of dpkg and those of users that systemd-sysusers made.
 files() { (cd "$root" && find . \( -path ./var/lib/dpkg -o -name 'passwd*' -o -name 'group*' -o -name '*shadow*' -o -name '.pwd.lock' \) \
   -prune -o ! -type d -print | sort); }
 
-# Output is kept before it is looked at: where "grep -q" or "head" ends early, SIGPIPE kills the program that still writes, and
-# pipefail calls that a failure.
+# The script stores output before it checks it. If "grep -q" or "head" ended early, SIGPIPE would kill the program that still
+# writes, and pipefail would report a failure.
 
-# ---- what they are ----
+# ---- the packages ----
 if grep -q '^GRADWIRE_MARCH:.*=native$' "$build/CMakeCache.txt"; then
-  ! cpack --config "$build/CPackConfig.cmake" -B "$work/native" > "$work/native.log" 2>&1 || fail "cpack packs programs for this processor alone"
-  grep -q 'cmake --preset package' "$work/native.log" || fail "cpack does not say what to do: $(cat "$work/native.log")"
+  ! cpack --config "$build/CPackConfig.cmake" -B "$work/native" > "$work/native.log" 2>&1 || fail "cpack must refuse programs for this processor only"
+  grep -q 'cmake --preset package' "$work/native.log" || fail "cpack does not name the remedy: $(cat "$work/native.log")"
 fi
 cpack --config "$build/CPackConfig.cmake" -D CPACK_GRADWIRE_FOR_HERE=ON -B "$work/packages" > "$work/cpack.log" 2>&1 ||
   { tail -n 20 "$work/cpack.log" >&2; fail cpack; }
@@ -45,7 +45,7 @@ for part in server client; do
     [[ $depends == *$library* ]] || fail "gradwire-$part does not depend on $library: $depends"
   done
   [[ $(dpkg-deb -f "$package" Description) == "federated learning: the $part"* ]] || fail "gradwire-$part has no description"
-  ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "files that are not root's"
+  ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "some files do not belong to root"
 done
 [[ $(dpkg-deb -f "$work"/packages/gradwire-server_*.deb Depends) == *libsqlite3* ]] || fail "the server does not depend on SQLite"
 
@@ -60,9 +60,9 @@ for program in gradwire-server gradwire-client; do
   [[ $("$root/usr/bin/$program" --version) == [0-9]* ]] || fail "$program does not run"
 done
 if command -v systemd-sysusers > /dev/null; then
-  grep -q '^gradwire:' "$root/etc/passwd" || fail "there is no user gradwire"
+  grep -q '^gradwire:' "$root/etc/passwd" || fail "the user gradwire is missing"
 fi
-# The example is an experiment: nothing but clients is missing.
+# The example is an experiment that lacks only its clients.
 code=0
 "$root/usr/bin/gradwire-server" "$root/etc/gradwire/experiment.toml" --listen 127.0.0.1:0 --state "$work/state" \
   --join-deadline-ms 1 > "$work/server.log" 2>&1 || code=$?
@@ -75,7 +75,8 @@ if command -v systemd-analyze > /dev/null; then
     sed "s#^ExecStart=gradwire#ExecStart=$root/usr/bin/gradwire#" "$root/usr/lib/systemd/system/gradwire-$part.service" > "$unit"
     said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-$part" || true)
     [ -z "$said" ] || fail "systemd-analyze verify: $said"
-    # Exposure of 2.0 or less ("OK"); docs/deployment.md has the figures. Before version 250 only of units that are loaded.
+    # The exposure must be 2.0 or less ("OK"); docs/deployment.md has the figures. Before version 250, systemd-analyze rates only
+    # loaded units.
     if [[ $(systemd-analyze --help) == *--offline* ]]; then
       systemd-analyze security --offline=yes --threshold=20 --no-pager "$unit" > "$work/security-$part.log" 2>&1 ||
         fail "$(tail -n 1 "$work/security-$part.log")"

@@ -11,7 +11,7 @@
 namespace gradwire {
 
 // The text of each speaker, the longest first. Of equal ones the speaker that speaks first comes first. Role
-// r has text[start[r], start[r + 1]): lines that each end with a line break. There are no empty lines.
+// r has text[start[r], start[r + 1]): lines that each end with a line break. No line is empty.
 struct Dialogue {
   std::string text;
   std::vector<std::size_t> start = {0};
