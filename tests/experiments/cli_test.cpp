@@ -68,7 +68,7 @@ class Cli : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Cli, EveryCommandHasHelpWithExamples) {
+TEST_F(Cli, HasHelpWithExamplesForEveryCommand) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--help"},
                                              {"run", "--help"},
@@ -83,7 +83,7 @@ TEST_F(Cli, EveryCommandHasHelpWithExamples) {
   EXPECT_EQ(gradwire({"--version"}).out, "gradwire " + build_info() + "\n");
 }
 
-TEST_F(Cli, BadUsageIsOneLineAndExitCodeTwo) {
+TEST_F(Cli, RejectsBadUsageWithCode2AndOneLine) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"rum"},
                                              {"run"},
@@ -107,7 +107,7 @@ TEST_F(Cli, BadUsageIsOneLineAndExitCodeTwo) {
   EXPECT_EQ(json.err.substr(0, 10), "{\"time\": \"") << json.err;
 }
 
-TEST_F(Cli, AnErrorInTheFileNamesFileAndLine) {
+TEST_F(Cli, NamesFileAndLineOfAnError) {
   folder_.write("typo.toml", std::string(kConfig) + "roundz = 3\n");
   expect_refused({"typo.toml"}, "typo.toml:15: unknown key 'roundz' in [run]; did you mean 'rounds'?");
   expect_refused({"small.toml", "--set", "algorithm.compressor=topk:k=3"}, "--set algorithm.compressor: ");
@@ -133,7 +133,7 @@ TEST_F(Cli, RejectsSeveralCopiesOfARun) {
   EXPECT_EQ(gradwire({"list", "algorithms"}).code, 0);
 }
 
-TEST_F(Cli, ARunOverTcpReadsTheTestDataOfTheExperiment) {
+TEST_F(Cli, ReadsTheTestDataOfTheExperimentOverTcp) {
   std::string rows;
   for (const char* transport : {"memory", "tcp"}) {
     folder_.write("test.csv", "1,2,1\n-1,0,0\n0.5,1,1\n2,1,1\n-2,-2,0\n0,1,1\n3,1,0\n");
@@ -147,7 +147,7 @@ TEST_F(Cli, ARunOverTcpReadsTheTestDataOfTheExperiment) {
   }
 }
 
-TEST_F(Cli, ARunWritesAllItsResults) {
+TEST_F(Cli, WritesAllResultsOfARun) {
   const auto r = gradwire({"run", "small.toml"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.out, "results: results/small\n");
@@ -163,7 +163,7 @@ TEST_F(Cli, ARunWritesAllItsResults) {
   EXPECT_EQ(std::distance(fs::directory_iterator(path() / "results"), {}), 1) << "work folders are gone";
 }
 
-TEST_F(Cli, TheResolvedConfigGivesTheSameBitsFromAnotherFolder) {
+TEST_F(Cli, GivesTheSameBitsForTheResolvedConfigInAnotherFolder) {
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet"}).code, 0);
   EXPECT_EQ(read("results/small/config.toml").find("theory"), std::string::npos);
   const TemporaryFolder elsewhere;
@@ -177,7 +177,7 @@ TEST_F(Cli, TheResolvedConfigGivesTheSameBitsFromAnotherFolder) {
             without_seconds(read_file(elsewhere.path() / "again/metrics.csv")));
 }
 
-TEST_F(Cli, ResultsReplaceOnlyResultsOfTheSameName) {
+TEST_F(Cli, ReplacesOnlyResultsOfTheSameName) {
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet"}).code, 0);
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet", "--set", "run.rounds=3"}).code, 0);
   EXPECT_EQ(lines_of(read("results/small/metrics.csv")).size(), 3u);
@@ -192,7 +192,7 @@ TEST_F(Cli, ResultsReplaceOnlyResultsOfTheSameName) {
   EXPECT_EQ(read("small.toml"), kConfig);
 }
 
-TEST_F(Cli, QuietPrintsNothingAndJsonOneObjectPerEvaluation) {
+TEST_F(Cli, PrintsNothingIfQuietAndJsonPerEvaluation) {
   const auto quiet = gradwire({"run", "small.toml", "--quiet"});
   EXPECT_EQ(quiet.out + quiet.err, "");
   const auto json = gradwire({"run", "small.toml", "--json"});
@@ -202,7 +202,7 @@ TEST_F(Cli, QuietPrintsNothingAndJsonOneObjectPerEvaluation) {
     EXPECT_TRUE(line.starts_with("{\"round\":") && line.ends_with("}")) << line;
 }
 
-TEST_F(Cli, APathOfSetIsOneOfTheWorkingDirectory) {
+TEST_F(Cli, ResolvesPathsOfSetInTheWorkingDirectory) {
   fs::create_directories(path() / "configs");
   for (const char* name : {"small.toml", "points.csv"})
     fs::copy_file(path() / name, path() / "configs" / name);
@@ -223,7 +223,7 @@ TEST_F(Cli, APathOfSetIsOneOfTheWorkingDirectory) {
             std::string::npos);
 }
 
-TEST_F(Cli, ARunWithoutEvaluationsHasAModelAndNoPlot) {
+TEST_F(Cli, WritesAModelAndNoPlotWithoutEvaluations) {
   const auto r = gradwire({"run", "small.toml", "--set", "run.evaluate_every=0"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(read("results/small/metrics.csv")).size(), 1u);
@@ -231,7 +231,7 @@ TEST_F(Cli, ARunWithoutEvaluationsHasAModelAndNoPlot) {
   EXPECT_FALSE(exists("results/small/plot.svg"));
 }
 
-TEST_F(Cli, ARunWhoseRepliesAreBeyondTheNormLimitNamesTheLimit) {
+TEST_F(Cli, NamesTheNormLimitIfItRejectsReplies) {
   const auto r = gradwire({"run", "small.toml", "--quiet", "--set", "server.norm_limit=1e-9"});
   EXPECT_EQ(r.code, 1);
   EXPECT_NE(r.err.find("or a reply is beyond server.norm_limit; try a smaller step"), std::string::npos)
@@ -239,7 +239,7 @@ TEST_F(Cli, ARunWhoseRepliesAreBeyondTheNormLimitNamesTheLimit) {
   EXPECT_NE(r.err.find("or a larger server.norm_limit (this was 1e-09)"), std::string::npos) << r.err;
 }
 
-TEST_F(Cli, ADivergedRunSaysSoAndKeepsItsResults) {
+TEST_F(Cli, ReportsADivergedRunAndKeepsItsResults) {
   const auto r = gradwire({"run", "small.toml", "--quiet", "--set", "problem.kind=least_squares", "--set",
                            "algorithm.step_size=1e60", "--set", "algorithm.compressor=identity"});
   EXPECT_EQ(r.code, 1);
@@ -250,7 +250,7 @@ TEST_F(Cli, ADivergedRunSaysSoAndKeepsItsResults) {
   EXPECT_NE(read("results/small/summary.json").find("\"outcome\": \"diverged\""), std::string::npos);
 }
 
-TEST_F(Cli, ARunThatEndsAboveItsStartSaysSo) {
+TEST_F(Cli, ReportsALossAboveThatOfTheStart) {
   for (const std::string transport : {"memory", "tcp"}) {
     const auto r =
         gradwire({"run", "small.toml", "--transport", transport, "--set", "problem.kind=least_squares",
@@ -268,7 +268,7 @@ TEST_F(Cli, ARunThatEndsAboveItsStartSaysSo) {
   EXPECT_EQ(read("results/small/summary.json").find("ends with a loss"), std::string::npos);
 }
 
-TEST_F(Cli, WarningsAreShownOnce) {
+TEST_F(Cli, ShowsWarningsOnce) {
   const auto r = gradwire({"run", "small.toml", "--set", "algorithm.name=diana", "--set",
                            "algorithm.step_size=0.01", "--set", "algorithm.alpha=0.5"});
   ASSERT_EQ(r.code, 0) << r.err;
@@ -276,7 +276,7 @@ TEST_F(Cli, WarningsAreShownOnce) {
   EXPECT_NE(read("results/small/summary.json").find("diana needs an unbiased compressor"), std::string::npos);
 }
 
-TEST_F(Cli, AKeyThatOnlyServersReadIsNamed) {
+TEST_F(Cli, NamesKeysForServersOnly) {
   const auto r = gradwire({"run", "small.toml", "--set", "server.durability=power"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_NE(r.err.find("server.durability has no effect in memory; it applies to clients over a network"),
@@ -284,7 +284,7 @@ TEST_F(Cli, AKeyThatOnlyServersReadIsNamed) {
       << r.err;
 }
 
-TEST_F(Cli, PlotComparesRuns) {
+TEST_F(Cli, ComparesRunsInAPlot) {
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet"}).code, 0);
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet", "--set", "name=whole", "--set",
                       "algorithm.compressor=identity"})
@@ -298,7 +298,7 @@ TEST_F(Cli, PlotComparesRuns) {
   EXPECT_NE(read("both.py").find("results/whole/metrics.csv"), std::string::npos);
 }
 
-TEST_F(Cli, ListShowsWhatTheCodeUses) {
+TEST_F(Cli, ListsTheValuesOfTheCode) {
   const auto r = gradwire({"list"});
   EXPECT_EQ(r.code, 0);
   for (const char* word :
@@ -391,7 +391,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, LongRun, ::testing::Values("memory", "encod
 
 class TcpRun : public LongRun {};
 
-TEST_P(TcpRun, NoProcessOutlivesAKilledProgram) {
+TEST_P(TcpRun, LeavesNoProcessIfTheProgramIsKilled) {
   ChildProcess run = start();
   ASSERT_TRUE(wait_for_rows()) << read("log");
   const std::vector<pid_t> children = children_of(run.pid());
@@ -400,7 +400,7 @@ TEST_P(TcpRun, NoProcessOutlivesAKilledProgram) {
   for (const pid_t child : children) EXPECT_TRUE(wait_until([&] { return !alive(child); })) << child;
 }
 
-TEST_P(TcpRun, AClientThatDiesEndsTheRunAndIsNamed) {
+TEST_P(TcpRun, EndsAndNamesTheClientIfAClientDies) {
   ChildProcess run = start();
   ASSERT_TRUE(wait_for_rows()) << read("log");
   const std::vector<pid_t> children = children_of(run.pid());
@@ -417,7 +417,7 @@ TEST_P(TcpRun, AClientThatDiesEndsTheRunAndIsNamed) {
   EXPECT_GT(lines_of(unfinished_metrics(path() / "results")).size(), 3u);
 }
 
-TEST_P(TcpRun, AServerThatDiesEndsTheRunAndIsNamed) {
+TEST_P(TcpRun, EndsAndNamesTheServerIfTheServerDies) {
   ChildProcess run = start();
   ASSERT_TRUE(wait_for_rows()) << read("log");
   const std::vector<pid_t> children = children_of(run.pid());
@@ -430,7 +430,7 @@ TEST_P(TcpRun, AServerThatDiesEndsTheRunAndIsNamed) {
   for (const pid_t child : children) EXPECT_FALSE(alive(child));
 }
 
-TEST_P(TcpRun, ProgramsThatAreNotInstalledAreNamed) {
+TEST_P(TcpRun, NamesMissingPrograms) {
   const fs::path alone = path() / "bin/gradwire";
   fs::create_directory(alone.parent_path());
   fs::copy_file(program("gradwire"), alone);
@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, ::testing::Values("tcp"));
 
 // ---- the demo ----
 
-TEST_F(Cli, TheDemoTrainsBothAlgorithmsAndComparesThem) {
+TEST_F(Cli, TrainsAndComparesBothAlgorithmsInTheDemo) {
   const auto r = gradwire({});
   ASSERT_EQ(r.code, 0) << r.err;
   for (const char* file : {"demo-gd/metrics.csv", "demo-gd/plot.svg", "demo-ef21/metrics.csv",

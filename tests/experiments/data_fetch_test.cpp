@@ -145,7 +145,7 @@ TEST_F(DataFetch, FetchesUnpacksAndKeepsTheChecksum) {
   EXPECT_NE(list.find("here, " + (cache() / "data/ijcnn1").string()), std::string::npos) << list;
 }
 
-TEST_F(DataFetch, AnExperimentFindsWhatWasFetched) {
+TEST_F(DataFetch, FetchesFilesThatAnExperimentFinds) {
   folder_.write(
       "a.toml",
       "[problem]\nkind = \"logistic\"\ndata = \"libsvm:ijcnn1\"\ntest = \"libsvm:ijcnn1.t\"\n[algorithm]\n"
@@ -159,7 +159,7 @@ TEST_F(DataFetch, AnExperimentFindsWhatWasFetched) {
   EXPECT_EQ(r.code, 0) << r.err;
 }
 
-TEST_F(DataFetch, NamesOfDataSetsStandForTheirSources) {
+TEST_F(DataFetch, AcceptsTheNamesOfDataSetsAsSources) {
   folder_.write("m.toml",
                 "[problem]\nkind = \"mlp\"\ndata = \"mnist\"\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n");
   EXPECT_NE(run_gradwire(path(), {"run", "m.toml"}).err.find("data 'mnist' not found"), std::string::npos);
@@ -263,7 +263,7 @@ TEST_F(DataFetch, SaysWhereToPutTheFileIfTheDownloadFails) {
   expect_failure(fetch("ijcnn1", "good"), "file/data");
 }
 
-TEST_F(DataFetch, BadUsageIsOneLine) {
+TEST_F(DataFetch, RejectsBadUsageInOneLine) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"data"},
                                              {"data", "fetch"},
@@ -279,7 +279,7 @@ TEST_F(DataFetch, BadUsageIsOneLine) {
   EXPECT_EQ(cached(), std::set<std::string>());
 }
 
-TEST_F(DataFetch, TheChecksumsAreThoseOfTheOriginals) {
+TEST_F(DataFetch, HasTheChecksumsOfTheOriginals) {
   if (!test_data("phishing")) GTEST_SKIP() << "no phishing: set GRADWIRE_TEST_DATA";
   for (const char* name : {"a1a", "a9a", "australian", "mushrooms", "phishing", "w8a"}) {
     for (const std::string& file : {std::string(name), name + std::string(".t")})

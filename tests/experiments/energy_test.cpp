@@ -74,7 +74,7 @@ TEST_F(EnergyTest, FollowsCountersThatOverflow) {
   EXPECT_FALSE(used.memory);
 }
 
-TEST_F(EnergyTest, AThreadReadsBetweenTwoOverflows) {
+TEST_F(EnergyTest, ReadsBetweenTwoOverflowsInAThread) {
   zone("intel-rapl:0", "package-0", 0);
   EnergyMeter meter(root(), 0.001);
   for (int wrap = 0; wrap < 3; ++wrap) {
@@ -87,7 +87,7 @@ TEST_F(EnergyTest, AThreadReadsBetweenTwoOverflows) {
   EXPECT_NEAR(*meter.read().package, 0.9 + 0.2 + 2 * (0.8 + 0.2), 1e-9);
 }
 
-TEST_F(EnergyTest, SaysThatThereAreNoCounters) {
+TEST_F(EnergyTest, ReportsMissingCounters) {
   EnergyMeter absent(root(), 0);
   EXPECT_EQ(absent.trouble(), "cannot measure energy: " + root().string() +
                                   " has no energy counters (RAPL); virtual machines and many processors "
@@ -98,7 +98,7 @@ TEST_F(EnergyTest, SaysThatThereAreNoCounters) {
   EXPECT_NE(EnergyMeter(root(), 0).trouble(), "");
 }
 
-TEST_F(EnergyTest, AKindWithACounterThatCannotBeReadIsNotMeasured) {
+TEST_F(EnergyTest, OmitsAKindWithAnUnreadableCounter) {
   zone("intel-rapl:0", "package-0", 100);
   zone("intel-rapl:1", "package-1", 100);
   zone("intel-rapl:1:0", "dram", 100);
@@ -114,7 +114,7 @@ TEST_F(EnergyTest, AKindWithACounterThatCannotBeReadIsNotMeasured) {
   EXPECT_DOUBLE_EQ(*used.memory, 300e-6);
 }
 
-TEST_F(EnergyTest, SaysWhatRootCanDoIfReadingIsNotAllowed) {
+TEST_F(EnergyTest, NamesTheRemedyForRootIfReadingIsNotAllowed) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
   zone("intel-rapl:0", "package-0", 100);
   fs::permissions(root() / "intel-rapl:0/energy_uj", fs::perms::none);
@@ -141,7 +141,7 @@ constexpr const char* kMeasuredRun =
     "name = \"warm\"\n[problem]\nkind = \"quadratic\"\ndim = 4\n[clients]\ncount = 2\n[algorithm]\n"
     "name = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 3\n";
 
-TEST_F(EnergyTest, ARunWritesWhatEachRoundUsed) {
+TEST_F(EnergyTest, WritesTheEnergyOfEachRound) {
   zone("intel-rapl:0", "package-0", 100);
   RunRequest request;
   request.out = folder_.path() / "out";

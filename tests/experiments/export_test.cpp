@@ -56,7 +56,7 @@ TEST_F(Export, WritesTheNumbersOfAModelInItsOwnPrecision) {
 }
 
 // docs/results.md says where each parameter of an mlp is: plain loops over them give the loss of `evaluate`.
-TEST_F(Export, ParametersOfAnMlpLieWhereTheDocumentationSays) {
+TEST_F(Export, PlacesParametersOfAnMlpAsDocumented) {
   constexpr std::size_t kClasses = 3;
   std::vector<std::vector<double>> features;
   std::string data;
@@ -138,7 +138,7 @@ TEST_F(Export, MakesRunsNameTheLineOfAFileThatIsNotAModel) {
   }
 }
 
-TEST_F(Export, ARunThatDivergesAtItsStartSaysSoAndKeepsItsResults) {
+TEST_F(Export, LetsRunsReportDivergenceAtTheirStart) {
   ASSERT_TRUE(save_npy<double>(path() / "far.npy", std::vector<double>(5, 1e200)));  // its square is infinite
   folder_.write("run.toml", kExportedRun);
   const auto r = gradwire({"run", "run.toml", "--quiet", "--set", "run.x0=file:far.npy"});

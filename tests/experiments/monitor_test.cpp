@@ -83,7 +83,7 @@ TEST(Monitor, ShowsTheGapOfGradientDescentAndItsTheorem) {
 
 // Each with the step of its theorem: the mean over seeds is below the bound in every row, and not far below
 // at the start.
-TEST(Monitor, TheMeanOverSeedsIsBelowTheBoundOfEachTheorem) {
+TEST(Monitor, HasAMeanOverSeedsBelowTheBoundOfEachTheorem) {
   const std::string randk = "algorithm.compressor=randk:k=3", nonconvex = "problem.regularizer=nonconvex";
   const std::vector<Sets> all = {
       {"algorithm.name=coded_gd", "clients.copies=2", "server.quorum=0.8"},
@@ -131,7 +131,7 @@ TEST(Monitor, TheMeanOverSeedsIsBelowTheBoundOfEachTheorem) {
 }
 
 // With nothing compressed g_i = ∇f_i, h_i^{t+1} = ∇f_i(x^t): what is left is the gap, or known.
-TEST(Monitor, WithNothingCompressedTheErrorsAreZero) {
+TEST(Monitor, ShowsZeroErrorsWithoutCompression) {
   for (const char* algorithm : {"marina", "ef21", "page"}) {
     const Watched run = watch({std::string("algorithm.name=") + algorithm, "algorithm.step_size=0.5"});
     const double f_star = find_f_star(run.prepared.experiment, ".").value();
@@ -163,7 +163,7 @@ TEST(Monitor, ShowsTheErrorsOfAllClientsOfEf21) {
   EXPECT_NEAR(run.rows[1].lyapunov.value(), run.rows[0].loss - f_star + 0.5 / (2 * theta) * squares, 1e-13);
 }
 
-TEST(Monitor, AStepAboveTheTheoremsCrossesTheBoundAndTheRunSaysWhatToDo) {
+TEST(Monitor, ReportsARemedyIfALargerStepCrossesTheBound) {
   for (const char* kind : {"fp64", "fp32"}) {
     const Watched run = watch({"algorithm.step_size=theory*8", std::string("precision=") + kind});
     EXPECT_TRUE(run.result.crossed) << kind;
@@ -219,7 +219,7 @@ TEST(Monitor, IsRejectedIfNoTheoremCoversTheRun) {
   EXPECT_EQ(refused({}), "");
 }
 
-TEST(Monitor, TheProgramWritesColumnsADashedLineAndALastLine) {
+TEST(Monitor, WritesColumnsADashedLineAndALastLine) {
   const TemporaryFolder folder;
   const std::string file = folder.write("monitored.toml", kMonitored).string();
   const auto run = run_gradwire(folder.path(), {"run", file, "--out", "good"});

@@ -61,7 +61,7 @@ TEST(RunOptions, KeepModelAndSharedColumnsForAnyExtentOfEvaluations) {
   }
 }
 
-TEST(RunOptions, AnotherSeedGivesOtherBits) {
+TEST(RunOptions, GiveOtherBitsForAnotherSeed) {
   const std::string text = config({"ef21", "topk:k=3", {{"step_size", "0.25"}}}, "fp64");
   const RunTrace one = trace(prepare(parse_experiment(text, "same.toml")), false, 1);
   EXPECT_NE(
@@ -90,7 +90,7 @@ TEST(RunOptions, GiveTheSameMeasurementsOverTcpAsInMemory) {
 }
 
 // The first of four clients has much larger labels, and so larger gradients, than the others.
-TEST(RunOptions, RepliesBeyondTheNormLimitAreRejectedClippedOrUsedWithTheSameBits) {
+TEST(RunOptions, RejectClipOrUseRepliesBeyondTheNormLimitWithTheSameBits) {
   const TemporaryFolder folder;
   folder.write("rows.txt", "1e4 1:1\n1e4 2:1\n1 1:1\n2 2:1\n1 1:2\n2 2:2\n3 1:1 2:1\n1 2:1\n");
   const std::string file = folder
@@ -154,7 +154,7 @@ TEST(RunOptions, RunAsynchronousAlgorithmsOverTcp) {
   EXPECT_GT(tested, 4u);
 }
 
-TEST(RunOptions, BothKindsOfAlgorithmsHaveSimulatedSecondsOnTheVirtualClock) {
+TEST(RunOptions, GiveSimulatedSecondsForBothKindsOfAlgorithms) {
   const TemporaryFolder folder;
   folder.write("speeds.txt", "1\n2 4\n1\n3\n");
   for (const char* algorithm : {"gd", "asgd"}) {
@@ -212,7 +212,7 @@ std::string outcome(const TemporaryFolder& folder, const std::string& run) {
          without_seconds(read_file(folder.path() / run / "metrics.csv"));
 }
 
-TEST(RunOptions, ABudgetForActivationsChangesNoBitInMemoryNorOverTcp) {
+TEST(RunOptions, KeepTheBitsWithABudgetForActivations) {
   const TemporaryFolder folder;
   write_texts(folder);
   std::size_t number = 0;

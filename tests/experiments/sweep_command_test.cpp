@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_F(Sweep, AFailedRunIsNamedAndTheOthersFinish) {
+TEST_F(Sweep, NamesAFailedRunAndFinishesTheOthers) {
   folder_.write("points.csv", "1,2,0\n2,1,1\n3,1,0\n4,4,1\n");
   write("[sweep]\nclients.count = [2, 5, 4]\n", kSweptLogistic);
   const auto r = gradwire({"sweep", "sweep.toml", "--jobs", "1"});
@@ -26,7 +26,7 @@ TEST_F(Sweep, AFailedRunIsNamedAndTheOthersFinish) {
   EXPECT_NE(r.out.find("clients.count = 4"), std::string::npos) << r.out;
 }
 
-TEST_F(Sweep, AReasonOfManyFailuresIsToldOnceAndEachRunIsNamed) {
+TEST_F(Sweep, PrintsACommonReasonOnceAndNamesEachFailedRun) {
   write("[sweep]\nclients.count = [2, 4]\nseed = [1, 2]\n", kSweptLogistic);
   const auto r = gradwire({"sweep", "sweep.toml", "--jobs", "1"});
   EXPECT_EQ(r.code, 1);
@@ -52,7 +52,7 @@ TEST_F(Sweep, AReasonOfManyFailuresIsToldOnceAndEachRunIsNamed) {
   EXPECT_EQ(read("results/steps/runs.csv").find("failed"), std::string::npos);
 }
 
-TEST_F(Sweep, ShardsJoinedAreTheWholeSweep) {
+TEST_F(Sweep, JoinsShardsToTheWholeSweep) {
   write("[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\", \"theory*4\"]\nseed = [1, 2, 3]\n");
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "whole", "--quiet"}).code, 0);
   const auto first = gradwire({"sweep", "sweep.toml", "--out", "one", "--shard", "1/2"});
@@ -72,7 +72,7 @@ TEST_F(Sweep, ShardsJoinedAreTheWholeSweep) {
   EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--merge", "nowhere"}).code, 2);
 }
 
-TEST_F(Sweep, ASecondSweepRunsOnlyWhatIsNew) {
+TEST_F(Sweep, RunsOnlyNewRunsTheSecondTime) {
   write("[sweep]\nseed = [1, 2]\n");
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
   std::vector<std::pair<fs::path, fs::file_time_type>> written;
@@ -91,7 +91,7 @@ TEST_F(Sweep, ASecondSweepRunsOnlyWhatIsNew) {
   EXPECT_NE(read("results/steps/plot.tex").find("\\begin{groupplot}"), std::string::npos);
 }
 
-TEST_F(Sweep, KilledAndStartedAgainItHasTheSameTable) {
+TEST_F(Sweep, HasTheSameTableAfterAKillAndARestart) {
   std::string sweep =
       "[sweep]\nalgorithm.step_size = [\"theory\", \"theory*2\"]\nrun.rounds = [3000]\nseed = [1";
   constexpr std::size_t kSeeds = 20;

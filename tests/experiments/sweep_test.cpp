@@ -27,7 +27,7 @@ TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
   EXPECT_EQ(p.compared(), std::vector<std::string>{});
 }
 
-TEST_F(Sweep, GridsOfAlgorithmsHaveTheirOwnValuesAndTheCommonOnes) {
+TEST_F(Sweep, CombinesValuesOfEachAlgorithmWithCommonOnes) {
   const SweepPlan p = plan(R"([sweep]
 algorithm.step_size = [0.1, 0.2]
 [[sweep.grid]]
@@ -45,13 +45,13 @@ algorithm.step_size = [0.4]
   EXPECT_EQ(p.compared(), (std::vector<std::string>{"algorithm.name", "algorithm.compressor"}));
 }
 
-TEST_F(Sweep, SetTakesThePlaceOfListedValues) {
+TEST_F(Sweep, ReplacesListedValuesBySet) {
   const SweepPlan p = plan("[sweep]\nalgorithm.step_size = [0.1, 0.2]\nseed = [1, 2]\n", {"seed=7"});
   ASSERT_EQ(p.runs.size(), 2u);
   for (const RunOfSweep& run : p.runs) EXPECT_EQ(setting(run, "seed"), "7");
 }
 
-TEST_F(Sweep, AConditionLeavesRunsOutEvenThoseThatWouldBeInvalid) {
+TEST_F(Sweep, OmitsRunsByAConditionEvenInvalidOnes) {
   const SweepPlan p = plan(R"([sweep]
 algorithm.compressor = ["topk:k=2", "topk:k=30"]
 problem.dim = [20, 40]
@@ -60,7 +60,7 @@ where = "problem.dim = 40 or algorithm.compressor != topk:k=30"
   EXPECT_EQ(p.runs.size(), 3u);
 }
 
-TEST_F(Sweep, ARunHasTheClientsSpeedsThatItWouldHaveAlone) {
+TEST_F(Sweep, GivesARunTheClientSpeedsOfASingleRun) {
   const std::string base = R"([problem]
 kind = "quadratic"
 dim = 10
@@ -85,7 +85,7 @@ rounds = 20
   }
 }
 
-TEST_F(Sweep, SaysWhatItsFigureShows) {
+TEST_F(Sweep, ChoosesTheContentOfItsFigure) {
   const SweepPlan p = plan(
       "[sweep]\nproblem.dim = [20, 30]\npanels = [\"loss:rounds\", \"bits_down:grad_calls\"]\nby = "
       "\"problem.dim\"\n");
@@ -100,7 +100,7 @@ TEST_F(Sweep, SaysWhatItsFigureShows) {
             std::string::npos);
 }
 
-TEST_F(Sweep, AFigureByAKeyHasEachAlgorithmOnceForAllBestSteps) {
+TEST_F(Sweep, ShowsEachAlgorithmOnceInAFigureByAKey) {
   write(R"([sweep]
 problem.dim = [20, 30]
 algorithm.step_size = ["theory", "theory*4", "theory*500"]
@@ -114,13 +114,13 @@ by = "problem.dim"
   EXPECT_EQ(table.find("step_size"), std::string::npos) << table;
 }
 
-TEST_F(Sweep, EqualRunsAreOne) {
+TEST_F(Sweep, MergesEqualRuns) {
   const SweepPlan p = plan("[sweep]\nseed = [1, 2, 1]\n");
   EXPECT_EQ(p.runs.size(), 2u);
   EXPECT_NE(p.runs[0].id, p.runs[1].id);
 }
 
-TEST_F(Sweep, MistakesNameTheirLine) {
+TEST_F(Sweep, NamesTheLineOfAMistake) {
   EXPECT_EQ(refusal("[sweep]\nseed = []\n"), ":14: seed is an empty list; list a value");
   EXPECT_EQ(refusal("[sweep]\nalgorithm.stepsize = [1, 2]\n").substr(0, 5), ":14: ");
   EXPECT_NE(refusal("[sweep]\nrun.roundz = [1, 2]\n").find(":14: unknown key 'roundz' in [run]"),
@@ -155,7 +155,7 @@ TEST_F(Sweep, MistakesNameTheirLine) {
   EXPECT_NE(refusal(many).find(":16: the grid has more than 100000 runs"), std::string::npos);
 }
 
-TEST_F(Sweep, SetIsForKeysOfRuns) {
+TEST_F(Sweep, AcceptsOnlyKeysOfRunsInSet) {
   write("[sweep]\nseed = [1, 2]\n");
   for (const char* key : {"sweep", "sweep.tune"}) {
     const auto r = gradwire({"sweep", "sweep.toml", "--set", std::string(key) + "=x"});
@@ -165,7 +165,7 @@ TEST_F(Sweep, SetIsForKeysOfRuns) {
   }
 }
 
-TEST_F(Sweep, OtherCommandsRefuseAFileWithASweep) {
+TEST_F(Sweep, IsRejectedByOtherCommands) {
   write("[sweep]\nseed = [1, 2]\n");
   const auto r = gradwire({"run", "sweep.toml"});
   EXPECT_EQ(r.code, 2);
@@ -207,7 +207,7 @@ RoundRecord record_of(std::uint32_t round, double loss, double bits) {
   return record;
 }
 
-TEST(SweepJudge, ARunIsWorthItsLastRowWithinTheBudget) {
+TEST(SweepJudge, RatesARunByItsLastRowWithinTheBudget) {
   const EndedRun run{0, "finished", {record_of(0, 5, 0), record_of(1, 3, 100), record_of(2, 1, 200)}};
   Judgement j;
   j.criterion = "loss";
@@ -255,7 +255,7 @@ seed = [1, 2, 3]
       std::string::npos);
 }
 
-TEST_F(Sweep, TheBestStepOfEachAlgorithmIsThatOfTheLowestMedianOverSeeds) {
+TEST_F(Sweep, ChoosesTheStepWithTheLowestMedianOverSeeds) {
   const SweepPlan p = plan(R"([sweep]
 criterion = "loss"
 algorithm.step_size = [0.1, 0.2, 0.4]
@@ -282,7 +282,7 @@ seed = [1, 2, 3]
   EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "algorithm.step_size");
 }
 
-TEST_F(Sweep, TheBestStepEndsNearestToTheTargetIfNoRunReachesIt) {
+TEST_F(Sweep, ChoosesTheStepNearestToAnUnreachedTarget) {
   const SweepPlan p = plan(R"([sweep]
 criterion = "loss"
 budget = "round = 9"
@@ -300,7 +300,7 @@ algorithm.step_size = [0.1, 0.2, 0.4]
   EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.1");
 }
 
-TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
+TEST_F(Sweep, GivesTheBitsOfGradwireRun) {
   write(
       "[sweep]\nalgorithm.step_size = [\"theory\", 0.01]\nseed = [1, 2]\nprecision = [\"fp32\", \"fp64\"]\n");
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);
@@ -318,7 +318,7 @@ TEST_F(Sweep, RunsAreThoseOfGradwireRunBitForBit) {
   }
 }
 
-TEST_F(Sweep, AFileIsReadOnceForAllRuns) {
+TEST_F(Sweep, ReadsAFileOnceForAllRuns) {
   std::string points;
   for (int k = 0; k < 30; ++k)
     points += std::to_string((k * 7) % 11) + "," + std::to_string((k * 5) % 13) + "," +

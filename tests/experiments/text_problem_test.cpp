@@ -45,7 +45,7 @@ bool equal(const Windows& a, const Windows& b) {
   return true;
 }
 
-TEST(TextProblem, PartIOfNEqualsTheDataOfClientIInASimulation) {
+TEST(TextProblem, GivesPartIOfNTheDataOfClientIInASimulation) {
   const TemporaryFolder folder;
   for (const std::string kind : {"gpt", "char_mlp"}) {
     for (const std::string partition : {"contiguous", "iid", "by_label", "dirichlet", "by_role"}) {
@@ -72,7 +72,7 @@ TEST(TextProblem, PartIOfNEqualsTheDataOfClientIInASimulation) {
   }
 }
 
-TEST(TextProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
+TEST(TextProblem, GivesAClientItsWholeFileExceptTheTestShare) {
   const TemporaryFolder folder;
   folder.write("own", "abcdefghijklmnopqrstuvwxy");
   const auto e = experiment("gpt", "count = 5\n", "test_share = 0.2\n");
@@ -83,7 +83,7 @@ TEST(TextProblem, AFileOfItsOwnIsTheClientsWholeLessTheTestShare) {
   EXPECT_TRUE(equal(bare.train_text, part.train_text)) << "a bare path is of the kind of problem.data";
 }
 
-TEST(TextProblem, TheSchemaIsTheAlphabetOfAllClients) {
+TEST(TextProblem, HasTheAlphabetOfAllClientsAsSchema) {
   std::vector<ClientDataset> parts(3);
   parts[0].train_text = running_text("banana", "a", 2);
   parts[1].train_text = running_text("cocoa!", "b", 2);
@@ -105,7 +105,7 @@ TEST(TextProblem, DoesNotDependOnHowTheTextIsSplit) {
 }
 
 // Two clients whose texts have no letter in common get the loss that one client has on the same letters.
-TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
+TEST(TextProblem, NumbersLettersEquallyForClientsWithOtherAlphabets) {
   for (const std::string kind : {"gpt", "char_mlp"}) {
     const ProblemSpec spec = problem_spec(experiment(kind, "count = 2\n"));
     const auto read = [&](const std::string& text) {
@@ -128,7 +128,7 @@ TEST(TextProblem, ClientsWithOtherAlphabetsUseTheSameNumbers) {
 
 // With all weights 0 but the head's bias, the model predicts the letter with the largest bias at every
 // position.
-TEST(TextProblem, TheScoreCountsAllPositions) {
+TEST(TextProblem, ScoresAllPositions) {
   const ProblemSpec spec = problem_spec(experiment("gpt", "count = 1\n"));
   ClientDataset part;
   part.train_text = part.test_text = running_text("aabababaab", "t", context_of(spec));  // windows of 5
@@ -151,7 +151,7 @@ TEST(TextProblem, TheScoreCountsAllPositions) {
   EXPECT_NEAR(oracle->loss_and_gradient(x, {}, gradient), std::log(1 + std::exp(z)) - share * z, 1e-12);
 }
 
-TEST(TextProblem, SaysWhatIsWrongWithTheText) {
+TEST(TextProblem, ReportsFaultsOfTheText) {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& kind, const std::string& text) {
     folder.write("t", text);

@@ -79,7 +79,7 @@ class ChunkTest : public ::testing::Test {
   Assembly assembly;
 };
 
-TEST_F(ChunkTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
+TEST_F(ChunkTest, AssemblesAReplyFromChunksInAnyOrderAndTheRest) {
   Random random(3, "pieces");
   for (int trial = 0; trial < 200; ++trial) {
     assembly.clear();
@@ -98,7 +98,7 @@ TEST_F(ChunkTest, AnyChunksInAnyOrderAndTheRestMakeTheReply) {
   }
 }
 
-TEST_F(ChunkTest, AReplyOfChunksAloneHasNoPayload) {
+TEST_F(ChunkTest, LeavesNoPayloadIfChunksHoldTheWholeReply) {
   ASSERT_EQ(give(0, kChunkedBytes), "");
   const ChunkRange all{0, kChunkedBytes};
   const Encoded rest = reply_without(whole, {&all, 1});
@@ -106,7 +106,7 @@ TEST_F(ChunkTest, AReplyOfChunksAloneHasNoPayload) {
   expect_whole(rest);
 }
 
-TEST_F(ChunkTest, RefusesWhatNoCorrectClientSends) {
+TEST_F(ChunkTest, RejectsChunksOfIncorrectClients) {
   ASSERT_EQ(give(40'000, 8'000), "");
   EXPECT_EQ(give(36'000, 8'000), "a chunk of bytes that have already arrived");
   EXPECT_EQ(give(47'999, 8'000), "a chunk of bytes that have already arrived");
@@ -128,14 +128,14 @@ TEST_F(ChunkTest, RefusesWhatNoCorrectClientSends) {
   EXPECT_EQ(give(0, 40'000), "") << "an adjacent chunk is accepted";
 }
 
-TEST_F(ChunkTest, AChunkOfANewerReplyDropsOlderChunks) {
+TEST_F(ChunkTest, DropsOlderChunksForAChunkOfANewerReply) {
   ASSERT_EQ(give(0, 50'000), "");
   ASSERT_EQ(give(10'000, 5'000, 8), "");
   EXPECT_EQ(assembly.request_id(), 8u);
   EXPECT_EQ(assembly.came(), 5'000u);
 }
 
-TEST_F(ChunkTest, AChunkWithoutOneOfItsFieldsIsAnError) {
+TEST_F(ChunkTest, RejectsAChunkWithoutOneOfItsFields) {
   wire::Piece chunk;
   chunk.set_request_id(7);
   chunk.set_at_byte(0);
@@ -144,7 +144,7 @@ TEST_F(ChunkTest, AChunkWithoutOneOfItsFieldsIsAnError) {
   EXPECT_FALSE(read_chunk(std::as_bytes(std::span("nonsense"))));
 }
 
-TEST_F(ChunkTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
+TEST_F(ChunkTest, AddsOneFieldToTheHeaderOfAReply) {
   const ChunkRange came{8'000, 16'000};
   const std::string header = reply_without(whole, {&came, 1}).header;
   const auto pieced = chunked_header(std::as_bytes(std::span(header)));
@@ -161,7 +161,7 @@ TEST_F(ChunkTest, TheHeaderOfAReplyInChunksIsItsOwnAndOneField) {
     EXPECT_FALSE(chunked_header(std::as_bytes(std::span(header)).first(k))) << k;
 }
 
-TEST_F(ChunkTest, AValueThatLooksLikeTheFieldIsNotTheField) {
+TEST_F(ChunkTest, DoesNotTakeASimilarValueForTheField) {
   wire::Reply header;
   header.set_request_id(0x6161616161616161);
   header.set_tested(0x6161616161616161);
