@@ -54,7 +54,7 @@ TEST(HandshakeLimit, LimitsEachAddressAndTheTotal) {
 
 TEST(HandshakeLimit, AdmitsKnownAddressesDuringAFlood) {
   HandshakeLimit limit(kRates);
-  for (int k = 0; k < 100; ++k) limit.take("stranger " + std::to_string(k), false, kBegin);
+  for (int k = 0; k < 100; ++k) limit.take("peer " + std::to_string(k), false, kBegin);
   EXPECT_FALSE(limit.take("another", false, kBegin));
   EXPECT_TRUE(limit.take("home", true, kBegin));
   EXPECT_TRUE(limit.take("home", true, kBegin));

@@ -245,7 +245,7 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
   expect_refusal("gradwire-client", client("me0", {}), 2, "was revoked");
   const std::vector<std::string> others = init("others", 1);
   const Ended unauthenticated =
-      run("gradwire-client", client("stranger", {"--token", others[0], "--give-up-after-ms", "1"}));
+      run("gradwire-client", client("outsider", {"--token", others[0], "--give-up-after-ms", "1"}));
   EXPECT_EQ(unauthenticated.code, 1) << unauthenticated.said;
   EXPECT_NE(unauthenticated.said.find("not from the authority"), std::string::npos) << unauthenticated.said;
   expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");

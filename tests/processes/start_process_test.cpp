@@ -45,7 +45,7 @@ TEST_F(StartTest, RejectsOnlyTheClientWithAnInvalidDataReport) {
   Process server = start_server({"--set", "run.rounds=20"});
   {
     FakeClient unauthenticated(address, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
-    unauthenticated.send(FakeClient::hello_frame("stranger"));
+    unauthenticated.send(FakeClient::hello_frame("outsider"));
     ASSERT_TRUE(unauthenticated.read_message());
     wire::Join join;
     join.set_columns(4'000'000'000);

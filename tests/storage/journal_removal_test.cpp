@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 void put_file(Disk& disk, const std::string& name) {
-  const std::string_view text = "somebody's";
+  const std::string_view text = "foreign";
   ASSERT_TRUE(disk.write(name, std::span(&text, 1)));
 }
 
