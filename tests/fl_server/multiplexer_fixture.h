@@ -1,4 +1,4 @@
-// A fixture: a server with two clients behind a relay that the test drives by hand.
+// A fixture: a server with two clients of a relay that the test drives by hand.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Tests of clients behind a relay that the test drives by hand, as the server sees them.
+// Tests of clients of a relay that the test drives by hand, as the server sees them.
 #include <gtest/gtest.h>
 
 #include "tests/fl_server/multiplexer_fixture.h"

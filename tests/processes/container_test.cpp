@@ -1,5 +1,5 @@
-// Programs as process 1 of a container, for which the kernel ignores signals without a handler. Programs
-// whose standard output cannot be written.
+// Programs as process 1 of a container, for which the kernel ignores signals without a handler. Programs with
+// a standard output that cannot be written.
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>
