@@ -21,14 +21,14 @@ TensorShape Cnn::image(const DataSchema& schema) const {
   } else if (image.width == 0) {
     image.width = pixels / image.height;
   }
-  const std::string is = std::to_string(features) + " features are not a ";
+  const std::string is = std::to_string(features) + " features are not ";
   if (neither && image.size() != features) {
-    throw DataError(is + "square image" +
+    throw DataError(is + "a square image" +
                     (image.channels > 1 ? " of " + std::to_string(image.channels) + " channels" : "") +
                     "; set problem.image_height, problem.image_width and problem.channels");
   }
   if (image.size() != features) {
-    throw DataError(is + "n image of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
+    throw DataError(is + "an image of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
                     " pixels with problem.channels = " + std::to_string(image.channels) +
                     "; correct these, or set problem.dim");
   }

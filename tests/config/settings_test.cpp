@@ -127,7 +127,7 @@ TEST(Settings, AreRejectedByNameIfUnknownRepeatedOrOutOfRange) {
   EXPECT_EQ(with_setting("rounds", "2"), "rounds: unknown key 'rounds'");
   EXPECT_EQ(with_setting("clients.count", "0"),
             "clients.count: count must be an integer, 1 to 1000000, not 0");
-  EXPECT_EQ(with_setting("problem.data", "a\nb").substr(0, 48),
+  EXPECT_EQ(with_setting("problem.data", "a\nb").substr(0, 50),
             "problem.data: must not contain control characters:");
   EXPECT_EQ(with_setting("a\nb", "1"), "a setting: must not contain control characters: \"a\\nb\"");
   EXPECT_EQ(with_setting("algorithm.gama", "1").substr(0, 16), "algorithm.gama: ");

@@ -17,7 +17,7 @@ TEST_F(Sweep, NamesAFailedRunAndFinishesTheOthers) {
   write("[sweep]\nclients.count = [2, 5, 4]\n", kSweptLogistic);
   const auto r = gradwire({"sweep", "sweep.toml", "--jobs", "1"});
   EXPECT_EQ(r.code, 1);
-  EXPECT_NE(r.err.find("1 of 3 runs failed, as results/steps/runs.csv says; the first: clients.count = 5: "),
+  EXPECT_NE(r.err.find("1 of 3 runs failed (see results/steps/runs.csv); the first: clients.count = 5: "),
             std::string::npos)
       << r.err;
   const std::vector<std::string> runs = lines_of(read("results/steps/runs.csv"));
@@ -44,7 +44,7 @@ TEST_F(Sweep, PrintsACommonReasonOnceAndNamesEachFailedRun) {
   const auto joined = gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "results/steps"});
   EXPECT_EQ(joined.code, 1);
   EXPECT_NE(joined.err.find(
-                "4 of 4 runs failed, as joined/runs.csv says; the first: seed = 1, clients.count = 2: "),
+                "4 of 4 runs failed (see joined/runs.csv); the first: seed = 1, clients.count = 2: "),
             std::string::npos)
       << joined.err;
   folder_.write("points.csv", "1,2,0\n2,1,1\n3,1,0\n4,4,1\n");

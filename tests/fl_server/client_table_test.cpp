@@ -32,7 +32,7 @@ TEST(ClientTable, KeepsANumberForItsOwnerWhileTheOwnerIsAccepted) {
   EXPECT_EQ(table.assign("a", 0, 2, asked).value(), 0u);
   const auto refused = table.assign("b", 0, 2, asked);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("that of client 'a'"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("belongs to client 'a'"), std::string::npos);
   EXPECT_EQ(table.info(0).name, "a");
   EXPECT_EQ(table.assign("a", 0, 2, asked).value(), 0u);
   EXPECT_EQ(table.assign("b", 1, 2, asked).value(), 1u);

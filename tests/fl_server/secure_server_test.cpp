@@ -165,7 +165,7 @@ TEST_F(SecureServer, KeepsANumberForItsOwnerUntilTheOwnerIsRevoked) {
   ASSERT_EQ(log_in(owner, a, a, 0)->type, FrameType::kWelcome);
   Peer other(session_manager->address(), *tls_, work_);
   const std::string told = error_in(log_in(other, b, b, 0));
-  EXPECT_NE(told.find("that of client 'a'"), std::string::npos) << told;
+  EXPECT_NE(told.find("belongs to client 'a'"), std::string::npos) << told;
   EXPECT_EQ(session_manager->table().info(0).name, "a");
   Peer again(session_manager->address(), *tls_, work_);
   EXPECT_EQ(log_in(again, a, a, 0)->type, FrameType::kWelcome) << "a new connection of the owner";

@@ -248,7 +248,7 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
       run("gradwire-client", client("outsider", {"--token", others[0], "--give-up-after-ms", "1"}));
   EXPECT_EQ(unauthenticated.code, 1) << unauthenticated.said;
   EXPECT_NE(unauthenticated.said.find("not from the authority"), std::string::npos) << unauthenticated.said;
-  expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");
+  expect_refusal("gradwire-client", client("", {}), 2, "requires TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {
     const std::string counts = read_file(state() / "counts.prom");

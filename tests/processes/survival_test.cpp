@@ -177,7 +177,7 @@ TEST_F(SurvivalTest, ReportsMissingDescriptorsAndAcceptsClientsLater) {
   std::vector<Process> clients = start_clients(address);
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();
   clients[2].kill(SIGKILL);
-  ASSERT_TRUE(eventually([&] { return server_said("is disconnected"); })) << server_log();
+  ASSERT_TRUE(eventually([&] { return server_said(" disconnected: "); })) << server_log();
   rlimit before{};
   ASSERT_EQ(::prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &before), 0);
   const rlimit none_left{3, before.rlim_max};  // open descriptors stay open

@@ -209,7 +209,7 @@ TEST_F(ResumeFixture, ExplainsWhyItCannotResume) {
   };
   refused({}, "--resume: there is no checkpoint of this run in ");
   refused({"--transport", "tcp", "--set", "faults.lost_replies=0", "--set", "faults.crashes=0"},
-          "--resume: runs over a network cannot be resumed");
+          "--resume: gradwire cannot resume runs over a network");
   {
     Process cut = run({"--out", "cut", "--set", "run.rounds=1000000000"});
     ASSERT_TRUE(eventually([&] { return fs::exists(folder.path() / ".cut.checkpoint/metrics.csv"); }))

@@ -284,7 +284,7 @@ TEST(Bytes, NameAnUnsupportedCompressorAndItsCommand) {
                                                {std::string("PK\x03\x04..."), "zip", "unzip"}}) {
     folder.write("f", bytes);
     const std::string error = name + ": is compressed with " + format +
-                              ", and only gzip is read; unpack it with `" + command + " " + name + "`";
+                              ", but only gzip is read; unpack it with `" + command + " " + name + "`";
     for (const char* source : {"libsvm:f", "csv:f"})
       EXPECT_EQ(data_error([&] { read_source(source, folder.path(), {}); }), error);
     EXPECT_EQ(data_error([&] { read_text("text:f", folder.path(), {TextForm::kRunning, 1}); }), error);

@@ -279,7 +279,7 @@ TEST(Partition, DrawsDistinctSamplesThatDependOnTheClientAlone) {
             share_samples(data, nullptr, spec).part(2).train.value);
   spec.samples_per_client = 31;
   EXPECT_EQ(data_error([&] { share_samples(data, nullptr, spec); }),
-            "clients.samples_per_client = 31 but there are 30 training samples; lower it");
+            "clients.samples_per_client = 31, but there are 30 training samples; lower it");
 }
 
 TEST(Partition, RestoresThePartsFromTheirSharedSamples) {
