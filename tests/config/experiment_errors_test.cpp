@@ -155,7 +155,8 @@ TEST(ExperimentErrors, RejectKeysOfOtherProblemTypes) {
   const std::string with_data = "least_squares, logistic, mlp, char_mlp, gpt and cnn, not kind 'quadratic'";
   EXPECT_EQ(error_of(kQuadratic, {"problem.data=digits"}),
             "--set problem.data: data is a key of " + with_data);
-  EXPECT_EQ(error_of(kQuadratic, {"problem.test=digits"}), "--set problem.test: test is a key of " + with_data);
+  EXPECT_EQ(error_of(kQuadratic, {"problem.test=digits"}),
+            "--set problem.test: test is a key of " + with_data);
   EXPECT_EQ(error_of(kQuadratic, {"problem.test_share=0.1"}),
             "--set problem.test_share: test_share is a key of " + with_data);
   EXPECT_EQ(

@@ -43,9 +43,9 @@ TEST_F(Sweep, PrintsACommonReasonOnceAndNamesEachFailedRun) {
   EXPECT_EQ(failed, 4u);
   const auto joined = gradwire({"sweep", "sweep.toml", "--out", "joined", "--merge", "results/steps"});
   EXPECT_EQ(joined.code, 1);
-  EXPECT_NE(joined.err.find(
-                "4 of 4 runs failed (see joined/runs.csv); the first: seed = 1, clients.count = 2: "),
-            std::string::npos)
+  EXPECT_NE(
+      joined.err.find("4 of 4 runs failed (see joined/runs.csv); the first: seed = 1, clients.count = 2: "),
+      std::string::npos)
       << joined.err;
   folder_.write("points.csv", "1,2,0\n2,1,1\n3,1,0\n4,4,1\n");
   EXPECT_EQ(gradwire({"sweep", "sweep.toml", "--quiet"}).code, 0);

@@ -321,7 +321,8 @@ TEST(TapeMisuse, RejectsDifferentLengths) {
   expect_misuse([&] { p.subrange(7, 0); }, "leaves the range");
   expect_misuse([&] { p[6]; }, "index 6 of 6");
   std::vector<V> two{a, a}, one{a};
-  expect_misuse([&] { softmax(std::span<const V>(two), std::span<V>(one)); }, "numbers of shares and arguments differ");
+  expect_misuse([&] { softmax(std::span<const V>(two), std::span<V>(one)); },
+                "numbers of shares and arguments differ");
   expect_misuse([&] { variance(a); }, "two numbers");
   for (const auto& f : Cases{[&] { reduce_sum(std::vector<V>()); }, [&] { reduce_mean(p.subrange(0, 0)); },
                              [&] { log_sum_exp(std::vector<R>()); }, [&] { reduce_mul(std::vector<R>{R()}); },
