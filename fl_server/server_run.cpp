@@ -13,7 +13,7 @@
 #include "algorithms/algorithms.h"
 #include "config/experiment_file.h"
 #include "config/start_point.h"
-#include "fl_server/hub/tcp_transport.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "parallel/processors.h"
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"

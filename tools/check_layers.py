@@ -22,7 +22,7 @@ _SHARED = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
-_SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
+_SERVER = "fl_server/net fl_server/sessions fl_server/run_history fl_server/relay fl_server/access fl_server/metrics proto/security fl_server"
 _SIMULATION = f"{_ENGINE} {_SHARED} mpi samples simulation simulation/optimum"
 _RUNS = f"{_SIMULATION} plotting experiments/cli/support experiments/cli/run"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
@@ -56,12 +56,12 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_client": f"{_ENGINE} {_SHARED} samples proto/security",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/security",
-    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
-    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
-    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/access",
-    "fl_server/watch": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
-    "fl_server": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
+    "fl_server/sessions": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
+    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/sessions",
+    "fl_server/run_history": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/sessions",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/sessions fl_server/access",
+    "fl_server/metrics": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/sessions",
+    "fl_server": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/sessions fl_server/run_history fl_server/relay fl_server/access fl_server/metrics",
     "simulation": f"{_ENGINE} {_SHARED} mpi samples",
     "simulation/optimum": f"{_ENGINE} {_SHARED} mpi samples",
     "plotting": _SIMULATION,

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/hub/authenticator.h"
+#include "fl_server/sessions/authenticator.h"
 
 namespace gradwire {
 

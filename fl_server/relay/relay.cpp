@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/unauthenticated_peers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
 #include "proto/security/challenge.h"
 #include "proto/security/identity.h"
 #include "proto/wire/address.h"

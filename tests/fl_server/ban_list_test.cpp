@@ -1,4 +1,4 @@
-#include "fl_server/hub/ban_list.h"
+#include "fl_server/sessions/ban_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests of server metrics as text for Prometheus, and of its reader.
-#include "fl_server/watch/exposition.h"
+#include "fl_server/metrics/exposition.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fl_server/hub/multiplexer.h"
+#include "fl_server/sessions/multiplexer.h"
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {

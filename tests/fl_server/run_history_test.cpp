@@ -1,6 +1,6 @@
 // Tests of the run history with damaged, locked and missing files: rows may be late or missing, but no call
 // fails.
-#include "fl_server/registry/run_history.h"
+#include "fl_server/run_history/run_history.h"
 
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "fl_server/hub/unauthenticated_peers.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/crc32c.h"
-#include "fl_server/hub/join.h"
+#include "fl_server/sessions/join.h"
 #include "proto/security/challenge.h"
 #include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"

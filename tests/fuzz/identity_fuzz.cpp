@@ -8,7 +8,7 @@
 
 #include "fl_server/access/allow_list.h"
 #include "fl_server/access/server_identity.h"
-#include "fl_server/watch/exposition.h"
+#include "fl_server/metrics/exposition.h"
 #include "proto/security/certificates.h"
 #include "proto/security/identity.h"
 #include "proto/security/tls.h"

@@ -1,9 +1,9 @@
 // The output of a real server while it works: Prometheus, its folder, `status`.
 #include <gtest/gtest.h>
 
+#include "fl_server/metrics/http_server.h"
+#include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/status.h"
-#include "fl_server/watch/http_server.h"
-#include "fl_server/watch/metrics_endpoint.h"
 #include "report/json.h"
 #include "report/metrics_file.h"
 #include "tests/processes/process_fixture.h"

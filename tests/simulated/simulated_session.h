@@ -13,11 +13,11 @@
 
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_metadata.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"

@@ -1,4 +1,4 @@
-#include "fl_server/hub/join.h"
+#include "fl_server/sessions/join.h"
 
 #include <algorithm>
 #include <cmath>

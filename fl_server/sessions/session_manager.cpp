@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fl_server/hub/session_manager_impl.h"
+#include "fl_server/sessions/session_manager_impl.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

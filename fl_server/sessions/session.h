@@ -8,10 +8,10 @@
 #include <span>
 #include <string>
 
-#include "fl_server/hub/authenticator.h"
-#include "fl_server/hub/client_table.h"
-#include "fl_server/hub/multiplexer.h"
 #include "fl_server/net/connection.h"
+#include "fl_server/sessions/authenticator.h"
+#include "fl_server/sessions/client_table.h"
+#include "fl_server/sessions/multiplexer.h"
 
 namespace gradwire {
 

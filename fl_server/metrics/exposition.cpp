@@ -1,4 +1,4 @@
-#include "fl_server/watch/exposition.h"
+#include "fl_server/metrics/exposition.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "fl_server/hub/session_manager_impl.h"
+#include "fl_server/sessions/session_manager_impl.h"
 
 namespace gradwire {
 namespace {

@@ -1,4 +1,4 @@
-#include "fl_server/registry/sqlite.h"
+#include "fl_server/run_history/sqlite.h"
 
 #include <sqlite3.h>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "fl_server/watch/metrics_endpoint.h"
+#include "fl_server/metrics/metrics_endpoint.h"
 
 #include <array>
 #include <chrono>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
-#include "fl_server/watch/http_server.h"
+#include "fl_server/metrics/http_server.h"
 #include "report/build_info.h"
 #include "storage/folder_disk.h"
 

@@ -1,4 +1,4 @@
-#include "fl_server/hub/multiplexer.h"
+#include "fl_server/sessions/multiplexer.h"
 
 namespace gradwire {
 

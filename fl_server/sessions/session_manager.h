@@ -9,12 +9,12 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_server/hub/authenticator.h"
-#include "fl_server/hub/ban_list.h"
-#include "fl_server/hub/client_table.h"
-#include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/server_metrics.h"
+#include "fl_server/sessions/authenticator.h"
+#include "fl_server/sessions/ban_list.h"
+#include "fl_server/sessions/client_table.h"
+#include "fl_server/sessions/rate_limit.h"
 
 namespace gradwire {
 

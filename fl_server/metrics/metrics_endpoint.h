@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/log.h"
+#include "fl_server/metrics/exposition.h"
 #include "fl_server/net/server_metrics.h"
-#include "fl_server/watch/exposition.h"
 
 namespace gradwire {
 

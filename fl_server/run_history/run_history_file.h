@@ -13,7 +13,7 @@
 
 #include "algorithms/core/message.h"
 #include "base/result.h"
-#include "fl_server/registry/sqlite.h"
+#include "fl_server/run_history/sqlite.h"
 #include "storage/journal.h"
 
 namespace gradwire {

@@ -1,7 +1,7 @@
 // A replacement of http_server.cpp for builds without libmicrohttpd.
 #include <stdexcept>
 
-#include "fl_server/watch/http_server.h"
+#include "fl_server/metrics/http_server.h"
 
 namespace gradwire {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "fl_server/hub/mux_channel.h"
+#include "fl_server/sessions/mux_channel.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "fl_server/registry/run_history.h"
+#include "fl_server/run_history/run_history.h"
 
 #include <algorithm>
 #include <chrono>

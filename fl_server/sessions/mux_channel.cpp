@@ -1,4 +1,4 @@
-#include "fl_server/hub/mux_channel.h"
+#include "fl_server/sessions/mux_channel.h"
 
 #include <utility>
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/session.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/unauthenticated_peers.h"
+#include "fl_server/sessions/session.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
 
 namespace gradwire {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/sum_inbox.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/sum_inbox.h"
 #include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
 #include "rounds/transport.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/registry/run_history_file.h"
+#include "fl_server/run_history/run_history_file.h"
+#include "fl_server/sessions/session_manager.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {

@@ -1,4 +1,4 @@
-#include "fl_server/watch/http_server.h"
+#include "fl_server/metrics/http_server.h"
 
 #include <chrono>
 #include <exception>

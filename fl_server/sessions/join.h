@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "fl_server/hub/client_table.h"
+#include "fl_server/sessions/client_table.h"
 
 namespace gradwire {
 

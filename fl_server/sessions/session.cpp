@@ -1,9 +1,9 @@
-#include "fl_server/hub/session.h"
+#include "fl_server/sessions/session.h"
 
 #include <cstring>
 #include <utility>
 
-#include "fl_server/hub/join.h"
+#include "fl_server/sessions/join.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 

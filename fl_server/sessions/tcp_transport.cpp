@@ -1,4 +1,4 @@
-#include "fl_server/hub/tcp_transport.h"
+#include "fl_server/sessions/tcp_transport.h"
 
 #include <algorithm>
 #include <chrono>
