@@ -130,7 +130,7 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
   }
   gradwire::ServerMetrics server_metrics;
   const gradwire::MetricsEndpoint metrics_endpoint(
-      server_metrics, {options.state, metrics, options.log, gradwire::Watched::kRelay});
+      server_metrics, {options.state, metrics, options.log, gradwire::MetricsSource::kRelay});
   options.server_metrics = &server_metrics;
   gradwire::run_relay(options);
 }

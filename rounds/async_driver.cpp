@@ -324,7 +324,7 @@ class AsyncDriver final : public Driver<Real> {
     Vec<Real> x;
     Downlink<Real> body;
     Evaluation<Real> evaluation;
-    Totals totals;
+    RunTotals totals;
     double seconds;
     std::vector<char> asked;  // by client; includes clients that need not be asked
     std::size_t left;         // answers

@@ -153,7 +153,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
   Downlink<Real> body;
   body.round = k;
   body.parts = {Payload<Real>::dense(run_.server.model())};
-  const Totals before = totals_;
+  const RunTotals before = totals_;
   for (ClientId next = 0; next < run_.run_context.n;) {
     next = evaluation.next_window(next, asked_);
     if (asked_.empty()) continue;
@@ -169,7 +169,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
 }
 
 template <class Real>
-bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals,
+bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals,
                           double seconds) {
   const RoundRecord row = record_of(k, evaluation, totals, run_.run_context.n, seconds);
   if (run_.hooks.on_record) run_.hooks.on_record(row);

@@ -58,7 +58,7 @@ class Driver {
   // Returns what row k measures, and on which clients.
   Measured measured(std::uint32_t k, bool last) const;
   // Hands out row k. Returns false if the row is not finite.
-  bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
+  bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
   double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
@@ -88,7 +88,7 @@ class Driver {
   struct RoundAbandoned {};
 
   const RunOf<Real> run_;
-  Totals& totals_;
+  RunTotals& totals_;
   RequestTracker<Real> tracker_;
   std::vector<ClientId> asked_;
   std::vector<UplinkView<Real>> slots_;
@@ -117,7 +117,7 @@ class Driver {
   bool has_long_delay_ = false;
   bool misses_accuracy_ = false;     // a row that should have the accuracy lacks it
   std::vector<ClientId> evaluated_;  // the clients that evaluations ask; empty means all
-  Totals committed_totals_;          // of the rounds before the one in progress
+  RunTotals committed_totals_;       // of the rounds before the one in progress
 };
 
 // Runs rounds. The whole cohort has one request id, and the algorithm gets all replies of a round at once, in

@@ -189,7 +189,7 @@ class Evaluation : public EvaluationSum<Real> {
 
 // Returns row k of the metrics.
 template <class Real>
-RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double n,
+RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals, double n,
                       double seconds) {
   RoundRecord record;
   record.round = k;

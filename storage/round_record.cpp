@@ -15,7 +15,7 @@ enum Kind : char { kReplies = 1, kState = 2 };
 // Visits the start of every record: the progress without its list of clients.
 void scalars(auto& progress, auto&& visit) {
   visit(progress.request_id), visit(progress.round);
-  Totals::fields(progress.totals, visit);
+  RunTotals::fields(progress.totals, visit);
 }
 
 // Takes bytes from the front. Returns false if there are too few.

@@ -132,7 +132,7 @@ void write_times(Writer& to, const ServerMetrics& server_metrics) {
   to.histogram("gradwire_commit_seconds", "Time to make a round durable.", server_metrics.commit_time);
 }
 
-void write_process(Writer& to, const ProcessSeen& process) {
+void write_process(Writer& to, const ProcessMetrics& process) {
   to.metric("gradwire_build_info", "gauge", "Always 1; the label names the build.");
   to.sample(std::uint64_t{1}, label("build", process.build));
   to.gauge("process_start_time_seconds", "Start time of this process, in seconds since 1970.",
@@ -145,8 +145,9 @@ void write_process(Writer& to, const ProcessSeen& process) {
 
 }  // namespace
 
-std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& process, Watched watched) {
-  const bool has_run = watched == Watched::kServer;
+std::string exposition(const ServerMetrics& server_metrics, const ProcessMetrics& process,
+                       MetricsSource source) {
+  const bool has_run = source == MetricsSource::kServer;
   Writer to;
   if (has_run) {
     write_run(to, server_metrics);

@@ -13,7 +13,7 @@ namespace gradwire {
 
 inline constexpr const char* kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
 
-struct ProcessSeen {
+struct ProcessMetrics {
   std::string build;            // from build_info()
   double started_seconds = 0;   // since 1970
   double cpu_seconds = 0;       // used so far
@@ -21,11 +21,11 @@ struct ProcessSeen {
   double open_descriptors = 0;  // files and sockets
 };                              // resident memory
 
-enum class Watched { kServer, kRelay };  // a relay has clients and connections, but no run
+enum class MetricsSource { kServer, kRelay };  // a relay has clients and connections, but no run
 
 // Returns all metrics, each with a help line.
-std::string exposition(const ServerMetrics& server_metrics, const ProcessSeen& process,
-                       Watched watched = Watched::kServer);
+std::string exposition(const ServerMetrics& server_metrics, const ProcessMetrics& process,
+                       MetricsSource source = MetricsSource::kServer);
 
 // A metric with its labels, as in `gradwire_frames_total{direction="sent",kind="Round"}`, and its value.
 using Sample = std::pair<std::string, double>;

@@ -35,18 +35,18 @@ double count_files(const std::filesystem::path& folder) {
   return count;
 }
 
-ProcessSeen see_process(double started_seconds) {
-  ProcessSeen seen;
-  seen.build = build_info();
-  seen.started_seconds = started_seconds;
+ProcessMetrics process_metrics(double started_seconds) {
+  ProcessMetrics metrics;
+  metrics.build = build_info();
+  metrics.started_seconds = started_seconds;
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0)
-    seen.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    metrics.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
   double pages = 0, resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages >> resident)
-    seen.resident_bytes = resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  seen.open_descriptors = count_files("/proc/self/fd");
-  return seen;
+    metrics.resident_bytes = resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  metrics.open_descriptors = count_files("/proc/self/fd");
+  return metrics;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ ProcessSeen see_process(double started_seconds) {
 class MetricsEndpoint::Impl {
  public:
   Impl(const ServerMetrics& server_metrics, const MetricsEndpointOptions& options)
-      : server_metrics_(server_metrics), watched_(options.watched) {
+      : server_metrics_(server_metrics), source_(options.source) {
     if (!options.state.empty()) disk_.emplace(options.state);
     if (!options.listen.empty()) {
       http_server_ = serve_http(options.listen, {{"/metrics", [this] {
@@ -76,7 +76,7 @@ class MetricsEndpoint::Impl {
   }
 
  private:
-  std::string text() const { return exposition(server_metrics_, see_process(started_), watched_); }
+  std::string text() const { return exposition(server_metrics_, process_metrics(started_), source_); }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -92,13 +92,13 @@ class MetricsEndpoint::Impl {
   // the values have no use.
   void write() {
     if (!disk_) return;
-    const std::string name = kCountsName, fresh = name + ".new", counts = text();
-    const std::array<std::string_view, 1> pieces{counts};
-    if (disk_->write(fresh, pieces)) (void)disk_->rename(fresh, name);
+    const std::string name = kMetricsFileName, fresh = name + ".new", metrics = text();
+    const std::array<std::string_view, 1> segments{metrics};
+    if (disk_->write(fresh, segments)) (void)disk_->rename(fresh, name);
   }
 
   const ServerMetrics& server_metrics_;
-  const Watched watched_;
+  const MetricsSource source_;
   const double started_ =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::optional<FolderDisk> disk_;

@@ -13,7 +13,7 @@ namespace gradwire {
 
 // The metrics file in the server's folder, in the format of Prometheus. After the server ends it has the last
 // values.
-inline constexpr const char* kCountsName = "counts.prom";
+inline constexpr const char* kMetricsFileName = "metrics.prom";
 
 class MetricsEndpoint {
  public:
@@ -21,7 +21,7 @@ class MetricsEndpoint {
     std::filesystem::path state;  // the server's folder; if empty, no file is written
     std::string listen;           // HOST:PORT for http://HOST:PORT/metrics; if empty, no HTTP server
     Log log;                      // may be empty
-    Watched watched = Watched::kServer;
+    MetricsSource source = MetricsSource::kServer;
   };
 
   // The server metrics must outlive this object. Throws std::invalid_argument or std::runtime_error (one

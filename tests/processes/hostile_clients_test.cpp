@@ -24,7 +24,7 @@ struct Figures {
   double round_ms = 0, peak_mb = 0;
   std::vector<double> model;
   std::string log;
-  std::string counts;  // counts.prom
+  std::string counts;  // metrics.prom
 
   double ended(const std::string& reason) const {
     const std::string name = "gradwire_connections_ended_total{reason=\"" + reason + "\"} ";
@@ -61,7 +61,7 @@ class HostileClientsTest : public ProcessTest {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     figures.log = read_file(folder.path() / "server.log");
-    figures.counts = read_file(state() / "counts.prom");
+    figures.counts = read_file(state() / "metrics.prom");
     EXPECT_EQ(server.wait(), 0) << figures.log.substr(0, 3000);
     figures.model = read_model(state() / "model.bin");
     const std::string summary = read_file(state() / "summary.json");

@@ -95,7 +95,7 @@ TEST_F(IdentityProcess, ARunThroughARelayContinuesAfterAKillOfTheServer) {
   server = restart_server({"--identity", "identity"});
   expect_all_end_well(server, clients);
   EXPECT_EQ(relay.wait(), 0) << relay.log();
-  const std::string counts = read_file(folder.path() / "relay/counts.prom");
+  const std::string counts = read_file(folder.path() / "relay/metrics.prom");
   EXPECT_NE(counts.find("gradwire_connections_accepted_total "), counts.npos) << counts;
   EXPECT_NE(counts.find("gradwire_relay_has_server "), counts.npos) << counts;
 
@@ -252,7 +252,7 @@ TEST_F(IdentityProcess, ARejectedClientHearsTheReasonAndEnds) {
   expect_refusal("gradwire-client", client("", {}), 2, "speaks TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {
-    const std::string counts = read_file(state() / "counts.prom");
+    const std::string counts = read_file(state() / "metrics.prom");
     const std::size_t at = counts.find(no_tls);
     return at != counts.npos && counts[at + no_tls.size()] >= '2';
   })) << "a stranger that does not trust the server, and a client in plain text";

@@ -15,7 +15,7 @@ namespace {
 
 class WatchProcessTest : public ProcessTest {
  protected:
-  PrometheusText counts() const { return PrometheusText(read_file(state() / kCountsName)); }
+  PrometheusText counts() const { return PrometheusText(read_file(state() / kMetricsFileName)); }
   // Returns HOST:PORT from the log, or "" if the log has no address.
   static std::string metrics_address(const Process& server) {
     const std::string before = "metrics for Prometheus: http://", log = server.log();

@@ -49,7 +49,7 @@ struct Setting {
 struct End {
   std::vector<std::string> states;  // of the algorithm, after each committed round
   std::vector<Vec<double>> models;
-  std::vector<Totals> totals;
+  std::vector<RunTotals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
   std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
   std::size_t fewest_replies = SIZE_MAX;          // in a round with a quorum
@@ -280,7 +280,7 @@ class SimulatedSession {
       return;
     }
     const std::string where = "after round " + std::to_string(progress.round) + " ";
-    const Totals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
+    const RunTotals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
     if (setting_.relay_adds && takes_sums(*run_context_)) return check_sums(where, a, b);
     if (server_->save() != quiet_->states.at(progress.round - 1))
       throw std::runtime_error(where + "the state of the algorithm is another one");
@@ -290,7 +290,7 @@ class SimulatedSession {
   }
 
   // Checks sums, which are rounded in a different order, and are shorter.
-  void check_sums(const std::string& where, const Totals& a, const Totals& b) {
+  void check_sums(const std::string& where, const RunTotals& a, const RunTotals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
     if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
       throw std::runtime_error(where + "the model is another one");

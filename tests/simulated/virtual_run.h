@@ -19,7 +19,7 @@ struct AsyncTrace {
   double seconds = 0;
   std::uint64_t computed = 0, request_ids = 0;
   Outcome outcome = Outcome::kFinished;
-  Totals totals;
+  RunTotals totals;
 };
 
 inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
