@@ -112,7 +112,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     }
   }
 
-  UploadChunks* pieces() override { return sends_chunks_ ? &chunks_ : nullptr; }
+  UploadChunks* chunks() override { return sends_chunks_ ? &chunks_ : nullptr; }
 
   Status send(Link& to) override {
     if (answer_ == nullptr) return Unit{};
@@ -127,7 +127,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!written) return written;
     answered_ += 1;
     sent_.bytes += payload;
-    for (const ChunkRange& range : came) sent_.in_pieces += range.bytes;
+    for (const ChunkRange& range : came) sent_.in_chunks += range.bytes;
     return written;
   }
   Sent sent() const override { return sent_; }

@@ -26,8 +26,8 @@ class SessionOwner {
   virtual Result<ClientId> on_hello(Session& session, const std::string& name,
                                     std::optional<std::uint32_t> part_index,
                                     std::optional<std::uint32_t> part_count) = 0;
-  // Returns the whole Welcome frame. With `pieces`, the client may send replies in chunks.
-  virtual std::string welcome(ClientId client, bool pieces) = 0;
+  // Returns the whole Welcome frame. With `chunks`, the client may send replies in chunks.
+  virtual std::string welcome(ClientId client, bool chunks) = 0;
   virtual Authenticator* authenticator() { return nullptr; }  // null if peers need not authenticate
   virtual ServerMetrics& server_metrics() = 0;
   // Reports that the peer broke the protocol. Returns the length of its ban in milliseconds, or 0 if it is

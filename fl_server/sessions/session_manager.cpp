@@ -204,13 +204,13 @@ Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::str
   return client;
 }
 
-std::string SessionManager::Impl::welcome(ClientId client, bool pieces) {
+std::string SessionManager::Impl::welcome(ClientId client, bool chunks) {
   wire::Welcome message;
   message.set_client(client);
   message.set_experiment(options.experiment);
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
-  if (pieces) message.set_pieces(true);
+  if (chunks) message.set_pieces(true);
   return control_frame(FrameType::kWelcome, message);
 }
 

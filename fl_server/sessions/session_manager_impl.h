@@ -57,7 +57,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
-  std::string welcome(ClientId client, bool pieces) override;
+  std::string welcome(ClientId client, bool chunks) override;
   std::uint32_t on_violation(const Session& session) override;
   std::uint32_t banned(const Session& session, const std::string& name) const override;
   Authenticator* authenticator() override { return options.authenticator; }

@@ -172,8 +172,8 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_reply_heade
     return std::span<const std::span<std::byte>>();
   inbox.from = inbox.have = 0;
   inbox.header.clear();
-  if (const auto pieced = chunked_header(header)) return complete(inbox, prefix, *pieced);
-  inbox.pieces.clear();
+  if (const auto chunked = chunked_header(header)) return complete(inbox, prefix, *chunked);
+  inbox.assembly.clear();
   const auto places = slot_for(inbox).prepare(prefix, header);
   if (places && prefix.payload_len > kChunkBytes) {
     inbox.header.assign(reinterpret_cast<const char*>(header.data()), header.size());
@@ -193,22 +193,22 @@ UplinkSlot<Real>& TcpTransport<Real>::slot_for(Inbox& inbox) {
 template <class Real>
 Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::complete(Inbox& inbox, const Prefix& prefix,
                                                                            const ChunkedHeader& header) {
-  Assembly& pieces = inbox.pieces;
-  if (header.in_pieces == 0 || header.in_pieces != pieces.came() ||
-      prefix.payload_len != pieces.total() - pieces.came())
-    return Error{"a chunked reply has " + std::to_string(pieces.came()) + " bytes here, not " +
-                 std::to_string(header.in_pieces) + ", or its rest has the wrong length"};
+  Assembly& assembly = inbox.assembly;
+  if (header.in_chunks == 0 || header.in_chunks != assembly.came() ||
+      prefix.payload_len != assembly.total() - assembly.came())
+    return Error{"a chunked reply has " + std::to_string(assembly.came()) + " bytes here, not " +
+                 std::to_string(header.in_chunks) + ", or its rest has the wrong length"};
   Prefix whole = prefix;
   whole.header_len = static_cast<std::uint32_t>(header.header.size());
-  whole.payload_len = pieces.total();
+  whole.payload_len = assembly.total();
   UplinkSlot<Real>& slot = slot_for(inbox);
   const auto places = slot.prepare(whole, header.header);
   if (!places) return places;
-  if (slot.request_id() != pieces.request_id()) return Error{"a reply whose chunks belong to another one"};
-  inbox.rest = pieces.spread(*places);
+  if (slot.request_id() != assembly.request_id()) return Error{"a reply whose chunks belong to another one"};
+  inbox.rest = assembly.spread(*places);
   inbox.whole_bytes = kPrefixBytes + whole.header_len + whole.payload_len;
-  bytes_in_chunks_ += pieces.came();
-  pieces.clear();
+  bytes_in_chunks_ += assembly.came();
+  assembly.clear();
   return std::span<const std::span<std::byte>>(inbox.rest);
 }
 
@@ -219,12 +219,12 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_chunk_heade
   if (!head) return head.error();
   Inbox& inbox = inboxes_[client];
   if (head->request_id > inbox.asked) return Error{"a chunk of a reply that the server did not request"};
-  return inbox.pieces.prepare(*head, prefix, max_payload_bytes(codec_.context(), sizeof(Real)));
+  return inbox.assembly.prepare(*head, prefix, max_payload_bytes(codec_.context(), sizeof(Real)));
 }
 
 template <class Real>
 Status TcpTransport<Real>::on_chunk(ClientId client) {
-  return inboxes_[client].pieces.finish();
+  return inboxes_[client].assembly.finish();
 }
 
 template <class Real>
@@ -329,13 +329,13 @@ Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
 
 template <class Real>
 void TcpTransport<Real>::on_joined(ClientId client) {
-  inboxes_[client].pieces.clear();  // a new connection starts without chunks
+  inboxes_[client].assembly.clear();  // a new connection starts without chunks
   events_.push_back(event_of<Real>(Event<Real>::Kind::kJoined, client));
 }
 
 template <class Real>
 void TcpTransport<Real>::on_left(ClientId client) {
-  inboxes_[client].pieces.clear();
+  inboxes_[client].assembly.clear();
   events_.push_back(event_of<Real>(Event<Real>::Kind::kLeft, client));
 }
 

@@ -55,7 +55,7 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
     std::vector<std::span<std::byte>> rest;
     // Size of the arriving reply as one message, if it arrives in several; else 0.
     std::uint64_t whole_bytes = 0;
-    Assembly pieces;  // chunks of the next reply
+    Assembly assembly;  // chunks of the next reply
   };
 
   Result<std::span<const std::span<std::byte>>> on_reply_header(ClientId client, const Prefix& prefix,

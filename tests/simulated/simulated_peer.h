@@ -276,13 +276,13 @@ class SimulatedPeer {
   }
   // Sends some of the chunks that are ready before the answer.
   void send_chunks() {
-    UploadChunks* const pieces = session_->pieces();
-    if (pieces == nullptr) return;
+    UploadChunks* const chunks = session_->chunks();
+    if (chunks == nullptr) return;
     OutLink link(*this, "");
     while (random_.below(4) != 0) {
-      const auto piece = pieces->take();
-      if (!piece) break;
-      pieces->send(link, *piece);
+      const auto chunk = chunks->take();
+      if (!chunk) break;
+      chunks->send(link, *chunk);
       chunks_sent_ += 1;
     }
     flush();

@@ -51,7 +51,7 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<RunTotals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
+  std::uint64_t chunks = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
   std::size_t fewest_replies = SIZE_MAX;          // in a round with a quorum
   bool took_sums = false;
   double seconds = 0;
@@ -101,7 +101,7 @@ class SimulatedSession {
     for (const auto& peer : peers_) {
       end_.client_deaths += peer->deaths();
       end_.uplink_bytes += peer->bytes_written();
-      end_.pieces += peer->chunks_sent();
+      end_.chunks += peer->chunks_sent();
       if (end_.trouble.empty()) end_.trouble = peer->trouble();
     }
     end_.seconds = time_.now();

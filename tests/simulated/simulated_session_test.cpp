@@ -163,10 +163,10 @@ TEST(SessionSimulation, RepeatsTheRunOfASeed) {
 }
 
 TEST(SessionSimulation, CompletesManyRepliesFromChunks) {
-  const Algorithm& pieced = kAlgorithms[kChunked];
-  const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
+  const Algorithm& chunked = kAlgorithms[kChunked];
+  const LoadedExperiment loaded = experiment_of(chunked.algorithm, chunked.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
-  const std::uint64_t payloads = kRounds * kClients * std::stoull(pieced.dim) / 2 * sizeof(double);
+  const std::uint64_t payloads = kRounds * kClients * std::stoull(chunked.dim) / 2 * sizeof(double);
   EXPECT_GT(quiet.bytes_in_chunks, payloads / 4);
   Setting setting;
   setting.weather.cut = 0.05;
@@ -175,7 +175,7 @@ TEST(SessionSimulation, CompletesManyRepliesFromChunks) {
   const End end = SimulatedSession(loaded, setting, 5, &quiet).run();
   EXPECT_EQ(end.trouble, "");
   EXPECT_GT(end.client_deaths, 0u);
-  EXPECT_GT(end.pieces, quiet.pieces) << "some are sent again";
+  EXPECT_GT(end.chunks, quiet.chunks) << "some are sent again";
 }
 
 // The payload is 160 KB in segments of 8 KB, each of which may be the connection's last. A reply that
