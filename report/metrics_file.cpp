@@ -129,8 +129,8 @@ void MetricsFile::write(const RoundRecord& record) {
   last_ = record;
   // One write per line, so that a reader never sees half of one.
   const std::string line = metrics_line(record) + '\n';
-  const std::string_view piece = line;
-  throw_if_failed(disk_->append(name_, std::span(&piece, 1)));
+  const std::string_view segment = line;
+  throw_if_failed(disk_->append(name_, std::span(&segment, 1)));
   if (durability_ == Durability::kPower) throw_if_failed(disk_->sync(name_));
 }
 

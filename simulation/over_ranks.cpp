@@ -114,9 +114,9 @@ std::string hand_out_clients(Ranks& ranks, std::uint32_t clients, std::string_vi
     std::vector<ClientId> ends;
     for (unsigned r = 0; r < ranks.count(); ++r)
       ends.push_back(clients_of_rank(clients, r, ranks.count()).end);
-    const std::vector<std::string_view> pieces = cut_clients(saved, ends);
+    const std::vector<std::string_view> slices = cut_clients(saved, ends);
     for (unsigned r = 0; r < ranks.count(); ++r)
-      to[r].assign(bytes_of(pieces[r]).begin(), bytes_of(pieces[r]).end());
+      to[r].assign(bytes_of(slices[r]).begin(), bytes_of(slices[r]).end());
   }
   RankBytes from;
   ranks.exchange(to, from);

@@ -70,7 +70,7 @@ class Journal {
 
   // Appends a record, which is durable on return. REQUIRES: a snapshot was written or recovered. After an
   // error nothing more may be appended.
-  Status append(std::span<const std::string_view> pieces);
+  Status append(std::span<const std::string_view> segments);
   // Returns the number of the next record.
   std::uint64_t next() const { return next_; }
 
@@ -99,7 +99,7 @@ class Journal {
   Status read_records(const Names& names, const Reader& reader);
   Status remove_files(const Names& names);
   Status mark();
-  Status write_durably(const std::string& name, std::span<const std::string_view> pieces,
+  Status write_durably(const std::string& name, std::span<const std::string_view> segments,
                        CowSnapshot* late = nullptr);
   Status prune();
   Status set_aside(const std::string& name, const std::string& why);

@@ -208,7 +208,7 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   const auto record = records_->encode(commit, server_, state_bytes_);
   throw_if_failed(journal_.append(record));
   records_since_ += 1;
-  for (const std::string_view piece : record) bytes_since_ += piece.size();
+  for (const std::string_view segment : record) bytes_since_ += segment.size();
   records_->release();
   if (is_worth_a_snapshot()) snapshot_beside();
 }
@@ -257,9 +257,9 @@ void RunStore<Real>::snapshot_beside() {
   const auto look = [&server = server_, snapshot, step, beside = beside_] {
     beside->seconds = 0;
     step([&] {
-      ByteSegments pieces;
-      server.save_in_place(pieces);
-      snapshot->late.begin(std::move(pieces));
+      ByteSegments segments;
+      server.save_in_place(segments);
+      snapshot->late.begin(std::move(segments));
     });
   };
   const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,

@@ -68,7 +68,7 @@ bool run_snapshot(Input input) {
   }
   const Input record = cursor.rest();
   std::string frame, packed;
-  for (const std::string_view piece : pack_snapshot(3, sections, frame)) packed += piece;
+  for (const std::string_view segment : pack_snapshot(3, sections, frame)) packed += segment;
   const auto unpacked = unpack_snapshot(3, packed);
   check(unpacked && unpacked->size() == sections.size(), "a snapshot cannot be read back");
   for (std::size_t k = 0; k < sections.size(); ++k)
@@ -100,8 +100,8 @@ std::vector<Bytes> snapshot_seeds() {
   std::vector<Bytes> seeds{seed};
   SimulatedDisk disk;
   for (const auto& [name, bytes] : left().files) {
-    const std::string_view piece = bytes;
-    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+    const std::string_view segment = bytes;
+    check(disk.write(name, std::span(&segment, 1)).has_value(), "no room");
   }
   Journal journal(disk, Durability::kProcess);
   (void)journal.recover({.snapshot = [](std::span<const Section>) { return true; },
@@ -150,8 +150,8 @@ bool run_journal(Input input) {
   }
   SimulatedDisk disk;
   for (const auto& [name, bytes] : files) {
-    const std::string_view piece = bytes;
-    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+    const std::string_view segment = bytes;
+    check(disk.write(name, std::span(&segment, 1)).has_value(), "no room");
   }
   AtTheLast beside;
   const auto server = make_server<double>(left().run_context);

@@ -37,14 +37,14 @@ class LateDisk final : public Disk {
   explicit LateDisk(Disk& disk) : disk_(disk) {}
   Result<std::vector<std::string>> list() override { return disk_.list(); }
   Result<std::string> read(const std::string& name) override { return disk_.read(name); }
-  Status write(const std::string& name, Segments pieces) override { return disk_.write(name, pieces); }
-  Status append(const std::string& name, Segments pieces) override {
+  Status write(const std::string& name, Segments segments) override { return disk_.write(name, segments); }
+  Status append(const std::string& name, Segments segments) override {
     Status status = Unit{};
     const std::string_view before = kept_;
     if (!kept_.empty()) status = disk_.append(name_, std::span(&before, 1));
     name_ = name;
     kept_.clear();
-    for (const std::string_view piece : pieces) kept_ += piece;
+    for (const std::string_view segment : segments) kept_ += segment;
     return status;
   }
   Status sync(const std::string&) override { return Unit{}; }

@@ -198,10 +198,11 @@ class SimulatedSocket final : public Socket {
     if (!bytes.empty()) return {Got::kSome, bytes.size()};
     return {wire_->at_end(side_) ? Got::kEnd : Got::kNothing, 0};
   }
-  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+  Moved write(std::span<const std::span<const std::byte>> segments) override {
     if (wire_->was_reset()) return {Got::kFailed, 0};
     std::string bytes;
-    for (const auto piece : pieces) bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (const auto segment : segments)
+      bytes.append(reinterpret_cast<const char*>(segment.data()), segment.size());
     const std::size_t taken = wire_->write(side_, bytes);
     return {taken > 0 ? Got::kSome : Got::kNothing, taken};
   }

@@ -35,9 +35,9 @@ std::string sum_of(const std::vector<std::string>& parts) {
 }
 
 void begin(CowSnapshot& late, const std::vector<std::string>& parts) {
-  ByteSegments pieces;
-  for (const std::string& part : parts) pieces.view(part);
-  late.begin(std::move(pieces));
+  ByteSegments segments;
+  for (const std::string& part : parts) segments.view(part);
+  late.begin(std::move(segments));
 }
 
 void overwrite(std::vector<std::string>& parts) {

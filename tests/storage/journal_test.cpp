@@ -141,7 +141,7 @@ TEST(Snapshot, DetectsEveryFlippedByteAndEveryTruncation) {
   std::string big(scaled(64 << 10), '\0'), frame, bytes;
   for (std::size_t k = 0; k < big.size(); ++k) big[k] = static_cast<char>(k * k >> 7);
   const Section sections[] = {{1, "about"}, {2, big}, {3, ""}};
-  for (const std::string_view piece : pack_snapshot(42, sections, frame)) bytes += piece;
+  for (const std::string_view segment : pack_snapshot(42, sections, frame)) bytes += segment;
   const auto whole = unpack_snapshot(42, bytes);
   ASSERT_TRUE(whole);
   EXPECT_EQ((*whole)[1].bytes, big);

@@ -17,9 +17,9 @@ namespace {
 
 using testing::Federation;
 
-std::string joined(std::span<const std::string_view> pieces) {
+std::string joined(std::span<const std::string_view> segments) {
   std::string all;
-  for (const std::string_view piece : pieces) all += piece;
+  for (const std::string_view segment : segments) all += segment;
   return all;
 }
 
@@ -95,9 +95,9 @@ TEST(RoundRecords, ViewTheStateWithoutCopiesForEveryAlgorithm) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(testing::spec_for(algorithm));
     const auto server = make_server<double>(run_context);
-    ByteSegments pieces;
-    server->save_in_place(pieces);
-    EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.traits.name;
+    ByteSegments segments;
+    server->save_in_place(segments);
+    EXPECT_TRUE(joined(segments.views()) == server->save()) << algorithm.traits.name;
   }
 }
 
@@ -111,9 +111,9 @@ TEST(RoundRecords, CopyNoVectorOfALongStateOrLongReplies) {
   RoundRecords<double> records(context);
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    const auto has = [](std::span<const std::string_view> pieces, const double* vector) {
+    const auto has = [](std::span<const std::string_view> segments, const double* vector) {
       return std::ranges::any_of(
-          pieces, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
+          segments, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
     };
     EXPECT_TRUE(has(records.encode(commit, *server, 0), server->model().data()));
     const auto replies = records.encode(commit, *server, 1 << 20);
