@@ -36,7 +36,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         recalled_(codec_.context()) {}
 
   // Resumes the run from the journal. Throws std::runtime_error.
-  void go_on(const std::string& run, Durability durability) {
+  void resume_from_journal(const std::string& run, Durability durability) {
     if (journal_ == nullptr) return;
     const Status status =
         journal_->begin(run, durability,
@@ -91,7 +91,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
                     queued.slot.have_bytes() == 0;
     runtime_.show_early(sends_chunks_ ? this : nullptr);
     if (sends_chunks_) chunks_.begin(queued.request.request_id);
-    oracle_.go_on();
+    oracle_.resume();
     return Unit{};
   }
 
@@ -244,7 +244,8 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
       make_run_context<Real>(plan, Role::kClient), *zstd,
       make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, journal,
       plan.experiment.server.overlap);
-  worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
+  worker->resume_from_journal(run,
+                              survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
 }
 

@@ -210,7 +210,7 @@ int main_of(int argc, char** argv) {
   gradwire::ServeOptions options;
   gradwire::RelayOptions relay;
   std::int64_t give_up_after_ms = relay.give_up_after.count();
-  bool json = false, quiet = false, begin_anew = false, insecure = false;
+  bool json = false, quiet = false, restart = false, insecure = false;
   Logger logger("gradwire-server", gradwire::log_format(argc, argv));
   std::optional<std::int64_t> join_deadline_ms;
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
@@ -264,7 +264,7 @@ int main_of(int argc, char** argv) {
                  "Time for clients to join or return; overrides server.join_deadline_ms")
       ->type_name("MS")
       ->check(time);
-  app.add_flag("--no-resume", begin_anew, "Delete the run in the folder and start a new one");
+  app.add_flag("--no-resume", restart, "Delete the run in the folder and start a new one");
   app.add_flag("--json", json, "Print one JSON object per evaluated round on stdout, and log lines as JSON");
   app.add_flag("--quiet", quiet, "Print only errors");
   try {
@@ -281,7 +281,7 @@ int main_of(int argc, char** argv) {
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   if (const std::string trouble = unused_option(app, is_relay); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
-  options.resume = !begin_anew;
+  options.resume = !restart;
   if (join_deadline_ms) options.join_deadline = std::chrono::milliseconds(*join_deadline_ms);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
   options.on_record = [&](const gradwire::RoundRecord& record) { rounds.record(record); };

@@ -169,7 +169,7 @@ class Serving {
     try {
       if (resumed) {
         if (run_history_) {
-          run_history_->goes_on_after(server_run_->round());
+          run_history_->resumed_after(server_run_->round());
           run_history_->settle(kSettleTime);
         }
         write_config();

@@ -286,7 +286,7 @@ class AsyncDriver final : public Driver<Real> {
       throw typename Driver<Real>::RoundAbandoned();
     }
     const double now = run_.transport.now();
-    if (!retry.goes_on(now))
+    if (!retry.next_attempt(now))
       throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                                RetryPolicy::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");

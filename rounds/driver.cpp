@@ -288,7 +288,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
     throw RoundAbandoned();
   }
   const double now = run_.transport.now();
-  if (!retry.goes_on(now))
+  if (!retry.next_attempt(now))
     throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                              RetryPolicy::advice(now, "start the missing clients, or lower server.quorum"));
   note(state + "; asking them again");

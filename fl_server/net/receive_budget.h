@@ -33,7 +33,7 @@ class ReceiveBudget {
     std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.who == &waiter; });
   }
   // Serves waiters. Must be called some time after release() and forget(), not from inside them.
-  void go_on() {
+  void serve_waiters() {
     while (!queue_.empty() && fits(queue_.front().bytes)) {
       const Waiting next = queue_.front();
       queue_.pop_front();

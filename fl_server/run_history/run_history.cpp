@@ -58,10 +58,10 @@ void RunHistory::began(std::size_t dim) {
   again_ = true;
 }
 
-void RunHistory::goes_on_after(std::uint32_t round) {
+void RunHistory::resumed_after(std::uint32_t round) {
   const std::lock_guard lock(mutex_);
   wake_writer();
-  run_changes_.goes_on_after = round;
+  run_changes_.resumed_after = round;
   run_changes_.round = round;
   counted_ = counted_ == kUnknown ? round : counted_;
   again_ = true;
@@ -194,7 +194,7 @@ void RunHistory::forget(const RunHistoryBatch& written) {
     c.replies_used -= before.replies_used;
     c.replies_unused -= before.replies_unused;
   }
-  if (written.goes_on_after) run_changes_.goes_on_after.reset();
+  if (written.resumed_after) run_changes_.resumed_after.reset();
   if (written.dim) run_changes_.dim.reset();
   if (run_changes_.outcome == written.outcome) run_changes_.outcome.clear();
 }

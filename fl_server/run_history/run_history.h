@@ -32,7 +32,7 @@ class RunHistory final : public SessionObserver {
   ~RunHistory() override;
 
   void began(std::size_t dim);              // all clients have joined
-  void goes_on_after(std::uint32_t round);  // resumes the run of an earlier process
+  void resumed_after(std::uint32_t round);  // resumes the run of an earlier process
   // Waits until all changes so far are written or have failed, for at most `most`. Must be called before the
   // journal of a recovered run discards the rounds that it replayed.
   void settle(std::chrono::milliseconds most);

@@ -198,10 +198,10 @@ void RunHistoryFile::write_run(const RunHistoryBatch& batch) {
       "ON CONFLICT DO UPDATE SET folder = ?5",
       {run_.id, run_.name, run_.algorithm, number(run_.clients), run_.folder, now});
   if (batch.dim) db.run("UPDATE runs SET dim = ?2 WHERE run = ?1", {run_.id, number(*batch.dim)});
-  if (!batch.goes_on_after) return;
+  if (!batch.resumed_after) return;
   db.run("UPDATE runs SET ended = NULL, outcome = NULL WHERE run = ?1", {run_.id});
   db.run("UPDATE clients SET connected = 0 WHERE run = ?1", {run_.id});
-  db.run("DELETE FROM rounds WHERE run = ?1 AND round > ?2", {run_.id, number(*batch.goes_on_after)});
+  db.run("DELETE FROM rounds WHERE run = ?1 AND round > ?2", {run_.id, number(*batch.resumed_after)});
 }
 
 void RunHistoryFile::write_end(const RunHistoryBatch& batch) {

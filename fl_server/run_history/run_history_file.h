@@ -56,7 +56,7 @@ struct RunHistoryClient {
 // The changes since the last batch.
 struct RunHistoryBatch {
   // Set if the server was restarted: no client is connected, and rounds after this one run again.
-  std::optional<std::uint32_t> goes_on_after;
+  std::optional<std::uint32_t> resumed_after;
   std::optional<std::size_t> dim;  // d, once the clients have reported it
   std::vector<RunHistoryRound> rounds;
   std::vector<RunHistoryClient> clients;  // clients that changed

@@ -124,7 +124,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
   {
     const auto run_history = open();
     run_rounds(*run_history, 3, 6);  // replayed from the journal
-    run_history->goes_on_after(6);
+    run_history->resumed_after(6);
     join_both(*run_history);
     run_rounds(*run_history, 7, 8);
     run_history->ended("stopped");
@@ -136,7 +136,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
   EXPECT_EQ(seen().outcome, "stopped");
   {
     const auto run_history = open();
-    run_history->goes_on_after(4);  // after a loss of power
+    run_history->resumed_after(4);  // after a loss of power
     run_rounds(*run_history, 5, 6);
   }
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 6);
@@ -147,7 +147,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
 TEST_F(RunHistoryTest, SettlesBeforeTheJournalForgets) {
   const auto run_history = open();
   run_rounds(*run_history, 1, 20'000);
-  run_history->goes_on_after(20'000);
+  run_history->resumed_after(20'000);
   run_history->settle(std::chrono::seconds(20));
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 20'000);
   Database other(file(), Database::Access::kWrite, 0);

@@ -78,12 +78,12 @@ TEST(RoundRecords, AreTheSameForReceivedAndEncodedReplies) {
   for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
     const auto run_context = federation.run_context(testing::spec_of("dcgd", compressor));
     const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kOff, 0});
-    RoundRecords<double> records(context), anew(context);
+    RoundRecords<double> records(context), fresh(context);
     rounds_of_frames(federation, run_context, context,
                      [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                        const std::string as_they_came = joined(records.encode(commit, server, 1 << 20));
                        const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
-                       EXPECT_TRUE(as_they_came == joined(anew.encode(without, server, 1 << 20)))
+                       EXPECT_TRUE(as_they_came == joined(fresh.encode(without, server, 1 << 20)))
                            << compressor;
                      });
   }
@@ -132,13 +132,13 @@ TEST(RoundRecords, StayCompressedForCompressedRepliesAndReplayToTheSameState) {
   auto replayed = make_server<double>(run_context);
   RunProgress copy;
   copy.committed.resize(5);
-  RoundRecords<double> records(context), anew(context), reader(context);
+  RoundRecords<double> records(context), fresh(context), reader(context);
   int rounds = 0;
   rounds_of_frames(federation, run_context, context,
                    [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                      const std::string record = joined(records.encode(commit, server, 1 << 20));
                      const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
-                     EXPECT_LT(record.size(), joined(anew.encode(without, server, 1 << 20)).size());
+                     EXPECT_LT(record.size(), joined(fresh.encode(without, server, 1 << 20)).size());
                      ASSERT_TRUE(reader.replay(record, *replayed, copy));
                      EXPECT_EQ(replayed->save(), server.save());
                      EXPECT_EQ(save_progress(copy), save_progress(commit.progress));

@@ -100,7 +100,7 @@ class Maker:
         if word == "stop":
             program.send(signal.SIGSTOP)
             process = program.process
-            self.soon(trouble.seconds, lambda: self.go_on(program, process))
+            self.soon(trouble.seconds, lambda: self.resume_process(program, process))
             return
         self.forget(program)
         program.send(signal.SIGKILL if word == "kill" else signal.SIGTERM)
@@ -113,7 +113,7 @@ class Maker:
 
             self.soon(LONGEST_END * self.run.patience, must_be_gone)
 
-    def go_on(self, program, process):
+    def resume_process(self, program, process):
         if program.process is process and program.alive():
             program.send(signal.SIGCONT)
 

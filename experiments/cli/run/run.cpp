@@ -280,7 +280,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   if (client_metrics(plan.experiment) == ClientMetrics::kAll) checkpoint.copy_also(clients_file);
   all_or_none(request.ranks.get(), [&] {
     checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
-    progress.go_on_behind(checkpoints.saved.round);
+    progress.resume_after(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
     clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
                     plan.client_samples);
