@@ -26,32 +26,32 @@ std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
 class BackgroundThread final : public Background {
  public:
   ~BackgroundThread() override { BackgroundThread::wait(); }
-  void start(std::function<void()> look, std::function<void()> write) override {
+  void start(std::function<void()> read, std::function<void()> write) override {
     wait();
     busy_ = true;
-    looked_ = false;
+    read_done_ = false;
     try {
-      thread_ = std::thread([this, look = std::move(look), write = std::move(write)] {
-        look();
-        looked_ = true;
-        looked_.notify_one();
+      thread_ = std::thread([this, read = std::move(read), write = std::move(write)] {
+        read();
+        read_done_ = true;
+        read_done_.notify_one();
         write();
         busy_ = false;
       });
     } catch (...) {
       busy_ = false;
-      looked_ = true;
+      read_done_ = true;
       throw;
     }
   }
-  void wait_looked() override { looked_.wait(false); }
+  void wait_read() override { read_done_.wait(false); }
   bool busy() const override { return busy_; }
   void wait() override {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  std::atomic<bool> busy_ = false, looked_ = true;
+  std::atomic<bool> busy_ = false, read_done_ = true;
   std::thread thread_;
 };
 
@@ -111,7 +111,7 @@ RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecCo
       policy_(policy),
       note_(std::move(note)),
       records_(context),
-      beside_(std::make_shared<Beside>()) {
+      background_result_(std::make_shared<BackgroundResult>()) {
   progress_.committed.resize(context.clients, 0);
 }
 
@@ -183,7 +183,7 @@ void RunStore<Real>::begin(std::uint32_t jump) {
 template <class Real>
 void RunStore<Real>::before_apply() {
   if (copying_) {
-    background_->wait_looked();
+    background_->wait_read();
     if (copying_->late.size() > 0) state_bytes_ = copying_->late.size();
     try {
       copying_->late.own_rest();
@@ -210,7 +210,7 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   records_since_ += 1;
   for (const std::string_view segment : record) bytes_since_ += segment.size();
   records_->release();
-  if (is_worth_a_snapshot()) snapshot_beside();
+  if (is_worth_a_snapshot()) start_snapshot();
 }
 
 template <class Real>
@@ -230,32 +230,32 @@ void RunStore<Real>::write_simulation_snapshot(RunStage stage, Outcome outcome) 
 template <class Real>
 bool RunStore<Real>::is_worth_a_snapshot() const {
   if (background_->busy()) return false;
-  return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state ||
-         apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * beside_->seconds);
+  return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beyond_state ||
+         apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * background_result_->seconds);
 }
 
 template <class Real>
-void RunStore<Real>::snapshot_beside() {
+void RunStore<Real>::start_snapshot() {
   background_->wait();
-  if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
+  if (const auto failed = std::exchange(background_result_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, so the journal grows: " + failed->message));
   refresh_metadata();
   const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
   apply_seconds_since_ = 0;
-  const auto step = [beside = beside_](auto&& do_it) {
+  const auto step = [result = background_result_](auto&& do_it) {
     const Clock::time_point begun = Clock::now();
     try {
-      if (!beside->failed) do_it();
+      if (!result->failed) do_it();
     } catch (const std::bad_alloc&) {
-      beside->failed = Error{"there is not enough memory"};
+      result->failed = Error{"there is not enough memory"};
     }
-    beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
+    result->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
   // Between its commit and the next apply(), a round only reads the algorithm.
-  const auto look = [&server = server_, snapshot, step, beside = beside_] {
-    beside->seconds = 0;
+  const auto read = [&server = server_, snapshot, step, result = background_result_] {
+    result->seconds = 0;
     step([&] {
       ByteSegments segments;
       server.save_in_place(segments);
@@ -263,20 +263,20 @@ void RunStore<Real>::snapshot_beside() {
     });
   };
   const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,
-                      beside = beside_, make_durable = make_durable_] {
+                      result = background_result_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
       const CowSection late{kServer, &snapshot->late};
       if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
-      if (!status) beside->failed = status.error();
+      if (!status) result->failed = status.error();
     });
     snapshot->late.close();
   };
   try {
-    background_->start(look, write);
+    background_->start(read, write);
   } catch (const std::system_error& error) {
     copying_.reset();
-    beside_->failed = Error{std::string("no thread can be created: ") + error.what()};
+    background_result_->failed = Error{std::string("no thread can be created: ") + error.what()};
   }
 }
 

@@ -62,7 +62,7 @@ SqlValue real(const std::optional<double>& value) {
 }
 
 // Returns the name of the main file with the suffix "-wal" or "-shm".
-fs::path beside(const fs::path& file, const char* suffix) { return file.string() + suffix; }
+fs::path with_suffix(const fs::path& file, const char* suffix) { return file.string() + suffix; }
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Status RunHistoryFile::set_aside(const std::string& why) {
   fs::rename(file_, kept, error);
   if (error) return Error{file_.string() + ": is damaged (" + why + ") and cannot be renamed; delete it"};
   for (const char* suffix : {"-wal", "-shm"})
-    fs::rename(beside(file_, suffix), beside(kept, suffix), ignored);
+    fs::rename(with_suffix(file_, suffix), with_suffix(kept, suffix), ignored);
   note_ = file_.string() + ": is damaged (" + why + "); it is now " + kept.filename().string() +
           ", and a new file is used: its rows are missing, but no round is lost";
   return Unit{};
@@ -285,7 +285,7 @@ Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file
   if (!fs::exists(file, ignored)) return Error{file.string() + ": does not exist"};
   // Without a log file no process writes the database, and reading it must not create one.
   const auto access =
-      fs::exists(beside(file, "-wal"), ignored) ? Database::Access::kRead : Database::Access::kReadAlone;
+      fs::exists(with_suffix(file, "-wal"), ignored) ? Database::Access::kRead : Database::Access::kReadAlone;
   Database db(file, access, kReadBusyMs);
   const bool ours = db.number("PRAGMA application_id") == kApplication;
   const bool newer = db.number("PRAGMA user_version") > kSchema;

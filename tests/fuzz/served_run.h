@@ -17,7 +17,7 @@
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_peer.h"
 
 namespace gradwire::fuzz {
@@ -143,11 +143,11 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     const auto run_context = make_run_context<double>(plan, Role::kServer);
     const auto half = make_server<double>(run_context);
     RunProgress progress;
-    AtTheLast beside;
+    LazyBackground background;
     Journal journal(disk, Durability::kProcess);
-    RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, progress,
+    RunStore<double> store(journal, background, codec_context(*run_context, {}), *half, progress,
                            save_metadata(metadata),
-                           SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
+                           SnapshotPolicy{.records = 2, .bytes_beyond_state = 1 << 20});
     store.begin();
     TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), metadata.start,
                                    takes_sums(*run_context));

@@ -153,12 +153,13 @@ bool run_journal(Input input) {
     const std::string_view segment = bytes;
     check(disk.write(name, std::span(&segment, 1)).has_value(), "no room");
   }
-  AtTheLast beside;
+  LazyBackground background;
   const auto server = make_server<double>(left().run_context);
   const std::string fresh = server->save();
   RunProgress progress;
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*left().run_context, {}), *server, progress, "about");
+  RunStore<double> store(journal, background, codec_context(*left().run_context, {}), *server, progress,
+                         "about");
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});

@@ -12,7 +12,7 @@
 #include "simulation/prepare.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_network.h"
 #include "tests/simulated/twin_federation.h"
 
@@ -163,12 +163,12 @@ class SimulatedRun {
     LateDisk late(disk_);
     const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
     Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
-    AtTheLast beside;
+    LazyBackground background;
     const CodecContext context = codec_context(*run_context_, {});
     const auto server = make_server<double>(run_context_);
     RunProgress progress;
-    RunStore<double> durable(journal, beside, context, *server, progress, "about",
-                             {.records = 5, .bytes_beside_state = 1 << 20});
+    RunStore<double> durable(journal, background, context, *server, progress, "about",
+                             {.records = 5, .bytes_beyond_state = 1 << 20});
     const bool may_die = end_.server_deaths < 10;
     if (setting_.calls_between_deaths > 0 && may_die)
       disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);

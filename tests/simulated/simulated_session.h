@@ -21,7 +21,7 @@
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_peer.h"
 #include "tests/simulated/twin_federation.h"
 
@@ -323,8 +323,8 @@ class SimulatedSession {
     }
     progress_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*run_context_, {}), *server_, progress_, save_metadata(metadata_),
-        SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
+        journal, background_, codec_context(*run_context_, {}), *server_, progress_, save_metadata(metadata_),
+        SnapshotPolicy{.records = 5, .bytes_beyond_state = 1 << 20});
   }
 
   const LoadedExperiment& loaded_;
@@ -337,7 +337,7 @@ class SimulatedSession {
   const bool talks_;
   std::vector<std::unique_ptr<SimulatedPeer>> peers_;
 
-  AtTheLast beside_;
+  LazyBackground background_;
   RunMetadata metadata_;
   RunStage stage_ = RunStage::kRounds;
   RunPlan plan_;

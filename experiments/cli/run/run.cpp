@@ -217,8 +217,8 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
 }
 
 // Runs on all ranks except the first, which has all files and prints for the user.
-RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
-                     const std::atomic<bool>& stop) {
+RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& request,
+                            const std::atomic<bool>& stop) {
   Ranks* const ranks = request.ranks.get();
   Prepared prepared;
   all_or_none(ranks, [&] {
@@ -243,7 +243,7 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
 
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop) {
-  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_beside(loaded, request, stop);
+  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_on_other_rank(loaded, request, stop);
   const std::string name = loaded.experiment.name;
   std::optional<ResultsDir> made;
   Prepared prepared;
