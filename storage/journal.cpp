@@ -73,10 +73,10 @@ std::uint32_t record_checksum(std::string_view numbers, std::span<const std::str
 }  // namespace
 
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const CowSection* late) {
+                                            std::string& frame, const CowSection* cow_section) {
   frame = kSnapshotMagic;
   put(frame, number);
-  put(frame, static_cast<std::uint32_t>(sections.size() + (late != nullptr ? 1 : 0)));
+  put(frame, static_cast<std::uint32_t>(sections.size() + (cow_section != nullptr ? 1 : 0)));
   const auto put_entry = [&frame](std::uint32_t tag, std::uint32_t crc, std::uint64_t size) {
     put(frame, tag);
     put(frame, crc);
@@ -84,7 +84,8 @@ std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<cons
   };
   for (const Section& section : sections)
     put_entry(section.tag, checksum(section.bytes), section.bytes.size());
-  if (late != nullptr) put_entry(late->tag, late->bytes->checksum(), late->bytes->size());
+  if (cow_section != nullptr)
+    put_entry(cow_section->tag, cow_section->bytes->checksum(), cow_section->bytes->size());
   put(frame, checksum(frame));
   std::vector<std::string_view> segments = {frame};
   for (const Section& section : sections) segments.push_back(section.bytes);
@@ -327,16 +328,16 @@ std::uint64_t Journal::begin_snapshot() {
 }
 
 Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                               const CowSection* late) {
+                               const CowSection* cow_section) {
   std::string frame, whole;
-  std::vector<std::string_view> segments = pack_snapshot(number, sections, frame, late);
+  std::vector<std::string_view> segments = pack_snapshot(number, sections, frame, cow_section);
   const auto found = names();
   if (!found) return found.error();
   if (!found->marked)
     if (Status status = mark(); !status) return status;
   const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
                                  [number](std::uint64_t other) { return other == number; });
-  CowSnapshot* chunks = late != nullptr ? late->bytes : nullptr;
+  CowSnapshot* chunks = cow_section != nullptr ? cow_section->bytes : nullptr;
   if (alone && chunks != nullptr) {  // it is written twice
     for (std::string_view chunk = chunks->next(); !chunk.empty(); chunk = chunks->next()) whole += chunk;
     segments.push_back(whole);
@@ -361,17 +362,18 @@ Status Journal::mark() {
 
 // Makes the contents durable. The name becomes durable with sync_folder().
 Status Journal::write_durably(const std::string& name, std::span<const std::string_view> segments,
-                              CowSnapshot* late) {
+                              CowSnapshot* cow_snapshot) {
   const std::string draft = name + std::string(kDraft);
-  const auto next_chunk = [&segments, late] {
+  const auto next_chunk = [&segments, cow_snapshot] {
     for (; !segments.empty(); segments = segments.subspan(1))
       if (const std::string_view segment = segments.front(); !segment.empty()) {
         segments = segments.subspan(1);
         return segment;
       }
-    return late->next();
+    return cow_snapshot->next();
   };
-  Status written = late == nullptr ? disk_.write(draft, segments) : disk_.write_chunks(draft, next_chunk);
+  Status written =
+      cow_snapshot == nullptr ? disk_.write(draft, segments) : disk_.write_chunks(draft, next_chunk);
   if (written) written = disk_.sync(draft);
   if (!written) {
     (void)disk_.remove(draft);  // on a full disk the log needs the space

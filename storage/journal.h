@@ -43,9 +43,9 @@ struct CowSection {
 };
 
 // Encodes a snapshot. The segments view the sections and `frame`, which this function fills. The bytes of
-// `late` must follow them.
+// `cow_section` must follow them.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const CowSection* late = nullptr);
+                                            std::string& frame, const CowSection* cow_section = nullptr);
 // Decodes a snapshot; the result views `bytes`. Errors say what is damaged; checksums detect every changed
 // byte.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
@@ -81,7 +81,7 @@ class Journal {
   // call while records are appended.
   std::uint64_t begin_snapshot();
   Status write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                        const CowSection* late = nullptr);
+                        const CowSection* cow_section = nullptr);
 
   // Returns whether the disk has files of a journal.
   Result<bool> is_there();
@@ -100,7 +100,7 @@ class Journal {
   Status remove_files(const Names& names);
   Status mark();
   Status write_durably(const std::string& name, std::span<const std::string_view> segments,
-                       CowSnapshot* late = nullptr);
+                       CowSnapshot* cow_snapshot = nullptr);
   Status prune();
   Status set_aside(const std::string& name, const std::string& why);
   void note(const LogLine& line) const {

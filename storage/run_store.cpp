@@ -88,7 +88,7 @@ template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string metadata, progress, server, stage;
   std::optional<std::string> clients;  // in a simulation
-  CowSnapshot late;                    // the algorithm, if `server` is empty
+  CowSnapshot cow_snapshot;            // the algorithm, if `server` is empty
 
   std::vector<Section> sections() const {
     std::vector<Section> all = {{kAbout, metadata}, {kProgress, progress}};
@@ -184,9 +184,9 @@ template <class Real>
 void RunStore<Real>::before_apply() {
   if (copying_) {
     background_->wait_read();
-    if (copying_->late.size() > 0) state_bytes_ = copying_->late.size();
+    if (copying_->cow_snapshot.size() > 0) state_bytes_ = copying_->cow_snapshot.size();
     try {
-      copying_->late.own_rest();
+      copying_->cow_snapshot.own_rest();
     } catch (const std::bad_alloc&) {
       background_->wait();  // it is written directly from the algorithm's memory
     }
@@ -259,18 +259,18 @@ void RunStore<Real>::start_snapshot() {
     step([&] {
       ByteSegments segments;
       server.save_in_place(segments);
-      snapshot->late.begin(std::move(segments));
+      snapshot->cow_snapshot.begin(std::move(segments));
     });
   };
   const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,
                       result = background_result_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
-      const CowSection late{kServer, &snapshot->late};
-      if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
+      const CowSection cow_section{kServer, &snapshot->cow_snapshot};
+      if (status) status = journal.write_snapshot(number, snapshot->sections(), &cow_section);
       if (!status) result->failed = status.error();
     });
-    snapshot->late.close();
+    snapshot->cow_snapshot.close();
   };
   try {
     background_->start(read, write);
