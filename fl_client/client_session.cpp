@@ -261,7 +261,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   if (!received) return ClientEnding{false, received.error().message};
   asked_ = *received == Worker::Received::kRequest;
   // The error message tells the server and ends the connection, so that both logs have the line.
-  if (std::exchange(first_request_, false) && worker_->finds_server_behind()) {
+  if (std::exchange(first_request_, false) && worker_->finds_older_server()) {
     asked_ = false;
     const std::string why = "the server has forgotten rounds that client " + std::to_string(number_) +
                             " took part in: its --state was restored from an older copy, or its disk lost "

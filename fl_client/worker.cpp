@@ -54,9 +54,9 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     runtime_.expect_any_request_id();
     newest_ = 0;
   }
-  bool finds_server_behind() override {
+  bool finds_older_server() override {
     return runtime_.is_ahead_of(queue_[last_].request) &&
-           std::exchange(said_behind_, runtime_.committed()) != runtime_.committed();
+           std::exchange(reported_older_, runtime_.committed()) != runtime_.committed();
   }
   std::uint64_t answered() const override { return answered_; }
 
@@ -220,8 +220,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   const Encoded* answer_ = nullptr;  // the computed answer; null if there is no answer
   std::uint64_t answered_ = 0;
   Sent sent_;
-  std::uint64_t newest_ = 0;       // request id of the last stored request
-  std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
+  std::uint64_t newest_ = 0;          // request id of the last stored request
+  std::uint64_t reported_older_ = 0;  // runtime_.committed() when finds_older_server() was true last
   const bool keeps_no_state_;
   ClientJournal* const journal_;  // null if there is none, or nothing to store
   const ClientId client_;

@@ -33,7 +33,7 @@ class Worker {
   virtual std::uint64_t request_id() const = 0;
   // Returns whether the last received request shows that the server has lost rounds of this client. True once
   // for each loss. REQUIRES: no computation is in progress.
-  virtual bool finds_server_behind() = 0;
+  virtual bool finds_older_server() = 0;
   // Take up the last received request, compute its answer, send it (or not), and put it away, in this order.
   // `may_send_chunks` says whether the server accepts chunks of the answer (chunks()).
   virtual Status take_up(bool may_send_chunks) = 0;

@@ -99,7 +99,7 @@ class Session final : public FrameHandler {
   // Returns the relay of a channel. Null if this is not a channel or the relay is lost.
   Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }
   // Returns true if this is a channel of that relay.
-  bool is_behind(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
+  bool is_client_of(const Session& relay) const { return relay_ == &relay && !channel_->is_lost(); }
   void check_time(SteadyTime now);
   // Sends the reason to the peer, counts it, and closes the link.
   void refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms = 0);

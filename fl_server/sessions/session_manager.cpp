@@ -316,7 +316,7 @@ Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_sum_heade
   return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
     const Session* session = live[client];
     return session != nullptr && session->state() == Session::SessionState::kRounds &&
-           session->is_behind(relay);
+           session->is_client_of(relay);
   });
 }
 

@@ -61,11 +61,11 @@ class SessionEvents {
   virtual Status on_chunk(ClientId client) = 0;
   // Replaces on_reply(): the connection was lost after so many bytes of the payload were stored.
   virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
-  // Returns the place for a relay's sum of replies. is_behind() is true for clients of that relay that are in
-  // the run.
+  // Returns the place for a relay's sum of replies. is_client_of() is true for clients of that relay that are
+  // in the run.
   virtual Result<std::span<const std::span<std::byte>>> on_sum_header(
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
-      const std::function<bool(ClientId)>& is_behind) = 0;
+      const std::function<bool(ClientId)>& is_client_of) = 0;
   virtual Status on_sum(std::uint64_t relay, std::uint64_t bytes) = 0;
   virtual void on_relay_left(std::uint64_t relay) = 0;
   virtual void on_joined(ClientId client) = 0;

@@ -280,14 +280,14 @@ Status TcpTransport<Real>::on_reply(ClientId client, std::uint64_t bytes) {
 template <class Real>
 Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
     std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
-    const std::function<bool(ClientId)>& is_behind) {
+    const std::function<bool(ClientId)>& is_client_of) {
   if (!takes_sums_) return Error{"this run accepts no sums of replies"};
   const auto places = sums_.prepare(relay, prefix, header);
   if (!places) return places;
   const std::span<const ClientId> covers = sums_.covers(relay);
   // A client may have replied directly meanwhile, or reconnected elsewhere. Then each reply is needed
   // separately.
-  if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_behind)) return places;
+  if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_client_of)) return places;
   turn_away(relay);
   return std::span<const std::span<std::byte>>();
 }

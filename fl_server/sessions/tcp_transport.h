@@ -67,7 +67,7 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
   void on_broken_reply(ClientId client, std::uint64_t payload_bytes) override;
   Result<std::span<const std::span<std::byte>>> on_sum_header(
       std::uint64_t relay, const Prefix& prefix, std::span<const std::byte> header,
-      const std::function<bool(ClientId)>& is_behind) override;
+      const std::function<bool(ClientId)>& is_client_of) override;
   Status on_sum(std::uint64_t relay, std::uint64_t bytes) override;
   // Returns the slot for the arriving reply.
   UplinkSlot<Real>& slot_for(Inbox& inbox);

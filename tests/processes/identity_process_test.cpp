@@ -84,11 +84,11 @@ TEST_F(IdentityProcess, ARunThroughARelayContinuesAfterAKillOfTheServer) {
                 folder.path() / "relay.log");
   const fs::path relay_address = folder.path() / "relay" / "address";
   ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
-  std::string behind;
-  std::ifstream(relay_address) >> behind;
+  std::string relay_at;
+  std::ifstream(relay_address) >> relay_at;
   std::vector<Process> clients;
   for (std::uint32_t part = 0; part < kClients; ++part)
-    clients.push_back(start_known(part, part == 0 ? address : behind, tokens[part]));
+    clients.push_back(start_known(part, part == 0 ? address : relay_at, tokens[part]));
   ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
   server.kill(SIGKILL);
   server.wait();
