@@ -88,7 +88,7 @@ class LoadClients {
   // Returns false if a well-behaved client lost its connection and does not retry.
   bool run() {
     std::array<epoll_event, 256> ready;
-    while (options_.honest == 0 || shutdowns_ < options_.honest) {
+    while (options_.good == 0 || shutdowns_ < options_.good) {
       if (!open_more()) return false;
       const int count =
           ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), milliseconds_to_wait());
@@ -103,7 +103,7 @@ class LoadClients {
   }
 
  private:
-  enum class Kind : std::uint8_t { kHonest, kSilent, kNan, kSlow, kGarbage };
+  enum class Kind : std::uint8_t { kGood, kSilent, kNan, kSlow, kGarbage };
   struct LoadPeer {
     std::uint32_t number;
     Kind kind;
@@ -117,11 +117,11 @@ class LoadClients {
     milliseconds retry_after{0};
     bool is_connecting = false, is_opening = false, is_welcome = false, in_run = false, is_over = false;
 
-    bool is_client() const { return kind == Kind::kHonest || kind == Kind::kSilent || kind == Kind::kNan; }
+    bool is_client() const { return kind == Kind::kGood || kind == Kind::kSilent || kind == Kind::kNan; }
   };
 
   Kind kind_of(std::uint32_t k) const {
-    if (k < options_.honest) return Kind::kHonest;
+    if (k < options_.good) return Kind::kGood;
     if (k < options_.clients()) return options_.kind == LoadOptions::Bad::kNan ? Kind::kNan : Kind::kSilent;
     return k < options_.clients() + options_.slow ? Kind::kSlow : Kind::kGarbage;
   }
@@ -218,7 +218,7 @@ class LoadClients {
     milliseconds wait = peer.kind == Kind::kNan ? kNanComesAgain : kComesAgain;
     if (peer.back_off) wait = peer.back_off->next(std::exchange(peer.retry_after, milliseconds(0)));
     due_.emplace(Clock::now() + wait, &peer);
-    return peer.back_off || peer.kind != Kind::kHonest;
+    return peer.back_off || peer.kind != Kind::kGood;
   }
   void set_in_run(LoadPeer& peer, bool is) {
     if (std::exchange(peer.in_run, is) == is) return;
@@ -339,7 +339,7 @@ class LoadClients {
       heard.set_receipt(wire::RECEIPT_ACCEPTED);
       say(peer, control_frame(FrameType::kReceived, heard));
       peer.is_over = true;
-      shutdowns_ += peer.kind == Kind::kHonest ? 1 : 0;
+      shutdowns_ += peer.kind == Kind::kGood ? 1 : 0;
       return;
     }
     if (peer.kind == Kind::kSilent) return;

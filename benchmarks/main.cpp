@@ -23,14 +23,14 @@ struct BenchArguments {
 
 int bench(const BenchArguments& a, const Launch& launch) {
   BenchOptions options = a.options;
-  std::ostringstream nobody;
+  std::ostringstream discarded;
   if (launch.processes > 1) {
     for (const std::string& name : a.names)
       if (name.rfind("cluster", 0) != 0)
         throw UsageError("bench " + name + " measures a single process; start it without mpirun");
     if (a.names.empty()) throw UsageError("ranks measure only cluster; start gradwire bench cluster");
     options.ranks = join_job(launch);
-    if (options.ranks->rank() > 0) options.out = &nobody;
+    if (options.ranks->rank() > 0) options.out = &discarded;
   }
   return run_bench(a.names, options);
 }

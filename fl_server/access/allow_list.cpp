@@ -195,12 +195,12 @@ std::map<std::string, Result<AllowedClient>> AllowList::all() const {
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(kSuffix)) continue;
-    const std::string who = name.substr(0, name.size() - kSuffix.size());
-    const auto client = find(who);
+    const std::string owner = name.substr(0, name.size() - kSuffix.size());
+    const auto client = find(owner);
     if (!client)
-      clients.emplace(who, client.error());
+      clients.emplace(owner, client.error());
     else if (*client)
-      clients.emplace(who, **client);
+      clients.emplace(owner, **client);
   }
   return clients;
 }

@@ -186,13 +186,13 @@ void Relay::limit_origin(Local& local) {
   const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one if there is no other
   if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
   counts_.server_metrics.end(Ending::kFromOneOrigin);
-  local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
+  local.connection().refuse("too many connections come from " + origin, false, kOriginRetryMs);
 }
 
 void Relay::reject_unauthenticated() {
   log(LogLine::warning("too many unauthenticated connections, mostly from " +
-                       unauthenticated_.crowded_origin() + "; closing the oldest"));
-  close_unauthenticated(unauthenticated_.first_to_go(), Ending::kEvicted);
+                       unauthenticated_.largest_origin() + "; closing the oldest"));
+  close_unauthenticated(unauthenticated_.eviction_candidate(), Ending::kEvicted);
 }
 
 void Relay::close_unauthenticated(std::uint64_t channel, Ending ending) {

@@ -11,10 +11,10 @@ std::uint32_t BanList::remembered(const Record& record, SteadyTime now) const {
   return record.violations - static_cast<std::uint32_t>(std::min<std::int64_t>(forgiven, record.violations));
 }
 
-SteadyTime::duration BanList::violation(const std::string& who, SteadyTime now) {
+SteadyTime::duration BanList::violation(const std::string& offender, SteadyTime now) {
   if (limits_.longest == SteadyTime::duration::zero()) return {};
-  if (records_.size() >= kMost && !records_.contains(who)) make_room(now);
-  Record& record = records_[who];
+  if (records_.size() >= kMost && !records_.contains(offender)) make_room(now);
+  Record& record = records_[offender];
   record.violations = remembered(record, now) + 1;
   record.since = std::max(record.since, now);
   if (record.violations <= limits_.allowed) return {};
@@ -25,14 +25,14 @@ SteadyTime::duration BanList::violation(const std::string& who, SteadyTime now) 
   return record.since - now;
 }
 
-SteadyTime::duration BanList::left(const std::string& who, SteadyTime now) const {
-  const auto found = records_.find(who);
+SteadyTime::duration BanList::left(const std::string& offender, SteadyTime now) const {
+  const auto found = records_.find(offender);
   if (found == records_.end() || found->second.since <= now) return {};
   return found->second.since - now;
 }
 
-std::uint32_t BanList::violations(const std::string& who, SteadyTime now) const {
-  const auto found = records_.find(who);
+std::uint32_t BanList::violations(const std::string& offender, SteadyTime now) const {
+  const auto found = records_.find(offender);
   return found == records_.end() ? 0 : remembered(found->second, now);
 }
 

@@ -23,10 +23,10 @@ class BanList {
   explicit BanList(const BanLimits& limits) : limits_(limits) {}
 
   // Records a violation of `who`. Returns the length of its ban, or 0 if it is not banned.
-  SteadyTime::duration violation(const std::string& who, SteadyTime now);
+  SteadyTime::duration violation(const std::string& offender, SteadyTime now);
   // Returns the rest of its ban, or 0.
-  SteadyTime::duration left(const std::string& who, SteadyTime now) const;
-  std::uint32_t violations(const std::string& who, SteadyTime now) const;
+  SteadyTime::duration left(const std::string& offender, SteadyTime now) const;
+  std::uint32_t violations(const std::string& offender, SteadyTime now) const;
   std::size_t size() const { return records_.size(); }
 
  private:

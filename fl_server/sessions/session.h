@@ -94,7 +94,7 @@ class Session final : public FrameHandler {
   // Returns true for a relay that adds up replies.
   bool adds() const { return adds_; }
   // Returns true for a relay without channels.
-  bool carries_nobody() const { return multiplexer_ && multiplexer_->empty(); }
+  bool has_no_clients() const { return multiplexer_ && multiplexer_->empty(); }
   bool is_channel() const { return channel_ != nullptr; }
   // Returns the relay of a channel. Null if this is not a channel or the relay is lost.
   Session* relay() const { return channel_ != nullptr && !channel_->is_lost() ? relay_ : nullptr; }

@@ -62,14 +62,14 @@ std::uint32_t SessionManager::Impl::on_violation(const Session& session) {
   // The session manager ignores all that is sent now.
   if (ended || (events == nullptr && !start.empty())) return 0;
   const std::string claims = session.client() ? table.info(*session.client()).name : std::string();
-  const std::string who = offender_key(session, claims);
+  const std::string offender = offender_key(session, claims);
   const bool is_origin = session.proven_name().empty() && claims.empty();
   // A channel comes from its relay, and a known address belongs to clients as well. Do not ban either.
-  if (is_origin && (session.is_channel() || is_known_origin(who))) return 0;
+  if (is_origin && (session.is_channel() || is_known_origin(offender))) return 0;
   BanList& judge = is_origin ? banned_origins : bans;
-  const SteadyTime::duration out = judge.violation(who, now());
+  const SteadyTime::duration out = judge.violation(offender, now());
   if (out == SteadyTime::duration::zero()) return 0;
-  log(LogLine::warning(who + " misbehaved " + std::to_string(judge.violations(who, now())) +
+  log(LogLine::warning(offender + " misbehaved " + std::to_string(judge.violations(offender, now())) +
                        " times and is banned for " + std::to_string(milliseconds_of(out)) + " ms"));
   return milliseconds_of(out);
 }
@@ -100,7 +100,7 @@ void SessionManager::Impl::admit_connection(Session& session) {
   const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one if there is no other
   if (oldest == session.id())
     return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
-                          kCrowdedRetryMs);
+                          kOriginRetryMs);
   unauthenticated.remove(oldest);
   server_metrics().end(Ending::kFromOneOrigin);
   sessions.at(oldest)->link().close("");

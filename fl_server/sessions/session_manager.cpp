@@ -63,9 +63,9 @@ void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
 }
 
 void SessionManager::Impl::reject_unauthenticated() {
-  const std::uint64_t id = unauthenticated.first_to_go();
+  const std::uint64_t id = unauthenticated.eviction_candidate();
   log(LogLine::warning("too many unauthenticated connections, mostly from " +
-                       unauthenticated.crowded_origin() + "; closing the oldest"));
+                       unauthenticated.largest_origin() + "; closing the oldest"));
   unauthenticated.remove(id);
   server_metrics().end(Ending::kEvicted);
   sessions.at(id)->link().close("");
@@ -171,14 +171,14 @@ void SessionManager::Impl::set_connected(ClientId client, bool is) {
   server_metrics().connected.set(connected_count);
 }
 
-Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& who,
+Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& client_name,
                                                 std::optional<std::uint32_t> part_index,
                                                 std::optional<std::uint32_t> part_count) {
   // An authenticated name that is still accepted keeps its number.
   const auto keeps = [this](const std::string& name) {
     return options.authenticator != nullptr && options.authenticator->still_admits(name);
   };
-  Result<ClientId> client = table.assign(who, part_index, part_count, keeps);
+  Result<ClientId> client = table.assign(client_name, part_index, part_count, keeps);
   if (!client) return client;
   if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
   for (Session* const other : {live[*client], candidates[*client]}) {
@@ -280,7 +280,7 @@ void SessionManager::Impl::on_shut(Session& session) {
   adding.erase(session.id());
   openings.erase(session.id());
   sessions.erase(session.id());
-  if (relay != nullptr && relay->carries_nobody()) unauthenticated.add(relay->id(), relay->link().peer());
+  if (relay != nullptr && relay->has_no_clients()) unauthenticated.add(relay->id(), relay->link().peer());
 }
 
 // ---- the rounds ----
@@ -330,7 +330,7 @@ void SessionManager::Impl::on_broken_reply(Session& session, std::uint64_t paylo
 
 void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
-  const bool speaks = client && live[*client] == &session;
+  const bool is_live = client && live[*client] == &session;
   if (session.state() == Session::SessionState::kRelay && events != nullptr)
     events->on_relay_left(session.id());
   if (!session.is_channel())
@@ -338,12 +338,12 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   if (client && candidates[*client] == &session) candidates[*client] = nullptr;
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
-    const std::string stranger =
+    const std::string unnamed =
         session.said_name().empty() ? peer : peer + ", which claims to be '" + session.said_name() + "',";
-    log(LogLine((speaks ? name(*client) + " (" + peer + ")" : stranger) + " disconnected: " + why)
-            .of_client(speaks ? client : std::nullopt));
+    log(LogLine((is_live ? name(*client) + " (" + peer + ")" : unnamed) + " disconnected: " + why)
+            .of_client(is_live ? client : std::nullopt));
   }
-  if (speaks) {
+  if (is_live) {
     live[*client] = nullptr;
     set_connected(*client, false);
     if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);

@@ -55,7 +55,8 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   bool is_known_origin(const std::string& origin) const;
   void move_origin(ClientId client, const std::string& origin);
 
-  Result<ClientId> on_hello(Session& session, const std::string& who, std::optional<std::uint32_t> part_index,
+  Result<ClientId> on_hello(Session& session, const std::string& client_name,
+                            std::optional<std::uint32_t> part_index,
                             std::optional<std::uint32_t> part_count) override;
   std::string welcome(ClientId client, bool chunks) override;
   std::uint32_t on_violation(const Session& session) override;

@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::chrono::minutes kSayWhoIsMissing{1};
+constexpr std::chrono::minutes kReportMissingEvery{1};
 // After this time the log says that clients are slow to confirm.
 constexpr std::chrono::milliseconds kQuietShutdown{500};
 
@@ -35,7 +35,7 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
   while (!m.stopped && !complete() && m.now() < end) {
-    const SteadyTime soon = std::min(end, m.now() + kSayWhoIsMissing);
+    const SteadyTime soon = std::min(end, m.now() + kReportMissingEvery);
     m.sockets->wait(soon, [&] { return m.stopped || complete(); });
     if (!m.stopped && !complete() && m.now() < end)
       m.log("still waiting for clients " + m.missing() + " to join; start them with --server " +

@@ -26,10 +26,10 @@ std::string origin_of(const std::string& peer) {
 void UnauthenticatedPeers::add(std::uint64_t id, const std::string& peer) {
   const auto [place, is_new] = origins_.emplace(id, origin_of(peer));
   if (!is_new) return;
-  std::set<std::uint64_t>& crowd = from_[place->second];
-  crowds_.erase({crowd.size(), place->second});
-  crowd.insert(id);
-  crowds_.emplace(crowd.size(), place->second);
+  std::set<std::uint64_t>& connections = from_[place->second];
+  by_count_.erase({connections.size(), place->second});
+  connections.insert(id);
+  by_count_.emplace(connections.size(), place->second);
 }
 
 void UnauthenticatedPeers::remove(std::uint64_t id) {
@@ -37,13 +37,13 @@ void UnauthenticatedPeers::remove(std::uint64_t id) {
   if (found == origins_.end()) return;
   const std::string origin = std::move(found->second);
   origins_.erase(found);
-  std::set<std::uint64_t>& crowd = from_[origin];
-  crowds_.erase({crowd.size(), origin});
-  crowd.erase(id);
-  if (crowd.empty()) {
+  std::set<std::uint64_t>& connections = from_[origin];
+  by_count_.erase({connections.size(), origin});
+  connections.erase(id);
+  if (connections.empty()) {
     from_.erase(origin);
   } else {
-    crowds_.emplace(crowd.size(), origin);
+    by_count_.emplace(connections.size(), origin);
   }
 }
 
@@ -52,7 +52,7 @@ std::optional<std::uint64_t> UnauthenticatedPeers::first_from(const std::string&
   return found == from_.end() ? std::nullopt : std::optional(*found->second.begin());
 }
 
-std::uint64_t UnauthenticatedPeers::first_to_go() const { return *from_.at(crowded_origin()).begin(); }
+std::uint64_t UnauthenticatedPeers::eviction_candidate() const { return *from_.at(largest_origin()).begin(); }
 
 void OriginLimit::remove(const std::string& origin) {
   const auto found = open_.find(origin);

@@ -24,20 +24,20 @@ class UnauthenticatedPeers {
 
   // Returns the oldest connection of the origin with the most connections, so a flood displaces itself first.
   // REQUIRES: not empty.
-  std::uint64_t first_to_go() const;
+  std::uint64_t eviction_candidate() const;
   // Returns the oldest connection of an origin, or nullopt if it has none.
   std::optional<std::uint64_t> first_from(const std::string& origin) const;
   // Returns the origin with the most connections.
-  const std::string& crowded_origin() const { return crowds_.rbegin()->second; }
+  const std::string& largest_origin() const { return by_count_.rbegin()->second; }
 
  private:
   std::map<std::uint64_t, std::string> origins_;
   std::map<std::string, std::set<std::uint64_t>> from_;
-  std::set<std::pair<std::size_t, std::string>> crowds_;  // (number of connections, origin)
+  std::set<std::pair<std::size_t, std::string>> by_count_;  // (number of connections, origin)
 };
 
 // Time after which a peer may retry if its origin had too many connections.
-inline constexpr std::uint32_t kCrowdedRetryMs = 1000;
+inline constexpr std::uint32_t kOriginRetryMs = 1000;
 
 // A limit on simultaneous connections from each origin.
 class OriginLimit {

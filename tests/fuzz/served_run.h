@@ -22,7 +22,7 @@
 
 namespace gradwire::fuzz {
 
-inline constexpr std::uint32_t kHonest = 2;
+inline constexpr std::uint32_t kRealClients = 2;
 inline constexpr std::uint32_t kServedRounds = 5;
 
 inline const LoadedExperiment& served_experiment() {
@@ -39,11 +39,11 @@ inline const LoadedExperiment& served_experiment() {
 //   2  a frame with right checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
 //   3  nothing, for u8 / 4 seconds
 //   4  close it
-class Stranger {
+class Attacker {
  public:
-  Stranger(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour, Input script)
+  Attacker(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour, Input script)
       : time_(time), random_(random), weather_(weather), harbour_(harbour), script_(script) {}
-  ~Stranger() {
+  ~Attacker() {
     for (auto& wire : wires_)
       if (wire) wire->close(Wire::kClient);
   }
@@ -113,7 +113,7 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
   const PeerHabits habits;
   Harbour harbour, site;
   std::vector<std::unique_ptr<SimulatedPeer>> peers;
-  for (std::uint32_t c = 0; c < kHonest; ++c)
+  for (std::uint32_t c = 0; c < kRealClients; ++c)
     peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits,
                                                     by_relay && c == 0 ? site : harbour,
                                                     "honest-" + std::to_string(c), 7 + c));
@@ -127,12 +127,12 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     relay = make_relay(relay_options, std::move(sockets));
     relay->start();
   }
-  Stranger unauthenticated(time, random, weather, by_relay ? site : harbour, script);
+  Attacker unauthenticated(time, random, weather, by_relay ? site : harbour, script);
   try {
     SessionManagerOptions options;
-    options.clients = kHonest;
+    options.clients = kRealClients;
     options.experiment = pack_experiment(loaded.experiment);
-    options.table = ClientTable(kHonest);
+    options.table = ClientTable(kRealClients);
     options.most_for_relay_bytes = 1 << 20;
     SessionManager session_manager(options,
                                    std::make_unique<SimulatedSockets>(time, random, weather, harbour));

@@ -115,7 +115,7 @@ bool run_login(Input input) {
   options.table = ClientTable(1);
   options.experiment = "experiment";
   options.authenticator = &authenticator;
-  Stranger unauthenticated(time, random, weather, harbour, input);
+  Attacker unauthenticated(time, random, weather, harbour, input);
   SessionManager session_manager(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
   unauthenticated.begin();
   try {
@@ -165,7 +165,7 @@ std::vector<Bytes> server_seeds() {
       put_frame(script, FrameType::kHeartbeat, "");
       CodecContext context;
       context.dim = 8;
-      context.clients = kHonest;
+      context.clients = kRealClients;
       Codec<double> codec(context);
       const Vec<double> values(8, 9.0);
       for (const std::uint64_t request_id : {5, 6, 7}) {

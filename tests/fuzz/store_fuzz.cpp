@@ -78,7 +78,7 @@ bool run_snapshot(Input input) {
 
   const auto server = make_server<double>(left().run_context);
   RunProgress progress;
-  progress.committed.resize(kHonest);
+  progress.committed.resize(kRealClients);
   const bool taken = load_snapshot<double>(sections, *server, progress, {});
   if (taken) check(server->model().size() == 8, "a model of another length was loaded");
   if (const auto said = snapshot_metadata(sections)) (void)load_metadata(said->metadata);

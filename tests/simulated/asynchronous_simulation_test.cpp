@@ -61,7 +61,7 @@ TEST(AsynchronousSimulation, EvaluationsStopNoWorkWithoutFaults) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;
     setting.weather.delay_seconds = 5;
-    setting.nobody_is_stopped = true;
+    setting.never_stops = true;
     EXPECT_EQ(SimulatedRun(experiment, setting, seed).run().trouble, "") << "seed " << seed;
   }
 }

@@ -112,8 +112,8 @@ struct Setting {
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
-  std::uint32_t steps = 60;        // of an asynchronous algorithm
-  bool nobody_is_stopped = false;  // before the last step: see AsynchronousTwin
+  std::uint32_t steps = 60;  // of an asynchronous algorithm
+  bool never_stops = false;  // before the last step: see AsynchronousTwin
 };
 
 struct End {
@@ -140,7 +140,7 @@ class SimulatedRun {
     run_context_->keep_mirrors = true;
     if (traits_of(*run_context_).asynchronous) {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
-      if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
+      if (setting.never_stops) asynchronous_twin_->never_stops_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
       twin_ = std::make_unique<TwinFederation>(run_context_, experiment, DataSchema{});
     }

@@ -39,7 +39,7 @@ TROUBLES = {
     "cut": 3, "reset": 3, "truncate": 3, "delay": 2, "hold": 2, "lose": 3, "throttle": 1.5, "duplicate": 3,
     "cut all": 1, "hold some": 2,
     "kill server": 3, "kill client": 3, "kill relay": 3, "stop server": 1, "stop client": 2, "stop relay": 1.5,
-    "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "strangers": 1,
+    "stop clients": 1, "term server": 1.5, "term client": 1, "term relay": 1, "bad connections": 1,
     "restore server": 1,
 }
 # Additional troubles of secure runs.

@@ -265,7 +265,7 @@ class Run:
             for program in [self.server, *self.relays]:
                 if program.alive():
                     links = [link for link in self.links.values() if link.target == program.listens_at]
-                    connections = sum(link.open_behind() for link in links) + len(self.trouble.strangers)
+                    connections = sum(link.open_behind() for link in links) + len(self.trouble.bad_connections)
                     program.usage.sample(at_work, connections)
 
     def start_again(self, program):
@@ -364,7 +364,7 @@ class Run:
         orphans = members(os.getsid(0))
         for pid, _ in orphans:
             os.kill(pid, signal.SIGKILL)
-        self.trouble.send_strangers_away()
+        self.trouble.close_bad_connections()
         self.network.stop()
         return orphans
 

@@ -27,7 +27,7 @@ class Maker:
         self.run, self.plan, self.random = run, run.plan, random_of
         self.undo = []  # (when, what to call)
         self.counts = {}
-        self.strangers = []
+        self.bad_connections = []
         self.floods = []  # threads
         self.impostors = []  # (role, process, its log, when it must have ended)
         self.restore = False  # the server's state, to what it was some time ago
@@ -60,8 +60,8 @@ class Maker:
         word, _, whom = trouble.kind.partition(" ")
         self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
         self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
-        if trouble.kind == "strangers":
-            self.let_strangers_in(trouble)
+        if trouble.kind == "bad connections":
+            self.open_bad_connections(trouble)
         elif trouble.kind == "handshakes":
             self.flood(trouble)
         elif trouble.kind == "mix roles":
@@ -150,27 +150,27 @@ class Maker:
             copies = link.duplicate(linger=trouble.seconds)
             self.run.note(f"{copies} duplicates")
 
-    def let_strangers_in(self, trouble):
+    def open_bad_connections(self, trouble):
         """Connections that say nothing, or nonsense, for a while."""
         address = self.run.server.listens_at()
         if address is None:
             return
         for k in range(20):
-            stranger = socket.socket()
-            stranger.setblocking(False)
-            stranger.connect_ex(address)
-            self.strangers.append(stranger)
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.connect_ex(address)
+            self.bad_connections.append(connection)
         noise = self.random.randbytes(200)
 
         def speak():
-            for k, stranger in enumerate(self.strangers):
+            for k, connection in enumerate(self.bad_connections):
                 try:
-                    stranger.send((b"", b"GWR1" + noise, noise, b"GET / HTTP/1.1\r\n\r\n")[k % 4])
+                    connection.send((b"", b"GWR1" + noise, noise, b"GET / HTTP/1.1\r\n\r\n")[k % 4])
                 except OSError:
                     pass
 
         self.soon(0.02, speak)
-        self.soon(trouble.seconds, self.send_strangers_away)
+        self.soon(trouble.seconds, self.close_bad_connections)
 
     def flood(self, trouble):
         """Begins handshakes of TLS and leaves each as soon as the server has done its part."""
@@ -246,9 +246,9 @@ class Maker:
             self.look_at_impostor(*self.impostors[0], time.monotonic())
             time.sleep(0.02)
 
-    def send_strangers_away(self):
-        while self.strangers:
-            self.strangers.pop().close()
+    def close_bad_connections(self):
+        while self.bad_connections:
+            self.bad_connections.pop().close()
 
     def fall_silent(self):
         """One link loses all that goes one way, for good: an end has to notice (45 s without a sign of life)."""
@@ -268,7 +268,7 @@ class Maker:
         """No more trouble."""
         self.run.note("heal")
         self.undo = [u for u in self.undo if u[1].__name__ == "must_be_gone"]
-        self.send_strangers_away()
+        self.close_bad_connections()
         for link in self.run.links.values():
             link.heal()
         for program in self.run.programs:
