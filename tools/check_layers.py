@@ -16,8 +16,8 @@ import tempfile
 # The folders that the files of a folder may include, directly or through other headers. Its own is always allowed. The order
 # is that of docs/architecture.md: no folder may include one below it.
 _ORACLES = "base engine engine/data engine/smoothness"
-_METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
-_ROUNDS = f"{_METHODS} rounds"
+_ALGORITHMS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
+_ROUNDS = f"{_ALGORITHMS} rounds"
 _SHARED = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
@@ -44,10 +44,10 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "algorithms/core": f"{_ORACLES} compressors",
     "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers algorithms/core",
     "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support",
-    "rounds": _METHODS,
-    "mpi": _METHODS,
-    "parallel": _METHODS,
-    "proto/wire": _METHODS,
+    "rounds": _ALGORITHMS,
+    "mpi": _ALGORITHMS,
+    "parallel": _ALGORITHMS,
+    "proto/wire": _ALGORITHMS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
     "proto/security": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",

@@ -41,7 +41,7 @@ constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
 constexpr std::size_t kBig = kAlgorithmCount - 2, kChunked = kAlgorithmCount - 1;
 
 // Runs the big algorithms rarely, because they are slow.
-std::size_t method_of(std::uint64_t seed) {
+std::size_t algorithm_of(std::uint64_t seed) {
   return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }
 
@@ -69,7 +69,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0, with_sums = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
@@ -91,7 +91,7 @@ TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds / 8);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = seed % 8 == 0 ? kBig : method_of(seed);
+    const std::size_t k = seed % 8 == 0 ? kBig : algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.receive_budget_bytes = 1;
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
@@ -107,7 +107,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
   const auto [first, last, one] = seeds_asked(kSecureSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.secure = &world;
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
@@ -133,7 +133,7 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   }
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
     Random random(seed, "quorum");

@@ -105,7 +105,7 @@ class Plan:
         """Reaches the optimum although it is drawn, or a matter of speed, who is heard."""
         return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
 
-    def method_keys(self):
+    def algorithm_keys(self):
         """Steps are for d = 40; smoothness grows with d."""
         factor = min(1, 40 / self.dim)
         return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_ALGORITHMS[self.algorithm][0])
@@ -135,7 +135,7 @@ participation = {self.participation}
 {f'seconds = "{self.speeds}"' if self.speeds else ''}
 [algorithm]
 name = "{self.algorithm}"
-{self.method_keys()}
+{self.algorithm_keys()}
 [run]
 rounds = {self.rounds}
 evaluate_every = {self.evaluate_every()}
