@@ -141,11 +141,11 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     const RunPlan plan = plan_of_joins(loaded, session_manager.table());
     const RunMetadata metadata{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
     const auto run_context = make_run_context<double>(plan, Role::kServer);
-    const auto half = make_server<double>(run_context);
+    const auto algorithm = make_server<double>(run_context);
     RunProgress progress;
     LazyBackground background;
     Journal journal(disk, Durability::kProcess);
-    RunStore<double> store(journal, background, codec_context(*run_context, {}), *half, progress,
+    RunStore<double> store(journal, background, codec_context(*run_context, {}), *algorithm, progress,
                            save_metadata(metadata),
                            SnapshotPolicy{.records = 2, .bytes_beyond_state = 1 << 20});
     store.begin();
@@ -161,10 +161,10 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     hooks.before_apply = [&] { store.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       store.commit(commit);
-      served.states.push_back(half->save());
+      served.states.push_back(algorithm->save());
     };
-    const Outcome outcome =
-        run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
+    const Outcome outcome = run_rounds<double>(*algorithm, traits_of(*run_context), *run_context, transport,
+                                               progress, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
     if (!session_manager.finish(std::chrono::seconds(20)))
       served.why_not = "not all clients heard the shutdown";
