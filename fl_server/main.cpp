@@ -114,7 +114,7 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
   return 0;
 }
 
-void run_watched_relay(gradwire::RelayOptions options, const std::string& metrics) {
+void run_relay_with_metrics(gradwire::RelayOptions options, const std::string& metrics) {
   std::optional<gradwire::FolderLock> lock;
   if (!options.state.empty()) {
     const std::string option = "--state " + options.state.string();
@@ -295,7 +295,7 @@ int main_of(int argc, char** argv) {
         "--insecure: all traffic is in plain text, and peers are not authenticated"));
   try {
     if (!is_relay) return run(options, logger);
-    run_watched_relay(relay, options.metrics);
+    run_relay_with_metrics(relay, options.metrics);
     return 0;
   } catch (...) {
     const gradwire::Failure failure = gradwire::current_failure();

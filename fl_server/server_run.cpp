@@ -219,7 +219,7 @@ class RealRun final : public ServerRun {
     hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
-    limits.lull = metrics->lull();
+    limits.plateau = metrics->plateau();
     limits.max_delay = theory_delay(plan_);
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
         limits.grad_norm == GradNormRows::kEnds && options_.log)

@@ -50,7 +50,7 @@ class ReadOnlyDisk final : public Disk {
   FolderDisk folder_;
 };
 
-struct Seen {
+struct SavedRun {
   RunMetadata metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // valid if the run is over
@@ -58,10 +58,10 @@ struct Seen {
 };
 
 // Reads the run in the folder. Returns nullopt if there is none, or an error if it cannot be read.
-Result<std::optional<Seen>> look(const fs::path& state) {
+Result<std::optional<SavedRun>> read_state(const fs::path& state) {
   ReadOnlyDisk disk(state);
   Journal journal(disk, Durability::kProcess);
-  Seen seen;
+  SavedRun seen;
   const Result<bool> found = journal.recover({.snapshot =
                                                   [&](std::span<const Section> sections) {
                                                     auto said = snapshot_metadata(sections);
@@ -123,8 +123,8 @@ struct Found {
   fs::path state;
   std::optional<std::string> holder;  // process id of the running server
   std::string address;
-  std::optional<Seen> run;  // empty while the server waits for its clients
-  std::optional<RunHistorySeen> run_history;
+  std::optional<SavedRun> run;  // empty while the server waits for its clients
+  std::optional<RunHistoryContent> run_history;
   std::string no_run_history;   // the reason if run_history is empty
   std::vector<Sample> metrics;  // values of the current or the last process; may be empty
 };
@@ -135,7 +135,7 @@ Found find(const fs::path& state, const fs::path& run_history) {
   found.state = state;
   found.holder = lock_holder(state);
   if (found.holder) found.address = first_line(state / "address");
-  Result<std::optional<Seen>> run = look(state);
+  Result<std::optional<SavedRun>> run = read_state(state);
   if (run) found.run = std::move(*run);
   // If a server holds the folder, it may be writing the part that could not be read.
   if (!found.run && !found.holder)
@@ -143,8 +143,8 @@ Found find(const fs::path& state, const fs::path& run_history) {
         state.string() + ": " +
         (run ? "holds no run of gradwire-server; is it the folder of --state?" : run.error().message));
   const std::string id = found.run ? run_history_id(run_of(found.run->metadata.start)) : "";
-  auto seen = look_into_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
-                                    run_history_folder(state));
+  auto seen = read_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
+                               run_history_folder(state));
   if (!seen) {
     found.no_run_history = seen.error().message;
   } else if (*seen) {

@@ -30,8 +30,8 @@ struct RunOf {
   const LoopHooks<Real>& hooks;
 };
 
-// Returns how the run ends at this row, or nullopt if it continues. `lull` includes the row.
-std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const RoundLimits& limits);
+// Returns how the run ends at this row, or nullopt if it continues. `plateau` includes the row.
+std::optional<Outcome> end_at(const RoundRecord& row, const Plateau& plateau, const RoundLimits& limits);
 
 // Adds the bits of a message to both counts: by the wire definition, and as papers count.
 template <class Real>
@@ -112,7 +112,7 @@ class Driver {
   std::deque<Parts<Real>> empty_parts_;  // of clients whose vectors are in a sum
   bool stop_seen_ = false;
   bool is_first_ = true;  // the next request is the first of this process
-  Lull lull_;
+  Plateau plateau_;
   std::optional<Outcome> ended_;  // set by the last row
   bool has_long_delay_ = false;
   bool misses_accuracy_ = false;     // a row that should have the accuracy lacks it

@@ -205,7 +205,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   progress.committed.resize(run_context->n);
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
-  limits.lull = checkpoints.saved.lull;
+  limits.plateau = checkpoints.saved.plateau;
   limits.max_delay = theory_delay(p);
   const FaultSimulationOptions options = fault_simulation_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;

@@ -263,7 +263,7 @@ class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
                                           : std::move(socket));
   }
   bool wants(const std::string& peer) override { return handler_->wants(peer); }
-  void on_turned_away() override { handler_->on_turned_away(); }
+  void on_no_descriptors() override { handler_->on_no_descriptors(); }
   void on_tick() override {
     if (filters_.on_tick) filters_.on_tick();
     handler_->on_tick();

@@ -70,7 +70,7 @@ class SocketLayerHandler {
   virtual void on_accepted(std::unique_ptr<Socket> socket) = 0;
   // Reports that a peer was disconnected because this process has no free descriptors. Called at most once a
   // tick.
-  virtual void on_turned_away() = 0;
+  virtual void on_no_descriptors() = 0;
   virtual void on_tick() = 0;
   virtual void on_stop() = 0;  // the operator asked the process to stop
 };

@@ -309,7 +309,7 @@ class TcpSockets final : public SocketLayer {
       if (taken == Listener::Accepted::kNothing) return;
       if (taken == Listener::Accepted::kNoDescriptors) {
         short_of_descriptors_ = true;
-        return handler_->on_turned_away();
+        return handler_->on_no_descriptors();
       }
       std::string peer = peer_of(fd);
       if (!handler_->wants(peer)) {

@@ -72,7 +72,7 @@ class RelaySums {
 
   const std::function<void(const Outgoing&)> up_;
   const Log log_;
-  bool allowed_ = false, said_exact_ = false;
+  bool allowed_ = false, warned_of_sums_ = false;
   std::string start_;             // the Start header from which adder_ was made
   std::unique_ptr<Adder> adder_;  // null until a Start has arrived
   std::chrono::milliseconds half_deadline_{0};

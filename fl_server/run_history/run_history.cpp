@@ -151,10 +151,10 @@ void RunHistory::client_gone(ClientId client, const std::string& why) {
 
 void RunHistory::settle(milliseconds most) {
   std::unique_lock lock(mutex_);
-  hurry_ = true;
+  flushing_ = true;
   wake_.notify_one();
   written_.wait_for(lock, most, [&] { return failed_ || (!anything() && !writing_); });
-  hurry_ = false;
+  flushing_ = false;
 }
 
 void RunHistory::tell_trouble() {
@@ -202,7 +202,7 @@ void RunHistory::forget(const RunHistoryBatch& written) {
 void RunHistory::write_batches() {
   std::unique_lock lock(mutex_);
   Clock::time_point give_up = Clock::time_point::max();
-  const auto stopped = [&] { return stop_ || hurry_; };
+  const auto stopped = [&] { return stop_ || flushing_; };
   for (;;) {
     wake_.wait(lock, [&] { return stop_ || anything(); });
     if (!anything()) return;

@@ -68,7 +68,7 @@ class RunHistory final : public SessionObserver {
   std::mutex mutex_;  // guards all members below
   std::condition_variable wake_, written_;
   bool writing_ = false, failed_ = false;  // a batch is being written; the last one failed
-  bool hurry_ = false;                     // no rest between batches
+  bool flushing_ = false;                  // no rest between batches
   bool again_ = false;                     // changes other than rounds and clients are waiting
   RunHistoryBatch run_changes_;
   std::deque<RunHistoryRound> rounds_;

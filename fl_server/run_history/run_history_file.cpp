@@ -279,8 +279,8 @@ RunHistoryClient client_of(const SqlRow& row) {
 
 }  // namespace
 
-Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file, const std::string& id,
-                                                            const std::string& folder) {
+Result<std::optional<RunHistoryContent>> read_run_history(const fs::path& file, const std::string& id,
+                                                          const std::string& folder) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return Error{file.string() + ": does not exist"};
   // Without a log file no process writes the database, and reading it must not create one.
@@ -292,12 +292,12 @@ Result<std::optional<RunHistorySeen>> look_into_run_history(const fs::path& file
   if (db.failure() == Database::SqlFailure::kNone && (!ours || newer))
     return Error{file.string() +
                  (ours ? ": was made by a newer gradwire" : ": is not a registry of gradwire")};
-  std::optional<RunHistorySeen> seen;
+  std::optional<RunHistoryContent> seen;
   db.ask(
       "SELECT run, began, ended, outcome FROM runs WHERE run = ?1 OR (?1 = '' AND folder = ?2) "
       "ORDER BY began DESC LIMIT 1",
       {id, folder}, [&](const SqlRow& row) {
-        seen = RunHistorySeen{row.text(0), row.text(1), row.text(2), row.text(3), {}};
+        seen = RunHistoryContent{row.text(0), row.text(1), row.text(2), row.text(3), {}};
       });
   if (seen)
     db.ask(

@@ -104,13 +104,13 @@ std::string run_history_id(std::uint64_t run);
 std::string run_history_folder(const std::filesystem::path& state);
 
 // A run as recorded in the run history.
-struct RunHistorySeen {
+struct RunHistoryContent {
   std::string id, began, ended, outcome;
   std::vector<RunHistoryClient> clients;  // ascending numbers
 };
 // Returns the run `id`, or the last run of the folder if `id` is empty, or nullopt if there is none. Only
 // reads, so it works while a server writes and in read-only folders.
-Result<std::optional<RunHistorySeen>> look_into_run_history(const std::filesystem::path& file,
-                                                            const std::string& id, const std::string& folder);
+Result<std::optional<RunHistoryContent>> read_run_history(const std::filesystem::path& file,
+                                                          const std::string& id, const std::string& folder);
 
 }  // namespace gradwire

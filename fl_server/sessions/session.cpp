@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostOfSaidName = 64;  // bytes
+constexpr std::size_t kMaxClaimedName = 64;  // bytes
 
 }  // namespace
 
@@ -90,7 +90,7 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   return std::span<const std::span<std::byte>>();
 }
 
-void Session::give_way(const std::string& why, bool fatal) {
+void Session::close_replaced(const std::string& why, bool fatal) {
   tell_broken_reply();
   client_.reset();
   refuse(Ending::kReplaced, why, fatal);
@@ -128,7 +128,7 @@ Status Session::control(FrameType type, std::span<const std::byte> header) {
   if (type == FrameType::kProof && state_ == SessionState::kProof) return proof(header);
   if (type == FrameType::kHeartbeat && state_ != SessionState::kHello) return Unit{};
   if (type == FrameType::kReceived && link_->ending()) {
-    owner_.on_heard(*this);
+    owner_.on_shutdown_confirmed(*this);
     return Unit{};
   }
   return Error{std::string(name_of(type)) + " is not expected now"};
@@ -148,7 +148,7 @@ Status Session::hello(std::span<const std::byte> header) {
   introduction_ = std::make_unique<Introduction>();
   wire::Hello& hello = introduction_->hello;
   if (Status status = parse_control(header, hello); !status) return status;
-  said_name_ = one_line(hello.client_name().substr(0, kMostOfSaidName));
+  claimed_name_ = one_line(hello.client_name().substr(0, kMaxClaimedName));
   if (!hello.has_protocol() || !hello.has_client_name()) return Error{"Hello: protocol or name is missing"};
   if (refuse_version("client", hello.protocol())) return Unit{};
   return owner_.authenticator() == nullptr ? greet() : challenge(hello.client_name(), hello.public_key());
@@ -247,7 +247,7 @@ Status Session::join(std::span<const std::byte> header) {
 Status Session::relay(std::span<const std::byte> header) {
   wire::Relay message;
   if (Status status = parse_control(header, message); !status) return status;
-  said_name_ = one_line(message.name().substr(0, kMostOfSaidName));
+  claimed_name_ = one_line(message.name().substr(0, kMaxClaimedName));
   if (refuse_version("relay", message.protocol())) return Unit{};
   introduction_ = std::make_unique<Introduction>();
   introduction_->relay = message;

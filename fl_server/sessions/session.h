@@ -54,7 +54,7 @@ class SessionOwner {
                                                                       std::span<const std::byte> header) = 0;
   virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
   // Reports that the client confirmed the last message.
-  virtual void on_heard(Session& session) = 0;
+  virtual void on_shutdown_confirmed(Session& session) = 0;
   // Reports that the connection ended in the middle of a reply, with the payload bytes received. Called
   // before on_closed().
   virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
@@ -80,12 +80,12 @@ class Session final : public FrameHandler {
   const std::string& proven_name() const { return proven_name_; }  // empty before authentication
   std::optional<ClientId> client() const { return client_; }
   // Returns the name in its Hello or Relay, for logs. It may be false, and is empty before that message.
-  const std::string& said_name() const { return said_name_; }
+  const std::string& claimed_name() const { return claimed_name_; }
   // Returns true if both Hellos name the same process. ordinal() numbers the connections of that process.
   bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
   // Closes the session because another connection now serves the client.
-  void give_way(const std::string& why, bool fatal);
+  void close_replaced(const std::string& why, bool fatal);
 
   // Sends Start; rounds follow.
   void begin(const std::string& start, std::uint64_t max_payload);
@@ -144,7 +144,7 @@ class Session final : public FrameHandler {
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from its Hello
   std::unique_ptr<Introduction> introduction_;  // until the peer is accepted
-  std::string said_name_;
+  std::string claimed_name_;
   std::string proven_name_;  // empty before authentication
   std::uint64_t process_ = 0;
   std::uint32_t ordinal_ = 0;

@@ -18,7 +18,7 @@ constexpr std::size_t kNamedMissing = 10;
 SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n)
     : options(std::move(o)),
       table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
-      counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : unwatched,
+      counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics,
              .receive_budget = {}},
       sockets(std::move(n)),
       bans(options.bans),
@@ -53,7 +53,7 @@ void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
     if (unauthenticated.empty()) return;
     reject_unauthenticated();
   }
-  said_short = false;
+  warned_of_descriptors = false;
   server_metrics().accepted.add();
   Session& session = add_session();
   unauthenticated.add(session.id(), socket->peer());
@@ -110,10 +110,10 @@ std::uint64_t SessionManager::Impl::most_for_relay() const {
          options.clients * (options.experiment.size() + start.size());
 }
 
-void SessionManager::Impl::on_turned_away() {
+void SessionManager::Impl::on_no_descriptors() {
   server_metrics().end(Ending::kNoDescriptors);
   if (!unauthenticated.empty()) reject_unauthenticated();
-  if (!std::exchange(said_short, true))
+  if (!std::exchange(warned_of_descriptors, true))
     log(
         LogLine::warning("no file descriptors are left: closing connections; raise 'ulimit -n' "
                          "(LimitNOFILE of a unit)"));
@@ -159,8 +159,8 @@ void SessionManager::Impl::replace(ClientId client, Session& session) {
   set_connected(client, false);
   log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + old->link().peer())
           .of_client(client));
-  old->give_way("another process has connected as client " + std::to_string(client),
-                !old->same_process(session));
+  old->close_replaced("another process has connected as client " + std::to_string(client),
+                      !old->same_process(session));
 }
 
 // Counts a client as connected. It is connected from its Join on.
@@ -199,7 +199,7 @@ Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::str
   if (live[*client] == nullptr) {
     live[*client] = &session;
   } else if (Session* const other = std::exchange(candidates[*client], &session); other != nullptr) {
-    other->give_way("a newer connection claims to be client " + std::to_string(*client), false);
+    other->close_replaced("a newer connection claims to be client " + std::to_string(*client), false);
   }
   return client;
 }
@@ -235,8 +235,8 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
           .of_client(client));
   compare_kernels(client);
   move_origin(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
-  if (options.watcher != nullptr)
-    options.watcher->client_joined(client, table.info(client), session.link().peer());
+  if (options.observer != nullptr)
+    options.observer->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
     session.begin(start, longest_payload);
     if (const auto last = pending_shutdowns.find(client); last != pending_shutdowns.end())
@@ -338,15 +338,17 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   if (client && candidates[*client] == &session) candidates[*client] = nullptr;
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
-    const std::string unnamed =
-        session.said_name().empty() ? peer : peer + ", which claims to be '" + session.said_name() + "',";
+    const std::string unnamed = session.claimed_name().empty()
+                                    ? peer
+                                    : peer + ", which claims to be '" + session.claimed_name() + "',";
     log(LogLine((is_live ? name(*client) + " (" + peer + ")" : unnamed) + " disconnected: " + why)
             .of_client(is_live ? client : std::nullopt));
   }
   if (is_live) {
     live[*client] = nullptr;
     set_connected(*client, false);
-    if (options.watcher != nullptr) options.watcher->client_gone(*client, session.link().ending() ? "" : why);
+    if (options.observer != nullptr)
+      options.observer->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) {
       live[*client] = std::exchange(candidates[*client], nullptr);
       live[*client] != nullptr ? table.leave(*client) : table.release(*client);

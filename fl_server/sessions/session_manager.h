@@ -31,11 +31,11 @@ struct SessionManagerOptions {
   std::uint32_t clients = 0;  // n
   std::string experiment;     // serialized, for the Welcome
   WireTimes times;
-  bool handle_signals = false;         // SIGINT and SIGTERM stop the run; a second one stops the process
-  Log log;                             // takes one line; may be empty
-  ClientTable table{0};                // the n clients of an earlier process, if any
-  SessionObserver* watcher = nullptr;  // may be null
-  bool asks_constants = false;         // clients must report their smoothness constants
+  bool handle_signals = false;          // SIGINT and SIGTERM stop the run; a second one stops the process
+  Log log;                              // takes one line; may be empty
+  ClientTable table{0};                 // the n clients of an earlier process, if any
+  SessionObserver* observer = nullptr;  // may be null
+  bool asks_constants = false;          // clients must report their smoothness constants
   std::function<Status(const ClientInfo&)> check;  // checks a new client; an error refuses it; may be empty
   Authenticator* authenticator = nullptr;          // if null, all peers are accepted
   ServerMetrics* server_metrics = nullptr;         // may be null
@@ -104,7 +104,7 @@ class SessionManager {
   // Returns true if long sections that are not borrowed may be sent without a copy.
   bool zero_copy() const;
   // Tells relays that add up replies that all clients asked now were sent this request id.
-  void tell_asked(std::uint64_t request_id);
+  void announce_request(std::uint64_t request_id);
   void send_soon(ClientId client, const std::string& control_frame);
   // Records that the client sent an unusable reply. Repeated violations ban it.
   void note_violation(ClientId client);

@@ -28,7 +28,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   bool wants(const std::string& peer) override;
   void on_accepted(std::unique_ptr<Socket> socket) override;
-  void on_turned_away() override;
+  void on_no_descriptors() override;
   void on_tick() override;
   void on_stop() override;
 
@@ -45,7 +45,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   void set_connected(ClientId client, bool is);
   bool is_copy(const Session& session, const Session* other) const;
   bool is_late(const Session& session, const Session* other) const;
-  Status come_again(ClientId client, Session& session);
+  Status reconnect(ClientId client, Session& session);
   Session& add_session();
   std::size_t most_sockets() const;
   void reject_unauthenticated();
@@ -70,7 +70,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Result<std::span<const std::span<std::byte>>> on_chunk_header(Session& session, const Prefix& prefix,
                                                                 std::span<const std::byte> header) override;
   Status on_chunk(Session& session) override;
-  void on_heard(Session& session) override { pending_shutdowns.erase(*session.client()); }
+  void on_shutdown_confirmed(Session& session) override { pending_shutdowns.erase(*session.client()); }
   void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
   Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
@@ -84,13 +84,13 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   SessionManagerOptions options;
   ClientTable table;
-  ServerMetrics unwatched;  // used if the options name no metrics
+  ServerMetrics own_metrics;  // used if the options name no metrics
   ConnectionCounts counts;
   const std::unique_ptr<SocketLayer> sockets;  // declared before sessions, so it is destroyed after them
   std::string start;                           // the Start frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
   SessionEvents* events = nullptr;             // null before and after the run
-  bool stopped = false, ended = false, said_short = false, takes_sums = false;
+  bool stopped = false, ended = false, warned_of_descriptors = false, takes_sums = false;
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in order of arrival
   std::uint64_t sessions_so_far = 0;

@@ -83,7 +83,7 @@ bool SessionManager::remembers_bodies(ClientId client) const {
 }
 
 // Tells relays the request id. Clients that return are asked one by one, so this must not visit all sessions.
-void SessionManager::tell_asked(std::uint64_t request_id) {
+void SessionManager::announce_request(std::uint64_t request_id) {
   wire::Relay message;
   message.set_protocol(kWireVersion);
   message.set_asked(request_id);

@@ -46,7 +46,7 @@ class SumInbox {
     const std::span<const ClientId> covers = slot->covers();
     const Result<UplinkView<Real>> up = slot->finish(covers.front());
     if (!up) return up.error();
-    looked_at_.emplace_back(newest, std::move(slot));
+    viewed_.emplace_back(newest, std::move(slot));
     return Sum{*up, covers};
   }
 
@@ -59,10 +59,10 @@ class SumInbox {
   }
   // Releases the sums of requests before `newest`; the loop no longer uses them.
   void release(std::uint64_t newest) {
-    const auto old = std::stable_partition(looked_at_.begin(), looked_at_.end(),
+    const auto old = std::stable_partition(viewed_.begin(), viewed_.end(),
                                            [&](const auto& sum) { return sum.first >= newest; });
-    for (auto sum = old; sum != looked_at_.end(); ++sum) keep(std::move(sum->second));
-    looked_at_.erase(old, looked_at_.end());
+    for (auto sum = old; sum != viewed_.end(); ++sum) keep(std::move(sum->second));
+    viewed_.erase(old, viewed_.end());
   }
 
  private:
@@ -82,7 +82,7 @@ class SumInbox {
   const CodecContext context_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> arriving_;  // by relay
   // With the request id of its arrival.
-  std::vector<std::pair<std::uint64_t, std::unique_ptr<Slot>>> looked_at_;
+  std::vector<std::pair<std::uint64_t, std::unique_ptr<Slot>>> viewed_;
   std::vector<std::unique_ptr<Slot>> spare_;
 };
 

@@ -142,7 +142,7 @@ const Event<Real>& TcpTransport<Real>::next(double deadline) {
   const double left = std::min(deadline - now(), kFarAway);
   const auto until =
       session_manager_.now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(Seconds(left));
-  if (std::exchange(asking_, false) && takes_sums_) session_manager_.tell_asked(newest_);
+  if (std::exchange(asking_, false) && takes_sums_) session_manager_.announce_request(newest_);
   if (events_.empty()) sums_.release(newest_);  // else a sum for the previous request may wait there
   if (events_.empty()) session_manager_.wait(until, [this] { return !events_.empty(); });
   returned_since_ = true;
@@ -288,7 +288,7 @@ Result<std::span<const std::span<std::byte>>> TcpTransport<Real>::on_sum_header(
   // A client may have replied directly meanwhile, or reconnected elsewhere. Then each reply is needed
   // separately.
   if (is_awaited(relay) && std::all_of(covers.begin(), covers.end(), is_client_of)) return places;
-  turn_away(relay);
+  refuse_sum(relay);
   return std::span<const std::span<std::byte>>();
 }
 
@@ -301,7 +301,7 @@ bool TcpTransport<Real>::is_awaited(std::uint64_t relay) const {
 }
 
 template <class Real>
-void TcpTransport<Real>::turn_away(std::uint64_t relay) {
+void TcpTransport<Real>::refuse_sum(std::uint64_t relay) {
   const std::uint64_t request_id = sums_.request_id(relay);
   for (const ClientId client : sums_.covers(relay))
     acknowledge(client, request_id, request_id < inboxes_[client].asked ? Ack::kLate : Ack::kRefused);
@@ -312,7 +312,7 @@ template <class Real>
 Status TcpTransport<Real>::on_sum(std::uint64_t relay, std::uint64_t bytes) {
   if (!sums_.is_arriving(relay)) return Unit{};
   if (!is_awaited(relay)) {
-    turn_away(relay);
+    refuse_sum(relay);
     return Unit{};
   }
   const auto sum = sums_.finish(relay, newest_);

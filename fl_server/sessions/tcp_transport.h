@@ -77,7 +77,7 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
   // Returns true if the request id is the newest for all clients of the arriving sum, and none has replied.
   bool is_awaited(std::uint64_t relay) const;
   // Refuses the arriving sum and tells its clients, on their channels.
-  void turn_away(std::uint64_t relay);
+  void refuse_sum(std::uint64_t relay);
   void on_relay_left(std::uint64_t relay) override { sums_.forget(relay); }
   void on_joined(ClientId client) override;
   void on_left(ClientId client) override;

@@ -103,7 +103,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
     peers.push_back(std::make_unique<Echo>(std::move(socket)));
     peers.back()->start();
   }
-  void on_turned_away() override {}
+  void on_no_descriptors() override {}
   void on_tick() override {}
   void on_stop() override {}
 };

@@ -47,7 +47,7 @@ class SimulatedPeer {
   }
   ~SimulatedPeer() { hang_up(false); }
 
-  bool said_shutdown() const { return said_shutdown_; }
+  bool said_shutdown() const { return announced_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t chunks_sent() const { return chunks_sent_; }
@@ -148,7 +148,7 @@ class SimulatedPeer {
     if (!ending.shutdown && !end_work(nullptr, none)) return die();
     hang_up(false);
     if (ending.shutdown) {
-      said_shutdown_ = true;
+      announced_shutdown_ = true;
       return;
     }
     if (session_->answered()) back_off_->reset();
@@ -325,7 +325,7 @@ class SimulatedPeer {
   std::shared_ptr<Wire> wire_;
   std::unique_ptr<StreamFilter> filter_;
   std::string inbox_, outbox_;
-  bool computing_ = false, computed_ = false, looks_soon_ = false, said_shutdown_ = false;
+  bool computing_ = false, computed_ = false, looks_soon_ = false, announced_shutdown_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;
   std::uint64_t epoch_ = 0;
   std::uint64_t deaths_ = 0, bytes_written_ = 0, chunks_sent_ = 0;

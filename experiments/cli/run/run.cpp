@@ -286,7 +286,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
                     plan.client_samples);
   });
   MetricsFile& metrics = *file;
-  checkpoints.saved.lull = metrics.lull();
+  checkpoints.saved.plateau = metrics.plateau();
   std::optional<EnergyLog> energy;
   if (request.energy) energy.emplace(*request.energy, folder.work() / kEnergyFile);
   std::uint32_t records = 0;
