@@ -45,7 +45,6 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   void set_connected(ClientId client, bool is);
   bool is_copy(const Session& session, const Session* other) const;
   bool is_late(const Session& session, const Session* other) const;
-  Status reconnect(ClientId client, Session& session);
   Session& add_session();
   std::size_t most_sockets() const;
   void reject_unauthenticated();
