@@ -34,9 +34,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kComesAgain{200};    // pause of a peer whose connection the server has closed
-constexpr milliseconds kNanComesAgain{50};  // pause of a client that sends NaN
-constexpr milliseconds kSlowByte{300};      // pause between two bytes of a slow connection
+constexpr milliseconds kReconnectPause{200};    // pause of a peer whose connection the server has closed
+constexpr milliseconds kNanReconnectPause{50};  // pause of a client that sends NaN
+constexpr milliseconds kSlowByte{300};          // pause between two bytes of a slow connection
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kGarbageBytes = 600;
 
@@ -111,7 +111,7 @@ class LoadClients {
     std::uint32_t watched = 0;  // events of epoll
     std::unique_ptr<StreamFilter> filter{};
     std::string in{}, out{};  // received frames; bytes for the socket
-    std::string unsaid{};     // bytes that wait until the filter is ready
+    std::string unsent{};     // bytes that wait until the filter is ready
     std::size_t sent = 0;     // prefix of `out`
     std::optional<BackOff> back_off{};
     milliseconds retry_after{0};
@@ -211,11 +211,11 @@ class LoadClients {
     peer.filter.reset();
     peer.in.clear();
     peer.out.clear();
-    peer.unsaid.clear();
+    peer.unsent.clear();
     peer.sent = 0;
     if (peer.is_over) return true;
     std::erase_if(due_, [&](const auto& entry) { return peer.kind == Kind::kSlow && entry.second == &peer; });
-    milliseconds wait = peer.kind == Kind::kNan ? kNanComesAgain : kComesAgain;
+    milliseconds wait = peer.kind == Kind::kNan ? kNanReconnectPause : kReconnectPause;
     if (peer.back_off) wait = peer.back_off->next(std::exchange(peer.retry_after, milliseconds(0)));
     due_.emplace(Clock::now() + wait, &peer);
     return peer.back_off || peer.kind != Kind::kGood;
@@ -239,14 +239,14 @@ class LoadClients {
     } else if (peer.filter->ready()) {
       (void)peer.filter->write(std::as_bytes(std::span(bytes)));
     } else {
-      peer.unsaid += bytes;
+      peer.unsent += bytes;
     }
     drain(peer);
   }
   // Moves bytes from the filter to the socket.
   void drain(LoadPeer& peer) {
-    if (peer.filter && peer.filter->ready() && !peer.unsaid.empty())
-      say(peer, std::exchange(peer.unsaid, {}));
+    if (peer.filter && peer.filter->ready() && !peer.unsent.empty())
+      say(peer, std::exchange(peer.unsent, {}));
     if (peer.filter)
       for (auto bytes = peer.filter->outgoing(); !bytes.empty(); bytes = peer.filter->outgoing()) {
         peer.out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());

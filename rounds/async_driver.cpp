@@ -302,14 +302,14 @@ class AsyncDriver final : public Driver<Real> {
   // Gives a client whose answer is not usable new work once x has changed, a few times. Returns false if too
   // few clients have usable answers.
   bool unusable(ClientId client) {
-    constexpr std::uint32_t kChances = 3;
+    constexpr std::uint32_t kMaxFailures = 3;
     if (is_evaluation(tracker_.kind_of(client))) {
       give_work(client);
       if (!row_) return true;
       const std::size_t asked = row_->evaluation.asked();
       return asked - ++row_->failed >= this->quorum_of(asked);
     }
-    if (++failures_[client] < kChances && cut_at_[client] == kNever) resting_.push_back(client);
+    if (++failures_[client] < kMaxFailures && cut_at_[client] == kNever) resting_.push_back(client);
     const auto lost =
         std::count_if(failures_.begin(), failures_.end(), [](std::uint32_t f) { return f > 0; });
     return workers_.size() - static_cast<std::size_t>(lost) >= this->quorum_of(workers_.size());

@@ -113,12 +113,12 @@ class Planner {
 
   // Keeps data that only affine maps read as rows. The gradients of their embeddings are then rows also.
   void choose_layouts() {
-    constexpr std::size_t kWorthIt = 32;  // channels; fewer are faster to transpose into lanes than to read
-                                          // as rows
+    constexpr std::size_t kMinChannels = 32;  // channels; fewer are faster to transpose into lanes than to
+                                              // read as rows
     for (const Plan::Step& step : plan_.steps) {
       if (step.op.kind != OpKind::kEmbed && step.op.kind != OpKind::kFeatures) continue;
       const std::uint32_t node = step.op.out;
-      plan_.places[node].rows = plan_.places[node].shape.size() >= kWorthIt &&
+      plan_.places[node].rows = plan_.places[node].shape.size() >= kMinChannels &&
                                 std::all_of(uses_[node].begin(), uses_[node].end(), [&](std::size_t use) {
                                   return plan_.steps[use].op.kind == OpKind::kAffine;
                                 });
