@@ -319,7 +319,7 @@ class AsyncDriver final : public Driver<Real> {
 
   // Row k of the metrics. A client evaluates x^k after its gradient, before it gets new work, so nothing
   // waits and nothing is stopped. Only one row is in progress at a time; it is lost if the server dies.
-  struct Row {
+  struct MetricsRow {
     std::uint32_t k;
     Vec<Real> x;
     Downlink<Real> body;
@@ -336,14 +336,14 @@ class AsyncDriver final : public Driver<Real> {
     if (row_) return true;
     const View<Real> x = run_.server.model();
     const Measured measured = this->measured(k, last);
-    row_.emplace(Row{k,
-                     Vec<Real>(x.begin(), x.end()),
-                     {},
-                     Evaluation<Real>(run_.run_context, measured),
-                     totals_,
-                     this->seconds(),
-                     std::vector<char>(run_.run_context.n, 0),
-                     0});
+    row_.emplace(MetricsRow{k,
+                            Vec<Real>(x.begin(), x.end()),
+                            {},
+                            Evaluation<Real>(run_.run_context, measured),
+                            totals_,
+                            this->seconds(),
+                            std::vector<char>(run_.run_context.n, 0),
+                            0});
     for (ClientId client = 0; client < run_.run_context.n; ++client)
       row_->asked[client] = !row_->evaluation.asks(client);
     row_->left = this->quorum_of(row_->evaluation.asked());
@@ -396,7 +396,7 @@ class AsyncDriver final : public Driver<Real> {
   std::vector<ClientId> resting_, woken_;
   std::vector<std::uint32_t> failures_;  // by client: unusable answers in a row
   std::vector<std::uint32_t> misses_;    // by client: consecutive times it was late
-  std::optional<Row> row_;               // in progress
+  std::optional<MetricsRow> row_;        // in progress
 };
 
 }  // namespace
