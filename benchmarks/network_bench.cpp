@@ -18,8 +18,8 @@ struct Aim {
 };
 
 // Makes a row. `least` has the least possible seconds of the step on this core.
-Row row_of(std::string name, const Comparison& figures, const Series& least, const char* rival, Aim aim,
-           std::string note = {}) {
+Row row_of(std::string name, const ProgramComparison& figures, const Series& least, const char* rival,
+           Aim aim, std::string note = {}) {
   Row row;
   row.name = std::move(name);
   row.value = figures.ours.times(1e3);

@@ -51,9 +51,10 @@ std::optional<OutsideResult> run_outside(const std::vector<std::string>& command
   return found ? std::optional(result) : std::nullopt;
 }
 
-Comparison measure_in_turns(std::uint32_t turns, std::uint32_t steps, const std::function<void()>& step,
-                            const std::vector<std::string>& command) {
-  Comparison figures;
+ProgramComparison measure_in_turns(std::uint32_t turns, std::uint32_t steps,
+                                   const std::function<void()>& step,
+                                   const std::vector<std::string>& command) {
+  ProgramComparison figures;
   std::vector<double> mins, medians;
   for (std::uint32_t k = 0; k < std::max(1u, steps / 10); ++k) step();  // warm-up
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
@@ -84,8 +85,8 @@ std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<
   return static_cast<std::uint32_t>(std::clamp(3 * seconds / one, 5.0, 20000.0));
 }
 
-Comparison measure(Bench& bench, double seconds, const std::function<void()>& step,
-                   std::vector<std::string> command) {
+ProgramComparison measure(Bench& bench, double seconds, const std::function<void()>& step,
+                          std::vector<std::string> command) {
   const std::uint32_t steps = steps_for(bench, seconds, step);
   if (!command.empty()) command.push_back(std::to_string(steps));
   return measure_in_turns(bench.repeats(kComparisonTurns), steps, step, command);

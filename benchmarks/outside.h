@@ -27,12 +27,13 @@ std::optional<OutsideResult> run_outside(const std::vector<std::string>& command
 
 // Figures of gradwire and another program, measured in turns: the milliseconds of each call of `step`, and
 // the program's report on as many steps. `theirs` is unset if `command` is empty.
-struct Comparison {
+struct ProgramComparison {
   Series ours;
   std::optional<Series> theirs;
 };
-Comparison measure_in_turns(std::uint32_t turns, std::uint32_t steps, const std::function<void()>& step,
-                            const std::vector<std::string>& command);
+ProgramComparison measure_in_turns(std::uint32_t turns, std::uint32_t steps,
+                                   const std::function<void()>& step,
+                                   const std::vector<std::string>& command);
 
 inline constexpr std::uint32_t kComparisonTurns = 5;
 
@@ -40,8 +41,8 @@ inline constexpr std::uint32_t kComparisonTurns = 5;
 std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<void()>& step);
 
 // Makes such a comparison. Appends the number of steps to the command.
-Comparison measure(Bench& bench, double seconds, const std::function<void()>& step,
-                   std::vector<std::string> command);
+ProgramComparison measure(Bench& bench, double seconds, const std::function<void()>& step,
+                          std::vector<std::string> command);
 
 // Returns the path of a program in the folder of --beside, or an empty string if it is missing.
 std::string other_program(const Bench& bench, const std::string& program);

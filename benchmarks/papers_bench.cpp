@@ -97,7 +97,7 @@ void letters(Bench& bench) {
     for (const std::size_t b : {1, 64}) {
       TaskRun<float> run(network, windows, b);
       const std::string hidden = std::to_string(e), batch = std::to_string(b);
-      const Comparison figures = measure(
+      const ProgramComparison figures = measure(
           bench, 0.1, [&] { run.step(); },
           other_command(bench, "mlp", text, {hidden, batch, b == 1 ? "grad" : "batch"}));
       line.figures.insert(line.figures.end(), {figures.ours.min(), smallest(figures.theirs),
@@ -122,7 +122,7 @@ void transformer(Bench& bench) {
     if (bench.small() && published.batch > 2) break;
     TaskRun<float> run(network, windows, published.batch);
     const std::string batch = std::to_string(published.batch);
-    const Comparison figures = measure(
+    const ProgramComparison figures = measure(
         bench, 0.2, [&] { run.step(); }, other_command(bench, "gpt", text, {batch, "16"}));
     table.lines.push_back(
         {batch,

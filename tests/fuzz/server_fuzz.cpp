@@ -90,7 +90,7 @@ bool run_relay(Input input) { return run_served(input, true); }
 // Runs a script (served_run.h) against a server that authenticates clients and has none enrolled. It must
 // admit none.
 bool run_login(Input input) {
-  class Nobody final : public Authenticator {
+  class RejectAll final : public Authenticator {
    public:
     const std::string& realm() const override { return realm_; }
     Status admit(const Login& login) override {

@@ -57,7 +57,7 @@ TEST(AsynchronousSession, KeepsEveryClientWorkingOverASlowRelay) {
   Setting setting;
   setting.weather.window_bytes = 4096;
   setting.weather.delay_seconds = 0.1;
-  setting.behind_relay = kClients;
+  setting.through_relay = kClients;
   const End end = SimulatedSession(loaded, setting, 1, nullptr).run();
   EXPECT_EQ(end.trouble, "");
   // A client that waits for an invalidated request is asked again after five deadlines.

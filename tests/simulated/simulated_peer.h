@@ -47,7 +47,7 @@ class SimulatedPeer {
   }
   ~SimulatedPeer() { hang_up(false); }
 
-  bool said_shutdown() const { return announced_shutdown_; }
+  bool announced_shutdown() const { return announced_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t chunks_sent() const { return chunks_sent_; }

@@ -38,7 +38,7 @@ struct Setting {
   Durability durability = Durability::kProcess;
   std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
-  std::uint32_t behind_relay = 0;           // number of clients of the relay
+  std::uint32_t through_relay = 0;          // number of clients of the relay
   double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
   bool relay_adds = false;                  // the relay adds up replies
   double quorum = 1, over_selection = 0;
@@ -79,10 +79,10 @@ class SimulatedSession {
         talks_(std::getenv("GRADWIRE_SEED") != nullptr) {
     for (std::uint32_t c = 0; c < kClients; ++c)
       peers_.push_back(std::make_unique<SimulatedPeer>(time_, random_, setting_.weather, setting_.habits,
-                                                       c < setting.behind_relay ? site_.clients : harbour_,
+                                                       c < setting.through_relay ? site_.clients : harbour_,
                                                        "c" + std::to_string(c), seed * 64 + c,
                                                        setting.secure));
-    if (setting.behind_relay > 0) start_relay();
+    if (setting.through_relay > 0) start_relay();
   }
 
   End run() {
@@ -111,7 +111,7 @@ class SimulatedSession {
  private:
   bool all_shut_down() const {
     return std::all_of(peers_.begin(), peers_.end(),
-                       [](const auto& p) { return p->said_shutdown() || !p->trouble().empty(); });
+                       [](const auto& p) { return p->announced_shutdown() || !p->trouble().empty(); });
   }
   void start_relay() {
     auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, site_.clients);
@@ -379,8 +379,8 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
   if (random.below(2) == 0) s.events_between_deaths = 100 + random.below(2000);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
-  if (random.below(2) == 0) s.behind_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
-  if (s.behind_relay > 0) s.weather.cut /= 3;  // a break hits all clients of the relay
+  if (random.below(2) == 0) s.through_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
+  if (s.through_relay > 0) s.weather.cut /= 3;  // a break hits all clients of the relay
   if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
   s.relay_adds = random.below(2) == 0;
   return s;
