@@ -193,8 +193,7 @@ class MicroBatch {
   std::vector<Real> factor_;    // by lane
   std::vector<Real> grams_;     // Gram matrices of the input and the gradient of a step
   Real* dense_ = nullptr;       // rows of features; only dense data touch this memory
-  Index dense_in_ = 0;          // number of features in dense_ of this microbatch; 0 if it holds
-                                // none
+  Index dense_in_ = 0;          // number of features in dense_, or 0 if it is empty
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;
