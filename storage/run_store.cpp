@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kProgress = 2, kServer = 3, kStage = 4;
+constexpr std::uint32_t kMetadata = 1, kProgress = 2, kServer = 3, kStage = 4;
 constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has the values for rounds
 constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all issued request ids
 
@@ -59,13 +59,13 @@ class BackgroundThread final : public Background {
 
 std::unique_ptr<Background> background_thread() { return std::make_unique<BackgroundThread>(); }
 
-std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections) {
+std::optional<SnapshotMetadata> snapshot_metadata(std::span<const Section> sections) {
   const std::string_view stage = section(sections, kStage);
   if (section(sections, kProgress).empty() || stage.size() != 2) return std::nullopt;
   const auto progress = peek_progress(section(sections, kProgress));
   if (!progress) return std::nullopt;
-  return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0]),
-                       static_cast<Outcome>(stage[1]), *progress};
+  return SnapshotMetadata{std::string(section(sections, kMetadata)), static_cast<RunStage>(stage[0]),
+                          static_cast<Outcome>(stage[1]), *progress};
 }
 
 std::optional<RunEnd> peek_end(std::string_view record) {
@@ -91,7 +91,7 @@ struct RunStore<Real>::Snapshot {
   CowSnapshot cow_snapshot;            // the algorithm, if `server` is empty
 
   std::vector<Section> sections() const {
-    std::vector<Section> all = {{kAbout, metadata}, {kProgress, progress}};
+    std::vector<Section> all = {{kMetadata, metadata}, {kProgress, progress}};
     if (!server.empty()) all.push_back({kServer, server});
     all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});

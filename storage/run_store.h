@@ -167,12 +167,12 @@ bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& ser
                    const std::function<bool(std::string_view)>& load_clients);
 
 // The description of a run in a snapshot.
-struct SnapshotAbout {
+struct SnapshotMetadata {
   std::string metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // of a run without rounds left
   RunProgress progress;                 // without its list of clients
 };
-std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections);
+std::optional<SnapshotMetadata> snapshot_metadata(std::span<const Section> sections);
 
 }  // namespace gradwire

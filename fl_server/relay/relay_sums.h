@@ -68,7 +68,7 @@ class RelaySums {
   void settle(RelayReply& reply);
   void send_when_complete();
   void send_all();
-  void pass_on(RelayReply& reply);
+  void forward(RelayReply& reply);
 
   const std::function<void(const Outgoing&)> up_;
   const Log log_;

@@ -422,9 +422,9 @@ TEST_F(IdentityProcess, ARelayWithoutARoleIsAcceptedIfTheOperatorAllowsIt) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.said.find("gradwire-server role NAME relay"), std::string::npos) << refused.said;
   ASSERT_EQ(run("gradwire-server", {"role", "site", "relay", "--identity", "identity"}).code, 0);
-  const Process let_in("gradwire-server", relay, folder.path() / "relay.log");
-  EXPECT_TRUE(eventually([&] { return let_in.log().find("joined the server") != std::string::npos; }))
-      << let_in.log();
+  const Process admitted("gradwire-server", relay, folder.path() / "relay.log");
+  EXPECT_TRUE(eventually([&] { return admitted.log().find("joined the server") != std::string::npos; }))
+      << admitted.log();
   const Ended list = run("gradwire-server", {"clients", "--identity", "identity"});
   EXPECT_NE(list.said.find("enrolled as a relay"), std::string::npos) << list.said;
 }

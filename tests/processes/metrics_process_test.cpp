@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-class WatchProcessTest : public ProcessTest {
+class MetricsProcessTest : public ProcessTest {
  protected:
   PrometheusText counts() const { return PrometheusText(read_file(state() / kMetricsFileName)); }
   // Returns HOST:PORT from the log, or "" if the log has no address.
@@ -26,7 +26,7 @@ class WatchProcessTest : public ProcessTest {
   }
 };
 
-TEST_F(WatchProcessTest, PrometheusSeesTheRunAndItsBitsStayTheSame) {
+TEST_F(MetricsProcessTest, PrometheusSeesTheRunAndItsBitsStayTheSame) {
   if (!can_serve_http()) GTEST_SKIP() << "built without libmicrohttpd";
   write_config();
   Process server = start_server({"--metrics", "127.0.0.1:0"});
@@ -45,7 +45,7 @@ TEST_F(WatchProcessTest, PrometheusSeesTheRunAndItsBitsStayTheSame) {
   expect_same_as_simulated();
 }
 
-TEST_F(WatchProcessTest, CountsAreThoseOfMetricsCsvAndOfStatus) {
+TEST_F(MetricsProcessTest, CountsAreThoseOfMetricsCsvAndOfStatus) {
   write_config();
   Process server = start_server();
   std::vector<Process> clients = start_clients(address);
@@ -80,7 +80,7 @@ TEST_F(WatchProcessTest, CountsAreThoseOfMetricsCsvAndOfStatus) {
   EXPECT_NE(said.find("replies     600 used; none rejected\n"), std::string::npos) << said;
 }
 
-TEST_F(WatchProcessTest, StatusOfARunningServerNamesRejectedPeers) {
+TEST_F(MetricsProcessTest, StatusOfARunningServerNamesRejectedPeers) {
   write_config();
   Process server = start_server();
   for (const char* const bytes :
@@ -93,7 +93,7 @@ TEST_F(WatchProcessTest, StatusOfARunningServerNamesRejectedPeers) {
       << status_text(state());
 }
 
-TEST_F(WatchProcessTest, RejectsMetricsAddressesThatAreOpenToOthersOrInvalid) {
+TEST_F(MetricsProcessTest, RejectsMetricsAddressesThatAreOpenToOthersOrInvalid) {
   write_config();
   const std::vector<std::string> server = {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"};
   const auto refuse = [&](const std::string& where, const std::string& message) {
