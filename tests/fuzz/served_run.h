@@ -41,8 +41,13 @@ inline const LoadedExperiment& served_experiment() {
 //   4  close it
 class Attacker {
  public:
-  Attacker(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour, Input script)
-      : time_(time), random_(random), weather_(weather), harbour_(harbour), script_(script) {}
+  Attacker(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
+           CurrentServer& current_server, Input script)
+      : time_(time),
+        random_(random),
+        link_faults_(link_faults),
+        current_server_(current_server),
+        script_(script) {}
   ~Attacker() {
     for (auto& wire : wires_)
       if (wire) wire->close(Wire::kClient);
@@ -54,16 +59,16 @@ class Attacker {
  private:
   void step() {
     double seconds = 0.02;
-    if (script_.at_end() || harbour_.server == nullptr) return;
+    if (script_.at_end() || current_server_.server == nullptr) return;
     auto& wire = wires_[at_];
     switch (script_.u8() % 5) {
       case 0: {
         at_ = script_.u8() % 3;
         auto& next = wires_[at_];
         if (next) next->close(Wire::kClient);
-        next = std::make_shared<Wire>(time_, random_, weather_);
+        next = std::make_shared<Wire>(time_, random_, link_faults_);
         next->told[Wire::kClient] = [end = next.get()] { end->read(Wire::kClient, SIZE_MAX); };
-        harbour_.server->connect(next);
+        current_server_.server->connect(next);
         break;
       }
       case 1: say(script_.bytes(script_.u16())); break;
@@ -90,8 +95,8 @@ class Attacker {
 
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
-  Harbour& harbour_;
+  const StreamFaults& link_faults_;
+  CurrentServer& current_server_;
   Cursor script_;
   std::shared_ptr<Wire> wires_[3];
   std::size_t at_ = 0;
@@ -109,33 +114,33 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
   Served served;
   SimulatedTime time;
   Random random(1, "served");
-  const StreamWeather weather{.delay_seconds = 0.001};
+  const StreamFaults link_faults{.delay_seconds = 0.001};
   const PeerHabits habits;
-  Harbour harbour, site;
+  CurrentServer current_server, site;
   std::vector<std::unique_ptr<SimulatedPeer>> peers;
   for (std::uint32_t c = 0; c < kRealClients; ++c)
-    peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits,
-                                                    by_relay && c == 0 ? site : harbour,
+    peers.push_back(std::make_unique<SimulatedPeer>(time, random, link_faults, habits,
+                                                    by_relay && c == 0 ? site : current_server,
                                                     "honest-" + std::to_string(c), 7 + c));
   RelayOptions relay_options;
   relay_options.upstream = "server:1";
   relay_options.jitter_seed = 3;
   std::unique_ptr<RelayRun> relay;
   if (by_relay) {
-    auto sockets = std::make_unique<SimulatedSockets>(time, random, weather, site);
-    sockets->upstream = &harbour;
+    auto sockets = std::make_unique<SimulatedSockets>(time, random, link_faults, site);
+    sockets->upstream = &current_server;
     relay = make_relay(relay_options, std::move(sockets));
     relay->start();
   }
-  Attacker unauthenticated(time, random, weather, by_relay ? site : harbour, script);
+  Attacker unauthenticated(time, random, link_faults, by_relay ? site : current_server, script);
   try {
     SessionManagerOptions options;
     options.clients = kRealClients;
     options.experiment = pack_experiment(loaded.experiment);
     options.table = ClientTable(kRealClients);
     options.most_for_relay_bytes = 1 << 20;
-    SessionManager session_manager(options,
-                                   std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+    SessionManager session_manager(
+        options, std::make_unique<SimulatedSockets>(time, random, link_faults, current_server));
     if (early) unauthenticated.begin();
     session_manager.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, session_manager.table());

@@ -108,15 +108,16 @@ bool run_login(Input input) {
   } authenticator;
   SimulatedTime time;
   Random random(1, "login");
-  const StreamWeather weather{.delay_seconds = 0.001};
-  Harbour harbour;
+  const StreamFaults link_faults{.delay_seconds = 0.001};
+  CurrentServer current_server;
   SessionManagerOptions options;
   options.clients = 1;
   options.table = ClientTable(1);
   options.experiment = "experiment";
   options.authenticator = &authenticator;
-  Attacker unauthenticated(time, random, weather, harbour, input);
-  SessionManager session_manager(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+  Attacker unauthenticated(time, random, link_faults, current_server, input);
+  SessionManager session_manager(
+      options, std::make_unique<SimulatedSockets>(time, random, link_faults, current_server));
   unauthenticated.begin();
   try {
     session_manager.gather(std::chrono::seconds(90));

@@ -32,13 +32,14 @@ struct PeerHabits {
 class SimulatedPeer {
  public:
   // With `secure`, it uses TLS and authenticates; null disables both.
-  SimulatedPeer(SimulatedTime& time, Random& random, const StreamWeather& weather, const PeerHabits& habits,
-                Harbour& harbour, std::string name, std::uint64_t seed, SecureWorld* secure = nullptr)
+  SimulatedPeer(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
+                const PeerHabits& habits, CurrentServer& current_server, std::string name, std::uint64_t seed,
+                SecureWorld* secure = nullptr)
       : time_(time),
         random_(random),
-        weather_(weather),
+        link_faults_(link_faults),
         habits_(habits),
-        harbour_(harbour),
+        current_server_(current_server),
         name_(std::move(name)),
         seed_(seed),
         secure_(secure),
@@ -117,9 +118,9 @@ class SimulatedPeer {
     guarded(seconds, [this] { connect(); });
   }
   void connect() {
-    if (harbour_.server == nullptr) return lost(ClientEnding{false, "no server"});
+    if (current_server_.server == nullptr) return lost(ClientEnding{false, "no server"});
     epoch_ += 1;
-    wire_ = std::make_shared<Wire>(time_, random_, weather_);
+    wire_ = std::make_shared<Wire>(time_, random_, link_faults_);
     wire_->told[Wire::kClient] = [this] {
       flush();
       if (wire_ == nullptr) return;
@@ -127,7 +128,7 @@ class SimulatedPeer {
       look_in(habits_.reading_seconds * random_.uniform());
     };
     heard_ = time_.now();
-    harbour_.server->connect(wire_);
+    current_server_.server->connect(wire_);
     if (secure_ != nullptr) filter_ = secure_->connect();
     outbox_ = session_->hello();
     flush();
@@ -311,9 +312,9 @@ class SimulatedPeer {
 
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
+  const StreamFaults& link_faults_;
   const PeerHabits& habits_;
-  Harbour& harbour_;
+  CurrentServer& current_server_;
   const std::string name_;
   const std::uint64_t seed_;
   SecureWorld* const secure_;

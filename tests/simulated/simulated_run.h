@@ -106,7 +106,7 @@ class CarelessServer final : public ServerAlgorithm<Real> {
 };
 
 struct Setting {
-  Weather weather;
+  NetworkFaults link_faults;
   Durability durability = Durability::kProcess;
   std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
@@ -128,7 +128,10 @@ struct End {
 class SimulatedRun {
  public:
   SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
-      : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
+      : setting_(setting),
+        random_(seed, "servers"),
+        disk_(seed),
+        world_(experiment, setting.link_faults, seed) {
     disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
     run_context_ = std::make_shared<RunContext<double>>();
     run_context_->seed = experiment.seed;
@@ -270,14 +273,14 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
   Setting s;
-  s.weather.lost = share(0.2);
-  s.weather.repeated = share(0.3);
-  s.weather.delay_seconds = 5 * random.uniform();
-  s.weather.slow = share(0.1);
-  s.weather.cut_off = share(0.05);
-  s.weather.client_dies = share(0.1);
-  s.weather.clients_remember = is_private || random.below(2) == 0;
-  s.weather.disk_lost = is_private ? 0 : share(0.5);
+  s.link_faults.lost = share(0.2);
+  s.link_faults.repeated = share(0.3);
+  s.link_faults.delay_seconds = 5 * random.uniform();
+  s.link_faults.slow = share(0.1);
+  s.link_faults.cut_off = share(0.05);
+  s.link_faults.client_dies = share(0.1);
+  s.link_faults.clients_remember = is_private || random.below(2) == 0;
+  s.link_faults.disk_lost = is_private ? 0 : share(0.5);
   s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
   if (random.below(2) == 0) s.events_between_deaths = 20 + random.below(200);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);

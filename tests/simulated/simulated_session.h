@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kSteps = 40;   // for an asynchronous algorithm
 inline constexpr double kLongestRunSeconds = 300'000;
 
 struct Setting {
-  StreamWeather weather;
+  StreamFaults link_faults;
   PeerHabits habits;
   Durability durability = Durability::kProcess;
   std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
@@ -60,7 +60,7 @@ struct End {
 
 // A relay and the clients that connect to it.
 struct SimulatedSite {
-  Harbour clients;
+  CurrentServer clients;
   RelayOptions options;
   std::unique_ptr<RelayRun> relay;
 };
@@ -78,10 +78,10 @@ class SimulatedSession {
         disk_(seed),
         talks_(std::getenv("GRADWIRE_SEED") != nullptr) {
     for (std::uint32_t c = 0; c < kClients; ++c)
-      peers_.push_back(std::make_unique<SimulatedPeer>(time_, random_, setting_.weather, setting_.habits,
-                                                       c < setting.through_relay ? site_.clients : harbour_,
-                                                       "c" + std::to_string(c), seed * 64 + c,
-                                                       setting.secure));
+      peers_.push_back(
+          std::make_unique<SimulatedPeer>(time_, random_, setting_.link_faults, setting_.habits,
+                                          c < setting.through_relay ? site_.clients : current_server_,
+                                          "c" + std::to_string(c), seed * 64 + c, setting.secure));
     if (setting.through_relay > 0) start_relay();
   }
 
@@ -93,7 +93,7 @@ class SimulatedSession {
       if (all_heard_) break;
       end_.server_deaths += 1;
       setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
-      harbour_.machine_died = false;
+      current_server_.machine_died = false;
       const double back = time_.now() + 30 * servers_.uniform();
       while (time_.step(back)) {
       }
@@ -114,8 +114,8 @@ class SimulatedSession {
                        [](const auto& p) { return p->announced_shutdown() || !p->trouble().empty(); });
   }
   void start_relay() {
-    auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, site_.clients);
-    sockets->upstream = &harbour_;
+    auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.link_faults, site_.clients);
+    sockets->upstream = &current_server_;
     site_.options.jitter_seed = servers_.below(1u << 30);
     site_.options.upstream = "server:1";
     site_.options.aggregate = setting_.relay_adds;
@@ -167,7 +167,8 @@ class SimulatedSession {
         all_heard_ = true;
         return;
       }
-      auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, harbour_);
+      auto sockets =
+          std::make_unique<SimulatedSockets>(time_, random_, setting_.link_faults, current_server_);
       if (setting_.events_between_deaths > 0 && may_die)
         sockets->events_left = servers_.below(2 * setting_.events_between_deaths);
       serve(*found, journal, std::move(sockets));
@@ -201,7 +202,7 @@ class SimulatedSession {
       all_heard_ = session_manager.finish(std::chrono::seconds(20));
       if (all_heard_) durable_->end(RunStage::kOver, Outcome::kFinished);
     } catch (const SimulatedCrash&) {
-      harbour_.machine_died = setting_.durability == Durability::kPower;
+      current_server_.machine_died = setting_.durability == Durability::kPower;
       throw;
     }
   }
@@ -331,7 +332,7 @@ class SimulatedSession {
   const Setting setting_;
   const End* const quiet_;
   SimulatedTime time_;
-  Harbour harbour_;
+  CurrentServer current_server_;
   Random random_, servers_;
   SimulatedDisk disk_;
   const bool talks_;
@@ -366,11 +367,11 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
   Setting s;
-  s.weather.delay_seconds = random.uniform();
-  s.weather.cut = share(0.1);
-  s.weather.silent = share(0.02);
-  s.weather.stalled = share(0.05);
-  s.weather.window_bytes = std::size_t{512} << random.below(9);
+  s.link_faults.delay_seconds = random.uniform();
+  s.link_faults.cut = share(0.1);
+  s.link_faults.silent = share(0.02);
+  s.link_faults.stalled = share(0.05);
+  s.link_faults.window_bytes = std::size_t{512} << random.below(9);
   s.habits.dies = share(0.1);
   s.habits.remembers = is_private || random.below(2) == 0;
   s.habits.disk_lost = is_private ? 0 : share(0.5);
@@ -380,7 +381,7 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   if (random.below(2) == 0) s.events_between_deaths = 100 + random.below(2000);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
   if (random.below(2) == 0) s.through_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
-  if (s.through_relay > 0) s.weather.cut /= 3;  // a break hits all clients of the relay
+  if (s.through_relay > 0) s.link_faults.cut /= 3;  // a break hits all clients of the relay
   if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
   s.relay_adds = random.below(2) == 0;
   return s;

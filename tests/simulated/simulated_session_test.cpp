@@ -71,7 +71,8 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -94,7 +95,8 @@ TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
     const std::size_t k = seed % 8 == 0 ? kBig : algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.receive_budget_bytes = 1;
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -110,7 +112,8 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
     const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.secure = &world;
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -135,7 +138,8 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
@@ -169,8 +173,8 @@ TEST(SessionSimulation, CompletesManyRepliesFromChunks) {
   const std::uint64_t payloads = kRounds * kClients * std::stoull(chunked.dim) / 2 * sizeof(double);
   EXPECT_GT(quiet.bytes_in_chunks, payloads / 4);
   Setting setting;
-  setting.weather.cut = 0.05;
-  setting.weather.window_bytes = 32'768;
+  setting.link_faults.cut = 0.05;
+  setting.link_faults.window_bytes = 32'768;
   setting.habits.dies = 0.05;
   const End end = SimulatedSession(loaded, setting, 5, &quiet).run();
   EXPECT_EQ(end.trouble, "");
@@ -185,8 +189,8 @@ TEST(SessionSimulation, ResumesAnUploadWhereItsConnectionBroke) {
   const LoadedExperiment loaded = experiment_of(big.algorithm, big.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   Setting setting;
-  setting.weather.cut = 0.08;
-  setting.weather.window_bytes = 8192;
+  setting.link_faults.cut = 0.08;
+  setting.link_faults.window_bytes = 8192;
   const End end = SimulatedSession(loaded, setting, 3, &quiet).run();
   EXPECT_EQ(end.trouble, "");
   std::printf("sent %.2f times what a quiet run sends\n",
