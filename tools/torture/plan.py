@@ -50,7 +50,7 @@ SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 class Trouble:
     after: float  # seconds, from the one before
     kind: str
-    who: int  # index of a client or relay, modulo their number
+    target: int  # index of a client or relay, modulo their number
     seconds: float  # how long it lasts
     share: float  # in [0, 1): where in between, which direction
     number: int
@@ -242,7 +242,7 @@ def draw_troubles(random_of, plan, quick):
     return [
         Trouble(after=min(random_of.expovariate(1 / 0.15), 0.6),
                 kind=random_of.choices(list(kinds), list(kinds.values()))[0],
-                who=random_of.randrange(1 << 16), seconds=random_of.choice((0.02, 0.1, 0.3, 0.6, 1.2)),
+                target=random_of.randrange(1 << 16), seconds=random_of.choice((0.02, 0.1, 0.3, 0.6, 1.2)),
                 share=random_of.random(), number=random_of.randrange(1 << 16))
         for _ in range(count)
     ]

@@ -121,7 +121,7 @@ class Link:
         self.end_holed()
         self.net.wake()
 
-    def open_behind(self):
+    def open_sockets(self):
         """Sockets that the program behind this link has open for it."""
         with self.net.lock:
             return len(self.connections)

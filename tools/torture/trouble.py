@@ -12,7 +12,7 @@ from programs import die_with_parent
 
 SLOW_LINK = 0.003  # seconds
 SLOW_RELAY = 100_000  # bytes a second
-WEATHER_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
+RESHUFFLE_EVERY = 0.05  # seconds; with a quorum below 1: how long the same clients are the slow ones
 LONGEST_END = 40  # seconds, of a program that is told to stop
 HANDSHAKES = 200  # number in one flood
 LONGEST_REFUSAL = 60  # seconds, of a program with the key of another role
@@ -31,7 +31,7 @@ class Maker:
         self.floods = []  # threads
         self.impostors = []  # (role, process, its log, when it must have ended)
         self.restore = False  # the server's state, to what it was some time ago
-        self.weathered = 0.0
+        self.reshuffled = 0.0
 
     def begin(self):
         """What is so from the first round on."""
@@ -48,8 +48,8 @@ class Maker:
             what()
         for impostor in list(self.impostors):
             self.look_at_impostor(*impostor, now)
-        if self.plan.quorum < 1 and now - self.weathered >= WEATHER_EVERY:
-            self.weathered = now
+        if self.plan.quorum < 1 and now - self.reshuffled >= RESHUFFLE_EVERY:
+            self.reshuffled = now
             for k in range(self.plan.clients):
                 self.run.links[f"client {k}"].set(delay=self.random.choice((0.0, SLOW_LINK)))
 
@@ -57,9 +57,9 @@ class Maker:
         self.undo.append((time.monotonic() + seconds, what))
 
     def make(self, trouble):
-        word, _, whom = trouble.kind.partition(" ")
+        word, _, role = trouble.kind.partition(" ")
         self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
-        self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
+        self.run.note(f"{trouble.kind} {trouble.target} {trouble.seconds} {trouble.share:.2f}")
         if trouble.kind == "bad connections":
             self.open_bad_connections(trouble)
         elif trouble.kind == "handshakes":
@@ -69,30 +69,30 @@ class Maker:
         elif trouble.kind == "restore server":
             self.restore = True  # as the server starts again
             self.harm(self.run.server, "kill", trouble)
-        elif word in ("kill", "stop", "term") and whom:
-            for program in self.victims(whom, trouble.who):
+        elif word in ("kill", "stop", "term") and role:
+            for program in self.victims(role, trouble.target):
                 self.harm(program, word, trouble)
         elif trouble.kind == "cut all":
             for link in self.run.links.values():
                 link.end_connections(hard=trouble.share < 0.5)
         elif trouble.kind == "hold some":  # beyond the deadline: who is asked twice answers twice
             for k, link in enumerate(self.run.links.values()):
-                if trouble.who >> k & 1:
+                if trouble.target >> k & 1:
                     seconds = self.plan.deadline_ms / 1000 * (1 + (trouble.number >> k & 3) / 4)
                     link.set(held=("up", True))
                     self.soon(min(seconds, 3), lambda link=link: link.set(held=("up", False)))
         else:
             links = list(self.run.links.values())
-            self.harm_link(links[trouble.who % len(links)], trouble)
+            self.harm_link(links[trouble.target % len(links)], trouble)
 
-    def victims(self, whom, who):
-        if whom == "server":
+    def victims(self, role, target):
+        if role == "server":
             return [self.run.server]
-        if whom == "relay":
-            return [self.run.relays[who % len(self.run.relays)]]
-        if whom == "clients":  # about half of them
-            return [c for k, c in enumerate(self.run.clients) if who >> k & 1]
-        return [self.run.clients[who % len(self.run.clients)]]
+        if role == "relay":
+            return [self.run.relays[target % len(self.run.relays)]]
+        if role == "clients":  # about half of them
+            return [c for k, c in enumerate(self.run.clients) if target >> k & 1]
+        return [self.run.clients[target % len(self.run.clients)]]
 
     def harm(self, program, word, trouble):
         if not program.alive() or program.killed:
@@ -206,10 +206,10 @@ class Maker:
         if relays and trouble.share < 0.5:
             role = "a client with the key of a relay"
             argv = ["gradwire-client", "--server", upstream, "--data", f"synthetic#0/{self.plan.clients}",
-                    "--identity", f"identity-of-relay{trouble.who % relays}"]
+                    "--identity", f"identity-of-relay{trouble.target % relays}"]
         else:
             role = "a relay with the key of a client"
-            theirs = run.folder / f"identity-of-client{trouble.who % self.plan.clients}"
+            theirs = run.folder / f"identity-of-client{trouble.target % self.plan.clients}"
             if not (theirs / "client").exists():  # it has not enrolled yet
                 return
             ours = run.folder / name
