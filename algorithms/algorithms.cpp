@@ -109,14 +109,14 @@ std::vector<Entry> entries(AlgorithmList<M...>) {
   return {entry<typename M<double>::Params>()...};
 }
 
-const std::vector<Entry>& registry() {
+const std::vector<Entry>& all_entries() {
   static const std::vector<Entry> all = entries(AllAlgorithms{});
   return all;
 }
 
 const Entry& find_entry(std::string_view name) {
   std::vector<std::string> known;
-  for (const Entry& e : registry()) {
+  for (const Entry& e : all_entries()) {
     if (e.info.traits.name == name) return e;
     known.emplace_back(e.info.traits.name);
   }
@@ -211,7 +211,7 @@ void check_sampling(const AlgorithmTraits& traits, const AlgorithmSpec& spec) {
 std::span<const AlgorithmInfo> all_algorithms() {
   static const std::vector<AlgorithmInfo> infos = [] {
     std::vector<AlgorithmInfo> list;
-    for (const Entry& e : registry()) list.push_back(e.info);
+    for (const Entry& e : all_entries()) list.push_back(e.info);
     return list;
   }();
   return infos;
@@ -322,7 +322,7 @@ Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
   const Entry& e = find_entry(resolved.name);
   if (!e.lyapunov) {
     std::string known;
-    for (const Entry& other : registry())
+    for (const Entry& other : all_entries())
       if (other.lyapunov) known += (known.empty() ? "" : ", ") + std::string(other.info.traits.name);
     refuse_monitor("no Lyapunov function of " + resolved.name + " is known, only of " + known);
   }

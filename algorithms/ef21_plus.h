@@ -114,7 +114,7 @@ struct Ef21Plus {
     void cohort(std::vector<ClientId>& out) const {
       if (t > 0) return Base::cohort(out);
       out.clear();
-      if (!starts_at_zero) everyone(run_context.n, out);
+      if (!starts_at_zero) all_clients(run_context.n, out);
     }
     bool accepts(const UplinkView<Real>& up) const {
       return (up.parts.size() == 1 || (up.parts.size() == 2 && up.parts[1].shape == Shape::kNothing)) &&

@@ -133,7 +133,7 @@ struct TwoPointServer : MarinaServer<Real> {
  protected:
   // Returns all clients in whole rounds, else the clients of `r` draws.
   void drawn_cohort(std::uint32_t r, std::vector<ClientId>& out) const {
-    if (this->whole()) return everyone(this->run_context.n, out);
+    if (this->whole()) return all_clients(this->run_context.n, out);
     std::vector<ClientDraws> drawn;
     draw_clients(this->run_context.seed, this->t, this->run_context.n, r, drawn);
     out.clear();

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/fnv.h"
+#include "base/fnv1a.h"
 
 namespace gradwire {
 

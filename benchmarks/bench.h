@@ -20,9 +20,9 @@ struct BenchOptions {
   std::uint32_t repeats = 0;  // number of repeats; 0 takes the default of each benchmark
   std::filesystem::path
       programs;  // folder of gradwire-server and gradwire-client; that of this program if empty
-  std::filesystem::path beside;  // folder of other programs to compare with; empty if unused
-  std::ostream* out = nullptr;   // std::cout if null
-  std::shared_ptr<Ranks> ranks;  // ranks that measure "cluster" together; null for one process
+  std::filesystem::path other_programs;  // folder of other programs to compare with; empty if unused
+  std::ostream* out = nullptr;           // std::cout if null
+  std::shared_ptr<Ranks> ranks;          // ranks that measure "cluster" together; null for one process
 };
 
 // Runs the benchmarks with these names: groups ("rounds") or single ones ("rounds/a9a"); without names, all.

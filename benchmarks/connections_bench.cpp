@@ -72,7 +72,7 @@ class Restart {
     std::ifstream(file) >> address_;
     LoadOptions options;
     options.server = address_;
-    options.honest = clients;
+    options.good = clients;
     options.dim = 10;
     options.back_off_cap = cap;
     clients_.emplace(options);

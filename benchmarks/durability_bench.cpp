@@ -51,8 +51,8 @@ class DurableRounds {
     }
     durable_.begin();
     RoundRecords<float> records(context);
-    for (const auto piece : records.encode({progress_, replies_, true, frames_}, *server_, d * 8))
-      as_many_bytes_ += piece;
+    for (const auto segment : records.encode({progress_, replies_, true, frames_}, *server_, d * 8))
+      as_many_bytes_ += segment;
   }
 
   struct Seconds {

@@ -34,9 +34,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kComesAgain{200};    // pause of a peer whose connection the server has closed
-constexpr milliseconds kNanComesAgain{50};  // pause of a client that sends NaN
-constexpr milliseconds kSlowByte{300};      // pause between two bytes of a slow connection
+constexpr milliseconds kReconnectPause{200};    // pause of a peer whose connection the server has closed
+constexpr milliseconds kNanReconnectPause{50};  // pause of a client that sends NaN
+constexpr milliseconds kSlowByte{300};          // pause between two bytes of a slow connection
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kGarbageBytes = 600;
 
@@ -88,7 +88,7 @@ class LoadClients {
   // Returns false if a well-behaved client lost its connection and does not retry.
   bool run() {
     std::array<epoll_event, 256> ready;
-    while (options_.honest == 0 || shutdowns_ < options_.honest) {
+    while (options_.good == 0 || shutdowns_ < options_.good) {
       if (!open_more()) return false;
       const int count =
           ::epoll_wait(epoll_, ready.data(), static_cast<int>(ready.size()), milliseconds_to_wait());
@@ -103,7 +103,7 @@ class LoadClients {
   }
 
  private:
-  enum class Kind : std::uint8_t { kHonest, kSilent, kNan, kSlow, kGarbage };
+  enum class Kind : std::uint8_t { kGood, kSilent, kNan, kSlow, kGarbage };
   struct LoadPeer {
     std::uint32_t number;
     Kind kind;
@@ -111,17 +111,17 @@ class LoadClients {
     std::uint32_t watched = 0;  // events of epoll
     std::unique_ptr<StreamFilter> filter{};
     std::string in{}, out{};  // received frames; bytes for the socket
-    std::string unsaid{};     // bytes that wait until the filter is ready
+    std::string unsent{};     // bytes that wait until the filter is ready
     std::size_t sent = 0;     // prefix of `out`
     std::optional<BackOff> back_off{};
     milliseconds retry_after{0};
     bool is_connecting = false, is_opening = false, is_welcome = false, in_run = false, is_over = false;
 
-    bool is_client() const { return kind == Kind::kHonest || kind == Kind::kSilent || kind == Kind::kNan; }
+    bool is_client() const { return kind == Kind::kGood || kind == Kind::kSilent || kind == Kind::kNan; }
   };
 
   Kind kind_of(std::uint32_t k) const {
-    if (k < options_.honest) return Kind::kHonest;
+    if (k < options_.good) return Kind::kGood;
     if (k < options_.clients()) return options_.kind == LoadOptions::Bad::kNan ? Kind::kNan : Kind::kSilent;
     return k < options_.clients() + options_.slow ? Kind::kSlow : Kind::kGarbage;
   }
@@ -211,14 +211,14 @@ class LoadClients {
     peer.filter.reset();
     peer.in.clear();
     peer.out.clear();
-    peer.unsaid.clear();
+    peer.unsent.clear();
     peer.sent = 0;
     if (peer.is_over) return true;
     std::erase_if(due_, [&](const auto& entry) { return peer.kind == Kind::kSlow && entry.second == &peer; });
-    milliseconds wait = peer.kind == Kind::kNan ? kNanComesAgain : kComesAgain;
+    milliseconds wait = peer.kind == Kind::kNan ? kNanReconnectPause : kReconnectPause;
     if (peer.back_off) wait = peer.back_off->next(std::exchange(peer.retry_after, milliseconds(0)));
     due_.emplace(Clock::now() + wait, &peer);
-    return peer.back_off || peer.kind != Kind::kHonest;
+    return peer.back_off || peer.kind != Kind::kGood;
   }
   void set_in_run(LoadPeer& peer, bool is) {
     if (std::exchange(peer.in_run, is) == is) return;
@@ -239,14 +239,14 @@ class LoadClients {
     } else if (peer.filter->ready()) {
       (void)peer.filter->write(std::as_bytes(std::span(bytes)));
     } else {
-      peer.unsaid += bytes;
+      peer.unsent += bytes;
     }
     drain(peer);
   }
   // Moves bytes from the filter to the socket.
   void drain(LoadPeer& peer) {
-    if (peer.filter && peer.filter->ready() && !peer.unsaid.empty())
-      say(peer, std::exchange(peer.unsaid, {}));
+    if (peer.filter && peer.filter->ready() && !peer.unsent.empty())
+      say(peer, std::exchange(peer.unsent, {}));
     if (peer.filter)
       for (auto bytes = peer.filter->outgoing(); !bytes.empty(); bytes = peer.filter->outgoing()) {
         peer.out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -339,7 +339,7 @@ class LoadClients {
       heard.set_receipt(wire::RECEIPT_ACCEPTED);
       say(peer, control_frame(FrameType::kReceived, heard));
       peer.is_over = true;
-      shutdowns_ += peer.kind == Kind::kHonest ? 1 : 0;
+      shutdowns_ += peer.kind == Kind::kGood ? 1 : 0;
       return;
     }
     if (peer.kind == Kind::kSilent) return;

@@ -13,8 +13,8 @@
 namespace gradwire::bench {
 
 struct LoadOptions {
-  std::string server{};               // 127.0.0.1:PORT
-  std::uint32_t honest = 0, bad = 0;  // number of well-behaved clients, which come first, and of others
+  std::string server{};             // 127.0.0.1:PORT
+  std::uint32_t good = 0, bad = 0;  // number of well-behaved clients, which come first, and of others
   enum class Bad : std::uint8_t { kSilent, kNan } kind = Bad::kSilent;
   std::uint32_t slow = 0, garbage = 0;  // unauthenticated connections at a time
   std::uint32_t dim = 0;                // length of the vectors
@@ -27,7 +27,7 @@ struct LoadOptions {
   // Longest back-off of clients that lost their connection (proto/wire/back_off.h). Without it, all clients
   // end once a well-behaved one loses its connection.
   std::optional<std::chrono::milliseconds> back_off_cap{};
-  std::uint32_t clients() const { return honest + bad; }
+  std::uint32_t clients() const { return good + bad; }
 };
 
 // Raises this process's limit of sockets as far as the system allows, and returns it.

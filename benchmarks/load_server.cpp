@@ -33,7 +33,7 @@ CodecContext Load::context() const {
 LoadOptions Load::clients_of(const std::string& server) const {
   LoadOptions options;
   options.server = server;
-  options.honest = clients;
+  options.good = clients;
   options.dim = dim;
   options.reply = reply;
   options.most_opening = kMostOpening;

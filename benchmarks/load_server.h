@@ -7,7 +7,7 @@
 
 #include "benchmarks/load_clients.h"
 #include "experiments/cli/support/scratch_folder.h"
-#include "fl_server/hub/tcp_transport.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "proto/security/tls.h"
 
 namespace gradwire::bench {

@@ -23,14 +23,14 @@ struct BenchArguments {
 
 int bench(const BenchArguments& a, const Launch& launch) {
   BenchOptions options = a.options;
-  std::ostringstream nobody;
+  std::ostringstream discarded;
   if (launch.processes > 1) {
     for (const std::string& name : a.names)
       if (name.rfind("cluster", 0) != 0)
         throw UsageError("bench " + name + " measures a single process; start it without mpirun");
     if (a.names.empty()) throw UsageError("ranks measure only cluster; start gradwire bench cluster");
     options.ranks = join_job(launch);
-    if (options.ranks->rank() > 0) options.out = &nobody;
+    if (options.ranks->rank() > 0) options.out = &discarded;
   }
   return run_bench(a.names, options);
 }
@@ -44,7 +44,8 @@ int main_of(int argc, char** argv) {
   app.add_flag("--json", a.options.json, "One JSON object instead of a table");
   app.add_flag("--small", a.options.small, "Tiny sizes: only checks that they run");
   app.add_option("--repeats", a.options.repeats, "Repeats of each measurement")->type_name("N");
-  app.add_option("--beside", a.options.beside, "Folder of programs to compare with, such as mlp and gpt")
+  app.add_option("--beside", a.options.other_programs,
+                 "Folder of programs to compare with, such as mlp and gpt")
       ->type_name("DIR");
   std::string footer = "Benchmarks:\n";
   for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";

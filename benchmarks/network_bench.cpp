@@ -18,8 +18,8 @@ struct Aim {
 };
 
 // Makes a row. `least` has the least possible seconds of the step on this core.
-Row row_of(std::string name, const Duel& figures, const Series& least, const char* rival, Aim aim,
-           std::string note = {}) {
+Row row_of(std::string name, const ProgramComparison& figures, const Series& least, const char* rival,
+           Aim aim, std::string note = {}) {
   Row row;
   row.name = std::move(name);
   row.value = figures.ours.times(1e3);
@@ -69,15 +69,15 @@ void engine_letters(Bench& bench) {
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
     // Peaks with arrays as large as x and its gradient, or as x alone.
-    const Peak peak(one.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns)),
-        peak_in_place(one.executor().kernels(), network.dim(), bench.repeats(kDuelTurns));
+    const Peak peak(one.executor().kernels(), 2 * network.dim(), bench.repeats(kComparisonTurns)),
+        peak_in_place(one.executor().kernels(), network.dim(), bench.repeats(kComparisonTurns));
     // Work of the two layers. Each weight is read twice and its gradient written once; then the step reads
     // both and writes the weight.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
     const PeakWork work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
     const PeakWork batched{64 * work.multiply_adds, work.bytes};
     const auto command = [&](const char* batch, const char* mode) {
-      return beside(bench, "mlp", text, {std::to_string(e), batch, mode});
+      return other_command(bench, "mlp", text, {std::to_string(e), batch, mode});
     };
     const auto grad = measure(
         bench, 0.1, [&] { one.step(); }, command("1", "grad"));
@@ -124,10 +124,10 @@ void engine_gpt(Bench& bench) {
   for (const std::size_t b :
        bench.small() ? std::vector<std::size_t>{2} : std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 64}) {
     TaskRun<float> run(network, windows, b);
-    const auto command = beside(bench, "gpt", text, {std::to_string(b), "16"});
+    const auto command = other_command(bench, "gpt", text, {std::to_string(b), "16"});
     const auto figures = measure(
         bench, 0.2, [&] { run.step(); }, command);
-    const Peak peak(run.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
+    const Peak peak(run.executor().kernels(), 2 * network.dim(), bench.repeats(kComparisonTurns));
     const PeakWork work{gpt_multiply_adds(network, 8, 24, b),
                         6.0 * sizeof(float) * static_cast<double>(network.dim())};
     bench.row(row_of("engine/gpt b=" + std::to_string(b), figures, peak.seconds(work), "hand-written",
@@ -137,7 +137,7 @@ void engine_gpt(Bench& bench) {
   TaskRun<float> each(network, windows, 64);
   auto figures = measure(bench, 0.2, [&] { each.each_gradient(); }, {});
   figures.ours = figures.ours.times(1.0 / 64);
-  const auto command = beside(bench, "gpt", text, {"1", "16", bench.small() ? "2" : "2000"});
+  const auto command = other_command(bench, "gpt", text, {"1", "16", bench.small() ? "2" : "2000"});
   if (const auto theirs = command.empty() ? std::nullopt : run_outside(command)) {
     Series series;
     series.add(theirs->min_ms);
@@ -145,7 +145,7 @@ void engine_gpt(Bench& bench) {
     series.add(theirs->median_ms);
     figures.theirs = series;
   }
-  const Peak peak(each.executor().kernels(), 2 * network.dim(), bench.repeats(kDuelTurns));
+  const Peak peak(each.executor().kernels(), 2 * network.dim(), bench.repeats(kComparisonTurns));
   const PeakWork work{gpt_multiply_adds(network, 8, 24, 1),
                       3.0 * sizeof(float) * static_cast<double>(network.dim())};
   bench.row(row_of("engine/gpt gradients one by one", figures, peak.seconds(work), "hand-written, b=1", {1.3},

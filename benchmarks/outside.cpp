@@ -51,9 +51,10 @@ std::optional<OutsideResult> run_outside(const std::vector<std::string>& command
   return found ? std::optional(result) : std::nullopt;
 }
 
-Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>& step,
-          const std::vector<std::string>& command) {
-  Duel figures;
+ProgramComparison measure_in_turns(std::uint32_t turns, std::uint32_t steps,
+                                   const std::function<void()>& step,
+                                   const std::vector<std::string>& command) {
+  ProgramComparison figures;
   std::vector<double> mins, medians;
   for (std::uint32_t k = 0; k < std::max(1u, steps / 10); ++k) step();  // warm-up
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
@@ -84,21 +85,21 @@ std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<
   return static_cast<std::uint32_t>(std::clamp(3 * seconds / one, 5.0, 20000.0));
 }
 
-Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
-             std::vector<std::string> command) {
+ProgramComparison measure(Bench& bench, double seconds, const std::function<void()>& step,
+                          std::vector<std::string> command) {
   const std::uint32_t steps = steps_for(bench, seconds, step);
   if (!command.empty()) command.push_back(std::to_string(steps));
-  return duel(bench.repeats(kDuelTurns), steps, step, command);
+  return measure_in_turns(bench.repeats(kComparisonTurns), steps, step, command);
 }
 
-std::string beside_path(const Bench& bench, const std::string& program) {
-  const std::filesystem::path path = bench.options().beside / program;
-  return bench.options().beside.empty() || !std::filesystem::exists(path) ? "" : path.string();
+std::string other_program(const Bench& bench, const std::string& program) {
+  const std::filesystem::path path = bench.options().other_programs / program;
+  return bench.options().other_programs.empty() || !std::filesystem::exists(path) ? "" : path.string();
 }
 
-std::vector<std::string> beside(const Bench& bench, const char* program, const TaskText& text,
-                                std::vector<std::string> arguments) {
-  const std::string path = beside_path(bench, program);
+std::vector<std::string> other_command(const Bench& bench, const char* program, const TaskText& text,
+                                       std::vector<std::string> arguments) {
+  const std::string path = other_program(bench, program);
   if (path.empty() || text.path.empty()) return {};
   arguments.insert(arguments.begin(), {path, text.path.string()});
   return arguments;

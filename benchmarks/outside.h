@@ -27,27 +27,28 @@ std::optional<OutsideResult> run_outside(const std::vector<std::string>& command
 
 // Figures of gradwire and another program, measured in turns: the milliseconds of each call of `step`, and
 // the program's report on as many steps. `theirs` is unset if `command` is empty.
-struct Duel {
+struct ProgramComparison {
   Series ours;
   std::optional<Series> theirs;
 };
-Duel duel(std::uint32_t turns, std::uint32_t steps, const std::function<void()>& step,
-          const std::vector<std::string>& command);
+ProgramComparison measure_in_turns(std::uint32_t turns, std::uint32_t steps,
+                                   const std::function<void()>& step,
+                                   const std::vector<std::string>& command);
 
-inline constexpr std::uint32_t kDuelTurns = 5;
+inline constexpr std::uint32_t kComparisonTurns = 5;
 
 // Returns a number of steps that takes about `seconds` each turn, for a steady figure.
 std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<void()>& step);
 
-// Runs such a duel. Appends the number of steps to the command.
-Duel measure(Bench& bench, double seconds, const std::function<void()>& step,
-             std::vector<std::string> command);
+// Makes such a comparison. Appends the number of steps to the command.
+ProgramComparison measure(Bench& bench, double seconds, const std::function<void()>& step,
+                          std::vector<std::string> command);
 
 // Returns the path of a program in the folder of --beside, or an empty string if it is missing.
-std::string beside_path(const Bench& bench, const std::string& program);
+std::string other_program(const Bench& bench, const std::string& program);
 // Returns the command of such a program, with the file of the text as first argument. Empty if the program or
 // the file is missing.
-std::vector<std::string> beside(const Bench& bench, const char* program, const TaskText& text,
-                                std::vector<std::string> arguments);
+std::vector<std::string> other_command(const Bench& bench, const char* program, const TaskText& text,
+                                       std::vector<std::string> arguments);
 
 }  // namespace gradwire::bench

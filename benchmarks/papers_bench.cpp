@@ -43,7 +43,7 @@ PaperFigure smallest(const std::optional<Series>& series) {
 // Returns the figures of a script of --beside. Empty if the script or PyTorch is missing.
 std::vector<std::string> script_lines(const Bench& bench, const char* script,
                                       const std::vector<std::string>& arguments) {
-  const std::string path = beside_path(bench, script);
+  const std::string path = other_program(bench, script);
   if (path.empty()) return {};
   std::vector<std::string> command = {"python3", path};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -96,9 +96,9 @@ void letters(Bench& bench) {
     for (const std::size_t b : {1, 64}) {
       TaskRun<float> run(network, windows, b);
       const std::string hidden = std::to_string(e), batch = std::to_string(b);
-      const Duel figures = measure(
+      const ProgramComparison figures = measure(
           bench, 0.1, [&] { run.step(); },
-          beside(bench, "mlp", text, {hidden, batch, b == 1 ? "grad" : "batch"}));
+          other_command(bench, "mlp", text, {hidden, batch, b == 1 ? "grad" : "batch"}));
       line.figures.insert(line.figures.end(), {figures.ours.min(), smallest(figures.theirs),
                                                pytorch_ms(bench, "mlp.py", text, {hidden, batch})});
       bench.keep(run.loss());
@@ -121,8 +121,8 @@ void transformer(Bench& bench) {
     if (bench.small() && published.batch > 2) break;
     TaskRun<float> run(network, windows, published.batch);
     const std::string batch = std::to_string(published.batch);
-    const Duel figures = measure(
-        bench, 0.2, [&] { run.step(); }, beside(bench, "gpt", text, {batch, "16"}));
+    const ProgramComparison figures = measure(
+        bench, 0.2, [&] { run.step(); }, other_command(bench, "gpt", text, {batch, "16"}));
     table.lines.push_back(
         {batch,
          {figures.ours.min(), smallest(figures.theirs), pytorch_ms(bench, "gpt.py", text, {batch}),

@@ -67,8 +67,8 @@ void engine_process(Bench& bench) {
   };
   const std::string names_file = file_of(names, "names.txt"), text_file = file_of(text, "text.txt");
   const auto rival = [&](const char* program, const TaskText& t, std::vector<std::string> arguments) {
-    const std::filesystem::path path = bench.options().beside / program;
-    if (bench.options().beside.empty() || t.path.empty() || !std::filesystem::exists(path))
+    const std::filesystem::path path = bench.options().other_programs / program;
+    if (bench.options().other_programs.empty() || t.path.empty() || !std::filesystem::exists(path))
       return std::vector<std::string>();
     arguments.insert(arguments.begin(), {path.string(), t.path.string()});
     return arguments;

@@ -31,7 +31,7 @@ struct Tiny {
   static constexpr const char* kName = "tiny";
   static constexpr double kA = -41, kB = 2;
   static constexpr std::size_t kNodes = 10;
-  struct Targets {
+  struct TimeTargets {
     double eager = 32, lanes = 9, fixed = 4.5, chain = 16;
   };
 
@@ -75,7 +75,7 @@ struct Small {
   static constexpr const char* kName = "small";
   static constexpr double kA = -4, kB = 2;
   static constexpr std::size_t kNodes = 32;
-  struct Targets {
+  struct TimeTargets {
     double eager = 90, lanes = 22, fixed = 16, chain = 40;
   };
 
@@ -245,7 +245,7 @@ GraphTimes times_of(Bench& bench) {
 
 template <class Graph>
 void rows_of(Bench& bench) {
-  constexpr typename Graph::Targets kTargets;
+  constexpr typename Graph::TimeTargets kTargets;
   const GraphTimes times = times_of<Graph>(bench);
   const auto row = [&](const std::string& kind, const Series& value, Target target, const std::string& what,
                        const Series& rival, const std::string& note) {

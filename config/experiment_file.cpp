@@ -143,8 +143,8 @@ bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries
 
 // Returns whether a later --set replaces the value. The old value may then not fit the other keys.
 bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
-  const auto behind = entries.begin() + (&entry - entries.data()) + 1;
-  return std::any_of(behind, entries.end(), [&](const TomlEntry& other) {
+  const auto after = entries.begin() + (&entry - entries.data()) + 1;
+  return std::any_of(after, entries.end(), [&](const TomlEntry& other) {
     return !other.is_header && other.section == entry.section && other.key == entry.key;
   });
 }

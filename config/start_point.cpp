@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kKey = "run.x0";
 constexpr std::string_view kFilePrefix = "file:";
 constexpr std::size_t kLongestLine = 4096;
-constexpr std::size_t kLooked = 4096;  // bytes that distinguish text from other files
+constexpr std::size_t kProbedBytes = 4096;  // bytes that distinguish text from other files
 
 // Returns standard normal numbers, shape (d). Box and Muller, "A note on the generation of random normal
 // deviates", 1958.
@@ -55,7 +55,7 @@ bool is_binary_model(std::string_view content) {
 // Returns whether the content is neither text nor a known format. Its lines would be reported as misspelt
 // numbers.
 bool is_foreign(std::string_view content) {
-  const std::string_view head = content.substr(0, kLooked);
+  const std::string_view head = content.substr(0, kProbedBytes);
   return std::any_of(head.begin(), head.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && c != '\t' && c != '\n' && c != '\r') || byte == 0x7f;

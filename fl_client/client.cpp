@@ -58,7 +58,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
     return !meanwhile && !trouble;
   };
   try {
-    const ChunkSender sender(connection, session.pieces());
+    const ChunkSender sender(connection, session.chunks());
     connection.read_while_computing([&] { session.compute(); }, take_one);
   } catch (const OracleStopped&) {
   }

@@ -54,7 +54,7 @@ class ClientSession::Impl {
     if (asked_ && worker_ && worker_->is_superseded()) worker_->stop();
   }
   std::uint64_t max_payload() const { return stage_ == Stage::kRounds ? worker_->max_payload() : 0; }
-  UploadChunks* pieces() { return worker_->pieces(); }
+  UploadChunks* chunks() { return worker_->chunks(); }
   bool asked() const { return asked_; }
   bool welcome() const { return stage_ != Stage::kHello; }
   bool answered() const { return answered_; }
@@ -261,7 +261,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   if (!received) return ClientEnding{false, received.error().message};
   asked_ = *received == Worker::Received::kRequest;
   // The error message tells the server and ends the connection, so that both logs have the line.
-  if (std::exchange(first_request_, false) && worker_->finds_server_behind()) {
+  if (std::exchange(first_request_, false) && worker_->finds_older_server()) {
     asked_ = false;
     const std::string why = "the server has forgotten rounds that client " + std::to_string(number_) +
                             " took part in: its --state was restored from an older copy, or its disk lost "
@@ -274,8 +274,8 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   heard.set_request_id(worker_->request_id());
   heard.set_receipt(wire::RECEIPT_ACCEPTED);
   (void)link.write(control_frame(FrameType::kReceived, heard));  // the last message
-  if (const Worker::Sent sent = worker_->sent(); sent.in_pieces > 0)
-    log(std::to_string(100 * sent.in_pieces / sent.bytes) +
+  if (const Worker::Sent sent = worker_->sent(); sent.in_chunks > 0)
+    log(std::to_string(100 * sent.in_chunks / sent.bytes) +
         " % of the bytes of its answers were sent while they were computed");
   return ClientEnding{true, ""};
 }
@@ -319,9 +319,9 @@ std::optional<ClientEnding> ClientSession::Impl::begin_answer() {
 
 std::optional<ClientEnding> ClientSession::Impl::finish_answer(Link* link) {
   Status status = Unit{};
-  if (UploadChunks* const pieces = worker_->pieces(); pieces != nullptr) {
-    pieces->close();
-    status = pieces->trouble();
+  if (UploadChunks* const chunks = worker_->chunks(); chunks != nullptr) {
+    chunks->close();
+    status = chunks->trouble();
   }
   if (status && !asked_ && link != nullptr) {
     status = worker_->send(*link);
@@ -349,7 +349,7 @@ bool ClientSession::asked() const { return impl_->asked(); }
 std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_answer(); }
 void ClientSession::compute() { impl_->compute(); }
 std::optional<ClientEnding> ClientSession::finish_answer(Link* link) { return impl_->finish_answer(link); }
-UploadChunks* ClientSession::pieces() { return impl_->pieces(); }
+UploadChunks* ClientSession::chunks() { return impl_->chunks(); }
 void ClientSession::stop() { impl_->stop(); }
 void ClientSession::stop_if_superseded() { impl_->stop_if_superseded(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }

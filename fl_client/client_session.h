@@ -61,7 +61,7 @@ class ClientSession {
   std::optional<ClientEnding> finish_answer(Link* link);
   // Returns the chunks of the answer that may be sent between begin_answer() and finish_answer(), or null if
   // none may.
-  UploadChunks* pieces();
+  UploadChunks* chunks();
   // Stops a compute() that runs on another thread; it throws OracleStopped. REQUIRES: the session is about to
   // end.
   void stop();

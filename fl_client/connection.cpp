@@ -239,22 +239,23 @@ bool ServerConnection::more_waiting() {
 // ---- writing ----
 
 // REQUIRES: writing_ is held.
-Status ServerConnection::write_pieces(std::span<const std::span<const std::byte>> pieces) {
-  Status status = filter_ ? write_filtered(pieces) : write_raw(pieces);
+Status ServerConnection::write_segments(std::span<const std::span<const std::byte>> segments) {
+  Status status = filter_ ? write_filtered(segments) : write_raw(segments);
   if (status) written_ = std::chrono::steady_clock::now();
   return status;
 }
 
-Status ServerConnection::write_filtered(std::span<const std::span<const std::byte>> pieces) {
+Status ServerConnection::write_filtered(std::span<const std::span<const std::byte>> segments) {
   std::size_t waiting = 0;
-  for (std::span<const std::byte> piece : pieces) {
-    while (!piece.empty()) {
-      const std::size_t count = std::min(piece.size(), kFilteredAtOnce);
+  for (std::span<const std::byte> segment : segments) {
+    while (!segment.empty()) {
+      const std::size_t count = std::min(segment.size(), kFilteredAtOnce);
       {
         const std::lock_guard lock(filtering_);
-        if (Status status = filter_->write(piece.first(count)); !status) return lost(status.error().message);
+        if (Status status = filter_->write(segment.first(count)); !status)
+          return lost(status.error().message);
       }
-      piece = piece.subspan(count);
+      segment = segment.subspan(count);
       if ((waiting += count) < kFilteredAtOnce) continue;
       waiting = 0;
       if (Status status = flush_filter(); !status) return status;
@@ -271,18 +272,18 @@ Status ServerConnection::flush_filter() {
     filtered_.assign(outgoing.begin(), outgoing.end());
     filter_->sent(outgoing.size());
   }
-  const std::span<const std::byte> piece = filtered_;
-  return piece.empty() ? Status(Unit{}) : write_raw(std::span(&piece, 1));
+  const std::span<const std::byte> segment = filtered_;
+  return segment.empty() ? Status(Unit{}) : write_raw(std::span(&segment, 1));
 }
 
-Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> pieces) {
+Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> segments) {
   std::array<iovec, kMaxVectors> vectors;
   std::size_t first = 0, skip = 0;  // written so far: the segments before `first`, and `skip` bytes of it
-  while (first < pieces.size()) {
-    const std::size_t count = std::min(pieces.size() - first, kMaxVectors);
+  while (first < segments.size()) {
+    const std::size_t count = std::min(segments.size() - first, kMaxVectors);
     for (std::size_t k = 0; k < count; ++k) {
-      const auto piece = pieces[first + k].subspan(k == 0 ? skip : 0);
-      vectors[k] = {const_cast<std::byte*>(piece.data()), piece.size()};
+      const auto segment = segments[first + k].subspan(k == 0 ? skip : 0);
+      vectors[k] = {const_cast<std::byte*>(segment.data()), segment.size()};
     }
     msghdr message{};
     message.msg_iov = vectors.data();
@@ -293,22 +294,22 @@ Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> p
       return lost(errno == EAGAIN || errno == EWOULDBLOCK ? "it reads nothing; it may be overloaded"
                                                           : std::strerror(errno));
     skip += static_cast<std::size_t>(sent);
-    while (first < pieces.size() && skip >= pieces[first].size()) skip -= pieces[first++].size();
+    while (first < segments.size() && skip >= segments[first].size()) skip -= segments[first++].size();
   }
   return Unit{};
 }
 
 Status ServerConnection::write(const std::string& frame) {
   const std::lock_guard lock(writing_);
-  const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
-  return write_pieces(std::span(&piece, 1));
+  const std::span<const std::byte> segment = std::as_bytes(std::span(frame));
+  return write_segments(std::span(&segment, 1));
 }
 
 Status ServerConnection::write(const Encoded& message) {
   const std::lock_guard lock(writing_);
-  pieces_.assign({message.prefix, std::as_bytes(std::span(message.header))});
-  pieces_.insert(pieces_.end(), message.sections.begin(), message.sections.end());
-  return write_pieces(pieces_);
+  segments_.assign({message.prefix, std::as_bytes(std::span(message.header))});
+  segments_.insert(segments_.end(), message.sections.begin(), message.sections.end());
+  return write_segments(segments_);
 }
 
 void ServerConnection::start_heartbeats(milliseconds interval) {
@@ -319,11 +320,11 @@ void ServerConnection::start_heartbeats(milliseconds interval) {
 
 void ServerConnection::send_heartbeat(milliseconds interval) {
   const std::string frame = heartbeat_frame();
-  const auto piece = std::as_bytes(std::span(frame));
+  const auto segment = std::as_bytes(std::span(frame));
   // While a frame is being written, its bytes replace the heartbeat.
   if (const std::unique_lock lock(writing_, std::try_to_lock);
       lock && std::chrono::steady_clock::now() - written_ >= interval / 2)
-    (void)write_pieces(std::span(&piece, 1));  // the reader will notice if the connection is lost
+    (void)write_segments(std::span(&segment, 1));  // the reader will notice if the connection is lost
 }
 
 void ServerConnection::beat(milliseconds interval) {

@@ -67,9 +67,9 @@ class ServerConnection final : public Link {
   bool has_unread();
   void filter_arrived();
   Status fill(std::size_t bytes);
-  Status write_pieces(std::span<const std::span<const std::byte>> pieces);
-  Status write_filtered(std::span<const std::span<const std::byte>> pieces);
-  Status write_raw(std::span<const std::span<const std::byte>> pieces);
+  Status write_segments(std::span<const std::span<const std::byte>> segments);
+  Status write_filtered(std::span<const std::span<const std::byte>> segments);
+  Status write_raw(std::span<const std::span<const std::byte>> segments);
   Status flush_filter();
   void beat(std::chrono::milliseconds interval);
   void send_heartbeat(std::chrono::milliseconds interval);
@@ -80,7 +80,7 @@ class ServerConnection final : public Link {
   std::chrono::steady_clock::time_point frame_due_;  // for the frame that is arriving
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the unused bytes in buffer_
-  std::vector<std::span<const std::byte>> pieces_;
+  std::vector<std::span<const std::byte>> segments_;
 
   std::mutex filtering_;  // held while the filter is used; never while bytes are sent or waited for
   std::unique_ptr<StreamFilter> filter_;  // null if there is none

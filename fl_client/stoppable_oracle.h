@@ -24,10 +24,10 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
  public:
   explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
 
-  // Makes every call throw OracleStopped until go_on(). A call in progress also throws if the inner oracle
+  // Makes every call throw OracleStopped until resume(). A call in progress also throws if the inner oracle
   // can stop.
   void stop() { stopped_ = true; }
-  void go_on() { stopped_ = false; }
+  void resume() { stopped_ = false; }
 
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
     const std::optional<Real> loss = inner().compute(x, batch, gradient, {.stop = &stopped_});

@@ -32,10 +32,10 @@ void UploadChunks::ready(const ChunkRange& range) {
     end = after->second;
     ready_.erase(after);
   }
-  const auto behind = ready_.lower_bound(begin);
-  if (behind != ready_.begin() && std::prev(behind)->second == begin) {
-    begin = std::prev(behind)->first;
-    std::prev(behind)->second = end;
+  const auto next = ready_.lower_bound(begin);
+  if (next != ready_.begin() && std::prev(next)->second == begin) {
+    begin = std::prev(next)->first;
+    std::prev(next)->second = end;
   } else {
     ready_.emplace(begin, end);
   }

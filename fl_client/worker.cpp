@@ -36,7 +36,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         recalled_(codec_.context()) {}
 
   // Resumes the run from the journal. Throws std::runtime_error.
-  void go_on(const std::string& run, Durability durability) {
+  void resume_from_journal(const std::string& run, Durability durability) {
     if (journal_ == nullptr) return;
     const Status status =
         journal_->begin(run, durability,
@@ -54,9 +54,9 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     runtime_.expect_any_request_id();
     newest_ = 0;
   }
-  bool finds_server_behind() override {
+  bool finds_older_server() override {
     return runtime_.is_ahead_of(queue_[last_].request) &&
-           std::exchange(said_behind_, runtime_.committed()) != runtime_.committed();
+           std::exchange(reported_older_, runtime_.committed()) != runtime_.committed();
   }
   std::uint64_t answered() const override { return answered_; }
 
@@ -91,7 +91,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
                     queued.slot.have_bytes() == 0;
     runtime_.show_early(sends_chunks_ ? this : nullptr);
     if (sends_chunks_) chunks_.begin(queued.request.request_id);
-    oracle_.go_on();
+    oracle_.resume();
     return Unit{};
   }
 
@@ -112,7 +112,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     }
   }
 
-  UploadChunks* pieces() override { return sends_chunks_ ? &chunks_ : nullptr; }
+  UploadChunks* chunks() override { return sends_chunks_ ? &chunks_ : nullptr; }
 
   Status send(Link& to) override {
     if (answer_ == nullptr) return Unit{};
@@ -127,7 +127,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!written) return written;
     answered_ += 1;
     sent_.bytes += payload;
-    for (const ChunkRange& range : came) sent_.in_pieces += range.bytes;
+    for (const ChunkRange& range : came) sent_.in_chunks += range.bytes;
     return written;
   }
   Sent sent() const override { return sent_; }
@@ -220,8 +220,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   const Encoded* answer_ = nullptr;  // the computed answer; null if there is no answer
   std::uint64_t answered_ = 0;
   Sent sent_;
-  std::uint64_t newest_ = 0;       // request id of the last stored request
-  std::uint64_t said_behind_ = 0;  // runtime_.committed() when finds_server_behind() was true last
+  std::uint64_t newest_ = 0;          // request id of the last stored request
+  std::uint64_t reported_older_ = 0;  // runtime_.committed() when finds_older_server() was true last
   const bool keeps_no_state_;
   ClientJournal* const journal_;  // null if there is none, or nothing to store
   const ClientId client_;
@@ -244,7 +244,8 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
       make_run_context<Real>(plan, Role::kClient), *zstd,
       make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, journal,
       plan.experiment.server.overlap);
-  worker->go_on(run, survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
+  worker->resume_from_journal(run,
+                              survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
 }
 

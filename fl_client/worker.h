@@ -33,15 +33,15 @@ class Worker {
   virtual std::uint64_t request_id() const = 0;
   // Returns whether the last received request shows that the server has lost rounds of this client. True once
   // for each loss. REQUIRES: no computation is in progress.
-  virtual bool finds_server_behind() = 0;
+  virtual bool finds_older_server() = 0;
   // Take up the last received request, compute its answer, send it (or not), and put it away, in this order.
-  // `may_send_chunks` says whether the server accepts chunks of the answer (pieces()).
+  // `may_send_chunks` says whether the server accepts chunks of the answer (chunks()).
   virtual Status take_up(bool may_send_chunks) = 0;
   virtual void compute() = 0;
   virtual Status send(Link& to) = 0;
   virtual void put_away() = 0;
   // Returns the chunks of the answer that may be sent while it is computed, or null.
-  virtual UploadChunks* pieces() = 0;
+  virtual UploadChunks* chunks() = 0;
   // Makes compute() on another thread end soon, by OracleStopped. The next take_up() lifts the stop.
   virtual void stop() = 0;
   // Returns whether a newer request has arrived while the answer is computed, and stopping the computation
@@ -51,7 +51,7 @@ class Worker {
   virtual std::uint64_t answered() const = 0;
   // The payload bytes of these answers, and how many of them were sent in chunks.
   struct Sent {
-    std::uint64_t bytes = 0, in_pieces = 0;
+    std::uint64_t bytes = 0, in_chunks = 0;
   };
   virtual Sent sent() const = 0;
 };

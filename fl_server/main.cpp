@@ -17,10 +17,10 @@
 #include "config/duration_option.h"
 #include "config/experiment_file.h"
 #include "fl_server/identity_commands.h"
+#include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/serve.h"
 #include "fl_server/status.h"
-#include "fl_server/watch/metrics_endpoint.h"
 #include "proto/wire/address.h"
 #include "report/build_info.h"
 #include "report/json.h"
@@ -114,7 +114,7 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
   return 0;
 }
 
-void run_watched_relay(gradwire::RelayOptions options, const std::string& metrics) {
+void run_relay_with_metrics(gradwire::RelayOptions options, const std::string& metrics) {
   std::optional<gradwire::FolderLock> lock;
   if (!options.state.empty()) {
     const std::string option = "--state " + options.state.string();
@@ -130,7 +130,7 @@ void run_watched_relay(gradwire::RelayOptions options, const std::string& metric
   }
   gradwire::ServerMetrics server_metrics;
   const gradwire::MetricsEndpoint metrics_endpoint(
-      server_metrics, {options.state, metrics, options.log, gradwire::Watched::kRelay});
+      server_metrics, {options.state, metrics, options.log, gradwire::MetricsSource::kRelay});
   options.server_metrics = &server_metrics;
   gradwire::run_relay(options);
 }
@@ -210,7 +210,7 @@ int main_of(int argc, char** argv) {
   gradwire::ServeOptions options;
   gradwire::RelayOptions relay;
   std::int64_t give_up_after_ms = relay.give_up_after.count();
-  bool json = false, quiet = false, begin_anew = false, insecure = false;
+  bool json = false, quiet = false, restart = false, insecure = false;
   Logger logger("gradwire-server", gradwire::log_format(argc, argv));
   std::optional<std::int64_t> join_deadline_ms;
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
@@ -264,7 +264,7 @@ int main_of(int argc, char** argv) {
                  "Time for clients to join or return; overrides server.join_deadline_ms")
       ->type_name("MS")
       ->check(time);
-  app.add_flag("--no-resume", begin_anew, "Delete the run in the folder and start a new one");
+  app.add_flag("--no-resume", restart, "Delete the run in the folder and start a new one");
   app.add_flag("--json", json, "Print one JSON object per evaluated round on stdout, and log lines as JSON");
   app.add_flag("--quiet", quiet, "Print only errors");
   try {
@@ -281,7 +281,7 @@ int main_of(int argc, char** argv) {
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   if (const std::string trouble = unused_option(app, is_relay); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
-  options.resume = !begin_anew;
+  options.resume = !restart;
   if (join_deadline_ms) options.join_deadline = std::chrono::milliseconds(*join_deadline_ms);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
   options.on_record = [&](const gradwire::RoundRecord& record) { rounds.record(record); };
@@ -295,7 +295,7 @@ int main_of(int argc, char** argv) {
         "--insecure: all traffic is in plain text, and peers are not authenticated"));
   try {
     if (!is_relay) return run(options, logger);
-    run_watched_relay(relay, options.metrics);
+    run_relay_with_metrics(relay, options.metrics);
     return 0;
   } catch (...) {
     const gradwire::Failure failure = gradwire::current_failure();

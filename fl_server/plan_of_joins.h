@@ -6,7 +6,7 @@
 
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
-#include "fl_server/hub/client_table.h"
+#include "fl_server/sessions/client_table.h"
 
 namespace gradwire {
 

@@ -4,7 +4,7 @@
 
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/join.h"
+#include "fl_server/sessions/join.h"
 #include "proto/wire/wire.pb.h"
 #include "storage/state.pb.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "config/experiment_file.h"
-#include "fl_server/hub/client_table.h"
+#include "fl_server/sessions/client_table.h"
 
 namespace gradwire {
 

@@ -16,12 +16,12 @@
 #include "config/idle_keys.h"
 #include "config/settings.h"
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/session_manager.h"
+#include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/run_metadata.h"
 #include "fl_server/server_run.h"
-#include "fl_server/watch/metrics_endpoint.h"
+#include "fl_server/sessions/session_manager.h"
 #include "proto/security/keys.h"
 #include "report/metrics_file.h"
 #include "report/summary.h"
@@ -32,7 +32,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kBackSoonMs = 1000;  // retry time for clients of a run that will resume
+constexpr std::uint32_t kResumeRetryMs = 1000;  // retry time for clients of a run that will resume
 
 // The times at which the log reports that rounds are being replayed, if that takes long.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
@@ -169,7 +169,7 @@ class Serving {
     try {
       if (resumed) {
         if (run_history_) {
-          run_history_->goes_on_after(server_run_->round());
+          run_history_->resumed_after(server_run_->round());
           run_history_->settle(kSettleTime);
         }
         write_config();
@@ -180,7 +180,7 @@ class Serving {
         options_.log("listening on " + session_manager.address() + ", waiting for " +
                      std::to_string(clients) + " clients");
         if (!session_manager.gather(join_deadline(options_, told_))) {
-          session_manager.abandon("the server was stopped before the run began", false, kBackSoonMs);
+          session_manager.abandon("the server was stopped before the run began", false, kResumeRetryMs);
           return std::nullopt;
         }
         begin(session_manager.table());
@@ -194,14 +194,16 @@ class Serving {
       const Outcome outcome = server_run_->go(session_manager, metadata_.start);
       if (outcome == Outcome::kStopped)
         session_manager.abandon("the server was stopped; the run resumes when the server returns", false,
-                                kBackSoonMs);
+                                kResumeRetryMs);
       return outcome;
     } catch (const BadInput& error) {
       // The refusal is fatal if the experiment is wrong. With other clients the same run may be valid.
-      session_manager.abandon(std::string("the server ended the run: ") + error.what(), !begun, kBackSoonMs);
+      session_manager.abandon(std::string("the server ended the run: ") + error.what(), !begun,
+                              kResumeRetryMs);
       throw;
     } catch (const std::exception& error) {
-      session_manager.abandon(std::string("the server ended the run: ") + error.what(), false, kBackSoonMs);
+      session_manager.abandon(std::string("the server ended the run: ") + error.what(), false,
+                              kResumeRetryMs);
       throw;
     }
   }

@@ -13,7 +13,7 @@
 #include "algorithms/algorithms.h"
 #include "config/experiment_file.h"
 #include "config/start_point.h"
-#include "fl_server/hub/tcp_transport.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "parallel/processors.h"
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
@@ -63,7 +63,7 @@ unsigned threads_of_sums() { return std::min(8u, usable_processors()); }
 // Runs `work` on a thread of its own while the session manager serves its connections, because silent servers
 // lose their clients. Rethrows exceptions of `work`.
 template <class Work>
-void do_beside(SessionManager& session_manager, const Work& work) {
+void do_in_background(SessionManager& session_manager, const Work& work) {
   std::exception_ptr trouble;
   std::atomic<bool> done = false;
   std::thread thread;
@@ -88,10 +88,10 @@ void do_beside(SessionManager& session_manager, const Work& work) {
 
 // A transport that counts unusable replies and measures the reply time of clients.
 template <class Real>
-class WatchedTransport final : public TcpTransport<Real> {
+class MeasuredTransport final : public TcpTransport<Real> {
  public:
-  WatchedTransport(SessionManager& session_manager, const CodecContext& context, const std::string& start,
-                   bool takes_sums, RunHistory* run_history, ServerMetrics& server_metrics)
+  MeasuredTransport(SessionManager& session_manager, const CodecContext& context, const std::string& start,
+                    bool takes_sums, RunHistory* run_history, ServerMetrics& server_metrics)
       : TcpTransport<Real>(session_manager, context, start, takes_sums),
         run_history_(run_history),
         server_metrics_(server_metrics),
@@ -219,7 +219,7 @@ class RealRun final : public ServerRun {
     hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
-    limits.lull = metrics->lull();
+    limits.plateau = metrics->plateau();
     limits.max_delay = theory_delay(plan_);
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
         limits.grad_norm == GradNormRows::kEnds && options_.log)
@@ -231,10 +231,10 @@ class RealRun final : public ServerRun {
     const bool sums =
         // A sum does not show which of its replies is too large.
         takes_sums(*run_context_) && !limits.norm.is_set();
-    WatchedTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
+    MeasuredTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
     // The first snapshot of a large model takes a while. The clients already know that the run has begun.
     durable_.refresh_metadata();
-    do_beside(session_manager, [this] { durable_.begin(std::random_device{}()); });
+    do_in_background(session_manager, [this] { durable_.begin(std::random_device{}()); });
     server_metrics_.rounds.set(plan_.experiment.run.rounds);
     measure_progress();
     round_began_ = std::chrono::steady_clock::now();
@@ -257,7 +257,7 @@ class RealRun final : public ServerRun {
       summary.kernels = kernels(session_manager.table());
       summary.processes = processes(session_manager.table());
       durable_.refresh_metadata();
-      do_beside(session_manager, [&] {
+      do_in_background(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
         write_whole(disk_, "summary.json", summary_json(summary));

@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "config/run_plan.h"
-#include "fl_server/hub/session_manager.h"
 #include "fl_server/net/server_metrics.h"
-#include "fl_server/registry/run_history.h"
+#include "fl_server/run_history/run_history.h"
 #include "fl_server/serve.h"
+#include "fl_server/sessions/session_manager.h"
 #include "storage/run_store.h"
 
 namespace gradwire {

@@ -14,11 +14,11 @@
 #include "base/printable.h"
 #include "base/value.h"
 #include "config/experiment.h"
+#include "fl_server/metrics/exposition.h"
+#include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/plan_of_joins.h"
-#include "fl_server/registry/run_history_file.h"
+#include "fl_server/run_history/run_history_file.h"
 #include "fl_server/run_metadata.h"
-#include "fl_server/watch/exposition.h"
-#include "fl_server/watch/metrics_endpoint.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/summary.h"
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostClientsShown = 20;
-constexpr std::size_t kMostBytesOfCounts = 256 << 10;  // many times what a server writes
+constexpr std::size_t kMaxMetricsBytes = 256 << 10;  // many times what a server writes
 
 // A disk that ignores all writes: only the server may repair what it reads.
 class ReadOnlyDisk final : public Disk {
@@ -50,7 +50,7 @@ class ReadOnlyDisk final : public Disk {
   FolderDisk folder_;
 };
 
-struct Seen {
+struct SavedRun {
   RunMetadata metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // valid if the run is over
@@ -58,10 +58,10 @@ struct Seen {
 };
 
 // Reads the run in the folder. Returns nullopt if there is none, or an error if it cannot be read.
-Result<std::optional<Seen>> look(const fs::path& state) {
+Result<std::optional<SavedRun>> read_state(const fs::path& state) {
   ReadOnlyDisk disk(state);
   Journal journal(disk, Durability::kProcess);
-  Seen seen;
+  SavedRun seen;
   const Result<bool> found = journal.recover({.snapshot =
                                                   [&](std::span<const Section> sections) {
                                                     auto said = snapshot_metadata(sections);
@@ -110,9 +110,9 @@ std::optional<RoundRecord> last_evaluation(const fs::path& state) {
   return parse_metrics_line(last_line(state / "metrics.csv"));
 }
 
-std::string read_counts(const fs::path& state) {
-  std::ifstream in(state / kCountsName, std::ios::binary);
-  std::string text(kMostBytesOfCounts, '\0');
+std::string read_metrics_file(const fs::path& state) {
+  std::ifstream in(state / kMetricsFileName, std::ios::binary);
+  std::string text(kMaxMetricsBytes, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
@@ -123,10 +123,10 @@ struct Found {
   fs::path state;
   std::optional<std::string> holder;  // process id of the running server
   std::string address;
-  std::optional<Seen> run;  // empty while the server waits for its clients
-  std::optional<RunHistorySeen> run_history;
-  std::string no_run_history;  // the reason if run_history is empty
-  std::vector<Sample> counts;  // metrics of the current or the last process; may be empty
+  std::optional<SavedRun> run;  // empty while the server waits for its clients
+  std::optional<RunHistoryContent> run_history;
+  std::string no_run_history;   // the reason if run_history is empty
+  std::vector<Sample> metrics;  // values of the current or the last process; may be empty
 };
 
 Found find(const fs::path& state, const fs::path& run_history) {
@@ -135,7 +135,7 @@ Found find(const fs::path& state, const fs::path& run_history) {
   found.state = state;
   found.holder = lock_holder(state);
   if (found.holder) found.address = first_line(state / "address");
-  Result<std::optional<Seen>> run = look(state);
+  Result<std::optional<SavedRun>> run = read_state(state);
   if (run) found.run = std::move(*run);
   // If a server holds the folder, it may be writing the part that could not be read.
   if (!found.run && !found.holder)
@@ -143,8 +143,8 @@ Found find(const fs::path& state, const fs::path& run_history) {
         state.string() + ": " +
         (run ? "holds no run of gradwire-server; is it the folder of --state?" : run.error().message));
   const std::string id = found.run ? run_history_id(run_of(found.run->metadata.start)) : "";
-  auto seen = look_into_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
-                                    run_history_folder(state));
+  auto seen = read_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
+                               run_history_folder(state));
   if (!seen) {
     found.no_run_history = seen.error().message;
   } else if (*seen) {
@@ -152,7 +152,7 @@ Found find(const fs::path& state, const fs::path& run_history) {
   } else {
     found.no_run_history = "the registry has no record of this run";
   }
-  found.counts = samples_of(read_counts(state));
+  found.metrics = samples_of(read_metrics_file(state));
   // A client that was connected when the server was killed is no longer connected.
   if (found.run_history && !found.holder)
     for (RunHistoryClient& client : found.run_history->clients) client.connected = false;
@@ -160,8 +160,8 @@ Found find(const fs::path& state, const fs::path& run_history) {
 }
 
 double count(const Found& found, std::string_view name) {
-  const auto sample = std::ranges::find(found.counts, name, &Sample::first);
-  return sample == found.counts.end() ? 0 : sample->second;
+  const auto sample = std::ranges::find(found.metrics, name, &Sample::first);
+  return sample == found.metrics.end() ? 0 : sample->second;
 }
 
 std::string whole(double value) {
@@ -172,7 +172,7 @@ std::string whole(double value) {
 std::string reasons(const Found& found, const std::string& metric) {
   const std::string begin = metric + "{reason=\"";
   std::string text;
-  for (const auto& [name, value] : found.counts)
+  for (const auto& [name, value] : found.metrics)
     if (name.starts_with(begin) && name.ends_with("\"}") && value > 0)
       text += (text.empty() ? "" : ", ") + name.substr(begin.size(), name.size() - begin.size() - 2) + " " +
               whole(value);
@@ -191,15 +191,15 @@ std::string mean_time(const Found& found, const std::string& metric) {
 
 double sum_of(const Found& found, const std::string& begin) {
   double sum = 0;
-  for (const auto& [name, value] : found.counts)
+  for (const auto& [name, value] : found.metrics)
     if (name.starts_with(begin)) sum += value;
   return sum;
 }
 
 using StatusRow = std::pair<std::string, std::string>;
 
-std::vector<StatusRow> rows_of_counts(const Found& found) {
-  if (found.counts.empty()) return {};
+std::vector<StatusRow> rows_of_metrics(const Found& found) {
+  if (found.metrics.empty()) return {};
   const std::string rejected = reasons(found, "gradwire_rejected_updates_total");
   const std::string ended = reasons(found, "gradwire_connections_ended_total");
   const auto frames = [&](const std::string& direction) {
@@ -269,7 +269,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json
 
 void add_run(Json& json, const Found& found) {
   const Experiment& e = found.run->metadata.resolved;
-  const Totals& totals = found.run->progress.totals;
+  const RunTotals& totals = found.run->progress.totals;
   json["run"] = run_history_id(run_of(found.run->metadata.start));
   json["name"] = e.name;
   json["algorithm"] = e.algorithm.name;
@@ -319,12 +319,12 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
       found.holder ? "process " + *found.holder + ", listening on " + found.address : "not running";
   if (!found.run) {
     row("server", server + ", waiting for its clients");
-    for (const auto& [name, value] : rows_of_counts(found)) row(name, value);
+    for (const auto& [name, value] : rows_of_metrics(found)) row(name, value);
     rows_of_clients();
     return text;
   }
   const Experiment& e = found.run->metadata.resolved;
-  const Totals& totals = found.run->progress.totals;
+  const RunTotals& totals = found.run->progress.totals;
   row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"
                 : found.holder                      ? server
@@ -338,7 +338,7 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
   row("sent", std::to_string(totals.bytes_down) + " bytes");
   row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");
   row("durability", survives_power(e) ? "power" : "process");
-  for (const auto& [name, value] : rows_of_counts(found)) row(name, value);
+  for (const auto& [name, value] : rows_of_metrics(found)) row(name, value);
   rows_of_clients();
   return text;
 }
@@ -350,8 +350,8 @@ std::string status_json(const fs::path& state, const fs::path& run_history) {
     json["server"] = {{"pid", std::strtoull(found.holder->c_str(), nullptr, 10)},
                       {"address", text_or_null(found.address)}};
   if (found.run) add_run(json, found);
-  json["counts"] = found.counts.empty() ? Json() : Json::object();
-  for (const auto& [name, value] : found.counts) json["counts"][name] = value;
+  json["counts"] = found.metrics.empty() ? Json() : Json::object();
+  for (const auto& [name, value] : found.metrics) json["counts"][name] = value;
   json["clients"] = nullptr;
   if (found.run_history) {
     json["clients"] = Json::array();

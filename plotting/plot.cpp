@@ -48,15 +48,17 @@ void write_drawing(const fs::path& file, const std::string& text) {
 }
 
 std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, const PlotRequest& request) {
-  const auto beside = [&](const char* extension) { return fs::path(svg).replace_extension(extension); };
+  const auto with_extension = [&](const char* extension) {
+    return fs::path(svg).replace_extension(extension);
+  };
   std::vector<std::pair<fs::path, std::string>> drawings = {
-      {svg, draw_svg(figure)}, {beside(".py"), draw_script(figure, fs::absolute(svg).parent_path())}};
+      {svg, draw_svg(figure)}, {with_extension(".py"), draw_script(figure, fs::absolute(svg).parent_path())}};
   if (request.tikz) {
-    const TikzFigure page = draw_tikz(figure, beside(".dat").filename().string());
-    drawings.emplace_back(beside(".tex"), page.tex);
-    drawings.emplace_back(beside(".dat"), page.dat);
+    const TikzFigure page = draw_tikz(figure, with_extension(".dat").filename().string());
+    drawings.emplace_back(with_extension(".tex"), page.tex);
+    drawings.emplace_back(with_extension(".dat"), page.dat);
   }
-  if (request.csv) drawings.emplace_back(beside(".csv"), draw_table(figure));
+  if (request.csv) drawings.emplace_back(with_extension(".csv"), draw_table(figure));
   std::vector<fs::path> files;
   for (const auto& [file, text] : drawings) check_overwrite(file);
   for (const auto& [file, text] : drawings) {

@@ -57,8 +57,8 @@ std::function<void(std::uint32_t, std::span<const ClientEvaluation>)> ClientsFil
       return;
     }
     const std::string text = lines(round, answers);
-    const std::string_view piece = text;
-    throw_if_failed(disk_->append(name_, std::span(&piece, 1)));
+    const std::string_view segment = text;
+    throw_if_failed(disk_->append(name_, std::span(&segment, 1)));
   };
 }
 

@@ -95,12 +95,12 @@ std::optional<RoundRecord> last_row(std::string_view lines) {
 }
 
 // `lines` comes from lines_before().
-Lull lull_of(std::string_view lines) {
-  Lull lull;
+Plateau plateau_of(std::string_view lines) {
+  Plateau plateau;
   lines.remove_prefix(metrics_header().size() + 1);
   for (; !lines.empty(); lines.remove_prefix(lines.find('\n') + 1))
-    if (const auto row = parse_metrics_line(first_line(lines))) lull.see(row->loss);
-  return lull;
+    if (const auto row = parse_metrics_line(first_line(lines))) plateau.see(row->loss);
+  return plateau;
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
   write_whole(*disk_, name_, kept);
   loss_at_start_ = loss_of_row_0(kept);
   last_ = last_row(kept);
-  lull_ = lull_of(kept);
+  plateau_ = plateau_of(kept);
 }
 
 void MetricsFile::write(const RoundRecord& record) {
@@ -129,8 +129,8 @@ void MetricsFile::write(const RoundRecord& record) {
   last_ = record;
   // One write per line, so that a reader never sees half of one.
   const std::string line = metrics_line(record) + '\n';
-  const std::string_view piece = line;
-  throw_if_failed(disk_->append(name_, std::span(&piece, 1)));
+  const std::string_view segment = line;
+  throw_if_failed(disk_->append(name_, std::span(&segment, 1)));
   if (durability_ == Durability::kPower) throw_if_failed(disk_->sync(name_));
 }
 

@@ -26,7 +26,7 @@ class MetricsFile {
   void write(const RoundRecord& record);
   std::optional<double> loss_at_start() const { return loss_at_start_; }  // loss in row 0, if it exists
   const std::optional<RoundRecord>& last() const { return last_; }        // last row of the file
-  const Lull& lull() const { return lull_; }                              // after the lines that were kept
+  const Plateau& plateau() const { return plateau_; }                     // after the lines that were kept
   // Makes all lines durable. Another thread may call it while write() runs.
   Status sync() { return disk_->sync(name_); }
   // Returns the new name of an old file with another header, or "" if there was none.
@@ -38,7 +38,7 @@ class MetricsFile {
   const Durability durability_;
   std::optional<double> loss_at_start_;
   std::optional<RoundRecord> last_;
-  Lull lull_;
+  Plateau plateau_;
   std::string set_aside_;
 };
 

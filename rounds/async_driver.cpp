@@ -286,7 +286,7 @@ class AsyncDriver final : public Driver<Real> {
       throw typename Driver<Real>::RoundAbandoned();
     }
     const double now = run_.transport.now();
-    if (!retry.goes_on(now))
+    if (!retry.next_attempt(now))
       throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                                RetryPolicy::advice(now, "start the missing clients"));
     this->note(state + "; asking them again");
@@ -302,14 +302,14 @@ class AsyncDriver final : public Driver<Real> {
   // Gives a client whose answer is not usable new work once x has changed, a few times. Returns false if too
   // few clients have usable answers.
   bool unusable(ClientId client) {
-    constexpr std::uint32_t kChances = 3;
+    constexpr std::uint32_t kMaxFailures = 3;
     if (is_evaluation(tracker_.kind_of(client))) {
       give_work(client);
       if (!row_) return true;
       const std::size_t asked = row_->evaluation.asked();
       return asked - ++row_->failed >= this->quorum_of(asked);
     }
-    if (++failures_[client] < kChances && cut_at_[client] == kNever) resting_.push_back(client);
+    if (++failures_[client] < kMaxFailures && cut_at_[client] == kNever) resting_.push_back(client);
     const auto lost =
         std::count_if(failures_.begin(), failures_.end(), [](std::uint32_t f) { return f > 0; });
     return workers_.size() - static_cast<std::size_t>(lost) >= this->quorum_of(workers_.size());
@@ -319,12 +319,12 @@ class AsyncDriver final : public Driver<Real> {
 
   // Row k of the metrics. A client evaluates x^k after its gradient, before it gets new work, so nothing
   // waits and nothing is stopped. Only one row is in progress at a time; it is lost if the server dies.
-  struct Row {
+  struct MetricsRow {
     std::uint32_t k;
     Vec<Real> x;
     Downlink<Real> body;
     Evaluation<Real> evaluation;
-    Totals totals;
+    RunTotals totals;
     double seconds;
     std::vector<char> asked;  // by client; includes clients that need not be asked
     std::size_t left;         // answers
@@ -336,14 +336,14 @@ class AsyncDriver final : public Driver<Real> {
     if (row_) return true;
     const View<Real> x = run_.server.model();
     const Measured measured = this->measured(k, last);
-    row_.emplace(Row{k,
-                     Vec<Real>(x.begin(), x.end()),
-                     {},
-                     Evaluation<Real>(run_.run_context, measured),
-                     totals_,
-                     this->seconds(),
-                     std::vector<char>(run_.run_context.n, 0),
-                     0});
+    row_.emplace(MetricsRow{k,
+                            Vec<Real>(x.begin(), x.end()),
+                            {},
+                            Evaluation<Real>(run_.run_context, measured),
+                            totals_,
+                            this->seconds(),
+                            std::vector<char>(run_.run_context.n, 0),
+                            0});
     for (ClientId client = 0; client < run_.run_context.n; ++client)
       row_->asked[client] = !row_->evaluation.asks(client);
     row_->left = this->quorum_of(row_->evaluation.asked());
@@ -396,7 +396,7 @@ class AsyncDriver final : public Driver<Real> {
   std::vector<ClientId> resting_, woken_;
   std::vector<std::uint32_t> failures_;  // by client: unusable answers in a row
   std::vector<std::uint32_t> misses_;    // by client: consecutive times it was late
-  std::optional<Row> row_;               // in progress
+  std::optional<MetricsRow> row_;        // in progress
 };
 
 }  // namespace

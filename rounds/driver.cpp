@@ -23,14 +23,14 @@ void add_bits(std::span<const Payload<Real>> parts, double receivers, double& wi
 template void add_bits(std::span<const Payload<float>>, double, double&, double&);
 template void add_bits(std::span<const Payload<double>>, double, double&, double&);
 
-std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const RoundLimits& limits) {
+std::optional<Outcome> end_at(const RoundRecord& row, const Plateau& plateau, const RoundLimits& limits) {
   const bool has_small_gradient =
       limits.stop_at_grad_norm_sq > 0 && row.grad_norm_sq && *row.grad_norm_sq <= limits.stop_at_grad_norm_sq;
   const bool has_small_loss = limits.stop_at_loss && row.loss <= *limits.stop_at_loss;
   const bool is_accurate =
       limits.stop_at_accuracy > 0 && row.accuracy && *row.accuracy >= limits.stop_at_accuracy;
   if (has_small_gradient || has_small_loss || is_accurate) return Outcome::kReachedTarget;
-  if (limits.patience > 0 && lull.evaluations >= limits.patience) return Outcome::kStalled;
+  if (limits.patience > 0 && plateau.evaluations >= limits.patience) return Outcome::kStalled;
   return std::nullopt;
 }
 
@@ -39,7 +39,7 @@ Driver<Real>::Driver(const RunOf<Real>& run)
     : run_(run),
       totals_(run.progress.totals),
       tracker_(run.server, run.run_context, run.transport, run.progress, run.hooks.on_note, run.limits.norm),
-      lull_(run.limits.lull) {
+      plateau_(run.limits.plateau) {
   run_.progress.committed.resize(run_.run_context.n, 0);
   if (const double share = run_.limits.evaluated_share; share < 1)
     sample_cohort(run_.run_context.seed, 0, run_.run_context.n, share, evaluated_, RngDomain::kEvaluation);
@@ -153,7 +153,7 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
   Downlink<Real> body;
   body.round = k;
   body.parts = {Payload<Real>::dense(run_.server.model())};
-  const Totals before = totals_;
+  const RunTotals before = totals_;
   for (ClientId next = 0; next < run_.run_context.n;) {
     next = evaluation.next_window(next, asked_);
     if (asked_.empty()) continue;
@@ -169,14 +169,14 @@ bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_
 }
 
 template <class Real>
-bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals,
+bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals,
                           double seconds) {
   const RoundRecord row = record_of(k, evaluation, totals, run_.run_context.n, seconds);
   if (run_.hooks.on_record) run_.hooks.on_record(row);
   if (run_.hooks.on_clients) run_.hooks.on_clients(k, evaluation.answers());
   const RoundLimits& limits = run_.limits;
-  if (k % limits.evaluate_every == 0) lull_.see(row.loss);  // not for a row that a stop adds
-  ended_ = end_at(row, lull_, limits);
+  if (k % limits.evaluate_every == 0) plateau_.see(row.loss);  // not for a row that a stop adds
+  ended_ = end_at(row, plateau_, limits);
   if (limits.stop_at_accuracy > 0 && !row.accuracy && !std::exchange(misses_accuracy_, true))
     note(LogLine::warning(
         "run.stop_at_accuracy has no effect: no client has test samples that it classifies"));
@@ -288,7 +288,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
     throw RoundAbandoned();
   }
   const double now = run_.transport.now();
-  if (!retry.goes_on(now))
+  if (!retry.next_attempt(now))
     throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                              RetryPolicy::advice(now, "start the missing clients, or lower server.quorum"));
   note(state + "; asking them again");

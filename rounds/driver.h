@@ -30,8 +30,8 @@ struct RunOf {
   const LoopHooks<Real>& hooks;
 };
 
-// Returns how the run ends at this row, or nullopt if it continues. `lull` includes the row.
-std::optional<Outcome> end_at(const RoundRecord& row, const Lull& lull, const RoundLimits& limits);
+// Returns how the run ends at this row, or nullopt if it continues. `plateau` includes the row.
+std::optional<Outcome> end_at(const RoundRecord& row, const Plateau& plateau, const RoundLimits& limits);
 
 // Adds the bits of a message to both counts: by the wire definition, and as papers count.
 template <class Real>
@@ -58,7 +58,7 @@ class Driver {
   // Returns what row k measures, and on which clients.
   Measured measured(std::uint32_t k, bool last) const;
   // Hands out row k. Returns false if the row is not finite.
-  bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double seconds);
+  bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
   double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
@@ -88,7 +88,7 @@ class Driver {
   struct RoundAbandoned {};
 
   const RunOf<Real> run_;
-  Totals& totals_;
+  RunTotals& totals_;
   RequestTracker<Real> tracker_;
   std::vector<ClientId> asked_;
   std::vector<UplinkView<Real>> slots_;
@@ -112,12 +112,12 @@ class Driver {
   std::deque<Parts<Real>> empty_parts_;  // parts of clients whose vectors are in a sum
   bool stop_seen_ = false;
   bool is_first_ = true;  // the next request is the first of this process
-  Lull lull_;
+  Plateau plateau_;
   std::optional<Outcome> ended_;  // set by the last row
   bool has_long_delay_ = false;
   bool misses_accuracy_ = false;     // a row that should have the accuracy lacks it
   std::vector<ClientId> evaluated_;  // the clients that evaluations ask; empty means all
-  Totals committed_totals_;          // totals before the round in progress
+  RunTotals committed_totals_;       // totals before the round in progress
 };
 
 // Runs rounds. The whole cohort has one request id, and the algorithm gets all replies of a round at once, in

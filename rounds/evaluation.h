@@ -109,9 +109,9 @@ class Evaluation : public EvaluationSum<Real> {
   // bounds the memory for their gradients and for what a simulation keeps of each client.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
-    constexpr std::size_t kBytesBesideGradients = 8 << 10;
+    constexpr std::size_t kOtherBytes = 8 << 10;
     const std::size_t window =
-        std::max<std::size_t>(1, kWindowBytes / (run_context_->d * sizeof(Real) + kBytesBesideGradients));
+        std::max<std::size_t>(1, kWindowBytes / (run_context_->d * sizeof(Real) + kOtherBytes));
     const auto end = static_cast<ClientId>(std::min<std::size_t>(run_context_->mine().end, first + window));
     cohort.clear();
     for (ClientId c = first; c < end; ++c)
@@ -189,7 +189,7 @@ class Evaluation : public EvaluationSum<Real> {
 
 // Returns row k of the metrics.
 template <class Real>
-RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const Totals& totals, double n,
+RoundRecord record_of(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals, double n,
                       double seconds) {
   RoundRecord record;
   record.round = k;

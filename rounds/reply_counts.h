@@ -11,7 +11,7 @@
 namespace gradwire {
 
 struct ReplyCounts {
-  double bits_up = 0, bits_up_paper = 0;  // as in Totals
+  double bits_up = 0, bits_up_paper = 0;  // as in RunTotals
   std::uint64_t grad_calls = 0;
 
   void add(const ReplyCounts& other) {

@@ -75,8 +75,8 @@ std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& 
   request.committed = progress_.committed[client];
   request.body = &body;
   const ReplyStatus lacks = std::exchange(pending.lacks, ReplyStatus::kReply);
-  pending.helped = lacks != ReplyStatus::kReply;
-  if (pending.helped) request.resync = state_for(client, lacks);
+  pending.sent_resync = lacks != ReplyStatus::kReply;
+  if (pending.sent_resync) request.resync = state_for(client, lacks);
   return transport_.send(client, request);
 }
 
@@ -156,7 +156,7 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
         event, "the loss or gradient of client " + std::to_string(up.client) + " is not a finite number");
   }
   if (up.status != ReplyStatus::kReply) {
-    if (pending.helped) return false;
+    if (pending.sent_resync) return false;
     pending.lacks = up.status;
     kind = Kind::kAgain;
     return true;
@@ -271,7 +271,7 @@ void RequestTracker<Real>::save_work(Saver& to) const {
     const PendingRequest& s = pending(c);
     to(s.request_id), to(s.round);
     for (const auto field : {static_cast<std::uint8_t>(s.kind), static_cast<std::uint8_t>(s.state),
-                             static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.helped)})
+                             static_cast<std::uint8_t>(s.lacks), static_cast<std::uint8_t>(s.sent_resync)})
       to(field);
   }
 }
@@ -281,15 +281,15 @@ bool RequestTracker<Real>::load_work(Loader& from) {
   from(first_open_);
   for (ClientId c = 0; c < run_context_.n; ++c) {
     PendingRequest& s = pending(c);
-    std::uint8_t kind = 0, state = 0, lacks = 0, helped = 0;
-    from(s.request_id), from(s.round), from(kind), from(state), from(lacks), from(helped);
+    std::uint8_t kind = 0, state = 0, lacks = 0, sent_resync = 0;
+    from(s.request_id), from(s.round), from(kind), from(state), from(lacks), from(sent_resync);
     if (kind > static_cast<std::uint8_t>(RequestKind::kMeasure) || state > PendingRequest::kAnswered ||
-        lacks > static_cast<std::uint8_t>(ReplyStatus::kNotFinite) || helped > 1)
+        lacks > static_cast<std::uint8_t>(ReplyStatus::kNotFinite) || sent_resync > 1)
       return false;
     s.kind = static_cast<RequestKind>(kind);
     s.state = static_cast<typename PendingRequest::State>(state);
     s.lacks = static_cast<ReplyStatus>(lacks);
-    s.helped = helped != 0;
+    s.sent_resync = sent_resync != 0;
   }
   return true;
 }

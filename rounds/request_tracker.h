@@ -90,7 +90,7 @@ class RequestTracker {
     State state = kAnswered;
     ReplyStatus lacks = ReplyStatus::kReply;
     // True if the last message carried a resync. A client that repeats what it lacks gets it once.
-    bool helped = false;
+    bool sent_resync = false;
   };
 
   // Allocates at the first request to a single client; a batch needs none.
@@ -99,8 +99,8 @@ class RequestTracker {
     return pending_[client];
   }
   const PendingRequest& pending(ClientId client) const {
-    static const PendingRequest unasked;
-    return pending_.empty() ? unasked : pending_[client];
+    static const PendingRequest none;
+    return pending_.empty() ? none : pending_[client];
   }
   bool is_open(ClientId client) const { return pending(client).request_id >= first_open_; }
   // Returns whether an answer to `request_id` would be the client's first usable one.

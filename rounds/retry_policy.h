@@ -34,7 +34,7 @@ class RetryPolicy {
   double deadline() const { return deadline_; }
   // Starts the next attempt after a deadline. Returns false if that was the last attempt, or if no deadline
   // follows: on a virtual clock at infinity, no pending work will ever finish.
-  bool goes_on(double now) {
+  bool next_attempt(double now) {
     attempts_ += 1;
     if (std::isinf(now)) return false;
     if (attempts_ < limits_.attempts) {

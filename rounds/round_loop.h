@@ -28,7 +28,7 @@ namespace gradwire {
 enum class GradNormRows : std::uint8_t { kEvery, kEnds, kNone };
 
 // The time since the loss had its last new minimum.
-struct Lull {
+struct Plateau {
   double best = std::numeric_limits<double>::infinity();  // loss
   std::uint32_t evaluations = 0;                          // since the minimum was reached
 
@@ -53,7 +53,7 @@ struct RoundLimits {
   double stop_at_accuracy = 0;  // 0 means never
   // Evaluations without a new minimum of the loss before the run stops; 0 means no limit.
   std::uint32_t patience = 0;
-  Lull lull;  // counts the rows before the first round
+  Plateau plateau;  // counts the rows before the first round
   // The oldest gradient, in steps, that the theorem of the step size allows. The run warns of the first older
   // one. Empty means no bound.
   std::optional<std::uint32_t> max_delay;

@@ -6,8 +6,8 @@
 
 namespace gradwire {
 
-// Totals of what was sent and computed since the run began.
-struct Totals {
+// The totals of what was sent and computed since the run began.
+struct RunTotals {
   double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
   double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
   std::uint64_t bytes_up = 0, bytes_down = 0;
@@ -32,7 +32,7 @@ struct RunProgress {
   // The request id of the last used reply, by client; 0 if none was used.
   std::vector<std::uint64_t> committed;
   std::uint32_t round = 0;  // k; the algorithm's state belongs to x^k
-  Totals totals;
+  RunTotals totals;
 };
 
 }  // namespace gradwire

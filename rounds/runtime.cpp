@@ -77,8 +77,9 @@ const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scr
                                     early_};
   // An earlier process of this client may have asked for the resync, perhaps only for a broadcast. Such a
   // resync does not restore this process.
-  const bool cried = last_.request_id == request.request_id && last_.status == ReplyStatus::kNeedsState;
-  if (request.resync != nullptr && (stateless_ || cried || request.committed == committed_)) {
+  const bool lacked_state =
+      last_.request_id == request.request_id && last_.status == ReplyStatus::kNeedsState;
+  if (request.resync != nullptr && (stateless_ || lacked_state || request.committed == committed_)) {
     // Keep nothing of a state that the server does not know, such as a replica of other broadcasts.
     if (!stateless_ && request.committed != committed_) algorithm_ = make_client<Real>(run_context_);
     algorithm_->adopt(*request.resync, context);

@@ -32,7 +32,7 @@ class RunCheckpoint {
     // tag and bytes of each section of a RunStore snapshot
     std::vector<std::pair<std::uint32_t, std::string>> sections;
     std::uint32_t round = 0;
-    Lull lull;  // state of the metrics; find() leaves it empty
+    Plateau plateau;  // state of the metrics; find() leaves it empty
   };
   // Returns the newest readable snapshot, or nullopt if none exists. Its copy of metrics.csv replaces the
   // run's metrics. Throws UsageError if the snapshot is damaged or of another experiment.

@@ -47,9 +47,9 @@ struct FaultSimulation<Real>::Impl {
       throw std::logic_error("FaultSimulation: needs one function per client");
     const AlgorithmTraits& traits = traits_of(*run_context);
     const std::size_t vector_bytes = run_context->n * run_context->d * sizeof(Real);
-    lends_clients = traits.client_state == ClientState::kNone && !traits.asynchronous &&
-                    !options.faults.any() &&
-                    3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
+    reuses_runtimes = traits.client_state == ClientState::kNone && !traits.asynchronous &&
+                      !options.faults.any() &&
+                      3 * vector_bytes + run_context->n * sizeof(ClientRuntime<Real>) > options.runtime_bytes;
     forgets = !traits.asynchronous && !options.faults.any() && 2 * vector_bytes > options.evaluation_bytes;
   }
 
@@ -63,15 +63,15 @@ struct FaultSimulation<Real>::Impl {
       spare.pop_back();
       found.local->runtime->rebind(c, *workers[0].oracle);
     }
-    if (lends_clients) seated.push_back(c);
+    if (reuses_runtimes) holders.push_back(c);
     return found;
   }
 
   // Frees runtimes and evaluations at a new request id, because answers to older ones are not read any more.
   void give_back() {
     if (queued > 0) return;
-    for (const ClientId c : seated) spare.push_back(std::move(clients[c].local));
-    seated.clear();
+    for (const ClientId c : holders) spare.push_back(std::move(clients[c].local));
+    holders.clear();
     for (const ClientId c : evaluated) clients[c].local->runtime->forget_evaluation();
     evaluated.clear();
   }
@@ -85,7 +85,7 @@ struct FaultSimulation<Real>::Impl {
     work.client = c;
     work.request = request;
     work.answered = false;
-    if (forgets && !lends_clients && is_evaluation(request.kind)) evaluated.push_back(c);
+    if (forgets && !reuses_runtimes && is_evaluation(request.kind)) evaluated.push_back(c);
     // One body serves all clients that are asked with the same request id.
     if (request.request_id != body_request_id || request.kind != body_kind) {
       body_request_id = request.request_id;
@@ -174,8 +174,8 @@ struct FaultSimulation<Real>::Impl {
   std::vector<LocalWorker<Real>> workers;
   Evaluator<Real> evaluator;
   std::vector<Client> clients;
-  bool lends_clients = false, forgets = false;
-  std::vector<ClientId> seated, evaluated;  // clients whose slot or evaluation give_back() frees
+  bool reuses_runtimes = false, forgets = false;
+  std::vector<ClientId> holders, evaluated;  // clients whose slot or evaluation give_back() frees
   std::vector<std::unique_ptr<LocalClient<Real>>> spare;
 
   std::vector<ClientWork> queue;  // the first `queued` are pending
@@ -226,7 +226,7 @@ std::string FaultSimulation<Real>::save_clients(std::span<const std::uint64_t> c
   Impl& m = *impl_;
   Saver saver;
   for (ClientId c = 0; c < m.clients.size(); ++c) {
-    const bool has_state = m.clients[c].local && !m.lends_clients;
+    const bool has_state = m.clients[c].local && !m.reuses_runtimes;
     saver(m.clients[c].requests);
     saver(static_cast<std::uint8_t>(has_state));
     if (has_state) m.clients[c].local->save(committed[c], m.options.faults.crashes > 0, saver);

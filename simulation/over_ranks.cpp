@@ -78,8 +78,8 @@ RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine) {
   Saver saver;
   if (ranks.rank() == 0) {
     saver(mine.round);
-    saver(mine.lull.best);
-    saver(mine.lull.evaluations);
+    saver(mine.plateau.best);
+    saver(mine.plateau.evaluations);
     saver(static_cast<std::uint32_t>(std::ranges::count_if(mine.sections, is_shared)));
     for (const auto& section : mine.sections) {
       if (!is_shared(section)) continue;
@@ -94,8 +94,8 @@ RunCheckpoint::Saved share_saved(Ranks& ranks, RunCheckpoint::Saved mine) {
   RunCheckpoint::Saved saved;
   std::uint32_t sections = 0;
   loader(saved.round);
-  loader(saved.lull.best);
-  loader(saved.lull.evaluations);
+  loader(saved.plateau.best);
+  loader(saved.plateau.evaluations);
   loader(sections);
   for (std::uint32_t k = 0; k < sections; ++k) {
     std::uint32_t tag = 0;
@@ -114,9 +114,9 @@ std::string hand_out_clients(Ranks& ranks, std::uint32_t clients, std::string_vi
     std::vector<ClientId> ends;
     for (unsigned r = 0; r < ranks.count(); ++r)
       ends.push_back(clients_of_rank(clients, r, ranks.count()).end);
-    const std::vector<std::string_view> pieces = cut_clients(saved, ends);
+    const std::vector<std::string_view> slices = cut_clients(saved, ends);
     for (unsigned r = 0; r < ranks.count(); ++r)
-      to[r].assign(bytes_of(pieces[r]).begin(), bytes_of(pieces[r]).end());
+      to[r].assign(bytes_of(slices[r]).begin(), bytes_of(slices[r]).end());
   }
   RankBytes from;
   ranks.exchange(to, from);

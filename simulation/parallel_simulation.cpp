@@ -383,7 +383,7 @@ bool ParallelSimulation<Real>::load_clients(std::string_view bytes) {
 }
 
 std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends) {
-  std::vector<std::string_view> pieces;
+  std::vector<std::string_view> slices;
   Loader loader(saved);
   std::uint32_t requests = 0;
   std::vector<char> state;
@@ -396,11 +396,11 @@ std::vector<std::string_view> cut_clients(std::string_view saved, std::span<cons
       at += sizeof requests + sizeof(std::uint64_t) + state.size();
     }
     at = std::min(at, saved.size());  // too few bytes; load_clients() rejects them
-    pieces.push_back(saved.substr(begin, at - begin));
+    slices.push_back(saved.substr(begin, at - begin));
     begin = at;
   }
-  pieces.push_back(saved.substr(begin));
-  return pieces;
+  slices.push_back(saved.substr(begin));
+  return slices;
 }
 
 template class ParallelSimulation<float>;

@@ -39,7 +39,7 @@ FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encode
 }
 
 // Removes the deadline on a virtual clock without faults. No message is lost, so a late client is only slow.
-void wait_for_whoever_is_slow(RoundLimits& limits, const Faults& faults) {
+void remove_deadline(RoundLimits& limits, const Faults& faults) {
   if (!faults.any()) limits.deadline_seconds = std::numeric_limits<double>::infinity();
   limits.attempts = 100'000;
 }
@@ -205,7 +205,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   progress.committed.resize(run_context->n);
   RoundLimits limits = round_limits(p.experiment, /*over_network=*/false);
   limits.keep_clients = checkpoints.checkpoint != nullptr;
-  limits.lull = checkpoints.saved.lull;
+  limits.plateau = checkpoints.saved.plateau;
   limits.max_delay = theory_delay(p);
   const FaultSimulationOptions options = fault_simulation_options(p.experiment, encoded, threads);
   std::optional<Monitor<Real>> watch;
@@ -267,7 +267,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
            clients.load_clients({of_clients.data(), of_clients.size()});
   };
   const auto store = store_of<Real>(checkpoints, *server, progress, snapshots, observer.on_note);
-  wait_for_whoever_is_slow(limits, options.faults);
+  remove_deadline(limits, options.faults);
   hooks.seconds = [&clients] { return clients.now(); };
   hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
   return run_on<Real>(clients, *run_context, *server, progress, limits, hooks, observer, stop, store.get(),

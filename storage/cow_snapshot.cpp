@@ -9,10 +9,10 @@ namespace gradwire {
 
 void CowSnapshot::begin(ByteSegments bytes) {
   bytes_ = std::move(bytes);
-  for (const std::string_view piece : bytes_.views()) {
-    rest_.push_back(piece);
-    size_ += piece.size();
-    checksum_ = crc32c(std::as_bytes(std::span(piece)), checksum_);
+  for (const std::string_view segment : bytes_.views()) {
+    rest_.push_back(segment);
+    size_ += segment.size();
+    checksum_ = crc32c(std::as_bytes(std::span(segment)), checksum_);
   }
 }
 

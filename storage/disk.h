@@ -22,7 +22,7 @@ class Disk {
   virtual Result<std::string> read(const std::string& name) = 0;
   // Creates or truncates the file, and writes it. The bytes survive the end of this process, but a power loss
   // only after sync(). A new name, also one from rename(), survives a power loss only after sync_folder().
-  virtual Status write(const std::string& name, Segments pieces) = 0;
+  virtual Status write(const std::string& name, Segments segments) = 0;
   // Writes the chunks that `next` returns, until one is empty. A chunk is used until the following call.
   virtual Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
     std::string all;
@@ -32,7 +32,7 @@ class Disk {
   }
   // Appends to the file; creates it if it does not exist. After an error the file may end with only a part of
   // the segments.
-  virtual Status append(const std::string& name, Segments pieces) = 0;
+  virtual Status append(const std::string& name, Segments segments) = 0;
   virtual Status sync(const std::string& name) = 0;
   virtual Status sync_folder() = 0;
   virtual Status rename(const std::string& from, const std::string& to) = 0;

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr mode_t kMode = 0644;
 // A symbolic link in the folder is refused, and opening a pipe must not wait for its reader.
 constexpr int kToWrite = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-constexpr std::size_t kPiecesPerCall = 64;
+constexpr std::size_t kSegmentsPerCall = 64;
 constexpr int kLockAttempts = 5;
 constexpr useconds_t kLockPauseUs = 10'000;
 constexpr std::size_t kLongestCall = std::size_t{1} << 30;  // Linux takes at most 2 GiB at once
@@ -43,13 +43,13 @@ std::string reason() {
   }
 }
 
-bool write_all(int fd, Disk::Segments pieces) {
+bool write_all(int fd, Disk::Segments segments) {
   std::size_t at = 0, offset = 0;  // the first unwritten byte: its segment and offset
-  while (at < pieces.size()) {
-    std::array<iovec, kPiecesPerCall> vectors;
+  while (at < segments.size()) {
+    std::array<iovec, kSegmentsPerCall> vectors;
     std::size_t count = 0, bytes = 0;
-    for (std::size_t k = at; k < pieces.size() && count < kPiecesPerCall && bytes < kLongestCall; ++k) {
-      const std::string_view rest = pieces[k].substr(k == at ? offset : 0);
+    for (std::size_t k = at; k < segments.size() && count < kSegmentsPerCall && bytes < kLongestCall; ++k) {
+      const std::string_view rest = segments[k].substr(k == at ? offset : 0);
       const std::size_t size = std::min(rest.size(), kLongestCall - bytes);
       vectors[count++] = {const_cast<char*>(rest.data()), size};
       bytes += size;
@@ -58,8 +58,8 @@ bool write_all(int fd, Disk::Segments pieces) {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return false;
     auto left = static_cast<std::size_t>(wrote);
-    while (at < pieces.size() && left >= pieces[at].size() - offset) {
-      left -= pieces[at].size() - offset;
+    while (at < segments.size() && left >= segments[at].size() - offset) {
+      left -= segments[at].size() - offset;
       ++at;
       offset = 0;
     }
@@ -144,10 +144,10 @@ Result<std::string> FolderDisk::read(const std::string& name) {
   return bytes;
 }
 
-Status FolderDisk::write(const std::string& name, Segments pieces) {
+Status FolderDisk::write(const std::string& name, Segments segments) {
   if (Status same = check_folder(); !same) return same;
   OpenFile file(open_draft(name));
-  if (!file.good() || !write_all(file.get(), pieces) || !file.close()) return failed(name, "written");
+  if (!file.good() || !write_all(file.get(), segments) || !file.close()) return failed(name, "written");
   return Unit{};
 }
 
@@ -165,7 +165,7 @@ std::shared_ptr<const OpenFile> FolderDisk::open_log(const std::string& name) co
   return open_name_ == name ? open_ : nullptr;
 }
 
-Status FolderDisk::append(const std::string& name, Segments pieces) {
+Status FolderDisk::append(const std::string& name, Segments segments) {
   if (Status same = check_folder(); !same) return same;
   std::shared_ptr<const OpenFile> file = open_log(name);
   if (!file) {
@@ -175,7 +175,7 @@ Status FolderDisk::append(const std::string& name, Segments pieces) {
     open_name_ = name;
     open_ = file;
   }
-  if (!write_all(file->get(), pieces)) return failed(name, "written");
+  if (!write_all(file->get(), segments)) return failed(name, "written");
   return Unit{};
 }
 

@@ -23,9 +23,9 @@ class FolderDisk final : public Disk {
 
   Result<std::vector<std::string>> list() override;
   Result<std::string> read(const std::string& name) override;
-  Status write(const std::string& name, Segments pieces) override;
+  Status write(const std::string& name, Segments segments) override;
   Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) override;
-  Status append(const std::string& name, Segments pieces) override;
+  Status append(const std::string& name, Segments segments) override;
   Status sync(const std::string& name) override;
   Status sync_folder() override;
   Status rename(const std::string& from, const std::string& to) override;

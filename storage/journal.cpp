@@ -64,19 +64,19 @@ bool is_of_a_journal(std::string_view name) {
 }
 
 // Returns the checksum of a record: over its number, its length and its bytes.
-std::uint32_t record_checksum(std::string_view numbers, std::span<const std::string_view> pieces) {
+std::uint32_t record_checksum(std::string_view numbers, std::span<const std::string_view> segments) {
   std::uint32_t crc = checksum(numbers);
-  for (const std::string_view piece : pieces) crc = checksum(piece, crc);
+  for (const std::string_view segment : segments) crc = checksum(segment, crc);
   return crc;
 }
 
 }  // namespace
 
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const CowSection* late) {
+                                            std::string& frame, const CowSection* cow_section) {
   frame = kSnapshotMagic;
   put(frame, number);
-  put(frame, static_cast<std::uint32_t>(sections.size() + (late != nullptr ? 1 : 0)));
+  put(frame, static_cast<std::uint32_t>(sections.size() + (cow_section != nullptr ? 1 : 0)));
   const auto put_entry = [&frame](std::uint32_t tag, std::uint32_t crc, std::uint64_t size) {
     put(frame, tag);
     put(frame, crc);
@@ -84,11 +84,12 @@ std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<cons
   };
   for (const Section& section : sections)
     put_entry(section.tag, checksum(section.bytes), section.bytes.size());
-  if (late != nullptr) put_entry(late->tag, late->bytes->checksum(), late->bytes->size());
+  if (cow_section != nullptr)
+    put_entry(cow_section->tag, cow_section->bytes->checksum(), cow_section->bytes->size());
   put(frame, checksum(frame));
-  std::vector<std::string_view> pieces = {frame};
-  for (const Section& section : sections) pieces.push_back(section.bytes);
-  return pieces;
+  std::vector<std::string_view> segments = {frame};
+  for (const Section& section : sections) segments.push_back(section.bytes);
+  return segments;
 }
 
 namespace {
@@ -291,18 +292,18 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
 
 // ---- writing ----
 
-Status Journal::append(std::span<const std::string_view> pieces) {
+Status Journal::append(std::span<const std::string_view> segments) {
   std::string numbers;
   std::uint64_t length = 0;
-  for (const std::string_view piece : pieces) length += piece.size();
+  for (const std::string_view segment : segments) length += segment.size();
   put(numbers, next_);
   put(numbers, length);
   std::string head;
   put(head, kRecordMagic);
-  put(head, record_checksum(numbers, pieces));
+  put(head, record_checksum(numbers, segments));
   head += numbers;
   std::vector<std::string_view> all = {head};
-  all.insert(all.end(), pieces.begin(), pieces.end());
+  all.insert(all.end(), segments.begin(), segments.end());
   if (Status status = disk_.append(log_, all); !status) return status;
   if (durability_ == Durability::kPower) {
     if (Status status = disk_.sync(log_); !status) return status;
@@ -327,24 +328,24 @@ std::uint64_t Journal::begin_snapshot() {
 }
 
 Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                               const CowSection* late) {
+                               const CowSection* cow_section) {
   std::string frame, whole;
-  std::vector<std::string_view> pieces = pack_snapshot(number, sections, frame, late);
+  std::vector<std::string_view> segments = pack_snapshot(number, sections, frame, cow_section);
   const auto found = names();
   if (!found) return found.error();
   if (!found->marked)
     if (Status status = mark(); !status) return status;
   const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
                                  [number](std::uint64_t other) { return other == number; });
-  CowSnapshot* chunks = late != nullptr ? late->bytes : nullptr;
+  CowSnapshot* chunks = cow_section != nullptr ? cow_section->bytes : nullptr;
   if (alone && chunks != nullptr) {  // it is written twice
     for (std::string_view chunk = chunks->next(); !chunk.empty(); chunk = chunks->next()) whole += chunk;
-    pieces.push_back(whole);
+    segments.push_back(whole);
     chunks = nullptr;
   }
-  if (Status status = write_durably(snapshot_name(number), pieces, chunks); !status) return status;
+  if (Status status = write_durably(snapshot_name(number), segments, chunks); !status) return status;
   if (alone)
-    if (Status status = write_durably(copy_name(number), pieces); !status) return status;
+    if (Status status = write_durably(copy_name(number), segments); !status) return status;
   // Syncs the log that leads to this snapshot. If the snapshot gets damaged, the one before and this log
   // replace it.
   const auto next = std::lower_bound(found->logs.begin(), found->logs.end(), number);
@@ -360,18 +361,19 @@ Status Journal::mark() {
 }
 
 // Makes the contents durable. The name becomes durable with sync_folder().
-Status Journal::write_durably(const std::string& name, std::span<const std::string_view> pieces,
-                              CowSnapshot* late) {
+Status Journal::write_durably(const std::string& name, std::span<const std::string_view> segments,
+                              CowSnapshot* cow_snapshot) {
   const std::string draft = name + std::string(kDraft);
-  const auto next_chunk = [&pieces, late] {
-    for (; !pieces.empty(); pieces = pieces.subspan(1))
-      if (const std::string_view piece = pieces.front(); !piece.empty()) {
-        pieces = pieces.subspan(1);
-        return piece;
+  const auto next_chunk = [&segments, cow_snapshot] {
+    for (; !segments.empty(); segments = segments.subspan(1))
+      if (const std::string_view segment = segments.front(); !segment.empty()) {
+        segments = segments.subspan(1);
+        return segment;
       }
-    return late->next();
+    return cow_snapshot->next();
   };
-  Status written = late == nullptr ? disk_.write(draft, pieces) : disk_.write_chunks(draft, next_chunk);
+  Status written =
+      cow_snapshot == nullptr ? disk_.write(draft, segments) : disk_.write_chunks(draft, next_chunk);
   if (written) written = disk_.sync(draft);
   if (!written) {
     (void)disk_.remove(draft);  // on a full disk the log needs the space

@@ -43,9 +43,9 @@ struct CowSection {
 };
 
 // Encodes a snapshot. The segments view the sections and `frame`, which this function fills. The bytes of
-// `late` must follow them.
+// `cow_section` must follow them.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
-                                            std::string& frame, const CowSection* late = nullptr);
+                                            std::string& frame, const CowSection* cow_section = nullptr);
 // Decodes a snapshot; the result views `bytes`. Errors say what is damaged; checksums detect every changed
 // byte.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
@@ -70,7 +70,7 @@ class Journal {
 
   // Appends a record, which is durable on return. REQUIRES: a snapshot was written or recovered. After an
   // error nothing more may be appended.
-  Status append(std::span<const std::string_view> pieces);
+  Status append(std::span<const std::string_view> segments);
   // Returns the number of the next record.
   std::uint64_t next() const { return next_; }
 
@@ -81,7 +81,7 @@ class Journal {
   // call while records are appended.
   std::uint64_t begin_snapshot();
   Status write_snapshot(std::uint64_t number, std::span<const Section> sections,
-                        const CowSection* late = nullptr);
+                        const CowSection* cow_section = nullptr);
 
   // Returns whether the disk has files of a journal.
   Result<bool> is_there();
@@ -99,8 +99,8 @@ class Journal {
   Status read_records(const Names& names, const Reader& reader);
   Status remove_files(const Names& names);
   Status mark();
-  Status write_durably(const std::string& name, std::span<const std::string_view> pieces,
-                       CowSnapshot* late = nullptr);
+  Status write_durably(const std::string& name, std::span<const std::string_view> segments,
+                       CowSnapshot* cow_snapshot = nullptr);
   Status prune();
   Status set_aside(const std::string& name, const std::string& why);
   void note(const LogLine& line) const {

@@ -43,9 +43,9 @@ void write_model(Disk& disk, const std::string& name, std::span<const Real> x) {
   put<std::uint64_t>(header, x.size());
   const auto numbers = std::as_bytes(x);
   put(end, crc32c(numbers, crc32c(std::as_bytes(std::span(header)))));
-  const std::string_view pieces[] = {
+  const std::string_view segments[] = {
       header, {reinterpret_cast<const char*>(numbers.data()), numbers.size()}, end};
-  write_whole(disk, name, pieces);
+  write_whole(disk, name, segments);
 }
 
 template void write_model(const std::filesystem::path&, std::span<const float>);

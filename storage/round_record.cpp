@@ -15,7 +15,7 @@ enum Kind : char { kReplies = 1, kState = 2 };
 // Visits the start of every record: the progress without its list of clients.
 void scalars(auto& progress, auto&& visit) {
   visit(progress.request_id), visit(progress.round);
-  Totals::fields(progress.totals, visit);
+  RunTotals::fields(progress.totals, visit);
 }
 
 // Takes bytes from the front. Returns false if there are too few.
@@ -44,7 +44,7 @@ Frame frame_of(const RoundCommit<Real>& commit, std::size_t reply) {
 }
 std::uint64_t size_of(Frame frame) {
   std::uint64_t bytes = 0;
-  for (const auto piece : frame) bytes += piece.size();
+  for (const auto segment : frame) bytes += segment.size();
   return bytes;
 }
 
@@ -139,7 +139,7 @@ void RoundRecords<Real>::encode_replies(const RoundCommit<Real>& commit) {
     record_.put(commit.replies[k].client);
     if (const Frame frame = frame_of(commit, k); !frame.empty()) {
       record_.put(size_of(frame));
-      for (const auto piece : frame) record_.view(piece);
+      for (const auto segment : frame) record_.view(segment);
       continue;
     }
     const Encoded& message = codec_.encode(commit.replies[k]);

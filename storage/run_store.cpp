@@ -13,7 +13,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::uint32_t kAbout = 1, kProgress = 2, kServer = 3, kStage = 4;
+constexpr std::uint32_t kMetadata = 1, kProgress = 2, kServer = 3, kStage = 4;
 constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has the values for rounds
 constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all issued request ids
 
@@ -26,32 +26,32 @@ std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
 class BackgroundThread final : public Background {
  public:
   ~BackgroundThread() override { BackgroundThread::wait(); }
-  void start(std::function<void()> look, std::function<void()> write) override {
+  void start(std::function<void()> read, std::function<void()> write) override {
     wait();
     busy_ = true;
-    looked_ = false;
+    read_done_ = false;
     try {
-      thread_ = std::thread([this, look = std::move(look), write = std::move(write)] {
-        look();
-        looked_ = true;
-        looked_.notify_one();
+      thread_ = std::thread([this, read = std::move(read), write = std::move(write)] {
+        read();
+        read_done_ = true;
+        read_done_.notify_one();
         write();
         busy_ = false;
       });
     } catch (...) {
       busy_ = false;
-      looked_ = true;
+      read_done_ = true;
       throw;
     }
   }
-  void wait_looked() override { looked_.wait(false); }
+  void wait_read() override { read_done_.wait(false); }
   bool busy() const override { return busy_; }
   void wait() override {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  std::atomic<bool> busy_ = false, looked_ = true;
+  std::atomic<bool> busy_ = false, read_done_ = true;
   std::thread thread_;
 };
 
@@ -59,13 +59,13 @@ class BackgroundThread final : public Background {
 
 std::unique_ptr<Background> background_thread() { return std::make_unique<BackgroundThread>(); }
 
-std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections) {
+std::optional<SnapshotMetadata> snapshot_metadata(std::span<const Section> sections) {
   const std::string_view stage = section(sections, kStage);
   if (section(sections, kProgress).empty() || stage.size() != 2) return std::nullopt;
   const auto progress = peek_progress(section(sections, kProgress));
   if (!progress) return std::nullopt;
-  return SnapshotAbout{std::string(section(sections, kAbout)), static_cast<RunStage>(stage[0]),
-                       static_cast<Outcome>(stage[1]), *progress};
+  return SnapshotMetadata{std::string(section(sections, kMetadata)), static_cast<RunStage>(stage[0]),
+                          static_cast<Outcome>(stage[1]), *progress};
 }
 
 std::optional<RunEnd> peek_end(std::string_view record) {
@@ -88,10 +88,10 @@ template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string metadata, progress, server, stage;
   std::optional<std::string> clients;  // in a simulation
-  CowSnapshot late;                    // the algorithm, if `server` is empty
+  CowSnapshot cow_snapshot;            // the algorithm, if `server` is empty
 
   std::vector<Section> sections() const {
-    std::vector<Section> all = {{kAbout, metadata}, {kProgress, progress}};
+    std::vector<Section> all = {{kMetadata, metadata}, {kProgress, progress}};
     if (!server.empty()) all.push_back({kServer, server});
     all.push_back({kStage, stage});
     if (clients) all.push_back({kClientsSection, *clients});
@@ -111,7 +111,7 @@ RunStore<Real>::RunStore(Journal& journal, Background& background, const CodecCo
       policy_(policy),
       note_(std::move(note)),
       records_(context),
-      beside_(std::make_shared<Beside>()) {
+      background_result_(std::make_shared<BackgroundResult>()) {
   progress_.committed.resize(context.clients, 0);
 }
 
@@ -183,10 +183,10 @@ void RunStore<Real>::begin(std::uint32_t jump) {
 template <class Real>
 void RunStore<Real>::before_apply() {
   if (copying_) {
-    background_->wait_looked();
-    if (copying_->late.size() > 0) state_bytes_ = copying_->late.size();
+    background_->wait_read();
+    if (copying_->cow_snapshot.size() > 0) state_bytes_ = copying_->cow_snapshot.size();
     try {
-      copying_->late.own_rest();
+      copying_->cow_snapshot.own_rest();
     } catch (const std::bad_alloc&) {
       background_->wait();  // it is written directly from the algorithm's memory
     }
@@ -208,9 +208,9 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   const auto record = records_->encode(commit, server_, state_bytes_);
   throw_if_failed(journal_.append(record));
   records_since_ += 1;
-  for (const std::string_view piece : record) bytes_since_ += piece.size();
+  for (const std::string_view segment : record) bytes_since_ += segment.size();
   records_->release();
-  if (is_worth_a_snapshot()) snapshot_beside();
+  if (is_worth_a_snapshot()) start_snapshot();
 }
 
 template <class Real>
@@ -230,53 +230,53 @@ void RunStore<Real>::write_simulation_snapshot(RunStage stage, Outcome outcome) 
 template <class Real>
 bool RunStore<Real>::is_worth_a_snapshot() const {
   if (background_->busy()) return false;
-  return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beside_state ||
-         apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * beside_->seconds);
+  return records_since_ >= policy_.records || bytes_since_ >= state_bytes_ + policy_.bytes_beyond_state ||
+         apply_seconds_since_ >= std::max(policy_.apply_seconds, 4 * background_result_->seconds);
 }
 
 template <class Real>
-void RunStore<Real>::snapshot_beside() {
+void RunStore<Real>::start_snapshot() {
   background_->wait();
-  if (const auto failed = std::exchange(beside_->failed, std::nullopt); failed && note_)
+  if (const auto failed = std::exchange(background_result_->failed, std::nullopt); failed && note_)
     note_(LogLine::warning("a snapshot was not written, so the journal grows: " + failed->message));
   refresh_metadata();
   const auto snapshot = new_snapshot(RunStage::kRounds);
   copying_ = snapshot;
   records_since_ = bytes_since_ = 0;
   apply_seconds_since_ = 0;
-  const auto step = [beside = beside_](auto&& do_it) {
+  const auto step = [result = background_result_](auto&& do_it) {
     const Clock::time_point begun = Clock::now();
     try {
-      if (!beside->failed) do_it();
+      if (!result->failed) do_it();
     } catch (const std::bad_alloc&) {
-      beside->failed = Error{"there is not enough memory"};
+      result->failed = Error{"there is not enough memory"};
     }
-    beside->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
+    result->seconds += std::chrono::duration<double>(Clock::now() - begun).count();
   };
   // Between its commit and the next apply(), a round only reads the algorithm.
-  const auto look = [&server = server_, snapshot, step, beside = beside_] {
-    beside->seconds = 0;
+  const auto read = [&server = server_, snapshot, step, result = background_result_] {
+    result->seconds = 0;
     step([&] {
-      ByteSegments pieces;
-      server.save_in_place(pieces);
-      snapshot->late.begin(std::move(pieces));
+      ByteSegments segments;
+      server.save_in_place(segments);
+      snapshot->cow_snapshot.begin(std::move(segments));
     });
   };
   const auto write = [&journal = journal_, number = journal_.begin_snapshot(), snapshot, step,
-                      beside = beside_, make_durable = make_durable_] {
+                      result = background_result_, make_durable = make_durable_] {
     step([&] {
       Status status = make_durable ? make_durable() : Status(Unit{});
-      const CowSection late{kServer, &snapshot->late};
-      if (status) status = journal.write_snapshot(number, snapshot->sections(), &late);
-      if (!status) beside->failed = status.error();
+      const CowSection cow_section{kServer, &snapshot->cow_snapshot};
+      if (status) status = journal.write_snapshot(number, snapshot->sections(), &cow_section);
+      if (!status) result->failed = status.error();
     });
-    snapshot->late.close();
+    snapshot->cow_snapshot.close();
   };
   try {
-    background_->start(look, write);
+    background_->start(read, write);
   } catch (const std::system_error& error) {
     copying_.reset();
-    beside_->failed = Error{std::string("no thread can be created: ") + error.what()};
+    background_result_->failed = Error{std::string("no thread can be created: ") + error.what()};
   }
 }
 

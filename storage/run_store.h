@@ -26,8 +26,8 @@ class Background {
  public:
   virtual ~Background() = default;
   // Starts a job. REQUIRES: not busy(). Throws std::system_error if no thread can be created.
-  virtual void start(std::function<void()> look, std::function<void()> write) = 0;
-  virtual void wait_looked() = 0;  // until the first step of the last job is done
+  virtual void start(std::function<void()> read, std::function<void()> write) = 0;
+  virtual void wait_read() = 0;  // until the first step of the last job is done
   virtual bool busy() const = 0;
   virtual void wait() = 0;  // until not busy()
 };
@@ -36,7 +36,7 @@ std::unique_ptr<Background> background_thread();
 // The length of the journal that makes a snapshot worthwhile.
 struct SnapshotPolicy {
   std::uint64_t records = 4096;
-  std::uint64_t bytes_beside_state = std::uint64_t{64} << 20;  // in addition to the bytes of the state
+  std::uint64_t bytes_beyond_state = std::uint64_t{64} << 20;  // in addition to the bytes of the state
   // The time that a restart would take to apply the rounds again. The limit is the larger of this and four
   // times the time of the last snapshot.
   double apply_seconds = 3;
@@ -126,7 +126,7 @@ class RunStore {
   // Writes a snapshot before it returns. Returns the size of the algorithm in bytes.
   std::size_t snapshot_now(RunStage stage, Outcome outcome = Outcome::kStopped);
   bool is_worth_a_snapshot() const;
-  void snapshot_beside();
+  void start_snapshot();
   void write_simulation_snapshot(RunStage stage, Outcome outcome = Outcome::kStopped);
 
   Journal& journal_;
@@ -150,11 +150,11 @@ class RunStore {
   std::shared_ptr<Snapshot>
       copying_;  // written from the algorithm itself during the round; null if there is none
   // The result of the last snapshot that was written during the rounds.
-  struct Beside {
+  struct BackgroundResult {
     std::optional<Error> failed;
     double seconds = 0;
   };
-  const std::shared_ptr<Beside> beside_;
+  const std::shared_ptr<BackgroundResult> background_result_;
 };
 
 // The section of a snapshot with the bytes of save_clients().
@@ -167,12 +167,12 @@ bool load_snapshot(std::span<const Section> sections, ServerAlgorithm<Real>& ser
                    const std::function<bool(std::string_view)>& load_clients);
 
 // The description of a run in a snapshot.
-struct SnapshotAbout {
+struct SnapshotMetadata {
   std::string metadata;
   RunStage stage = RunStage::kRounds;
   Outcome outcome = Outcome::kStopped;  // outcome of a run without rounds left
   RunProgress progress;                 // without its list of clients
 };
-std::optional<SnapshotAbout> snapshot_metadata(std::span<const Section> sections);
+std::optional<SnapshotMetadata> snapshot_metadata(std::span<const Section> sections);
 
 }  // namespace gradwire

@@ -16,13 +16,13 @@ import tempfile
 # The folders that each folder may include, directly or through other headers. A folder may always include itself. The order is
 # that of docs/architecture.md: no folder may include one below it.
 _ORACLES = "base engine engine/data engine/smoothness"
-_METHODS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
-_ROUNDS = f"{_METHODS} rounds"
+_ALGORITHMS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
+_ROUNDS = f"{_ALGORITHMS} rounds"
 _SHARED = f"{_ROUNDS} engine/files parallel proto/wire storage config report"
 _MODELS = "engine/oracles engine/kernels engine/nn engine/nn/models"
 _PROBLEMS = f"{_MODELS} engine/problems"
 _ENGINE = f"{_ORACLES} engine/files engine/tape engine/tape/debug {_PROBLEMS} engine/data/readers"
-_SERVER = "fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch proto/security fl_server"
+_SERVER = "fl_server/net fl_server/sessions fl_server/run_history fl_server/relay fl_server/access fl_server/metrics proto/security fl_server"
 _SIMULATION = f"{_ENGINE} {_SHARED} mpi samples simulation simulation/optimum"
 _RUNS = f"{_SIMULATION} plotting experiments/cli/support experiments/cli/run"
 MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
@@ -44,10 +44,10 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "algorithms/core": f"{_ORACLES} compressors",
     "algorithms/support": f"{_ORACLES} compressors algorithms/optimizers algorithms/core",
     "algorithms": f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support",
-    "rounds": _METHODS,
-    "mpi": _METHODS,
-    "parallel": _METHODS,
-    "proto/wire": _METHODS,
+    "rounds": _ALGORITHMS,
+    "mpi": _ALGORITHMS,
+    "parallel": _ALGORITHMS,
+    "proto/wire": _ALGORITHMS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
     "proto/security": f"{_ROUNDS} engine/files proto/wire storage",
     "config": f"{_ROUNDS} engine/files {_PROBLEMS} proto/wire storage",
@@ -56,12 +56,12 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "fl_client": f"{_ENGINE} {_SHARED} samples proto/security",
     # The server asks what a problem's dimension and start are; it has no data readers and no tape.
     "fl_server/net": f"{_ROUNDS} engine/files proto/wire storage proto/security",
-    "fl_server/hub": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
-    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
-    "fl_server/registry": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/hub",
-    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/access",
-    "fl_server/watch": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub",
-    "fl_server": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/hub fl_server/registry fl_server/relay fl_server/access fl_server/watch",
+    "fl_server/sessions": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net",
+    "fl_server/access": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/sessions",
+    "fl_server/run_history": f"{_ROUNDS} engine/files proto/wire storage proto/security fl_server/net fl_server/sessions",
+    "fl_server/relay": f"{_ROUNDS} engine/files proto/wire storage config {_PROBLEMS} proto/security fl_server/net fl_server/sessions fl_server/access",
+    "fl_server/metrics": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/sessions",
+    "fl_server": f"{_SHARED} {_PROBLEMS} proto/security fl_server/net fl_server/sessions fl_server/run_history fl_server/relay fl_server/access fl_server/metrics",
     "simulation": f"{_ENGINE} {_SHARED} mpi samples",
     "simulation/optimum": f"{_ENGINE} {_SHARED} mpi samples",
     "plotting": _SIMULATION,

@@ -90,7 +90,7 @@ def text_of(lines):
     return text
 
 
-def behind(code, lines):
+def member_line(code, lines):
     """Returns the line of a member, followed by its comment."""
     words = " ".join(re.sub("^ *// *", "", line) for line in lines)
     note = f" /**< {prose([words])} */"
@@ -152,7 +152,7 @@ def converted(lines, path):
                     line = f"/** {text_of([comment])} */ {code}"
                 elif scopes.between() or scopes.kinds[-1:] == ["enum"]:
                     i = comment_end(lines, i, len(code))
-                    line = behind(code, [comment] + lines[begin + 1 : i])
+                    line = member_line(code, [comment] + lines[begin + 1 : i])
                     out.append(line + "\n" * (i - begin - 1))
                     continue
         out += [line] + lines[begin + 1 : i]

@@ -171,7 +171,7 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
     if constexpr (requires { algorithm_.cohort(out); }) {
       algorithm_.cohort(out);
     } else {
-      everyone(run_context_->n, out);
+      all_clients(run_context_->n, out);
     }
   }
   Downlink<Real> broadcast() const override { return algorithm_.broadcast(); }

@@ -13,7 +13,7 @@ namespace {
 // Draws the number k of clients skipped before the next one takes part, P(k) = (1 - p)^k p, by inversion.
 void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
                           std::vector<ClientId>& out) {
-  if (p >= 1) return everyone(n, out);
+  if (p >= 1) return all_clients(n, out);
   out.clear();
   if (1 - p == 1) return;  // p is too small to select a client
   RngStream stream({seed, kServerClient, round, RngDomain::kCohort});
@@ -28,7 +28,7 @@ void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t
 
 }  // namespace
 
-void everyone(std::uint32_t n, std::vector<ClientId>& out) {
+void all_clients(std::uint32_t n, std::vector<ClientId>& out) {
   out.resize(n);
   std::iota(out.begin(), out.end(), ClientId{0});
 }
@@ -40,7 +40,7 @@ std::uint32_t cohort_size(std::uint32_t n, double share) {
 void sample_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double share,
                    std::vector<ClientId>& out, RngDomain domain) {
   const std::uint32_t size = cohort_size(n, share);
-  if (size == n) return everyone(n, out);
+  if (size == n) return all_clients(n, out);
   draw_subset({seed, kServerClient, round, domain}, size, n, out);
 }
 

@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-void everyone(std::uint32_t n, std::vector<ClientId>& out);
+void all_clients(std::uint32_t n, std::vector<ClientId>& out);
 
 // Returns round(share * n), but at least 1.
 std::uint32_t cohort_size(std::uint32_t n, double share);

@@ -129,7 +129,7 @@ struct Ef21CoreServer : ModelServer<Real> {
   bool first_cohort(std::vector<ClientId>& out) const {
     if (t > 0) return false;
     out.clear();
-    if (!starts_at_zero) everyone(run_context.n, out);
+    if (!starts_at_zero) all_clients(run_context.n, out);
     return true;
   }
   void cohort(std::vector<ClientId>& out) const {

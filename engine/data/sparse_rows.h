@@ -98,11 +98,11 @@ class SparseRows {
 
   // The sums of a row for a clipped gradient, from one pass: a_r^T x and a_r^T y with the bits of dot(), and
   // ||a_r||^2.
-  struct Sums {
+  struct RowProducts {
     Real with_x = 0, with_y = 0, square = 0;
   };
-  Sums sums(std::size_t r, const Real* x, const Real* y) const {
-    Sums s;
+  RowProducts sums(std::size_t r, const Real* x, const Real* y) const {
+    RowProducts s;
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
       s.with_x += value_[k] * x[column_[k]];
       s.with_y += value_[k] * y[column_[k]];

@@ -45,9 +45,9 @@ Error system_error(const std::filesystem::path& file, const char* what) {
 bool write_both(int fd, std::span<const std::byte> front, std::span<const std::byte> back) {
   while (!front.empty() || !back.empty()) {
     const std::span<const std::byte> part = back.first(std::min(back.size(), kLongestCall));
-    const std::array<iovec, 2> pieces{{{const_cast<std::byte*>(front.data()), front.size()},
-                                       {const_cast<std::byte*>(part.data()), part.size()}}};
-    const ssize_t wrote = ::writev(fd, pieces.data(), static_cast<int>(pieces.size()));
+    const std::array<iovec, 2> segments{{{const_cast<std::byte*>(front.data()), front.size()},
+                                         {const_cast<std::byte*>(part.data()), part.size()}}};
+    const ssize_t wrote = ::writev(fd, segments.data(), static_cast<int>(segments.size()));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return false;
     const auto done = static_cast<std::size_t>(wrote);

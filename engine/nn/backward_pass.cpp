@@ -117,12 +117,12 @@ double backward_cost(const Plan& plan, const BackwardPass& pass) {
   return std::min(1.0, needed / whole);
 }
 
-KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t block, std::size_t units) {
+KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t micro_batch, std::size_t units) {
   if (paths.share >= 1 || units < kFewestRandomUnits) return {0, units, units};
   const auto count = static_cast<std::size_t>(std::lround(paths.share * static_cast<double>(units)));
   // The kept units are consecutive, because kernels work on adjacent rows. The order of units has no meaning,
   // so it does not matter that neighbours are kept together.
-  Random random(paths.key, "random paths", (static_cast<std::uint64_t>(block) << 20) + step);
+  Random random(paths.key, "random paths", (static_cast<std::uint64_t>(micro_batch) << 20) + step);
   return {random.below(units), std::max<std::size_t>(count, 1), units};
 }
 

@@ -57,10 +57,10 @@ void OptimalSchedules::fill(std::size_t first, std::size_t last) {
   // The alternative is to pass on to a later stage, store its entry, and come back when that stage has gone
   // backward.
   for_passes(first, last, [&](std::size_t next, float time, std::size_t needed) {
-    const float *before = row(first, next - 1), *behind = row(next, last);
+    const float *before = row(first, next - 1), *after = row(next, last);
     const std::size_t entry = stages_[next].entry;
     for (std::size_t memory = needed; memory <= most_; ++memory)
-      best[memory] = std::min(best[memory], time + behind[memory - entry] + before[memory]);
+      best[memory] = std::min(best[memory], time + after[memory - entry] + before[memory]);
   });
 }
 

@@ -16,7 +16,7 @@ namespace {
 // few positions, and smaller if the samples would take much memory. Four samples still fill the narrowest
 // registers.
 template <class Real>
-std::size_t choose_block(Network network) {
+std::size_t choose_micro_batch(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
   network.limit_activations({});  // a budget changes no bit, so it must not change how samples are grouped
   const PlanOptions options{.number_bytes = sizeof(Real)};
@@ -28,11 +28,11 @@ std::size_t choose_block(Network network) {
 }
 
 template <class Real>
-std::size_t checked_block(const Network& network, std::size_t micro_batch) {
+std::size_t checked_micro_batch(const Network& network, std::size_t micro_batch) {
   if (micro_batch > MicroBatch<Real>::kMost)
     throw std::logic_error("a microbatch of " + std::to_string(micro_batch) + " samples; at most " +
                            std::to_string(MicroBatch<Real>::kMost));
-  return micro_batch == 0 ? choose_block<Real>(network) : micro_batch;
+  return micro_batch == 0 ? choose_micro_batch<Real>(network) : micro_batch;
 }
 
 void check_length(const char* what, std::size_t given, std::size_t needed) {
@@ -72,7 +72,7 @@ class Executor<Real>::Impl {
   }
 
   // Returns the microbatch for gradients by sample. It has its own plan; the first call makes it.
-  MicroBatch<Real>& clipping_block() {
+  MicroBatch<Real>& clipping_micro_batch() {
     if (clipping_ == nullptr)
       clipping_ = std::make_unique<MicroBatch<Real>>(
           network_, make_plan(network_, size_, {.number_bytes = sizeof(Real), .keep_gradients = true}),
@@ -119,13 +119,13 @@ Executor<Real>::Executor(const Network& network, std::size_t micro_batch, const 
 template <class Real>
 Executor<Real>::Executor(const Network& network, std::span<std::byte> arena, std::size_t micro_batch,
                          const Kernels<Real>* kernels)
-    : impl_(std::make_unique<Impl>(network, checked_block<Real>(network, micro_batch),
+    : impl_(std::make_unique<Impl>(network, checked_micro_batch<Real>(network, micro_batch),
                                    kernels == nullptr ? best_kernels<Real>() : *kernels, arena)) {}
 
 template <class Real>
 std::size_t Executor<Real>::arena_bytes_of(const Network& network, std::size_t micro_batch) {
   return MicroBatch<Real>::arena_bytes(
-      make_plan(network, checked_block<Real>(network, micro_batch), {.number_bytes = sizeof(Real)}));
+      make_plan(network, checked_micro_batch<Real>(network, micro_batch), {.number_bytes = sizeof(Real)}));
 }
 
 template <class Real>
@@ -232,7 +232,7 @@ double Executor<Real>::scaled_gradients(std::span<const Real> x, std::size_t cou
     throw std::logic_error("this network cannot compute norms of its samples' gradients");
   const double share = 1 / static_cast<double>(count);
   double loss = 0;
-  MicroBatch<Real>& micro_batch = impl_->clipping_block();
+  MicroBatch<Real>& micro_batch = impl_->clipping_micro_batch();
   Impl::for_micro_batches(micro_batch, impl_->size_, count, example, [&](std::size_t first) {
     loss += micro_batch.clipped(
         x.data(), [&](double square) { return share * factor(square); }, gradient.data(), first > 0);

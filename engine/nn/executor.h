@@ -1,6 +1,6 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
-// processor's vectors. The memory is that of one microbatch of at most kMaxBlock samples, for batches of any
-// size. After construction a call allocates only if its comment says so. Uses the kernels of
+// processor's vectors. The memory is that of one microbatch of at most kMaxMicroBatch samples, for batches of
+// any size. After construction a call allocates only if its comment says so. Uses the kernels of
 // engine/kernels/select.h unless the caller passes others.
 #pragma once
 
@@ -20,10 +20,10 @@ namespace gradwire {
 template <class Real>
 class Executor {
  public:
-  static constexpr std::size_t kMaxBlock = 16;
+  static constexpr std::size_t kMaxMicroBatch = 16;
 
-  // `micro_batch` is the number of samples per pass, at most kMaxBlock; 0 chooses it from positions, widths
-  // and vector length. Throws std::logic_error if the network has no loss, and BudgetTooSmall
+  // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from positions,
+  // widths and vector length. Throws std::logic_error if the network has no loss, and BudgetTooSmall
   // (engine/nn/network.h).
   explicit Executor(const Network& network, std::size_t micro_batch = 0,
                     const Kernels<Real>* kernels = nullptr);

@@ -38,7 +38,7 @@ void check_below(const char* what, std::span<const T> numbers, std::size_t end) 
 }  // namespace
 
 template <class Real>
-void MicroBatch<Real>::Free::operator()(Real* p) const {
+void MicroBatch<Real>::ArenaDeleter::operator()(Real* p) const {
   ::operator delete[](p, std::align_val_t{kArenaAlignment});
 }
 
@@ -361,7 +361,7 @@ void MicroBatch<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs)
                                            bool);                                                          \
   template void MicroBatch<Real>::embed(const Plan::Step&, const Real*, Real*);                            \
   template void MicroBatch<Real>::copy_outputs(std::size_t, std::span<Real>) const;                        \
-  template void MicroBatch<Real>::Free::operator()(Real*) const;
+  template void MicroBatch<Real>::ArenaDeleter::operator()(Real*) const;
 GRADWIRE_INSTANTIATE(float)
 GRADWIRE_INSTANTIATE(double)
 #undef GRADWIRE_INSTANTIATE

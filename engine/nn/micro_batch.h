@@ -178,22 +178,22 @@ class MicroBatch {
   const Network& network_;
   Plan plan_;
   const Kernels<Real>& kernels_;
-  struct Free {
+  struct ArenaDeleter {
     void operator()(Real* p) const;
   };
-  std::unique_ptr<Real[], Free> arena_;  // null if the caller gave the memory
+  std::unique_ptr<Real[], ArenaDeleter> arena_;  // null if the caller gave the memory
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
-  std::vector<Real*> where_;                // the value of each node
-  std::vector<Real*> keep_;                 // numbers that each step keeps for backward
-  BFloat16* kept_ = nullptr;                // activations in bfloat16, for backward
-  std::uint32_t turned_node_ = Op::kNone;   // the node whose values turned_ holds as rows
-  std::unique_ptr<Real[], Free> tangents_;  // layout of values_; then zeros, the tangent of a constant bias
-  std::vector<double> square_;              // squared norms for clipped(), by sample
-  std::vector<Real> factor_;                // by lane
-  std::vector<Real> grams_;                 // Gram matrices of the input and the gradient of a step
-  Real* dense_ = nullptr;                   // rows of features; only dense data touch this memory
-  Index dense_in_ = 0;                      // number of features in dense_ of this microbatch; 0 if it holds
-                                            // none
+  std::vector<Real*> where_;               // the value of each node
+  std::vector<Real*> keep_;                // numbers that each step keeps for backward
+  BFloat16* kept_ = nullptr;               // activations in bfloat16, for backward
+  std::uint32_t turned_node_ = Op::kNone;  // the node whose values turned_ holds as rows
+  std::unique_ptr<Real[], ArenaDeleter>
+      tangents_;                // layout of values_; then zeros, the tangent of a constant bias
+  std::vector<double> square_;  // squared norms for clipped(), by sample
+  std::vector<Real> factor_;    // by lane
+  std::vector<Real> grams_;     // Gram matrices of the input and the gradient of a step
+  Real* dense_ = nullptr;       // rows of features; only dense data touch this memory
+  Index dense_in_ = 0;          // number of features in dense_, or 0 if it is empty
 
   std::array<Example<Real>, kMost> sample_;
   std::size_t samples_ = 0;

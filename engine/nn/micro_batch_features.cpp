@@ -17,14 +17,14 @@ bool MicroBatch<Real>::dense(const Step& step) const {
   // Measured cost of dense rows: rows cost as much as this many nonzeros, in hundredths of a row. The part
   // that does not grow with the samples moves the weights through the registers. Narrow tiles gain little.
   struct Cost {
-    std::size_t block, sample;
+    std::size_t micro_batch, sample;
   };
   constexpr Cost kFewOutputs{120, 32}, kManyOutputs{150, 25}, kNarrowRegisters{120, 70};
   const auto out = static_cast<std::size_t>(channels(step.op.out)), in = step.op.count[0] / out;
   const bool narrow = kernels_.vector * static_cast<Index>(sizeof(Real)) <= 16;
   const Cost& cost = narrow ? kNarrowRegisters : out <= 16 ? kFewOutputs : kManyOutputs;
   return ascending_ && out > 1 && samples_ > 1 && samples_ * feature_stride(in) <= plan_.dense_numbers &&
-         nonzeros_ * 100 >= (cost.block + cost.sample * samples_) * in;
+         nonzeros_ * 100 >= (cost.micro_batch + cost.sample * samples_) * in;
 }
 
 // Returns the dense rows. Consecutive layers of `in` features share them.

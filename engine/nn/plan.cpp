@@ -46,8 +46,11 @@ std::size_t round_up(std::size_t n) { return (n + kSlack - 1) / kSlack * kSlack;
 
 class Planner {
  public:
-  Planner(const Network& network, std::size_t block, const PlanOptions& options)
-      : network_(network), block_(block), options_(options), keep_gradients_(options.keep_gradients) {}
+  Planner(const Network& network, std::size_t micro_batch, const PlanOptions& options)
+      : network_(network),
+        micro_batch_(micro_batch),
+        options_(options),
+        keep_gradients_(options.keep_gradients) {}
 
   Plan run() {
     keep_what_reaches_the_loss();
@@ -56,7 +59,7 @@ class Planner {
         plan_.positions == 1 && std::all_of(plan_.steps.begin(), plan_.steps.end(),
                                             [](const auto& s) { return runs_single(s.op.kind); });
     plan_.capacity =
-        (block_ * plan_.positions + kMostLanesOfVector - 1) / kMostLanesOfVector * kMostLanesOfVector;
+        (micro_batch_ * plan_.positions + kMostLanesOfVector - 1) / kMostLanesOfVector * kMostLanesOfVector;
     plan_.places.resize(network_.nodes().size());
     for (std::size_t n = 0; n < plan_.places.size(); ++n) plan_.places[n].shape = network_.nodes()[n];
     find_uses();
@@ -110,12 +113,12 @@ class Planner {
 
   // Keeps data that only affine maps read as rows. The gradients of their embeddings are then rows also.
   void choose_layouts() {
-    constexpr std::size_t kWorthIt = 32;  // channels; fewer are faster to transpose into lanes than to read
-                                          // as rows
+    constexpr std::size_t kMinChannels = 32;  // channels; fewer are faster to transpose into lanes than to
+                                              // read as rows
     for (const Plan::Step& step : plan_.steps) {
       if (step.op.kind != OpKind::kEmbed && step.op.kind != OpKind::kFeatures) continue;
       const std::uint32_t node = step.op.out;
-      plan_.places[node].rows = plan_.places[node].shape.size() >= kWorthIt &&
+      plan_.places[node].rows = plan_.places[node].shape.size() >= kMinChannels &&
                                 std::all_of(uses_[node].begin(), uses_[node].end(), [&](std::size_t use) {
                                   return plan_.steps[use].op.kind == OpKind::kAffine;
                                 });
@@ -155,8 +158,9 @@ class Planner {
       if (op.kind == OpKind::kNorm) step.keep = take(2 * lanes);
       if (op.kind == OpKind::kMaxPool) step.keep = take(out.shape.size() * lanes);
       if (op.kind == OpKind::kAttention) {
-        step.keep = take(Attention<float>::kept(static_cast<Index>(op.heads), static_cast<Index>(block_),
-                                                static_cast<Index>(plan_.positions)));
+        step.keep =
+            take(Attention<float>::kept(static_cast<Index>(op.heads), static_cast<Index>(micro_batch_),
+                                        static_cast<Index>(plan_.positions)));
       }
     }
   }
@@ -340,7 +344,7 @@ class Planner {
         const std::size_t out = plan_.places[op.out].shape.size(), in = op.count[0] / out;
         scratch = round_up(out) * lanes;
         if (in <= kMostDenseFeatures)
-          plan_.dense_numbers = std::max(plan_.dense_numbers, block_ * feature_stride(in));
+          plan_.dense_numbers = std::max(plan_.dense_numbers, micro_batch_ * feature_stride(in));
       }
       if (op.kind == OpKind::kNorm)  // the second term holds a gradient that is not needed
         scratch = size(op.out) + round_up(2 * plan_.places[op.out].shape.size());
@@ -359,7 +363,7 @@ class Planner {
   }
 
   const Network& network_;
-  std::size_t block_;
+  std::size_t micro_batch_;
   const PlanOptions options_;
   const bool keep_gradients_;
   Plan plan_;
@@ -372,8 +376,8 @@ class Planner {
 
 std::size_t feature_stride(std::size_t features) { return round_up(features) + kSlack; }
 
-Plan make_plan(const Network& network, std::size_t block, const PlanOptions& options) {
-  return Planner(network, block, options).run();
+Plan make_plan(const Network& network, std::size_t micro_batch, const PlanOptions& options) {
+  return Planner(network, micro_batch, options).run();
 }
 
 // Returns a size after which the rows of dense features begin at a cache line.

@@ -86,9 +86,9 @@ struct PlanOptions {
   bool keep_gradients = false;
 };
 
-// Makes a plan for microbatches of at most `block` samples. Throws std::logic_error if the network has no
-// loss, and BudgetTooSmall if it cannot run within Network::activation_budget().
-Plan make_plan(const Network& network, std::size_t block, const PlanOptions& options);
+// Makes a plan for microbatches of at most `micro_batch` samples. Throws std::logic_error if the network has
+// no loss, and BudgetTooSmall if it cannot run within Network::activation_budget().
+Plan make_plan(const Network& network, std::size_t micro_batch, const PlanOptions& options);
 
 std::size_t arena_bytes(const Plan& plan, std::size_t number_bytes);
 // Returns the size of the arena, without the rows of dense features and without what is kept in bfloat16.

@@ -145,11 +145,11 @@ class Scheduler {
         wanted_kept(plan_.steps.size());
     std::vector<Action> backwards;  // from the last to the first
     Actions actions;
-    std::size_t behind_pass = 0, behind_forward = 0;
+    std::size_t after_pass = 0, after_forward = 0;
     for (std::size_t k = steps.size(); k-- > 0;) {
-      if (k + 1 == pass) behind_pass = backwards.size();
+      if (k + 1 == pass) after_pass = backwards.size();
       if (k + 1 == forward) {
-        behind_forward = backwards.size();
+        after_forward = backwards.size();
         for (const std::uint32_t in : plan_.steps.back().op.in)
           if (in != kNone) wanted[in] = true;
       }
@@ -181,8 +181,8 @@ class Scheduler {
         if (in != kNone) wanted[in] = true;
     }
     actions.list.assign(backwards.rbegin(), backwards.rend());
-    actions.forward = backwards.size() - behind_forward;
-    actions.pass = backwards.size() - behind_pass;
+    actions.forward = backwards.size() - after_forward;
+    actions.pass = backwards.size() - after_pass;
     return actions;
   }
 

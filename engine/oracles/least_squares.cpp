@@ -11,7 +11,7 @@ namespace gradwire {
 template <class Real>
 LeastSquaresOracle<Real>::LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer,
                                              double lambda)
-    : data_(std::make_shared<const Data>(std::move(samples.train), dim, samples.clients())),
+    : data_(std::make_shared<const TargetRows>(std::move(samples.train), dim, samples.clients())),
       at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
       lambda_(lambda) {}

@@ -36,18 +36,18 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
   auto with_capabilities(Batch batch, F&& f);
   const SparseRows<Real>& rows() const { return data_->rows; }
 
-  struct Data {
+  struct TargetRows {
     SparseRows<Real> rows;
     std::vector<Real> target;  // y_j
     // The upper triangle of A_i^T A_i / m_i for each client, which is the same at every x. Null until first
     // used.
     mutable std::vector<std::unique_ptr<Real[]>> gram;
 
-    Data(Dataset&& train, std::size_t dim, std::uint32_t clients)
+    TargetRows(Dataset&& train, std::size_t dim, std::uint32_t clients)
         : rows(std::move(train), dim), target(train.label.begin(), train.label.end()), gram(clients) {}
   };
 
-  std::shared_ptr<const Data> data_;
+  std::shared_ptr<const TargetRows> data_;
   ClientCursor at_;
   std::uint32_t client_ = 0;
   Regularizer regularizer_;

@@ -82,7 +82,8 @@ std::vector<Real> signs(const Dataset& data, std::span<const double> labels) {
 }  // namespace
 
 template <class Real>
-LogisticOracle<Real>::Data::Data(SharedSamples&& samples, std::size_t dim, std::span<const double> labels)
+LogisticOracle<Real>::LabelledRows::LabelledRows(SharedSamples&& samples, std::size_t dim,
+                                                 std::span<const double> labels)
     : rows(std::move(samples.train), dim),
       sign(signs<Real>(samples.train, labels)),
       test_rows(std::move(samples.test), dim),
@@ -97,7 +98,7 @@ LogisticOracle<Real>::Data::Data(SharedSamples&& samples, std::size_t dim, std::
 template <class Real>
 LogisticOracle<Real>::LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
                                      Regularizer regularizer, double lambda, LinearLoss loss)
-    : data_(std::make_shared<const Data>(std::move(samples), dim, labels)),
+    : data_(std::make_shared<const LabelledRows>(std::move(samples), dim, labels)),
       at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
       lambda_(lambda),

@@ -48,16 +48,16 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
   auto with_capabilities(Batch batch, F&& f);
   const SparseRows<Real>& rows() const { return data_->rows; }
 
-  struct Data {
+  struct LabelledRows {
     SparseRows<Real> rows;
     std::vector<Real> sign;  // b_j
     SparseRows<Real> test_rows;
     std::vector<Real> test_sign;  // 0 for a label that no training sample has, which is never predicted
 
-    Data(SharedSamples&& samples, std::size_t dim, std::span<const double> labels);
+    LabelledRows(SharedSamples&& samples, std::size_t dim, std::span<const double> labels);
   };
 
-  std::shared_ptr<const Data> data_;
+  std::shared_ptr<const LabelledRows> data_;
   ClientCursor at_;
   Regularizer regularizer_;
   double lambda_;

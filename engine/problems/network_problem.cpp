@@ -42,7 +42,7 @@ void refuse_budget_setting(const BudgetTooSmall& error) {
   throw ConfigError("problem.activation_budget", too_small(error));
 }
 
-std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact) {
+std::string no_saving_warning(std::uint64_t kept, std::uint64_t exact) {
   if (kept < exact) return "";
   return "problem.activations = \"bfloat16\" saves no memory in this model: a microbatch takes " +
          kilobytes(kept) + " KB, but only " + kilobytes(exact) + " KB with exact activations; leave it out";

@@ -46,7 +46,7 @@ struct TextCodec<ActivationBudget> {
 // Throws ConfigError for a budget that is refused before there is a client.
 [[noreturn]] void refuse_budget_setting(const BudgetTooSmall& error);  // throws ConfigError
 // Returns a warning if activations in bfloat16 take at least as many bytes as exact ones, else "".
-std::string kept_in_vain(std::uint64_t kept, std::uint64_t exact);
+std::string no_saving_warning(std::uint64_t kept, std::uint64_t exact);
 // These throw DataError.
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
@@ -114,7 +114,7 @@ struct NetworkProblem {
     network.limit_activations({});
     const std::uint64_t kept = Executor<Real>::arena_bytes_of(network);
     network.keep_activations(KeptActivations::kExact);
-    return kept_in_vain(kept, Executor<Real>::arena_bytes_of(network));
+    return no_saving_warning(kept, Executor<Real>::arena_bytes_of(network));
   }
   bool random_paths(const DataSchema& schema) const { return has_random_paths(kind().network(schema)); }
 

@@ -10,11 +10,11 @@ std::size_t count_below(const Tridiagonal& matrix, double x) {
   std::size_t count = 0;
   double pivot = 1;
   for (std::size_t i = 0; i < matrix.size(); ++i) {
-    const double beside = i == 0 ? 0 : matrix.off_diagonal[i - 1];
+    const double off_diagonal = i == 0 ? 0 : matrix.off_diagonal[i - 1];
     // The next line divides by the pivot, so 0 becomes the smallest number. The count is then that of a
     // matrix one rounding away.
     if (pivot == 0) pivot = std::numeric_limits<double>::min();
-    pivot = matrix.diagonal[i] - x - beside * beside / pivot;
+    pivot = matrix.diagonal[i] - x - off_diagonal * off_diagonal / pivot;
     count += pivot < 0;
   }
   return count;

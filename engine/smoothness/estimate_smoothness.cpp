@@ -44,7 +44,7 @@ std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random rand
   return all;
 }
 
-struct Looked {
+struct Examined {
   std::uint32_t client;
   double weight;  // in the mean over the examined clients
   std::vector<std::uint32_t> samples;
@@ -59,25 +59,25 @@ class Estimate {
     for (const std::uint32_t i : draw(clients.clients(), kClients, Random(seed, "estimate clients"))) {
       const double weight = weights.empty() ? 1 : weights[i];
       weight_sum += weight;
-      looked_.push_back(
+      examined_.push_back(
           {i, weight, draw(clients.sample_count(i), kSamplesPerClient, Random(seed, "estimate samples", i))});
     }
-    for (Looked& one : looked_) one.weight /= weight_sum;
-    L_i_.resize(looked_.size());
-    samples_.resize(looked_.size() + 1);
+    for (Examined& one : examined_) one.weight /= weight_sum;
+    L_i_.resize(examined_.size());
+    samples_.resize(examined_.size() + 1);
   }
 
   void look() {
     L_ = larger(L_, curvature(mean_gradient()));
     check(L_);
     scan_(L_i_, [&] {
-      for (std::size_t k = 0; k < looked_.size(); ++k)
-        if (scan_.has(looked_[k].client))
-          L_i_[k] = larger(L_i_[k], curvature(gradient_of(looked_[k], looked_[k].samples)));
+      for (std::size_t k = 0; k < examined_.size(); ++k)
+        if (scan_.has(examined_[k].client))
+          L_i_[k] = larger(L_i_[k], curvature(gradient_of(examined_[k], examined_[k].samples)));
     });
     scan_(samples_, [&] {
-      for (std::size_t k = 0; k < looked_.size(); ++k)
-        if (scan_.has(looked_[k].client)) look_at_samples(k);
+      for (std::size_t k = 0; k < examined_.size(); ++k)
+        if (scan_.has(examined_[k].client)) measure_samples(k);
     });
     for (const double L_i : L_i_) check(L_i);
     check(samples_.back());
@@ -99,10 +99,10 @@ class Estimate {
     s.weights.assign(weights.begin(), weights.end());
     s.L_i.assign(clients, round_up_to_two_digits(*std::max_element(L_i_.begin(), L_i_.end())));
     double square = 0;
-    for (std::size_t k = 0; k < looked_.size(); ++k) {
-      s.L_i[looked_[k].client] = round_up_to_two_digits(L_i_[k]);
+    for (std::size_t k = 0; k < examined_.size(); ++k) {
+      s.L_i[examined_[k].client] = round_up_to_two_digits(L_i_[k]);
       // L_i of a mean of samples is at most the root mean square of their L_ij.
-      square += looked_[k].weight * std::max(samples_[k], L_i_[k] * L_i_[k]);
+      square += examined_[k].weight * std::max(samples_[k], L_i_[k] * L_i_[k]);
     }
     s.L = std::min(round_up_to_two_digits(L_), s.L_avg());
     s.L_s = round_up_to_two_digits(std::sqrt(square));
@@ -111,7 +111,7 @@ class Estimate {
   }
 
  private:
-  Gradient gradient_of(const Looked& one, Batch batch) const {
+  Gradient gradient_of(const Examined& one, Batch batch) const {
     return [this, client = one.client, batch](std::span<const double> x, std::span<double> out) {
       oracle_->bind(client);
       oracle_->loss_and_gradient(x, batch, out);
@@ -123,7 +123,7 @@ class Estimate {
       std::vector<double> one(out.size());
       std::fill(out.begin(), out.end(), 0.0);
       scan_(out, [&] {
-        for (const Looked& client : looked_) {
+        for (const Examined& client : examined_) {
           if (!scan_.has(client.client)) continue;
           oracle_->bind(client.client);
           oracle_->loss_and_gradient(x, client.samples, one);
@@ -134,13 +134,13 @@ class Estimate {
   }
 
   // Measures the spread of single samples of the k-th client.
-  void look_at_samples(std::size_t k) {
-    const std::vector<std::uint32_t>& samples = looked_[k].samples;
+  void measure_samples(std::size_t k) {
+    const std::vector<std::uint32_t>& samples = examined_[k].samples;
     const std::size_t count =
-        std::min(samples.size(), std::max<std::size_t>(1, kSingleSamples / looked_.size()));
+        std::min(samples.size(), std::max<std::size_t>(1, kSingleSamples / examined_.size()));
     double sum = 0;
     for (std::size_t s = 0; s < count; ++s) {
-      const double L_ij = curvature(gradient_of(looked_[k], std::span(samples).subspan(s, 1)));
+      const double L_ij = curvature(gradient_of(examined_[k], std::span(samples).subspan(s, 1)));
       sum += L_ij * L_ij;
       samples_.back() = larger(samples_.back(), L_ij);
     }
@@ -180,7 +180,7 @@ class Estimate {
   OrderedScan scan_;
   std::vector<double> x_;
   std::unique_ptr<RebindableOracle<double>> oracle_;
-  std::vector<Looked> looked_;
+  std::vector<Examined> examined_;
   double L_ = 0;
   std::vector<double> L_i_;  // for the examined clients
   // The mean square of the curvatures of each client's samples; then the largest curvature of all.

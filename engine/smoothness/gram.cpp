@@ -110,7 +110,8 @@ double dot(const ScaledRow& row, std::span<const double> dense) {
 // Returns B B^T, (n x n). B has the rows of all terms of all processes, each scaled by the root of its term's
 // scale. It has the same nonzero eigenvalues as the Gram matrix. The rows of this process start at number
 // `first`.
-std::vector<double> dense_twin(const Gram& gram, std::size_t first, std::size_t n, const OrderedScan& scan) {
+std::vector<double> dense_row_gram(const Gram& gram, std::size_t first, std::size_t n,
+                                   const OrderedScan& scan) {
   const std::vector<ScaledRow> rows = scaled_rows(gram);
   const std::size_t end = first + rows.size();
   std::vector<double> columns_of_rows(n * rows.size());
@@ -183,7 +184,7 @@ double Gram::smallest_eigenvalue(Smallest which, const OrderedScan& scan) const 
   const bool rank_below_dim = row_count < columns;
   if (which == Smallest::kOfAll && rank_below_dim) return 0;
   const Tridiagonal t = tridiagonalize(
-      rank_below_dim ? dense_twin(*this, first, row_count, scan) : dense_gram(*this, scan), size);
+      rank_below_dim ? dense_row_gram(*this, first, row_count, scan) : dense_gram(*this, scan), size);
   // An eigenvalue below this is a 0 with a rounding error (the rule of numerical rank).
   const double zero = static_cast<double>(std::max(row_count, columns)) *
                       std::numeric_limits<double>::epsilon() * eigenvalue(t, size - 1);

@@ -168,8 +168,8 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   const auto all = operands(x...);
   using Value = typename decltype(all)::Value;
   using Sum = typename decltype(all)::Sum;
-  using Result = LogSumExp<typename decltype(all)::Tape>;
-  using Calc = typename Result::Calc;
+  using Output = LogSumExp<typename decltype(all)::Tape>;
+  using Calc = typename Output::Calc;
   auto* d = all.derivatives();
   Value largest(0);
   all.for_each(
@@ -178,7 +178,7 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   const Calc top = static_cast<Calc>(largest);
   Sum sum(0);
   all.for_each([&](std::size_t i, const Value& v) {
-    const Calc power = Result::power(v, top);
+    const Calc power = Output::power(v, top);
     d[i] = static_cast<Value>(power);
     sum += wide(power);
   });
@@ -188,10 +188,10 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
     for (std::size_t i = 0; i < all.size(); ++i) d[i] = static_cast<Value>(wide(d[i]) * factor);
   } else {
     all.for_each([&](std::size_t i, const Value& v) {
-      d[i] = static_cast<Value>(wide(Result::power(v, top)) * factor);
+      d[i] = static_cast<Value>(wide(Output::power(v, top)) * factor);
     });
   }
-  return Result{all.result(wide(top) + log(sum)), top, inverse};
+  return Output{all.result(wide(top) + log(sum)), top, inverse};
 }
 template <class... X>
 GRADWIRE_INLINE auto log_sum_exp(const X&... x) {

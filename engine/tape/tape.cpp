@@ -369,7 +369,7 @@ std::uint32_t Tape<T>::checked(const Range& x) const {
 }
 
 template <class T>
-void Tape<T>::throw_not_behind() {
+void Tape<T>::throw_dead_checkpoint() {
   throw std::logic_error("rewind to a checkpoint of another tape, or one that its tape was rewound past");
 }
 

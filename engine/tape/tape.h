@@ -181,7 +181,7 @@ class Tape {
     // lower.
     const bool again = to.tape_ == this && to.used_.slots == rewound_to_ && to.rewinds_ >= lower_;
     if (!again) [[unlikely]] {
-      if (!is_alive(to)) throw_not_behind();
+      if (!is_alive(to)) throw_dead_checkpoint();
       remember_rewind(to.used_.slots);
     }
     ++rewinds_;
@@ -297,7 +297,7 @@ class Tape {
   [[noreturn, gnu::cold]] static void throw_stale();
   [[noreturn, gnu::cold]] static void throw_full();
   [[noreturn, gnu::cold]] static void throw_no_gradient(std::uint32_t slot);
-  [[noreturn, gnu::cold]] static void throw_not_behind();
+  [[noreturn, gnu::cold]] static void throw_dead_checkpoint();
   [[gnu::cold]] void remember_rewind(std::uint32_t slots);
 
   Operation& begin_operation(Kind kind, std::size_t slots);

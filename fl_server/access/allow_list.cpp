@@ -27,19 +27,19 @@ constexpr std::string_view kRelayRole = "relay";
 constexpr std::string_view kSuffix = ".client";
 constexpr std::size_t kLongestFile = 4096;
 // Longest time until two changes of a folder have different times.
-constexpr std::chrono::seconds kClockTells{2};
+constexpr std::chrono::seconds kClockResolution{2};
 constexpr std::chrono::seconds kCommandWaits{10};
 constexpr std::chrono::milliseconds kTryAgain{10};
 
 // A lock on changes of the folder, across processes. Readers do not need it.
-class FolderTurn {
+class EnrollmentLock {
  public:
-  // Throws std::runtime_error if another process holds it for longer than `patience`. A server does not wait,
+  // Throws std::runtime_error if another process holds it for longer than `longest`. A server does not wait,
   // because its thread serves all clients.
-  explicit FolderTurn(const fs::path& folder, std::chrono::milliseconds patience = kCommandWaits)
+  explicit EnrollmentLock(const fs::path& folder, std::chrono::milliseconds longest = kCommandWaits)
       : fd_(::open((folder / ".turn").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
                    0600)) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto end = std::chrono::steady_clock::now() + longest;
     while (fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(kTryAgain);
@@ -53,9 +53,9 @@ class FolderTurn {
     }
     if (fd_ < 0) throw std::runtime_error((folder / ".turn").string() + ": " + std::strerror(errno));
   }
-  ~FolderTurn() { ::close(fd_); }
-  FolderTurn(const FolderTurn&) = delete;
-  FolderTurn& operator=(const FolderTurn&) = delete;
+  ~EnrollmentLock() { ::close(fd_); }
+  EnrollmentLock(const EnrollmentLock&) = delete;
+  EnrollmentLock& operator=(const EnrollmentLock&) = delete;
 
  private:
   const int fd_;
@@ -140,7 +140,7 @@ void AllowList::write(const std::string& name, const AllowedClient& client) cons
 
 Invitation AllowList::invite(const std::string& name, std::chrono::hours validity) {
   check_may_enroll(name);  // checked before the lock, so an invalid name creates no file
-  const FolderTurn turn(folder_);
+  const EnrollmentLock lock(folder_);
   check_may_enroll(name);
   const Invitation invitation{name, random_secret(), realm_};
   AllowedClient client;
@@ -159,7 +159,7 @@ void AllowList::check_may_enroll(const std::string& name) const {
 }
 
 void AllowList::revoke(const std::string& name) {
-  const FolderTurn turn(folder_);
+  const EnrollmentLock lock(folder_);
   if (!check_enrolled_name(name) || !fs::exists(file(name)))
     throw std::runtime_error("'" + name +
                              "' is not a client of this server; gradwire-server clients lists them");
@@ -170,7 +170,7 @@ void AllowList::revoke(const std::string& name) {
 
 void AllowList::enroll(const std::string& name, const PublicKey& key, Login::PeerRole role) {
   check_may_enroll(name);  // checked before the lock, so an invalid name creates no file
-  const FolderTurn turn(folder_);
+  const EnrollmentLock lock(folder_);
   check_may_enroll(name);
   AllowedClient client;
   client.standing = Standing::kEnrolled;
@@ -180,7 +180,7 @@ void AllowList::enroll(const std::string& name, const PublicKey& key, Login::Pee
 }
 
 void AllowList::set_role(const std::string& name, Login::PeerRole role) {
-  const FolderTurn turn(folder_);
+  const EnrollmentLock lock(folder_);
   auto found = find(name);
   if (!found) throw std::runtime_error(found.error().message);
   if (!*found || (*found)->standing != Standing::kEnrolled)
@@ -195,12 +195,12 @@ std::map<std::string, Result<AllowedClient>> AllowList::all() const {
   for (const auto& entry : fs::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(kSuffix)) continue;
-    const std::string who = name.substr(0, name.size() - kSuffix.size());
-    const auto client = find(who);
+    const std::string owner = name.substr(0, name.size() - kSuffix.size());
+    const auto client = find(owner);
     if (!client)
-      clients.emplace(who, client.error());
+      clients.emplace(owner, client.error());
     else if (*client)
-      clients.emplace(who, **client);
+      clients.emplace(owner, **client);
   }
   return clients;
 }
@@ -226,7 +226,7 @@ Status AllowList::admit_one(const Login& login) {
     return known ? signature_is_good() : known.error();
   if (!login.proof.token_mac)
     return Error{"'" + login.name + "' has not enrolled yet: start it with its --token"};
-  const FolderTurn turn(folder_, std::chrono::milliseconds(0));
+  const EnrollmentLock lock(folder_, std::chrono::milliseconds(0));
   if (const Result<bool> known = admits_known(login); !known || *known)  // it may have enrolled meanwhile
     return known ? signature_is_good() : known.error();
   AllowedClient client = **find(login.name);
@@ -270,9 +270,9 @@ Result<bool> AllowList::admits_known(const Login& login) const {
 bool AllowList::still_admits(const std::string& name) {
   std::error_code error;
   const auto changed = fs::last_write_time(folder_, error);
-  if (error || changed != looked_at_ || fs::file_time_type::clock::now() - changed < kClockTells)
+  if (error || changed != known_since_ || fs::file_time_type::clock::now() - changed < kClockResolution)
     known_.clear();
-  looked_at_ = changed;
+  known_since_ = changed;
   if (const auto known = known_.find(name); known != known_.end()) return known->second;
   const auto found = find(name);
   const bool admits =

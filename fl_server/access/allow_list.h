@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fl_server/hub/authenticator.h"
+#include "fl_server/sessions/authenticator.h"
 
 namespace gradwire {
 
@@ -65,8 +65,8 @@ class AllowList final : public Authenticator {
   const std::filesystem::path folder_;
   const std::string realm_;
   const Log log_;
-  std::filesystem::file_time_type looked_at_{};  // last change of the folder when known_ was filled
-  std::map<std::string, bool> known_;            // cache of still_admits()
+  std::filesystem::file_time_type known_since_{};  // last change of the folder when known_ was filled
+  std::map<std::string, bool> known_;              // cache of still_admits()
 };
 
 }  // namespace gradwire

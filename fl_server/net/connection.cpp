@@ -238,7 +238,7 @@ void Connection::give_room_back() {
   if (std::exchange(waits_, false)) counts_.receive_budget.forget(*this);
   if (staged_ > 0) counts_.receive_budget.release(std::exchange(staged_, 0));
   if (counts_.receive_budget.awaited())
-    sockets_.post([&receive_budget = counts_.receive_budget] { receive_budget.go_on(); });
+    sockets_.post([&receive_budget = counts_.receive_budget] { receive_budget.serve_waiters(); });
 }
 
 void Connection::pause_reading(bool pause) {

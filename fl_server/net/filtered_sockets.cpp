@@ -68,28 +68,28 @@ class FilteredSocket final : public Socket, private SocketHandler {
     read_again();
   }
 
-  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+  Moved write(std::span<const std::span<const std::byte>> segments) override {
     flush();
     if (has_failed()) return {failed_, 0};
     if (!is_ready() || !filter_->outgoing().empty()) return {Got::kNothing, 0};
     std::size_t taken = 0;
     record_.clear();
-    for (std::span<const std::byte> piece : pieces) {
+    for (std::span<const std::byte> segment : segments) {
       if (taken >= kTakenBytes) break;
-      piece = piece.first(std::min(piece.size(), kTakenBytes - taken));
-      taken += piece.size();
-      // Small pieces share a record. Large ones are encrypted in place, without a copy.
+      segment = segment.first(std::min(segment.size(), kTakenBytes - taken));
+      taken += segment.size();
+      // Small segments share a record. Large ones are encrypted in place, without a copy.
       if (const std::size_t room = kRecordBytes - record_.size();
-          !record_.empty() || piece.size() < kRecordBytes) {
-        const auto head = piece.first(std::min(piece.size(), room));
+          !record_.empty() || segment.size() < kRecordBytes) {
+        const auto head = segment.first(std::min(segment.size(), room));
         record_.insert(record_.end(), head.begin(), head.end());
-        piece = piece.subspan(head.size());
+        segment = segment.subspan(head.size());
         if (record_.size() == kRecordBytes) put(std::exchange(record_, {}));
       }
-      if (piece.size() >= kRecordBytes) {
-        put(piece);
+      if (segment.size() >= kRecordBytes) {
+        put(segment);
       } else {
-        record_.insert(record_.end(), piece.begin(), piece.end());
+        record_.insert(record_.end(), segment.begin(), segment.end());
       }
     }
     put(record_);
@@ -187,8 +187,8 @@ class FilteredSocket final : public Socket, private SocketHandler {
         "--token from the operator; start a relay with the --identity that gradwire-server enroll NAME "
         "--relay OUT made",
         true, 0);
-    const std::span<const std::byte> piece = std::as_bytes(std::span(frame));
-    below_->write(std::span(&piece, 1));
+    const std::span<const std::byte> segment = std::as_bytes(std::span(frame));
+    below_->write(std::span(&segment, 1));
     refuse("it does not speak TLS; it was started without its --identity");
   }
   void put(std::span<const std::byte> plain) {
@@ -218,7 +218,7 @@ class FilteredSocket final : public Socket, private SocketHandler {
   HandshakeWorker* const worker_;     // may be null
   const std::unique_ptr<Socket> below_;
   std::unique_ptr<StreamFilter> filter_;  // null while the worker has it
-  std::vector<std::byte> record_;         // small pieces to be written together
+  std::vector<std::byte> record_;         // small segments to be written together
   SocketHandler* handler_ = nullptr;
   std::string why_;
   bool fresh_;               // an accepted connection on which nothing has arrived
@@ -263,7 +263,7 @@ class FilteredSockets final : public SocketLayer, private SocketLayerHandler {
                                           : std::move(socket));
   }
   bool wants(const std::string& peer) override { return handler_->wants(peer); }
-  void on_turned_away() override { handler_->on_turned_away(); }
+  void on_no_descriptors() override { handler_->on_no_descriptors(); }
   void on_tick() override {
     if (filters_.on_tick) filters_.on_tick();
     handler_->on_tick();

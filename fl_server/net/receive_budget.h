@@ -30,15 +30,15 @@ class ReceiveBudget {
   }
   void release(std::uint64_t bytes) { used_ -= bytes; }
   void forget(const ReceiveBudgetWaiter& waiter) {
-    std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.who == &waiter; });
+    std::erase_if(queue_, [&](const Waiting& waiting) { return waiting.waiter == &waiter; });
   }
   // Serves waiters. Must be called some time after release() and forget(), not from inside them.
-  void go_on() {
+  void serve_waiters() {
     while (!queue_.empty() && fits(queue_.front().bytes)) {
       const Waiting next = queue_.front();
       queue_.pop_front();
       used_ += next.bytes;
-      next.who->on_room();
+      next.waiter->on_room();
     }
   }
   bool awaited() const { return !queue_.empty(); }
@@ -46,7 +46,7 @@ class ReceiveBudget {
 
  private:
   struct Waiting {
-    ReceiveBudgetWaiter* who;
+    ReceiveBudgetWaiter* waiter;
     std::uint64_t bytes;
   };
   bool fits(std::uint64_t bytes) const {

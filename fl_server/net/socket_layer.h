@@ -42,14 +42,14 @@ class Socket {
   virtual Moved read(std::span<std::byte> to) = 0;
   // Pauses calls of on_readable().
   virtual void pause_reading(bool pause) = 0;
-  virtual Moved write(std::span<const std::span<const std::byte>> pieces) = 0;
+  virtual Moved write(std::span<const std::span<const std::byte>> segments) = 0;
   // Returns the number of bytes from which send_zero_copy() copies less than write(). SIZE_MAX means never.
   virtual std::size_t zero_copy_from() const { return SIZE_MAX; }
-  // Writes a piece that `owner` keeps alive and that never changes. The socket may read it after the call,
-  // and shares ownership until it is done. REQUIRES: the piece has at least zero_copy_from() bytes.
-  virtual Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) {
+  // Writes a segment that `owner` keeps alive and that never changes. The socket may read it after the call,
+  // and shares ownership until it is done. REQUIRES: the segment has at least zero_copy_from() bytes.
+  virtual Moved send_zero_copy(std::span<const std::byte> segment, const std::shared_ptr<const void>& owner) {
     static_cast<void>(owner);
-    return write(std::span(&piece, 1));
+    return write(std::span(&segment, 1));
   }
   virtual void want_write() = 0;
   virtual std::string failure() const = 0;  // the reason of kFailed or kRefused
@@ -70,7 +70,7 @@ class SocketLayerHandler {
   virtual void on_accepted(std::unique_ptr<Socket> socket) = 0;
   // Reports that a peer was disconnected because this process has no free descriptors. Called at most once a
   // tick.
-  virtual void on_turned_away() = 0;
+  virtual void on_no_descriptors() = 0;
   virtual void on_tick() = 0;
   virtual void on_stop() = 0;  // the operator asked the process to stop
 };

@@ -153,11 +153,11 @@ class TcpSocket final : public Socket {
     const ssize_t got = ::recv(descriptor_.native_handle(), to.data(), to.size(), MSG_DONTWAIT);
     return got == 0 && !to.empty() ? Moved{Got::kEnd, 0} : moved(got);
   }
-  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+  Moved write(std::span<const std::span<const std::byte>> segments) override {
     std::array<iovec, kMaxVectors> vectors;
-    const std::size_t count = std::min(pieces.size(), kMaxVectors);
+    const std::size_t count = std::min(segments.size(), kMaxVectors);
     for (std::size_t k = 0; k < count; ++k)
-      vectors[k] = {const_cast<std::byte*>(pieces[k].data()), pieces[k].size()};
+      vectors[k] = {const_cast<std::byte*>(segments[k].data()), segments[k].size()};
     msghdr message{};
     message.msg_iov = vectors.data();
     message.msg_iovlen = count;
@@ -166,9 +166,10 @@ class TcpSocket final : public Socket {
   std::size_t zero_copy_from() const override {
     return zero_copy_sender_ != nullptr && zero_copy_sender_->saves_copies() ? kZeroCopyFrom : SIZE_MAX;
   }
-  Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
+  Moved send_zero_copy(std::span<const std::byte> segment,
+                       const std::shared_ptr<const void>& owner) override {
     zero_copy_sender_->take_back();
-    return moved(zero_copy_sender_->send(piece, owner));
+    return moved(zero_copy_sender_->send(segment, owner));
   }
   void pause_reading(bool pause) override {
     paused_ = pause;
@@ -308,7 +309,7 @@ class TcpSockets final : public SocketLayer {
       if (taken == Listener::Accepted::kNothing) return;
       if (taken == Listener::Accepted::kNoDescriptors) {
         short_of_descriptors_ = true;
-        return handler_->on_turned_away();
+        return handler_->on_no_descriptors();
       }
       std::string peer = peer_of(fd);
       if (!handler_->wants(peer)) {

@@ -7,7 +7,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMaxPieces = 16;           // per write
+constexpr std::size_t kMaxSegments = 16;         // per write
 constexpr std::uint64_t kBytesOfAMessage = 256;  // approximate memory of a message in addition to its bytes
 
 using Sections = std::vector<std::span<const std::byte>>;
@@ -147,30 +147,31 @@ WriteQueue::WriteProgress WriteQueue::write_once(Socket& socket) {
   for (; is_void(queue_.front()); queue_.pop_front()) waiting_.erase(queue_.front().channel);
   const Outgoing& first = queue_.front();
   const bool is_short = is_body_known(first);
-  std::array<std::span<const std::byte>, kMaxPieces> pieces;
-  std::size_t count = 0, most = kMaxPieces;
+  std::array<std::span<const std::byte>, kMaxSegments> segments;
+  std::size_t count = 0, most = kMaxSegments;
   std::uint64_t size = 0;
-  // Owner of the first piece, which is written alone.
+  // Owner of the first segment, which is written alone.
   const std::shared_ptr<const void>* zero_copy_owner = nullptr;
-  const auto add = [&](std::span<const std::byte> piece, const std::shared_ptr<const void>* owner) {
-    const std::uint64_t end = size + piece.size();
+  const auto add = [&](std::span<const std::byte> segment, const std::shared_ptr<const void>* owner) {
+    const std::uint64_t end = size + segment.size();
     const auto gone = static_cast<std::size_t>(written_ > size ? std::min(written_, end) - size : 0);
     size = end;
-    if (piece.size() == gone || count >= most) return;
-    if (owner != nullptr && *owner != nullptr && piece.size() - gone >= socket.zero_copy_from()) {
+    if (segment.size() == gone || count >= most) return;
+    if (owner != nullptr && *owner != nullptr && segment.size() - gone >= socket.zero_copy_from()) {
       most = std::max<std::size_t>(count, 1);
       if (count > 0) return;
       zero_copy_owner = owner;
     }
-    pieces[count++] = piece.subspan(gone);
+    segments[count++] = segment.subspan(gone);
   };
   add(std::as_bytes(std::span(is_short ? first.short_head : first.head)), nullptr);
   if (first.body != nullptr && !is_short)
     for (const auto section : first.body->sections)
       add(section, first.body->borrowed ? nullptr : &first.body->keep);
   for (const auto section : first.sections) add(section, first.borrowed ? nullptr : &first.keep);
-  const Socket::Moved moved = zero_copy_owner != nullptr ? socket.send_zero_copy(pieces[0], *zero_copy_owner)
-                                                         : socket.write(std::span(pieces).first(count));
+  const Socket::Moved moved = zero_copy_owner != nullptr
+                                  ? socket.send_zero_copy(segments[0], *zero_copy_owner)
+                                  : socket.write(std::span(segments).first(count));
   if (moved.got == Socket::Got::kNothing) return WriteProgress::kNothing;
   if (moved.got != Socket::Got::kSome) return WriteProgress::kFailed;
   if (written_ == 0) begin();

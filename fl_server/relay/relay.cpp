@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "fl_server/access/server_identity.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/unauthenticated_peers.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/relay/relay_local.h"
 #include "fl_server/relay/relay_sums.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
 #include "proto/security/challenge.h"
 #include "proto/security/identity.h"
 #include "proto/wire/address.h"
@@ -28,8 +28,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t kServerAwayMs = 500;  // retry time for clients while the server is away
-constexpr milliseconds kLastWords{20'000};    // time without a server after a shutdown has begun
+constexpr std::uint32_t kServerAwayMs = 500;      // retry time for clients while the server is away
+constexpr milliseconds kShutdownTimeout{20'000};  // time without a server after a shutdown has begun
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::size_t kMostUnauthenticated = 1024;
 constexpr std::size_t kMostKnown = 4096;               // remembered addresses of clients
@@ -40,7 +40,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
-        counts_{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : unwatched_,
+        counts_{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics_,
                 .receive_budget = {}},
         sockets_(std::move(sockets)),
         open_from_(options.most_from_address),
@@ -65,7 +65,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
     upstream_->send(message);
     if (upstream_->bytes_waiting() > kMostBytesWaiting) pause_clients(true);
   }
-  void said_hello(std::uint32_t channel) override { unauthenticated_.remove(channel); }
+  void sent_hello(std::uint32_t channel) override { unauthenticated_.remove(channel); }
   void from_local(std::uint32_t channel, ForwardedFrame& forwarded) override {
     const bool is_reply = forwarded.prefix.type == FrameType::kReply;
     if (!(is_reply && sums_ && sums_->take(channel, forwarded))) pass_up(forwarded.for_channel(channel));
@@ -83,10 +83,10 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void reject_unauthenticated();
   void close_unauthenticated(std::uint64_t channel, Ending ending);
   void limit_origin(Local& local);
-  void on_turned_away() override {
+  void on_no_descriptors() override {
     counts_.server_metrics.end(Ending::kNoDescriptors);
     if (!unauthenticated_.empty()) reject_unauthenticated();
-    if (!std::exchange(said_short_, true))
+    if (!std::exchange(warned_of_descriptors_, true))
       log(LogLine::warning(
           "no file descriptors are left: closing connections of clients; raise 'ulimit -n'"));
   }
@@ -111,7 +111,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
-  ServerMetrics unwatched_;  // used if the options name no metrics
+  ServerMetrics own_metrics_;  // used if the options name no metrics
   ConnectionCounts counts_;
   // Declared before the connections, so it is destroyed after them.
   const std::unique_ptr<SocketLayer> sockets_;
@@ -134,20 +134,21 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   std::string last_trouble_;
   milliseconds retry_after_{0};
   std::optional<std::string> refused_;  // reason of a fatal refusal
-  bool another_start_helps_ = false;    // only if refused_: the refusal names a time for a retry
+  bool retry_helps_ = false;            // only if refused_: the refusal names a time for a retry
   std::unique_ptr<RelaySums> sums_;     // null if the relay forwards each reply
 
-  bool stopped_ = false, is_over_ = false, said_shutdown_ = false, paused_ = false, said_short_ = false;
+  bool stopped_ = false, is_over_ = false, announced_shutdown_ = false, paused_ = false,
+       warned_of_descriptors_ = false;
 };
 
 // ---- clients ----
 
 void Relay::local_left(Local& local, const std::string& why) {
   if (sums_) sums_->left(local.channel(), local.server_closed);
-  if (local.said_hello() && !local.server_closed)
+  if (local.sent_hello() && !local.server_closed)
     pass_up(Outgoing::control(on_channel(error_frame(why, false, 0), local.channel())));
   unauthenticated_.add(local.channel(), local.connection().peer());  // it may still read the reason
-  if (!local.heard_shutdown && !why.empty())
+  if (!local.received_shutdown && !why.empty())
     log("a client at " + local.connection().peer() + " (connection " + std::to_string(local.channel()) +
         ") disconnected: " + why);
 }
@@ -172,7 +173,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
       std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
   local->connection().start();
   local->connection().pause_reading(paused_);
-  said_short_ = false;
+  warned_of_descriptors_ = false;
   if (!joined_) local->connection().refuse("this relay has no server at the moment", false, kServerAwayMs);
   limit_origin(*local);
 }
@@ -186,13 +187,13 @@ void Relay::limit_origin(Local& local) {
   const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one if there is no other
   if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
   counts_.server_metrics.end(Ending::kFromOneOrigin);
-  local.connection().refuse("too many connections come from " + origin, false, kCrowdedRetryMs);
+  local.connection().refuse("too many connections come from " + origin, false, kOriginRetryMs);
 }
 
 void Relay::reject_unauthenticated() {
   log(LogLine::warning("too many unauthenticated connections, mostly from " +
-                       unauthenticated_.crowded_origin() + "; closing the oldest"));
-  close_unauthenticated(unauthenticated_.first_to_go(), Ending::kEvicted);
+                       unauthenticated_.largest_origin() + "; closing the oldest"));
+  close_unauthenticated(unauthenticated_.eviction_candidate(), Ending::kEvicted);
 }
 
 void Relay::close_unauthenticated(std::uint64_t channel, Ending ending) {
@@ -264,7 +265,7 @@ Status Relay::from_server() {
       retry_after_ = milliseconds(error.retry_after_ms());
       if (error.fatal()) {
         refused_ = message;
-        another_start_helps_ = retry_after_.count() > 0;
+        retry_helps_ = retry_after_.count() > 0;
       }
       upstream_->close(message);
       return Unit{};
@@ -285,7 +286,7 @@ Status Relay::prove_to_server(std::span<const std::byte> header) {
 
 Status Relay::joined(const wire::Relay& answer) {
   if (answer.over()) {
-    is_over_ = said_shutdown_ = true;
+    is_over_ = announced_shutdown_ = true;
     upstream_->close("the run is over");
     return Unit{};
   }
@@ -345,7 +346,7 @@ void Relay::pass_round(Local& local) {
   Outgoing message = forwarded_.for_channel(0);
   message.request = round_.request_id();
   message.last = round_.request() == wire::REQUEST_GOODBYE;
-  if (message.last) said_shutdown_ = local.heard_shutdown = true;
+  if (message.last) announced_shutdown_ = local.received_shutdown = true;
   if (sums_) sums_->asked(local.channel(), round_, sockets_->now());
   local.connection().send(std::move(message));
 }
@@ -364,7 +365,7 @@ void Relay::on_closed(const std::string& why) {
   const auto wait = back_off_.next(std::exchange(retry_after_, milliseconds(0)));
   next_try_ = sockets_->now() + wait;
   for (const auto& [channel, local] : locals_) {
-    if (local->heard_shutdown) continue;  // the client disconnects by itself
+    if (local->received_shutdown) continue;  // the client disconnects by itself
     local->server_closed = true;
     local->connection().refuse("the relay has lost its server: " + why, refused_.has_value(), kServerAwayMs);
   }
@@ -382,7 +383,7 @@ void Relay::on_tick() {
   for (const auto& [channel, local] : locals_) {
     local->check_time(now);
     waiting += local->connection().bytes_waiting();
-    clients += local->said_hello() && local->connection().open() ? 1 : 0;
+    clients += local->sent_hello() && local->connection().open() ? 1 : 0;
   }
   counts_.server_metrics.open.set(counts_.open);
   counts_.server_metrics.bytes_to_write.set(waiting);
@@ -399,7 +400,7 @@ milliseconds Relay::without_server() const {
 bool Relay::over() const {
   if (stopped_ || refused_ || without_server() > options_.give_up_after) return true;
   if (is_over_ && locals_.empty()) return true;
-  return said_shutdown_ && !joined_ && without_server() > kLastWords;
+  return announced_shutdown_ && !joined_ && without_server() > kShutdownTimeout;
 }
 
 void Relay::start() {
@@ -419,7 +420,7 @@ void Relay::run() {
     write_whole(options_.state / "address", sockets_->address() + "\n");
   }
   while (!over()) sockets_->wait(sockets_->now() + std::chrono::seconds(1), [this] { return over(); });
-  if (stopped_ && !said_shutdown_) {
+  if (stopped_ && !announced_shutdown_) {
     for (const auto& [channel, local] : locals_)
       local->connection().refuse("the relay was stopped", false, kServerAwayMs);
     if (upstream_) upstream_->close("the relay was stopped");
@@ -428,10 +429,10 @@ void Relay::run() {
   }
   if (refused_) {
     sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
-    if (!another_start_helps_) throw std::invalid_argument(*refused_);
+    if (!retry_helps_) throw std::invalid_argument(*refused_);
     throw std::runtime_error(*refused_);
   }
-  if (!said_shutdown_)
+  if (!announced_shutdown_)
     throw std::runtime_error("no server at " + options_.upstream + " (" + last_trouble_ +
                              "); giving up after " + std::to_string(without_server().count()) +
                              " ms; check its address, or give it more time with --give-up-after-ms");

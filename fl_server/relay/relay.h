@@ -17,8 +17,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_server/hub/rate_limit.h"
 #include "fl_server/net/connection.h"
+#include "fl_server/sessions/rate_limit.h"
 #include "proto/security/login.h"
 
 namespace gradwire {

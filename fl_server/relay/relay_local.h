@@ -18,7 +18,7 @@ class Local;
 class LocalOwner {
  public:
   virtual ~LocalOwner() = default;
-  virtual void said_hello(std::uint32_t channel) = 0;
+  virtual void sent_hello(std::uint32_t channel) = 0;
   virtual void from_local(std::uint32_t channel, ForwardedFrame& forwarded) = 0;
   virtual void local_left(Local& local, const std::string& why) = 0;
   virtual void erase(std::uint32_t channel) = 0;
@@ -37,23 +37,23 @@ class Local final : public FrameHandler {
 
   Connection& connection() { return connection_; }
   std::uint32_t channel() const { return channel_; }
-  bool said_hello() const { return said_hello_; }
-  bool heard_shutdown = false, server_closed = false;
+  bool sent_hello() const { return sent_hello_; }
+  bool received_shutdown = false, server_closed = false;
 
   void check_time(SteadyTime now) {
-    if (!said_hello_ && idle_timer_.is_over(now, times_.handshake))
+    if (!sent_hello_ && idle_timer_.is_over(now, times_.handshake))
       connection_.refuse("no Hello within " + std::to_string(times_.handshake.count()) + " ms", false, 0);
     connection_.check_time(now);
   }
 
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
                                                           std::span<const std::byte> header) override {
-    if (!said_hello_ && prefix.type != FrameType::kHello) return Error{"the first message must be a Hello"};
+    if (!sent_hello_ && prefix.type != FrameType::kHello) return Error{"the first message must be a Hello"};
     if (prefix.payload_len > 0 && prefix.type != FrameType::kReply && prefix.type != FrameType::kChunk)
       return Error{"only a Reply, or a chunk of one, may have a payload"};
-    if (!std::exchange(said_hello_, true)) {
+    if (!std::exchange(sent_hello_, true)) {
       connection_.expect_heartbeats();
-      relay_.said_hello(channel_);
+      relay_.sent_hello(channel_);
     }
     return forwarded_.begin(prefix, header);
   }
@@ -70,7 +70,7 @@ class Local final : public FrameHandler {
   const std::uint32_t channel_;
   const WireTimes& times_;
   IdleTimer idle_timer_;  // starts when the client connects
-  bool said_hello_ = false;
+  bool sent_hello_ = false;
   ForwardedFrame forwarded_;
   Connection connection_;
 };

@@ -123,7 +123,7 @@ RelaySums::~RelaySums() = default;
 
 void RelaySums::allow(bool allow) {
   allowed_ = allow;
-  if (allow || std::exchange(said_exact_, true)) return;
+  if (allow || std::exchange(warned_of_sums_, true)) return;
   log_(
       "the server accepts no sums (the algorithm, server.mirrors or clients.weights need each reply); "
       "replies are forwarded one by one");
@@ -134,7 +134,7 @@ void RelaySums::begin(const std::string& start) {
   if (start == start_) return;
   start_ = start;
   for (auto& [channel, reply] : replies_)  // they can no longer be added
-    if (reply.stage == RelayReply::ReplyStage::kHeld) pass_on(reply);
+    if (reply.stage == RelayReply::ReplyStage::kHeld) forward(reply);
   replies_.clear();
   bytes_held_ = 0;
   adder_.reset();
@@ -199,7 +199,7 @@ bool RelaySums::heard(std::uint32_t channel, const wire::Received& received) {
     if (was_added) settle(found->second);
     return true;
   }
-  if (was_added) pass_on(found->second);
+  if (was_added) forward(found->second);
   return false;
 }
 
@@ -235,7 +235,7 @@ void RelaySums::left(std::uint32_t channel, bool by_server) {
   clients_.erase(channel);
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return;
-  if (found->second.stage == ReplyStage::kHeld && !by_server) pass_on(found->second);
+  if (found->second.stage == ReplyStage::kHeld && !by_server) forward(found->second);
   settle(found->second);
   replies_.erase(found);
   send_when_complete();
@@ -262,7 +262,7 @@ void RelaySums::settle(RelayReply& reply) {
   reply.forwarded = {};
 }
 
-void RelaySums::pass_on(RelayReply& reply) {
+void RelaySums::forward(RelayReply& reply) {
   const Outgoing frame = reply.forwarded.for_channel(reply.channel);
   settle(reply);
   up_(frame);
@@ -285,7 +285,7 @@ void RelaySums::send_all() {
     rest = rest.subspan(some.size());
     if (const auto sum = adder_->add(some)) up_(*sum);
     for (RelayReply* const reply : some)
-      if (reply->stage == ReplyStage::kHeld) pass_on(*reply);
+      if (reply->stage == ReplyStage::kHeld) forward(*reply);
   }
 }
 

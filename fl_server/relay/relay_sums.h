@@ -68,11 +68,11 @@ class RelaySums {
   void settle(RelayReply& reply);
   void send_when_complete();
   void send_all();
-  void pass_on(RelayReply& reply);
+  void forward(RelayReply& reply);
 
   const std::function<void(const Outgoing&)> up_;
   const Log log_;
-  bool allowed_ = false, said_exact_ = false;
+  bool allowed_ = false, warned_of_sums_ = false;
   std::string start_;             // the Start header from which adder_ was made
   std::unique_ptr<Adder> adder_;  // null until a Start has arrived
   std::chrono::milliseconds half_deadline_{0};

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kVersion = "gw1.";
 constexpr std::string_view kPurpose = "gradwire login 1";
-constexpr const char* kHowTokensLook =
+constexpr const char* kTokenFormat =
     "a token is gw1.SECRET.REALM.NAME, as gradwire-server enroll prints it: ";
 
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
@@ -30,7 +30,7 @@ std::string Invitation::text() const {
 }
 
 Result<Invitation> Invitation::parse(std::string_view text) {
-  const auto wrong = [](const char* what) { return Error{std::string(kHowTokensLook) + what}; };
+  const auto wrong = [](const char* what) { return Error{std::string(kTokenFormat) + what}; };
   if (!text.starts_with(kVersion)) return wrong("this one does not begin with gw1.");
   text.remove_prefix(kVersion.size());
   const std::size_t first = text.find('.'), second = text.find('.', first + 1);

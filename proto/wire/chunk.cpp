@@ -67,10 +67,10 @@ Encoded encode_chunk(const ChunkHeader& head, std::span<const std::byte> bytes, 
 Encoded reply_without(const Encoded& reply, std::span<const ChunkRange> came) {
   Encoded rest;
   rest.header = reply.header;
-  std::uint64_t in_pieces = 0, length = 0;
-  for (const ChunkRange& range : came) in_pieces += range.bytes;
+  std::uint64_t in_chunks = 0, length = 0;
+  for (const ChunkRange& range : came) in_chunks += range.bytes;
   wire::Reply last;
-  last.set_in_pieces(in_pieces);
+  last.set_in_pieces(in_chunks);
   last.AppendToString(&rest.header);
   std::uint32_t crc = 0;
   split_at<const std::byte>(reply.sections, came,

@@ -38,7 +38,7 @@ Encoded reply_without(const Encoded& reply, std::span<const ChunkRange> came);
 // The header of a Reply that ends with in_pieces, split into the header without that field, and its value.
 struct ChunkedHeader {
   std::span<const std::byte> header;
-  std::uint64_t in_pieces = 0;
+  std::uint64_t in_chunks = 0;
 };
 std::optional<ChunkedHeader> chunked_header(std::span<const std::byte> header);
 

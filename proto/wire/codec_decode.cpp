@@ -161,7 +161,7 @@ struct UplinkSlot<Real>::Impl {
   CodecContext context;
   const bool keeps_frames;
   std::string head;  // prefix and header, as received
-  std::vector<std::span<const std::byte>> pieces;
+  std::vector<std::span<const std::byte>> segments;
   FrameReader frame;
   wire::Reply header;
   PartsReader<Real> parts;
@@ -180,7 +180,7 @@ Result<std::span<const std::span<std::byte>>> UplinkSlot<Real>::Impl::plan() {
 
 template <class Real>
 void UplinkSlot<Real>::Impl::keep_header(std::span<const std::byte> bytes) {
-  pieces.clear();
+  segments.clear();
   if (!keeps_frames) return;
   head.assign(kPrefixBytes, '\0');
   head.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -193,8 +193,8 @@ void UplinkSlot<Real>::Impl::keep_frame() {
   const Prefix& prefix = frame.prefix();
   const auto raw = write_prefix(FrameType::kReply, header_bytes, prefix.payload_len, prefix.payload_crc);
   std::memcpy(head.data(), raw.data(), raw.size());
-  pieces.assign(1, std::as_bytes(std::span(head)));
-  pieces.insert(pieces.end(), frame.targets().begin(), frame.targets().end());
+  segments.assign(1, std::as_bytes(std::span(head)));
+  segments.insert(segments.end(), frame.targets().begin(), frame.targets().end());
 }
 
 template <class Real>
@@ -307,11 +307,11 @@ Result<UplinkView<Real>> UplinkSlot<Real>::finish(ClientId client, BlockMemo* dr
 
 template <class Real>
 std::span<const std::span<const std::byte>> UplinkSlot<Real>::frame() const {
-  return impl_->pieces;
+  return impl_->segments;
 }
 template <class Real>
 void UplinkSlot<Real>::release() {
-  impl_->pieces.clear();
+  impl_->segments.clear();
   impl_->parts.release();
 }
 

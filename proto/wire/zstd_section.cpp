@@ -26,7 +26,7 @@ ZSTD_DCtx* decompressor() {
 
 }  // namespace
 
-void SectionCompressor::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
+void SectionCompressor::ContextDeleter::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
 
 std::span<const std::byte> SectionCompressor::frame(int level, std::span<const std::byte> raw,
                                                     std::size_t limit, ByteBuffer& to) {

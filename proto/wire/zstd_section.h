@@ -28,10 +28,11 @@ class SectionCompressor {
   std::span<const std::byte> frame(int level, std::span<const std::byte> raw, std::size_t limit,
                                    ByteBuffer& to);
 
-  struct Free {
+  struct ContextDeleter {
     void operator()(ZSTD_CCtx_s* context) const;
   };
-  std::unique_ptr<ZSTD_CCtx_s, Free> context_;  // made when first needed, because most codecs never compress
+  std::unique_ptr<ZSTD_CCtx_s, ContextDeleter>
+      context_;  // made when first needed, because most codecs never compress
 };
 
 // Decompresses `sent`, which must be exactly one zstd frame of exactly raw.size() bytes according to its own

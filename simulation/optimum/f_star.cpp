@@ -32,9 +32,9 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   const auto n = static_cast<long double>(family.clients());
   for (std::uint32_t i = 0; i < family.clients(); ++i) {
     const auto diagonal = static_cast<Real>(family.nu(i) / 2 + family.shift());
-    const auto beside = static_cast<Real>(-family.nu(i) / 4);
-    neighbour += beside / n;
-    excess += (static_cast<long double>(diagonal) + 2 * static_cast<long double>(beside)) / n;
+    const auto off_diagonal = static_cast<Real>(-family.nu(i) / 4);
+    neighbour += off_diagonal / n;
+    excess += (static_cast<long double>(diagonal) + 2 * static_cast<long double>(off_diagonal)) / n;
     linear += static_cast<Real>(family.linear(i)) / n;
   }
   const auto d = static_cast<long double>(family.dim());

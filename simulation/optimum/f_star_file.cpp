@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/fnv.h"
+#include "base/fnv1a.h"
 #include "base/value.h"
 #include "engine/data/dataset.h"
 

@@ -43,7 +43,7 @@ struct Workers {
     work[i] = {x, k, request_id, now, now + seconds(i, request_id)};
   }
   // Restarts client i at its point.
-  void go_on(ClientId i) {
+  void restart(ClientId i) {
     ++request_id;
     work[i].request_id = request_id;
     work[i].begun = now;
@@ -246,12 +246,12 @@ TEST(Ringleader, MatchesPaperListing) {
       const bool second = std::find(waits_for.begin(), waits_for.end(), true) != waits_for.end();
       if (second && !waits_for[i]) {
         next[i].push_back(at.g);
-        at.go_on(i);
+        at.restart(i);
         continue;
       }
       table[i].push_back(at.g);
       if (!second && !all_there()) {
-        at.go_on(i);
+        at.restart(i);
         continue;
       }
       if (!second) waits_for.assign(5, true);

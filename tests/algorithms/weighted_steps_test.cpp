@@ -87,7 +87,7 @@ TEST(WeightedTheory, HasSkewOneForEqualShares) {
 
 // E‖Σ w_i C_i(a_i) − Σ w_i a_i‖² ≤ A Σ w_i ‖a_i‖² − B ‖Σ w_i a_i‖², with equality if only the heaviest
 // client's vector is not zero.
-TEST(WeightedQuality, SatisfiesWeightedAbInequality) {
+TEST(WeightedConstants, SatisfiesWeightedAbInequality) {
   struct Case {
     const char* compressor;
     std::uint32_t n;

@@ -9,30 +9,30 @@
 namespace gradwire {
 namespace {
 
-std::string all_of(ByteSegments& pieces) {
+std::string all_of(ByteSegments& segments) {
   std::string all;
-  for (const std::string_view piece : pieces.views()) all += piece;
+  for (const std::string_view segment : segments.views()) all += segment;
   return all;
 }
 
 TEST(ByteSegments, KeepTheOrderAndDoNotCopyLongParts) {
   const std::string head(10, 'h'), tail(ByteSegments::kLeastViewed - 1, 't');
   std::string body(ByteSegments::kLeastViewed, 'b');
-  ByteSegments pieces;
+  ByteSegments segments;
   for (int again = 0; again < 2; ++again) {
-    pieces.clear();
-    pieces.view(body);
-    pieces.copy(head);
-    pieces.view(body);
-    pieces.view(body);
-    pieces.view(tail);
-    pieces.put(std::uint32_t{7});
-    EXPECT_EQ(all_of(pieces), body + head + body + body + tail + std::string("\7\0\0\0", 4));
-    EXPECT_EQ(pieces.views().size(), 5u);
-    EXPECT_EQ(pieces.views()[2].data(), body.data());
+    segments.clear();
+    segments.view(body);
+    segments.copy(head);
+    segments.view(body);
+    segments.view(body);
+    segments.view(tail);
+    segments.put(std::uint32_t{7});
+    EXPECT_EQ(all_of(segments), body + head + body + body + tail + std::string("\7\0\0\0", 4));
+    EXPECT_EQ(segments.views().size(), 5u);
+    EXPECT_EQ(segments.views()[2].data(), body.data());
   }
-  pieces.clear();
-  EXPECT_TRUE(pieces.views().empty());
+  segments.clear();
+  EXPECT_TRUE(segments.views().empty());
 }
 
 struct SomeState {
@@ -48,11 +48,11 @@ TEST(ByteSegments, HoldTheBytesOfASavedStateAndViewItsLongVectors) {
   const SomeState state;
   Saver saver;
   SomeState::fields(state, saver);
-  ByteSegments pieces;
-  InPlaceSaver in_place(pieces);
+  ByteSegments segments;
+  InPlaceSaver in_place(segments);
   SomeState::fields(state, in_place);
-  EXPECT_EQ(all_of(pieces), saver.take());
-  EXPECT_EQ(static_cast<const void*>(pieces.views()[1].data()), state.x.data());
+  EXPECT_EQ(all_of(segments), saver.take());
+  EXPECT_EQ(static_cast<const void*>(segments.views()[1].data()), state.x.data());
 }
 
 }  // namespace

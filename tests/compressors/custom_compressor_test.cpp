@@ -134,7 +134,7 @@ struct WrongLength : OwnSigns {
     return to.nothing(1);
   }
 };
-struct WrongQuality : OwnSigns {
+struct WrongConstants : OwnSigns {
   CompressorConstants constants(std::size_t) const { return CompressorConstants::of_contractive(1.5, 1); }
 };
 
@@ -143,7 +143,7 @@ TEST(CompressorInterface, ReportsMistakesOfItsAuthorAsLogicErrors) {
   PayloadBuffer<double> buffer;
   Vec<double> v = {1, 2, 3};
   EXPECT_THROW(compress(custom_compressor(WrongLength{}), v, {}, scratch, buffer), std::logic_error);
-  EXPECT_THROW(constants(custom_compressor(WrongQuality{}), 3), std::logic_error);
+  EXPECT_THROW(constants(custom_compressor(WrongConstants{}), 3), std::logic_error);
   Scratch<float> narrow;
   PayloadBuffer<float> store32;
   Vec<float> v32 = {1, 2, 3};

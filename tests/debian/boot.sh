@@ -31,7 +31,7 @@ trap 'systemctl poweroff' EXIT
 fail() { echo "FAILED: $*"; journalctl --no-pager -n 20 -u gradwire-server -u gradwire-client; exit 1; }
 as_server() { su -s /bin/sh gradwire -c "cd / && $*"; }
 round() { as_server gradwire-server status /var/lib/gradwire/run 2> /dev/null | sed -n 's/^round  *\([0-9]*\) of .*/\1/p'; }
-goes_on() {
+wait_for_a_round() {
   local from until
   from=$(round)
   for _ in $(seq 60); do
@@ -47,11 +47,11 @@ as_server gradwire-server init /var/lib/gradwire/identity --clients 1 > /srv/tok
 install -m 600 /srv/token /etc/gradwire/token
 printf 'SERVER=localhost:7000\nDATA=digits\n' > /etc/gradwire/client.env
 systemctl enable --now gradwire-server gradwire-client
-goes_on
+wait_for_a_round
 for unit in gradwire-server gradwire-client; do
   before=$(round)
   systemctl kill -s KILL $unit
-  goes_on "$before"
+  wait_for_a_round "$before"
   echo "round $before, $unit killed, round $(round)"
 done
 systemd-analyze security --no-pager | grep gradwire

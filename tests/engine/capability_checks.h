@@ -39,8 +39,8 @@ void expect_restricted(Oracle<Real>& oracle, std::span<const Real> x, Batch batc
   const Real loss = oracle.loss_and_gradient(x, batch, plain);
   std::vector<int> handed(d);
   std::vector<Real> early(d);
-  const std::atomic<bool> go_on = false;
-  GradientOptions options{.wanted = wanted, .stop = &go_on};
+  const std::atomic<bool> never = false;
+  GradientOptions options{.wanted = wanted, .stop = &never};
   options.finished = [&](CoordinateRange range) {
     ASSERT_LE(range.end, d);
     for (std::size_t j = range.first; j < range.end; ++j) {

@@ -148,20 +148,20 @@ TEST(Quadratic, GradientDescentAtOneOverLReachesTheTridiagonalSolution) {
   const std::size_t d = 20;
   const std::uint32_t n = 3;
   const QuadraticFamily family = family_of(d, n, 0.4, 0.05);
-  double diagonal = 0, beside = 0, linear = 0;
+  double diagonal = 0, off_diagonal = 0, linear = 0;
   for (std::uint32_t i = 0; i < n; ++i) {
     diagonal += (family.nu(i) / 2 + family.shift()) / n;
-    beside += -family.nu(i) / 4 / n;
+    off_diagonal += -family.nu(i) / 4 / n;
     linear += family.linear(i) / n;
   }
   // Thomas's algorithm for A x = b e_1; then f* = -b^T x / 2.
   std::vector<double> factor(d), right(d), solution(d);
-  factor[0] = beside / diagonal;
+  factor[0] = off_diagonal / diagonal;
   right[0] = linear / diagonal;
   for (std::size_t j = 1; j < d; ++j) {
-    const double pivot = diagonal - beside * factor[j - 1];
-    factor[j] = beside / pivot;
-    right[j] = -beside * right[j - 1] / pivot;
+    const double pivot = diagonal - off_diagonal * factor[j - 1];
+    factor[j] = off_diagonal / pivot;
+    right[j] = -off_diagonal * right[j - 1] / pivot;
   }
   solution[d - 1] = right[d - 1];
   for (std::size_t j = d - 1; j-- > 0;) solution[j] = right[j] - factor[j] * solution[j + 1];

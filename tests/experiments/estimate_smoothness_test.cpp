@@ -88,10 +88,10 @@ TEST(EstimateSmoothness, RefusesGradientsThatAreNotFinite) {
     }
   };
   Broken broken;
-  const OracleList<double> one({&broken}), nobody(std::vector<Oracle<double>*>{});
+  const OracleList<double> one({&broken}), no_clients(std::vector<Oracle<double>*>{});
   EXPECT_THROW(estimate_smoothness(one, {}, std::vector<double>(2), 1), DataError);
   EXPECT_THROW(estimate_smoothness(one, {}, std::vector<double>(3), 1), std::logic_error);
-  EXPECT_THROW(estimate_smoothness(nobody, {}, std::vector<double>(2), 1), std::logic_error);
+  EXPECT_THROW(estimate_smoothness(no_clients, {}, std::vector<double>(2), 1), std::logic_error);
 }
 
 std::string network(const std::string& algorithm) {

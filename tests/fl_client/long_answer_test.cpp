@@ -6,9 +6,9 @@
 #include "config/experiment_file.h"
 #include "config/settings.h"
 #include "fl_client/client.h"
-#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "proto/wire/codec_context.h"
 
 namespace gradwire {

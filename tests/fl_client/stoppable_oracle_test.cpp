@@ -46,7 +46,7 @@ TEST(StoppableOracle, StopsAGradientInItsMiddleAndComputesTheNext) {
   other.join();
   EXPECT_THROW(oracle.loss_and_gradient(x, batch, gradient), OracleStopped) << "until it may continue";
   EXPECT_THROW(oracle.score(x), OracleStopped);
-  oracle.go_on();
+  oracle.resume();
   EXPECT_EQ(oracle.loss_and_gradient(x, batch, gradient), 5);
   EXPECT_EQ(gradient, (std::vector<double>{1, 3}));
 }

@@ -20,9 +20,9 @@ class Allowed : public ::testing::Test {
  protected:
   Allowed() : realm_(to_base64(random_secret())), list_(folder_.path(), realm_) {}
 
-  Login login(const Credentials& who) {
-    Login login{who.name, who.key.public_key(), random_secret(), {}};
-    login.proof = prove(who, login.nonce);
+  Login login(const Credentials& client) {
+    Login login{client.name, client.key.public_key(), random_secret(), {}};
+    login.proof = prove(client, login.nonce);
     return login;
   }
   // Returns the reason why the login fails, or an empty string.
@@ -41,22 +41,22 @@ class Allowed : public ::testing::Test {
 };
 
 TEST_F(Allowed, EnrollsInvitedClientOnceAndThenAcceptsItsKey) {
-  Credentials who = invited("a");
+  Credentials client = invited("a");
   EXPECT_FALSE(list_.still_admits("a"));
-  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_EQ(refusal(login(client)), "");
   EXPECT_TRUE(list_.still_admits("a"));
-  EXPECT_EQ(refusal(login(who)), "") << "it may still send its token";
-  who.token.reset();
-  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_EQ(refusal(login(client)), "") << "it may still send its token";
+  client.token.reset();
+  EXPECT_EQ(refusal(login(client)), "");
   // Another process, or a restarted server.
   AllowList other(folder_.path(), realm_);
-  EXPECT_TRUE(other.admit(login(who)));
+  EXPECT_TRUE(other.admit(login(client)));
 }
 
 TEST_F(Allowed, AcceptsTokenForOneKeyOnly) {
-  const Credentials who = invited("a");
-  Credentials thief{"a", realm_, SigningKey::generate(), who.token};
-  EXPECT_EQ(refusal(login(who)), "");
+  const Credentials client = invited("a");
+  Credentials thief{"a", realm_, SigningKey::generate(), client.token};
+  EXPECT_EQ(refusal(login(client)), "");
   EXPECT_EQ(refusal(login(thief)),
             "'a' enrolled with another key: a token is valid once, and this one was used before; the "
             "operator must revoke it and enroll it again");
@@ -66,45 +66,45 @@ TEST_F(Allowed, AcceptsTokenForOneKeyOnly) {
 }
 
 TEST_F(Allowed, RefusesEnrolmentWithoutTheRightToken) {
-  Credentials who = invited("a");
-  const auto token = who.token;
-  who.token.reset();
-  EXPECT_NE(refusal(login(who)).find("--token"), std::string::npos);
-  who.token = random_secret();
-  EXPECT_NE(refusal(login(who)).find("does not have the last token"), std::string::npos);
+  Credentials client = invited("a");
+  const auto token = client.token;
+  client.token.reset();
+  EXPECT_NE(refusal(login(client)).find("--token"), std::string::npos);
+  client.token = random_secret();
+  EXPECT_NE(refusal(login(client)).find("does not have the last token"), std::string::npos);
   const Credentials newer = invited("a");  // the older token is void
-  who.token = token;
-  EXPECT_NE(refusal(login(who)), "");
+  client.token = token;
+  EXPECT_NE(refusal(login(client)), "");
   EXPECT_EQ(refusal(login(newer)), "");
   EXPECT_NE(refusal(login({"nobody", realm_, SigningKey::generate(), token})).find("is not a client"),
             std::string::npos);
 }
 
 TEST_F(Allowed, RefusesExpiredToken) {
-  const Credentials who = invited("a", std::chrono::hours(-1));
-  EXPECT_NE(refusal(login(who)).find("expired"), std::string::npos);
+  const Credentials client = invited("a", std::chrono::hours(-1));
+  EXPECT_NE(refusal(login(client)).find("expired"), std::string::npos);
 }
 
 TEST_F(Allowed, RefusesRevokedClientUntilItIsInvitedAgain) {
-  const Credentials who = invited("a");
-  EXPECT_EQ(refusal(login(who)), "");
+  const Credentials client = invited("a");
+  EXPECT_EQ(refusal(login(client)), "");
   EXPECT_THROW(list_.invite("a", std::chrono::hours(1)), std::runtime_error) << "it is enrolled";
   AllowList operators(folder_.path(), realm_);
   operators.revoke("a");
   EXPECT_FALSE(list_.still_admits("a"));
-  EXPECT_NE(refusal(login(who)).find("revoked"), std::string::npos);
+  EXPECT_NE(refusal(login(client)).find("revoked"), std::string::npos);
   const Credentials again = invited("a");
-  EXPECT_NE(refusal(login(who)), "") << "its old key is still refused";
+  EXPECT_NE(refusal(login(client)), "") << "its old key is still refused";
   EXPECT_EQ(refusal(login(again)), "");
   EXPECT_THROW(list_.revoke("nobody"), std::runtime_error);
 }
 
 TEST_F(Allowed, RefusesReplayedOrForgedLogin) {
-  const Credentials who = invited("a"), other = invited("b");
-  ASSERT_EQ(refusal(login(who)), "");
+  const Credentials client = invited("a"), other = invited("b");
+  ASSERT_EQ(refusal(login(client)), "");
   ASSERT_EQ(refusal(login(other)), "");
   for (int k = 0; k < 2000; ++k) {
-    const Login good = login(who);
+    const Login good = login(client);
     Login bad = good;
     bad.nonce = random_secret();  // an old proof with a new nonce of the server
     EXPECT_NE(refusal(bad), "");
@@ -124,7 +124,8 @@ TEST_F(Allowed, RefusesReplayedOrForgedLogin) {
 
 // Verifying a signature is most of the server's cost of a login.
 TEST_F(Allowed, VerifiesSignaturesOnlyOfEnrolledKeysAndValidTokens) {
-  const Credentials who = invited("a"), unauthenticated{"a", realm_, SigningKey::generate(), random_secret()};
+  const Credentials client = invited("a"),
+                    unauthenticated{"a", realm_, SigningKey::generate(), random_secret()};
   const auto unsigned_login = [this](const Credentials& claimed) {
     Login bad = login(claimed);
     bad.proof.signature = {};
@@ -134,13 +135,13 @@ TEST_F(Allowed, VerifiesSignaturesOnlyOfEnrolledKeysAndValidTokens) {
   EXPECT_NE(unsigned_login({"nobody", realm_, SigningKey::generate(), {}}).find("is not a client"),
             std::string::npos);
   EXPECT_NE(unsigned_login(unauthenticated).find("does not have the last token"), std::string::npos);
-  EXPECT_EQ(unsigned_login(who), wrong);
+  EXPECT_EQ(unsigned_login(client), wrong);
   EXPECT_FALSE(list_.still_admits("a")) << "it has not enrolled";
-  EXPECT_EQ(refusal(login(who)), "") << "its token is still valid";
-  EXPECT_EQ(unsigned_login(who), wrong);
+  EXPECT_EQ(refusal(login(client)), "") << "its token is still valid";
+  EXPECT_EQ(unsigned_login(client), wrong);
   EXPECT_NE(unsigned_login(unauthenticated).find("another key"), std::string::npos);
   list_.revoke("a");
-  EXPECT_NE(unsigned_login(who).find("revoked"), std::string::npos);
+  EXPECT_NE(unsigned_login(client).find("revoked"), std::string::npos);
 }
 
 TEST_F(Allowed, RefusesNamesThatLeaveTheFolder) {
@@ -152,13 +153,13 @@ TEST_F(Allowed, RefusesNamesThatLeaveTheFolder) {
 }
 
 TEST_F(Allowed, RefusesClientWhoseFileIsDamaged) {
-  const Credentials who = invited("a");
-  ASSERT_EQ(refusal(login(who)), "");
+  const Credentials client = invited("a");
+  ASSERT_EQ(refusal(login(client)), "");
   for (const char* text :
        {"", "standing", "standing enrolled\n", "standing enrolled\nkey short\n", "standing maybe\n",
         "standing invited\ntoken_hash x\ntoken_expires y\n", "\n\n\n"}) {
     folder_.write("a.client", text);
-    const std::string why = refusal(login(who));
+    const std::string why = refusal(login(client));
     EXPECT_NE(why.find("a.client"), std::string::npos) << text << ": " << why;
     EXPECT_EQ(why.find('\n'), std::string::npos);
   }
@@ -180,13 +181,13 @@ TEST_F(Allowed, ListsClientsWhoseFilesAreDamaged) {
 }
 
 TEST_F(Allowed, EnrollsManyClientsAtOnceAndCountsNoTokenTwice) {
-  const Credentials who = invited("a");
+  const Credentials client = invited("a");
   std::vector<std::thread> threads;
   std::atomic<int> admitted{0};
   for (int k = 0; k < 8; ++k)
     threads.emplace_back([&] {
       AllowList own(folder_.path(), realm_);
-      Credentials mine{"a", realm_, SigningKey::generate(), who.token};
+      Credentials mine{"a", realm_, SigningKey::generate(), client.token};
       Login attempt{mine.name, mine.key.public_key(), random_secret(), {}};
       attempt.proof = prove(mine, attempt.nonce);
       admitted += own.admit(attempt) ? 1 : 0;
@@ -215,17 +216,17 @@ TEST_F(Allowed, AcceptsKeyOnlyInItsRole) {
 }
 
 TEST_F(Allowed, TreatsFileWithoutRoleAsClientUntilTheOperatorChangesIt) {
-  const Credentials who{"site", realm_, SigningKey::generate(), std::nullopt};
-  folder_.write("site.client", "standing enrolled\nkey " + who.key.public_key().text() + "\n");
-  Login as_relay = login(who);
+  const Credentials client{"site", realm_, SigningKey::generate(), std::nullopt};
+  folder_.write("site.client", "standing enrolled\nkey " + client.key.public_key().text() + "\n");
+  Login as_relay = login(client);
   as_relay.role = Login::PeerRole::kRelay;
-  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_EQ(refusal(login(client)), "");
   EXPECT_NE(refusal(as_relay), "");
   list_.set_role("site", Login::PeerRole::kRelay);
   EXPECT_EQ(refusal(as_relay), "");
-  EXPECT_NE(refusal(login(who)), "");
+  EXPECT_NE(refusal(login(client)), "");
   list_.set_role("site", Login::PeerRole::kClient);
-  EXPECT_EQ(refusal(login(who)), "");
+  EXPECT_EQ(refusal(login(client)), "");
   EXPECT_THROW(list_.set_role("b", Login::PeerRole::kRelay), std::runtime_error) << "it has not enrolled";
 }
 

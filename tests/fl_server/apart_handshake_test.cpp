@@ -25,8 +25,8 @@ class Echo final : public SocketHandler {
   const std::string& failure() const { return failure_; }
   int times_writable() const { return times_writable_; }
   Socket::Got write(std::string_view text) {
-    const std::span<const std::byte> piece = std::as_bytes(std::span(text));
-    return socket_->write(std::span(&piece, 1)).got;
+    const std::span<const std::byte> segment = std::as_bytes(std::span(text));
+    return socket_->write(std::span(&segment, 1)).got;
   }
 
  private:
@@ -103,7 +103,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
     peers.push_back(std::make_unique<Echo>(std::move(socket)));
     peers.back()->start();
   }
-  void on_turned_away() override {}
+  void on_no_descriptors() override {}
   void on_tick() override {}
   void on_stop() override {}
 };

@@ -1,4 +1,4 @@
-#include "fl_server/hub/ban_list.h"
+#include "fl_server/sessions/ban_list.h"
 
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST(BanList, KeepsABoundedNumberAndForgetsTheLeastOffendersFirst) {
   EXPECT_EQ(bans.violations("0", kNoon + seconds(13)), 0u);
 }
 
-TEST(BanList, BansNobodyIfBansHaveNoLength) {
+TEST(BanList, BansNoPeerIfBansHaveNoLength) {
   BanList bans({.longest = {}});
   for (int k = 0; k < 99; ++k) EXPECT_EQ(bans.violation("a", kNoon), seconds(0));
   EXPECT_EQ(bans.size(), 0u);

@@ -1,4 +1,4 @@
-#include "fl_server/hub/client_table.h"
+#include "fl_server/sessions/client_table.h"
 
 #include <gtest/gtest.h>
 

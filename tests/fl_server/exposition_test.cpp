@@ -1,5 +1,5 @@
 // Tests of server metrics as text for Prometheus, and of its reader.
-#include "fl_server/watch/exposition.h"
+#include "fl_server/metrics/exposition.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-ProcessSeen some_process() { return {"0.2.0 \"a\\b\"\nc", 1.5e9, 2.25, 4096, 7}; }
+ProcessMetrics some_process() { return {"0.2.0 \"a\\b\"\nc", 1.5e9, 2.25, 4096, 7}; }
 
 TEST(Exposition, WritesValidTextForAnIdleServer) {
   const PrometheusText text(exposition(ServerMetrics(), some_process()));
@@ -55,7 +55,7 @@ TEST(Exposition, WritesClientsAndConnectionsButNoRunForARelay) {
   server_metrics.connected.set(4);
   server_metrics.has_server.set(1);
   server_metrics.accepted.add(6);
-  const std::string written = exposition(server_metrics, some_process(), Watched::kRelay);
+  const std::string written = exposition(server_metrics, some_process(), MetricsSource::kRelay);
   const PrometheusText text(written);
   EXPECT_EQ(text["gradwire_clients{state=\"connected\"}"], 4);
   EXPECT_EQ(text["gradwire_relay_has_server"], 1);

@@ -136,14 +136,14 @@ TEST_F(GuardsTest, LimitsConnectionsPerAddressAndClosesUnauthenticatedOnesFirst)
   most_from_address = 4;
   open();
   begin();
-  std::vector<FakeClient> crowd;
+  std::vector<FakeClient> flood;
   for (int k = 0; k < 50; ++k) {
-    crowd.push_back(connect());
+    flood.push_back(connect());
     turn();
   }
   EXPECT_TRUE(logged("more than 4 connections come from 127.0.0.1"));
   std::size_t left = 0;
-  for (FakeClient& unauthenticated : crowd) {
+  for (FakeClient& unauthenticated : flood) {
     unauthenticated.send(FakeClient::hello_frame("x"));
     left += unauthenticated.read_refusal().has_value();
   }

@@ -1,5 +1,5 @@
 // Tests of the HTTP server, with well-behaved and hostile peers.
-#include "fl_server/watch/http_server.h"
+#include "fl_server/metrics/http_server.h"
 
 #include <atomic>
 #include <gtest/gtest.h>

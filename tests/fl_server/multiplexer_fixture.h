@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fl_server/hub/multiplexer.h"
+#include "fl_server/sessions/multiplexer.h"
 #include "tests/fl_server/tcp_fixture.h"
 
 namespace gradwire {
@@ -22,7 +22,7 @@ class MultiplexerTest : public TcpTransportTest {
     return relay;
   }
   // Joins clients "a" and "b" on channels 1 and 2, and begins the run.
-  FakeClient begin_behind_relay() {
+  FakeClient begin_through_relay() {
     FakeClient relay = join();
     for (const std::uint32_t channel : {1, 2}) {
       relay.send(on_channel(FakeClient::hello_frame(channel == 1 ? "a" : "b"), channel));

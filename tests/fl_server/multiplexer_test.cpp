@@ -8,7 +8,7 @@ namespace {
 
 TEST_F(MultiplexerTest, SendsABodyOnceForAllClientsOfTheSite) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   for (const std::uint64_t request_id : {1, 2}) {
     const Request<double> asked = request(request_id);
     const std::uint64_t bytes = transport->send(0, asked);
@@ -29,7 +29,7 @@ TEST_F(MultiplexerTest, SendsABodyOnceForAllClientsOfTheSite) {
 
 TEST_F(MultiplexerTest, RefusesAMisbehavingClientAndServesItsNeighbour) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(1));
   ASSERT_TRUE(relay.read_message() && relay.read_message());
   relay.send(on_channel(reply(1, 1, 3), 1));  // under its neighbour's number
@@ -46,7 +46,7 @@ TEST_F(MultiplexerTest, RefusesAMisbehavingClientAndServesItsNeighbour) {
 
 TEST_F(MultiplexerTest, LosesAllClientsOfALostRelayAndLetsThemReconnectElsewhere) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   relay.hang_up();
   for (int k = 0; k < 2; ++k) EXPECT_EQ(next().kind, Kind::kLeft);
   clients.push_back(come_back("a"));
@@ -86,7 +86,7 @@ TEST_F(MultiplexerTest, AsksRelaysThatSendTheSameHelloToReconnect) {
 
 TEST_F(MultiplexerTest, DropsMessagesOfUnknownChannels) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   relay.send(on_channel(reply(0, 1, 3), 9));
   relay.send(on_channel(heartbeat_frame(), 8));
   transport->send(0, request(1));

@@ -1,4 +1,4 @@
-#include "fl_server/hub/rate_limit.h"
+#include "fl_server/sessions/rate_limit.h"
 
 #include <gtest/gtest.h>
 

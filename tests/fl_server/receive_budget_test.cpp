@@ -22,10 +22,10 @@ TEST(ReceiveBudget, AdmitsWhatFitsAndThenTheOldestFirst) {
   EXPECT_FALSE(receive_budget.reserve(b, 50));
   EXPECT_FALSE(receive_budget.reserve(c, 10)) << "it would overtake b";
   EXPECT_FALSE(receive_budget.reserve(d, 60));
-  receive_budget.go_on();
+  receive_budget.serve_waiters();
   EXPECT_FALSE(b.holds || c.holds);
   receive_budget.release(60);
-  receive_budget.go_on();
+  receive_budget.serve_waiters();
   EXPECT_TRUE(b.holds && c.holds);
   EXPECT_FALSE(d.holds);
   EXPECT_EQ(receive_budget.used(), 60u);
@@ -38,7 +38,7 @@ TEST(ReceiveBudget, GivesAPayloadBeyondTheBudgetAllOfIt) {
   EXPECT_TRUE(receive_budget.reserve(large, 1000));
   EXPECT_FALSE(receive_budget.reserve(small, 1));
   receive_budget.release(1000);
-  receive_budget.go_on();
+  receive_budget.serve_waiters();
   EXPECT_TRUE(small.holds);
 }
 
@@ -51,7 +51,7 @@ TEST(ReceiveBudget, ForgetsWaitersThatLeave) {
   EXPECT_FALSE(receive_budget.reserve(c, 10));
   receive_budget.forget(b);
   receive_budget.release(10);
-  receive_budget.go_on();
+  receive_budget.serve_waiters();
   EXPECT_FALSE(b.holds);
   EXPECT_TRUE(c.holds);
 }
@@ -79,7 +79,7 @@ TEST(ReceiveBudget, ServesEachWaiter) {
       Arrival& done = *holders[random.below(holders.size())];
       done.holds = false;
       receive_budget.release(done.bytes);
-      receive_budget.go_on();
+      receive_budget.serve_waiters();
     }
     EXPECT_FALSE(receive_budget.awaited());
   }

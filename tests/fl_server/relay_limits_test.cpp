@@ -49,8 +49,8 @@ TEST_F(RelayLimitsTest, ClosesConnectionsBeforeTheirHandshakesIfTooManyBegin) {
   options.handshakes = {.from_address = {.per_second = 1e-6, .burst = 3},
                         .in_all = {.per_second = 1e-6, .burst = 100}};
   open();
-  std::vector<FakeClient> crowd;
-  for (int k = 0; k < 8; ++k) crowd.push_back(connect());
+  std::vector<FakeClient> flood;
+  for (int k = 0; k < 8; ++k) flood.push_back(connect());
   expect_decided(8);
   EXPECT_EQ(server_metrics.accepted.value(), 3u);
   EXPECT_EQ(count_logged("too many new handshakes, the last one from 127.0.0.1"), 5u);
@@ -59,9 +59,9 @@ TEST_F(RelayLimitsTest, ClosesConnectionsBeforeTheirHandshakesIfTooManyBegin) {
 TEST_F(RelayLimitsTest, ClosesTheOldestUnauthenticatedConnectionOfAnAddressWithTooMany) {
   options.most_from_address = 4;
   open();
-  std::vector<FakeClient> crowd;
+  std::vector<FakeClient> flood;
   for (int k = 0; k < 10; ++k) {
-    crowd.push_back(connect());
+    flood.push_back(connect());
     turn();
   }
   const auto logged = [&] { return count_logged("more than 4 connections come from 127.0.0.1") > 0; };

@@ -208,7 +208,7 @@ class SumMultiplexerTest : public MultiplexerTest {
 
 TEST_F(SumMultiplexerTest, AcceptsASumOfItsSite) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   ask(relay, 1);
   const std::string frame = sum_frame({0, 1}, 1, 3);
   relay.send(frame);
@@ -222,7 +222,7 @@ TEST_F(SumMultiplexerTest, AcceptsASumOfItsSite) {
 
 TEST_F(SumMultiplexerTest, DropsASumThatIsLateOrCoversKnownReplies) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   ask(relay, 1);
   relay.send(on_channel(reply(1, 1, 5), 2));
   relay.send(sum_frame({0, 1}, 1, 3));
@@ -252,7 +252,7 @@ TEST_F(SumMultiplexerTest, DropsASumThatIsLateOrCoversKnownReplies) {
 
 TEST_F(SumMultiplexerTest, RequestsSeparateRepliesIfASumCoversAClientElsewhere) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   clients.push_back(come_back("b"));
   for (const std::uint32_t client : {0, 1}) transport->send(client, request(1));
   relay.send(sum_frame({0, 1}, 1, 3));
@@ -275,7 +275,7 @@ TEST_F(SumMultiplexerTest, RequestsSeparateRepliesIfASumCoversAClientElsewhere) 
 TEST_F(SumMultiplexerTest, DisconnectsARelayThatCoversOtherClients) {
   for (const Covers& covers : {Covers{0, 2}, Covers{1, 0}, Covers{0, 0}, Covers{0}, Covers{}}) {
     open();
-    FakeClient relay = begin_behind_relay();
+    FakeClient relay = begin_through_relay();
     ask(relay, 1);
     relay.send(sum_frame(covers, 1, 3));
     const auto refusal = relay.read_message();
@@ -288,7 +288,7 @@ TEST_F(SumMultiplexerTest, DisconnectsARelayThatCoversOtherClients) {
 
 TEST_F(SumMultiplexerTest, UsesARepeatedSumOnce) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   ask(relay, 1);
   for (int k = 0; k < 8; ++k) relay.send(sum_frame({0, 1}, 1, 3));
   EXPECT_EQ(next().covers.size(), 2u);
@@ -300,7 +300,7 @@ TEST_F(SumMultiplexerTest, UsesARepeatedSumOnce) {
 
 TEST_F(SumMultiplexerTest, KeepsTheConnectionWhenASumArrivesAfterTheRun) {
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   ask(relay, 1);
   transport.reset();
   lines.clear();
@@ -312,7 +312,7 @@ TEST_F(SumMultiplexerTest, KeepsTheConnectionWhenASumArrivesAfterTheRun) {
 TEST_F(SumMultiplexerTest, RefusesSumsFromARelayThatDidNotAnnounceThem) {
   adds = false;
   open();
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   relay.send(sum_frame({0, 1}, 1, 3));
   const auto refusal = relay.read_message();
   ASSERT_TRUE(refusal);
@@ -322,13 +322,13 @@ TEST_F(SumMultiplexerTest, RefusesSumsFromARelayThatDidNotAnnounceThem) {
 TEST_F(SumMultiplexerTest, RefusesSumsInARunWithoutThem) {
   open();
   {
-    const FakeClient relay = begin_behind_relay();
+    const FakeClient relay = begin_through_relay();
     EXPECT_TRUE(told.adds());
   }
   transport.reset();
   takes_sums = false;
   open();
-  const FakeClient relay = begin_behind_relay();
+  const FakeClient relay = begin_through_relay();
   EXPECT_FALSE(told.adds());
 }
 

@@ -1,6 +1,6 @@
 // Tests of the run history with damaged, locked and missing files: rows may be late or missing, but no call
 // fails.
-#include "fl_server/registry/run_history.h"
+#include "fl_server/run_history/run_history.h"
 
 #include <chrono>
 #include <csignal>
@@ -63,10 +63,10 @@ class RunHistoryTest : public ::testing::Test {
     EXPECT_EQ(db.message(), "") << sql;
     return answer;
   }
-  RunHistorySeen seen() const {
-    const auto found = look_into_run_history(file(), kRun.id, "");
+  RunHistoryContent seen() const {
+    const auto found = read_run_history(file(), kRun.id, "");
     EXPECT_TRUE(found) << found.error().message;
-    return found && *found ? **found : RunHistorySeen{};
+    return found && *found ? **found : RunHistoryContent{};
   }
 
   TemporaryFolder folder;
@@ -96,7 +96,7 @@ TEST_F(RunHistoryTest, RecordsTheRunItsClientsAndItsRounds) {
   EXPECT_EQ(ask("SELECT accuracy * 100 FROM rounds WHERE round = 3 AND seconds = 3"), 75);
   EXPECT_EQ(ask("SELECT count(*) FROM rounds WHERE loss IS NULL"), 2);
   EXPECT_EQ(ask("SELECT dim FROM runs WHERE outcome = 'finished' AND rounds = 3 AND ended >= began"), 7);
-  const RunHistorySeen run = seen();
+  const RunHistoryContent run = seen();
   ASSERT_EQ(run.clients.size(), 2u);
   const RunHistoryClient& b = run.clients[1];
   EXPECT_EQ(b.name, "b");
@@ -124,7 +124,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
   {
     const auto run_history = open();
     run_rounds(*run_history, 3, 6);  // replayed from the journal
-    run_history->goes_on_after(6);
+    run_history->resumed_after(6);
     join_both(*run_history);
     run_rounds(*run_history, 7, 8);
     run_history->ended("stopped");
@@ -136,7 +136,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
   EXPECT_EQ(seen().outcome, "stopped");
   {
     const auto run_history = open();
-    run_history->goes_on_after(4);  // after a loss of power
+    run_history->resumed_after(4);  // after a loss of power
     run_rounds(*run_history, 5, 6);
   }
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 6);
@@ -147,7 +147,7 @@ TEST_F(RunHistoryTest, ReplacesRoundsOfAResumedRunAndCountsNoReplyTwice) {
 TEST_F(RunHistoryTest, SettlesBeforeTheJournalForgets) {
   const auto run_history = open();
   run_rounds(*run_history, 1, 20'000);
-  run_history->goes_on_after(20'000);
+  run_history->resumed_after(20'000);
   run_history->settle(std::chrono::seconds(20));
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 20'000);
   Database other(file(), Database::Access::kWrite, 0);
@@ -181,7 +181,7 @@ TEST_F(RunHistoryTest, KeepsOneRunPerFolder) {
   open(third)->began(7);
   EXPECT_EQ(ask("SELECT count(*) FROM runs"), 2);
   EXPECT_EQ(ask("SELECT count(*) FROM runs WHERE run = '00000000000000aa' AND outcome = 'replaced'"), 1);
-  const auto last = look_into_run_history(file(), "", kRun.folder);
+  const auto last = read_run_history(file(), "", kRun.folder);
   ASSERT_TRUE(last && *last);
   EXPECT_EQ((*last)->id, third.id);
 }
@@ -318,7 +318,7 @@ TEST_F(RunHistoryTest, LeavesAFileOfALaterVersionUnchanged) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("was made by a newer gradwire"), std::string::npos) << lines[0];
   EXPECT_EQ(ask("SELECT count(*) FROM rounds"), 0);
-  const auto seen = look_into_run_history(file(), kRun.id, "");
+  const auto seen = read_run_history(file(), kRun.id, "");
   ASSERT_FALSE(seen);
   EXPECT_NE(seen.error().message.find("newer gradwire"), std::string::npos);
 }

@@ -86,23 +86,23 @@ class SecureServer : public TcpTransportTest {
     clients.enroll(name, key.public_key(), role);
     return {name, realm(), key, std::nullopt};
   }
-  static std::string hello(const Credentials& who, std::optional<std::uint32_t> part = {}) {
+  static std::string hello(const Credentials& identity, std::optional<std::uint32_t> part = {}) {
     wire::Hello message;
     if (part) message.set_part_index(*part);
     if (part) message.set_part_count(2);
     message.set_protocol(kWireVersion);
-    message.set_client_name(who.name);
-    const PublicKey key = who.key.public_key();
+    message.set_client_name(identity.name);
+    const PublicKey key = identity.key.public_key();
     message.set_public_key(key.bytes.data(), key.bytes.size());
     return control_frame(FrameType::kHello, message);
   }
   // Sends a Hello as `claimed` and answers the challenge as `who`. Returns the server's answer.
-  std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& who,
+  std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& identity,
                                       std::optional<std::uint32_t> part = {}) {
     EXPECT_TRUE(peer.connection().write(hello(claimed, part)));
     auto challenge = peer.read(work_);
     if (!challenge || challenge->type != FrameType::kChallenge) return challenge;
-    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
     EXPECT_TRUE(proof);
     EXPECT_TRUE(peer.connection().write(*proof));
     return peer.read(work_);
@@ -129,10 +129,10 @@ class SecureServer : public TcpTransportTest {
 };
 
 TEST_F(SecureServer, WelcomesAnAuthenticatedClient) {
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
-  const auto answer = log_in(peer, who, who);
+  const auto answer = log_in(peer, identity, identity);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->type, FrameType::kWelcome);
 }
@@ -219,9 +219,9 @@ class SecureLimit : public SecureServer {
 };
 
 TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsOpenOnes) {
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer client(session_manager->address(), *tls_, work_);
-  ASSERT_EQ(log_in(client, who, who)->type, FrameType::kWelcome);
+  ASSERT_EQ(log_in(client, identity, identity)->type, FrameType::kWelcome);
   Peer second(session_manager->address(), *tls_, work_), third(session_manager->address(), *tls_, work_);
   EXPECT_EQ(second.trouble() + third.trouble(), "");
   for (int k = 0; k < 5; ++k) {
@@ -235,16 +235,16 @@ TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsOpenOnes) {
 }
 
 TEST_F(SecureServer, AcceptsAProofForOneConnectionOnly) {
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer first(session_manager->address(), *tls_, work_);
-  ASSERT_TRUE(first.connection().write(hello(who)));
+  ASSERT_TRUE(first.connection().write(hello(identity)));
   const auto challenge = first.read(work_);
   ASSERT_TRUE(challenge);
-  const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+  const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
   ASSERT_TRUE(proof);
   for (int k = 0; k < 20; ++k) {
     Peer replay(session_manager->address(), *tls_, work_);
-    ASSERT_TRUE(replay.connection().write(hello(who)));
+    ASSERT_TRUE(replay.connection().write(hello(identity)));
     ASSERT_TRUE(replay.read(work_));
     ASSERT_TRUE(replay.connection().write(*proof));
     EXPECT_NE(error_in(replay.read(work_)).find("signature"), std::string::npos);
@@ -267,9 +267,9 @@ TEST_F(SecureServer, AnswersAPlainTextPeerInPlainText) {
 }
 
 TEST_F(SecureServer, SurvivesSilenceAndGarbage) {
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer silent(session_manager->address(), *tls_, work_);
-  ASSERT_TRUE(silent.connection().write(hello(who)));
+  ASSERT_TRUE(silent.connection().write(hello(identity)));
   ASSERT_TRUE(silent.read(work_)) << "the challenge, which it does not answer";
   FakeClient garbage = connect();
   garbage.send(std::string(5000, '\x16'));
@@ -277,15 +277,15 @@ TEST_F(SecureServer, SurvivesSilenceAndGarbage) {
   EXPECT_TRUE(!last || last->type == FrameType::kError);
   EXPECT_TRUE(garbage.is_hung_up_on());
   Peer good(session_manager->address(), *tls_, work_);
-  const auto answer = log_in(good, who, who);
+  const auto answer = log_in(good, identity, identity);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->type, FrameType::kWelcome);
 }
 
 TEST_F(SecureServer, DisconnectsARevokedClient) {
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
-  ASSERT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
+  ASSERT_EQ(log_in(peer, identity, identity)->type, FrameType::kWelcome);
   clients_of(place_).revoke("a");
   EXPECT_NE(error_in(peer.read(work_)).find("revoked"), std::string::npos);
 }
@@ -294,26 +294,26 @@ TEST_F(SecureServer, ServesTheNextClientWithANewCertificate) {
   make_server_certificate(place_, place_, {"127.0.0.1", "renewed.example"}, std::chrono::hours(1));
   turn_for(milliseconds(300));
   EXPECT_TRUE(logged("using a new certificate"));
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
   ASSERT_EQ(peer.trouble(), "");
-  EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome);
+  EXPECT_EQ(log_in(peer, identity, identity)->type, FrameType::kWelcome);
 }
 
 TEST_F(SecureServer, AcceptsAKeyOnlyInItsRole) {
   const Credentials client = enrolled("a"), relay = enrolled("site", Login::PeerRole::kRelay);
-  const auto as_relay = [this](const Credentials& who) {
+  const auto as_relay = [this](const Credentials& identity) {
     Peer peer(session_manager->address(), *tls_, work_);
     wire::Relay message;
     message.set_protocol(kWireVersion);
     message.set_adds(true);
-    message.set_name(who.name);
-    const PublicKey key = who.key.public_key();
+    message.set_name(identity.name);
+    const PublicKey key = identity.key.public_key();
     message.set_public_key(key.bytes.data(), key.bytes.size());
     EXPECT_TRUE(peer.connection().write(control_frame(FrameType::kRelay, message)));
     const auto challenge = peer.read(work_);
     EXPECT_TRUE(challenge && challenge->type == FrameType::kChallenge);
-    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), who);
+    const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
     EXPECT_TRUE(peer.connection().write(*proof));
     return peer.read(work_);
   };
@@ -353,9 +353,10 @@ TEST_F(SecureServer, DoesNotBlockOnAPipeInPlaceOfACertificate) {
   ASSERT_EQ(::mkfifo((place_ / "server.pem").c_str(), 0600), 0);
   turn_for(milliseconds(300));
   EXPECT_TRUE(logged("server.pem: is not a file"));
-  const Credentials who = enrolled("a");
+  const Credentials identity = enrolled("a");
   Peer peer(session_manager->address(), *tls_, work_);
-  EXPECT_EQ(log_in(peer, who, who)->type, FrameType::kWelcome) << "with the certificate from before";
+  EXPECT_EQ(log_in(peer, identity, identity)->type, FrameType::kWelcome)
+      << "with the certificate from before";
 }
 
 }  // namespace

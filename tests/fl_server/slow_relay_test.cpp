@@ -29,7 +29,7 @@ double held_mb() {
 
 TEST_F(SlowRelayTest, ReceivesOnlyTheNewestRequestsAndTheirBodyOnce) {
   open(patient(), kLarge);
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   for (std::uint64_t request_id = 1; request_id <= 4; ++request_id) {
     for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));
     EXPECT_EQ(next(0.01).kind, Kind::kTimeout);
@@ -56,7 +56,7 @@ TEST_F(SlowRelayTest, DoesNotGrowTheServer) {
   constexpr std::uint32_t kBig = 1 << 18;  // 2 MB
   WireTimes times = patient();
   open(times, 4 * kBig);
-  FakeClient relay = begin_behind_relay();
+  FakeClient relay = begin_through_relay();
   double before = 0;
   for (std::uint64_t request_id = 1; request_id <= 200; ++request_id) {
     for (const std::uint32_t client : {0, 1}) transport->send(client, request(request_id));

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/net/tcp_sockets.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "tests/support/fake_client.h"
 
 namespace gradwire {

@@ -151,11 +151,11 @@ TEST_F(TcpHostileTest, RefusesJoinsWithImpossibleConstants) {
 TEST_F(TcpHostileTest, AdmitsClientsDuringAFloodOfUnauthenticatedPeers) {
   open();
   begin();
-  std::vector<FakeClient> crowd;
+  std::vector<FakeClient> flood;
   const auto renew = [&](std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) {
-      crowd.push_back(connect());
-      if (crowd.size() > 400) crowd.erase(crowd.begin());
+      flood.push_back(connect());
+      if (flood.size() > 400) flood.erase(flood.begin());
     }
     turn();
   };
@@ -185,13 +185,13 @@ TEST_F(TcpHostileTest, AdmitsClientsDuringAFloodOfUnauthenticatedPeers) {
 TEST_F(TcpHostileTest, KeepsAtMostOneUnjoinedConnectionPerClient) {
   open();
   begin();
-  std::vector<FakeClient> crowd;
+  std::vector<FakeClient> flood;
   for (int k = 0; k < 300; ++k) {
-    crowd.push_back(connect());
-    crowd.back().send(FakeClient::hello_frame("b"));
+    flood.push_back(connect());
+    flood.back().send(FakeClient::hello_frame("b"));
   }
-  EXPECT_TRUE(crowd.front().read_message()) << "a Welcome";
-  EXPECT_TRUE(crowd.front().read_refusal());
+  EXPECT_TRUE(flood.front().read_message()) << "a Welcome";
+  EXPECT_TRUE(flood.front().read_refusal());
   expect_served(1, 1);
   FakeClient second = come_back("b");
   ASSERT_EQ(next().kind, Kind::kJoined);

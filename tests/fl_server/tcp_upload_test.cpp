@@ -46,8 +46,8 @@ class TcpUploadTest : public TcpTransportTest {
     ASSERT_EQ(event.kind, Kind::kReply);
     EXPECT_EQ(event.bytes, reply(0, 1, value).size()) << "counted like a reply in one message";
     std::string frame;
-    for (const auto piece : event.frame)
-      frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (const auto segment : event.frame)
+      frame.append(reinterpret_cast<const char*>(segment.data()), segment.size());
     EXPECT_TRUE(frame == reply(0, 1, value)) << "kept like a reply in one message";
     ASSERT_EQ(event.up.parts.size(), 1u);
     EXPECT_EQ(event.up.parts[0].values.size(), kLongDim);
@@ -205,8 +205,8 @@ TEST_F(TcpTransportTest, ReadsAnOldReplyToItsEndWhenANewerRequestIsSent) {
   ASSERT_EQ(event.kind, Kind::kReply);
   EXPECT_EQ(event.up.request_id, 2u);
   std::string frame;
-  for (const auto piece : event.frame)
-    frame.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  for (const auto segment : event.frame)
+    frame.append(reinterpret_cast<const char*>(segment.data()), segment.size());
   EXPECT_TRUE(frame == newer);
 }
 

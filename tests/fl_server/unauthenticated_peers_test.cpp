@@ -1,4 +1,4 @@
-#include "fl_server/hub/unauthenticated_peers.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
 
 #include <gtest/gtest.h>
 
@@ -16,15 +16,15 @@ TEST(Origin, IsTheAddressOrItsNetwork) {
   EXPECT_EQ(origin_of("[fe80::1%eth0]:5000"), "fe80::/64");
 }
 
-TEST(UnauthenticatedPeers, PicksTheOldestOfTheLargestCrowd) {
+TEST(UnauthenticatedPeers, PicksTheOldestOfTheLargestOrigin) {
   UnauthenticatedPeers unauthenticated;
   unauthenticated.add(1, "10.0.0.1:1");
   for (std::uint64_t id = 2; id < 6; ++id) unauthenticated.add(id, "10.0.0.2:" + std::to_string(id));
-  EXPECT_EQ(unauthenticated.crowded_origin(), "10.0.0.2");
-  EXPECT_EQ(unauthenticated.first_to_go(), 2u);
+  EXPECT_EQ(unauthenticated.largest_origin(), "10.0.0.2");
+  EXPECT_EQ(unauthenticated.eviction_candidate(), 2u);
   unauthenticated.remove(2);
   unauthenticated.add(6, "10.0.0.2:6");
-  EXPECT_EQ(unauthenticated.first_to_go(), 3u);
+  EXPECT_EQ(unauthenticated.eviction_candidate(), 3u);
   unauthenticated.remove(3);
   unauthenticated.remove(3);
   EXPECT_EQ(unauthenticated.size(), 4u);
@@ -43,10 +43,10 @@ TEST(UnauthenticatedPeers, ForgetsNoConnectionInAnyOrder) {
     naive.erase(leaves);
     ASSERT_EQ(unauthenticated.size(), naive.size());
     if (naive.empty()) continue;
-    std::map<std::string, std::size_t> crowds;
-    for (const auto& [number, from] : naive) crowds[from] += 1;
-    const std::uint64_t first = unauthenticated.first_to_go();
-    for (const auto& [from, count] : crowds) EXPECT_LE(count, crowds[naive[first]]);
+    std::map<std::string, std::size_t> counts;
+    for (const auto& [number, from] : naive) counts[from] += 1;
+    const std::uint64_t first = unauthenticated.eviction_candidate();
+    for (const auto& [from, count] : counts) EXPECT_LE(count, counts[naive[first]]);
     for (const auto& [number, from] : naive) {
       if (from == naive[first]) {
         EXPECT_EQ(number, first);

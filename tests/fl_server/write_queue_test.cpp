@@ -17,11 +17,11 @@ class GreedySocket : public Socket {
   void start(SocketHandler&) override {}
   Moved read(std::span<std::byte>) override { return {}; }
   void pause_reading(bool) override {}
-  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+  Moved write(std::span<const std::span<const std::byte>> segments) override {
     std::size_t taken = 0;
-    for (const auto piece : pieces) {
-      const std::size_t n = std::min(piece.size(), room);
-      got.append(reinterpret_cast<const char*>(piece.data()), n);
+    for (const auto segment : segments) {
+      const std::size_t n = std::min(segment.size(), room);
+      got.append(reinterpret_cast<const char*>(segment.data()), n);
       room -= n;
       taken += n;
     }
@@ -45,9 +45,10 @@ class ZeroCopySocket final : public GreedySocket {
   std::vector<std::shared_ptr<const void>> owners;
 
   std::size_t zero_copy_from() const override { return 5; }
-  Moved send_zero_copy(std::span<const std::byte> piece, const std::shared_ptr<const void>& owner) override {
-    EXPECT_GE(piece.size(), zero_copy_from());
-    const Moved moved = write(std::span(&piece, 1));
+  Moved send_zero_copy(std::span<const std::byte> segment,
+                       const std::shared_ptr<const void>& owner) override {
+    EXPECT_GE(segment.size(), zero_copy_from());
+    const Moved moved = write(std::span(&segment, 1));
     zero_copy.append(got, got.size() - moved.bytes);
     owners.push_back(owner);
     return moved;

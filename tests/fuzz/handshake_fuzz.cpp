@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/crc32c.h"
-#include "fl_server/hub/join.h"
+#include "fl_server/sessions/join.h"
 #include "proto/security/challenge.h"
 #include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
@@ -52,7 +52,7 @@ bool run_chunks(Input input) {
     const auto prefix = read_prefix(message.prefix, kMost);
     if (!prefix) continue;
     const auto read = read_chunk(std::as_bytes(std::span(message.header)));
-    check(read && read->at == head.at && read->total == head.total, "another piece was read");
+    check(read && read->at == head.at && read->total == head.total, "another chunk was read");
     const std::uint64_t before = assembly.request_id();
     const auto places = assembly.prepare(*read, *prefix, kMost);
     if (!places) continue;
@@ -60,12 +60,12 @@ bool run_chunks(Input input) {
     if (assembly.request_id() != before) came.clear();
     std::memcpy(places->front().data(), content.data(), content.size());
     if (!assembly.finish()) continue;
-    check(!damaged, "a damaged piece counts");
+    check(!damaged, "a damaged chunk counts");
     came[head.at] = bytes;
   }
   std::uint64_t sum = 0, end = 0;
   for (const auto& [at, bytes] : came) {
-    check(at >= end, "pieces overlap");
+    check(at >= end, "chunks overlap");
     sum += bytes;
     end = at + bytes;
   }
@@ -90,17 +90,17 @@ bool run_chunks(Input input) {
 }
 std::vector<Bytes> chunks_seeds() {
   Bytes seed;
-  const auto piece = [&](unsigned request_id, std::size_t at, std::size_t bytes) {
+  const auto chunk = [&](unsigned request_id, std::size_t at, std::size_t bytes) {
     put_u8(seed, request_id);
     put_u16(seed, at);
     put_u16(seed, bytes);
     put_u16(seed, 40'000);
     put_u8(seed, 0);
   };
-  piece(7, 20'000, 5'000);
-  piece(7, 0, 20'000);
-  piece(7, 25'000, 15'000);
-  piece(8, 4'096, 4'096);
+  chunk(7, 20'000, 5'000);
+  chunk(7, 0, 20'000);
+  chunk(7, 25'000, 15'000);
+  chunk(8, 4'096, 4'096);
   return {seed};
 }
 
@@ -108,9 +108,9 @@ bool run_handshake(Input input) {
   Cursor cursor(input);
   const std::uint8_t choice = cursor.u8();
   const Input header = cursor.rest();
-  if (const auto pieced = chunked_header(header)) {
-    check(pieced->header.size() < header.size(), "a field of no bytes");
-    check(!chunked_header(pieced->header.first(0)), "a field in nothing");
+  if (const auto chunked = chunked_header(header)) {
+    check(chunked->header.size() < header.size(), "a field of no bytes");
+    check(!chunked_header(chunked->header.first(0)), "a field in nothing");
   }
   bool taken = read_chunk(header).has_value();
   // Reads the rest of a reply, as a server that has the front.
@@ -180,11 +180,11 @@ std::vector<Bytes> handshake_seeds() {
   challenge.set_nonce(std::string(32, 'n'));
   challenge.set_realm("realm");
   add(0, challenge);
-  wire::Piece piece;
-  piece.set_request_id(7);
-  piece.set_at_byte(0);
-  piece.set_total(9000);
-  add(6, piece);
+  wire::Piece chunk;
+  chunk.set_request_id(7);
+  chunk.set_at_byte(0);
+  chunk.set_total(9000);
+  add(6, chunk);
   Uplink<double> reply;
   const Vec<double> numbers(9, 0.5);
   reply.parts = {Payload<double>::dense(numbers)};

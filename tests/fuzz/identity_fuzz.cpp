@@ -8,7 +8,7 @@
 
 #include "fl_server/access/allow_list.h"
 #include "fl_server/access/server_identity.h"
-#include "fl_server/watch/exposition.h"
+#include "fl_server/metrics/exposition.h"
 #include "proto/security/certificates.h"
 #include "proto/security/identity.h"
 #include "proto/security/tls.h"
@@ -150,12 +150,12 @@ bool run_tampered(Cursor input) {
     changes[place] = input.u8();
   }
   const Bytes said(2000, std::byte{7});
-  bool has_said[2] = {false, false}, broken = false;
+  bool has_sent[2] = {false, false}, broken = false;
   std::uint32_t at = 0;
   Bytes heard[2];
   for (int turn = 0; turn < 40 && !broken; ++turn) {
     StreamFilter &from = *ends[turn % 2], &to = *ends[1 - turn % 2];
-    if (from.ready() && !std::exchange(has_said[turn % 2], true)) broken = !from.write(said);
+    if (from.ready() && !std::exchange(has_sent[turn % 2], true)) broken = !from.write(said);
     Bytes bytes(from.outgoing().begin(), from.outgoing().end());
     from.sent(bytes.size());
     for (std::byte& byte : bytes)

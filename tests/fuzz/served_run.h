@@ -9,20 +9,20 @@
 #include "base/crc32c.h"
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_metadata.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_peer.h"
 
 namespace gradwire::fuzz {
 
-inline constexpr std::uint32_t kHonest = 2;
+inline constexpr std::uint32_t kRealClients = 2;
 inline constexpr std::uint32_t kServedRounds = 5;
 
 inline const LoadedExperiment& served_experiment() {
@@ -39,11 +39,16 @@ inline const LoadedExperiment& served_experiment() {
 //   2  a frame with right checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
 //   3  nothing, for u8 / 4 seconds
 //   4  close it
-class Stranger {
+class Attacker {
  public:
-  Stranger(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour, Input script)
-      : time_(time), random_(random), weather_(weather), harbour_(harbour), script_(script) {}
-  ~Stranger() {
+  Attacker(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
+           CurrentServer& current_server, Input script)
+      : time_(time),
+        random_(random),
+        link_faults_(link_faults),
+        current_server_(current_server),
+        script_(script) {}
+  ~Attacker() {
     for (auto& wire : wires_)
       if (wire) wire->close(Wire::kClient);
   }
@@ -54,16 +59,16 @@ class Stranger {
  private:
   void step() {
     double seconds = 0.02;
-    if (script_.at_end() || harbour_.server == nullptr) return;
+    if (script_.at_end() || current_server_.server == nullptr) return;
     auto& wire = wires_[at_];
     switch (script_.u8() % 5) {
       case 0: {
         at_ = script_.u8() % 3;
         auto& next = wires_[at_];
         if (next) next->close(Wire::kClient);
-        next = std::make_shared<Wire>(time_, random_, weather_);
+        next = std::make_shared<Wire>(time_, random_, link_faults_);
         next->told[Wire::kClient] = [end = next.get()] { end->read(Wire::kClient, SIZE_MAX); };
-        harbour_.server->connect(next);
+        current_server_.server->connect(next);
         break;
       }
       case 1: say(script_.bytes(script_.u16())); break;
@@ -90,8 +95,8 @@ class Stranger {
 
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
-  Harbour& harbour_;
+  const StreamFaults& link_faults_;
+  CurrentServer& current_server_;
   Cursor script_;
   std::shared_ptr<Wire> wires_[3];
   std::size_t at_ = 0;
@@ -109,45 +114,45 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
   Served served;
   SimulatedTime time;
   Random random(1, "served");
-  const StreamWeather weather{.delay_seconds = 0.001};
+  const StreamFaults link_faults{.delay_seconds = 0.001};
   const PeerHabits habits;
-  Harbour harbour, site;
+  CurrentServer current_server, site;
   std::vector<std::unique_ptr<SimulatedPeer>> peers;
-  for (std::uint32_t c = 0; c < kHonest; ++c)
-    peers.push_back(std::make_unique<SimulatedPeer>(time, random, weather, habits,
-                                                    by_relay && c == 0 ? site : harbour,
+  for (std::uint32_t c = 0; c < kRealClients; ++c)
+    peers.push_back(std::make_unique<SimulatedPeer>(time, random, link_faults, habits,
+                                                    by_relay && c == 0 ? site : current_server,
                                                     "honest-" + std::to_string(c), 7 + c));
   RelayOptions relay_options;
   relay_options.upstream = "server:1";
   relay_options.jitter_seed = 3;
   std::unique_ptr<RelayRun> relay;
   if (by_relay) {
-    auto sockets = std::make_unique<SimulatedSockets>(time, random, weather, site);
-    sockets->upstream = &harbour;
+    auto sockets = std::make_unique<SimulatedSockets>(time, random, link_faults, site);
+    sockets->upstream = &current_server;
     relay = make_relay(relay_options, std::move(sockets));
     relay->start();
   }
-  Stranger unauthenticated(time, random, weather, by_relay ? site : harbour, script);
+  Attacker unauthenticated(time, random, link_faults, by_relay ? site : current_server, script);
   try {
     SessionManagerOptions options;
-    options.clients = kHonest;
+    options.clients = kRealClients;
     options.experiment = pack_experiment(loaded.experiment);
-    options.table = ClientTable(kHonest);
+    options.table = ClientTable(kRealClients);
     options.most_for_relay_bytes = 1 << 20;
-    SessionManager session_manager(options,
-                                   std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+    SessionManager session_manager(
+        options, std::make_unique<SimulatedSockets>(time, random, link_faults, current_server));
     if (early) unauthenticated.begin();
     session_manager.gather(std::chrono::minutes(5));
     const RunPlan plan = plan_of_joins(loaded, session_manager.table());
     const RunMetadata metadata{plan.asked, plan.experiment, start_frame(plan, 5), session_manager.table()};
     const auto run_context = make_run_context<double>(plan, Role::kServer);
-    const auto half = make_server<double>(run_context);
+    const auto algorithm = make_server<double>(run_context);
     RunProgress progress;
-    AtTheLast beside;
+    LazyBackground background;
     Journal journal(disk, Durability::kProcess);
-    RunStore<double> store(journal, beside, codec_context(*run_context, {}), *half, progress,
+    RunStore<double> store(journal, background, codec_context(*run_context, {}), *algorithm, progress,
                            save_metadata(metadata),
-                           SnapshotPolicy{.records = 2, .bytes_beside_state = 1 << 20});
+                           SnapshotPolicy{.records = 2, .bytes_beyond_state = 1 << 20});
     store.begin();
     TcpTransport<double> transport(session_manager, codec_context(*run_context, {}), metadata.start,
                                    takes_sums(*run_context));
@@ -161,10 +166,10 @@ inline Served serve(Input script, bool early, Disk& disk, bool by_relay = false)
     hooks.before_apply = [&] { store.before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
       store.commit(commit);
-      served.states.push_back(half->save());
+      served.states.push_back(algorithm->save());
     };
-    const Outcome outcome =
-        run_rounds<double>(*half, traits_of(*run_context), *run_context, transport, progress, limits, hooks);
+    const Outcome outcome = run_rounds<double>(*algorithm, traits_of(*run_context), *run_context, transport,
+                                               progress, limits, hooks);
     if (outcome != Outcome::kFinished) served.why_not = "the run did not finish";
     if (!session_manager.finish(std::chrono::seconds(20)))
       served.why_not = "not all clients heard the shutdown";

@@ -90,7 +90,7 @@ bool run_relay(Input input) { return run_served(input, true); }
 // Runs a script (served_run.h) against a server that authenticates clients and has none enrolled. It must
 // admit none.
 bool run_login(Input input) {
-  class Nobody final : public Authenticator {
+  class RejectAll final : public Authenticator {
    public:
     const std::string& realm() const override { return realm_; }
     Status admit(const Login& login) override {
@@ -108,15 +108,16 @@ bool run_login(Input input) {
   } authenticator;
   SimulatedTime time;
   Random random(1, "login");
-  const StreamWeather weather{.delay_seconds = 0.001};
-  Harbour harbour;
+  const StreamFaults link_faults{.delay_seconds = 0.001};
+  CurrentServer current_server;
   SessionManagerOptions options;
   options.clients = 1;
   options.table = ClientTable(1);
   options.experiment = "experiment";
   options.authenticator = &authenticator;
-  Stranger unauthenticated(time, random, weather, harbour, input);
-  SessionManager session_manager(options, std::make_unique<SimulatedSockets>(time, random, weather, harbour));
+  Attacker unauthenticated(time, random, link_faults, current_server, input);
+  SessionManager session_manager(
+      options, std::make_unique<SimulatedSockets>(time, random, link_faults, current_server));
   unauthenticated.begin();
   try {
     session_manager.gather(std::chrono::seconds(90));
@@ -165,7 +166,7 @@ std::vector<Bytes> server_seeds() {
       put_frame(script, FrameType::kHeartbeat, "");
       CodecContext context;
       context.dim = 8;
-      context.clients = kHonest;
+      context.clients = kRealClients;
       Codec<double> codec(context);
       const Vec<double> values(8, 9.0);
       for (const std::uint64_t request_id : {5, 6, 7}) {

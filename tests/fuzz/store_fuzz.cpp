@@ -68,7 +68,7 @@ bool run_snapshot(Input input) {
   }
   const Input record = cursor.rest();
   std::string frame, packed;
-  for (const std::string_view piece : pack_snapshot(3, sections, frame)) packed += piece;
+  for (const std::string_view segment : pack_snapshot(3, sections, frame)) packed += segment;
   const auto unpacked = unpack_snapshot(3, packed);
   check(unpacked && unpacked->size() == sections.size(), "a snapshot cannot be read back");
   for (std::size_t k = 0; k < sections.size(); ++k)
@@ -78,7 +78,7 @@ bool run_snapshot(Input input) {
 
   const auto server = make_server<double>(left().run_context);
   RunProgress progress;
-  progress.committed.resize(kHonest);
+  progress.committed.resize(kRealClients);
   const bool taken = load_snapshot<double>(sections, *server, progress, {});
   if (taken) check(server->model().size() == 8, "a model of another length was loaded");
   if (const auto said = snapshot_metadata(sections)) (void)load_metadata(said->metadata);
@@ -100,8 +100,8 @@ std::vector<Bytes> snapshot_seeds() {
   std::vector<Bytes> seeds{seed};
   SimulatedDisk disk;
   for (const auto& [name, bytes] : left().files) {
-    const std::string_view piece = bytes;
-    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+    const std::string_view segment = bytes;
+    check(disk.write(name, std::span(&segment, 1)).has_value(), "no room");
   }
   Journal journal(disk, Durability::kProcess);
   (void)journal.recover({.snapshot = [](std::span<const Section>) { return true; },
@@ -150,15 +150,16 @@ bool run_journal(Input input) {
   }
   SimulatedDisk disk;
   for (const auto& [name, bytes] : files) {
-    const std::string_view piece = bytes;
-    check(disk.write(name, std::span(&piece, 1)).has_value(), "no room");
+    const std::string_view segment = bytes;
+    check(disk.write(name, std::span(&segment, 1)).has_value(), "no room");
   }
-  AtTheLast beside;
+  LazyBackground background;
   const auto server = make_server<double>(left().run_context);
   const std::string fresh = server->save();
   RunProgress progress;
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*left().run_context, {}), *server, progress, "about");
+  RunStore<double> store(journal, background, codec_context(*left().run_context, {}), *server, progress,
+                         "about");
   const auto found =
       journal.recover({.snapshot = [&](std::span<const Section> sections) { return store.load(sections); },
                        .record = [&](std::string_view record) { return store.replay(record); }});

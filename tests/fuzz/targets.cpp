@@ -7,7 +7,7 @@ std::span<const Target> targets() {
       {"frame", run_frame, frame_seeds},
       {"reply", run_reply, reply_seeds},
       {"request", run_request, request_seeds},
-      {"pieces", run_chunks, chunks_seeds},
+      {"chunks", run_chunks, chunks_seeds},
       {"handshake", run_handshake, handshake_seeds},
       {"experiment", run_experiment, experiment_seeds},
       {"libsvm", run_libsvm, libsvm_seeds},

@@ -55,7 +55,7 @@ class ChangedDataTest : public ProcessTest {
   void begin(const std::function<std::string(std::uint32_t)>& source) {
     server.emplace(start_server({"--set", kManyRounds}));
     of_clients = address;
-    if (behind_relay) {
+    if (through_relay) {
       relay.emplace(
           "gradwire-server",
           std::vector<std::string>{"--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay"},
@@ -94,7 +94,7 @@ class ChangedDataTest : public ProcessTest {
   std::optional<Process> server, relay;
   std::vector<Process> clients;
   std::string of_clients;
-  bool behind_relay = false;
+  bool through_relay = false;
 };
 
 TEST_F(ChangedDataTest, RejectsOneChangedNumberAndAcceptsTheOldFileAgain) {
@@ -108,7 +108,7 @@ TEST_F(ChangedDataTest, RejectsOneChangedNumberAndAcceptsTheOldFileAgain) {
 }
 
 TEST_F(ChangedDataTest, RejectsChangedDataThroughARelay) {
-  behind_relay = true;
+  through_relay = true;
   begin(file_of);
   kill(clients[2]);
   write(file_of(2), rows(2, 0.25));

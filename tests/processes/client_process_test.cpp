@@ -289,8 +289,8 @@ void say_nonsense(const std::string& address) {
 TEST_F(ProcessTest, LogsFewLinesDuringAFloodAndHidesNoClient) {
   write_config();
   Process server = start_server();
-  constexpr int kStrangers = 300;
-  for (int k = 0; k < kStrangers; ++k) say_nonsense(address);
+  constexpr int kBadConnections = 300;
+  for (int k = 0; k < kBadConnections; ++k) say_nonsense(address);
   std::vector<Process> clients = start_clients(address);
   expect_all_end_well(server, clients);
   const std::string log = server.log();

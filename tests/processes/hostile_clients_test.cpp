@@ -15,7 +15,7 @@ using bench::LoadOptions;
 using bench::LoadProcess;
 
 // Returns the number of correct clients. The large test sets GRADWIRE_HOSTILE=1000.
-std::uint32_t honest_clients() {
+std::uint32_t good_clients() {
   const char* text = std::getenv("GRADWIRE_HOSTILE");
   return text != nullptr ? static_cast<std::uint32_t>(std::atoi(text)) : 100;
 }
@@ -24,7 +24,7 @@ struct Figures {
   double round_ms = 0, peak_mb = 0;
   std::vector<double> model;
   std::string log;
-  std::string counts;  // counts.prom
+  std::string counts;  // metrics.prom
 
   double ended(const std::string& reason) const {
     const std::string name = "gradwire_connections_ended_total{reason=\"" + reason + "\"} ";
@@ -44,7 +44,7 @@ class HostileClientsTest : public ProcessTest {
                  "\nlambda = 0.1\n[clients]\ncount = " + std::to_string(load.clients()) +
                  "\n[algorithm]\nname = \"gd\"\nstep_size = 0.01\n[run]\nrounds = " + std::to_string(rounds) +
                  "\nevaluate_every = 0\n[server]\nzstd = \"off\"\njoin_deadline_ms = 60000\nquorum = " +
-                 std::to_string((load.honest - 0.5) / load.clients()) + "\n");
+                 std::to_string((load.good - 0.5) / load.clients()) + "\n");
     Process server = start_server();
     load.server = address;
     load.dim = kDim;
@@ -61,7 +61,7 @@ class HostileClientsTest : public ProcessTest {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     figures.log = read_file(folder.path() / "server.log");
-    figures.counts = read_file(state() / "counts.prom");
+    figures.counts = read_file(state() / "metrics.prom");
     EXPECT_EQ(server.wait(), 0) << figures.log.substr(0, 3000);
     figures.model = read_model(state() / "model.bin");
     const std::string summary = read_file(state() / "summary.json");
@@ -76,14 +76,14 @@ class HostileClientsTest : public ProcessTest {
 };
 
 TEST_F(HostileClientsTest, UnauthenticatedPeersAndInvalidRepliesChangeNoBitAndCostLittle) {
-  const std::uint32_t honest = honest_clients();
-  const bool is_large = honest >= 1000;
+  const std::uint32_t good = good_clients();
+  const bool is_large = good >= 1000;
   const std::uint32_t rounds = is_large ? 1000 : scaled(1000), turns = is_large ? 3 : 1;
   Figures best_quiet, best_hostile;
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
-    const Figures quiet = run_among({.honest = honest, .bad = 10}, rounds);
+    const Figures quiet = run_among({.good = good, .bad = 10}, rounds);
     const Figures hostile = run_among(
-        {.honest = honest, .bad = 10, .kind = LoadOptions::Bad::kNan, .slow = 100, .garbage = 100}, rounds);
+        {.good = good, .bad = 10, .kind = LoadOptions::Bad::kNan, .slow = 100, .garbage = 100}, rounds);
     ASSERT_EQ(hostile.model.size(), kDim);
     EXPECT_EQ(hostile.model, quiet.model);
     EXPECT_NE(hostile.model, std::vector<double>(kDim));
@@ -93,7 +93,7 @@ TEST_F(HostileClientsTest, UnauthenticatedPeersAndInvalidRepliesChangeNoBitAndCo
     EXPECT_LT(hostile.peak_mb, quiet.peak_mb + 64 + kSanitizerMb);
     std::printf(
         "%u clients: a round takes %.2f ms, with hostile peers %.2f; the server has %.1f MB, and %.1f\n",
-        honest, quiet.round_ms, hostile.round_ms, quiet.peak_mb, hostile.peak_mb);
+        good, quiet.round_ms, hostile.round_ms, quiet.peak_mb, hostile.peak_mb);
     if (turn == 0 || quiet.round_ms < best_quiet.round_ms) best_quiet = quiet;
     if (turn == 0 || hostile.round_ms < best_hostile.round_ms) best_hostile = hostile;
   }

@@ -83,18 +83,18 @@ TEST_F(IdentityProcess, ContinuesThroughARelayAfterTheServerIsKilled) {
                 folder.path() / "relay.log");
   const fs::path relay_address = folder.path() / "relay" / "address";
   ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
-  std::string behind;
-  std::ifstream(relay_address) >> behind;
+  std::string relay_at;
+  std::ifstream(relay_address) >> relay_at;
   std::vector<Process> clients;
   for (std::uint32_t part = 0; part < kClients; ++part)
-    clients.push_back(start_known(part, part == 0 ? address : behind, tokens[part]));
+    clients.push_back(start_known(part, part == 0 ? address : relay_at, tokens[part]));
   ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
   server.kill(SIGKILL);
   server.wait();
   server = restart_server({"--identity", "identity"});
   expect_all_end_well(server, clients);
   EXPECT_EQ(relay.wait(), 0) << relay.log();
-  const std::string counts = read_file(folder.path() / "relay/counts.prom");
+  const std::string counts = read_file(folder.path() / "relay/metrics.prom");
   EXPECT_NE(counts.find("gradwire_connections_accepted_total "), counts.npos) << counts;
   EXPECT_NE(counts.find("gradwire_relay_has_server "), counts.npos) << counts;
 
@@ -251,7 +251,7 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
   expect_refusal("gradwire-client", client("", {}), 2, "requires TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {
-    const std::string counts = read_file(state() / "counts.prom");
+    const std::string counts = read_file(state() / "metrics.prom");
     const std::size_t at = counts.find(no_tls);
     return at != counts.npos && counts[at + no_tls.size()] >= '2';
   })) << "a client that does not trust the server, and a client in plain text";
@@ -421,9 +421,9 @@ TEST_F(IdentityProcess, AcceptsARelayWithoutARoleIfTheOperatorAllowsIt) {
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.said.find("gradwire-server role NAME relay"), std::string::npos) << refused.said;
   ASSERT_EQ(run("gradwire-server", {"role", "site", "relay", "--identity", "identity"}).code, 0);
-  const Process let_in("gradwire-server", relay, folder.path() / "relay.log");
-  EXPECT_TRUE(eventually([&] { return let_in.log().find("joined the server") != std::string::npos; }))
-      << let_in.log();
+  const Process admitted("gradwire-server", relay, folder.path() / "relay.log");
+  EXPECT_TRUE(eventually([&] { return admitted.log().find("joined the server") != std::string::npos; }))
+      << admitted.log();
   const Ended list = run("gradwire-server", {"clients", "--identity", "identity"});
   EXPECT_NE(list.said.find("enrolled as a relay"), std::string::npos) << list.said;
 }

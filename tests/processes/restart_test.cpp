@@ -211,9 +211,9 @@ TEST_F(ProcessTest, RejectsAFolderOfAnotherVersionAndLeavesItUnchanged) {
 
 TEST_F(ProcessTest, KeepsAFinishedRunUnlessTheUserRestartsIt) {
   write_config();
-  for (const bool anew : {false, true}) {
+  for (const bool restart : {false, true}) {
     Process server =
-        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+        start_server(restart ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
     std::vector<Process> clients = start_clients(address);
     expect_all_end_well(server, clients);
     expect_same_as_simulated();
@@ -297,9 +297,9 @@ TEST_F(ProcessTest, KeepsForeignFilesInARestartFromTheBeginning) {
   fs::create_directories(state());
   const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
   for (const std::string& name : others) std::ofstream(state() / name) << "foreign";
-  for (const bool anew : {false, true}) {
+  for (const bool restart : {false, true}) {
     Process server =
-        start_server(anew ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+        start_server(restart ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
     std::vector<Process> clients = start_clients(address);
     expect_all_end_well(server, clients);
     for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "foreign") << name;

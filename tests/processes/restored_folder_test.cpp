@@ -37,7 +37,7 @@ class RestoredFolderTest : public ProcessTest {
     if (is_asynchronous) config.erase(config.find("weights"), std::string("weights = \"samples\"\n").size());
     write_config(config);
     server.emplace(start_server({"--set", kEndless}));
-    if (behind_relay) {
+    if (through_relay) {
       relay.emplace(
           "gradwire-server",
           std::vector<std::string>{"--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay"},
@@ -88,7 +88,7 @@ class RestoredFolderTest : public ProcessTest {
   std::optional<Process> server, relay;
   std::vector<Process> clients;
   std::string of_clients, more_of_server;
-  bool behind_relay = false, is_asynchronous = false;
+  bool through_relay = false, is_asynchronous = false;
 };
 
 TEST_F(RestoredFolderTest, ContinuesARunOfClientsWithoutState) {
@@ -98,7 +98,7 @@ TEST_F(RestoredFolderTest, RestoresTheStateOfEf21Clients) {
   expect_the_run_of_the_simulation("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.3\n");
 }
 TEST_F(RestoredFolderTest, RestoresTheStateOfDianaClientsThroughARelay) {
-  behind_relay = true;
+  through_relay = true;
   expect_the_run_of_the_simulation("name = \"diana\"\ncompressor = \"randk:k=2\"\nstep_size = 0.1\n");
 }
 TEST_F(RestoredFolderTest, RestoresClientsWithAnswersInTheirJournals) {
@@ -117,7 +117,7 @@ TEST_F(RestoredFolderTest, ContinuesAnAsynchronousRun) {
   expect_the_end_of_the_run("name = \"ringmaster\"\ndelay_threshold = 10\nstep_size = 0.05\nbatch = 4\n");
 }
 TEST_F(RestoredFolderTest, ContinuesABufferedRunThroughARelay) {
-  behind_relay = true;
+  through_relay = true;
   expect_the_end_of_the_run(
       "name = \"fedbuff\"\nbuffer = 4\nbatch = 4\nlocal_steps = 2\nlocal_step_size = 0.05\n");
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "fl_server/registry/sqlite.h"
+#include "fl_server/run_history/sqlite.h"
 #include "fl_server/status.h"
 #include "report/json.h"
 #include "tests/processes/process_fixture.h"

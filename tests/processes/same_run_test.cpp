@@ -91,7 +91,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
 
   void expect_same_over_network() {
     if (GetParam().way == "relays") {
-      expect_same_behind_relays();
+      expect_same_through_relays();
     } else {
       expect_same_by_run(GetParam().way);
     }
@@ -117,7 +117,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
   }
 
   // Runs two clients at one relay, one at another, and one directly at the server.
-  void expect_same_behind_relays() {
+  void expect_same_through_relays() {
     // A server knows less of the objective than a simulation, so the step sizes of theory would differ.
     write_config(to_toml(prepared(text()).experiment));
     const std::string data = GetParam().is_network ? models()[GetParam().index].data() : "synthetic";

@@ -160,9 +160,9 @@ TEST(Metrics, KeepLinesOfEarlierRoundsInAResumedRun) {
   const TemporaryFolder folder;
   const std::string text = metrics_header() + "\n" + metrics_line(record()) + "\n8,1\n9,1\n" + "10";
   const fs::path file = folder.write("metrics.csv", text);
-  MetricsFile goes_on(file, 9);
+  MetricsFile resumed(file, 9);
   EXPECT_EQ(read_file(file), text.substr(0, text.find("9,1")));
-  MetricsFile anew(file);
+  MetricsFile restarted(file);
   EXPECT_EQ(read_file(file), metrics_header() + "\n");
 }
 
@@ -245,8 +245,8 @@ TEST(Metrics, ConvertLinesOfAnotherVersionInAResumedRun) {
         Case{"round,loss,grad_norm_sq", "7,0.5,2", "7,0.5,2,,0,0,0,0,0,0,0,0,0,,,,0,0"}}) {
     const std::string text = c.header + "\n" + c.line + "\n9,1\n";
     const fs::path file = folder.write("metrics.csv", text);
-    const MetricsFile goes_on(file, 9);
-    EXPECT_EQ(goes_on.set_aside(), "metrics.csv.before");
+    const MetricsFile resumed(file, 9);
+    EXPECT_EQ(resumed.set_aside(), "metrics.csv.before");
     EXPECT_EQ(read_file(folder.path() / "metrics.csv.before"), text);
     EXPECT_EQ(read_file(file), header + "\n" + c.kept + "\n");
     EXPECT_EQ(read_metrics(file).size(), 1u);

@@ -176,7 +176,7 @@ TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsCanEvaluate) {
   for (ClientId c = 0; c < 2; ++c) federation.oracles[c]->b[0] = std::numeric_limits<double>::quiet_NaN();
   RoundLimits limits;
   limits.quorum = 0.75;
-  for (const Evaluate evaluate : {Evaluate::kBeside, Evaluate::kByClients})
+  for (const Evaluate evaluate : {Evaluate::kByHook, Evaluate::kByClients})
     EXPECT_EQ(run_virtual(federation, run_context, 50, with(linear), evaluate, limits).outcome,
               Outcome::kDiverged);
 }

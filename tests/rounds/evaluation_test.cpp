@@ -80,7 +80,7 @@ TEST(Evaluation, TakesOnlyAnswersWithoutGradientsIfItMeasures) {
     evaluation.add(up);
   }
   evaluation.finish();
-  const RoundRecord row = record_of(4, evaluation, Totals{}, 3, 0);
+  const RoundRecord row = record_of(4, evaluation, RunTotals{}, 3, 0);
   EXPECT_NEAR(row.loss, 1, 1e-15);
   EXPECT_EQ(row.accuracy, 1.0);
   EXPECT_EQ(row.grad_norm_sq, std::nullopt);

@@ -42,7 +42,7 @@ TEST(RoundLoop, ContinuesTheCountOfEvaluationsWithoutANewMinimum) {
   const Federation<double> federation(2, 3);
   const auto run_context =
       federation.run_context(spec_of("gd", "identity", {}, "1e-300"));  // x does not change
-  const auto rounds_with = [&](std::uint32_t patience, Lull lull, std::uint32_t every = 1) {
+  const auto rounds_with = [&](std::uint32_t patience, Plateau plateau, std::uint32_t every = 1) {
     FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     const auto server = make_server<double>(run_context);
     RunProgress progress;
@@ -50,7 +50,7 @@ TEST(RoundLoop, ContinuesTheCountOfEvaluationsWithoutANewMinimum) {
     limits.rounds = 10;
     limits.evaluate_every = every;
     limits.patience = patience;
-    limits.lull = lull;
+    limits.plateau = plateau;
     const Outcome outcome =
         run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, {});
     EXPECT_EQ(outcome, progress.round < 10 ? Outcome::kStalled : Outcome::kFinished);

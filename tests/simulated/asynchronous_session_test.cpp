@@ -55,9 +55,9 @@ TEST(AsynchronousSession, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults) {
 TEST(AsynchronousSession, KeepsEveryClientWorkingOverASlowRelay) {
   const LoadedExperiment loaded = experiment_of("name = \"ringmaster\"\nstep_size = 0.02\n", "3000");
   Setting setting;
-  setting.weather.window_bytes = 4096;
-  setting.weather.delay_seconds = 0.1;
-  setting.behind_relay = kClients;
+  setting.link_faults.window_bytes = 4096;
+  setting.link_faults.delay_seconds = 0.1;
+  setting.through_relay = kClients;
   const End end = SimulatedSession(loaded, setting, 1, nullptr).run();
   EXPECT_EQ(end.trouble, "");
   // A client that waits for an invalidated request is asked again after five deadlines.

@@ -60,8 +60,8 @@ TEST(AsynchronousSimulation, EvaluationsStopNoWorkWithoutFaults) {
   const Experiment experiment = experiment_of(algorithms()[1]);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;
-    setting.weather.delay_seconds = 5;
-    setting.nobody_is_stopped = true;
+    setting.link_faults.delay_seconds = 5;
+    setting.never_stops = true;
     EXPECT_EQ(SimulatedRun(experiment, setting, seed).run().trouble, "") << "seed " << seed;
   }
 }

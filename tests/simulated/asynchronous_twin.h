@@ -32,13 +32,13 @@ class AsynchronousTwin {
   std::uint32_t steps() const { return steps_; }
   // Makes an evaluation by a working client an error until this step. REQUIRES: nothing is lost, and the
   // algorithm stops no client's work.
-  void nobody_is_stopped_before(std::uint32_t step) { nobody_stopped_before_ = step; }
+  void never_stops_before(std::uint32_t step) { never_stops_before_ = step; }
 
   void answered(ClientId client, std::uint64_t request_id) {
     if (owes_[client] == request_id) owes_[client] = 0;
   }
   void sent(ClientId client, const Request<double>& request) {
-    if (request.kind == RequestKind::kEvaluate && owes_[client] != 0 && steps_ < nobody_stopped_before_)
+    if (request.kind == RequestKind::kEvaluate && owes_[client] != 0 && steps_ < never_stops_before_)
       throw std::runtime_error("an evaluation stops the work of client " + std::to_string(client));
     if (request.kind != RequestKind::kRound) return;
     owes_[client] = request.request_id;
@@ -125,7 +125,7 @@ class AsynchronousTwin {
   std::vector<std::unique_ptr<ClientRuntime<double>>> runtimes_;
   std::vector<std::uint64_t> committed_;
   std::vector<std::uint64_t> owes_;  // by client: the request id of a gradient, or 0
-  std::uint32_t nobody_stopped_before_ = 0;
+  std::uint32_t never_stops_before_ = 0;
   Scratch<double> scratch_;
   std::map<std::uint64_t, Sent> sent_;
   std::set<std::uint64_t> used_;

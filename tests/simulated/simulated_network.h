@@ -24,7 +24,7 @@
 namespace gradwire {
 
 // Probabilities, per message unless stated otherwise.
-struct Weather {
+struct NetworkFaults {
   double lost = 0, repeated = 0;
   double delay_seconds = 0.01;   // maximal delay of most messages
   double slow = 0;               // delays a message by up to half a minute; it overtakes none
@@ -139,12 +139,12 @@ class SimulatedClient {
 // Everything except the server. Servers come and go; the clients and the messages on their way stay.
 class SimulatedWorld {
  public:
-  SimulatedWorld(const Experiment& experiment, const Weather& weather, std::uint64_t seed)
-      : weather_(weather), random_(seed, "world") {
+  SimulatedWorld(const Experiment& experiment, const NetworkFaults& link_faults, std::uint64_t seed)
+      : link_faults_(link_faults), random_(seed, "world") {
     const std::uint32_t n = experiment.clients.count;
     for (ClientId c = 0; c < n; ++c)
       clients_.push_back(
-          std::make_unique<SimulatedClient>(experiment, c, weather.clients_remember, seed * 64 + c));
+          std::make_unique<SimulatedClient>(experiment, c, link_faults.clients_remember, seed * 64 + c));
     connected_.assign(n, true);
   }
 
@@ -158,7 +158,7 @@ class SimulatedWorld {
   std::uint64_t deaths() const { return deaths_; }
 
   void send(ClientId client, Packet packet) {
-    if (random_.uniform() < weather_.cut_off && connected_[client])
+    if (random_.uniform() < link_faults_.cut_off && connected_[client])
       disconnect(client, 60 * random_.uniform());
     if (!connected_[client]) return;
     post(To::kClient, client, std::move(packet));
@@ -208,12 +208,12 @@ class SimulatedWorld {
     std::push_heap(later_.begin(), later_.end());
   }
   double delay() {
-    const bool slow = random_.uniform() < weather_.slow;
-    return (slow ? 30 : weather_.delay_seconds) * random_.uniform();
+    const bool slow = random_.uniform() < link_faults_.slow;
+    return (slow ? 30 : link_faults_.delay_seconds) * random_.uniform();
   }
   void post(To to, ClientId client, Packet packet) {
-    if (random_.uniform() < weather_.repeated) push(delay(), to, client, packet);
-    if (random_.uniform() >= weather_.lost) push(delay(), to, client, std::move(packet));
+    if (random_.uniform() < link_faults_.repeated) push(delay(), to, client, packet);
+    if (random_.uniform() >= link_faults_.lost) push(delay(), to, client, std::move(packet));
   }
   void disconnect(ClientId client, double seconds) {
     connected_[client] = false;
@@ -235,7 +235,7 @@ class SimulatedWorld {
   }
   void reach_client(ClientId client, const Packet& packet) {
     SimulatedClient& c = *clients_[client];
-    const bool dies = random_.uniform() < weather_.client_dies;
+    const bool dies = random_.uniform() < link_faults_.client_dies;
     if (dies) c.die_in(random_.below(4));
     try {
       Packet reply;
@@ -245,11 +245,11 @@ class SimulatedWorld {
     } catch (const SimulatedCrash&) {
     }
     ++deaths_;
-    c.die(random_.uniform() < weather_.disk_lost);
+    c.die(random_.uniform() < link_faults_.disk_lost);
     if (connected_[client]) disconnect(client, random_.uniform());
   }
 
-  const Weather weather_;
+  const NetworkFaults link_faults_;
   Random random_;
   std::vector<std::unique_ptr<SimulatedClient>> clients_;
   std::vector<bool> connected_;

@@ -32,13 +32,14 @@ struct PeerHabits {
 class SimulatedPeer {
  public:
   // With `secure`, it uses TLS and authenticates; null disables both.
-  SimulatedPeer(SimulatedTime& time, Random& random, const StreamWeather& weather, const PeerHabits& habits,
-                Harbour& harbour, std::string name, std::uint64_t seed, SecureWorld* secure = nullptr)
+  SimulatedPeer(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
+                const PeerHabits& habits, CurrentServer& current_server, std::string name, std::uint64_t seed,
+                SecureWorld* secure = nullptr)
       : time_(time),
         random_(random),
-        weather_(weather),
+        link_faults_(link_faults),
         habits_(habits),
-        harbour_(harbour),
+        current_server_(current_server),
         name_(std::move(name)),
         seed_(seed),
         secure_(secure),
@@ -47,7 +48,7 @@ class SimulatedPeer {
   }
   ~SimulatedPeer() { hang_up(false); }
 
-  bool said_shutdown() const { return said_shutdown_; }
+  bool announced_shutdown() const { return announced_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t chunks_sent() const { return chunks_sent_; }
@@ -117,9 +118,9 @@ class SimulatedPeer {
     guarded(seconds, [this] { connect(); });
   }
   void connect() {
-    if (harbour_.server == nullptr) return lost(ClientEnding{false, "no server"});
+    if (current_server_.server == nullptr) return lost(ClientEnding{false, "no server"});
     epoch_ += 1;
-    wire_ = std::make_shared<Wire>(time_, random_, weather_);
+    wire_ = std::make_shared<Wire>(time_, random_, link_faults_);
     wire_->told[Wire::kClient] = [this] {
       flush();
       if (wire_ == nullptr) return;
@@ -127,7 +128,7 @@ class SimulatedPeer {
       look_in(habits_.reading_seconds * random_.uniform());
     };
     heard_ = time_.now();
-    harbour_.server->connect(wire_);
+    current_server_.server->connect(wire_);
     if (secure_ != nullptr) filter_ = secure_->connect();
     outbox_ = session_->hello();
     flush();
@@ -148,7 +149,7 @@ class SimulatedPeer {
     if (!ending.shutdown && !end_work(nullptr, none)) return die();
     hang_up(false);
     if (ending.shutdown) {
-      said_shutdown_ = true;
+      announced_shutdown_ = true;
       return;
     }
     if (session_->answered()) back_off_->reset();
@@ -276,13 +277,13 @@ class SimulatedPeer {
   }
   // Sends some of the chunks that are ready before the answer.
   void send_chunks() {
-    UploadChunks* const pieces = session_->pieces();
-    if (pieces == nullptr) return;
+    UploadChunks* const chunks = session_->chunks();
+    if (chunks == nullptr) return;
     OutLink link(*this, "");
     while (random_.below(4) != 0) {
-      const auto piece = pieces->take();
-      if (!piece) break;
-      pieces->send(link, *piece);
+      const auto chunk = chunks->take();
+      if (!chunk) break;
+      chunks->send(link, *chunk);
       chunks_sent_ += 1;
     }
     flush();
@@ -311,9 +312,9 @@ class SimulatedPeer {
 
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
+  const StreamFaults& link_faults_;
   const PeerHabits& habits_;
-  Harbour& harbour_;
+  CurrentServer& current_server_;
   const std::string name_;
   const std::uint64_t seed_;
   SecureWorld* const secure_;
@@ -325,7 +326,7 @@ class SimulatedPeer {
   std::shared_ptr<Wire> wire_;
   std::unique_ptr<StreamFilter> filter_;
   std::string inbox_, outbox_;
-  bool computing_ = false, computed_ = false, looks_soon_ = false, said_shutdown_ = false;
+  bool computing_ = false, computed_ = false, looks_soon_ = false, announced_shutdown_ = false;
   double heard_ = 0, silence_seconds_ = kAnswerSeconds;
   std::uint64_t epoch_ = 0;
   std::uint64_t deaths_ = 0, bytes_written_ = 0, chunks_sent_ = 0;

@@ -12,7 +12,7 @@
 #include "simulation/prepare.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_network.h"
 #include "tests/simulated/twin_federation.h"
 
@@ -37,14 +37,14 @@ class LateDisk final : public Disk {
   explicit LateDisk(Disk& disk) : disk_(disk) {}
   Result<std::vector<std::string>> list() override { return disk_.list(); }
   Result<std::string> read(const std::string& name) override { return disk_.read(name); }
-  Status write(const std::string& name, Segments pieces) override { return disk_.write(name, pieces); }
-  Status append(const std::string& name, Segments pieces) override {
+  Status write(const std::string& name, Segments segments) override { return disk_.write(name, segments); }
+  Status append(const std::string& name, Segments segments) override {
     Status status = Unit{};
     const std::string_view before = kept_;
     if (!kept_.empty()) status = disk_.append(name_, std::span(&before, 1));
     name_ = name;
     kept_.clear();
-    for (const std::string_view piece : pieces) kept_ += piece;
+    for (const std::string_view segment : segments) kept_ += segment;
     return status;
   }
   Status sync(const std::string&) override { return Unit{}; }
@@ -106,14 +106,14 @@ class CarelessServer final : public ServerAlgorithm<Real> {
 };
 
 struct Setting {
-  Weather weather;
+  NetworkFaults link_faults;
   Durability durability = Durability::kProcess;
   std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
-  std::uint32_t steps = 60;        // for an asynchronous algorithm
-  bool nobody_is_stopped = false;  // before the last step: see AsynchronousTwin
+  std::uint32_t steps = 60;  // for an asynchronous algorithm
+  bool never_stops = false;  // before the last step: see AsynchronousTwin
 };
 
 struct End {
@@ -128,7 +128,10 @@ struct End {
 class SimulatedRun {
  public:
   SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
-      : setting_(setting), random_(seed, "servers"), disk_(seed), world_(experiment, setting.weather, seed) {
+      : setting_(setting),
+        random_(seed, "servers"),
+        disk_(seed),
+        world_(experiment, setting.link_faults, seed) {
     disk_.forgets_folder_syncs = setting.bug == Bug::kForgetsFolder;
     run_context_ = std::make_shared<RunContext<double>>();
     run_context_->seed = experiment.seed;
@@ -140,7 +143,7 @@ class SimulatedRun {
     run_context_->keep_mirrors = true;
     if (traits_of(*run_context_).asynchronous) {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
-      if (setting.nobody_is_stopped) asynchronous_twin_->nobody_is_stopped_before(setting.steps);
+      if (setting.never_stops) asynchronous_twin_->never_stops_before(setting.steps);
     } else if (setting.quorum < 1 || setting.over_selection > 0) {
       twin_ = std::make_unique<TwinFederation>(run_context_, experiment, DataSchema{});
     }
@@ -163,12 +166,12 @@ class SimulatedRun {
     LateDisk late(disk_);
     const bool lazy = setting_.bug == Bug::kAnnouncesBeforeDurable;
     Journal journal(lazy ? static_cast<Disk&>(late) : disk_, setting_.durability);
-    AtTheLast beside;
+    LazyBackground background;
     const CodecContext context = codec_context(*run_context_, {});
     const auto server = make_server<double>(run_context_);
     RunProgress progress;
-    RunStore<double> durable(journal, beside, context, *server, progress, "about",
-                             {.records = 5, .bytes_beside_state = 1 << 20});
+    RunStore<double> durable(journal, background, context, *server, progress, "about",
+                             {.records = 5, .bytes_beyond_state = 1 << 20});
     const bool may_die = end_.server_deaths < 10;
     if (setting_.calls_between_deaths > 0 && may_die)
       disk_.crash_at = disk_.calls() + random_.below(2 * setting_.calls_between_deaths);
@@ -270,14 +273,14 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
   Setting s;
-  s.weather.lost = share(0.2);
-  s.weather.repeated = share(0.3);
-  s.weather.delay_seconds = 5 * random.uniform();
-  s.weather.slow = share(0.1);
-  s.weather.cut_off = share(0.05);
-  s.weather.client_dies = share(0.1);
-  s.weather.clients_remember = is_private || random.below(2) == 0;
-  s.weather.disk_lost = is_private ? 0 : share(0.5);
+  s.link_faults.lost = share(0.2);
+  s.link_faults.repeated = share(0.3);
+  s.link_faults.delay_seconds = 5 * random.uniform();
+  s.link_faults.slow = share(0.1);
+  s.link_faults.cut_off = share(0.05);
+  s.link_faults.client_dies = share(0.1);
+  s.link_faults.clients_remember = is_private || random.below(2) == 0;
+  s.link_faults.disk_lost = is_private ? 0 : share(0.5);
   s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
   if (random.below(2) == 0) s.events_between_deaths = 20 + random.below(200);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);

@@ -13,15 +13,15 @@
 
 #include "config/experiment_file.h"
 #include "config/settings.h"
-#include "fl_server/hub/session_manager.h"
-#include "fl_server/hub/tcp_transport.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/relay/relay.h"
 #include "fl_server/run_metadata.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/tcp_transport.h"
 #include "proto/wire/codec_context.h"
 #include "storage/run_store.h"
 #include "tests/simulated/asynchronous_twin.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/simulated/simulated_peer.h"
 #include "tests/simulated/twin_federation.h"
 
@@ -33,12 +33,12 @@ inline constexpr std::uint32_t kSteps = 40;   // for an asynchronous algorithm
 inline constexpr double kLongestRunSeconds = 300'000;
 
 struct Setting {
-  StreamWeather weather;
+  StreamFaults link_faults;
   PeerHabits habits;
   Durability durability = Durability::kProcess;
   std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
   std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
-  std::uint32_t behind_relay = 0;           // number of clients of the relay
+  std::uint32_t through_relay = 0;          // number of clients of the relay
   double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
   bool relay_adds = false;                  // the relay adds up replies
   double quorum = 1, over_selection = 0;
@@ -49,9 +49,9 @@ struct Setting {
 struct End {
   std::vector<std::string> states;  // state of the algorithm after each committed round
   std::vector<Vec<double>> models;
-  std::vector<Totals> totals;
+  std::vector<RunTotals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::uint64_t pieces = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
+  std::uint64_t chunks = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
   std::size_t fewest_replies = SIZE_MAX;          // in a round with a quorum
   bool took_sums = false;
   double seconds = 0;
@@ -60,7 +60,7 @@ struct End {
 
 // A relay and the clients that connect to it.
 struct SimulatedSite {
-  Harbour clients;
+  CurrentServer clients;
   RelayOptions options;
   std::unique_ptr<RelayRun> relay;
 };
@@ -78,11 +78,11 @@ class SimulatedSession {
         disk_(seed),
         talks_(std::getenv("GRADWIRE_SEED") != nullptr) {
     for (std::uint32_t c = 0; c < kClients; ++c)
-      peers_.push_back(std::make_unique<SimulatedPeer>(time_, random_, setting_.weather, setting_.habits,
-                                                       c < setting.behind_relay ? site_.clients : harbour_,
-                                                       "c" + std::to_string(c), seed * 64 + c,
-                                                       setting.secure));
-    if (setting.behind_relay > 0) start_relay();
+      peers_.push_back(
+          std::make_unique<SimulatedPeer>(time_, random_, setting_.link_faults, setting_.habits,
+                                          c < setting.through_relay ? site_.clients : current_server_,
+                                          "c" + std::to_string(c), seed * 64 + c, setting.secure));
+    if (setting.through_relay > 0) start_relay();
   }
 
   End run() {
@@ -93,7 +93,7 @@ class SimulatedSession {
       if (all_heard_) break;
       end_.server_deaths += 1;
       setting_.durability == Durability::kPower ? disk_.lose_power() : disk_.lose_process();
-      harbour_.machine_died = false;
+      current_server_.machine_died = false;
       const double back = time_.now() + 30 * servers_.uniform();
       while (time_.step(back)) {
       }
@@ -101,7 +101,7 @@ class SimulatedSession {
     for (const auto& peer : peers_) {
       end_.client_deaths += peer->deaths();
       end_.uplink_bytes += peer->bytes_written();
-      end_.pieces += peer->chunks_sent();
+      end_.chunks += peer->chunks_sent();
       if (end_.trouble.empty()) end_.trouble = peer->trouble();
     }
     end_.seconds = time_.now();
@@ -111,11 +111,11 @@ class SimulatedSession {
  private:
   bool all_shut_down() const {
     return std::all_of(peers_.begin(), peers_.end(),
-                       [](const auto& p) { return p->said_shutdown() || !p->trouble().empty(); });
+                       [](const auto& p) { return p->announced_shutdown() || !p->trouble().empty(); });
   }
   void start_relay() {
-    auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, site_.clients);
-    sockets->upstream = &harbour_;
+    auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.link_faults, site_.clients);
+    sockets->upstream = &current_server_;
     site_.options.jitter_seed = servers_.below(1u << 30);
     site_.options.upstream = "server:1";
     site_.options.aggregate = setting_.relay_adds;
@@ -167,7 +167,8 @@ class SimulatedSession {
         all_heard_ = true;
         return;
       }
-      auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.weather, harbour_);
+      auto sockets =
+          std::make_unique<SimulatedSockets>(time_, random_, setting_.link_faults, current_server_);
       if (setting_.events_between_deaths > 0 && may_die)
         sockets->events_left = servers_.below(2 * setting_.events_between_deaths);
       serve(*found, journal, std::move(sockets));
@@ -201,7 +202,7 @@ class SimulatedSession {
       all_heard_ = session_manager.finish(std::chrono::seconds(20));
       if (all_heard_) durable_->end(RunStage::kOver, Outcome::kFinished);
     } catch (const SimulatedCrash&) {
-      harbour_.machine_died = setting_.durability == Durability::kPower;
+      current_server_.machine_died = setting_.durability == Durability::kPower;
       throw;
     }
   }
@@ -280,7 +281,7 @@ class SimulatedSession {
       return;
     }
     const std::string where = "after round " + std::to_string(progress.round) + " ";
-    const Totals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
+    const RunTotals &a = progress.totals, &b = quiet_->totals.at(progress.round - 1);
     if (setting_.relay_adds && takes_sums(*run_context_)) return check_sums(where, a, b);
     if (server_->save() != quiet_->states.at(progress.round - 1))
       throw std::runtime_error(where + "the state of the algorithm differs");
@@ -290,7 +291,7 @@ class SimulatedSession {
   }
 
   // Checks sums, which are rounded in a different order, and are shorter.
-  void check_sums(const std::string& where, const Totals& a, const Totals& b) {
+  void check_sums(const std::string& where, const RunTotals& a, const RunTotals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
     if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
       throw std::runtime_error(where + "the model differs");
@@ -323,21 +324,21 @@ class SimulatedSession {
     }
     progress_ = {};
     durable_ = std::make_unique<RunStore<double>>(
-        journal, beside_, codec_context(*run_context_, {}), *server_, progress_, save_metadata(metadata_),
-        SnapshotPolicy{.records = 5, .bytes_beside_state = 1 << 20});
+        journal, background_, codec_context(*run_context_, {}), *server_, progress_, save_metadata(metadata_),
+        SnapshotPolicy{.records = 5, .bytes_beyond_state = 1 << 20});
   }
 
   const LoadedExperiment& loaded_;
   const Setting setting_;
   const End* const quiet_;
   SimulatedTime time_;
-  Harbour harbour_;
+  CurrentServer current_server_;
   Random random_, servers_;
   SimulatedDisk disk_;
   const bool talks_;
   std::vector<std::unique_ptr<SimulatedPeer>> peers_;
 
-  AtTheLast beside_;
+  LazyBackground background_;
   RunMetadata metadata_;
   RunStage stage_ = RunStage::kRounds;
   RunPlan plan_;
@@ -366,11 +367,11 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };
   Setting s;
-  s.weather.delay_seconds = random.uniform();
-  s.weather.cut = share(0.1);
-  s.weather.silent = share(0.02);
-  s.weather.stalled = share(0.05);
-  s.weather.window_bytes = std::size_t{512} << random.below(9);
+  s.link_faults.delay_seconds = random.uniform();
+  s.link_faults.cut = share(0.1);
+  s.link_faults.silent = share(0.02);
+  s.link_faults.stalled = share(0.05);
+  s.link_faults.window_bytes = std::size_t{512} << random.below(9);
   s.habits.dies = share(0.1);
   s.habits.remembers = is_private || random.below(2) == 0;
   s.habits.disk_lost = is_private ? 0 : share(0.5);
@@ -379,8 +380,8 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   s.durability = random.below(2) == 0 ? Durability::kProcess : Durability::kPower;
   if (random.below(2) == 0) s.events_between_deaths = 100 + random.below(2000);
   if (random.below(2) == 0) s.calls_between_deaths = 10 + random.below(60);
-  if (random.below(2) == 0) s.behind_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
-  if (s.behind_relay > 0) s.weather.cut /= 3;  // a break hits all clients of the relay
+  if (random.below(2) == 0) s.through_relay = 1 + static_cast<std::uint32_t>(random.below(kClients));
+  if (s.through_relay > 0) s.link_faults.cut /= 3;  // a break hits all clients of the relay
   if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
   s.relay_adds = random.below(2) == 0;
   return s;

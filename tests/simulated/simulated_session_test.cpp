@@ -41,7 +41,7 @@ constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
 constexpr std::size_t kBig = kAlgorithmCount - 2, kChunked = kAlgorithmCount - 1;
 
 // Runs the big algorithms rarely, because they are slow.
-std::size_t method_of(std::uint64_t seed) {
+std::size_t algorithm_of(std::uint64_t seed) {
   return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }
 
@@ -69,9 +69,10 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0, with_sums = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -91,10 +92,11 @@ TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds / 8);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = seed % 8 == 0 ? kBig : method_of(seed);
+    const std::size_t k = seed % 8 == 0 ? kBig : algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.receive_budget_bytes = 1;
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -107,10 +109,11 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
   const auto [first, last, one] = seeds_asked(kSecureSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
     setting.secure = &world;
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -133,9 +136,10 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   }
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const std::size_t k = method_of(seed);
+    const std::size_t k = algorithm_of(seed);
     Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig) setting.weather.window_bytes = std::max<std::size_t>(setting.weather.window_bytes, 8192);
+    if (k >= kBig)
+      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
@@ -163,19 +167,19 @@ TEST(SessionSimulation, RepeatsTheRunOfASeed) {
 }
 
 TEST(SessionSimulation, CompletesManyRepliesFromChunks) {
-  const Algorithm& pieced = kAlgorithms[kChunked];
-  const LoadedExperiment loaded = experiment_of(pieced.algorithm, pieced.dim);
+  const Algorithm& chunked = kAlgorithms[kChunked];
+  const LoadedExperiment loaded = experiment_of(chunked.algorithm, chunked.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
-  const std::uint64_t payloads = kRounds * kClients * std::stoull(pieced.dim) / 2 * sizeof(double);
+  const std::uint64_t payloads = kRounds * kClients * std::stoull(chunked.dim) / 2 * sizeof(double);
   EXPECT_GT(quiet.bytes_in_chunks, payloads / 4);
   Setting setting;
-  setting.weather.cut = 0.05;
-  setting.weather.window_bytes = 32'768;
+  setting.link_faults.cut = 0.05;
+  setting.link_faults.window_bytes = 32'768;
   setting.habits.dies = 0.05;
   const End end = SimulatedSession(loaded, setting, 5, &quiet).run();
   EXPECT_EQ(end.trouble, "");
   EXPECT_GT(end.client_deaths, 0u);
-  EXPECT_GT(end.pieces, quiet.pieces) << "some are sent again";
+  EXPECT_GT(end.chunks, quiet.chunks) << "some are sent again";
 }
 
 // The payload is 160 KB in segments of 8 KB, each of which may be the connection's last. A reply that
@@ -185,8 +189,8 @@ TEST(SessionSimulation, ResumesAnUploadWhereItsConnectionBroke) {
   const LoadedExperiment loaded = experiment_of(big.algorithm, big.dim);
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
   Setting setting;
-  setting.weather.cut = 0.08;
-  setting.weather.window_bytes = 8192;
+  setting.link_faults.cut = 0.08;
+  setting.link_faults.window_bytes = 8192;
   const End end = SimulatedSession(loaded, setting, 3, &quiet).run();
   EXPECT_EQ(end.trouble, "");
   std::printf("sent %.2f times what a quiet run sends\n",

@@ -18,7 +18,7 @@
 namespace gradwire {
 
 // Probabilities are per write.
-struct StreamWeather {
+struct StreamFaults {
   double delay_seconds = 0.01;  // maximal delay of a segment
   double cut = 0;               // the connection is reset at both ends; some of the bytes arrive
   double silent = 0;            // nothing arrives any more in one or both directions, and neither end notices
@@ -67,8 +67,8 @@ class SimulatedTime {
 class Wire : public std::enable_shared_from_this<Wire> {
  public:
   enum Side : std::uint8_t { kClient = 0, kServer = 1 };
-  Wire(SimulatedTime& time, Random& random, const StreamWeather& weather)
-      : time_(time), random_(random), weather_(weather) {}
+  Wire(SimulatedTime& time, Random& random, const StreamFaults& link_faults)
+      : time_(time), random_(random), link_faults_(link_faults) {}
 
   // Called if data, the end, or room to write has arrived.
   std::function<void()> told[2];
@@ -78,14 +78,14 @@ class Wire : public std::enable_shared_from_this<Wire> {
     Stream& s = streams_[from];
     const std::size_t used = s.on_its_way + s.arrived.size();
     const std::size_t n =
-        std::min(bytes.size(), weather_.window_bytes - std::min(weather_.window_bytes, used));
+        std::min(bytes.size(), link_faults_.window_bytes - std::min(link_faults_.window_bytes, used));
     if (n == 0 || !open_[from]) return 0;
     double late = 0;
-    if (random_.uniform() < weather_.silent) silent_[from] = silent_[random_.below(2)] = true;
-    if (random_.uniform() < weather_.stalled) late = 60 * random_.uniform();
-    const bool is_cut = random_.uniform() < weather_.cut;
+    if (random_.uniform() < link_faults_.silent) silent_[from] = silent_[random_.below(2)] = true;
+    if (random_.uniform() < link_faults_.stalled) late = 60 * random_.uniform();
+    const bool is_cut = random_.uniform() < link_faults_.cut;
     const std::size_t sent = is_cut ? random_.below(n + 1) : n;
-    s.arrival = std::max(s.arrival, time_.now() + late + weather_.delay_seconds * random_.uniform());
+    s.arrival = std::max(s.arrival, time_.now() + late + link_faults_.delay_seconds * random_.uniform());
     s.on_its_way += sent;
     time_.at(s.arrival, [self = shared_from_this(), from, text = std::string(bytes.substr(0, sent))] {
       self->arrive(from, text);
@@ -105,7 +105,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   bool was_reset() const { return reset_; }
   bool at_end(Side side) const { return streams_[1 - side].ended && streams_[1 - side].arrived.empty(); }
   bool has_room(Side side) const {
-    return streams_[side].on_its_way + streams_[side].arrived.size() < weather_.window_bytes;
+    return streams_[side].on_its_way + streams_[side].arrived.size() < link_faults_.window_bytes;
   }
 
   void end_writing(Side side) {
@@ -159,7 +159,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
   }
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
+  const StreamFaults& link_faults_;
   Stream streams_[2];  // by the writing side
   bool open_[2] = {true, true}, notified_[2] = {false, false};
   bool silent_[2] = {false, false};  // by the writing side
@@ -169,7 +169,7 @@ class Wire : public std::enable_shared_from_this<Wire> {
 class SimulatedSockets;
 
 // The place where clients find the current server.
-struct Harbour {
+struct CurrentServer {
   SimulatedSockets* server = nullptr;
   bool machine_died = false;  // the server's machine; closing a socket then notifies no peer
 };
@@ -177,8 +177,9 @@ struct Harbour {
 // One end of a wire, as a Socket of a SocketLayer.
 class SimulatedSocket final : public Socket {
  public:
-  SimulatedSocket(std::shared_ptr<Wire> wire, Wire::Side side, Random& random, const Harbour& harbour)
-      : wire_(std::move(wire)), side_(side), random_(random), harbour_(harbour) {}
+  SimulatedSocket(std::shared_ptr<Wire> wire, Wire::Side side, Random& random,
+                  const CurrentServer& current_server)
+      : wire_(std::move(wire)), side_(side), random_(random), current_server_(current_server) {}
   ~SimulatedSocket() override { close(); }
 
   void start(SocketHandler& handler) override {
@@ -198,10 +199,11 @@ class SimulatedSocket final : public Socket {
     if (!bytes.empty()) return {Got::kSome, bytes.size()};
     return {wire_->at_end(side_) ? Got::kEnd : Got::kNothing, 0};
   }
-  Moved write(std::span<const std::span<const std::byte>> pieces) override {
+  Moved write(std::span<const std::span<const std::byte>> segments) override {
     if (wire_->was_reset()) return {Got::kFailed, 0};
     std::string bytes;
-    for (const auto piece : pieces) bytes.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (const auto segment : segments)
+      bytes.append(reinterpret_cast<const char*>(segment.data()), segment.size());
     const std::size_t taken = wire_->write(side_, bytes);
     return {taken > 0 ? Got::kSome : Got::kNothing, taken};
   }
@@ -213,7 +215,7 @@ class SimulatedSocket final : public Socket {
   std::string failure() const override { return "the connection was reset"; }
   void end_writing() override { wire_->end_writing(side_); }
   void close() override {
-    if (std::exchange(is_open_, false)) wire_->close(side_, harbour_.machine_died);
+    if (std::exchange(is_open_, false)) wire_->close(side_, current_server_.machine_died);
   }
   bool is_open() const override { return is_open_; }
   const std::string& peer() const override { return peer_; }
@@ -226,26 +228,27 @@ class SimulatedSocket final : public Socket {
   const std::shared_ptr<Wire> wire_;
   const Wire::Side side_;
   Random& random_;
-  const Harbour& harbour_;
+  const CurrentServer& current_server_;
   const std::string peer_ = "simulated:2";
   bool is_open_ = true, wants_write_ = false, paused_ = false;
 };
 
 class SimulatedSockets final : public SocketLayer {
  public:
-  SimulatedSockets(SimulatedTime& time, Random& random, const StreamWeather& weather, Harbour& harbour)
-      : time_(time), random_(random), weather_(weather), harbour_(harbour) {}
+  SimulatedSockets(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
+                   CurrentServer& current_server)
+      : time_(time), random_(random), link_faults_(link_faults), current_server_(current_server) {}
   ~SimulatedSockets() override {
     *alive_ = false;
     stop_accepting();
   }
 
   std::uint64_t events_left = UINT64_MAX;  // until the server dies
-  Harbour* upstream = nullptr;             // set for a relay
+  CurrentServer* upstream = nullptr;       // set for a relay
 
   void connect(std::shared_ptr<Wire> wire) {
     handler_->on_accepted(
-        std::make_unique<SimulatedSocket>(std::move(wire), Wire::kServer, random_, harbour_));
+        std::make_unique<SimulatedSocket>(std::move(wire), Wire::kServer, random_, current_server_));
   }
 
   std::string address() const override { return "simulated:1"; }
@@ -255,18 +258,19 @@ class SimulatedSockets final : public SocketLayer {
   }
   void start(SocketLayerHandler& handler, std::chrono::milliseconds tick, bool) override {
     handler_ = &handler;
-    harbour_.server = this;
+    current_server_.server = this;
     tick_again(std::chrono::duration<double>(tick).count());
   }
   void stop_accepting() override {
-    if (harbour_.server == this) harbour_.server = nullptr;
+    if (current_server_.server == this) current_server_.server = nullptr;
   }
   // Connects as a client of `upstream`.
   Result<std::unique_ptr<Socket>> connect(const std::string& address) override {
     if (upstream == nullptr || upstream->server == nullptr) return Error{address + ": no server listens"};
-    auto wire = std::make_shared<Wire>(time_, random_, weather_);
+    auto wire = std::make_shared<Wire>(time_, random_, link_faults_);
     upstream->server->connect(wire);
-    return std::unique_ptr<Socket>(std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, harbour_));
+    return std::unique_ptr<Socket>(
+        std::make_unique<SimulatedSocket>(wire, Wire::kClient, random_, current_server_));
   }
   // Runs jobs in order, but other events may happen first.
   void post(std::function<void()> job) override {
@@ -295,8 +299,8 @@ class SimulatedSockets final : public SocketLayer {
 
   SimulatedTime& time_;
   Random& random_;
-  const StreamWeather& weather_;
-  Harbour& harbour_;
+  const StreamFaults& link_faults_;
+  CurrentServer& current_server_;
   SocketLayerHandler* handler_ = nullptr;
   double last_post_ = 0;
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

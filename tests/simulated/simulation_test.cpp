@@ -115,7 +115,7 @@ TEST(Simulation, StoresRequestsOfHundredsOfKilobytes) {
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");
   const End quiet = SimulatedRun(experiment, {}, 1).run();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3}}, seed).run();
+    const End end = SimulatedRun(experiment, {.link_faults = {.client_dies = 0.3}}, seed).run();
     EXPECT_EQ(difference(end, quiet), "");
     EXPECT_GT(end.client_deaths, 5u);
   }
@@ -124,7 +124,7 @@ TEST(Simulation, StoresRequestsOfHundredsOfKilobytes) {
 TEST(Simulation, EndsWithAClearErrorIfAClientLosesItsOnlyState) {
   const Experiment experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n");
-  const End end = SimulatedRun(experiment, {.weather = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
+  const End end = SimulatedRun(experiment, {.link_faults = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
   EXPECT_NE(end.trouble.find("lost its state, and the server has no copy of it"), std::string::npos)
       << end.trouble;
 }

@@ -19,7 +19,7 @@ struct AsyncTrace {
   double seconds = 0;
   std::uint64_t computed = 0, request_ids = 0;
   Outcome outcome = Outcome::kFinished;
-  Totals totals;
+  RunTotals totals;
 };
 
 inline double linear(ClientId i, std::uint64_t) { return i + 1.0; }
@@ -41,11 +41,11 @@ inline EventSimulationOptions with(std::function<double(ClientId, std::uint64_t)
   return options;
 }
 
-enum class Evaluate { kBeside, kByClients, kNever };
+enum class Evaluate { kByHook, kByClients, kNever };
 
 inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
                               std::shared_ptr<const RunContext<double>> run_context, std::uint32_t rounds,
-                              const EventSimulationOptions& options, Evaluate evaluate = Evaluate::kBeside,
+                              const EventSimulationOptions& options, Evaluate evaluate = Evaluate::kByHook,
                               RoundLimits limits = {}) {
   EventSimulation<double> clients(run_context, federation.oracle_pointers(), options);
   const auto server = make_server<double>(run_context);
@@ -55,7 +55,7 @@ inline AsyncTrace run_virtual(const testing::Federation<double>& federation,
   AsyncTrace trace;
   LoopHooks<double> hooks;
   hooks.seconds = [&] { return clients.now(); };
-  if (evaluate == Evaluate::kBeside)
+  if (evaluate == Evaluate::kByHook)
     hooks.evaluate = [&](View<double> x, Evaluation<double>& to) { clients.evaluate(x, to); };
   hooks.on_record = [&](const RoundRecord& row) { trace.rows.push_back(row); };
   hooks.on_commit = [&](const RoundCommit<double>& commit) {

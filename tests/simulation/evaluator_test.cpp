@@ -44,7 +44,7 @@ class Bowl final : public RebindableOracle<double> {
   std::uint32_t broken_, client_ = 0;
 };
 
-constexpr std::uint32_t kNobody = Bowl::kClients;
+constexpr std::uint32_t kNoClient = Bowl::kClients;
 
 gradwire::RunContext<double> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
   gradwire::RunContext<double> run_context;
@@ -95,9 +95,9 @@ class EvaluatorTest : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
-  for (const std::uint32_t broken : {kNobody, 0u, 1500u}) {
+  for (const std::uint32_t broken : {kNoClient, 0u, 1500u}) {
     const Found want = one_by_one(broken);
-    EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNobody ? 0 : 1));
+    EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNoClient ? 0 : 1));
     const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, broken));
     // with 3, each takes single clients, because blocks are few
     for (const unsigned threads : {1u, 2u, 3u}) {
@@ -120,7 +120,7 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         Vec<double> gradient(kDim);
         EXPECT_EQ(known.loss, bowl.loss_and_gradient(x_, {}, gradient));
         EXPECT_EQ(Vec<double>(known.gradient.begin(), known.gradient.end()), gradient);
-        if (broken == kNobody) continue;
+        if (broken == kNoClient) continue;
         EXPECT_TRUE(evaluator.known(broken).x.empty());
       }
     }
@@ -132,7 +132,7 @@ TEST_P(EvaluatorTest, GivesLossAndAccuracyOfASampleWithoutGradients) {
   for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
   gradwire::RunContext<double> run_context = run_context_;
   run_context.algorithm.batch = 1;  // the gradients at x are not needed
-  const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNobody));
+  const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNoClient));
   std::optional<Found> want;
   for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {
     for (const unsigned threads : {1u, 3u}) {

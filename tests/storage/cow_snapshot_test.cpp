@@ -34,10 +34,10 @@ std::string sum_of(const std::vector<std::string>& parts) {
   return all;
 }
 
-void begin(CowSnapshot& late, const std::vector<std::string>& parts) {
-  ByteSegments pieces;
-  for (const std::string& part : parts) pieces.view(part);
-  late.begin(std::move(pieces));
+void begin(CowSnapshot& cow_snapshot, const std::vector<std::string>& parts) {
+  ByteSegments segments;
+  for (const std::string& part : parts) segments.view(part);
+  cow_snapshot.begin(std::move(segments));
 }
 
 void overwrite(std::vector<std::string>& parts) {
@@ -49,14 +49,14 @@ TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
   const std::size_t chunks = 8;  // about
   for (std::size_t before = 0; before <= chunks; ++before) {
     std::vector<std::string> parts = some_parts();
-    CowSnapshot late;
-    begin(late, parts);
-    EXPECT_EQ(late.size(), all.size());
-    EXPECT_EQ(late.checksum(), crc32c(std::as_bytes(std::span(all))));
+    CowSnapshot cow_snapshot;
+    begin(cow_snapshot, parts);
+    EXPECT_EQ(cow_snapshot.size(), all.size());
+    EXPECT_EQ(cow_snapshot.checksum(), crc32c(std::as_bytes(std::span(all))));
     std::string written;
     written.reserve(all.size());  // here, because other tests of this program count a thread's allocations
     const auto take = [&] {
-      const std::string_view chunk = late.next();
+      const std::string_view chunk = cow_snapshot.next();
       EXPECT_LE(chunk.size(), kChunk);
       written += chunk;
       return !chunk.empty();
@@ -67,9 +67,9 @@ TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
       std::this_thread::sleep_for(std::chrono::milliseconds(3));
       while (take()) {
       }
-      late.close();
+      cow_snapshot.close();
     });
-    late.own_rest();
+    cow_snapshot.own_rest();
     overwrite(parts);
     writer.join();
     EXPECT_TRUE(written == all) << before;
@@ -78,17 +78,17 @@ TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
 
 TEST(CowSnapshot, CopiesNothingForAFasterWriter) {
   std::vector<std::string> parts = some_parts();
-  CowSnapshot late;
-  begin(late, parts);
+  CowSnapshot cow_snapshot;
+  begin(cow_snapshot, parts);
   const auto lies_in_parts = [&](std::string_view chunk) {
     return std::ranges::any_of(parts, [&](const std::string& part) {
       return chunk.data() >= part.data() && chunk.data() < part.data() + part.size();
     });
   };
   std::size_t viewed = 0;
-  for (std::string_view chunk = late.next(); !chunk.empty(); chunk = late.next())
+  for (std::string_view chunk = cow_snapshot.next(); !chunk.empty(); chunk = cow_snapshot.next())
     viewed += lies_in_parts(chunk) ? chunk.size() : 0;
-  late.own_rest();
+  cow_snapshot.own_rest();
   EXPECT_EQ(viewed, 4 * kChunk + 1 + ByteSegments::kLeastViewed);
 }
 
@@ -98,12 +98,12 @@ TEST(CowSnapshot, CanBeASectionOfASnapshot) {
   Journal journal(disk, Durability::kProcess);
   for (int k = 0; k < 2; ++k) {
     const std::vector<std::string> parts = some_parts();
-    CowSnapshot late;
-    begin(late, parts);
+    CowSnapshot cow_snapshot;
+    begin(cow_snapshot, parts);
     const Section about{1, "about"};
-    const CowSection section{2, &late};
+    const CowSection section{2, &cow_snapshot};
     ASSERT_TRUE(journal.write_snapshot(journal.begin_snapshot(), std::span(&about, 1), &section));
-    late.close();
+    cow_snapshot.close();
     Journal next(disk, Durability::kProcess);
     const auto found = next.recover({.snapshot =
                                          [&](std::span<const Section> sections) {
@@ -122,12 +122,12 @@ TEST(CowSnapshot, CanBeASectionOfASnapshot) {
 
 TEST(CowSnapshot, ReleasesWaitersIfTheWriterGivesUp) {
   std::vector<std::string> parts = some_parts();
-  CowSnapshot late;
-  begin(late, parts);
-  EXPECT_FALSE(late.next().empty());
-  late.close();
-  late.own_rest();
-  EXPECT_TRUE(late.next().empty());
+  CowSnapshot cow_snapshot;
+  begin(cow_snapshot, parts);
+  EXPECT_FALSE(cow_snapshot.next().empty());
+  cow_snapshot.close();
+  cow_snapshot.own_rest();
+  EXPECT_TRUE(cow_snapshot.next().empty());
 }
 
 }  // namespace

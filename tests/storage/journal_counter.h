@@ -41,8 +41,8 @@ class Counter {
   }
   Status add() {
     const std::string text = std::to_string(count), lives = std::to_string(life);
-    const std::string_view pieces[] = {"count ", text, " of life ", lives};
-    Status status = journal_.append(pieces);
+    const std::string_view segments[] = {"count ", text, " of life ", lives};
+    Status status = journal_.append(segments);
     if (status) ++count;
     return status;
   }

@@ -141,7 +141,7 @@ TEST(Snapshot, DetectsEveryFlippedByteAndEveryTruncation) {
   std::string big(scaled(64 << 10), '\0'), frame, bytes;
   for (std::size_t k = 0; k < big.size(); ++k) big[k] = static_cast<char>(k * k >> 7);
   const Section sections[] = {{1, "about"}, {2, big}, {3, ""}};
-  for (const std::string_view piece : pack_snapshot(42, sections, frame)) bytes += piece;
+  for (const std::string_view segment : pack_snapshot(42, sections, frame)) bytes += segment;
   const auto whole = unpack_snapshot(42, bytes);
   ASSERT_TRUE(whole);
   EXPECT_EQ((*whole)[1].bytes, big);
@@ -194,7 +194,7 @@ TEST(Journal, LosesNoCommittedRecordWhereverTheProcessOrThePowerFails) {
 
 // With kProcess a power loss may cost records. It costs none before a finished snapshot, and no lost record
 // comes back later. Returns false if one of these failed.
-bool goes_on_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint64_t again) {
+bool continues_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint64_t again) {
   std::uint64_t sure = 0;
   bool any = false;
   disk.crash_at = at;
@@ -228,7 +228,7 @@ bool goes_on_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint6
 TEST(Journal, ResumesFromItsLastSnapshotWithProcessDurabilityWhereverThePowerFails) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SimulatedDisk disk(seed);
-    ASSERT_TRUE(goes_on_from_its_snapshot(disk, seed % 90, seed % 37)) << "seed " << seed;
+    ASSERT_TRUE(continues_from_its_snapshot(disk, seed % 90, seed % 37)) << "seed " << seed;
   }
 }
 
@@ -237,7 +237,7 @@ TEST(Journal, WouldLoseSnapshotsOfAProcessWithoutSyncingTheFolder) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SimulatedDisk disk(seed);
     disk.forgets_folder_syncs = true;
-    lost += !goes_on_from_its_snapshot(disk, seed % 90, seed % 37);
+    lost += !continues_from_its_snapshot(disk, seed % 90, seed % 37);
   }
   EXPECT_GT(lost, 0) << "the simulated disk is too kind";
 }

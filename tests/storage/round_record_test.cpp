@@ -17,9 +17,9 @@ namespace {
 
 using testing::Federation;
 
-std::string joined(std::span<const std::string_view> pieces) {
+std::string joined(std::span<const std::string_view> segments) {
   std::string all;
-  for (const std::string_view piece : pieces) all += piece;
+  for (const std::string_view segment : segments) all += segment;
   return all;
 }
 
@@ -78,12 +78,12 @@ TEST(RoundRecords, AreTheSameForReceivedAndEncodedReplies) {
   for (const char* compressor : {"identity", "natural", "randk:k=7", "randseqk:k=900", "qsgd:s=4,p=2"}) {
     const auto run_context = federation.run_context(testing::spec_of("dcgd", compressor));
     const CodecContext context = codec_context(*run_context, {ZstdMode::Kind::kOff, 0});
-    RoundRecords<double> records(context), anew(context);
+    RoundRecords<double> records(context), fresh(context);
     rounds_of_frames(federation, run_context, context,
                      [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                        const std::string as_they_came = joined(records.encode(commit, server, 1 << 20));
                        const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
-                       EXPECT_TRUE(as_they_came == joined(anew.encode(without, server, 1 << 20)))
+                       EXPECT_TRUE(as_they_came == joined(fresh.encode(without, server, 1 << 20)))
                            << compressor;
                      });
   }
@@ -95,9 +95,9 @@ TEST(RoundRecords, ViewTheStateWithoutCopiesForEveryAlgorithm) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(testing::spec_for(algorithm));
     const auto server = make_server<double>(run_context);
-    ByteSegments pieces;
-    server->save_in_place(pieces);
-    EXPECT_TRUE(joined(pieces.views()) == server->save()) << algorithm.traits.name;
+    ByteSegments segments;
+    server->save_in_place(segments);
+    EXPECT_TRUE(joined(segments.views()) == server->save()) << algorithm.traits.name;
   }
 }
 
@@ -111,9 +111,9 @@ TEST(RoundRecords, CopyNoVectorOfALongStateOrLongReplies) {
   RoundRecords<double> records(context);
   LoopHooks<double> hooks;
   hooks.on_commit = [&](const RoundCommit<double>& commit) {
-    const auto has = [](std::span<const std::string_view> pieces, const double* vector) {
+    const auto has = [](std::span<const std::string_view> segments, const double* vector) {
       return std::ranges::any_of(
-          pieces, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
+          segments, [&](std::string_view p) { return static_cast<const void*>(p.data()) == vector; });
     };
     EXPECT_TRUE(has(records.encode(commit, *server, 0), server->model().data()));
     const auto replies = records.encode(commit, *server, 1 << 20);
@@ -132,13 +132,13 @@ TEST(RoundRecords, StayCompressedForCompressedRepliesAndReplayToTheSameState) {
   auto replayed = make_server<double>(run_context);
   RunProgress copy;
   copy.committed.resize(5);
-  RoundRecords<double> records(context), anew(context), reader(context);
+  RoundRecords<double> records(context), fresh(context), reader(context);
   int rounds = 0;
   rounds_of_frames(federation, run_context, context,
                    [&](const RoundCommit<double>& commit, const ServerAlgorithm<double>& server) {
                      const std::string record = joined(records.encode(commit, server, 1 << 20));
                      const RoundCommit<double> without{commit.progress, commit.replies, commit.used};
-                     EXPECT_LT(record.size(), joined(anew.encode(without, server, 1 << 20)).size());
+                     EXPECT_LT(record.size(), joined(fresh.encode(without, server, 1 << 20)).size());
                      ASSERT_TRUE(reader.replay(record, *replayed, copy));
                      EXPECT_EQ(replayed->save(), server.save());
                      EXPECT_EQ(save_progress(copy), save_progress(commit.progress));

@@ -8,7 +8,7 @@
 #include "proto/wire/codec_context.h"
 #include "storage/folder_disk.h"
 #include "tests/algorithms/every_algorithm.h"
-#include "tests/simulated/at_the_last.h"
+#include "tests/simulated/lazy_background.h"
 #include "tests/storage/simulated_disk.h"
 #include "tests/support/data_files.h"
 
@@ -47,12 +47,12 @@ Death<Real> live(const Federation<Real>& federation, std::shared_ptr<const RunCo
   limits.evaluate_every = 7;
   std::uint32_t announced = 0;
   for (;;) {
-    AtTheLast beside;
+    LazyBackground background;
     auto server = make_server<Real>(run_context);
     RunProgress progress;
     Journal journal(disk, life.durability);
-    SnapshotPolicy policy{.records = 6, .bytes_beside_state = 1 << 20};
-    RunStore<Real> durable(journal, beside, codec_context(*run_context, {}), *server, progress, "about",
+    SnapshotPolicy policy{.records = 6, .bytes_beyond_state = 1 << 20};
+    RunStore<Real> durable(journal, background, codec_context(*run_context, {}), *server, progress, "about",
                            policy);
     LoopHooks<Real> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
@@ -145,8 +145,8 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   {
     FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
     Journal journal(disk, Durability::kProcess);
-    const auto beside = background_thread();
-    RunStore<double> durable(journal, *beside, context, *server, progress, "about", {.records = 1});
+    const auto background = background_thread();
+    RunStore<double> durable(journal, *background, context, *server, progress, "about", {.records = 1});
     durable.begin();
     LoopHooks<double> hooks;
     hooks.before_apply = [&] { durable.before_apply(); };
@@ -156,8 +156,8 @@ void write_snapshots_by_a_thread(std::size_t dim) {
   auto recovered = make_server<double>(run_context);
   RunProgress found;
   Journal journal(disk, Durability::kProcess);
-  AtTheLast beside;
-  RunStore<double> durable(journal, beside, context, *recovered, found, "about");
+  LazyBackground background;
+  RunStore<double> durable(journal, background, context, *recovered, found, "about");
   std::uint32_t replayed = 0;
   ASSERT_TRUE(journal.recover(
       {.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
@@ -180,7 +180,7 @@ TEST(RunStore, AsksForTheMetadataOfASnapshot) {
   FolderDisk disk(folder.path());
   const auto server = make_server<double>(run_context);
   RunProgress progress;
-  AtTheLast beside;
+  LazyBackground background;
   const auto saved_metadata = [&] {
     Journal journal(disk, Durability::kProcess);
     std::string metadata;
@@ -194,7 +194,7 @@ TEST(RunStore, AsksForTheMetadataOfASnapshot) {
     return metadata;
   };
   Journal journal(disk, Durability::kProcess);
-  RunStore<double> store(journal, beside, codec_context(*run_context, {}), *server, progress, "first");
+  RunStore<double> store(journal, background, codec_context(*run_context, {}), *server, progress, "first");
   store.begin();
   EXPECT_EQ(saved_metadata(), "first");
   store.ask_metadata([] { return std::string("second"); });
@@ -245,8 +245,8 @@ class OnADisk {
 
  private:
   std::unique_ptr<RunStore<double>> make(const SnapshotPolicy& policy) {
-    return std::make_unique<RunStore<double>>(*journal_, beside_, codec_context(*run_context_, {}), *server_,
-                                              progress_, "about", policy);
+    return std::make_unique<RunStore<double>>(*journal_, background_, codec_context(*run_context_, {}),
+                                              *server_, progress_, "about", policy);
   }
 
   const Federation<double> federation_{5, 9};
@@ -254,7 +254,7 @@ class OnADisk {
       federation_.run_context(testing::spec_of("ef21", "topk:k=2"));
   FaultSimulation<double> clients_{run_context_, federation_.oracle_pointers(), {}};
   std::unique_ptr<Journal> journal_ = std::make_unique<Journal>(disk, Durability::kProcess);
-  AtTheLast beside_;
+  LazyBackground background_;
   std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
   RunProgress progress_;
   std::unique_ptr<RunStore<double>> durable_;
@@ -303,10 +303,10 @@ TEST(RunStore, CommitsNothingWhileTheAlgorithmMayStillBeCopied) {
   FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
   SimulatedDisk disk(1);
   Journal journal(disk, Durability::kProcess);
-  AtTheLast beside;
+  LazyBackground background;
   auto server = make_server<double>(run_context);
   RunProgress progress;
-  RunStore<double> durable(journal, beside, codec_context(*run_context, {}), *server, progress, "about",
+  RunStore<double> durable(journal, background, codec_context(*run_context, {}), *server, progress, "about",
                            {.records = 1});
   durable.begin();
   LoopHooks<double> hooks;  // without before_apply

@@ -58,13 +58,13 @@ class SimulatedDisk final : public Disk {
     if (file == now_.end()) return Error{name + ": is not there"};
     return file->second->bytes;
   }
-  Status write(const std::string& name, Segments pieces) override {
+  Status write(const std::string& name, Segments segments) override {
     now_[name] = std::make_shared<File>();
-    return add(*now_[name], pieces);
+    return add(*now_[name], segments);
   }
-  Status append(const std::string& name, Segments pieces) override {
+  Status append(const std::string& name, Segments segments) override {
     if (now_.count(name) == 0) now_[name] = std::make_shared<File>();
-    return add(*now_[name], pieces);
+    return add(*now_[name], segments);
   }
   Status sync(const std::string& name) override {
     step();
@@ -100,9 +100,9 @@ class SimulatedDisk final : public Disk {
   void step() {
     if (calls_++ == crash_at) throw SimulatedCrash{};
   }
-  Status add(File& file, Segments pieces) {
+  Status add(File& file, Segments segments) {
     std::string all;
-    for (const std::string_view piece : pieces) all += piece;
+    for (const std::string_view segment : segments) all += segment;
     std::size_t used = 0;
     for (const auto& [name, other] : now_) used += other->bytes.size();
     const std::size_t room = capacity - std::min(capacity, used);

@@ -147,12 +147,12 @@ TEST_F(ChunkTest, RejectsAChunkWithoutOneOfItsFields) {
 TEST_F(ChunkTest, AddsOneFieldToTheHeaderOfAReply) {
   const ChunkRange came{8'000, 16'000};
   const std::string header = reply_without(whole, {&came, 1}).header;
-  const auto pieced = chunked_header(std::as_bytes(std::span(header)));
-  ASSERT_TRUE(pieced);
-  EXPECT_EQ(pieced->in_pieces, 16'000u);
-  EXPECT_TRUE(std::equal(pieced->header.begin(), pieced->header.end(),
+  const auto chunked = chunked_header(std::as_bytes(std::span(header)));
+  ASSERT_TRUE(chunked);
+  EXPECT_EQ(chunked->in_chunks, 16'000u);
+  EXPECT_TRUE(std::equal(chunked->header.begin(), chunked->header.end(),
                          std::as_bytes(std::span(whole.header)).begin()));
-  EXPECT_EQ(pieced->header.size(), whole.header.size());
+  EXPECT_EQ(chunked->header.size(), whole.header.size());
   EXPECT_FALSE(chunked_header(std::as_bytes(std::span(whole.header))));
   const std::string tail = reply_tail(whole, 64).header;
   EXPECT_FALSE(chunked_header(std::as_bytes(std::span(tail))));

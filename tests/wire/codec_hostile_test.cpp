@@ -333,9 +333,9 @@ TEST_F(HostileBytes, DecompressesOnlyExactlyOneValidZstdFrame) {
   for (std::size_t n = 1; n < good.size(); ++n) EXPECT_NE(send(good.substr(0, n)), "") << n;
   // A bomb with a wrong size: it claims the size in the header, but has the blocks of a larger frame.
   std::string liar = compressed(std::string(raw + 200000, '\0'));
-  const std::string honest = compressed(std::string(raw, '\0'));
+  const std::string valid = compressed(std::string(raw, '\0'));
   const unsigned descriptor = static_cast<unsigned char>(liar[4]),
-                 shorter = static_cast<unsigned char>(honest[4]);
+                 shorter = static_cast<unsigned char>(valid[4]);
   ASSERT_EQ(descriptor >> 6, 2u);  // the size in 4 bytes
   ASSERT_EQ(shorter >> 6, 1u);     // in 2 bytes
   const std::size_t at = 5 + ((descriptor >> 5 & 1) != 0 ? 0 : 1);

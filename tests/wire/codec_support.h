@@ -31,9 +31,9 @@ inline Bytes flatten(const Encoded& message) {
   return out;
 }
 
-inline Bytes flatten(std::span<const std::span<const std::byte>> pieces) {
+inline Bytes flatten(std::span<const std::span<const std::byte>> segments) {
   Bytes out;
-  for (const auto piece : pieces) out.insert(out.end(), piece.begin(), piece.end());
+  for (const auto segment : segments) out.insert(out.end(), segment.begin(), segment.end());
   return out;
 }
 

@@ -49,7 +49,7 @@ SECURE_TROUBLES = {"handshakes": 2, "mix roles": 2}
 class Trouble:
     after: float  # seconds after the previous fault
     kind: str
-    who: int  # index of a client or relay, modulo their number
+    target: int  # index of a client or relay, modulo their number
     seconds: float  # duration
     share: float  # in [0, 1): chooses the size and the direction
     number: int
@@ -104,7 +104,7 @@ class Plan:
         """Returns whether the run must reach the optimum although draws or speeds decide which replies are used."""
         return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
 
-    def method_keys(self):
+    def algorithm_keys(self):
         """Returns the keys of the algorithm. The steps are for d = 40. They shrink with d, because smoothness grows."""
         factor = min(1, 40 / self.dim)
         return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_ALGORITHMS[self.algorithm][0])
@@ -134,7 +134,7 @@ participation = {self.participation}
 {f'seconds = "{self.speeds}"' if self.speeds else ''}
 [algorithm]
 name = "{self.algorithm}"
-{self.method_keys()}
+{self.algorithm_keys()}
 [run]
 rounds = {self.rounds}
 evaluate_every = {self.evaluate_every()}
@@ -241,7 +241,7 @@ def draw_troubles(random_of, plan, quick):
     return [
         Trouble(after=min(random_of.expovariate(1 / 0.15), 0.6),
                 kind=random_of.choices(list(kinds), list(kinds.values()))[0],
-                who=random_of.randrange(1 << 16), seconds=random_of.choice((0.02, 0.1, 0.3, 0.6, 1.2)),
+                target=random_of.randrange(1 << 16), seconds=random_of.choice((0.02, 0.1, 0.3, 0.6, 1.2)),
                 share=random_of.random(), number=random_of.randrange(1 << 16))
         for _ in range(count)
     ]

@@ -121,7 +121,7 @@ class Link:
         self.end_holed()
         self.net.wake()
 
-    def open_behind(self):
+    def open_sockets(self):
         """Returns the number of sockets that the target has open for this link."""
         with self.net.lock:
             return len(self.connections)

@@ -75,8 +75,8 @@ class Run:
             self.relays.append(self.program(f"relay {k}", argv, self.folder / f"relay{k}" / "address"))
         for k in range(self.plan.clients):
             relay = self.plan.relay_of(k)
-            behind = self.server if relay is None else self.relays[relay]
-            link = self.links[f"client {k}"] = self.network.link(outside, behind.listens_at)
+            next_program = self.server if relay is None else self.relays[relay]
+            link = self.links[f"client {k}"] = self.network.link(outside, next_program.listens_at)
             argv = [self.bin / "gradwire-client", "--server", link.address,
                     "--data", f"synthetic#{k}/{self.plan.clients}", "--give-up-after-ms", str(GIVE_UP_MS)]
             if self.plan.remember:
@@ -265,7 +265,7 @@ class Run:
             for program in [self.server, *self.relays]:
                 if program.alive():
                     links = [link for link in self.links.values() if link.target == program.listens_at]
-                    connections = sum(link.open_behind() for link in links) + len(self.trouble.strangers)
+                    connections = sum(link.open_sockets() for link in links) + len(self.trouble.bad_connections)
                     program.usage.sample(at_work, connections)
 
     def start_again(self, program):
@@ -364,7 +364,7 @@ class Run:
         orphans = members(os.getsid(0))
         for pid, _ in orphans:
             os.kill(pid, signal.SIGKILL)
-        self.trouble.send_strangers_away()
+        self.trouble.close_bad_connections()
         self.network.stop()
         return orphans
 

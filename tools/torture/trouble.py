@@ -12,7 +12,7 @@ from programs import die_with_parent
 
 SLOW_LINK = 0.003  # seconds
 SLOW_RELAY = 100_000  # bytes a second
-WEATHER_EVERY = 0.05  # seconds; with a quorum below 1, the slow clients change after so long
+RESHUFFLE_EVERY = 0.05  # seconds; with a quorum below 1, the slow clients change after so long
 LONGEST_END = 40  # seconds; limit for a program to stop after SIGTERM
 HANDSHAKES = 200  # number of handshakes in a flood
 LONGEST_REFUSAL = 60  # seconds; limit for a program with the key of another role to end
@@ -27,11 +27,11 @@ class Maker:
         self.run, self.plan, self.random = run, run.plan, random_of
         self.undo = []  # (time, function to call)
         self.counts = {}
-        self.strangers = []
+        self.bad_connections = []
         self.floods = []  # threads
         self.impostors = []  # (role, process, log, time by which it must have ended)
         self.restore = False  # the next start of the server restores an older copy of its state
-        self.weathered = 0.0
+        self.reshuffled = 0.0
 
     def begin(self):
         """Begins the faults that last from the first round."""
@@ -48,8 +48,8 @@ class Maker:
             what()
         for impostor in list(self.impostors):
             self.look_at_impostor(*impostor, now)
-        if self.plan.quorum < 1 and now - self.weathered >= WEATHER_EVERY:
-            self.weathered = now
+        if self.plan.quorum < 1 and now - self.reshuffled >= RESHUFFLE_EVERY:
+            self.reshuffled = now
             for k in range(self.plan.clients):
                 self.run.links[f"client {k}"].set(delay=self.random.choice((0.0, SLOW_LINK)))
 
@@ -57,11 +57,11 @@ class Maker:
         self.undo.append((time.monotonic() + seconds, what))
 
     def make(self, trouble):
-        word, _, whom = trouble.kind.partition(" ")
+        word, _, role = trouble.kind.partition(" ")
         self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
-        self.run.note(f"{trouble.kind} {trouble.who} {trouble.seconds} {trouble.share:.2f}")
+        self.run.note(f"{trouble.kind} {trouble.target} {trouble.seconds} {trouble.share:.2f}")
         if trouble.kind == "unauthenticated":
-            self.let_strangers_in(trouble)
+            self.open_bad_connections(trouble)
         elif trouble.kind == "handshakes":
             self.flood(trouble)
         elif trouble.kind == "mix roles":
@@ -69,30 +69,30 @@ class Maker:
         elif trouble.kind == "restore server":
             self.restore = True  # takes effect when the server starts again
             self.harm(self.run.server, "kill", trouble)
-        elif word in ("kill", "stop", "term") and whom:
-            for program in self.victims(whom, trouble.who):
+        elif word in ("kill", "stop", "term") and role:
+            for program in self.victims(role, trouble.target):
                 self.harm(program, word, trouble)
         elif trouble.kind == "cut all":
             for link in self.run.links.values():
                 link.end_connections(hard=trouble.share < 0.5)
         elif trouble.kind == "hold some":  # past the deadline, so clients that are asked twice reply twice
             for k, link in enumerate(self.run.links.values()):
-                if trouble.who >> k & 1:
+                if trouble.target >> k & 1:
                     seconds = self.plan.deadline_ms / 1000 * (1 + (trouble.number >> k & 3) / 4)
                     link.set(held=("up", True))
                     self.soon(min(seconds, 3), lambda link=link: link.set(held=("up", False)))
         else:
             links = list(self.run.links.values())
-            self.harm_link(links[trouble.who % len(links)], trouble)
+            self.harm_link(links[trouble.target % len(links)], trouble)
 
-    def victims(self, whom, who):
-        if whom == "server":
+    def victims(self, role, target):
+        if role == "server":
             return [self.run.server]
-        if whom == "relay":
-            return [self.run.relays[who % len(self.run.relays)]]
-        if whom == "clients":  # about half of the clients
-            return [c for k, c in enumerate(self.run.clients) if who >> k & 1]
-        return [self.run.clients[who % len(self.run.clients)]]
+        if role == "relay":
+            return [self.run.relays[target % len(self.run.relays)]]
+        if role == "clients":  # about half of the clients
+            return [c for k, c in enumerate(self.run.clients) if target >> k & 1]
+        return [self.run.clients[target % len(self.run.clients)]]
 
     def harm(self, program, word, trouble):
         if not program.alive() or program.killed:
@@ -100,7 +100,7 @@ class Maker:
         if word == "stop":
             program.send(signal.SIGSTOP)
             process = program.process
-            self.soon(trouble.seconds, lambda: self.go_on(program, process))
+            self.soon(trouble.seconds, lambda: self.resume_process(program, process))
             return
         self.forget(program)
         program.send(signal.SIGKILL if word == "kill" else signal.SIGTERM)
@@ -113,7 +113,7 @@ class Maker:
 
             self.soon(LONGEST_END * self.run.patience, must_be_gone)
 
-    def go_on(self, program, process):
+    def resume_process(self, program, process):
         if program.process is process and program.alive():
             program.send(signal.SIGCONT)
 
@@ -150,27 +150,27 @@ class Maker:
             copies = link.duplicate(linger=trouble.seconds)
             self.run.note(f"{copies} duplicates")
 
-    def let_strangers_in(self, trouble):
+    def open_bad_connections(self, trouble):
         """Opens connections that send nothing or garbage for some time."""
         address = self.run.server.listens_at()
         if address is None:
             return
         for k in range(20):
-            stranger = socket.socket()
-            stranger.setblocking(False)
-            stranger.connect_ex(address)
-            self.strangers.append(stranger)
+            connection = socket.socket()
+            connection.setblocking(False)
+            connection.connect_ex(address)
+            self.bad_connections.append(connection)
         noise = self.random.randbytes(200)
 
         def speak():
-            for k, stranger in enumerate(self.strangers):
+            for k, connection in enumerate(self.bad_connections):
                 try:
-                    stranger.send((b"", b"GWR1" + noise, noise, b"GET / HTTP/1.1\r\n\r\n")[k % 4])
+                    connection.send((b"", b"GWR1" + noise, noise, b"GET / HTTP/1.1\r\n\r\n")[k % 4])
                 except OSError:
                     pass
 
         self.soon(0.02, speak)
-        self.soon(trouble.seconds, self.send_strangers_away)
+        self.soon(trouble.seconds, self.close_bad_connections)
 
     def flood(self, trouble):
         """Begins TLS handshakes, and leaves each once the server has done its part."""
@@ -206,10 +206,10 @@ class Maker:
         if relays and trouble.share < 0.5:
             role = "a client with the key of a relay"
             argv = ["gradwire-client", "--server", upstream, "--data", f"synthetic#0/{self.plan.clients}",
-                    "--identity", f"identity-of-relay{trouble.who % relays}"]
+                    "--identity", f"identity-of-relay{trouble.target % relays}"]
         else:
             role = "a relay with the key of a client"
-            theirs = run.folder / f"identity-of-client{trouble.who % self.plan.clients}"
+            theirs = run.folder / f"identity-of-client{trouble.target % self.plan.clients}"
             if not (theirs / "client").exists():  # it has not enrolled yet
                 return
             ours = run.folder / name
@@ -246,9 +246,9 @@ class Maker:
             self.look_at_impostor(*self.impostors[0], time.monotonic())
             time.sleep(0.02)
 
-    def send_strangers_away(self):
-        while self.strangers:
-            self.strangers.pop().close()
+    def close_bad_connections(self):
+        while self.bad_connections:
+            self.bad_connections.pop().close()
 
     def fall_silent(self):
         """Makes one link lose all bytes in one direction. An end must notice it after 45 s without any bytes."""
@@ -268,7 +268,7 @@ class Maker:
         """Ends all faults."""
         self.run.note("heal")
         self.undo = [u for u in self.undo if u[1].__name__ == "must_be_gone"]
-        self.send_strangers_away()
+        self.close_bad_connections()
         for link in self.run.links.values():
             link.heal()
         for program in self.run.programs:

@@ -1,5 +1,5 @@
 // Names for the scalars of a tape, switched on or off at compile time:
-//   NodeNames<kLooking> names;
+//   DebugNames<kDebugNames> names;
 //   names(loss, "loss");
 //   std::cout << to_dot(graph_of(tape, names));
 // If off, the object is empty, naming compiles to nothing, and a [[no_unique_address]] member takes no byte.
@@ -20,7 +20,7 @@
 namespace gradwire {
 
 template <bool on>
-class NodeNames {
+class DebugNames {
  public:
   // Names a scalar; a second name replaces the first. Stores the value also, because a tape does not keep it.
   template <class Tape>
@@ -51,7 +51,7 @@ class NodeNames {
 };
 
 template <>
-class NodeNames<false> {
+class DebugNames<false> {
  public:
   template <class X>
   GRADWIRE_INLINE void operator()(const X&, std::string_view) const {}
@@ -64,6 +64,6 @@ class NodeNames<false> {
   };
   Named of(std::uint32_t) const { return {}; }
 };
-static_assert(std::is_empty_v<NodeNames<false>>);
+static_assert(std::is_empty_v<DebugNames<false>>);
 
 }  // namespace gradwire

@@ -115,7 +115,7 @@ struct TapeReader {
 
 // Returns the graph of a tape. REQUIRES: numbers of T convert to double.
 template <class T, bool on = false>
-TapeGraph graph_of(const Tape<T>& tape, const NodeNames<on>& names = {}) {
+TapeGraph graph_of(const Tape<T>& tape, const DebugNames<on>& names = {}) {
   return TapeReader<Tape<T>>{tape}.graph(names);
 }
 

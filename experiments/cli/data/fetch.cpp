@@ -66,12 +66,12 @@ std::string url_of(const DataFile& file, const std::string& mirror) {
   return mirror + (mirror.ends_with('/') ? "" : "/") + std::string(name) + (file.is_bzip2() ? ".bz2" : "");
 }
 
-fs::path beside(const fs::path& target, const char* ending) { return target.string() + ending; }
+fs::path with_suffix(const fs::path& target, const char* ending) { return target.string() + ending; }
 
 // Returns the checksum that the file must have, or "" for any.
 std::string expected_sum(const DataFile& file, const fs::path& target) {
   if (!file.sha256.empty()) return std::string(file.sha256);
-  std::ifstream in(beside(target, ".sha256"));
+  std::ifstream in(with_suffix(target, ".sha256"));
   std::string sum(kDigitsOfSum, '\0');
   in.read(sum.data(), kDigitsOfSum);
   return in ? sum : "";
@@ -91,7 +91,7 @@ class Fetching {
     std::error_code error;
     fs::create_directories(target_.parent_path(), error);
     if (error) return Error{target_.parent_path().string() + ": " + error.message(), ErrorKind::kSystem};
-    part_ = beside(target_, ".part");
+    part_ = with_suffix(target_, ".part");
     Result<OwnedFile> opened = OwnedFile::open(part_);
     if (!opened) return opened.error();
     const bool was_begun = opened->size() > 0;
@@ -157,7 +157,7 @@ class Fetching {
     if (::fsync(part.get()) != 0)
       return Error{part_.string() + ": " + std::strerror(errno), ErrorKind::kSystem};
     if (expected.empty())
-      write_whole(beside(target_, ".sha256"), *sum + "  " + target_.filename().string() + "\n");
+      write_whole(with_suffix(target_, ".sha256"), *sum + "  " + target_.filename().string() + "\n");
     std::error_code error;
     fs::rename(part_, target_, error);
     if (error) return Error{target_.string() + ": " + error.message(), ErrorKind::kSystem};

@@ -27,7 +27,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   // Says that an earlier process did the first `done` rounds.
-  void go_on_behind(std::uint32_t done) { before_ = done; }
+  void resume_after(std::uint32_t done) { before_ = done; }
   void record(const RoundRecord& record);
   void round(std::uint32_t done);  // may be called between evaluations, because it is cheap
   void note(const LogLine& line);  // prints a separate line

@@ -217,8 +217,8 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
 }
 
 // Runs on all ranks except the first, which has all files and prints for the user.
-RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
-                     const std::atomic<bool>& stop) {
+RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& request,
+                            const std::atomic<bool>& stop) {
   Ranks* const ranks = request.ranks.get();
   Prepared prepared;
   all_or_none(ranks, [&] {
@@ -243,7 +243,7 @@ RunReport run_beside(const LoadedExperiment& loaded, const RunRequest& request,
 
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop) {
-  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_beside(loaded, request, stop);
+  if (request.ranks != nullptr && request.ranks->rank() > 0) return run_on_other_rank(loaded, request, stop);
   const std::string name = loaded.experiment.name;
   std::optional<ResultsDir> made;
   Prepared prepared;
@@ -280,13 +280,13 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   if (client_metrics(plan.experiment) == ClientMetrics::kAll) checkpoint.copy_also(clients_file);
   all_or_none(request.ranks.get(), [&] {
     checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
-    progress.go_on_behind(checkpoints.saved.round);
+    progress.resume_after(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
     clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
                     plan.client_samples);
   });
   MetricsFile& metrics = *file;
-  checkpoints.saved.lull = metrics.lull();
+  checkpoints.saved.plateau = metrics.plateau();
   std::optional<EnergyLog> energy;
   if (request.energy) energy.emplace(*request.energy, folder.work() / kEnergyFile);
   std::uint32_t records = 0;

@@ -18,7 +18,7 @@
 namespace {
 
 constexpr std::size_t kBigPage = std::size_t{2} << 20;
-constexpr std::size_t kWorthAsking = 4 * kBigPage;
+constexpr std::size_t kMinBytes = 4 * kBigPage;
 
 void ask_for_big_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) {
 #ifdef MADV_HUGEPAGE
@@ -35,7 +35,7 @@ void ask_for_big_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size
 void* operator new(std::size_t size) {
   for (;;) {
     if (void* const memory = std::malloc(size > 0 ? size : 1)) {
-      if (size >= kWorthAsking) ask_for_big_pages(memory, size);
+      if (size >= kMinBytes) ask_for_big_pages(memory, size);
       return memory;
     }
     const std::new_handler handler = std::get_new_handler();

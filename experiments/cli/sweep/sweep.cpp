@@ -257,11 +257,11 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
     for (const fs::path& from : folders) {
       if (failure.empty()) failure = read_text_of(failure_file(from, run));
       if (outcome_in(from / kRuns / run.id).empty()) continue;
-      const fs::path beside = to.string() + ".new-" + std::to_string(getpid());
-      fs::remove_all(beside);
-      fs::copy(from / kRuns / run.id, beside, fs::copy_options::recursive);
+      const fs::path draft = to.string() + ".new-" + std::to_string(getpid());
+      fs::remove_all(draft);
+      fs::copy(from / kRuns / run.id, draft, fs::copy_options::recursive);
       fs::remove_all(to);  // may be there from a stopped run
-      fs::rename(beside, to);
+      fs::rename(draft, to);
       fs::remove(failure_file(folder, run));
       ++report.done;
       failure.clear();

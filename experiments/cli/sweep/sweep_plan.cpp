@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/config_error.h"
-#include "base/fnv.h"
+#include "base/fnv1a.h"
 #include "base/suggest.h"
 #include "experiments/cli/sweep/conditions.h"
 #include "plotting/plot.h"

@@ -113,7 +113,7 @@ TEST(FindData, SearchesTheCacheLast) {
     EXPECT_EQ(data_cache(), "/caches/gradwire/data");
     const ScopedEnvironment none("XDG_CACHE_HOME", ""), user("HOME", "/home/me");
     EXPECT_EQ(data_cache(), "/home/me/.cache/gradwire/data");
-    const ScopedEnvironment nobody("HOME", nullptr);
+    const ScopedEnvironment no_home("HOME", nullptr);
     EXPECT_EQ(data_cache(), "");
   }
 }

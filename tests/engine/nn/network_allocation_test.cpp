@@ -75,10 +75,10 @@ void expect_no_allocations(Executor<Real>& executor, const NamedNetwork& each) {
 template <class Real>
 void expect_no_allocations(const NamedNetwork& each) {
   for (const Kernels<Real>* kernels : available_kernels<Real>())
-    for (const std::size_t block : {0, 1, 5, 16}) {
-      SCOPED_TRACE(each.name + ", " + kernels->name + ", block " + std::to_string(block));
+    for (const std::size_t micro_batch : {0, 1, 5, 16}) {
+      SCOPED_TRACE(each.name + ", " + kernels->name + ", microbatch " + std::to_string(micro_batch));
       allocations::reset();
-      Executor<Real> executor(each.network, block, kernels);
+      Executor<Real> executor(each.network, micro_batch, kernels);
       EXPECT_GT(allocations::count, 0u);
       expect_no_allocations(executor, each);
     }

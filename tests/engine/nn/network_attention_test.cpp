@@ -28,7 +28,8 @@ TEST(NetworkAttention, OneHeadMatchesTwin) {
       for (const bool causal : {true, false}) {
         if (positions * width > 1200) continue;  // the twin is slow
         SCOPED_TRACE(std::to_string(positions) + " positions, width " + std::to_string(width));
-        expect_agrees(attention_network(positions, width, 1, causal), {.counts = {1, 2}, .blocks = {1, 2}});
+        expect_agrees(attention_network(positions, width, 1, causal),
+                      {.counts = {1, 2}, .micro_batches = {1, 2}});
       }
 }
 
@@ -40,7 +41,7 @@ TEST(NetworkAttention, SeveralHeadsMatchTwin) {
           SCOPED_TRACE(std::to_string(positions) + " positions, " + std::to_string(heads) + " heads of " +
                        std::to_string(slice));
           expect_agrees(attention_network(positions, heads * slice, heads, causal),
-                        {.counts = {1, 3}, .blocks = {1, 2}});
+                        {.counts = {1, 3}, .micro_batches = {1, 2}});
         }
 }
 
@@ -48,7 +49,7 @@ TEST(NetworkAttention, AllMicroBatchSizesMatchTwin) {
   for (const std::size_t positions : {3, 8}) {
     SCOPED_TRACE(positions);
     expect_agrees(attention_network(positions, 6, 3, true),
-                  {.counts = {1, 2, 3, 5, 16, 18}, .blocks = {1, 2, 3, 4, 5, 7, 8, 15, 16}});
+                  {.counts = {1, 2, 3, 5, 16, 18}, .micro_batches = {1, 2, 3, 4, 5, 7, 8, 15, 16}});
   }
 }
 
@@ -76,15 +77,17 @@ TEST(NetworkAttention, FeaturesAndSharedOperandsMatchTwin) {
     const Tensor a = attention(data, x, x, 2, causal), b = attention(x, data, a, 1, causal);
     const Tensor c = attention(a, b, data, 4, causal);
     custom_loss(a + b * c + x, log_cosh_loss);
-    expect_agrees(net, {.counts = {1, 3, 9}, .blocks = {0, 1, 4}, .double_tolerance = 1e-10});
+    expect_agrees(net, {.counts = {1, 3, 9}, .micro_batches = {0, 1, 4}, .double_tolerance = 1e-10});
   }
 }
 
 TEST(NetworkAttention, LargeScoresMatchTwin) {
   for (const bool causal : {true, false}) {
-    expect_agrees(
-        attention_network(9, 4, 2, causal),
-        {.counts = {1, 3}, .blocks = {1, 2}, .scale = 10, .float_tolerance = 2e-3, .double_tolerance = 1e-9});
+    expect_agrees(attention_network(9, 4, 2, causal), {.counts = {1, 3},
+                                                       .micro_batches = {1, 2},
+                                                       .scale = 10,
+                                                       .float_tolerance = 2e-3,
+                                                       .double_tolerance = 1e-9});
   }
 }
 
@@ -137,7 +140,7 @@ TEST(NetworkAttention, TransformerMatchesTwin) {
   for (const std::size_t positions : {1, 2, 7, 8, 12, 16})
     for (const std::size_t heads : {1, 2, 3, 6}) {
       SCOPED_TRACE(std::to_string(positions) + " positions, " + std::to_string(heads) + " heads");
-      expect_agrees(zoo_transformer(positions, 12, heads), {.counts = {1, 4}, .blocks = {0, 1, 3}});
+      expect_agrees(zoo_transformer(positions, 12, heads), {.counts = {1, 4}, .micro_batches = {0, 1, 3}});
     }
 }
 

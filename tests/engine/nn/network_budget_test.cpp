@@ -48,17 +48,17 @@ std::vector<NamedNetwork> networks_to_fit() {
 
 // Returns budgets from the least to one that holds all activations.
 template <class Real>
-std::vector<std::uint64_t> budgets(const Network& network, std::size_t block) {
+std::vector<std::uint64_t> budgets(const Network& network, std::size_t micro_batch) {
   std::uint64_t least = 0;
   try {
-    const Executor<Real> executor(with_budget(network, ActivationBudget(1)), block);
+    const Executor<Real> executor(with_budget(network, ActivationBudget(1)), micro_batch);
   } catch (const BudgetTooSmall& error) {
     least = error.least();
   }
   EXPECT_GT(least, 1u);
   Network whole = network;
   whole.limit_activations({});
-  const std::uint64_t all = Executor<Real>::arena_bytes_of(whole, block);
+  const std::uint64_t all = Executor<Real>::arena_bytes_of(whole, micro_batch);
   EXPECT_LE(least, all);
   return {least, least + (all - least) / 4, least + (all - least) / 2, std::max(all, least)};
 }
@@ -79,20 +79,21 @@ Pass<Real> pass_of(Executor<Real>& executor, const std::vector<Real>& x, std::si
 }
 
 template <class Real>
-void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t block) {
-  SCOPED_TRACE(each.name + ", " + std::to_string(count) + " samples in blocks of " + std::to_string(block));
+void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t micro_batch) {
+  SCOPED_TRACE(each.name + ", " + std::to_string(count) + " samples in microbatches of " +
+               std::to_string(micro_batch));
   const RandomSamples<Real> samples(each.network, count, 1);
   const std::vector<double> point = random_parameters(each.network, 1);
   const std::vector<Real> x(point.begin(), point.end());
-  Executor<Real> plain(each.network, block);
+  Executor<Real> plain(each.network, micro_batch);
   const Pass<Real> expected = pass_of(plain, x, count, samples);
   std::vector<Real> stepped = x;
   plain.descend(stepped, count, samples.at(), Real(1) / 64);
   std::vector<ActivationBudget> all = {ActivationBudget::sqrt()};
-  for (const std::uint64_t bytes : budgets<Real>(each.network, block)) all.emplace_back(bytes);
+  for (const std::uint64_t bytes : budgets<Real>(each.network, micro_batch)) all.emplace_back(bytes);
   for (const ActivationBudget budget : all) {
     SCOPED_TRACE("budget " + std::to_string(budget.bytes()));
-    Executor<Real> executor(with_budget(each.network, budget), block);
+    Executor<Real> executor(with_budget(each.network, budget), micro_batch);
     EXPECT_EQ(executor.micro_batch(), plain.micro_batch());
     if (!budget.is_sqrt()) {
       EXPECT_LE(executor.arena_bytes(), budget.bytes());
@@ -109,9 +110,9 @@ void expect_same_bits(const NamedNetwork& each, std::size_t count, std::size_t b
 TEST(ActivationBudget, KeepsEveryBitOfGradientsLossesAndSteps) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const std::size_t count : {1, 19})
-      for (const std::size_t block : {0, 1, 16}) {
-        expect_same_bits<float>(each, count, block);
-        expect_same_bits<double>(each, count, block);
+      for (const std::size_t micro_batch : {0, 1, 16}) {
+        expect_same_bits<float>(each, count, micro_batch);
+        expect_same_bits<double>(each, count, micro_batch);
       }
 }
 

@@ -140,8 +140,8 @@ float time_of(const ChainSchedule& schedule, const std::vector<ChainStage>& chai
   float time = 0;
   for (std::size_t k = 0; k < schedule.size(); ++k) {
     const auto [move, stage] = schedule[k];
-    const bool goes_on = move == ChainMove::kPass && stage == at.flight && !starts_again(schedule, k, stage);
-    if (at.flight > 0 && !goes_on && !machine.ready(at, at.flight)) {
+    const bool passes = move == ChainMove::kPass && stage == at.flight && !starts_again(schedule, k, stage);
+    if (at.flight > 0 && !passes && !machine.ready(at, at.flight)) {
       EXPECT_TRUE(machine.store(at));
     }
     switch (move) {

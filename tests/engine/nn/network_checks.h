@@ -107,7 +107,7 @@ std::string compare(const Network& network, std::span<const Real> got, std::span
 
 struct Comparison {
   std::vector<std::size_t> counts = {1, 3, 8};
-  std::vector<std::size_t> blocks = {0, 1, 4};
+  std::vector<std::size_t> micro_batches = {0, 1, 4};
   std::uint64_t seed = 1;
   double scale = 1;               // scale of features
   double spread = 1;              // scale of parameters
@@ -125,8 +125,8 @@ class ExecutorCheck {
 
   void run(Executor<Real>& executor, const RandomSamples<Real>& samples, std::size_t count) const {
     SCOPED_TRACE(std::string(sizeof(Real) == 4 ? "float, " : "double, ") + executor.kernels().name +
-                 " kernels, block " + std::to_string(executor.micro_batch()) + ", " + std::to_string(count) +
-                 " samples");
+                 " kernels, microbatch " + std::to_string(executor.micro_batch()) + ", " +
+                 std::to_string(count) + " samples");
     const LossAndGradient want = truth_.mean(count);
     const double allowed = tolerance_ * std::max(1.0, std::abs(want.loss));
 
@@ -196,8 +196,8 @@ void expect_executor_agrees(const Network& network, std::span<const double> x, c
   const ExecutorCheck<Real> check(
       network, x, truth, sizeof(Real) == 4 ? comparison.float_tolerance : comparison.double_tolerance);
   for (const Kernels<Real>* kernels : available_kernels<Real>())
-    for (const std::size_t block : comparison.blocks) {
-      Executor<Real> executor(network, block, kernels);
+    for (const std::size_t micro_batch : comparison.micro_batches) {
+      Executor<Real> executor(network, micro_batch, kernels);
       for (const std::size_t count : comparison.counts) check.run(executor, samples, count);
     }
 }

@@ -29,7 +29,7 @@ TEST(NetworkImages, ConvolutionsMatchTwin) {
               some_image(net, TensorShape{static_cast<std::size_t>(in), static_cast<std::size_t>(height),
                                           static_cast<std::size_t>(width)});
           custom_loss(convolve(net.convolution(in, out, size, padding), image), log_cosh_loss);
-          expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2, 0}});
+          expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2, 0}});
         }
 }
 
@@ -39,7 +39,7 @@ TEST(NetworkImages, ConvolutionsOfFeaturesMatchTwin) {
       Network net;
       const Tensor image = net.features(TensorShape{channels, 6, 5});
       cross_entropy(convolve(net.convolution(channels, 2, 3, padding), image));
-      expect_agrees(net, {.counts = {1, 5, 16, 17}, .blocks = {1, 4, 16, 0}});
+      expect_agrees(net, {.counts = {1, 5, 16, 17}, .micro_batches = {1, 4, 16, 0}});
     }
 }
 
@@ -73,7 +73,7 @@ TEST(NetworkImages, PoolingMatchesTwin) {
           const Tensor image = some_image(
               net, TensorShape{channels, static_cast<std::size_t>(height), static_cast<std::size_t>(width)});
           custom_loss(maximum ? max_pool(image, size) : average_pool(image, size), log_cosh_loss);
-          expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2, 0}});
+          expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2, 0}});
         }
 }
 
@@ -127,7 +127,7 @@ TEST(NetworkImages, LeNetMatchesTwin) {
   x = max_pool(relu(convolve(net.convolution(4, 6, 3), x)), 2);
   x = relu(affine(net.linear(x.shape().size(), 20), x));
   cross_entropy(affine(net.linear(20, 10), x));
-  expect_agrees(net, {.counts = {1, 4, 17}, .blocks = {1, 4, 16, 0}});
+  expect_agrees(net, {.counts = {1, 4, 17}, .micro_batches = {1, 4, 16, 0}});
 }
 
 }  // namespace

@@ -31,13 +31,14 @@ double relative_error(std::span<const Real> got, std::span<const Real> exact) {
 }
 
 template <class Real>
-void expect_close(const NamedNetwork& each, std::size_t count, std::size_t block) {
-  SCOPED_TRACE(each.name + ", " + std::to_string(count) + " samples in blocks of " + std::to_string(block));
+void expect_close(const NamedNetwork& each, std::size_t count, std::size_t micro_batch) {
+  SCOPED_TRACE(each.name + ", " + std::to_string(count) + " samples in microbatches of " +
+               std::to_string(micro_batch));
   const RandomSamples<Real> samples(each.network, count, 1);
   const std::vector<double> point = random_parameters(each.network, 1);
   const std::vector<Real> x(point.begin(), point.end());
   std::vector<Real> exact(x.size()), got(x.size()), again(x.size());
-  Executor<Real> plain(each.network, block), executor(kept(each.network), block);
+  Executor<Real> plain(each.network, micro_batch), executor(kept(each.network), micro_batch);
   const double loss = plain.loss_and_gradient(x, count, samples.at(), exact);
   EXPECT_EQ(executor.loss_and_gradient(x, count, samples.at(), got), loss);
   EXPECT_LT(relative_error<Real>(got, exact), 1.0 / 128);
@@ -61,9 +62,9 @@ void expect_close(const NamedNetwork& each, std::size_t count, std::size_t block
 TEST(KeptActivations, GiveExactLossAndNearlyExactGradients) {
   for (const NamedNetwork& each : network_zoo())
     for (const std::size_t count : {1, 5, 21})
-      for (const std::size_t block : {0, 1}) {
-        expect_close<float>(each, count, block);
-        expect_close<double>(each, count, block);
+      for (const std::size_t micro_batch : {0, 1}) {
+        expect_close<float>(each, count, micro_batch);
+        expect_close<double>(each, count, micro_batch);
       }
 }
 

@@ -82,9 +82,9 @@ template <class Real>
 void expect_executor(const Task& task, double tolerance) {
   const std::vector<Real> x(task.x.begin(), task.x.end());
   for (const Kernels<Real>* kernels : available_kernels<Real>())
-    for (const std::size_t block : {0, 1, 2, 5}) {
-      SCOPED_TRACE(std::string(kernels->name) + ", block " + std::to_string(block));
-      Executor<Real> executor(task.network, block, kernels);
+    for (const std::size_t micro_batch : {0, 1, 2, 5}) {
+      SCOPED_TRACE(std::string(kernels->name) + ", microbatch " + std::to_string(micro_batch));
+      Executor<Real> executor(task.network, micro_batch, kernels);
       std::vector<Real> gradient(x.size());
       const double loss = executor.loss_and_gradient(
           x, kSamples, [&](std::size_t k) { return task.example<Real>(k); }, gradient);

@@ -17,17 +17,17 @@ namespace {
 TEST(NetworkBlocks, AgreeWithTwinForAllNumbersOfSamples) {
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
-    expect_agrees(each.network,
-                  {.counts = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63}, .blocks = {0, 1, 3, 8, 16}});
+    expect_agrees(each.network, {.counts = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 63},
+                                 .micro_batches = {0, 1, 3, 8, 16}});
   }
 }
 
 TEST(NetworkBlocks, AgreeWithTwinForAllSizes) {
-  std::vector<std::size_t> blocks(16);
-  std::iota(blocks.begin(), blocks.end(), 1);
+  std::vector<std::size_t> micro_batches(16);
+  std::iota(micro_batches.begin(), micro_batches.end(), 1);
   for (const NamedNetwork& each : network_zoo()) {
     SCOPED_TRACE(each.name);
-    expect_agrees(each.network, {.counts = {1, 6, 17}, .blocks = blocks});
+    expect_agrees(each.network, {.counts = {1, 6, 17}, .micro_batches = micro_batches});
   }
 }
 
@@ -112,7 +112,7 @@ TYPED_TEST(NetworkBits, BatchIsMeanOfItsSamples) {
       const std::vector<double> allowed =
           allowed_errors<double>(each.network, mean, {}, sizeof(Real) == sizeof(float) ? 1e-5 : 1e-13);
       EXPECT_EQ(compare<Real>(each.network, all.gradient, mean, allowed), "")
-          << each.name << ", block " << micro_batch;
+          << each.name << ", microbatch " << micro_batch;
     }
   }
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::size_t, 8> kWidths = {1, 3, 5, 7, 13, 24, 33, 65};
 constexpr std::array<std::size_t, 10> kPositions = {1, 2, 3, 5, 8, 9, 16, 17, 31, 64};
-const Comparison kFew{.counts = {1, 3}, .blocks = {1, 2, 0}};
+const Comparison kFew{.counts = {1, 3}, .micro_batches = {1, 2, 0}};
 
 // Returns a vector of `width` numbers that takes a gradient.
 Tensor some(Network& net, std::size_t width) { return affine(net.linear(3, width), net.features(3)); }
@@ -70,7 +70,7 @@ TEST(NetworkOps, WideAffineMatchesTwin) {
       const Tensor x = tanh(affine(net.linear(5, in), net.features(5)));
       cross_entropy(affine(net.linear(in, out), x));
       SCOPED_TRACE(std::to_string(in) + " to " + std::to_string(out));
-      expect_agrees(net, {.counts = {1, 4, 16}, .blocks = {1, 4, 16}});
+      expect_agrees(net, {.counts = {1, 4, 16}, .micro_batches = {1, 4, 16}});
     }
 }
 
@@ -246,14 +246,14 @@ TEST(NetworkOps, SparseFeaturesMatchTwin) {
       Network net;
       const Tensor x = net.affine(net.feature_linear(in, out));
       cross_entropy(affine(net.linear(out, 3), tanh(x)));
-      expect_agrees(net, {.counts = {1, 3, 7}, .blocks = {1, 4, 0}});
+      expect_agrees(net, {.counts = {1, 3, 7}, .micro_batches = {1, 4, 0}});
     }
 }
 
 TEST(NetworkOps, SparseFeaturesBeforeLossMatchTwin) {
   Network net;
   cross_entropy(net.affine(net.feature_linear(30, 10)));
-  expect_agrees(net, {.counts = {1, 2, 5, 16, 17}, .blocks = {1, 4, 16, 0}});
+  expect_agrees(net, {.counts = {1, 2, 5, 16, 17}, .micro_batches = {1, 4, 16, 0}});
 }
 
 TEST(NetworkOps, CustomLossesWorkWithoutLabelsAndTargets) {

@@ -175,8 +175,10 @@ TEST(RandomNetworks, AgreeWithTwin) {
     const Network net = Architect(seed).build();
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(net));
     for (const Network::Op& op : net.ops()) ++seen[op.kind];
-    expect_agrees(
-        net, {.counts = {1, 2, 5}, .blocks = {0, 1, 1 + seed % 5}, .seed = seed, .double_tolerance = 1e-10});
+    expect_agrees(net, {.counts = {1, 2, 5},
+                        .micro_batches = {0, 1, 1 + seed % 5},
+                        .seed = seed,
+                        .double_tolerance = 1e-10});
     if (::testing::Test::HasFailure()) break;
   }
   for (int kind = 0; kind <= static_cast<int>(OpKind::kCustomLoss); ++kind)

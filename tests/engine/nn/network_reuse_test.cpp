@@ -62,7 +62,7 @@ TEST(NetworkReuse, TensorReadByTwoOperationsMatchesTwin) {
           Network net(3);
           const Tensor x = source(net), a = first(net, x), b = second(net, x);
           custom_loss(product ? a * b : a + b, log_cosh_loss);
-          expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2}});
+          expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2}});
         }
 }
 
@@ -75,7 +75,7 @@ TEST(NetworkReuse, SumsReadWithOperandsMatchTwin) {
       const Tensor x = affine(net.linear(3, 6), net.features(3));
       const Tensor y = x + first(net, x), z = y + second(net, y);
       custom_loss(z * x + y, log_cosh_loss);
-      expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2}});
+      expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2}});
     }
 }
 
@@ -95,7 +95,7 @@ TEST(NetworkReuse, BranchesReadWithSumsMatchTwin) {
             const Tensor late = before ? early : use(net, y);
             const Tensor sum = affine(net.linear(6, 6), z) + late;
             custom_loss(again ? sum * x : sum, log_cosh_loss);
-            expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2}});
+            expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2}});
           }
 }
 
@@ -112,7 +112,7 @@ TEST(NetworkReuse, SumOfLayerAndInPlaceActivationMatchesTwin) {
       plain = affine(net.linear(6, 6), x);
       if (!first) bent = tanh(affine(net.linear(6, 6), x));
       custom_loss(swapped ? bent + plain : plain + bent, log_cosh_loss);
-      expect_agrees(net, {.counts = {1, 3}, .blocks = {1, 2}});
+      expect_agrees(net, {.counts = {1, 3}, .micro_batches = {1, 2}});
     }
 }
 
@@ -123,7 +123,7 @@ TEST(NetworkReuse, ChainedUsesAtOnePositionMatchTwin) {
       Network net;
       const Tensor x = source(net);
       cross_entropy(use(net, use(net, x)) + x);
-      expect_agrees(net, {.counts = {1, 2, 5, 17}, .blocks = {0, 1, 4}});
+      expect_agrees(net, {.counts = {1, 2, 5, 17}, .micro_batches = {0, 1, 4}});
     }
 }
 
@@ -143,7 +143,7 @@ TEST(NetworkReuse, LinearLayerReadTwiceMatchesTwin) {
     const Linear layer = net.linear(5, 5);
     const Tensor x = affine(layer, net.features(5));
     cross_entropy(affine(layer, tanh(affine(layer, x))) + x);
-    expect_agrees(net, {.counts = {1, 2, 5, 17}, .blocks = {0, 1, 4}});
+    expect_agrees(net, {.counts = {1, 2, 5, 17}, .micro_batches = {0, 1, 4}});
   }
 }
 
@@ -177,7 +177,7 @@ TEST(NetworkReuse, FeatureLayerReadTwiceMatchesTwin) {
   Network net;
   const FeatureLinear layer = net.feature_linear(9, 5);
   cross_entropy(net.affine(layer) * tanh(net.affine(layer)));
-  expect_agrees(net, {.counts = {1, 4, 17}, .blocks = {0, 1, 4}});
+  expect_agrees(net, {.counts = {1, 4, 17}, .micro_batches = {0, 1, 4}});
 }
 
 // The same numbers as a table of words and as the last layer's weights: tied embeddings.
@@ -186,7 +186,7 @@ TEST(NetworkReuse, TableReadAsLinearLayerMatchesTwin) {
   const Table table = net.table(8, 5);
   const Linear tied{.first = table.first, .in = 5, .out = 8, .bias = false, .network = table.network};
   cross_entropy(affine(tied, tanh(net.embed(table))));
-  expect_agrees(net, {.counts = {1, 4, 9}, .blocks = {0, 1, 4}});
+  expect_agrees(net, {.counts = {1, 4, 9}, .micro_batches = {0, 1, 4}});
 }
 
 // Overlapping parts of one range.
@@ -234,7 +234,7 @@ TEST(NetworkReuse, TwoInputsMatchTwin) {
   const Tensor a = sparse.affine(sparse.feature_linear(8, 4)),
                b = affine(sparse.linear(5, 4), sparse.features(5)), c = sparse.embed(sparse.table(3, 2), 2);
   cross_entropy(a * b + tanh(c) * a);
-  expect_agrees(sparse, {.counts = {1, 3, 6, 17}, .blocks = {0, 1, 4}});
+  expect_agrees(sparse, {.counts = {1, 3, 6, 17}, .micro_batches = {0, 1, 4}});
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ TEST(TextTraining, SlowRunningTextReachesLossOfPyTorch) {
 
 // Trains twice, by the executor in doubles and by the scalar tape, and expects the same losses at every step.
 // Returns the mean loss of all samples before and after.
-std::pair<double, double> train_beside_the_twin(const Network& net, const Windows& windows,
-                                                const Training& task) {
+std::pair<double, double> train_with_reference(const Network& net, const Windows& windows,
+                                               const Training& task) {
   const TextSamples<double> samples(windows);
   NetworkOracle<double> oracle(net, std::make_unique<TextSamples<double>>(windows));
   std::vector<double> x = net.start(1), twin = x, gradient(x.size());
@@ -114,7 +114,7 @@ TEST(TextTraining, SlowNamesTrainLikeScalarTapeStepByStep) {
   CharMlpShape shape{.context = 5, .width = 6, .hidden = {12}};
   const Windows names = list_of_names(kNames, "names", shape.context);
   shape.vocabulary = names.letters->vocabulary();
-  const auto [before, after] = train_beside_the_twin(char_mlp(shape), names, {8, 0.3, 150});
+  const auto [before, after] = train_with_reference(char_mlp(shape), names, {8, 0.3, 150});
   EXPECT_GT(before, 3.0);
   EXPECT_LT(after, 2.5);
 }
@@ -123,7 +123,7 @@ TEST(TextTraining, SlowRunningTextTrainsLikeScalarTapeStepByStep) {
   GptShape shape{.context = 6, .width = 8, .layers = 2, .heads = 2};
   const Windows text = running_text(kSonnet, "sonnet", shape.context);
   shape.vocabulary = text.letters->vocabulary();
-  const auto [before, after] = train_beside_the_twin(gpt(shape), text, {4, 0.3, 150});
+  const auto [before, after] = train_with_reference(gpt(shape), text, {4, 0.3, 150});
   EXPECT_GT(before, 3.6);
   EXPECT_LT(after, 3.3);
 }

@@ -144,9 +144,9 @@ TEST(TapeScratch, MatchesBackwardAndKeepsTape) {
   const std::vector<double> before(tape.parameter_gradients().begin(), tape.parameter_gradients().end());
   std::vector<double> scratch(tape.scratch_size(), 77), other(tape.scratch_size());
   // Two threads at once read one tape.
-  std::thread beside([&] { tape.backward(second, other, 2); });
+  std::thread other_thread([&] { tape.backward(second, other, 2); });
   tape.backward(first, scratch);
-  beside.join();
+  other_thread.join();
   const auto got = tape.gradients(tape.parameters(), scratch);
   EXPECT_EQ(std::vector<double>(got.begin(), got.end()), before);
   EXPECT_EQ(tape.gradient(first, scratch), 1);

@@ -171,12 +171,12 @@ TEST(TapeMisuse, EmptyLeavesRecordNothing) {
   Tape<double> tape(1);
   const auto before = tape.checkpoint();
   EXPECT_EQ(tape.leaves({}).size(), 0u);
-  const auto behind = tape.checkpoint();
+  const auto later = tape.checkpoint();
   tape.rewind(before);
   const V x = tape.leaves(std::array{2.0})[0];
   backward(sqr(x));
   EXPECT_EQ(x.grad(), 4);
-  tape.rewind(behind);
+  tape.rewind(later);
   expect_misuse([&] { sqr(x); }, "rewound");
   backward(tape.parameters()[0]);
   EXPECT_EQ(tape.parameter_gradients()[0], 1);

@@ -15,13 +15,13 @@ namespace {
 template <bool on>
 struct Model {
   double weight = 0;
-  [[no_unique_address]] NodeNames<on> names;
+  [[no_unique_address]] DebugNames<on> names;
 };
 static_assert(sizeof(Model<false>) == sizeof(double));
 static_assert(sizeof(Model<true>) > sizeof(double));
 
 template <bool on>
-TapeGraph example(Tape<double>& tape, NodeNames<on>& names) {
+TapeGraph example(Tape<double>& tape, DebugNames<on>& names) {
   tape.parameter_values()[0] = 3;
   tape.parameter_values()[1] = -1;
   const auto p = tape.parameters();
@@ -38,7 +38,7 @@ TapeGraph example(Tape<double>& tape, NodeNames<on>& names) {
 
 TEST(TapeGraph, ListsEveryRecordWithItsDerivatives) {
   Tape<double> tape(2);
-  NodeNames<true> names;
+  DebugNames<true> names;
   EXPECT_EQ(to_text(example(tape, names)),
             "8 weight[0] parameter value 3 gradient 8\n"
             "9 weight[1] parameter value -1 gradient 20\n"
@@ -51,27 +51,27 @@ TEST(TapeGraph, ListsEveryRecordWithItsDerivatives) {
 
 TEST(TapeGraph, WritesOneLinePerNodeForAnyName) {
   Tape<double> tape(0);
-  NodeNames<true> names;
+  DebugNames<true> names;
   names(tape.variable(1), "one\nname\r\n");
   EXPECT_EQ(to_text(graph_of(tape, names)), "8 one\\nname\\r\\n variable value 1 gradient 0\n");
 }
 
 TEST(TapeGraph, HasNoNamesAfterRewindAndClear) {
   Tape<double> tape(0);
-  NodeNames<true> names;
+  DebugNames<true> names;
   const auto start = tape.checkpoint();
   names(tape.variable(1), "old");
   tape.rewind(start);
   names.clear();
   tape.variable(2);
   EXPECT_EQ(graph_of(tape, names).nodes.at(0).name, "");
-  NodeNames<false>().clear();
+  DebugNames<false>().clear();
 }
 
 TEST(TapeGraph, HasSameNodesWithoutNames) {
   Tape<double> tape(2), named(2);
-  NodeNames<false> off;
-  NodeNames<true> on;
+  DebugNames<false> off;
+  DebugNames<true> on;
   const TapeGraph bare = example(tape, off), full = example(named, on);
   ASSERT_EQ(bare.nodes.size(), full.nodes.size());
   for (std::size_t k = 0; k < bare.nodes.size(); ++k) {
@@ -102,7 +102,7 @@ TEST(TapeGraph, ArrowsExplainGradientsOfEveryKindOfRecord) {
 
 TEST(TapeGraph, GraphvizReadsIt) {
   Tape<double> tape(2);
-  NodeNames<true> names;
+  DebugNames<true> names;
   const std::string dot = to_dot(example(tape, names));
   EXPECT_NE(dot.find("n13 -> n14 [label=\"4\"]"), std::string::npos) << dot;
   EXPECT_NE(dot.find("the \\\"loss\\\"\\nvalue 20\\ngradient 1"), std::string::npos) << dot;

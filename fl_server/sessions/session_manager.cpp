@@ -1,0 +1,360 @@
+#include <algorithm>
+#include <utility>
+
+#include "fl_server/sessions/session_manager_impl.h"
+#include "proto/wire/control_frame.h"
+#include "proto/wire/wire.pb.h"
+
+namespace gradwire {
+namespace {
+
+// Sockets or channels in addition to two per client: room for unauthenticated connections.
+constexpr std::size_t kExtraSockets = 256;
+constexpr std::uint32_t kFullRetryMs = 1000;
+constexpr std::size_t kNamedMissing = 10;
+
+}  // namespace
+
+SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n)
+    : options(std::move(o)),
+      table(options.table.size() > 0 ? options.table : ClientTable(options.clients)),
+      counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics,
+             .receive_budget = {}},
+      sockets(std::move(n)),
+      bans(options.bans),
+      banned_origins(limits_of_origins(options.bans)),
+      last_origins(options.clients),
+      open_from(options.most_from_address),
+      handshakes(options.handshakes),
+      live(options.clients, nullptr),
+      candidates(options.clients, nullptr),
+      connected(options.clients, false) {
+  welcome(0, true);  // throws now, before any client connects, if the experiment is too long
+  counts.receive_budget.limit(options.receive_budget_bytes);
+  sockets->start(*this, options.times.tick(), options.handle_signals);
+}
+
+SessionManager::Impl::~Impl() {
+  for (const auto gauge : {&ServerMetrics::open, &ServerMetrics::connected, &ServerMetrics::bytes_to_write,
+                           &ServerMetrics::bytes_staged})
+    (server_metrics().*gauge).set(0);
+}
+
+// ---- sockets and time ----
+
+std::size_t SessionManager::Impl::most_sockets() const {
+  return std::min<std::size_t>(2 * std::size_t{options.clients} + kExtraSockets, sockets->most_sockets());
+}
+
+// Accepts a connection. If there are too many, it closes an unauthenticated one: clients authenticate
+// quickly, so a flood of anonymous connections cannot evict them.
+void SessionManager::Impl::on_accepted(std::unique_ptr<Socket> socket) {
+  if (counts.open >= most_sockets()) {
+    if (unauthenticated.empty()) return;
+    reject_unauthenticated();
+  }
+  warned_of_descriptors = false;
+  server_metrics().accepted.add();
+  Session& session = add_session();
+  unauthenticated.add(session.id(), socket->peer());
+  session.speak(std::make_unique<Connection>(*sockets, std::move(socket), options.times, session, counts))
+      .start();
+  admit_connection(session);
+}
+
+void SessionManager::Impl::reject_unauthenticated() {
+  const std::uint64_t id = unauthenticated.eviction_candidate();
+  log(LogLine::warning("too many unauthenticated connections, mostly from " +
+                       unauthenticated.largest_origin() + "; closing the oldest"));
+  unauthenticated.remove(id);
+  server_metrics().end(Ending::kEvicted);
+  sessions.at(id)->link().close("");
+}
+
+Session& SessionManager::Impl::add_session() {
+  const std::uint64_t id = ++sessions_so_far;
+  return *(sessions[id] = std::make_unique<Session>(id, *sockets, options.times, *this));
+}
+
+Channel SessionManager::Impl::on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) {
+  Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
+  const bool is_too_fast = !opening.permitted.take(now());
+  if (is_too_fast && !opening.refused.take(now())) {
+    relay.refuse(Ending::kEvicted, "it repeatedly opens channels too fast", false, relay.on_misbehaviour());
+    return {};
+  }
+  if (is_too_fast || sessions.size() >= 4 * std::size_t{options.clients} + 2 * kExtraSockets) {
+    const std::string full = error_frame("the server accepts no more connections now", false, kFullRetryMs);
+    if (!multiplexer.writing()) multiplexer.send(Outgoing::control(gradwire::on_channel(full, channel)));
+    return {};
+  }
+  Session& session = add_session();
+  MuxChannel& link =
+      session.speak(std::make_unique<MuxChannel>(*sockets, multiplexer, channel, session), relay);
+  return {&session, &link};
+}
+
+std::string SessionManager::Impl::relay_welcome(const Session& relay) {
+  wire::Relay message;
+  message.set_protocol(kWireVersion);
+  message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
+  message.set_max_payload(longest_payload);
+  if (takes_sums && relay.adds()) message.set_adds(true);
+  if (relay.adds()) adding.insert(relay.id());
+  return control_frame(FrameType::kRelay, message);
+}
+
+// Allows for the start messages of all clients, and for two of the largest messages.
+std::uint64_t SessionManager::Impl::most_for_relay() const {
+  return options.most_for_relay_bytes + 2 * longest_payload +
+         options.clients * (options.experiment.size() + start.size());
+}
+
+void SessionManager::Impl::on_no_descriptors() {
+  server_metrics().end(Ending::kNoDescriptors);
+  if (!unauthenticated.empty()) reject_unauthenticated();
+  if (!std::exchange(warned_of_descriptors, true))
+    log(
+        LogLine::warning("no file descriptors are left: closing connections; raise 'ulimit -n' "
+                         "(LimitNOFILE of a unit)"));
+}
+
+void SessionManager::Impl::on_tick() {
+  const SteadyTime time = now();
+  std::uint64_t waiting = 0;
+  for (const auto& [id, session] : sessions) {
+    session->check_time(time);
+    waiting += session->bytes_waiting();
+  }
+  server_metrics().open.set(counts.open);
+  server_metrics().bytes_to_write.set(waiting);
+}
+
+void SessionManager::Impl::on_stop() {
+  stopped = true;
+  log("stopping after this round");
+  if (events != nullptr) events->on_stop();
+}
+
+// ---- the handshake ----
+
+// Returns true if the client's process already has a newer connection. Then this session's network was slow,
+// or an attacker replayed its bytes.
+bool SessionManager::Impl::is_late(const Session& session, const Session* other) const {
+  return other != nullptr && other != &session && other->same_process(session) &&
+         other->ordinal() >= session.ordinal();
+}
+
+// Returns true if two relays send the same Hello of a client, so that one connection is a copy of the other.
+bool SessionManager::Impl::is_copy(const Session& session, const Session* other) const {
+  return other != nullptr && other->same_process(session) && other->ordinal() == session.ordinal() &&
+         other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();
+}
+
+// Makes the new connection the client's current one and disconnects the old one. The refusal is fatal if the
+// old connection is of another process; otherwise two processes would replace each other repeatedly.
+void SessionManager::Impl::replace(ClientId client, Session& session) {
+  Session* old = std::exchange(live[client], &session);
+  if (old == nullptr) return;
+  set_connected(client, false);
+  log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + old->link().peer())
+          .of_client(client));
+  old->close_replaced("another process has connected as client " + std::to_string(client),
+                      !old->same_process(session));
+}
+
+// Counts a client as connected. It is connected from its Join on.
+void SessionManager::Impl::set_connected(ClientId client, bool is) {
+  const bool was = connected[client];
+  connected[client] = is;
+  connected_count += static_cast<std::uint64_t>(is) - static_cast<std::uint64_t>(was);
+  server_metrics().connected.set(connected_count);
+}
+
+Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& client_name,
+                                                std::optional<std::uint32_t> part_index,
+                                                std::optional<std::uint32_t> part_count) {
+  // An authenticated name that is still accepted keeps its number.
+  const auto keeps = [this](const std::string& name) {
+    return options.authenticator != nullptr && options.authenticator->still_admits(name);
+  };
+  Result<ClientId> client = table.assign(client_name, part_index, part_count, keeps);
+  if (!client) return client;
+  if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
+  for (Session* const other : {live[*client], candidates[*client]}) {
+    if (!is_copy(session, other)) continue;
+    // The relay reconnects. The copy of its old connection does not.
+    for (Session* const relay : {other->relay(), session.relay()})
+      relay->refuse(Ending::kReplaced, "its frames arrive twice; reconnect", false);
+    return Error{"the frames of its relay arrive twice"};
+  }
+  if (is_late(session, live[*client]) || is_late(session, candidates[*client])) {
+    session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
+    return Error{"it is older than another connection of its process"};
+  }
+  const Session* const relay = session.relay();
+  unauthenticated.remove(relay != nullptr ? relay->id() : session.id());
+  // A Hello replaces no connection, because it may come from a connection that the client has left. A Join
+  // does.
+  if (live[*client] == nullptr) {
+    live[*client] = &session;
+  } else if (Session* const other = std::exchange(candidates[*client], &session); other != nullptr) {
+    other->close_replaced("a newer connection claims to be client " + std::to_string(*client), false);
+  }
+  return client;
+}
+
+std::string SessionManager::Impl::welcome(ClientId client, bool chunks) {
+  wire::Welcome message;
+  message.set_client(client);
+  message.set_experiment(options.experiment);
+  message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
+  message.set_max_payload(longest_payload);
+  if (chunks) message.set_pieces(true);
+  return control_frame(FrameType::kWelcome, message);
+}
+
+Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
+  const ClientId client = *session.client();
+  if (options.asks_constants && !info.smoothness)
+    return Error{"the run needs L_i and mu_i of each client, but " + name(client) +
+                 " did not report them; install the same release on both"};
+  const std::string detail = std::to_string(info.sample_count) + " samples";
+  const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
+  if (options.check)
+    if (Status status = options.check(info); !status) return status;
+  // Until the run begins, the newest process decides which data the client has.
+  if (start.empty()) table.leave(client);
+  if (Status status = table.join(client, std::move(info)); !status) return status;
+  if (candidates[client] == &session) candidates[client] = nullptr;
+  if (live[client] != &session) replace(client, session);
+  set_connected(client, true);
+  const std::uint32_t left = table.size() - table.joined_count();
+  log(LogLine(name(client) + " (" + process + ") joined with " + detail +
+              (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
+          .of_client(client));
+  compare_kernels(client);
+  move_origin(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
+  if (options.observer != nullptr)
+    options.observer->client_joined(client, table.info(client), session.link().peer());
+  if (!start.empty()) {
+    session.begin(start, longest_payload);
+    if (const auto last = pending_shutdowns.find(client); last != pending_shutdowns.end())
+      session.link().send(last->second);
+    if (events != nullptr) events->on_joined(client);
+  }
+  return Unit{};
+}
+
+// Warns if the kernels of a client differ from those of the first other client. Skips clients that report
+// none.
+void SessionManager::Impl::compare_kernels(ClientId client) const {
+  const std::string& own = table.info(client).kernels;
+  if (own.empty()) return;
+  for (ClientId other = 0; other < table.size(); ++other) {
+    const std::string& theirs = table.info(other).kernels;
+    if (other == client || !table.joined(other) || theirs.empty()) continue;
+    if (theirs != own)
+      log(LogLine::warning(name(client) + " computes with kernels '" + own + "', " + name(other) + " with '" +
+                           theirs +
+                           "': results agree only up to rounding; only equal kernels give equal bits")
+              .of_client(client));
+    return;
+  }
+}
+
+std::string SessionManager::Impl::missing() const {
+  std::string text;
+  std::size_t count = 0;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    if (table.joined(client)) continue;
+    if (++count <= kNamedMissing) text += (count == 1 ? "" : ", ") + std::to_string(client);
+  }
+  return count > kNamedMissing ? text + " and " + std::to_string(count - kNamedMissing) + " more" : text;
+}
+
+void SessionManager::Impl::on_shut(Session& session) {
+  Session* const relay = session.relay();
+  unauthenticated.remove(session.id());
+  if (!session.is_channel()) open_from.remove(origin_of(session.link().peer()));
+  adding.erase(session.id());
+  openings.erase(session.id());
+  sessions.erase(session.id());
+  if (relay != nullptr && relay->has_no_clients()) unauthenticated.add(relay->id(), relay->link().peer());
+}
+
+// ---- the rounds ----
+
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_reply_header(
+    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
+  if (events == nullptr) return Error{"the run is over"};
+  auto places = events->on_reply_header(*session.client(), prefix, header);
+  if (!places) server_metrics().reject(Rejection::kMalformed);
+  return places;
+}
+
+Status SessionManager::Impl::on_reply(Session& session, std::uint64_t bytes) {
+  if (events == nullptr) return Error{"the run is over"};
+  Status status = events->on_reply(*session.client(), bytes);
+  if (!status) server_metrics().reject(Rejection::kMalformed);
+  return status;
+}
+
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_chunk_header(
+    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
+  if (events == nullptr) return Error{"the run is over"};
+  return events->on_chunk_header(*session.client(), prefix, header);
+}
+
+Status SessionManager::Impl::on_chunk(Session& session) {
+  return events != nullptr ? events->on_chunk(*session.client()) : Status(Error{"the run is over"});
+}
+
+Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_sum_header(
+    Session& relay, const Prefix& prefix, std::span<const std::byte> header) {
+  if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
+  return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
+    const Session* session = live[client];
+    return session != nullptr && session->state() == Session::SessionState::kRounds &&
+           session->is_client_of(relay);
+  });
+}
+
+Status SessionManager::Impl::on_sum(Session& relay, std::uint64_t bytes) {
+  return events != nullptr ? events->on_sum(relay.id(), bytes) : Status(Unit{});
+}
+
+void SessionManager::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
+  if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
+}
+
+void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
+  const auto client = session.client();
+  const bool is_live = client && live[*client] == &session;
+  if (session.state() == Session::SessionState::kRelay && events != nullptr)
+    events->on_relay_left(session.id());
+  if (!session.is_channel())
+    unauthenticated.add(session.id(), session.link().peer());  // it may still read the reason
+  if (client && candidates[*client] == &session) candidates[*client] = nullptr;
+  if (!session.link().ending() && !why.empty()) {
+    const std::string peer = session.link().peer();
+    const std::string unnamed = session.claimed_name().empty()
+                                    ? peer
+                                    : peer + ", which claims to be '" + session.claimed_name() + "',";
+    log(LogLine((is_live ? name(*client) + " (" + peer + ")" : unnamed) + " disconnected: " + why)
+            .of_client(is_live ? client : std::nullopt));
+  }
+  if (is_live) {
+    live[*client] = nullptr;
+    set_connected(*client, false);
+    if (options.observer != nullptr)
+      options.observer->client_gone(*client, session.link().ending() ? "" : why);
+    if (start.empty()) {
+      live[*client] = std::exchange(candidates[*client], nullptr);
+      live[*client] != nullptr ? table.leave(*client) : table.release(*client);
+    }
+    if (session.state() == Session::SessionState::kRounds && events != nullptr) events->on_left(*client);
+  }
+}
+
+}  // namespace gradwire

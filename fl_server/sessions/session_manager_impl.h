@@ -1,0 +1,115 @@
+// The implementation of SessionManager. Only its source files include this header.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fl_server/sessions/session.h"
+#include "fl_server/sessions/session_manager.h"
+#include "fl_server/sessions/unauthenticated_peers.h"
+
+namespace gradwire {
+
+// Returns the ban limits of whole addresses, which correct clients may share with an attacker.
+BanLimits limits_of_origins(BanLimits limits);
+
+// Limits on the rate at which a relay opens channels.
+struct Opening {
+  RateLimit permitted, refused;
+  static Opening of(std::uint32_t clients);
+};
+
+struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
+  Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n);
+  ~Impl() override;
+
+  bool wants(const std::string& peer) override;
+  void on_accepted(std::unique_ptr<Socket> socket) override;
+  void on_no_descriptors() override;
+  void on_tick() override;
+  void on_stop() override;
+
+  SteadyTime now() const { return sockets->now(); }
+  void log(const LogLine& line) const {
+    if (options.log) options.log(line);
+  }
+  std::string name(ClientId client) const {
+    return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
+  }
+  std::string missing() const;
+  void compare_kernels(ClientId client) const;
+  void replace(ClientId client, Session& session);
+  void set_connected(ClientId client, bool is);
+  bool is_copy(const Session& session, const Session* other) const;
+  bool is_late(const Session& session, const Session* other) const;
+  Session& add_session();
+  std::size_t most_sockets() const;
+  void reject_unauthenticated();
+  // Refuses a connection whose origin is banned or has too many connections.
+  void admit_connection(Session& session);
+  std::string offender_key(const Session& session, const std::string& claims) const;
+  bool is_known_origin(const std::string& origin) const;
+  void move_origin(ClientId client, const std::string& origin);
+
+  Result<ClientId> on_hello(Session& session, const std::string& client_name,
+                            std::optional<std::uint32_t> part_index,
+                            std::optional<std::uint32_t> part_count) override;
+  std::string welcome(ClientId client, bool chunks) override;
+  std::uint32_t on_violation(const Session& session) override;
+  std::uint32_t banned(const Session& session, const std::string& name) const override;
+  Authenticator* authenticator() override { return options.authenticator; }
+  ServerMetrics& server_metrics() override { return counts.server_metrics; }
+  Status on_join(Session& session, ClientInfo info) override;
+  Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_reply(Session& session, std::uint64_t bytes) override;
+  Result<std::span<const std::span<std::byte>>> on_chunk_header(Session& session, const Prefix& prefix,
+                                                                std::span<const std::byte> header) override;
+  Status on_chunk(Session& session) override;
+  void on_shutdown_confirmed(Session& session) override { pending_shutdowns.erase(*session.client()); }
+  void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
+  void on_closed(Session& session, const std::string& why) override;
+  Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
+                                                              std::span<const std::byte> header) override;
+  Status on_sum(Session& relay, std::uint64_t bytes) override;
+  std::string relay_welcome(const Session& relay) override;
+  std::uint64_t max_payload() const override { return longest_payload; }
+  std::uint64_t most_for_relay() const override;
+  Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) override;
+  void on_shut(Session& session) override;
+
+  SessionManagerOptions options;
+  ClientTable table;
+  ServerMetrics own_metrics;  // used if the options name no metrics
+  ConnectionCounts counts;
+  const std::unique_ptr<SocketLayer> sockets;  // declared before sessions, so it is destroyed after them
+  std::string start;                           // the Start frame; empty until the run begins
+  std::uint64_t longest_payload = 0;           // max_payload()
+  SessionEvents* events = nullptr;             // null before and after the run
+  bool stopped = false, ended = false, warned_of_descriptors = false, takes_sums = false;
+
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in order of arrival
+  std::uint64_t sessions_so_far = 0;
+  std::set<std::uint64_t> adding;                   // sessions of relays that add up replies
+  std::map<std::uint64_t, Opening> openings;        // by session id of the relay
+  BanList bans;                                     // bans of names
+  BanList banned_origins;                           // bans of addresses
+  std::vector<std::string> last_origins;            // by client: the origin of its last join
+  std::map<std::string, std::size_t> clients_from;  // number of clients by last origin
+  OriginLimit open_from;                            // sockets by origin
+  HandshakeLimit handshakes;
+  // Includes relays without clients, and refused peers that still read the reason.
+  UnauthenticatedPeers unauthenticated;
+  std::vector<Session*> live;  // by client: its current connection, or null
+  // By client: the connection that becomes the current one when it joins, or null.
+  std::vector<Session*> candidates;
+  std::vector<bool> connected;  // by client
+  std::uint64_t connected_count = 0;
+  // By client: its last message, until the client confirms it. Sent again if the client reconnects.
+  std::map<ClientId, Outgoing> pending_shutdowns;
+};
+
+}  // namespace gradwire
