@@ -58,7 +58,7 @@ class Quiet {
 std::string difference(const End& got, const End& want) {
   if (!got.trouble.empty()) return got.trouble;
   if (got.state != want.state) return "the state of the algorithm differs";
-  const Totals &a = got.progress.totals, &b = want.progress.totals;
+  const RunTotals &a = got.progress.totals, &b = want.progress.totals;
   if (a.bits_up != b.bits_up || a.bits_down != b.bits_down || a.bytes_up != b.bytes_up ||
       a.bytes_down != b.bytes_down)
     return "the counts of bits and bytes differ";
