@@ -9,6 +9,7 @@
 #include "benchmarks/bench.h"
 #include "experiments/cli/support/program.h"
 #include "report/build_info.h"
+#include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "report/results_dir.h"
@@ -50,15 +51,9 @@ int main_of(int argc, char** argv) {
   std::string footer = "Benchmarks:\n";
   for (const BenchHelp& help : bench_help()) footer += "  " + help.name + ": " + help.summary + "\n";
   app.footer(footer + "\nExamples:\n  gradwire bench\n  gradwire bench rounds --json\n");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    logger.complain(std::string(error.what()) + "; see gradwire bench --help");
-    return kBadUsage;
-  }
-  return exit_code_of(logger, [&] { return bench(a, launch_of(std::getenv)); });
+  if (const auto code = parse_command_line(app, argc, argv, logger)) return *code;
+  return exit_code_of([&] { return bench(a, launch_of(std::getenv)); },
+                      [&](const std::string& what, int) { logger.complain(what); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/bad_input.h"
 #include "base/log.h"
 #include "proto/security/login.h"
 #include "samples/client_data.h"
@@ -43,13 +44,13 @@ class ClientError : public std::runtime_error {
 
 // Thrown if a restart with the same arguments cannot help: the server refused the client's name, part, data
 // or release.
-class ClientRefused : public ClientError {
+class ClientRefused : public BadInput {
  public:
-  using ClientError::ClientError;
+  using BadInput::BadInput;
 };
 
-// Runs until the server tells the clients to shut down. Throws ClientError, or DataError if this client's
-// data cannot be used.
+// Runs until the server tells the clients to shut down. Throws ClientError, ClientRefused, or DataError
+// if this client's data cannot be used.
 void run_client(const ClientOptions& options);
 
 }  // namespace gradwire

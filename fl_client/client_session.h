@@ -48,8 +48,8 @@ class ClientSession {
   std::string hello();
   // Returns the maximal payload size of the next frame in bytes.
   std::uint64_t max_payload() const;
-  // Processes a frame whose head was read. Throws ClientError if the server refuses the client for good, and
-  // DataError if this client's data cannot be used.
+  // Processes a frame whose head was read. Throws ClientError or ClientRefused if the server refuses the
+  // client for good, and DataError if this client's data cannot be used.
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
   // Returns whether the last request is not answered yet. If more frames have arrived, take() them first,
   // because one of them may supersede the request.

@@ -14,6 +14,7 @@
 #include "proto/wire/address.h"
 #include "proto/wire/client_name.h"
 #include "report/build_info.h"
+#include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "samples/local_problem.h"
@@ -90,51 +91,44 @@ int main_of(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--json", json, "Log lines as JSON");
   app.add_flag("--quiet", quiet, "Only errors");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return logger.fail(std::string(error.what()) + "; see gradwire-client --help", kBadUsage);
-  }
+  if (const auto code = gradwire::parse_command_line(app, argc, argv, logger)) return *code;
   if (insecure && (!identity.empty() || !options.ca_file.empty()))
     return logger.fail("--insecure is for clients without --identity and --ca, which use TLS", kBadUsage);
   options.give_up_after = std::chrono::milliseconds(give_up_after_ms);
   logger.set_quiet(quiet);
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
-  try {
-    gradwire::DataChoice choice = gradwire::parse_data_choice(data);
-    choice.test = test;
-    options.data = gradwire::client_data(std::move(choice));
-    if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
-        !address)
-      return logger.fail("--server " + address.error().message, kBadUsage);
-    if (token.starts_with('@') && others_may_read(token.substr(1)))
-      logger.log(gradwire::LogLine::warning("--token " + token +
-                                            ": other users may read this file; chmod 600 " + token.substr(1) +
-                                            " fixes this"));
-    if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
-    options.certificates = identity;
-    if (options.credentials && !options.name.empty() && options.name != options.credentials->name)
-      return logger.fail("--id '" + options.name + "': the identity is of '" + options.credentials->name +
-                             "'; leave --id out, or give another --identity",
-                         kBadUsage);
-    const bool plain = !options.credentials && options.ca_file.empty();
-    if (plain && !insecure &&
-        !gradwire::is_loopback(*gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect)))
-      return logger.fail(
-          "--server " + options.server +
-              " is another machine: give --identity (and --token the first time), or --insecure",
-          kBadUsage);
-    if (const auto good = gradwire::check_client_name(options.name); !options.name.empty() && !good)
-      return logger.fail("--id '" + options.name + "': " + good.error().message, kBadUsage);
-    gradwire::run_client(options);
-    return 0;
-  } catch (const gradwire::ClientRefused& error) {
-    return logger.fail(error.what(), kBadUsage);
-  } catch (...) {
-    const gradwire::Failure failure = gradwire::current_failure();
-    return logger.fail(failure.what, failure.code);
-  }
+  return gradwire::exit_code_of(
+      [&] {
+        gradwire::DataChoice choice = gradwire::parse_data_choice(data);
+        choice.test = test;
+        options.data = gradwire::client_data(std::move(choice));
+        if (const auto address = gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect);
+            !address)
+          return logger.fail("--server " + address.error().message, kBadUsage);
+        if (token.starts_with('@') && others_may_read(token.substr(1)))
+          logger.log(gradwire::LogLine::warning("--token " + token +
+                                                ": other users may read this file; chmod 600 " +
+                                                token.substr(1) + " fixes this"));
+        if (!identity.empty()) options.credentials = gradwire::open_identity(identity, token);
+        options.certificates = identity;
+        if (options.credentials && !options.name.empty() && options.name != options.credentials->name)
+          return logger.fail("--id '" + options.name + "': the identity is of '" + options.credentials->name +
+                                 "'; leave --id out, or give another --identity",
+                             kBadUsage);
+        const bool plain = !options.credentials && options.ca_file.empty();
+        if (plain && !insecure &&
+            !gradwire::is_loopback(
+                *gradwire::parse_address(options.server, gradwire::AddressUse::kToConnect)))
+          return logger.fail(
+              "--server " + options.server +
+                  " is another machine: give --identity (and --token the first time), or --insecure",
+              kBadUsage);
+        if (const auto good = gradwire::check_client_name(options.name); !options.name.empty() && !good)
+          return logger.fail("--id '" + options.name + "': " + good.error().message, kBadUsage);
+        gradwire::run_client(options);
+        return 0;
+      },
+      [&](const std::string& what, int code) { logger.fail(what, code); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "proto/wire/codec_context.h"
 #include "proto/wire/little_endian.h"
 #include "proto/wire/reply_tail.h"
+#include "proto/wire/scatter.h"
 #include "rounds/runtime.h"
 
 namespace gradwire {
@@ -184,12 +185,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     if (!prefix || bytes.size() != kPrefixBytes + prefix->header_len + prefix->payload_len) return false;
     const auto targets = slot.prepare(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
     if (!targets) return false;
-    const std::byte* from = bytes.data() + kPrefixBytes + prefix->header_len;
-    for (const std::span<std::byte> target : *targets) {
-      std::copy_n(from, target.size(), target.begin());
-      from += target.size();
-    }
-    return true;
+    return scatter(bytes.subspan(kPrefixBytes + prefix->header_len), *targets);
   }
   // Answers a request that remember() stored. Returns false if it is not from this run.
   bool answer_again(std::string_view frame) {

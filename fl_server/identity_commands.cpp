@@ -21,6 +21,7 @@
 #include "base/printable.h"
 #include "fl_server/access/server_identity.h"
 #include "proto/security/certificates.h"
+#include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "storage/folder_disk.h"
@@ -314,19 +315,13 @@ int identity_command(int argc, char** argv) {
   app.footer(command.footer);
   command.add(app, arguments);
   Logger logger(name, log_format(argc, argv));
-  try {
-    app.parse(argc - 1, argv + 1);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return logger.fail(std::string(error.what()) + "; see " + name + " --help", kBadUsage);
-  }
-  try {
-    command.run(arguments);
-    return 0;
-  } catch (const std::exception& error) {
-    logger.complain(error.what());
-    return kFailed;
-  }
+  if (const auto code = parse_command_line(app, argc - 1, argv + 1, logger)) return *code;
+  return exit_code_of(
+      [&] {
+        command.run(arguments);
+        return 0;
+      },
+      [&](const std::string& what, int) { logger.complain(what); });
 }
 
 }  // namespace gradwire

@@ -23,6 +23,7 @@
 #include "fl_server/status.h"
 #include "proto/wire/address.h"
 #include "report/build_info.h"
+#include "report/command_line.h"
 #include "report/json.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
@@ -159,19 +160,15 @@ int show_status(int argc, char** argv) {
       ->type_name("FILE");
   app.add_flag("--json", json, "Print one JSON object with all clients");
   Logger logger("gradwire-server status", gradwire::log_format(argc, argv));
-  try {
-    app.parse(argc - 1, argv + 1);
-    const std::string text =
-        json ? gradwire::status_json(folder, run_history) : gradwire::status_text(folder, run_history);
-    std::fputs(text.c_str(), stdout);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return logger.fail(std::string(error.what()) + "; see gradwire-server status --help", kBadUsage);
-  } catch (const std::exception& error) {
-    logger.complain(error.what());
-    return kFailed;
-  }
+  if (const auto code = gradwire::parse_command_line(app, argc - 1, argv + 1, logger)) return *code;
+  return gradwire::exit_code_of(
+      [&] {
+        const std::string text =
+            json ? gradwire::status_json(folder, run_history) : gradwire::status_text(folder, run_history);
+        std::fputs(text.c_str(), stdout);
+        return 0;
+      },
+      [&](const std::string& what, int) { logger.complain(what); });
 }
 
 // Returns an error about options that conflict or are missing, or an empty string.
@@ -267,12 +264,7 @@ int main_of(int argc, char** argv) {
   app.add_flag("--no-resume", restart, "Delete the run in the folder and start a new one");
   app.add_flag("--json", json, "Print one JSON object per evaluated round on stdout, and log lines as JSON");
   app.add_flag("--quiet", quiet, "Print only errors");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return logger.fail(std::string(error.what()) + "; see gradwire-server --help", kBadUsage);
-  }
+  if (const auto code = gradwire::parse_command_line(app, argc, argv, logger)) return *code;
   if (metrics->count() > 0 && options.metrics.empty()) options.metrics = kMetricsListen;
   logger.set_quiet(quiet);
   RoundLog rounds(logger, json, quiet);
@@ -293,14 +285,13 @@ int main_of(int argc, char** argv) {
   if (insecure)
     logger.log(gradwire::LogLine::warning(
         "--insecure: all traffic is in plain text, and peers are not authenticated"));
-  try {
-    if (!is_relay) return run(options, logger);
-    run_relay_with_metrics(relay, options.metrics);
-    return 0;
-  } catch (...) {
-    const gradwire::Failure failure = gradwire::current_failure();
-    return logger.fail(failure.what, failure.code);
-  }
+  return gradwire::exit_code_of(
+      [&] {
+        if (!is_relay) return run(options, logger);
+        run_relay_with_metrics(relay, options.metrics);
+        return 0;
+      },
+      [&](const std::string& what, int code) { logger.fail(what, code); });
 }
 
 }  // namespace

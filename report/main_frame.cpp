@@ -50,18 +50,25 @@ void end_on_signal(int signal) {
   ::sigaction(signal, &action, nullptr);
 }
 
-Failure current_failure() {
+int exit_code_of(const std::function<int()>& work,
+                 const std::function<void(const std::string& what, int code)>& report) {
+  std::string what;
+  int code = kBadUsage;
   try {
-    throw;
+    return work();
   } catch (const BadInput& error) {
-    return {error.what(), kBadUsage};
+    what = error.what();
   } catch (const std::invalid_argument& error) {
-    return {error.what(), kBadUsage};
+    what = error.what();
   } catch (const std::bad_alloc&) {
-    return {"there is not enough memory", kFailed};
+    what = "there is not enough memory";
+    code = kFailed;
   } catch (const std::exception& error) {
-    return {error.what(), kFailed};
+    what = error.what();
+    code = kFailed;
   }
+  report(what, code);
+  return code;
 }
 
 std::string flush_standard_output() {

@@ -1,6 +1,7 @@
 // The frame of every program: signals, standard streams and exit code.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace gradwire {
@@ -10,13 +11,10 @@ namespace gradwire {
 // prints one line and returns kFailed. A reader that has closed its pipe is not an error.
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv));
 
-// A line for the user and an exit code: kBadUsage for bad input, else kFailed.
-struct Failure {
-  std::string what;
-  int code = 0;
-};
-// Returns the failure for the exception that is being handled. Call it only in catch blocks.
-Failure current_failure();
+// Returns the result of `work`. If it throws, passes the error as one line to `report`, with the exit code
+// that it then returns: kBadUsage for bad input, else kFailed.
+int exit_code_of(const std::function<int()>& work,
+                 const std::function<void(const std::string& what, int code)>& report);
 
 // Flushes standard output. Returns why this or an earlier write failed, or "" if all was written or the
 // reader has closed its pipe.

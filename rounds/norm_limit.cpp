@@ -53,32 +53,16 @@ template double norm_of(std::span<const Payload<float>>);
 template double norm_of(std::span<const Payload<double>>);
 
 template <class Real>
-HalvedParts<Real>::HalvedParts(std::span<const Payload<Real>> parts, int times) : parts_(parts.size()) {
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    take(parts[k], times, parts_[k]);
-    if (parts[k].next == nullptr) continue;
-    take(*parts[k].next, times, next_[k]);
-    parts_[k].next = &next_[k];
+HalvedParts<Real>::HalvedParts(std::span<const Payload<Real>> parts, int times)
+    : parts_(parts.begin(), parts.end()) {
+  for (Payload<Real>& part : parts_) {
+    copy_payload(part, arena_, [&](Payload<Real>& link, Out<Real> values) {
+      for (Real& v : values.first(first_factor(link))) v = std::ldexp(v, -times);
+      // Powers of two stay powers of two, so only other packings need a new unit.
+      if (link.packing != Packing::kPlain && link.packing != Packing::kNatural)
+        link.unit = std::ldexp(link.unit, -times);
+    });
   }
-}
-
-template <class Real>
-void HalvedParts<Real>::take(const Payload<Real>& from, int times, Payload<Real>& to) {
-  to = from;
-  to.next = nullptr;
-  values_[links_].assign(from.values.begin(), from.values.end());
-  indices_[links_].assign(from.indices.begin(), from.indices.end());
-  for (Real& v : std::span(values_[links_]).first(first_factor(from))) v = std::ldexp(v, -times);
-  // Powers of two stay powers of two, so only other packings need a new unit.
-  if (from.packing != Packing::kPlain && from.packing != Packing::kNatural)
-    to.unit = std::ldexp(from.unit, -times);
-  to.values = values_[links_];
-  to.indices = indices_[links_];
-  if (from.key != nullptr) {
-    keys_[links_] = *from.key;
-    to.key = &keys_[links_];
-  }
-  links_ += 1;
 }
 template class HalvedParts<float>;
 template class HalvedParts<double>;

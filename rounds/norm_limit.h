@@ -1,7 +1,6 @@
 // The limit on the norm of a reply: one client with huge numbers must not move the model far.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 
 #include "algorithms/core/message.h"
 #include "algorithms/core/traits.h"
+#include "compressors/payload_copy.h"
 
 namespace gradwire {
 
@@ -46,13 +46,7 @@ class HalvedParts {
   std::span<const Payload<Real>> parts() const { return parts_; }
 
  private:
-  void take(const Payload<Real>& from, int times, Payload<Real>& to);
-
-  std::array<Vec<Real>, kMaxParts * kMaxLinks> values_;
-  std::array<std::vector<std::uint32_t>, kMaxParts * kMaxLinks> indices_;
-  std::array<RngKey, kMaxParts * kMaxLinks> keys_;
-  std::array<Payload<Real>, kMaxParts> next_;
-  std::size_t links_ = 0;
+  Arena arena_;  // holds what the parts view
   std::vector<Payload<Real>> parts_;
 };
 

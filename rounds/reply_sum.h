@@ -3,14 +3,12 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "algorithms/core/message.h"
 #include "algorithms/core/tree_sum.h"
-#include "compressors/norms.h"
 #include "compressors/payload.h"
 
 namespace gradwire {
@@ -92,13 +90,5 @@ class ReplySum {
   std::array<PartSum, kMaxParts> sums_;
   std::vector<ClientId> covers_;
 };
-
-// Returns whether the sum is finite; a sum of finite numbers may overflow.
-template <class Real>
-bool is_finite(const Uplink<Real>& sum) {
-  for (std::size_t k = 0; k < sum.parts.size(); ++k)
-    if (!all_finite<Real>(sum.parts[k].values)) return false;
-  return std::isfinite(sum.loss);
-}
 
 }  // namespace gradwire

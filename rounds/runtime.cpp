@@ -1,28 +1,12 @@
 #include "rounds/runtime.h"
 
-#include <cmath>
 #include <stdexcept>
 
 #include "base/serialize.h"
-#include "compressors/norms.h"
 #include "rounds/evaluation.h"
+#include "rounds/finite.h"
 
 namespace gradwire {
-namespace {
-
-// Only finite numbers may reach the server: one bad client must not poison the model.
-template <class Real>
-bool is_finite(const Uplink<Real>& up) {
-  if (!std::isfinite(up.loss)) return false;
-  for (std::size_t k = 0; k < up.parts.size(); ++k) {
-    for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
-      if (!all_finite(p->values)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 template <class Real>
 ClientRuntime<Real>::ClientRuntime(std::shared_ptr<const RunContext<Real>> run_context, ClientId client,
                                    Oracle<Real>& oracle)

@@ -10,6 +10,7 @@
 
 #include "algorithms/core/message.h"
 #include "base/serialize.h"
+#include "compressors/payload_copy.h"
 #include "proto/wire/codec.h"
 
 namespace gradwire {
@@ -21,9 +22,10 @@ class BroadcastCopy {
   void keep(const Downlink<Real>& from) {
     down_ = from;
     down_.parts = {};
-    for (std::size_t k = 0; k < from.parts.size(); ++k) {
-      if (copies_.size() <= k) copies_.push_back(std::make_unique<KeptPart>());
-      down_.parts.push_back(copies_[k]->keep(from.parts[k]));
+    arena_.clear();
+    for (Payload<Real> part : from.parts) {
+      copy_payload(part, arena_);
+      down_.parts.push_back(part);
     }
     encoded = nullptr;
   }
@@ -56,11 +58,11 @@ class BroadcastCopy {
     from(down_.round), from(down_.flags), from(parts);
     if (parts > kMaxParts) return false;
     down_.parts = {};
-    copies_.clear();
+    arena_.clear();
     for (std::uint64_t k = 0; k < parts; ++k) {
-      copies_.push_back(std::make_unique<KeptPart>());
-      if (!copies_.back()->load(from)) return false;
-      down_.parts.push_back(copies_.back()->links[0].payload);
+      Payload<Real> part;
+      if (!load_link(from, part, 1)) return false;
+      down_.parts.push_back(part);
     }
     encoded = nullptr;
     return true;
@@ -71,57 +73,31 @@ class BroadcastCopy {
   std::uint32_t users = 0;
 
  private:
-  struct PayloadLink {
-    Payload<Real> payload;
-    RngKey key;
-    Vec<Real> values;
+  // Reads the `place`th link of a part, and its successors.
+  bool load_link(Loader& from, Payload<Real>& p, std::size_t place) {
+    if (place > kMaxLinks) return false;
+    std::uint8_t shape = 0, packing = 0, has_key = 0, has_next = 0;
+    std::uint32_t domain = 0;
     std::vector<std::uint32_t> indices;
-  };
-  struct KeptPart {
-    PayloadLink links[kMaxLinks];
-
-    const Payload<Real>& keep(const Payload<Real>& from) {
-      const Payload<Real>* source = &from;
-      for (std::size_t l = 0; l < kMaxLinks && source != nullptr; ++l, source = source->next) {
-        PayloadLink& link = links[l];
-        link.payload = *source;
-        link.values.assign(source->values.begin(), source->values.end());
-        link.indices.assign(source->indices.begin(), source->indices.end());
-        link.payload.values = link.values;
-        link.payload.indices = link.indices;
-        if (source->key != nullptr) {
-          link.key = *source->key;
-          link.payload.key = &link.key;
-        }
-        link.payload.next = source->next == nullptr ? nullptr : &links[l + 1].payload;
-      }
-      return links[0].payload;
-    }
-    bool load(Loader& from) {
-      std::uint8_t has_next = 1;
-      for (std::size_t l = 0; has_next != 0; ++l) {
-        if (l == kMaxLinks) return false;
-        PayloadLink& link = links[l];
-        Payload<Real>& p = link.payload;
-        std::uint8_t shape = 0, packing = 0, has_key = 0;
-        std::uint32_t domain = 0;
-        has_next = 0;
-        from(shape), from(packing), from(p.levels), from(p.dim), from(p.first), from(p.rows), from(p.unit);
-        from(link.indices), from(link.values);
-        from(has_key), from(link.key.seed), from(link.key.client), from(link.key.round);
-        from(domain), from(has_next);
-        p.shape = static_cast<Shape>(shape);
-        p.packing = static_cast<Packing>(packing);
-        if (p.shape == Shape::kDense && link.values.size() != p.dim) return false;
-        link.key.domain = static_cast<RngDomain>(domain);
-        p.indices = link.indices;
-        p.values = link.values;
-        p.key = has_key != 0 ? &link.key : nullptr;
-        p.next = has_next != 0 && l + 1 < kMaxLinks ? &links[l + 1].payload : nullptr;
-      }
-      return true;
-    }
-  };
+    std::vector<Real> values;
+    RngKey key;
+    from(shape), from(packing), from(p.levels), from(p.dim), from(p.first), from(p.rows), from(p.unit);
+    from(indices), from(values);
+    from(has_key), from(key.seed), from(key.client), from(key.round);
+    from(domain), from(has_next);
+    p.shape = static_cast<Shape>(shape);
+    p.packing = static_cast<Packing>(packing);
+    if (p.shape == Shape::kDense && values.size() != p.dim) return false;
+    key.domain = static_cast<RngDomain>(domain);
+    p.indices = arena_.copy(std::span<const std::uint32_t>(indices));
+    p.values = arena_.copy(std::span<const Real>(values));
+    if (has_key != 0) p.key = arena_.copy(std::span<const RngKey>(&key, 1)).data();
+    if (has_next == 0) return true;
+    Payload<Real> next;
+    if (!load_link(from, next, place + 1)) return false;
+    p.next = arena_.copy(std::span<const Payload<Real>>(&next, 1)).data();
+    return true;
+  }
 
   static bool are_equal(const Payload<Real>* a, const Payload<Real>* b) {
     for (; a != nullptr && b != nullptr; a = a->next, b = b->next) {
@@ -136,7 +112,7 @@ class BroadcastCopy {
   }
 
   Downlink<Real> down_;
-  std::vector<std::unique_ptr<KeptPart>> copies_;  // pointers, so that their addresses stay valid
+  Arena arena_;  // holds what the parts view
 };
 
 }  // namespace gradwire

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstring>
 #include <stdexcept>
 #include <string>
 
 #include "proto/wire/codec.h"
+#include "proto/wire/scatter.h"
 #include "rounds/transport.h"
 
 namespace gradwire {
@@ -43,19 +43,8 @@ class EncodedLink {
     const auto prefix = checked(read_prefix(bytes.prefix, limit_));
     const auto header = std::as_bytes(std::span(bytes.header));
     checked(check_header(bytes.prefix, header));
-    std::size_t section = 0, offset = 0;
-    for (const std::span<std::byte> target : checked(slot.prepare(prefix, header))) {
-      for (std::size_t filled = 0; filled < target.size();) {
-        while (section < bytes.sections.size() && offset == bytes.sections[section].size())
-          ++section, offset = 0;
-        if (section == bytes.sections.size())
-          throw std::logic_error("codec: the payload is shorter than declared");
-        const std::size_t size = std::min(target.size() - filled, bytes.sections[section].size() - offset);
-        std::memcpy(target.data() + filled, bytes.sections[section].data() + offset, size);
-        filled += size;
-        offset += size;
-      }
-    }
+    if (!scatter(bytes.sections, checked(slot.prepare(prefix, header))))
+      throw std::logic_error("codec: the payload is not as long as declared");
   }
 
   std::uint64_t limit_;

@@ -1,76 +1,21 @@
 // Copies of replies whose clients already work on something else.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
-#include <memory>
 #include <span>
-#include <type_traits>
-#include <vector>
 
 #include "algorithms/core/message.h"
+#include "compressors/payload_copy.h"
 
 namespace gradwire {
-
-// Memory that is handed out in pieces and taken back all at once.
-class Arena {
- public:
-  // Returns `bytes` of memory, aligned for any number.
-  std::byte* take(std::size_t bytes) {
-    bytes = (bytes + kAlign - 1) / kAlign * kAlign;
-    while (chunk_ < chunks_.size() && used_ + bytes > chunks_[chunk_].size) ++chunk_, used_ = 0;
-    if (chunk_ == chunks_.size()) {
-      const std::size_t size = std::max(bytes, kChunkBytes);
-      chunks_.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
-    }
-    std::byte* const piece = chunks_[chunk_].bytes.get() + used_;
-    used_ += bytes;
-    return piece;
-  }
-  template <class T>
-  std::span<T> copy(std::span<const T> from) {
-    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kAlign);
-    if (from.empty()) return {};
-    std::byte* const to = take(from.size_bytes());
-    std::memcpy(to, from.data(), from.size_bytes());
-    return {reinterpret_cast<T*>(to), from.size()};
-  }
-  // Takes all memory back. Keeps what was used since the last call for new pieces, and frees the rest.
-  void clear() {
-    if (chunk_ + 1 < chunks_.size()) chunks_.resize(chunk_ + 1);
-    chunk_ = used_ = 0;
-  }
-
- private:
-  static constexpr std::size_t kAlign = 8, kChunkBytes = 256 << 10;
-  struct Chunk {
-    std::unique_ptr<std::byte[]> bytes;
-    std::size_t size;
-  };
-  std::vector<Chunk> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;  // begin of the next piece
-};
-
-// Copies everything that the part and its successors view into the arena.
-template <class Real>
-void keep_values(Payload<Real>& part, Arena& arena) {
-  part.indices = arena.copy(part.indices);
-  part.values = arena.copy(part.values);
-  if (part.key != nullptr) part.key = arena.copy(std::span<const RngKey>(part.key, 1)).data();
-  if (part.next == nullptr) return;
-  Payload<Real> next = *part.next;
-  keep_values(next, arena);
-  part.next = arena.copy(std::span<const Payload<Real>>(&next, 1)).data();
-}
 
 // Returns a copy of the reply that views only the arena.
 template <class Real>
 UplinkView<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
   Parts<Real> parts;
   for (Payload<Real> part : up.parts) {
-    keep_values(part, arena);
+    copy_payload(part, arena);
     parts.push_back(part);
   }
   return {up, arena.copy(std::span<const Payload<Real>>(parts))};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/serialize.h"
+#include "proto/wire/scatter.h"
 
 namespace gradwire {
 namespace {
@@ -196,11 +197,7 @@ bool RoundRecords<Real>::replay_replies(std::string_view bytes, ServerAlgorithm<
     if (slots_.size() <= k) slots_.push_back(std::make_unique<UplinkSlot<Real>>(codec_.context()));
     const auto targets = slots_[k]->prepare(*read, bytes_of(header));
     if (!targets) return false;
-    for (const std::span<std::byte> target : *targets) {
-      std::string_view part;
-      if (!take(message, target.size(), part)) return false;
-      if (!part.empty()) std::memcpy(target.data(), part.data(), part.size());
-    }
+    if (!scatter(bytes_of(message), *targets)) return false;
     const auto uplink = slots_[k]->finish(client, &draws);
     if (!uplink || !server.accepts(*uplink)) return false;
     replies.push_back(*uplink);

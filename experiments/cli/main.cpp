@@ -27,6 +27,7 @@
 #include "mpi/mpi_ranks.h"
 #include "plotting/plot.h"
 #include "report/build_info.h"
+#include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "report/results_dir.h"
@@ -349,17 +350,9 @@ Examples:
   add_list(app, a);
   add_bench(app);
   add_data_command(app, a.data);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    const auto commands = app.get_subcommands();
-    const std::string command = commands.empty() ? "" : commands.front()->get_name() + " ";
-    logger.complain(std::string(error.what()) + "; see gradwire " + command + "--help");
-    return kBadUsage;
-  }
-  return exit_code_of(logger, [&] { return dispatch(app, a, logger); });
+  if (const auto code = parse_command_line(app, argc, argv, logger)) return *code;
+  return exit_code_of([&] { return dispatch(app, a, logger); },
+                      [&](const std::string& what, int) { logger.complain(what); });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "fl_server/relay/relay_sums.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <span>
 #include <utility>
@@ -11,7 +10,9 @@
 #include "config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/scatter.h"
 #include "proto/wire/wire.pb.h"
+#include "rounds/finite.h"
 #include "rounds/reply_sum.h"
 
 namespace gradwire {
@@ -85,11 +86,8 @@ class RealAdder final : public RelaySums::Adder {
   bool decode_and_add(const RelaySums::RelayReply& reply) {
     const auto places = slot_.prepare(reply.forwarded.prefix, header_of(reply.forwarded));
     if (!places) return false;
-    std::size_t at = 0;
-    for (const std::span<std::byte> place : *places) {
-      if (!place.empty()) std::memcpy(place.data(), reply.forwarded.payload.get() + at, place.size());
-      at += place.size();
-    }
+    if (!scatter(std::span(reply.forwarded.payload.get(), reply.forwarded.prefix.payload_len), *places))
+      return false;
     const Result<UplinkView<Real>> up = slot_.finish(reply.client, &draws_);
     return up && sum_.add(*up);
   }

@@ -5,21 +5,10 @@
 #include <unistd.h>
 
 #include "mpi/mpi_ranks.h"
-#include "report/main_frame.h"
 #include "report/results_dir.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
-
-int exit_code_of(Logger& logger, const std::function<int()>& work) {
-  try {
-    return work();
-  } catch (...) {
-    const Failure failure = current_failure();
-    logger.complain(failure.what);
-    return failure.code;
-  }
-}
 
 std::shared_ptr<Ranks> join_job(const Launch& launch) {
   if (launch.processes <= 1) return nullptr;

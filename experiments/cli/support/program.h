@@ -1,21 +1,14 @@
-// Common parts of `gradwire` and `gradwire-bench`: exit codes of failures, ranks, and the programs in their
-// folder.
+// Common parts of `gradwire` and `gradwire-bench`: ranks, and the programs in their folder.
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "mpi/launch.h"
 #include "mpi/ranks.h"
-#include "report/logger.h"
 
 namespace gradwire {
-
-// Returns the result of `work`. If it throws, logs its error as one line, and returns kBadUsage (experiment,
-// data, usage) or kFailed.
-int exit_code_of(Logger& logger, const std::function<int()>& work);
 
 // Returns the ranks of this job, or null if there is only one process. Throws UsageError if this program was
 // built without MPI, or with another MPI than the launcher's: each copy would then do all of the work.

@@ -1,0 +1,18 @@
+// Reads the command line of a program.
+#pragma once
+
+#include <optional>
+
+#include "report/logger.h"
+
+namespace CLI {
+class App;
+}
+
+namespace gradwire {
+
+// Returns the exit code if the program has to end: after --help or --version, or after an error. Prints the
+// error with the --help to read. Returns nullopt if the arguments are valid.
+std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv, Logger& logger);
+
+}  // namespace gradwire
