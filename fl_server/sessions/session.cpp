@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fl_server/sessions/join.h"
+#include "fl_server/sessions/session_manager.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 
@@ -11,6 +12,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxClaimedName = 64;  // bytes
+constexpr const char* kOver = "the run is over";
 
 }  // namespace
 
@@ -76,14 +78,21 @@ Result<std::span<const std::span<std::byte>>> Session::on_header(const Prefix& p
   in_channel_ = prefix.channel != 0 && channel_ == nullptr;
   if (in_channel_) return multiplexer_->on_header(prefix, header);
   in_chunk_ = prefix.type == FrameType::kChunk && state_ == SessionState::kRounds && takes_chunks_;
+  SessionEvents* const events = owner_.round_events();
   if (prefix.type == FrameType::kReply && state_ == SessionState::kRounds) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
-    return owner_.on_reply_header(*this, prefix, header);
+    if (events == nullptr) return Error{kOver};
+    return counted(events->on_reply_header(*client_, prefix, header));
   }
-  if (in_chunk_) return owner_.on_chunk_header(*this, prefix, header);
+  if (in_chunk_) {
+    if (events == nullptr) return Error{kOver};
+    return events->on_chunk_header(*client_, prefix, header);
+  }
   if (prefix.type == FrameType::kReply && adds_) {
     reply_bytes_ = kPrefixBytes + prefix.header_len + prefix.payload_len;
-    return owner_.on_sum_header(*this, prefix, header);
+    if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
+    return events->on_sum_header(id_, prefix, header,
+                                 [this](ClientId client) { return owner_.is_served_by(*this, client); });
   }
   if (prefix.payload_len > 0) return Error{std::string(name_of(prefix.type)) + " must not have a payload"};
   if (Status status = control(prefix.type, header); !status) return status.error();
@@ -103,8 +112,9 @@ void Session::on_closed(const std::string& why) {
 }
 
 void Session::tell_broken_reply() {
-  if (client_ && reply_bytes_ > 0 && link_->payload_received() > 0)
-    owner_.on_broken_reply(*this, link_->payload_received());
+  SessionEvents* const events = owner_.round_events();
+  if (events != nullptr && client_ && reply_bytes_ > 0 && link_->payload_received() > 0)
+    events->on_broken_reply(*client_, link_->payload_received());
 }
 
 void Session::on_shut() {
@@ -114,9 +124,18 @@ void Session::on_shut() {
 
 Status Session::on_frame() {
   if (in_channel_) multiplexer_->on_frame();
-  if (in_chunk_) return owner_.on_chunk(*this);
-  if (adds_) return reply_bytes_ > 0 ? owner_.on_sum(*this, reply_bytes_) : Status(Unit{});
-  return reply_bytes_ > 0 ? owner_.on_reply(*this, reply_bytes_) : Status(Unit{});
+  if (!in_chunk_ && reply_bytes_ == 0) return Unit{};
+  SessionEvents* const events = owner_.round_events();
+  if (events == nullptr) return adds_ ? Status(Unit{}) : Status(Error{kOver});
+  if (in_chunk_) return events->on_chunk(*client_);
+  if (adds_) return events->on_sum(id_, reply_bytes_);
+  return counted(events->on_reply(*client_, reply_bytes_));
+}
+
+template <class T>
+Result<T> Session::counted(Result<T> result) {
+  if (!result) owner_.server_metrics().reject(Rejection::kMalformed);
+  return result;
 }
 
 Status Session::control(FrameType type, std::span<const std::byte> header) {

@@ -16,6 +16,7 @@
 namespace gradwire {
 
 class Session;
+class SessionEvents;
 struct Introduction;  // the claims of a peer
 
 // The interface of a session to its session manager.
@@ -42,22 +43,11 @@ class SessionOwner {
   // Opens a channel for a new client of the relay. Returns no link if there are too many.
   virtual Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) = 0;
   virtual Status on_join(Session& session, ClientInfo info) = 0;
-  virtual Result<std::span<const std::span<std::byte>>> on_reply_header(
-      Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
-  virtual Status on_reply(Session& session, std::uint64_t bytes) = 0;
-  // Returns the place for a chunk of a reply that is still to come.
-  virtual Result<std::span<const std::span<std::byte>>> on_chunk_header(
-      Session& session, const Prefix& prefix, std::span<const std::byte> header) = 0;
-  virtual Status on_chunk(Session& session) = 0;
-  // Returns the place for a relay's sum of replies, as on_reply_header() does for a reply.
-  virtual Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
-                                                                      std::span<const std::byte> header) = 0;
-  virtual Status on_sum(Session& relay, std::uint64_t bytes) = 0;
+  virtual SessionEvents* round_events() = 0;  // null before and after the run
+  // Returns whether the client is in the run through that relay.
+  virtual bool is_served_by(const Session& relay, ClientId client) const = 0;
   // Reports that the client confirmed the last message.
   virtual void on_shutdown_confirmed(Session& session) = 0;
-  // Reports that the connection ended in the middle of a reply, with the payload bytes received. Called
-  // before on_closed().
-  virtual void on_broken_reply(Session& session, std::uint64_t payload_bytes) = 0;
   virtual void on_closed(Session& session, const std::string& why) = 0;
   virtual void on_shut(Session& session) = 0;  // the session may be destroyed
 };
@@ -127,6 +117,9 @@ class Session final : public FrameHandler {
   bool refuse_version(const std::string& peer, std::uint32_t version);
   Status error(std::span<const std::byte> header);
   void tell_broken_reply();
+  // Counts a reply that cannot be used.
+  template <class T>
+  Result<T> counted(Result<T> result);
 
   const std::uint64_t id_;
   SocketLayer& sockets_;

@@ -21,14 +21,9 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
       counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics,
              .receive_budget = {}},
       sockets(std::move(n)),
-      bans(options.bans),
-      banned_origins(limits_of_origins(options.bans)),
-      last_origins(options.clients),
+      limits(options.bans, options.handshakes, options.clients),
       open_from(options.most_from_address),
-      handshakes(options.handshakes),
-      live(options.clients, nullptr),
-      candidates(options.clients, nullptr),
-      connected(options.clients, false) {
+      clients(options.clients) {
   welcome(0, true);  // throws now, before any client connects, if the experiment is too long
   counts.receive_budget.limit(options.receive_budget_bytes);
   sockets->start(*this, options.times.tick(), options.handle_signals);
@@ -77,9 +72,9 @@ Session& SessionManager::Impl::add_session() {
 }
 
 Channel SessionManager::Impl::on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) {
-  Opening& opening = openings.try_emplace(relay.id(), Opening::of(options.clients)).first->second;
-  const bool is_too_fast = !opening.permitted.take(now());
-  if (is_too_fast && !opening.refused.take(now())) {
+  ChannelLimits& channels = relays.at(relay.id()).channels;
+  const bool is_too_fast = !channels.permitted.take(now());
+  if (is_too_fast && !channels.refused.take(now())) {
     relay.refuse(Ending::kEvicted, "it repeatedly opens channels too fast", false, relay.on_misbehaviour());
     return {};
   }
@@ -100,7 +95,7 @@ std::string SessionManager::Impl::relay_welcome(const Session& relay) {
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
   if (takes_sums && relay.adds()) message.set_adds(true);
-  if (relay.adds()) adding.insert(relay.id());
+  relays.try_emplace(relay.id(), Relay{ChannelLimits::of(options.clients), relay.adds()});
   return control_frame(FrameType::kRelay, message);
 }
 
@@ -151,24 +146,9 @@ bool SessionManager::Impl::is_copy(const Session& session, const Session* other)
          other->relay() != nullptr && session.relay() != nullptr && other->relay() != session.relay();
 }
 
-// Makes the new connection the client's current one and disconnects the old one. The refusal is fatal if the
-// old connection is of another process; otherwise two processes would replace each other repeatedly.
-void SessionManager::Impl::replace(ClientId client, Session& session) {
-  Session* old = std::exchange(live[client], &session);
-  if (old == nullptr) return;
-  set_connected(client, false);
-  log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + old->link().peer())
-          .of_client(client));
-  old->close_replaced("another process has connected as client " + std::to_string(client),
-                      !old->same_process(session));
-}
-
-// Counts a client as connected. It is connected from its Join on.
 void SessionManager::Impl::set_connected(ClientId client, bool is) {
-  const bool was = connected[client];
-  connected[client] = is;
-  connected_count += static_cast<std::uint64_t>(is) - static_cast<std::uint64_t>(was);
-  server_metrics().connected.set(connected_count);
+  clients.set_connected(client, is);
+  server_metrics().connected.set(clients.connected_count());
 }
 
 Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::string& client_name,
@@ -181,26 +161,21 @@ Result<ClientId> SessionManager::Impl::on_hello(Session& session, const std::str
   Result<ClientId> client = table.assign(client_name, part_index, part_count, keeps);
   if (!client) return client;
   if (ended && pending_shutdowns.count(*client) == 0) return Error{"the run is over"};
-  for (Session* const other : {live[*client], candidates[*client]}) {
+  for (Session* const other : {clients.current(*client), clients.candidate(*client)}) {
     if (!is_copy(session, other)) continue;
     // The relay reconnects. The copy of its old connection does not.
     for (Session* const relay : {other->relay(), session.relay()})
       relay->refuse(Ending::kReplaced, "its frames arrive twice; reconnect", false);
     return Error{"the frames of its relay arrive twice"};
   }
-  if (is_late(session, live[*client]) || is_late(session, candidates[*client])) {
+  if (is_late(session, clients.current(*client)) || is_late(session, clients.candidate(*client))) {
     session.refuse(Ending::kReplaced, "there is a newer connection of this process", false);
     return Error{"it is older than another connection of its process"};
   }
   const Session* const relay = session.relay();
   unauthenticated.remove(relay != nullptr ? relay->id() : session.id());
-  // A Hello replaces no connection, because it may come from a connection that the client has left. A Join
-  // does.
-  if (live[*client] == nullptr) {
-    live[*client] = &session;
-  } else if (Session* const other = std::exchange(candidates[*client], &session); other != nullptr) {
-    other->close_replaced("a newer connection claims to be client " + std::to_string(*client), false);
-  }
+  if (Session* const former = clients.add(*client, session); former != nullptr)
+    former->close_replaced("a newer connection claims to be client " + std::to_string(*client), false);
   return client;
 }
 
@@ -226,15 +201,21 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   // Until the run begins, the newest process decides which data the client has.
   if (start.empty()) table.leave(client);
   if (Status status = table.join(client, std::move(info)); !status) return status;
-  if (candidates[client] == &session) candidates[client] = nullptr;
-  if (live[client] != &session) replace(client, session);
+  if (Session* const former = clients.promote(client, session); former != nullptr) {
+    log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + former->link().peer())
+            .of_client(client));
+    // The refusal is fatal if it goes to another process; otherwise two processes would replace each other
+    // repeatedly.
+    former->close_replaced("another process has connected as client " + std::to_string(client),
+                           !former->same_process(session));
+  }
   set_connected(client, true);
   const std::uint32_t left = table.size() - table.joined_count();
   log(LogLine(name(client) + " (" + process + ") joined with " + detail +
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));
   compare_kernels(client);
-  move_origin(client, origin_of((session.relay() != nullptr ? session.relay() : &session)->link().peer()));
+  limits.move(client, identity(session, "").origin);
   if (options.observer != nullptr)
     options.observer->client_joined(client, table.info(client), session.link().peer());
   if (!start.empty()) {
@@ -277,65 +258,25 @@ void SessionManager::Impl::on_shut(Session& session) {
   Session* const relay = session.relay();
   unauthenticated.remove(session.id());
   if (!session.is_channel()) open_from.remove(origin_of(session.link().peer()));
-  adding.erase(session.id());
-  openings.erase(session.id());
+  relays.erase(session.id());
   sessions.erase(session.id());
   if (relay != nullptr && relay->has_no_clients()) unauthenticated.add(relay->id(), relay->link().peer());
 }
 
-// ---- the rounds ----
-
-Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_reply_header(
-    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
-  if (events == nullptr) return Error{"the run is over"};
-  auto places = events->on_reply_header(*session.client(), prefix, header);
-  if (!places) server_metrics().reject(Rejection::kMalformed);
-  return places;
-}
-
-Status SessionManager::Impl::on_reply(Session& session, std::uint64_t bytes) {
-  if (events == nullptr) return Error{"the run is over"};
-  Status status = events->on_reply(*session.client(), bytes);
-  if (!status) server_metrics().reject(Rejection::kMalformed);
-  return status;
-}
-
-Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_chunk_header(
-    Session& session, const Prefix& prefix, std::span<const std::byte> header) {
-  if (events == nullptr) return Error{"the run is over"};
-  return events->on_chunk_header(*session.client(), prefix, header);
-}
-
-Status SessionManager::Impl::on_chunk(Session& session) {
-  return events != nullptr ? events->on_chunk(*session.client()) : Status(Error{"the run is over"});
-}
-
-Result<std::span<const std::span<std::byte>>> SessionManager::Impl::on_sum_header(
-    Session& relay, const Prefix& prefix, std::span<const std::byte> header) {
-  if (events == nullptr) return std::span<const std::span<std::byte>>();  // its clients are told of the end
-  return events->on_sum_header(relay.id(), prefix, header, [&](ClientId client) {
-    const Session* session = live[client];
-    return session != nullptr && session->state() == Session::SessionState::kRounds &&
-           session->is_client_of(relay);
-  });
-}
-
-Status SessionManager::Impl::on_sum(Session& relay, std::uint64_t bytes) {
-  return events != nullptr ? events->on_sum(relay.id(), bytes) : Status(Unit{});
-}
-
-void SessionManager::Impl::on_broken_reply(Session& session, std::uint64_t payload_bytes) {
-  if (events != nullptr) events->on_broken_reply(*session.client(), payload_bytes);
+bool SessionManager::Impl::is_served_by(const Session& relay, ClientId client) const {
+  const Session* const session = clients.current(client);
+  return session != nullptr && session->state() == Session::SessionState::kRounds &&
+         session->is_client_of(relay);
 }
 
 void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   const auto client = session.client();
-  const bool is_live = client && live[*client] == &session;
+  const bool is_live = client && clients.current(*client) == &session;
   if (session.state() == Session::SessionState::kRelay && events != nullptr)
     events->on_relay_left(session.id());
   if (!session.is_channel())
     unauthenticated.add(session.id(), session.link().peer());  // it may still read the reason
-  if (client && candidates[*client] == &session) candidates[*client] = nullptr;
+  if (client) clients.remove(*client, session);
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
     const std::string unnamed = session.claimed_name().empty()
@@ -345,16 +286,62 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
             .of_client(is_live ? client : std::nullopt));
   }
   if (is_live) {
-    live[*client] = nullptr;
-    set_connected(*client, false);
+    server_metrics().connected.set(clients.connected_count());
     if (options.observer != nullptr)
       options.observer->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) {
-      live[*client] = std::exchange(candidates[*client], nullptr);
-      live[*client] != nullptr ? table.leave(*client) : table.release(*client);
+      clients.promote_candidate(*client) ? table.leave(*client) : table.release(*client);
     }
     if (session.state() == Session::SessionState::kRounds && events != nullptr) events->on_left(*client);
   }
+}
+
+// ---- limits ----
+
+PeerIdentity SessionManager::Impl::identity(const Session& session, const std::string& claimed_name) const {
+  const Session& socket = session.relay() != nullptr ? *session.relay() : session;
+  return {session.proven_name(), claimed_name, origin_of(socket.link().peer()), session.is_channel()};
+}
+
+std::uint32_t SessionManager::Impl::on_violation(const Session& session) {
+  // The session manager ignores all that is sent now.
+  if (ended || (events == nullptr && !start.empty())) return 0;
+  const std::string name = session.client() ? table.info(*session.client()).name : std::string();
+  const auto ban = limits.violation(identity(session, name), now());
+  if (!ban) return 0;
+  log(LogLine::warning(ban->offender + " misbehaved " + std::to_string(ban->violations) +
+                       " times and is banned for " + std::to_string(ban->ms) + " ms"));
+  return ban->ms;
+}
+
+std::uint32_t SessionManager::Impl::banned(const Session& session, const std::string& name) const {
+  return name.empty() ? 0 : limits.ban_ms(identity(session, name), now());
+}
+
+bool SessionManager::Impl::wants(const std::string& peer) {
+  const std::string origin = origin_of(peer);
+  if (limits.take_handshake(origin, now())) return true;
+  server_metrics().end(Ending::kFromOneOrigin);
+  log(LogLine::warning("too many new handshakes, the last one from " + origin + "; closing its connection"));
+  return false;
+}
+
+void SessionManager::Impl::admit_connection(Session& session) {
+  const std::string origin = origin_of(session.link().peer());
+  if (const std::uint32_t ms = limits.ban_ms(origin, now()); ms > 0)
+    session.refuse(Ending::kBanned,
+                   origin + " is banned for " + std::to_string(ms) + " ms more: it misbehaved repeatedly",
+                   false, ms);
+  if (!open_from.add(origin)) return;
+  log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
+                       origin + "; closing the oldest unauthenticated one"));
+  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one if there is no other
+  if (oldest == session.id())
+    return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
+                          kOriginRetryMs);
+  unauthenticated.remove(oldest);
+  server_metrics().end(Ending::kFromOneOrigin);
+  sessions.at(oldest)->link().close("");
 }
 
 }  // namespace gradwire

@@ -12,9 +12,8 @@
 #include "fl_server/net/connection.h"
 #include "fl_server/net/server_metrics.h"
 #include "fl_server/sessions/authenticator.h"
-#include "fl_server/sessions/ban_list.h"
 #include "fl_server/sessions/client_table.h"
-#include "fl_server/sessions/rate_limit.h"
+#include "fl_server/sessions/peer_limits.h"
 
 namespace gradwire {
 
@@ -48,7 +47,7 @@ struct SessionManagerOptions {
   std::uint64_t receive_budget_bytes = UINT64_MAX;  // limit of simultaneously arriving payloads
 };
 
-// Callbacks to the transport once the run has begun, from inside wait().
+// Receives the frames and events of the rounds, from inside wait().
 class SessionEvents {
  public:
   virtual ~SessionEvents() = default;
@@ -72,10 +71,6 @@ class SessionEvents {
   virtual void on_left(ClientId client) = 0;
   virtual void on_stop() = 0;
 };
-
-// Returns limits that do not delay `clients` clients that all connect at once from one address, and again
-// later.
-HandshakeRates handshake_rates(std::uint32_t clients);
 
 class SessionManager {
  public:

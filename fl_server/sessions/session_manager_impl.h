@@ -3,24 +3,14 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
+#include "fl_server/sessions/client_sessions.h"
 #include "fl_server/sessions/session.h"
 #include "fl_server/sessions/session_manager.h"
 #include "fl_server/sessions/unauthenticated_peers.h"
 
 namespace gradwire {
-
-// Returns the ban limits of whole addresses, which correct clients may share with an attacker.
-BanLimits limits_of_origins(BanLimits limits);
-
-// Limits on the rate at which a relay opens channels.
-struct Opening {
-  RateLimit permitted, refused;
-  static Opening of(std::uint32_t clients);
-};
 
 struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer> n);
@@ -41,7 +31,6 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   }
   std::string missing() const;
   void compare_kernels(ClientId client) const;
-  void replace(ClientId client, Session& session);
   void set_connected(ClientId client, bool is);
   bool is_copy(const Session& session, const Session* other) const;
   bool is_late(const Session& session, const Session* other) const;
@@ -50,9 +39,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   void reject_unauthenticated();
   // Refuses a connection whose origin is banned or has too many connections.
   void admit_connection(Session& session);
-  std::string offender_key(const Session& session, const std::string& claims) const;
-  bool is_known_origin(const std::string& origin) const;
-  void move_origin(ClientId client, const std::string& origin);
+  PeerIdentity identity(const Session& session, const std::string& claimed_name) const;
 
   Result<ClientId> on_hello(Session& session, const std::string& client_name,
                             std::optional<std::uint32_t> part_index,
@@ -63,18 +50,10 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Authenticator* authenticator() override { return options.authenticator; }
   ServerMetrics& server_metrics() override { return counts.server_metrics; }
   Status on_join(Session& session, ClientInfo info) override;
-  Result<std::span<const std::span<std::byte>>> on_reply_header(Session& session, const Prefix& prefix,
-                                                                std::span<const std::byte> header) override;
-  Status on_reply(Session& session, std::uint64_t bytes) override;
-  Result<std::span<const std::span<std::byte>>> on_chunk_header(Session& session, const Prefix& prefix,
-                                                                std::span<const std::byte> header) override;
-  Status on_chunk(Session& session) override;
+  SessionEvents* round_events() override { return events; }
+  bool is_served_by(const Session& relay, ClientId client) const override;
   void on_shutdown_confirmed(Session& session) override { pending_shutdowns.erase(*session.client()); }
-  void on_broken_reply(Session& session, std::uint64_t payload_bytes) override;
   void on_closed(Session& session, const std::string& why) override;
-  Result<std::span<const std::span<std::byte>>> on_sum_header(Session& relay, const Prefix& prefix,
-                                                              std::span<const std::byte> header) override;
-  Status on_sum(Session& relay, std::uint64_t bytes) override;
   std::string relay_welcome(const Session& relay) override;
   std::uint64_t max_payload() const override { return longest_payload; }
   std::uint64_t most_for_relay() const override;
@@ -93,21 +72,16 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in order of arrival
   std::uint64_t sessions_so_far = 0;
-  std::set<std::uint64_t> adding;                   // sessions of relays that add up replies
-  std::map<std::uint64_t, Opening> openings;        // by session id of the relay
-  BanList bans;                                     // bans of names
-  BanList banned_origins;                           // bans of addresses
-  std::vector<std::string> last_origins;            // by client: the origin of its last join
-  std::map<std::string, std::size_t> clients_from;  // number of clients by last origin
-  OriginLimit open_from;                            // sockets by origin
-  HandshakeLimit handshakes;
+  struct Relay {
+    ChannelLimits channels;
+    bool adds = false;  // it adds up replies
+  };
+  std::map<std::uint64_t, Relay> relays;  // by session id
+  PeerLimits limits;
+  OriginLimit open_from;  // sockets by origin
   // Includes relays without clients, and refused peers that still read the reason.
   UnauthenticatedPeers unauthenticated;
-  std::vector<Session*> live;  // by client: its current connection, or null
-  // By client: the connection that becomes the current one when it joins, or null.
-  std::vector<Session*> candidates;
-  std::vector<bool> connected;  // by client
-  std::uint64_t connected_count = 0;
+  ClientSessions clients;
   // By client: its last message, until the client confirms it. Sent again if the client reconnects.
   std::map<ClientId, Outgoing> pending_shutdowns;
 };

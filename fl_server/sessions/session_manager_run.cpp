@@ -58,7 +58,7 @@ void SessionManager::begin(std::string start, std::uint64_t max_payload, Session
   m.events = &events;
   for (const auto& [id, session] : m.sessions)
     if (session->state() == Session::SessionState::kRelay) session->tell_relay();
-  for (Session* session : m.live)
+  for (Session* session : m.clients.all())
     if (session != nullptr && session->state() == Session::SessionState::kJoined)
       session->begin(m.start, max_payload);
 }
@@ -70,7 +70,7 @@ void SessionManager::end() {
 
 void SessionManager::send(ClientId client, Outgoing message) {
   if (message.last) impl_->pending_shutdowns[client] = message;
-  Session* session = impl_->live[client];
+  Session* session = impl_->clients.current(client);
   if (session == nullptr || session->state() != Session::SessionState::kRounds) return;
   session->link().send(std::move(message));
 }
@@ -78,7 +78,7 @@ void SessionManager::send(ClientId client, Outgoing message) {
 bool SessionManager::zero_copy() const { return impl_->sockets->zero_copy(); }
 
 bool SessionManager::remembers_bodies(ClientId client) const {
-  const Session* session = impl_->live[client];
+  const Session* session = impl_->clients.current(client);
   return session != nullptr && session->relay() != nullptr;
 }
 
@@ -89,16 +89,17 @@ void SessionManager::announce_request(std::uint64_t request_id) {
   message.set_asked(request_id);
   Outgoing asked = Outgoing::control(control_frame(FrameType::kRelay, message));
   asked.request = request_id;
-  for (const std::uint64_t relay : impl_->adding) impl_->sessions.at(relay)->link().send(asked);
+  for (const auto& [id, relay] : impl_->relays)
+    if (relay.adds) impl_->sessions.at(id)->link().send(asked);
 }
 
 void SessionManager::send_soon(ClientId client, const std::string& control_frame) {
-  Session* session = impl_->live[client];
+  Session* session = impl_->clients.current(client);
   if (session != nullptr) session->link().send_soon(control_frame);
 }
 
 void SessionManager::note_violation(ClientId client) {
-  Session* session = impl_->live[client];
+  Session* session = impl_->clients.current(client);
   if (session == nullptr || !session->link().open()) return;
   if (const std::uint32_t out_ms = impl_->on_violation(*session); out_ms > 0)
     session->link().refuse("it misbehaved repeatedly", false, out_ms);

@@ -1,8 +1,8 @@
 // copy_payload(): a copy that shares no memory with its source.
+#include "compressors/payload_copy.h"
+
 #include <gtest/gtest.h>
 #include <vector>
-
-#include "compressors/payload_copy.h"
 
 namespace gradwire {
 namespace {

@@ -1,10 +1,10 @@
 // scatter(): bytes of several segments, copied to several targets.
+#include "proto/wire/scatter.h"
+
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "proto/wire/scatter.h"
 
 namespace gradwire {
 namespace {
