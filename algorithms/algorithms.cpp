@@ -56,7 +56,8 @@ Entry entry() {
   e.info.traits = Params::traits;
   Params defaults;
   for (const Field& field : fields_of(defaults))
-    e.info.parameters.push_back({std::string(field.key), field.text(), std::string(field.meaning)});
+    e.info.parameters.push_back({std::string(field.key), field.text(), std::string(field.meaning),
+                                 std::string(field.constraints.old_key)});
   e.uses_theory = [](const AlgorithmSpec& spec) {
     bool any = false;
     const auto params = parse_params<Params>(spec);
@@ -160,10 +161,10 @@ void check_partial_gradient(const AlgorithmTraits& traits, const AlgorithmSpec& 
   }
 }
 
-void check_paths(const AlgorithmSpec& spec) {
-  const double share = paths_of(spec);
+void check_backprop_fraction(const AlgorithmSpec& spec) {
+  const double share = backprop_fraction_of(spec);
   if (!(share > 0 && share <= 1))
-    throw ConfigError("algorithm." + std::string(GradientParams::kPaths),
+    throw ConfigError("algorithm." + std::string(GradientParams::kBackpropFraction),
                       "a share above 0 and at most 1 is needed");
 }
 
@@ -172,7 +173,7 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
   check_matrix(e, compressor);
   const AlgorithmTraits& traits = e.info.traits;
   check_partial_gradient(traits, spec, compressor);
-  check_paths(spec);
+  check_backprop_fraction(spec);
   if (traits.asynchronous && std::holds_alternative<PermK>(compressor))
     refuse("permk splits the coordinates among the replies of a round, but " + std::string(traits.name) +
            " uses each reply separately; use randk");
@@ -219,10 +220,10 @@ std::span<const AlgorithmInfo> all_algorithms() {
 
 const AlgorithmInfo& find_algorithm(std::string_view name) { return find_entry(name).info; }
 
-double paths_of(const AlgorithmSpec& spec) {
+double backprop_fraction_of(const AlgorithmSpec& spec) {
   for (const auto& [key, text] : spec.parameters) {
     double share = 1;
-    if (key == GradientParams::kPaths &&
+    if (key == GradientParams::kBackpropFraction &&
         std::from_chars(text.data(), text.data() + text.size(), share).ec == std::errc())
       return share;
   }
@@ -289,10 +290,10 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
                          "sample; with server.quorum below 1 they are those of the fastest clients");
     if (spec.batch > 0 && !traits.theory_knows_batches)
       warnings.push_back(spec.name + ": the theorem of the step size assumes full gradients");
-    if (paths_of(spec) < 1)
+    if (backprop_fraction_of(spec) < 1)
       warnings.push_back(spec.name +
                          ": the theorem of the step size assumes gradients along all paths; gradients along "
-                         "the share algorithm.paths have more variance");
+                         "the share algorithm.backprop_fraction have more variance");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_constants, warnings);
   resolved.compressor = to_spec(compressor);
@@ -329,7 +330,7 @@ Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {
   const AlgorithmTraits& traits = e.info.traits;
   const std::string of = "the theorem of " + resolved.name + " is about ";
   if (resolved.batch > 0 && !traits.theory_knows_batches) refuse_monitor(of + "full gradients");
-  if (paths_of(resolved) < 1) refuse_monitor(of + "gradients along all paths");
+  if (backprop_fraction_of(resolved) < 1) refuse_monitor(of + "gradients along all paths");
   if (resolved.participation < 1 && traits.partial) refuse_monitor(of + "all clients in every round");
   if (theory.quorum < 1 && !traits.theory_knows_quorum) refuse_monitor(of + "replies of all clients");
   const Theory with = with_compressor(resolved, uplink_compressor(resolved, theory.d, theory.n), theory);

@@ -20,6 +20,7 @@ namespace gradwire {
 
 struct ParameterHelp {
   std::string name, fallback, meaning;
+  std::string old_name = {};  // Constraints::old_key; empty if the parameter was not renamed
 };
 
 struct AlgorithmInfo {
@@ -53,9 +54,9 @@ std::span<const AlgorithmInfo> all_algorithms();
 // name.
 const AlgorithmInfo& find_algorithm(std::string_view name);
 
-// Returns the parameter `paths`: the share of the paths through a network that the backward pass follows.
-// Returns 1 if the algorithm has no such parameter.
-double paths_of(const AlgorithmSpec& spec);
+// Returns the parameter `backprop_fraction`: the share of the paths through a network that the backward pass
+// follows. Returns 1 if the algorithm has no such parameter.
+double backprop_fraction_of(const AlgorithmSpec& spec);
 
 // Checks everything that needs no data: name, names and values of parameters, spelling of the compressor,
 // batch and participation. Throws ConfigError with the wrong key.
@@ -94,8 +95,9 @@ const AlgorithmTraits& traits_of(const RunContext<Real>& run_context) {
 template <class Real>
 bool takes_sums(const RunContext<Real>& run_context) {
   const AlgorithmTraits& traits = traits_of(run_context);
-  const bool mirrors = run_context.keep_mirrors && has(traits.client_state, ClientState::kMirrored);
-  return traits.adds_replies && run_context.weights.empty() && !mirrors;
+  const bool has_replicas =
+      run_context.keep_client_state_replicas && has(traits.client_state, ClientState::kMirrored);
+  return traits.adds_replies && run_context.weights.empty() && !has_replicas;
 }
 
 // Make the parts of the run's algorithm. REQUIRES: run_context->algorithm is resolved.

@@ -6,7 +6,7 @@
 //   g^t     = (1/n) Σ_{i∈S} a_i m_i           server, a with Σ_{i∈S} a_i b_i = 1 in each part
 //   x^{t+1} = x^t − γ g^t                     server, sends x^{t+1}
 //
-// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.copies. Without copies, w_j may replace 1/n.
+// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.replication. Without replication, w_j may replace 1/n.
 // server.quorum gives |S|. Theory, as for gd: γ = 1/L.
 //   exact:       any |S| ≥ n − r replies give g^t = ∇f(x^t), so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T). placement =
 //                "groups" is the paper's fractional repetition, "ring" its cyclic repetition. Clients of a
@@ -48,10 +48,10 @@ struct CodedGdParams {
 
   static void fields(auto& self, auto&& visit) {
     visit("step_size", self.step_size, "gamma of the server's step; theory: 1/L");
-    visit(
-        "recovery", self.recovery,
-        "exact: the gradient of f, from any n - r replies (r + 1 = clients.copies); approximate: the closest "
-        "to it from any number of replies");
+    visit("recovery", self.recovery,
+          "exact: the gradient of f, from any n - r replies (r + 1 = clients.replication); approximate: the "
+          "closest "
+          "to it from any number of replies");
   }
   bool is_exact() const { return recovery.is("exact"); }
   void resolve(const Theory& theory, Warnings&) {
@@ -75,7 +75,7 @@ struct CodedGdParams {
                         "coded_gd recovers the gradient from " + std::to_string(needed) + " of " +
                             std::to_string(theory.n) + " replies or more, but quorum ends a round with " +
                             std::to_string(replies) +
-                            "; raise it, or clients.copies, or write recovery = \"approximate\"");
+                            "; raise it, or clients.replication, or write recovery = \"approximate\"");
   }
   static void check_size(const Theory& theory) {
     if (theory.replication.count > 1 && theory.replication.placement == ReplicaPlacement::kRing &&

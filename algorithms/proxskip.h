@@ -109,10 +109,12 @@ struct ProxSkip {
     using Base = ModelServer<Real>;
     using Base::run_context, Base::t, Base::x;
     Real p_by_gamma;
-    std::vector<Vec<Real>> h_of;  // h_i, if mirrors are kept
+    std::vector<Vec<Real>> h_of;  // h_i, if replicas are kept
 
     Server(const RunContext<Real>& s, const Params& p)
-        : Base(s), p_by_gamma(Real(*p.p / *p.step_size.value)), h_of(s.keep_mirrors ? s.n : 0) {}
+        : Base(s),
+          p_by_gamma(Real(*p.p / *p.step_size.value)),
+          h_of(s.keep_client_state_replicas ? s.n : 0) {}
     static void fields(auto& self, auto&& visit) {
       Base::fields(self, visit);
       visit(self.h_of);
@@ -120,7 +122,7 @@ struct ProxSkip {
 
     bool accepts(const UplinkView<Real>& up) const {
       if (up.parts.size() != 1 || up.parts[0].dim != run_context.d) return false;
-      // Mirrors need each vector. Without mirrors, a reply may be empty because its vector arrived in a sum.
+      // Replicas need each vector. Without them, a reply may be empty because its vector arrived in a sum.
       return up.parts[0].shape == Shape::kDense || (h_of.empty() && up.parts[0].shape == Shape::kNothing);
     }
     std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const {

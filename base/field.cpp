@@ -114,8 +114,11 @@ void Field::refuse(const std::string& path, const Value& value) const {
     std::vector<std::string> known(constraints.words.begin(), constraints.words.end());
     if (constraints.or_flag) known.insert(known.end(), {"true", "false"});
     if (constraints.or_integer) known.push_back(range_text(constraints, true, "an integer"));
+    const RenamedWord& renamed = constraints.renamed_word;
+    std::vector<Renamed> old;
+    if (!renamed.word.empty()) old.push_back({std::string(renamed.old_word), std::string(renamed.word)});
     throw ConfigError(path, "unknown " + std::string(key) + " '" + text->substr(0, kLongestWord) + "'" +
-                                suggest(*text, known));
+                                suggest(*text, known, old));
   }
   throw ConfigError(path, std::string(key) + " must be " + expected() + ", not " + describe(value));
 }
@@ -166,7 +169,10 @@ void Field::store(const Value& value) const {
       member_);
 }
 
-Value Field::get() const {
+Value Field::get(Names names) const {
+  const RenamedWord& renamed = constraints.renamed_word;
+  if (names == Names::kOld && !renamed.word.empty() && get() == Value(std::string(renamed.word)))
+    return std::string(renamed.old_word);
   return std::visit(
       [&]<class M>(const M& at) -> Value {
         if constexpr (std::is_same_v<M, Whole>) {
@@ -186,9 +192,9 @@ Value Field::get() const {
       member_);
 }
 
-std::string Field::text() const {
+std::string Field::text(Names names) const {
   if (const auto* own = std::get_if<Own>(&member_)) return own->write(own->at);
-  const Value value = get();
+  const Value value = get(names);
   const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
   if (list == nullptr) return text_of(value);
   std::string text;
@@ -197,6 +203,7 @@ std::string Field::text() const {
 }
 
 void Field::from_text(const std::string& path, std::string_view text) const {
+  if (!text.empty() && text == constraints.renamed_word.old_word) text = constraints.renamed_word.word;
   const bool is_word = std::find(constraints.words.begin(), constraints.words.end(), text) !=
                        constraints.words.end();  // some settings have "1" as a word
   if (is_word || takes_any_text() || has_text_codec()) return set(path, std::string(text));

@@ -38,6 +38,18 @@ constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return i
 // The runs in which a key has an effect: all, simulations, or runs whose clients are processes.
 enum class RunIn : std::uint8_t { kAny, kMemory, kNetwork };
 
+// The spelling of keys and words: that of this version, or that from before they were renamed. The wire,
+// state folders and checkpoints keep the old one, so that programs of the version before can read them.
+enum class Names : std::uint8_t { kCurrent, kOld };
+
+// The version that no longer reads old names in experiment files.
+inline constexpr std::string_view kOldNamesEnd = "0.3";
+
+// A word that was renamed. Empty if none was.
+struct RenamedWord {
+  std::string_view old_word, word;
+};
+
 struct Constraints {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
@@ -57,6 +69,10 @@ struct Constraints {
   bool monitored = false;  // run.monitor reads it, so it is not idle if the monitor is on
   RunIn place = RunIn::kAny;
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
+  // The key and one of the words before they were renamed. A file may use them, with a warning
+  // (config/renamed_keys.h).
+  std::string_view old_key = {};
+  RenamedWord renamed_word = {};
 };
 
 // An enum, or a type that converts to and from std::uint64_t. Its values 0, 1, ... are spelled
@@ -100,13 +116,13 @@ class Field {
   Field(std::string_view key, Member member, std::string_view meaning, const Constraints& constraints)
       : key(key), meaning(meaning), constraints(constraints), member_(member) {}
 
-  Value get() const;
+  Value get(Names names = Names::kCurrent) const;
   // Sets the member. Throws ConfigError(path) with the expected and the actual value; the member then keeps
   // its value.
   void set(const std::string& path, const Value& value) const;
-  // Return and read the text of the field on the wire: from_text(text()) changes no bit. from_text() throws
-  // like set().
-  std::string text() const;
+  // Return and read the value as text: from_text(text()) changes no bit. from_text() reads a renamed word in
+  // both spellings, and throws like set().
+  std::string text(Names names = Names::kCurrent) const;
   void from_text(const std::string& path, std::string_view text) const;
 
   std::string expected() const;  // "an integer, 1 to 4096"

@@ -24,18 +24,20 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string suggest(std::string_view word, const std::vector<std::string>& known) {
+std::string suggest(std::string_view word, const std::vector<std::string>& known,
+                    const std::vector<Renamed>& renamed) {
   constexpr std::size_t kLongestWord = 100;
   const std::string* best = nullptr;
   std::size_t best_distance = word.size() / 3 + 2;
   if (word.size() <= kLongestWord) {
-    for (const std::string& k : known) {
-      const std::size_t dist = distance(word, k);
-      if (dist < best_distance) {
-        best_distance = dist;
-        best = &k;
-      }
-    }
+    const auto look_at = [&](const std::string& spelled, const std::string& name) {
+      const std::size_t dist = distance(word, spelled);
+      if (dist >= best_distance) return;
+      best_distance = dist;
+      best = &name;
+    };
+    for (const std::string& k : known) look_at(k, k);
+    for (const Renamed& r : renamed) look_at(r.old_name, r.name);
   }
   if (best != nullptr) return "; did you mean '" + *best + "'?";
   std::string list;

@@ -6,7 +6,14 @@
 
 namespace gradwire {
 
+// A known word that had another name.
+struct Renamed {
+  std::string old_name, name;
+};
+
 // Returns "; did you mean 'WORD'?" with the known word nearest to `word`, or "; known: ..." if none is near.
-std::string suggest(std::string_view word, const std::vector<std::string>& known);
+// If the nearest one is an old name of `renamed`, WORD is the name of today.
+std::string suggest(std::string_view word, const std::vector<std::string>& known,
+                    const std::vector<Renamed>& renamed = {});
 
 }  // namespace gradwire

@@ -8,7 +8,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/workloads.h"
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "simulation/event_simulation.h"
 
 namespace gradwire::bench {
@@ -56,7 +56,7 @@ class EventRun {
  private:
   static EventSimulationOptions options(const std::string& speeds) {
     EventSimulationOptions options;
-    options.seconds = [seconds = parse_client_seconds(speeds)](ClientId i, std::uint64_t request_id) {
+    options.seconds = [seconds = parse_client_latency(speeds)](ClientId i, std::uint64_t request_id) {
       return seconds.of(1, i, request_id);
     };
     return options;
@@ -73,7 +73,7 @@ class EventRun {
 class BareEvents {
  public:
   explicit BareEvents(const std::string& speeds)
-      : seconds_(parse_client_seconds(speeds)),
+      : seconds_(parse_client_latency(speeds)),
         x_(kEventDim, 1),
         gradient_(kEventDim),
         points_(kEventClients, x_) {
@@ -94,7 +94,7 @@ class BareEvents {
  private:
   using BareEvent = std::pair<double, ClientId>;
   CopyOracle oracle_;
-  ClientSeconds seconds_;
+  ClientLatency seconds_;
   std::vector<double> x_, gradient_;
   std::vector<std::vector<double>> points_;
   std::priority_queue<BareEvent, std::vector<BareEvent>, std::greater<>> queue_;

@@ -25,8 +25,8 @@ void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) 
     bool is_idle;
   };
   const bool has_samples = sources_of(e.problem) != nullptr, is_evaluated = e.run.evaluate_every > 0;
-  const bool has_mirrors = e.algorithm.name.empty() ||  // not known yet
-                           has(find_algorithm(e.algorithm.name).traits.client_state, ClientState::kMirrored);
+  const bool has_replicas = e.algorithm.name.empty() ||  // not known yet
+                            has(find_algorithm(e.algorithm.name).traits.client_state, ClientState::kMirrored);
   const std::array<Idle, 7> all = {{
       {"problem", "noise", "algorithm.batch", !has_samples && e.algorithm.batch == 0},
       {"clients", "partition", "problem.kind", !has_samples},
@@ -34,7 +34,7 @@ void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) 
       {"evaluation", "grad_norm", "run.evaluate_every", !is_evaluated},
       {"evaluation", "accuracy", "run.evaluate_every", !is_evaluated},
       {"evaluation", "clients", "run.evaluate_every", !is_evaluated},
-      {"server", "mirrors", "algorithm.name", !has_mirrors},
+      {"server", "client_state_replicas", "algorithm.name", !has_replicas},
   }};
   for (KeySection& section : sections)
     for (Field& field : section.fields)
@@ -101,14 +101,14 @@ ProblemSpec problem_spec(const Experiment& e) {
   return spec;
 }
 
-bool keep_mirrors(const Experiment& e, bool over_network) {
-  const std::string& mirrors = e.server.mirrors;
-  return mirrors == "auto" ? over_network || e.faults.wiped > 0 || e.run.monitor : mirrors == "true";
+bool keep_client_state_replicas(const Experiment& e, bool over_network) {
+  const std::string& replicas = e.server.client_state_replicas;
+  return replicas == "auto" ? over_network || e.faults.state_loss > 0 || e.run.monitor : replicas == "true";
 }
 
 GradNorm grad_norm_rows(const Experiment& e, bool over_network) {
   if (e.evaluation.grad_norm != GradNorm::kAuto) return e.evaluation.grad_norm;
-  return over_network && e.run.stop_at_grad_norm_sq == 0 ? GradNorm::kEnds : GradNorm::kEvery;
+  return over_network && e.run.stop_at_grad_norm_sq == 0 ? GradNorm::kFirstAndLast : GradNorm::kEvery;
 }
 
 ClientMetrics client_metrics(const Experiment& e) {
@@ -121,7 +121,7 @@ ClientMetrics client_metrics(const Experiment& e) {
 bool is_unrestorable(const Experiment& e) {
   const ClientState state = find_algorithm(e.algorithm.name).traits.client_state;
   return has(state, ClientState::kPrivate) ||
-         (has(state, ClientState::kMirrored) && !keep_mirrors(e, /*over_network=*/true));
+         (has(state, ClientState::kMirrored) && !keep_client_state_replicas(e, /*over_network=*/true));
 }
 
 bool survives_power(const Experiment& e) {

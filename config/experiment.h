@@ -64,10 +64,11 @@ void check_experiment(const Experiment& experiment);
 
 // Returns the text of a file that reads back to the same experiment. Numbers have their shortest exact form.
 // REQUIRES: check_experiment() passes.
-std::string to_toml(const Experiment& experiment);
+std::string to_toml(const Experiment& experiment, Names names = Names::kCurrent);
 
-// Returns server.mirrors with "auto" resolved. `over_network` is true if clients are separate processes.
-bool keep_mirrors(const Experiment& experiment, bool over_network);
+// Returns server.client_state_replicas with "auto" resolved. `over_network` is true if clients are separate
+// processes.
+bool keep_client_state_replicas(const Experiment& experiment, bool over_network);
 // Returns evaluation.grad_norm with "auto" resolved. `over_network` is true for a gradwire-server that the
 // user started.
 GradNorm grad_norm_rows(const Experiment& experiment, bool over_network);

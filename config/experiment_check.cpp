@@ -8,7 +8,7 @@
 #include "algorithms/algorithms.h"
 #include "base/config_error.h"
 #include "base/suggest.h"
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "config/experiment.h"
 
 namespace gradwire {
@@ -53,14 +53,14 @@ void check_partition(const Experiment& e) {
                       "partition and samples_per_client exclude each other: samples are divided or drawn");
 }
 
-// Checks clients.copies and clients.placement.
-void check_copies(const Experiment& e) {
+// Checks clients.replication and clients.placement.
+void check_replication(const Experiment& e) {
   const ClientsSection& c = e.clients;
   if (c.replication == 1) return;
-  const std::string key = "clients.copies", of = "copies = " + std::to_string(c.replication);
+  const std::string key = "clients.replication", of = "replication = " + std::to_string(c.replication);
   if (sources_of(e.problem) == nullptr)
-    throw ConfigError(key,
-                      "kind " + quote(problem_type_name(e)) + " has no samples to copy; write copies = 1");
+    throw ConfigError(
+        key, "kind " + quote(problem_type_name(e)) + " has no samples to copy; write replication = 1");
   if (c.partition == PartitionKind::kDirichlet || c.samples_per_client > 0)
     throw ConfigError(key, of + " needs parts of one size: partition contiguous, iid or by_label, and no "
                                 "samples_per_client");
@@ -78,11 +78,13 @@ void check_parameters(Experiment& e) {
   std::vector<std::string> seen;
   for (const auto& [key, value] : e.algorithm.parameters) {
     const std::string path = "algorithm." + key;
-    const auto has_key = [&key = key](const KeySection& section) {
-      return std::any_of(section.fields.begin(), section.fields.end(),
-                         [&](const Field& field) { return field.key == key; });
+    const auto find_in = [&key = key](const KeySection& section) {
+      return std::find_if(section.fields.begin(), section.fields.end(), [&](const Field& field) {
+        return field.key == key || field.constraints.old_key == key;
+      });
     };
-    const auto section = std::find_if(sections.begin(), sections.end(), has_key);
+    const auto section = std::find_if(sections.begin(), sections.end(),
+                                      [&](const KeySection& s) { return find_in(s) != s.fields.end(); });
     const bool is_field = section != sections.end();
     if (std::find(seen.begin(), seen.end(), key) != seen.end() || (is_field && section->name == "algorithm"))
       throw ConfigError(path, quote(key) + " is given twice");
@@ -91,7 +93,7 @@ void check_parameters(Experiment& e) {
     if (is_field &&
         std::none_of(own.begin(), own.end(), [&key = key](const auto& p) { return p.name == key; }))
       throw ConfigError(path, "unknown key " + quote(key) + " in [algorithm]; did you mean " +
-                                  quote(section->path(key)) + "?");
+                                  quote(section->path(find_in(*section)->key)) + "?");
   }
 }
 
@@ -103,7 +105,7 @@ void check_server(const Experiment& e, const AlgorithmTraits& traits) {
     throw ConfigError("server.overlap",
                       "overlap sends values before zstd could see them all: set server.zstd to \"off\", or "
                       "overlap to false");
-  if (e.server.norm_limit > 0 && e.server.norm_action == NormAction::kClip && !may_clip(traits))
+  if (e.server.norm_limit > 0 && e.server.norm_action == NormAction::kHalve && !may_halve(traits))
     throw ConfigError("server.norm_action",
                       "clients of " + std::string(traits.name) +
                           " keep state that follows what they sent, which the server must not change: "
@@ -120,10 +122,10 @@ void check_server(const Experiment& e, const AlgorithmTraits& traits) {
 // Rejects settings that make no sense for asynchronous algorithms or on the virtual clock.
 void check_asynchronous(const Experiment& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
-  if (e.faults.shuffle && (traits.asynchronous || !e.clients.seconds.empty()))
+  if (e.faults.shuffle && (traits.asynchronous || !e.clients.latency.empty()))
     throw ConfigError(
         "faults.shuffle",
-        "shuffle has no effect on the virtual clock: clients.seconds gives the order of replies");
+        "shuffle has no effect on the virtual clock: clients.latency gives the order of replies");
   if (!traits.asynchronous) return;
   if (e.server.over_selection > 0)
     throw ConfigError("server.over_selection", name + " has no rounds to shorten: over_selection must be 0");
@@ -136,13 +138,13 @@ void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
   if (has(traits.client_state, ClientState::kPrivate)) {
     const std::string why = "a client of " + name + " keeps state that the server cannot restore: ";
-    if (e.faults.wiped > 0) throw ConfigError("faults.wiped", why + "wiped must be 0");
+    if (e.faults.state_loss > 0) throw ConfigError("faults.state_loss", why + "state_loss must be 0");
     if (e.faults.crashes > 0) throw ConfigError("faults.crashes", why + "crashes must be 0");
   }
-  if (e.faults.wiped == 0) return;
-  if (has(traits.client_state, ClientState::kMirrored) && e.server.mirrors == "false")
-    throw ConfigError("server.mirrors",
-                      "faults.wiped above 0 needs mirrors: only they restore the clients of " + name);
+  if (e.faults.state_loss == 0) return;
+  if (has(traits.client_state, ClientState::kMirrored) && e.server.client_state_replicas == "false")
+    throw ConfigError("server.client_state_replicas",
+                      "faults.state_loss above 0 needs replicas: only they restore the clients of " + name);
 }
 
 // Checks the keys that end a run at an evaluation.
@@ -194,8 +196,8 @@ void check_x0(const std::string& path, const std::string& x0) {
                     "unknown x0 " + describe(x0) + suggest(x0, {"zeros", "normal", "model", "file:PATH"}));
 }
 
-void check_seconds(const std::string& /*path*/, const std::string& seconds) {
-  (void)parse_client_seconds(seconds);
+void check_latency(const std::string& /*path*/, const std::string& latency) {
+  (void)parse_client_latency(latency);
 }
 
 void check_experiment(const Experiment& experiment) {
@@ -206,7 +208,7 @@ void check_experiment(const Experiment& experiment) {
   check_values(e);
   check_problem(e.problem);
   check_partition(e);
-  check_copies(e);
+  check_replication(e);
   check_ends(e);
   if (e.run.stop_at_grad_norm_sq > 0 && grad_norm_rows(e, /*over_network=*/true) != GradNorm::kEvery)
     throw ConfigError("evaluation.grad_norm",

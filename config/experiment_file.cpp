@@ -10,7 +10,9 @@
 
 #include "base/printable.h"
 #include "base/suggest.h"
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
+#include "config/renamed_entries.h"
+#include "config/renamed_keys.h"
 #include "config/toml_reader.h"
 
 namespace gradwire {
@@ -89,14 +91,23 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
   throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
 }
 
+// Returns the old name of a key in its section, or "" if it was not renamed.
+std::string old_key_of(const KnownKey& known) {
+  const std::string path = path_of(known.section, known.key), old = old_path(path);
+  return old == path ? "" : old.substr(path.size() - known.key.size());
+}
+
 // Throws an error that suggests the key of that name in another section if there is one, else the nearest
 // key of this section.
 [[noreturn]] void refuse_key(const std::string& section, const std::string& key) {
   std::vector<std::string> siblings;
+  std::vector<Renamed> renamed;
   std::string elsewhere;
   for (const KnownKey& known : known_keys()) {
+    const std::string old_key = old_key_of(known);
     if (known.section == section) siblings.push_back(known.key);
-    if (known.key != key || !elsewhere.empty()) continue;
+    if (known.section == section && !old_key.empty()) renamed.push_back({old_key, known.key});
+    if ((known.key != key && old_key != key) || !elsewhere.empty()) continue;
     elsewhere = known.section.empty()
                     ? "; '" + known.key + "' belongs at the top of the file, before the sections"
                     : "; did you mean '" + path_of(known.section, known.key) + "'?";
@@ -106,7 +117,7 @@ const KnownKey* find_key(const std::string& section, const std::string& key) {
   if (section.empty() && is_section(key)) {
     message = "'" + key + "' is a section: write [" + key + "], and its keys below";
   } else {
-    message += elsewhere.empty() ? suggest(key, siblings) : elsewhere;
+    message += elsewhere.empty() ? suggest(key, siblings, renamed) : elsewhere;
   }
   throw ConfigError(path_of(section, key), message);
 }
@@ -165,7 +176,7 @@ void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& 
 }
 
 // Reads "a.b=v". A text key takes v literally if v is not a TOML string: --set name=7.
-TomlEntry read_override(const std::string& text) {
+TomlEntry read_override(const std::string& text, LoadedExperiment& loaded) {
   const std::size_t equals = text.find('=');
   const std::string path = text.substr(0, equals);
   if (equals == std::string::npos || path.empty())
@@ -176,6 +187,10 @@ TomlEntry read_override(const std::string& text) {
   if (dot != std::string::npos) entry.section = path.substr(0, dot);
   entry.key = dot == std::string::npos ? path : path.substr(dot + 1);
   entry.value = read_toml_value(spelled).value_or(spelled);
+  use_current_names(entry, "--set ", loaded.warnings);
+  const std::string current = path_of(entry.section, entry.key);
+  loaded.old_sets.erase(current);
+  if (current != path) loaded.old_sets[current] = path;
   const KnownKey* known = find_key(entry.section, entry.key);
   if (known != nullptr && known->takes_any_text && !std::holds_alternative<std::string>(entry.value))
     entry.value = spelled;
@@ -266,10 +281,12 @@ namespace {
 // `chosen` has the entries of one run of a [sweep], or is null if the text may not have a [sweep].
 LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
                        const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides) {
-  LoadedExperiment loaded{{}, name_for_errors, {}};
+  LoadedExperiment loaded;
+  loaded.file = name_for_errors;
   const std::string name = name_for_errors.string();
   try {
     std::vector<TomlEntry> entries = read_toml(toml);
+    use_current_names_in(entries, name, loaded.warnings);
     if (chosen != nullptr) {
       std::erase_if(entries, [](const TomlEntry& entry) { return entry.section == kSweepSection; });
       entries.insert(entries.end(), chosen->begin(), chosen->end());
@@ -282,7 +299,7 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
       check_known(entry);
     }
     for (const std::string& text : overrides) {
-      entries.push_back(read_override(text));
+      entries.push_back(read_override(text, loaded));
       take_from_working_directory(entries.back().value, loaded.folder());
       loaded.lines[path_of(entries.back().section, entries.back().key)] = LoadedExperiment::kFromSet;
       check_known(entries.back());
@@ -313,15 +330,18 @@ LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem
 }
 
 std::string key_of_override(std::string_view override_text) {
-  return std::string(override_text.substr(0, override_text.find('=')));
+  return current_path(std::string(override_text.substr(0, override_text.find('='))));
 }
 
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error) {
   const std::string& key = error.key();
   const std::string file = loaded.file.string();
   if (const auto at = loaded.lines.find(key); at != loaded.lines.end()) {
-    if (at->second == LoadedExperiment::kFromSet)
-      return ExperimentError(one_line("--set " + key + ": " + error.what()));
+    if (at->second == LoadedExperiment::kFromSet) {
+      const auto old = loaded.old_sets.find(key);
+      const std::string& typed = old == loaded.old_sets.end() ? key : old->second;
+      return ExperimentError(one_line("--set " + typed + ": " + error.what()));
+    }
     return ExperimentError(one_line(file + ":" + std::to_string(at->second) + ": " + error.what()));
   }
   // The key has its default, or is missing: name it, and point at its section.
@@ -339,9 +359,9 @@ void map_paths(Experiment& e, const std::function<std::filesystem::path(const st
     map(source->test);
   }
   map(e.run.x0);
-  if (const std::string trace = parse_client_seconds(e.clients.seconds).trace; !trace.empty()) {
-    std::string& seconds = e.clients.seconds;
-    seconds.replace(seconds.find("file:") + 5, trace.size(), f(trace).string());
+  if (const std::string trace = parse_client_latency(e.clients.latency).trace; !trace.empty()) {
+    std::string& latency = e.clients.latency;
+    latency.replace(latency.find("file:") + 5, trace.size(), f(trace).string());
   }
 }
 

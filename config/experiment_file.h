@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bad_input.h"
 #include "config/experiment.h"
@@ -31,6 +32,11 @@ struct LoadedExperiment {
   // The line of each key ("problem.kind") and section ("problem"); kFromSet if the key comes from --set.
   std::map<std::string, std::uint32_t> lines;
   static constexpr std::uint32_t kFromSet = 0;
+  // The old names that --set used, by the name of today.
+  std::map<std::string, std::string> old_sets;
+  // A line for each old name of a key or word in the file and in --set (config/renamed_keys.h). A program
+  // that reads the user's file prints them.
+  std::vector<std::string> warnings;
 
   // Returns the folder that paths in the experiment are relative to.
   std::filesystem::path folder() const;
@@ -44,7 +50,8 @@ LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::
                                   std::span<const std::string> overrides = {});
 
 // Reads one run of a file with a [sweep]; the other functions reject such files. `chosen` has the keys and
-// values of this run, each with its line in the file. `overrides` are applied last. Throws ExperimentError.
+// values of this run, in the spelling of today, each with its line in the file. `overrides` are applied last.
+// Throws ExperimentError.
 inline constexpr const char* kSweepSection = "sweep";
 LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,
                                     std::span<const TomlEntry> chosen,
@@ -52,13 +59,13 @@ LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem
 
 // Returns the text of a file. Throws ExperimentError.
 std::string read_experiment_text(const std::filesystem::path& file);
-// Returns the key in an argument of --set.
+// Returns the key in an argument of --set, in the spelling of today.
 std::string key_of_override(std::string_view override_text);
 
 // Adds file and line of the key to an error that was found later, for example by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
 
-// Replaces each path (in problem.data, problem.test, run.x0 and clients.seconds) with f(path).
+// Replaces each path (in problem.data, problem.test, run.x0 and clients.latency) with f(path).
 void map_paths(Experiment& experiment,
                const std::function<std::filesystem::path(const std::filesystem::path&)>& f);
 // Makes a copy of the file work in another folder. A path that exists relative to `base` becomes absolute;

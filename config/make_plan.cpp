@@ -28,7 +28,8 @@ void see_data(RunPlan& plan, const ClientsData& data) {
   plan.weights = client_weights(plan.experiment, data.samples);
 }
 
-// Warns about problem.activations. The check is here, because a server does not receive warnings of clients.
+// Warns about problem.activation_dtype. The check is here, because a server does not receive warnings of
+// clients.
 void see_activations(RunPlan& plan) {
   const ProblemSpec spec = problem_spec(plan.experiment);
   std::string warning = plan.experiment.precision == Precision::kFp32
@@ -50,11 +51,12 @@ void see_overlap(RunPlan& plan) {
                           able + " with identity, randk, randseqk or permk");
 }
 
-void see_paths(RunPlan& plan) {
-  if (paths_of(algorithm_spec(plan.experiment)) < 1 &&
+void see_backprop_fraction(RunPlan& plan) {
+  if (backprop_fraction_of(algorithm_spec(plan.experiment)) < 1 &&
       !has_random_paths(problem_spec(plan.experiment), plan.schema))
     plan.warnings.push_back(
-        "algorithm.paths has no effect: it needs a network with 48 or more units in a layer that does "
+        "algorithm.backprop_fraction has no effect: it needs a network with 48 or more units in a layer that "
+        "does "
         "not read features");
 }
 
@@ -87,7 +89,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
     set_algorithm(plan.experiment, resolve(asked, plan.theory(), plan.warnings));
     see_compressor(plan);
     see_overlap(plan);
-    see_paths(plan);
+    see_backprop_fraction(plan);
     if (!has_minimum(plan.experiment.problem))
       plan.warnings.push_back(
           "problem.lambda = 0: f has no minimum, and the loss falls without bound; give lambda above 0");

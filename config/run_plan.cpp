@@ -60,7 +60,8 @@ std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role rol
   run_context->weights = plan.weights;
   run_context->replication = {plan.experiment.clients.replication, plan.experiment.clients.placement};
   run_context->counts_correct = plan.experiment.evaluation.accuracy;
-  run_context->keep_mirrors = role != Role::kClient && keep_mirrors(plan.experiment, role == Role::kServer);
+  run_context->keep_client_state_replicas =
+      role != Role::kClient && keep_client_state_replicas(plan.experiment, role == Role::kServer);
   run_context->ranges = std::move(ranges);
   return run_context;
 }

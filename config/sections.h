@@ -36,9 +36,9 @@ inline std::span<const std::string_view> words_of(Weighting) {
   static constexpr auto words = std::to_array<std::string_view>({"equal", "samples"});
   return words;
 }
-enum class GradNorm : std::uint8_t { kAuto, kEvery, kEnds, kNone };
+enum class GradNorm : std::uint8_t { kAuto, kEvery, kFirstAndLast, kNone };
 inline std::span<const std::string_view> words_of(GradNorm) {
-  static constexpr auto words = std::to_array<std::string_view>({"auto", "every", "ends", "none"});
+  static constexpr auto words = std::to_array<std::string_view>({"auto", "every", "first_and_last", "none"});
   return words;
 }
 enum class Survives : std::uint8_t { kAuto, kProcess, kPower };
@@ -53,7 +53,7 @@ inline std::span<const std::string_view> words_of(ClientMetrics) {
   return words;
 }
 inline std::span<const std::string_view> words_of(NormAction) {
-  static constexpr auto words = std::to_array<std::string_view>({"reject", "clip", "warn"});
+  static constexpr auto words = std::to_array<std::string_view>({"reject", "halve", "warn"});
   return words;
 }
 
@@ -64,7 +64,7 @@ inline constexpr std::array<std::string_view, 2> kAutoOrOff = {"auto", "off"};
 // Throw ConfigError(path) if the value is not allowed.
 void check_name(const std::string& path, const std::string& name);
 void check_x0(const std::string& path, const std::string& x0);
-void check_seconds(const std::string& path, const std::string& seconds);
+void check_latency(const std::string& path, const std::string& latency);
 
 struct ClientsSection {
   std::uint32_t count = 10;
@@ -75,7 +75,7 @@ struct ClientsSection {
   ReplicaPlacement placement = ReplicaPlacement::kRing;
   double participation = 1;
   Weighting weights = Weighting::kEqual;
-  std::string seconds;  // for parse_client_seconds(); empty if there is no virtual clock
+  std::string latency;  // for parse_client_latency(); empty if there is no virtual clock
 
   static void fields(auto& self, auto&& visit) {
     visit("count", self.count, "n, the number of clients", {.low = 1, .high = 1e6});
@@ -92,20 +92,20 @@ struct ClientsSection {
           "number of samples of each client, drawn from all that are not held out; two clients may hold the "
           "same sample, and there may be more clients than samples",
           {.note = "none (0): `partition` divides the samples", .quiet = true});
-    visit("copies", self.replication,
+    visit("replication", self.replication,
           "number of clients that hold each part of the data (r + 1 for `coded_gd`)",
-          {.low = 1, .high = 1000, .quiet = true});
+          {.low = 1, .high = 1000, .quiet = true, .old_key = "copies"});
     visit("placement", self.placement,
-          "the parts of a client if `copies` is above 1: its own part and those of the next clients "
-          "(`ring`), or all parts of its group of `copies` clients (`groups`)",
-          {.quiet = true, .idle_by = idle_if(self.replication == 1, "copies")});
+          "the parts of a client if `replication` is above 1: its own part and those of the next clients "
+          "(`ring`), or all parts of its group of `replication` clients (`groups`)",
+          {.quiet = true, .idle_by = idle_if(self.replication == 1, "replication")});
     visit("participation", self.participation,
           "share of the clients that a round asks: a uniform sample of round(share n), at least 1",
           {.high = 1, .low_open = true});
     visit("weights", self.weights,
           "weights of the clients in f and in the algorithm's means: 1/n each, or in proportion to their "
           "numbers of samples");
-    visit("seconds", self.seconds,
+    visit("latency", self.latency,
           "simulations: the time of a request to client i = 0, 1, ... on a virtual clock: a number, `sqrt` "
           "(the root of i + 1), `linear` (i + 1), `lognormal:SIGMA` or `pareto:ALPHA` (drawn for each "
           "request, mean 1), a product such as `0.1*sqrt*pareto:1.5`, or `file:PATH` with one line for each "
@@ -115,7 +115,8 @@ struct ClientsSection {
            .note = "none; asynchronous algorithms: 1",
            .quiet = true,
            .place = RunIn::kMemory,
-           .check = check_seconds});
+           .check = check_latency,
+           .old_key = "seconds"});
   }
 };
 
@@ -201,9 +202,10 @@ struct EvaluationSection {
   static void fields(auto& self, auto&& visit) {
     visit("grad_norm", self.grad_norm,
           "the rows of metrics.csv that have grad_norm_sq, for which every client sends its whole gradient: "
-          "every row, the first and the last (`ends`), or none; `auto`: every row, but `ends` for a "
+          "every row, the first and the last (`first_and_last`), or none; `auto`: every row, but "
+          "`first_and_last` for a "
           "gradwire-server that you start yourself, unless stop_at_grad_norm_sq is above 0",
-          {.quiet = true, .may_change = true});
+          {.quiet = true, .may_change = true, .renamed_word = {"ends", "first_and_last"}});
     visit("accuracy", self.accuracy, "whether clients that have test samples measure accuracy on them",
           {.quiet = true});
     visit("clients", self.clients,
@@ -217,9 +219,9 @@ struct ServerSection {
   double quorum = 1;
   double over_selection = 0;
   std::uint32_t deadline_ms = 60'000;
-  std::string zstd = "auto";     // "auto", "off" or a level
-  bool overlap = false;          // clients send while they compute
-  std::string mirrors = "auto";  // "auto", "true" or "false"
+  std::string zstd = "auto";                   // "auto", "off" or a level
+  bool overlap = false;                        // clients send while they compute
+  std::string client_state_replicas = "auto";  // "auto", "true" or "false"
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;
   std::string tls_min = "TLS1.3";  // or "TLS1.2"
@@ -248,10 +250,10 @@ struct ServerSection {
           "over TCP: clients send the final values of a compressed gradient while they compute the rest, if "
           "algorithm and compressor allow it (docs/wire.md); needs zstd = \"off\"",
           {.place = RunIn::kNetwork});
-    visit("mirrors", self.mirrors,
+    visit("client_state_replicas", self.client_state_replicas,
           "the server keeps a replica of each client's state, to restore clients that lost it; `auto`: over "
-          "a network, and if faults.wiped is above 0 or run.monitor is true",
-          {.words = kAuto, .or_flag = true});
+          "a network, and if faults.state_loss is above 0 or run.monitor is true",
+          {.words = kAuto, .or_flag = true, .old_key = "mirrors"});
     visit("durability", self.durability,
           "what a committed round survives: a crash of the server, or also a power failure (slower: every "
           "round waits for the disk); `auto`: \"power\" if the server could not give a client its state "
@@ -271,7 +273,10 @@ struct ServerSection {
           "what happens to a reply beyond norm_limit: the server counts it as missing, halves it until it is "
           "within the limit (only for algorithms whose clients have no state that follows their replies), or "
           "uses it; the log says so",
-          {.quiet = true, .may_change = true, .idle_by = idle_if(self.norm_limit == 0, "norm_limit")});
+          {.quiet = true,
+           .may_change = true,
+           .idle_by = idle_if(self.norm_limit == 0, "norm_limit"),
+           .renamed_word = {"clip", "halve"}});
     visit("quarantine_s", self.quarantine_s,
           "longest ban, in seconds, of a peer that breaks the protocol repeatedly: the third violation bans "
           "it for one second, each further one for twice as long; 0 turns bans off",
@@ -297,7 +302,7 @@ struct ServerSection {
 };
 
 struct FaultsSection {
-  double lost_replies = 0, lost_requests = 0, duplicates = 0, crashes = 0, wiped = 0;
+  double lost_replies = 0, lost_requests = 0, duplicates = 0, crashes = 0, state_loss = 0;
   bool shuffle = false;
 
   static void fields(auto& self, auto&& visit) {
@@ -306,7 +311,9 @@ struct FaultsSection {
     visit("lost_requests", self.lost_requests, "share of the requests that are lost", share);
     visit("duplicates", self.duplicates, "share of the messages that arrive twice", share);
     visit("crashes", self.crashes, "chance that a client crashes and forgets its last proposal", share);
-    visit("wiped", self.wiped, "chance that a client loses all of its state", share);
+    Constraints renamed = share;
+    renamed.old_key = "wiped";
+    visit("state_loss", self.state_loss, "chance that a client loses all of its state", renamed);
     visit("shuffle", self.shuffle, "replies arrive in random order",
           {.quiet = true, .place = RunIn::kMemory});
   }

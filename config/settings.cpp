@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "config/renamed_keys.h"
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
@@ -20,7 +21,7 @@ const Field* find(const std::vector<KeySection>& sections, const std::string& pa
 
 }  // namespace
 
-Settings settings_of(const Experiment& experiment) {
+Settings settings_of(const Experiment& experiment, Names names) {
   Experiment e = experiment, defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));
   Settings settings = {{std::string(kKind), std::string(problem_type_name(e))}};
@@ -29,14 +30,18 @@ Settings settings_of(const Experiment& experiment) {
     for (std::size_t k = 0; k < sections[s].fields.size(); ++k) {
       const Field& field = sections[s].fields[k];
       if (field.constraints.sent_if_set && field.get() == unset[s].fields[k].get()) continue;
-      settings.emplace_back(sections[s].path(field.key), field.text());
+      settings.emplace_back(sections[s].path(field.key), field.text(names));
     }
   for (const auto& [key, value] : e.algorithm.parameters)
     settings.emplace_back(std::string(kParameter) + key, value);
+  if (names == Names::kOld)
+    for (auto& [path, text] : settings) path = old_path(path);
   return settings;
 }
 
-Experiment experiment_of(const Settings& settings) {
+Experiment experiment_of(const Settings& given) {
+  Settings settings = given;
+  for (auto& [path, text] : settings) path = current_path(path);
   Experiment e;
   std::set<std::string> seen;
   for (const auto& [path, text] : settings) {
@@ -62,7 +67,7 @@ Experiment experiment_of(const Settings& settings) {
 
 std::string pack_experiment(const Experiment& experiment) {
   wire::Experiment message;
-  for (const auto& [path, text] : settings_of(experiment)) {
+  for (const auto& [path, text] : settings_of(experiment, Names::kOld)) {
     wire::Setting& setting = *message.add_settings();
     setting.set_path(path);
     setting.set_text(text);

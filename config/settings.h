@@ -13,11 +13,13 @@ namespace gradwire {
 
 // Pairs such as "problem.context" and "8". Equal experiments have equal settings.
 using Settings = std::vector<std::pair<std::string, std::string>>;
-Settings settings_of(const Experiment& experiment);
-// Throws ConfigError if a setting is unknown, repeated or out of range, or if settings do not fit together.
+Settings settings_of(const Experiment& experiment, Names names = Names::kCurrent);
+// Reads settings in either spelling. Throws ConfigError if a setting is unknown, repeated or out of range, or
+// if settings do not fit together.
 Experiment experiment_of(const Settings& settings);
 
-// Write and read a serialized wire.Experiment. Errors name the setting that cannot be used.
+// Write and read a serialized wire.Experiment, in which renamed keys and words keep their old names: peers
+// and state folders of the version before know no others. Errors name the setting that cannot be used.
 std::string pack_experiment(const Experiment& experiment);
 Result<Experiment> unpack_experiment(std::string_view bytes);
 

@@ -163,9 +163,9 @@ RoundLimits round_limits(const Experiment& experiment, bool over_network) {
   limits.rounds = experiment.run.rounds;
   limits.evaluate_every = experiment.run.evaluate_every;
   const GradNorm rows = grad_norm_rows(experiment, over_network);
-  limits.grad_norm = rows == GradNorm::kEvery  ? GradNormRows::kEvery
-                     : rows == GradNorm::kEnds ? GradNormRows::kEnds
-                                               : GradNormRows::kNone;
+  limits.grad_norm = rows == GradNorm::kEvery          ? GradNormRows::kEvery
+                     : rows == GradNorm::kFirstAndLast ? GradNormRows::kFirstAndLast
+                                                       : GradNormRows::kNone;
   limits.evaluated_share = experiment.evaluation.clients;
   limits.stop_at_grad_norm_sq = experiment.run.stop_at_grad_norm_sq;
   limits.stop_at_loss = experiment.run.stop_at_loss.value;

@@ -2,6 +2,7 @@
 
 #include "config/experiment.h"
 #include "config/idle_keys.h"
+#include "config/renamed_keys.h"
 
 namespace gradwire {
 namespace {
@@ -18,10 +19,15 @@ std::string line(const std::string& key, const Value& value) {
 
 }  // namespace
 
-std::string to_toml(const Experiment& experiment) {
+std::string to_toml(const Experiment& experiment, Names names) {
   Experiment e = experiment, defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));
   const std::vector<KeySection> now = sections_of(e), unset = sections_of(defaults);
+  const auto name_of = [&](std::string_view section, std::string_view key) {
+    const std::string prefix = section.empty() ? "" : std::string(section) + ".";
+    const std::string path = prefix + std::string(key);
+    return names == Names::kOld ? old_path(path).substr(prefix.size()) : std::string(key);
+  };
   std::string text;
   for (std::size_t s = 0; s < now.size(); ++s) {
     std::string lines;
@@ -30,13 +36,13 @@ std::string to_toml(const Experiment& experiment) {
       const Field& field = now[s].fields[k];
       const Value value = field.get();
       if (value == Value("") || (field.constraints.quiet && value == unset[s].fields[k].get())) continue;
-      lines += line(std::string(field.key), value);
+      lines += line(name_of(now[s].name, field.key), field.get(names));
     }
     if (now[s].name == "algorithm") {
       const std::vector<IdleParameter> idle = idle_parameters(e);
       for (const auto& [key, value] : e.algorithm.parameters)
         if (std::ranges::find(idle, key, &IdleParameter::key) == idle.end())
-          lines += line(key, value_of(value));
+          lines += line(name_of("algorithm", key), value_of(value));
     }
     if (!lines.empty() && !now[s].name.empty()) text += "\n[" + std::string(now[s].name) + "]\n";
     text += lines;

@@ -350,6 +350,7 @@ Served serve(const ServeOptions& given) {
     throw locate(loaded, ConfigError("run.monitor",
                                      "a server has neither the clients' data nor f*; write "
                                      "monitor = false or simulate with gradwire run"));
+  for (const std::string& warning : loaded.warnings) options.log(LogLine::warning(warning));
   for (const std::string& key : keys_of(RunIn::kMemory, loaded))
     options.log(
         LogLine::warning(key + " has no effect at a server; it is only for simulations with gradwire run"));

@@ -222,7 +222,7 @@ class RealRun final : public ServerRun {
     limits.plateau = metrics->plateau();
     limits.max_delay = theory_delay(plan_);
     if (plan_.experiment.evaluation.grad_norm == GradNorm::kAuto && limits.evaluate_every > 0 &&
-        limits.grad_norm == GradNormRows::kEnds && options_.log)
+        limits.grad_norm == GradNormRows::kFirstAndLast && options_.log)
       options_.log(
           "the gradient norm is in the first and the last line of metrics.csv only; evaluation.grad_norm = "
           "\"every\" adds it to each line, but then every client sends a whole gradient");

@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "config/experiment_file.h"
+#include "config/renamed_entries.h"
+#include "config/renamed_keys.h"
 #include "config/toml_reader.h"
 #include "parallel/processors.h"
 #include "parallel/thread_pool.h"
@@ -68,17 +70,21 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
 void put_asked_back(RunKeys& keys, const fs::path& summary) {
   const Json json = Json::parse(text_of_file(summary, kLargestSummary), nullptr, false);
   if (!json.is_object() || !json.contains("asked") || !json["asked"].is_object()) return;
-  for (const auto& [key, value] : json["asked"].items()) {
+  for (const auto& [name, value] : json["asked"].items()) {
     if (!value.is_string()) continue;
+    const std::string key = current_path(name);
     const auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.first == key; });
     if (at != keys.end()) at->second = value.get<std::string>();
   }
 }
 
+// Returns the keys in the spelling of today; a run of an earlier version may have old names.
 RunKeys keys_of(const fs::path& folder) {
   RunKeys keys;
-  for (const TomlEntry& entry : read_toml(text_of_file(folder / "config.toml", kMaxExperimentBytes))) {
+  std::vector<std::string> ignored;
+  for (TomlEntry& entry : read_toml(text_of_file(folder / "config.toml", kMaxExperimentBytes))) {
     if (entry.is_header || std::holds_alternative<OtherValue>(entry.value)) continue;
+    use_current_names(entry, "", ignored);
     keys.emplace_back(entry.section.empty() ? entry.key : entry.section + "." + entry.key,
                       toml_literal(entry.value));
   }

@@ -118,7 +118,8 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
 template <class Real>
 Measured Driver<Real>::measured(std::uint32_t k, bool last) const {
   const GradNormRows rows = run_.limits.grad_norm;
-  const bool gradient = rows == GradNormRows::kEvery || (rows == GradNormRows::kEnds && (k == 0 || last));
+  const bool gradient =
+      rows == GradNormRows::kEvery || (rows == GradNormRows::kFirstAndLast && (k == 0 || last));
   return {gradient ? RequestKind::kEvaluate : RequestKind::kMeasure, evaluated_,
           run_.hooks.on_clients != nullptr};
 }

@@ -12,9 +12,9 @@
 
 namespace gradwire {
 
-// The action on a reply beyond the limit. kReject treats it as lost, kClip halves it until it is within the
+// The action on a reply beyond the limit. kReject treats it as lost, kHalve halves it until it is within the
 // limit, and kWarn uses it unchanged. Each action writes a line to the log.
-enum class NormAction : std::uint8_t { kReject = 0, kClip = 1, kWarn = 2 };
+enum class NormAction : std::uint8_t { kReject = 0, kHalve = 1, kWarn = 2 };
 
 struct NormLimit {
   double norm = 0;  // 0 means no limit
@@ -24,7 +24,7 @@ struct NormLimit {
 
 // Returns whether replies may be scaled down. False if the client's state depends on the exact reply that it
 // sent.
-constexpr bool may_clip(const AlgorithmTraits& traits) {
+constexpr bool may_halve(const AlgorithmTraits& traits) {
   return !has(traits.client_state, ClientState::kMirrored) &&
          !has(traits.client_state, ClientState::kPrivate);
 }

@@ -93,7 +93,8 @@ const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStat
         "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
         "was restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) "
         "with "
-        "server.mirrors = true if the algorithm supports it, otherwise with server.durability = "
+        "server.client_state_replicas = true if the algorithm supports it, otherwise with server.durability "
+        "= "
         "\"power\"");
   note(about(client, " lost its state; sending it back"));
   resyncs_.push_back(*resync);

@@ -24,8 +24,8 @@ namespace gradwire {
 //
 // grad f
 //
-// ^2. kEnds means the first and the last row.
-enum class GradNormRows : std::uint8_t { kEvery, kEnds, kNone };
+// ^2. kFirstAndLast means the first and the last row.
+enum class GradNormRows : std::uint8_t { kEvery, kFirstAndLast, kNone };
 
 // The time since the loss had its last new minimum.
 struct Plateau {

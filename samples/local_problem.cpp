@@ -176,7 +176,7 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
                     source + "#0/" + std::to_string(spec.clients) + "'");
   if (spec.replication.count > 1)
     throw DataError("--data '" + choice.source +
-                    "': with clients.copies = " + std::to_string(spec.replication.count) +
+                    "': with clients.replication = " + std::to_string(spec.replication.count) +
                     " clients hold parts of one file; name this client's, as in --data '" + choice.source +
                     "#0/" + std::to_string(spec.clients) + "'");
   spec.clients = 1;

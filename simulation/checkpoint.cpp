@@ -51,7 +51,7 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
   return std::string(
              before.samples != after.samples
                  ? "is of a run with other data: a file that problem.data or problem.test reads has changed"
-                 : "is of a run with other traces: the file of clients.seconds has changed") +
+                 : "is of a run with other traces: the file of clients.latency has changed") +
          "; restore the file, or run without --resume, which starts from round 0";
 }
 

@@ -17,7 +17,7 @@ namespace gradwire {
 
 // The inputs that determine a run.
 struct RunInputs {
-  std::string config;                     // the resolved experiment as text
+  std::string config;                     // the resolved experiment as text, with old names
   std::uint64_t samples = 0, traces = 0;  // hashes of the files that the run reads (input_hash.h)
 };
 

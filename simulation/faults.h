@@ -11,17 +11,18 @@ namespace gradwire {
 // Probabilities of the faults, per message or request.
 struct Faults {
   double lost_replies = 0, lost_requests = 0, duplicates = 0;
-  double crashes = 0;    // per request: the client loses its uncommitted proposal
-  double wiped = 0;      // per request: the client restarts without its state
-  bool shuffle = false;  // replies arrive in a drawn order instead of client order
+  double crashes = 0;     // per request: the client loses its uncommitted proposal
+  double state_loss = 0;  // per request: the client restarts without its state
+  bool shuffle = false;   // replies arrive in a drawn order instead of client order
   bool any() const {
-    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || wiped > 0 || shuffle;
+    return lost_replies > 0 || lost_requests > 0 || duplicates > 0 || crashes > 0 || state_loss > 0 ||
+           shuffle;
   }
 };
 
 // The faults of one request.
 struct InjectedFaults {
-  bool crashes = false, wiped = false, request_lost = false, reply_lost = false, repeated = false;
+  bool crashes = false, state_loss = false, request_lost = false, reply_lost = false, repeated = false;
   double delay = 0;  // place in a drawn order of arrival
 };
 
@@ -33,7 +34,7 @@ inline InjectedFaults draw_faults(const Faults& faults, bool draw_arrival, std::
   if (!faults.any() && !draw_arrival) return injected;
   RngStream stream({seed, client, request, RngDomain::kFault});
   injected.crashes = stream.uniform() < faults.crashes;
-  injected.wiped = stream.uniform() < faults.wiped;
+  injected.state_loss = stream.uniform() < faults.state_loss;
   injected.request_lost = stream.uniform() < faults.lost_requests;
   injected.reply_lost = stream.uniform() < faults.lost_replies;
   injected.repeated = stream.uniform() < faults.duplicates;

@@ -63,7 +63,7 @@ std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks) {
   return whole.value();
 }
 
-std::uint64_t hash_of_traces(const ClientSeconds& seconds) {
+std::uint64_t hash_of_traces(const ClientLatency& seconds) {
   if (seconds.traces.empty()) return 0;
   SampleHash hash;
   for (const std::vector<double>& trace : seconds.traces) hash.add(std::span<const double>(trace));

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "engine/data/shared_samples.h"
 #include "mpi/ranks.h"
 
@@ -14,7 +14,7 @@ namespace gradwire {
 // its own clients.
 std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks);
 
-// Returns the hash of the traces of clients.seconds, or 0 without traces.
-std::uint64_t hash_of_traces(const ClientSeconds& seconds);
+// Returns the hash of the traces of clients.latency, or 0 without traces.
+std::uint64_t hash_of_traces(const ClientLatency& seconds);
 
 }  // namespace gradwire

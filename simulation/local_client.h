@@ -78,7 +78,7 @@ struct LocalClient {
   // Applies the faults that hit the client's process before it gets a request.
   void apply_faults(const InjectedFaults& injected, std::shared_ptr<const RunContext<Real>> run_context,
                     ClientId client, Oracle<Real>& oracle) {
-    if (injected.wiped) {
+    if (injected.state_loss) {
       previous_runtime = std::move(runtime);
       runtime = std::make_unique<ClientRuntime<Real>>(std::move(run_context), client, oracle);
     } else if (injected.crashes && !before_commit.empty()) {

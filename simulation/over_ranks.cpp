@@ -40,7 +40,7 @@ bool may_refuse(const RunPlan& plan) {
 void check_for_ranks(const Prepared& prepared) {
   const Experiment& e = prepared.experiment;
   const FaultsSection& f = e.faults;
-  if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.wiped > 0 ||
+  if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.state_loss > 0 ||
       f.shuffle)
     refuse("[faults] need all clients in one process; remove them, or start one process");
   if (e.server.quorum < 1 || e.server.over_selection > 0)
@@ -49,8 +49,8 @@ void check_for_ranks(const Prepared& prepared) {
         "process");
   if (e.server.norm_limit > 0)
     refuse("server.norm_limit needs all replies in one process; remove it, or start one process");
-  if (!e.clients.seconds.empty())
-    refuse("clients.seconds needs one virtual clock; remove it, or start one process");
+  if (!e.clients.latency.empty())
+    refuse("clients.latency needs one virtual clock; remove it, or start one process");
   const AlgorithmInfo& algorithm = find_algorithm(e.algorithm.name);
   const std::string name(algorithm.traits.name);
   if (algorithm.traits.asynchronous)

@@ -119,9 +119,9 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
   return plan;
 }
 
-ClientSeconds client_seconds(const LoadedExperiment& loaded) {
+ClientLatency client_latency(const LoadedExperiment& loaded) {
   try {
-    ClientSeconds seconds = parse_client_seconds(loaded.experiment.clients.seconds);
+    ClientLatency seconds = parse_client_latency(loaded.experiment.clients.latency);
     read_traces(seconds, loaded.folder(), loaded.experiment.clients.count);
     return seconds;
   } catch (const ConfigError& error) {
@@ -145,7 +145,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema*
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());
-  p.seconds = client_seconds(loaded);
+  p.seconds = client_latency(loaded);
   return p;
 }
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
 #include "engine/client_objectives.h"
@@ -35,12 +35,12 @@ struct Prepared : RunPlan {
   ProblemSpec problem;
   SharedSamples data;                  // empty if the objectives are generated
   Functions functions;                 // null if they must be made from the data
-  ClientSeconds seconds;               // `clients.seconds`, with the content of its file
+  ClientLatency seconds;               // `clients.latency`, with the content of its file
   std::optional<MonitorPlan> monitor;  // `run.monitor`
 };
 
-// Returns the speeds of `clients.seconds`; reads its file. Throws ExperimentError.
-ClientSeconds client_seconds(const LoadedExperiment& loaded);
+// Returns the speeds of `clients.latency`; reads its file. Throws ExperimentError.
+ClientLatency client_latency(const LoadedExperiment& loaded);
 
 // Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks` it
 // is collective and must be called in all_or_none(); each rank reads the samples of its clients, and all get

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/serialize.h"
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "config/experiment.h"
 #include "config/start_point.h"
 #include "engine/kernels/select.h"
@@ -30,7 +30,7 @@ FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encode
   options.threads = threads;
   options.encoded = encoded;
   options.faults = {e.faults.lost_replies, e.faults.lost_requests, e.faults.duplicates,
-                    e.faults.crashes,      e.faults.wiped,         e.faults.shuffle};
+                    e.faults.crashes,      e.faults.state_loss,    e.faults.shuffle};
   options.draw_arrival = e.server.over_selection > 0 || e.server.quorum < 1;
   const Result<ZstdMode> zstd = parse_zstd_mode(e.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
@@ -46,7 +46,7 @@ void remove_deadline(RoundLimits& limits, const Faults& faults) {
 
 // Returns the seconds that a request takes each client. `requests` counts the earlier requests of each
 // client: shape (n) for traces, else empty.
-std::function<double(ClientId, std::uint64_t)> seconds_of(ClientSeconds seconds, std::uint64_t seed,
+std::function<double(ClientId, std::uint64_t)> seconds_of(ClientLatency seconds, std::uint64_t seed,
                                                           std::vector<std::uint64_t>& requests) {
   requests.assign(seconds.traces.size(), 0);
   return [seed, seconds = std::move(seconds), &requests](ClientId i, std::uint64_t request_id) {
@@ -191,7 +191,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     const auto shared = std::make_shared<RunContext<Real>>(*run_context);
     rank = {std::make_shared<RankCommunicator<Real>>(ranks, run_context->n), &signals};
     shared->communicator = rank.communicator;
-    shared->keep_mirrors = false;  // no state gets lost, and those of other ranks are unknown
+    shared->keep_client_state_replicas = false;  // no state gets lost, and those of other ranks are unknown
     run_context = shared;
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
@@ -215,7 +215,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   hooks.evaluation_bytes =
       [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
           const Downlink<Real>& body, RequestKind kind) { return evaluation_bytes(*codec, body, kind); };
-  const bool is_timed = !p.experiment.clients.seconds.empty() || traits_of(*run_context).asynchronous;
+  const bool is_timed = !p.experiment.clients.latency.empty() || traits_of(*run_context).asynchronous;
   // No reply is late or lost, and all are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();

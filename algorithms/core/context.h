@@ -36,7 +36,8 @@ struct RunContext {
   std::vector<double> weights;  // weights in f, shape (n), sum 1; empty if all are 1/n
   DataReplication replication;  // replication of the data among clients
   bool counts_correct = true;   // true if evaluations count correctly classified test samples
-  bool keep_mirrors = false;    // true if the server can restore mirrored state (n vectors of length d)
+  bool keep_client_state_replicas =
+      false;  // true if the server can restore mirrored state (n vectors of length d)
   ForRanges ranges = for_ranges_serial;
   std::shared_ptr<Communicator<Real>> communicator;  // null if this process has all clients
   std::shared_ptr<const CustomAlgorithm<Real>>

@@ -32,11 +32,17 @@ void read_parameters(const AlgorithmSpec& spec, std::span<const Field> fields) {
       if (key == field.key) read(field, text);
   }
   std::vector<std::string> known;
-  for (const Field& field : fields) known.emplace_back(field.key);
+  std::vector<Renamed> renamed;
+  for (const Field& field : fields) {
+    known.emplace_back(field.key);
+    if (const std::string_view old = field.constraints.old_key; !old.empty())
+      renamed.push_back({std::string(old), std::string(field.key)});
+  }
   known.insert(known.end(), {"name", "compressor", "batch"});
   for (const auto& [key, text] : spec.parameters)
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw ConfigError(path_of(key), spec.name + " has no parameter '" + key + "'" + suggest(key, known));
+      throw ConfigError(path_of(key),
+                        spec.name + " has no parameter '" + key + "'" + suggest(key, known, renamed));
 }
 
 void write_parameters(std::span<const Field> fields, AlgorithmSpec& spec) {

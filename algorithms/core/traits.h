@@ -9,7 +9,7 @@ namespace gradwire {
 // Kinds of client state (flags), by who can rebuild it if the client loses it.
 enum class ClientState : std::uint8_t {
   kNone = 0,
-  kMirrored = 1,      // a function of the client's used replies: the server can keep a mirror
+  kMirrored = 1,      // a function of the client's used replies: the server can keep a replica
   kRecomputable = 2,  // a gradient at a point that the server knows
   kPrivate = 4,       // only the client has it
   kReplica = 8,       // a function of the broadcasts

@@ -48,17 +48,18 @@ struct PartialGradientWords {
   static constexpr std::array<std::string_view, 2> words{"false", "true"};
 };
 struct GradientParams {
-  static constexpr std::string_view kPartial = "partial_gradient", kPaths = "paths";
+  static constexpr std::string_view kPartial = "partial_gradient", kBackpropFraction = "backprop_fraction";
   Choice<PartialGradientWords> partial;
-  double paths = 1;
+  double backprop_fraction = 1;
 
   static void fields(auto& self, auto&& visit) {
     visit(kPartial, self.partial,
           "true: compute only the coordinates that randk or randseqk send; same bits, less work, but a "
           "coordinate that is not finite is only detected when it is drawn");
-    visit(kPaths, self.paths,
+    visit(kBackpropFraction, self.backprop_fraction,
           "share of the paths through a network that each backward pass follows, drawn at random, unbiased "
-          "(arXiv:2007.10412); 1 follows all");
+          "(arXiv:2007.10412); 1 follows all",
+          Constraints{.old_key = "paths"});
   }
   bool is_partial() const { return partial.is("true"); }
 };
@@ -76,11 +77,12 @@ GradientParams gradient_params(const auto& params) {
 template <class Real>
 struct GradientMessage {
   bool partial;
-  double paths;
+  double backprop_fraction;
   DrawnSupport support = {};
   ScaledEntries<Real> entries = {};
 
-  explicit GradientMessage(const GradientParams& p) : partial(p.is_partial()), paths(p.paths) {}
+  explicit GradientMessage(const GradientParams& p)
+      : partial(p.is_partial()), backprop_fraction(p.backprop_fraction) {}
 
   // Writes the message of round t at x to `to` and returns the loss. An empty `shift` means 0.
   double make(const RunContext<Real>& run_context, const ClientContext<Real>& ctx, std::uint32_t t,
@@ -93,7 +95,8 @@ struct GradientMessage {
                                    ? Coordinates::cyclic(support.first, support.count, x.size())
                                    : Coordinates::list(support.indices);
     GradientOptions options{.wanted = wanted};
-    if (paths < 1) options.paths = {paths, RngStream({ctx.seed, ctx.client, t, RngDomain::kPaths}).next()};
+    if (backprop_fraction < 1)
+      options.paths = {backprop_fraction, RngStream({ctx.seed, ctx.client, t, RngDomain::kPaths}).next()};
     const auto subtract = [&](std::size_t first, std::size_t end) {
       for (std::size_t j = first; j < end; ++j) v[j] -= shift[j];
     };
@@ -107,7 +110,7 @@ struct GradientMessage {
                      [&](std::size_t first, std::size_t count) { ctx.early->ready(first, count); });
       };
     }
-    const double loss = shows || some || paths < 1
+    const double loss = shows || some || backprop_fraction < 1
                             ? ctx.oracle.compute(x, batch_of(run_context, ctx, t), v, options).value()
                             : gradient_at(run_context, ctx, t, x, v);
     if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);

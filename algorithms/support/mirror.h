@@ -10,13 +10,13 @@
 namespace gradwire {
 
 // The server's copies of one d-vector per client, advanced by the same arithmetic as the client's own. They
-// restore a client that lost its state. Empty unless run_context.keep_mirrors; each row is allocated at its
-// first use.
+// restore a client that lost its state. Empty unless run_context.keep_client_state_replicas; each row is
+// allocated at its first use.
 template <class Real>
 class Mirror {
  public:
   explicit Mirror(const RunContext<Real>& run_context)
-      : rows_(run_context.keep_mirrors ? run_context.n : 0) {}
+      : rows_(run_context.keep_client_state_replicas ? run_context.n : 0) {}
 
   void add(const UplinkView<Real>& up, std::size_t k, Real scale) {
     if (rows_.empty()) return;
@@ -25,7 +25,7 @@ class Mirror {
     add_decoded<Real>(up.parts[k], scale, row);
   }
 
-  // Returns the message for a client that lost the vector, or nullopt without mirrors. The message
+  // Returns the message for a client that lost the vector, or nullopt without replicas. The message
   // has no parts if the client never had the vector, which then starts at 0.
   std::optional<Downlink<Real>> restore(ClientId i, std::uint32_t round) const {
     if (rows_.empty()) return std::nullopt;

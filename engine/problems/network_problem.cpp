@@ -44,7 +44,7 @@ void refuse_budget_setting(const BudgetTooSmall& error) {
 
 std::string no_saving_warning(std::uint64_t kept, std::uint64_t exact) {
   if (kept < exact) return "";
-  return "problem.activations = \"bfloat16\" saves no memory in this model: a microbatch takes " +
+  return "problem.activation_dtype = \"bfloat16\" saves no memory in this model: a microbatch takes " +
          kilobytes(kept) + " KB, but only " + kilobytes(exact) + " KB with exact activations; leave it out";
 }
 

@@ -59,10 +59,10 @@ struct ActivationSettings {
   ActivationBudget budget;
 
   static void fields(auto& self, auto&& visit) {
-    visit("activations", self.kept,
+    visit("activation_dtype", self.kept,
           "type of the activations kept for the backward pass; bfloat16: rounded gradients, about two "
           "thirds of the memory in deep transformers, and no saving in small networks",
-          {.quiet = true});
+          {.quiet = true, .old_key = "activations"});
     visit("activation_budget", self.budget,
           "memory of a client for the gradient of a microbatch: activations that do not fit are computed "
           "again, with the same bits; `sqrt`: keeps about sqrt(n) of n places with few live numbers",

@@ -82,7 +82,7 @@ void check_schema(const ProblemSpec& spec, const DataSchema& schema);
 
 // Checks the activations that a client of this precision keeps for the backward pass. Throws
 // ConfigError("problem.activation_budget") if no client can compute with that budget. Returns a warning if
-// problem.activations saves nothing, else "". REQUIRES: check_schema passed.
+// problem.activation_dtype saves nothing, else "". REQUIRES: check_schema passed.
 template <class Real>
 std::string check_activations(const ProblemSpec& spec, const DataSchema& schema);
 

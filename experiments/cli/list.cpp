@@ -73,7 +73,7 @@ std::string survival_text(ClientState state) {
   if (state == ClientState::kNone) return "clients keep no state: a lost client can always continue";
   if (has(state, ClientState::kPrivate)) return "a lost client can continue only from its --state";
   return std::string("a lost client continues from its --state, or ") +
-         (has(state, ClientState::kMirrored) ? "from the server's copy (server.mirrors)"
+         (has(state, ClientState::kMirrored) ? "from the server's copy (server.client_state_replicas)"
                                              : "from the state that the server sends again");
 }
 

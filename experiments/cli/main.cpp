@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "config/experiment_file.h"
+#include "config/renamed_keys.h"
 #include "experiments/cli/data/data_command.h"
 #include "experiments/cli/demo.h"
 #include "experiments/cli/list.h"
@@ -121,8 +122,11 @@ int bench(const std::vector<std::string>& arguments) {
   throw std::system_error(errno, std::generic_category(), "cannot start " + program);
 }
 
-int plot(const Arguments& a) {
+int plot(const Arguments& a, Logger& logger) {
   PlotRequest request = a.plot;
+  Value none;
+  for (const std::string& warning : use_current_names(request.keys.by, none))
+    logger.log(LogLine::warning("--by " + warning));
   request.folders.assign(a.folders.begin(), a.folders.end());
   request.out = a.out;
   for (const std::filesystem::path& file : plot_command(request)) std::cout << file.string() << '\n';
@@ -136,6 +140,7 @@ void list_runs(const SweepPlan& plan) {
 
 int sweep(const Arguments& a, Logger& logger) {
   const SweepPlan plan = read_sweep(a.file, a.sets);
+  for (const std::string& warning : plan.warnings) logger.log(LogLine::warning(warning));
   if (a.dry_run) {
     list_runs(plan);
     return 0;
@@ -315,7 +320,7 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
     std::cout << list_text(a.topic, "results");
     return 0;
   }
-  if (app.got_subcommand("plot")) return plot(a);
+  if (app.got_subcommand("plot")) return plot(a, logger);
   if (const auto code =
           run_model_command(app, a.model, stop_requested, [&](const LogLine& line) { logger.log(line); }))
     return *code;

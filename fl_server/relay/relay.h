@@ -1,4 +1,4 @@
-// A relay (gradwire-server --upstream): connects the clients of a site to the server over one connection.
+// A relay (gradwire-server relay): connects the clients of a site to the server over one connection.
 //
 // Each client is a channel of that connection. The relay changes only the channel number of a frame, so the
 // results are bit for bit those of directly connected clients. With --aggregate, the relay sends the sum of a

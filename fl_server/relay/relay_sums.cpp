@@ -123,7 +123,8 @@ void RelaySums::allow(bool allow) {
   allowed_ = allow;
   if (allow || std::exchange(warned_of_sums_, true)) return;
   log_(
-      "the server accepts no sums (the algorithm, server.mirrors or clients.weights need each reply); "
+      "the server accepts no sums (the algorithm, server.client_state_replicas or clients.weights need each "
+      "reply); "
       "replies are forwarded one by one");
 }
 

@@ -96,7 +96,7 @@ std::string problem_text(Experiment e, const fs::path& base) {
   e.server = defaults.server;
   e.faults = defaults.faults;
   e.clients.participation = 1;
-  e.clients.seconds.clear();
+  e.clients.latency.clear();
   if (!draws(e)) e.seed = defaults.seed;
   const bool convex = is_convex(e);
   map_paths(

@@ -83,7 +83,7 @@ class Lockstep {
   static std::shared_ptr<const RunContext<double>> make_run_context(const AlgorithmSpec& spec,
                                                                     std::uint32_t n, std::size_t d) {
     auto run_context = Federation<double>(n, d).run_context(spec);
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     return run_context;
   }
   Reply ask(ClientId i, const Downlink<double>& down) {

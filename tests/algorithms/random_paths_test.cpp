@@ -1,4 +1,4 @@
-// algorithm.paths: backward passes along some paths through a network.
+// algorithm.backprop_fraction: backward passes along some paths through a network.
 #include <gtest/gtest.h>
 #include <set>
 
@@ -56,7 +56,7 @@ std::vector<std::vector<RandomPaths>> asked_by(const AlgorithmSpec& spec) {
 TEST(RandomPathsOfAlgorithms, DifferForEachGradientAndAreReproducible) {
   for (const char* name : kPathsAlgorithms) {
     SCOPED_TRACE(name);
-    const AlgorithmSpec spec = spec_of(name, "identity", {{"paths", "0.25"}}, "0.05");
+    const AlgorithmSpec spec = spec_of(name, "identity", {{"backprop_fraction", "0.25"}}, "0.05");
     const auto asked = asked_by(spec), again = asked_by(spec);
     std::set<std::uint64_t> keys;
     for (std::uint32_t i = 0; i < kPathsClients; ++i) {
@@ -80,13 +80,14 @@ TEST(RandomPathsOfAlgorithms, IncludeAllPathsByDefault) {
 TEST(RandomPathsOfAlgorithms, RejectInvalidShares) {
   for (const char* share : {"0", "-0.5", "1.5"}) {
     try {
-      check_algorithm(spec_of("gd", "identity", {{"paths", share}}, "0.1"));
+      check_algorithm(spec_of("gd", "identity", {{"backprop_fraction", share}}, "0.1"));
       FAIL() << share;
     } catch (const ConfigError& error) {
-      EXPECT_EQ(error.key(), "algorithm.paths");
+      EXPECT_EQ(error.key(), "algorithm.backprop_fraction");
     }
   }
-  EXPECT_THROW(check_algorithm(spec_of("marina", "randk:k=3", {{"paths", "0.5"}}, "0.1")), ConfigError)
+  EXPECT_THROW(check_algorithm(spec_of("marina", "randk:k=3", {{"backprop_fraction", "0.5"}}, "0.1")),
+               ConfigError)
       << "its differences need the same paths at both points";
 }
 
@@ -99,12 +100,12 @@ TEST(RandomPathsOfAlgorithms, WarnThatNoTheoremCoversThem) {
   theory.smoothness = &smoothness;
   const auto theory_of = [&](const char* share) {
     std::vector<std::string> warnings;
-    resolve(spec_of("gd", "identity", {{"paths", share}}, "theory"), theory, warnings);
+    resolve(spec_of("gd", "identity", {{"backprop_fraction", share}}, "theory"), theory, warnings);
     return warnings;
   };
   EXPECT_EQ(theory_of("1"), std::vector<std::string>());
   ASSERT_EQ(theory_of("0.5").size(), 1u);
-  EXPECT_NE(theory_of("0.5")[0].find("algorithm.paths"), std::string::npos);
+  EXPECT_NE(theory_of("0.5")[0].find("algorithm.backprop_fraction"), std::string::npos);
 }
 
 }  // namespace

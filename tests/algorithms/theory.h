@@ -72,14 +72,14 @@ inline double mean_of_clients(const Federation<double>& f, const std::function<d
 
 inline double norm_sq(View<double> v) { return squared_distance(v, Vec<double>(v.size())); }
 
-// Returns E of `measure` of a run with mirrors, as the mean over seeds.
+// Returns E of `measure` of a run with replicas of client state, as the mean over seeds.
 inline double mean_over_seeds(
     const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds, int seeds,
     const std::function<double(const Trace<double>&, const RunContext<double>&)>& measure) {
   double mean = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     const auto run_context = f.run_context(spec, static_cast<std::uint64_t>(seed));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     mean += measure(run<double>(f, run_context, rounds), *run_context) / seeds;
   }
   return mean;

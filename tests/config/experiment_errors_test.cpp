@@ -110,8 +110,9 @@ TEST(ExperimentErrors, SayWhichRangeIsWanted) {
             "--set server.zstd: zstd must be \"auto\", \"off\" or an integer, 1 to 19, not 20");
   EXPECT_EQ(error_of(kGood, {"server.zstd=\"20\""}),
             "--set server.zstd: unknown zstd '20'; known: auto, off, an integer, 1 to 19");
-  EXPECT_EQ(error_of(kGood, {"server.mirrors=maybe"}),
-            "--set server.mirrors: unknown mirrors 'maybe'; known: auto, true, false");
+  EXPECT_EQ(
+      error_of(kGood, {"server.client_state_replicas=maybe"}),
+      "--set server.client_state_replicas: unknown client_state_replicas 'maybe'; known: auto, true, false");
   EXPECT_EQ(error_of(kGood, {"algorithm.batch=0"}),
             "--set algorithm.batch: batch must be \"full\" or an integer, 1 to 4294967295, not 0");
   const Overrides mlp = {"problem.kind=mlp", "problem.regularizer=none", "problem.lambda=0"};
@@ -219,7 +220,7 @@ TEST(ExperimentErrors, RefuseContradictions) {
   EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=low"}),
             "--set run.stop_at_loss: stop_at_loss must be \"none\" or a number, not \"low\"");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_loss=-2.5"}), "") << "losses of quadratics are negative";
-  EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9", "evaluation.grad_norm=ends"}),
+  EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9", "evaluation.grad_norm=first_and_last"}),
             "--set evaluation.grad_norm: stop_at_grad_norm_sq needs the gradient norm in every row: "
             "grad_norm must be \"every\" or \"auto\"");
   EXPECT_EQ(error_of(kGood, {"run.stop_at_grad_norm_sq=1e-9"}), "");
@@ -250,11 +251,11 @@ TEST(ExperimentErrors, RejectSettingsThatTheAlgorithmDoesNotSupport) {
       "asks all clients; lower server.quorum to continue without the slowest");
   EXPECT_EQ(error_of(kGood, {"server.over_selection=0.3", "clients.participation=0.5"}), "");
   EXPECT_EQ(
-      error_of(kGood, {"server.norm_limit=10", "server.norm_action=clip"}),
+      error_of(kGood, {"server.norm_limit=10", "server.norm_action=halve"}),
       "--set server.norm_action: clients of ef21 keep state that follows what they sent, which the server "
       "must not change: norm_action must be \"reject\" or \"warn\"");
   EXPECT_EQ(error_of(kGood, {"server.norm_limit=10", "server.norm_action=warn"}), "");
-  EXPECT_EQ(error_of(kGood, {"server.norm_action=clip"}), "") << "without a limit nothing is clipped";
+  EXPECT_EQ(error_of(kGood, {"server.norm_action=halve"}), "") << "without a limit nothing is halved";
   EXPECT_EQ(error_of(kGood, {"server.overlap=true"}),
             "--set server.overlap: overlap sends values before zstd could see them all: set server.zstd to "
             "\"off\", or overlap to false");
@@ -265,14 +266,14 @@ TEST(ExperimentErrors, RejectSettingsThatTheAlgorithmDoesNotSupport) {
 }
 
 TEST(ExperimentErrors, RejectWipesOfClientsThatCannotBeRestored) {
-  EXPECT_EQ(
-      error_of(kGood, {"faults.wiped=0.1", "server.mirrors=false"}),
-      "--set server.mirrors: faults.wiped above 0 needs mirrors: only they restore the clients of ef21");
-  EXPECT_EQ(error_of(kGood, {"faults.wiped=0.1"}), "");
-  EXPECT_EQ(error_of(kGood, {"server.mirrors=false"}), "");
+  EXPECT_EQ(error_of(kGood, {"faults.state_loss=0.1", "server.client_state_replicas=false"}),
+            "--set server.client_state_replicas: faults.state_loss above 0 needs replicas: only they restore "
+            "the clients of ef21");
+  EXPECT_EQ(error_of(kGood, {"faults.state_loss=0.1"}), "");
+  EXPECT_EQ(error_of(kGood, {"server.client_state_replicas=false"}), "");
   // MARINA's clients recompute theirs.
-  EXPECT_EQ(error_of(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2", "faults.wiped=0.1",
-                             "server.mirrors=false"}),
+  EXPECT_EQ(error_of(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2",
+                             "faults.state_loss=0.1", "server.client_state_replicas=false"}),
             "");
 }
 
@@ -281,7 +282,7 @@ TEST(ExperimentErrors, RejectSettingsThatNeedRoundsIfTheAlgorithmHasNone) {
     return error_of(kGood, {"algorithm.name=ringmaster", "algorithm.compressor=identity",
                             "algorithm.step_size=0.1", override});
   };
-  EXPECT_EQ(error("clients.seconds=2*sqrt"), "");
+  EXPECT_EQ(error("clients.latency=2*sqrt"), "");
   EXPECT_EQ(error("clients.weights=samples"),
             "--set clients.weights: ringmaster uses each reply as it arrives, from any client: weights must "
             "be equal");
@@ -290,11 +291,11 @@ TEST(ExperimentErrors, RejectSettingsThatNeedRoundsIfTheAlgorithmHasNone) {
   EXPECT_EQ(error("clients.participation=0.5"),
             "--set clients.participation: ringmaster keeps every client at work; write participation = 1");
   EXPECT_EQ(error("faults.shuffle=true"),
-            "--set faults.shuffle: shuffle has no effect on the virtual clock: clients.seconds gives the "
+            "--set faults.shuffle: shuffle has no effect on the virtual clock: clients.latency gives the "
             "order of replies");
   EXPECT_EQ(
-      error("clients.seconds=fast"),
-      "--set clients.seconds: seconds 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
+      error("clients.latency=fast"),
+      "--set clients.latency: latency 'fast': a number of seconds above 0, or a word is needed; known: sqrt, "
       "linear, lognormal:SIGMA, pareto:ALPHA, file:PATH");
   EXPECT_EQ(error("algorithm.outdated=drop"),
             "--set algorithm.outdated: unknown outdated 'drop'; did you mean 'stop'?");

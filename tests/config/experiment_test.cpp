@@ -45,7 +45,7 @@ TEST(ExperimentFile, FillsInTheDocumentedDefaults) {
   EXPECT_EQ(e.server.quorum, 1.0);
   EXPECT_EQ(e.server.deadline_ms, 60000u);
   EXPECT_EQ(e.server.zstd, "auto");
-  EXPECT_EQ(e.server.mirrors, "auto");
+  EXPECT_EQ(e.server.client_state_replicas, "auto");
   EXPECT_FALSE(e.faults.shuffle);
 }
 
@@ -78,9 +78,10 @@ TEST(ExperimentFile, KeepsAlgorithmParametersAsTextInTheirOrder) {
 
 TEST(ExperimentFile, TakesWordsOrNumbersForZstdBatchAndMirrors) {
   const auto e =
-      parse(kQuadratic, {"server.zstd=3", "server.mirrors=true", "algorithm.batch=full"}).experiment;
+      parse(kQuadratic, {"server.zstd=3", "server.client_state_replicas=true", "algorithm.batch=full"})
+          .experiment;
   EXPECT_EQ(e.server.zstd, "3");
-  EXPECT_EQ(e.server.mirrors, "true");
+  EXPECT_EQ(e.server.client_state_replicas, "true");
   EXPECT_EQ(e.algorithm.batch, 0u);
   EXPECT_EQ(parse(kQuadratic, {"server.zstd=off"}).experiment.server.zstd, "off");
 }
@@ -183,15 +184,15 @@ TEST(ExperimentCheck, AppliesToExperimentsMadeByAProgram) {
 
 TEST(ExperimentMirrors, AreKeptByDefaultIfClientsCanLoseState) {
   const auto kept = [](const Overrides& overrides, bool over_network) {
-    return keep_mirrors(parse(kGood, overrides).experiment, over_network);
+    return keep_client_state_replicas(parse(kGood, overrides).experiment, over_network);
   };
   EXPECT_FALSE(kept({}, false));
   EXPECT_TRUE(kept({}, true));
-  EXPECT_TRUE(kept({"faults.wiped=0.1"}, false));
-  EXPECT_TRUE(kept({"server.mirrors=true"}, false));
-  EXPECT_FALSE(kept({"server.mirrors=false"}, true));
-  EXPECT_FALSE(kept({"server.mirrors=\"false\""}, true)) << "in quotes it is the same word";
-  EXPECT_TRUE(kept({"server.mirrors=\"true\""}, false));
+  EXPECT_TRUE(kept({"faults.state_loss=0.1"}, false));
+  EXPECT_TRUE(kept({"server.client_state_replicas=true"}, false));
+  EXPECT_FALSE(kept({"server.client_state_replicas=false"}, true));
+  EXPECT_FALSE(kept({"server.client_state_replicas=\"false\""}, true)) << "in quotes it is the same word";
+  EXPECT_TRUE(kept({"server.client_state_replicas=\"true\""}, false));
 }
 
 TEST(ExperimentFile, RequiresDataForTheKindsThatReadSome) {

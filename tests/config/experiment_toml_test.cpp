@@ -44,7 +44,7 @@ TEST(ExperimentToml, ReadsBackToTheSameExperiment) {
                                   "server.quorum=0.1",
                                   "server.over_selection=0.3",
                                   "server.zstd=19",
-                                  "server.mirrors=false",
+                                  "server.client_state_replicas=false",
                                   "server.norm_limit=1e6",
                                   "server.norm_action=warn",
                                   "server.quarantine_s=0",
@@ -98,7 +98,7 @@ over_selection = 0.0
 deadline_ms = 60000
 zstd = "auto"
 overlap = false
-mirrors = "auto"
+client_state_replicas = "auto"
 durability = "auto"
 join_deadline_ms = 86400000
 tls_min = "TLS1.3"

@@ -25,8 +25,8 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
             Lines{"dirichlet_alpha has no effect with partition = \"iid\""})
       << "also if the value is the default";
   EXPECT_EQ(idle(kGood, {"clients.dirichlet_alpha=0.5", "clients.partition=dirichlet"}), Lines{});
-  EXPECT_EQ(idle(kGood, {"clients.placement=groups"}), Lines{"placement has no effect with copies = 1"});
-  EXPECT_EQ(idle(kGood, {"clients.placement=groups", "clients.copies=2"}), Lines{});
+  EXPECT_EQ(idle(kGood, {"clients.placement=groups"}), Lines{"placement has no effect with replication = 1"});
+  EXPECT_EQ(idle(kGood, {"clients.placement=groups", "clients.replication=2"}), Lines{});
   EXPECT_EQ(idle(kGood, {"problem.regularizer=none"}),
             Lines{"lambda has no effect with regularizer = \"none\""});
   EXPECT_EQ(idle(kGood, {"problem.samples=50"}), Lines{"samples has no effect with data = \"libsvm:a9a\""});
@@ -36,10 +36,10 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
             Lines{"partition has no effect with problem.kind = \"quadratic\""});
   EXPECT_EQ(idle(kQuadratic, {"evaluation.clients=0.5", "run.evaluate_every=0"}),
             Lines{"clients has no effect with run.evaluate_every = 0"});
-  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.mirrors=true"}),
-            Lines{"mirrors has no effect with algorithm.name = \"gd\""});
-  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.mirrors=auto"}), Lines{});
-  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=ef21", "server.mirrors=true"}), Lines{});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.client_state_replicas=true"}),
+            Lines{"client_state_replicas has no effect with algorithm.name = \"gd\""});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=gd", "server.client_state_replicas=auto"}), Lines{});
+  EXPECT_EQ(idle(kQuadratic, {"algorithm.name=ef21", "server.client_state_replicas=true"}), Lines{});
 }
 
 TEST(IdleKeys, AreFoundInTheFile) {
@@ -88,16 +88,16 @@ TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
 TEST(IdleKeys, AreNamedIfOnlyAnotherProgramReadsThem) {
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood)), Lines{});
   EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood)), Lines{});
-  Overrides simulated = {"clients.seconds=0.5"},
+  Overrides simulated = {"clients.latency=0.5"},
             served = {"server.durability=power", "server.tls_min=TLS1.2", "server.zstd=off",
                       "server.overlap=true",     "server.zerocopy=true",  "server.staging_budget=1MB"};
   Lines faults;
-  for (const char* fault : {"lost_replies", "lost_requests", "duplicates", "crashes", "wiped"}) {
+  for (const char* fault : {"lost_replies", "lost_requests", "duplicates", "crashes", "state_loss"}) {
     simulated.push_back("faults." + std::string(fault) + "=0.1");
     faults.push_back("faults." + std::string(fault));
   }
   Lines expected = faults;
-  expected.insert(expected.begin(), "clients.seconds");
+  expected.insert(expected.begin(), "clients.latency");
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, simulated)), expected);
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, {"faults.shuffle=true"})), Lines{"faults.shuffle"});
   EXPECT_EQ(keys_of(RunIn::kNetwork, parse(kGood, simulated)), Lines{});
@@ -183,7 +183,7 @@ TEST(IdleKeys, CauseAWarningForEveryField) {
                                            "clients.placement", "clients.weights", "evaluation.accuracy",
                                            "evaluation.clients", "evaluation.grad_norm", "problem.classes",
                                            "problem.noise", "problem.samples", "run.client_metrics",
-                                           "server.mirrors", "server.norm_action"}));
+                                           "server.client_state_replicas", "server.norm_action"}));
   EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
 }
 

@@ -92,9 +92,9 @@ TEST(ModelExperiment, ReadsABudgetForActivationsAsASizeOrSqrt) {
 }
 
 TEST(ModelExperiment, WarnsOfBfloat16ActivationsThatSaveNothing) {
-  const std::string keys = "activations = \"bfloat16\"\n";
+  const std::string keys = "activation_dtype = \"bfloat16\"\n";
   const std::string start =
-      "problem.activations = \"bfloat16\" saves no memory in this model: a microbatch takes ";
+      "problem.activation_dtype = \"bfloat16\" saves no memory in this model: a microbatch takes ";
   EXPECT_EQ(check_activations<float>(spec_of("gpt", keys), letters(65)), "");
   EXPECT_EQ(check_activations<double>(spec_of("gpt", keys), letters(65)), "");
   EXPECT_EQ(check_activations<float>(spec_of("char_mlp", keys), letters(26)).substr(0, start.size()), start);

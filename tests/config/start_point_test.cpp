@@ -195,7 +195,7 @@ TEST(RoundLimits, ComeFromTheExperiment) {
 TEST(RoundLimits, MeasureGradientNormsAtTheEndsOnAServerByDefault) {
   Experiment e = quadratic(3, "zeros");
   EXPECT_EQ(round_limits(e, false).grad_norm, GradNormRows::kEvery);
-  EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEnds);
+  EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kFirstAndLast);
   e.run.stop_at_grad_norm_sq = 1e-9;
   EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kEvery);
   e.run.stop_at_grad_norm_sq = 0;

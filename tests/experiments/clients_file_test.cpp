@@ -103,7 +103,7 @@ TEST_F(ClientMetricsRun, IsTheSameWithThreadsMessagesSocketsAndAVirtualClock) {
   EXPECT_EQ(lines(all, {"--threads", "3"}), expected);
   EXPECT_EQ(lines(all, {"--transport", "encoded"}), expected);
   EXPECT_EQ(lines({all[0], "faults.lost_replies=0.2"}), expected);
-  EXPECT_EQ(lines({all[0], "clients.seconds=linear"}), expected);
+  EXPECT_EQ(lines({all[0], "clients.latency=linear"}), expected);
   EXPECT_EQ(lines(all, {"--transport", "tcp"}), expected);
   lines({"run.client_metrics=none"});
   EXPECT_EQ(without_seconds(read_file(out() / "metrics.csv")), rows) << "metrics do not depend on it";

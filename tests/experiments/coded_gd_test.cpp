@@ -26,7 +26,7 @@ regularizer = "l2"
 lambda = 0.05
 [clients]
 count = 8
-copies = 2
+replication = 2
 [algorithm]
 name = "coded_gd"
 [run]
@@ -57,11 +57,12 @@ std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::ui
 
 // Client i takes i + 1 seconds, so that the last ones are always late.
 TEST(CodedGd, MatchesPaperListing) {
-  for (const Sets& how : {Sets{"clients.copies=3"}, Sets{"clients.copies=4", "clients.placement=groups"},
-                          Sets{"clients.copies=3", "algorithm.recovery=approximate"}}) {
+  for (const Sets& how :
+       {Sets{"clients.replication=3"}, Sets{"clients.replication=4", "clients.placement=groups"},
+        Sets{"clients.replication=3", "algorithm.recovery=approximate"}}) {
     SCOPED_TRACE(how.back());
     Sets sets = how;
-    sets.insert(sets.end(), {"server.quorum=0.75", "clients.seconds=linear", "algorithm.step_size=0.4"});
+    sets.insert(sets.end(), {"server.quorum=0.75", "clients.latency=linear", "algorithm.step_size=0.4"});
     const Prepared p = coded(sets);
     const DataReplication replication{p.experiment.clients.replication, p.experiment.clients.placement};
     const GradientCode code(8, replication, how.back() != "algorithm.recovery=approximate", 1);
@@ -90,24 +91,24 @@ TEST(CodedGd, MatchesPaperListing) {
 }
 
 TEST(CodedGd, IsGradientDescentOnARingForAnyLateClients) {
-  const RunTrace gd = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
+  const RunTrace gd = trace(coded({"algorithm.name=gd", "clients.replication=1"}), false, 1);
   for (const char* seconds : {"lognormal:1", "linear", "sqrt"}) {
-    const RunTrace late =
-        trace(coded({"clients.copies=3", "server.quorum=0.75", std::string("clients.seconds=") + seconds}),
-              false, 1);
+    const RunTrace late = trace(
+        coded({"clients.replication=3", "server.quorum=0.75", std::string("clients.latency=") + seconds}),
+        false, 1);
     for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(late.model[j], gd.model[j], 1e-10) << seconds;
   }
 }
 
 TEST(CodedGd, HasTheSameBitsInGroupsForAnyLateClients) {
-  const Sets groups = {"clients.copies=4", "clients.placement=groups"};
+  const Sets groups = {"clients.replication=4", "clients.placement=groups"};
   const RunTrace all = trace(coded(groups), false, 1);
   for (const char* precision : {"fp64", "fp32"})
     for (const char* seconds : {"lognormal:1", "linear"}) {
       Sets sets = groups;
       sets.push_back(std::string("precision=") + precision);
       const RunTrace whole = trace(coded(sets), false, 1);
-      sets.insert(sets.end(), {"server.quorum=0.625", std::string("clients.seconds=") + seconds});
+      sets.insert(sets.end(), {"server.quorum=0.625", std::string("clients.latency=") + seconds});
       for (const unsigned threads : {1u, 3u}) {
         const RunTrace late = trace(coded(sets), false, threads);
         EXPECT_EQ(late.model, whole.model) << seconds << ", " << precision;
@@ -120,8 +121,8 @@ TEST(CodedGd, HasTheSameBitsInGroupsForAnyLateClients) {
 // Exact: 2 Δ⁰/(γT) for γ = 1/L, though the slowest are never heard; so does the gap fall by 1 − γμ.
 TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
   for (const char* placement : {"ring", "groups"}) {
-    const Prepared p = coded({"clients.copies=4", std::string("clients.placement=") + placement,
-                              "server.quorum=0.625", "clients.seconds=linear", "run.rounds=60"});
+    const Prepared p = coded({"clients.replication=4", std::string("clients.placement=") + placement,
+                              "server.quorum=0.625", "clients.latency=linear", "run.rounds=60"});
     const double gamma = std::stod(p.experiment.algorithm.step_size), L = p.smoothness->L,
                  mu = p.smoothness->mu;
     EXPECT_NEAR(gamma, 1 / L, 1e-15);
@@ -142,8 +143,8 @@ TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
 }
 
 TEST(CodedGd, KeepsTheFunctionWithCopies) {
-  const RunTrace plain = trace(coded({"algorithm.name=gd", "clients.copies=1"}), false, 1);
-  const RunTrace copied = trace(coded({"algorithm.name=gd", "clients.copies=3"}), false, 1);
+  const RunTrace plain = trace(coded({"algorithm.name=gd", "clients.replication=1"}), false, 1);
+  const RunTrace copied = trace(coded({"algorithm.name=gd", "clients.replication=3"}), false, 1);
   for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(copied.model[j], plain.model[j], 1e-13);
   EXPECT_EQ(copied.result.last.grad_calls, 3 * plain.result.last.grad_calls);
 }
@@ -154,18 +155,18 @@ TEST(CodedGd, IsRejectedIfTheGradientCannotBeRecovered) {
   };
   says({"server.quorum=0.75"},
        "coded_gd recovers the gradient from 7 of 8 replies or more, but quorum ends a "
-       "round with 6; raise it, or clients.copies, or write recovery = \"approximate\"");
+       "round with 6; raise it, or clients.replication, or write recovery = \"approximate\"");
   EXPECT_EQ(coded_refusal({"server.quorum=0.75", "algorithm.recovery=approximate"}), "");
-  says({"clients.copies=9"}, "copies = 9 is more than there are clients (8)");
-  says({"clients.copies=3", "clients.placement=groups"},
-       "copies = 3 does not divide the 8 clients into groups");
-  says({"clients.partition=dirichlet"}, "copies = 2 needs parts of one size");
-  says({"clients.samples_per_client=5"}, "copies = 2 needs parts of one size");
-  EXPECT_THROW(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 5\n[clients]\ncopies = 2\n"
+  says({"clients.replication=9"}, "replication = 9 is more than there are clients (8)");
+  says({"clients.replication=3", "clients.placement=groups"},
+       "replication = 3 does not divide the 8 clients into groups");
+  says({"clients.partition=dirichlet"}, "replication = 2 needs parts of one size");
+  says({"clients.samples_per_client=5"}, "replication = 2 needs parts of one size");
+  EXPECT_THROW(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = 5\n[clients]\nreplication = 2\n"
                                 "[algorithm]\nname = \"coded_gd\"\n",
                                 "quadratic.toml"),
                ExperimentError);
-  says({"clients.copies=0"}, "copies must be");
+  says({"clients.replication=0"}, "replication must be");
   says({"clients.count=501", "problem.samples=1002"}, "coded_gd codes a ring of at most 500 clients");
 }
 
@@ -179,10 +180,10 @@ TEST(CodedGd, RunsOverTcpWithTheSameBits) {
     EXPECT_EQ(program.code, 0) << program.err;
     return read_file(folder.path() / transport / "model.bin");
   };
-  const Sets ring = {"clients.copies=3"}, groups = {"clients.copies=4", "clients.placement=groups"};
+  const Sets ring = {"clients.replication=3"}, groups = {"clients.replication=4", "clients.placement=groups"};
   EXPECT_EQ(run("memory", ring), run("tcp", ring));
   // Any five of eight replies end a round.
-  const Sets fast = {"clients.copies=4", "clients.placement=groups", "server.quorum=0.625"};
+  const Sets fast = {"clients.replication=4", "clients.placement=groups", "server.quorum=0.625"};
   EXPECT_EQ(run("memory", groups), run("tcp", fast));
 }
 

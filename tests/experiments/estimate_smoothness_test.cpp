@@ -120,7 +120,7 @@ TEST(EstimatedStep, TrainsANetworkAndTheRunSaysThatItIsAnEstimate) {
 
 TEST(EstimatedStep, DoesNotDependOnTheStorageOfActivations) {
   const auto estimated = [](const std::string& kept) {
-    const std::vector<std::string> set = {"problem.activations=" + kept};
+    const std::vector<std::string> set = {"problem.activation_dtype=" + kept};
     return prepare(parse_experiment(network("name = \"gd\"\n"), "net.toml", set)).smoothness.value();
   };
   const Smoothness exact = estimated("exact"), rounded = estimated("bfloat16");

@@ -86,7 +86,7 @@ TEST(Monitor, ShowsTheGapOfGradientDescentAndItsTheorem) {
 TEST(Monitor, HasAMeanOverSeedsBelowTheBoundOfEachTheorem) {
   const std::string randk = "algorithm.compressor=randk:k=3", nonconvex = "problem.regularizer=nonconvex";
   const std::vector<Sets> all = {
-      {"algorithm.name=coded_gd", "clients.copies=2", "server.quorum=0.8"},
+      {"algorithm.name=coded_gd", "clients.replication=2", "server.quorum=0.8"},
       {"algorithm.name=dcgd", randk},
       {"algorithm.name=diana", randk},
       {"algorithm.name=diana", randk, nonconvex},
@@ -215,7 +215,8 @@ TEST(Monitor, IsRejectedIfNoTheoremCoversTheRun) {
   says({"run.evaluate_every=0"}, "evaluate_every is 0");
   says({"algorithm.name=dcgd", "problem.regularizer=none", "algorithm.compressor=randk:k=2"},
        "needs convex f_i and a strongly convex f");
-  says({"algorithm.name=ef21", "algorithm.compressor=topk:k=2", "server.mirrors=false"}, "server.mirrors: ");
+  says({"algorithm.name=ef21", "algorithm.compressor=topk:k=2", "server.client_state_replicas=false"},
+       "server.client_state_replicas: ");
   EXPECT_EQ(refused({}), "");
 }
 

@@ -26,7 +26,7 @@ TEST(RunOptions, KeepModelAndSharedColumnsForAnyExtentOfEvaluations) {
     };
     const RunTrace usual = run({}, false, 1);
     const std::vector<RoundRecord> want = rows(usual);
-    for (const char* grad_norm : {"ends", "none"}) {
+    for (const char* grad_norm : {"first_and_last", "none"}) {
       for (const char* clients : {"1.0", "0.5"}) {
         const std::vector<std::string> sets = {std::string("evaluation.grad_norm=") + grad_norm,
                                                std::string("evaluation.clients=") + clients};
@@ -38,7 +38,7 @@ TEST(RunOptions, KeepModelAndSharedColumnsForAnyExtentOfEvaluations) {
         ASSERT_EQ(got.size(), want.size());
         for (std::size_t k = 0; k < got.size(); ++k) {
           const bool at_end = k == 0 || k + 1 == got.size();
-          EXPECT_EQ(got[k].grad_norm_sq.has_value(), grad_norm == std::string("ends") && at_end);
+          EXPECT_EQ(got[k].grad_norm_sq.has_value(), grad_norm == std::string("first_and_last") && at_end);
           EXPECT_EQ(got[k].bytes_up, want[k].bytes_up);
           EXPECT_EQ(got[k].grad_calls, want[k].grad_calls);
           EXPECT_GT(got[k].evaluation_bytes_up, 0u);
@@ -72,7 +72,7 @@ TEST(RunOptions, GiveTheSameMeasurementsOverTcpAsInMemory) {
   const TemporaryFolder folder;
   const std::string file = folder.write("same.toml", config({"gd", "identity", {}}, "fp64")).string();
   for (const std::vector<std::string>& sets :
-       {std::vector<std::string>{"evaluation.grad_norm=ends", "evaluation.clients=0.5"},
+       {std::vector<std::string>{"evaluation.grad_norm=first_and_last", "evaluation.clients=0.5"},
         {"evaluation.grad_norm=none", "evaluation.accuracy=false"}}) {
     std::string rows;
     for (const char* transport : {"memory", "tcp"}) {
@@ -101,7 +101,7 @@ TEST(RunOptions, RejectClipOrUseRepliesBeyondTheNormLimitWithTheSameBits) {
                                .string();
   const std::vector<std::vector<std::string>> settings = {
       {"server.norm_limit=100", "server.norm_action=reject", "server.quorum=0.75", "run.evaluate_every=0"},
-      {"server.norm_limit=100", "server.norm_action=clip"},
+      {"server.norm_limit=100", "server.norm_action=halve"},
       {"server.norm_limit=100", "server.norm_action=warn"},
       {"server.norm_limit=0"}};
   std::vector<std::string> models;
@@ -165,7 +165,7 @@ TEST(RunOptions, GiveSimulatedSecondsForBothKindsOfAlgorithms) {
       out = algorithm + std::to_string(speeds.size());
       std::vector<std::string> arguments = {
           "run", file, "--quiet", "--out", out, "--set", "algorithm.step_size=0.1"};
-      if (!speeds.empty()) arguments.insert(arguments.end(), {"--set", "clients.seconds=" + speeds});
+      if (!speeds.empty()) arguments.insert(arguments.end(), {"--set", "clients.latency=" + speeds});
       const auto run = run_gradwire(folder.path(), arguments);
       EXPECT_EQ(run.code, 0) << run.err;
       const RoundRecord row =
@@ -181,9 +181,9 @@ TEST(RunOptions, GiveSimulatedSecondsForBothKindsOfAlgorithms) {
   }
   const auto bad = run_gradwire(
       folder.path(), {"run", folder.write("same.toml", config({"gd", "identity", {}}, "fp64")).string(),
-                      "--set", "clients.seconds=file:nowhere.txt"});
+                      "--set", "clients.latency=file:nowhere.txt"});
   EXPECT_EQ(bad.code, 2);
-  EXPECT_NE(bad.err.find("--set clients.seconds: "), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("--set clients.latency: "), std::string::npos) << bad.err;
 }
 
 TEST(RunOptions, SendTheLossAndTheBiasToTheClients) {

@@ -109,7 +109,8 @@ inline const std::vector<Model>& models() {
       {"mlp", "data = \"digits\"\nhidden = [9, 5]\nactivation = \"gelu\"\ntest_share = 0.5\n",
        "[algorithm]\nname = \"diana\"\ncompressor = \"randk:k=20\"\nstep_size = 0.1\n"},
       {"mlp", "data = \"digits\"\nhidden = [9, 60]\ntest_share = 0.5\n",
-       "[algorithm]\nname = \"dcgd\"\ncompressor = \"randk:k=200\"\npaths = 0.5\nbatch = 7\nstep_size = "
+       "[algorithm]\nname = \"dcgd\"\ncompressor = \"randk:k=200\"\nbackprop_fraction = 0.5\nbatch = "
+       "7\nstep_size = "
        "0.1\n"},
   };
   return all;

@@ -72,13 +72,13 @@ step_size = 0.1
 [run]
 rounds = 20
 )";
-  write("[sweep]\nclients.seconds = [\"linear\", \"0.5*sqrt\"]\n", base);
+  write("[sweep]\nclients.latency = [\"linear\", \"0.5*sqrt\"]\n", base);
   ASSERT_EQ(gradwire({"sweep", "sweep.toml", "--out", "r", "--quiet"}).code, 0);
   folder_.write("alone.toml", base);
   for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
-    const std::string seconds = setting(run, "clients.seconds");
+    const std::string seconds = setting(run, "clients.latency");
     ASSERT_EQ(
-        gradwire({"run", "alone.toml", "--quiet", "--out", "alone", "--set", "clients.seconds=" + seconds})
+        gradwire({"run", "alone.toml", "--quiet", "--out", "alone", "--set", "clients.latency=" + seconds})
             .code,
         0);
     EXPECT_EQ(read("r/runs/" + run.id + "/metrics.csv"), read("alone/metrics.csv")) << seconds;

@@ -92,8 +92,8 @@ TEST(RunPlan, IsTheSameAtAServerAsInASimulation) {
   expect_same_run_context(*one, *other);
   EXPECT_EQ(one->x0, other->x0);
   EXPECT_EQ(one->weights, other->weights);
-  EXPECT_FALSE(one->keep_mirrors) << "no client of this simulation loses its state";
-  EXPECT_TRUE(other->keep_mirrors);
+  EXPECT_FALSE(one->keep_client_state_replicas) << "no client of this simulation loses its state";
+  EXPECT_TRUE(other->keep_client_state_replicas);
 }
 
 TEST(RunPlan, IsTheSameInALaterProcessExceptForTheStart) {
@@ -119,7 +119,7 @@ LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& pr
   const std::string name(algorithm.traits.name);
   const bool takes_none = algorithm.traits.asynchronous || name == "ef21_p";
   std::string text = "name = \"t\"\n[problem]\n" + problem + "[clients]\ncount = 4\n";
-  if (name == "coded_gd" && problem.find("data") != problem.npos) text += "copies = 2\n";
+  if (name == "coded_gd" && problem.find("data") != problem.npos) text += "replication = 2\n";
   text += "[algorithm]\nname = \"" + name + "\"\n";
   text += "compressor = \"" + (takes_none ? "identity" : testing::compressor_for(algorithm.traits)) + "\"\n";
   for (const ParameterHelp& parameter : algorithm.parameters) {
@@ -189,7 +189,7 @@ TEST(RunPlan, GivesAClientAllThatItsPartOfTheAlgorithmReads) {
       make_run_context<double>(plan_of_start(served.experiment, served.schema), Role::kClient);
   expect_same_run_context(*run_context, *make_run_context<double>(served, Role::kServer));
   EXPECT_TRUE(run_context->x0.empty());
-  EXPECT_FALSE(run_context->keep_mirrors);
+  EXPECT_FALSE(run_context->keep_client_state_replicas);
 }
 
 TEST(RunPlan, WarnsOfANormActionWithoutALimit) {
@@ -221,9 +221,9 @@ TEST(RunPlan, ReportsProblemsOfItsClientsActivationsAtAServer) {
         table);
   };
   EXPECT_EQ(plan("").warnings, std::vector<std::string>());
-  const std::vector<std::string> warnings = plan("activations = \"bfloat16\"").warnings;
+  const std::vector<std::string> warnings = plan("activation_dtype = \"bfloat16\"").warnings;
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_EQ(warnings[0].find("problem.activations = \"bfloat16\" saves no memory in this model"), 0u);
+  EXPECT_EQ(warnings[0].find("problem.activation_dtype = \"bfloat16\" saves no memory in this model"), 0u);
   try {
     plan("activation_budget = \"1KB\"");
     FAIL() << "no network fits into 1 KB";
@@ -313,9 +313,11 @@ TEST(RunPlan, WarnsOfAnOverlapWithoutEffect) {
 TEST(RunPlan, WarnsOfRandomPathsThatTheProblemLacks) {
   const auto warned = [](const std::string& problem) {
     const Prepared prepared = prepare(parse_experiment(
-        "[problem]\n" + problem + "\n[algorithm]\nname = \"gd\"\npaths = 0.5\nstep_size = 0.1\n", "t.toml"));
-    return std::ranges::any_of(prepared.warnings,
-                               [](const std::string& line) { return line.starts_with("algorithm.paths"); });
+        "[problem]\n" + problem + "\n[algorithm]\nname = \"gd\"\nbackprop_fraction = 0.5\nstep_size = 0.1\n",
+        "t.toml"));
+    return std::ranges::any_of(prepared.warnings, [](const std::string& line) {
+      return line.starts_with("algorithm.backprop_fraction");
+    });
   };
   EXPECT_TRUE(warned("kind = \"quadratic\"\ndim = 9"));
   EXPECT_TRUE(warned("kind = \"mlp\"\ndata = \"digits\"\nhidden = [60]"));

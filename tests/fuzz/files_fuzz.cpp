@@ -8,7 +8,7 @@
 
 #include "base/config_error.h"
 #include "compressors/compressor.h"
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 #include "config/experiment_file.h"
 #include "config/settings.h"
 #include "config/toml_reader.h"
@@ -116,7 +116,7 @@ bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_s
 
 // Reads the times of two clients, one line each.
 void read_as_traces(const std::string& name) {
-  ClientSeconds seconds;
+  ClientLatency seconds;
   seconds.trace = name;
   try {
     read_traces(seconds, scratch_folder(), 2);
@@ -280,7 +280,7 @@ bool run_words(Input input) {
       }
       case 2: return parse_zstd_mode(word).has_value();
       case 3: {
-        const ClientSeconds seconds = parse_client_seconds(word);
+        const ClientLatency seconds = parse_client_latency(word);
         if (seconds.trace.empty()) check(seconds.of(1, 3, 7) >= 0, "work of less than no time");
         return true;
       }

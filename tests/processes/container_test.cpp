@@ -77,7 +77,7 @@ TEST_F(ContainerTest, EndsAClientWithoutAServerOnSigterm) {
 TEST_F(ContainerTest, StopsServersAndRelaysOnSigtermAndEndsThemOnSighup) {
   for (const bool relay : {false, true}) {
     std::vector<std::string> arguments = {"--listen", "127.0.0.1:0", "--state", relay ? "relay" : "state"};
-    if (relay) arguments.insert(arguments.end(), {"--upstream", "127.0.0.1:1"});
+    if (relay) arguments.insert(arguments.begin(), {"relay", "--upstream", "127.0.0.1:1"});
     if (!relay) arguments.emplace_back("run.toml");
     for (const int signal : {SIGTERM, SIGHUP}) {
       Process server = as_process_1("gradwire-server", arguments);

@@ -52,10 +52,10 @@ TEST_F(IdentityProcess, ClosesConnectionsOfAHandshakeFloodAtARelay) {
                 {"enroll", "site", "--identity", "identity", "--relay", "site", "--host", "127.0.0.1"})
                 .code,
             0);
-  Process relay(
-      "gradwire-server",
-      {"--upstream", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
-      folder.path() / "relay.log");
+  Process relay("gradwire-server",
+                {"relay", "--upstream", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--state", "relay",
+                 "--identity", "site"},
+                folder.path() / "relay.log");
   const fs::path relay_address = folder.path() / "relay" / "address";
   ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
   std::string where;
@@ -78,9 +78,10 @@ TEST_F(IdentityProcess, ContinuesThroughARelayAfterTheServerIsKilled) {
   ASSERT_EQ(site.code, 0) << site.said;
 
   Process server = start_server({"--identity", "identity"});
-  Process relay("gradwire-server",
-                {"--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
-                folder.path() / "relay.log");
+  Process relay(
+      "gradwire-server",
+      {"relay", "--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
+      folder.path() / "relay.log");
   const fs::path relay_address = folder.path() / "relay" / "address";
   ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
   std::string relay_at;
@@ -107,8 +108,9 @@ TEST_F(IdentityProcess, ContinuesThroughARelayAfterTheServerIsKilled) {
 TEST_F(IdentityProcess, SendsPlainTextToOtherMachinesOnlyOnRequest) {
   write_config();
   expect_refusal("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s"}, 2, "--insecure");
-  expect_refusal("gradwire-server", {"--upstream", "127.0.0.1:1", "--listen", ":0"}, 2, "--insecure");
-  expect_refusal("gradwire-server", {"--upstream", "192.0.2.1:1", "--listen", "127.0.0.1:0"}, 2,
+  expect_refusal("gradwire-server", {"relay", "--upstream", "127.0.0.1:1", "--listen", ":0"}, 2,
+                 "--insecure");
+  expect_refusal("gradwire-server", {"relay", "--upstream", "192.0.2.1:1", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream 192.0.2.1:1 is another machine");
   expect_refusal("gradwire-client", {"--server", "192.0.2.1:7000"}, 2, "--insecure");
   const Ended open = run("gradwire-server", {"run.toml", "--listen", "0.0.0.0:0", "--state", "s",
@@ -267,7 +269,7 @@ TEST_F(IdentityProcess, TellsARejectedRelayHowToEnroll) {
                 .code,
             0);
   Process server = start_server({"--identity", "identity"});
-  const std::vector<std::string> relay = {"--upstream", address, "--listen", "127.0.0.1:0"};
+  const std::vector<std::string> relay = {"relay", "--upstream", address, "--listen", "127.0.0.1:0"};
   const auto with = [&](const std::string& identity) {
     std::vector<std::string> more = relay;
     more.insert(more.end(), {"--identity", identity});
@@ -415,7 +417,7 @@ TEST_F(IdentityProcess, AcceptsARelayWithoutARoleIfTheOperatorAllowsIt) {
   std::ofstream(file, std::ios::trunc) << text.erase(role, std::string("role relay\n").size());
   write_config();
   Process server = start_server({"--identity", "identity"});
-  const std::vector<std::string> relay = {"--upstream",  address,      "--listen",
+  const std::vector<std::string> relay = {"relay",       "--upstream", address, "--listen",
                                           "127.0.0.1:0", "--identity", "site"};
   const Ended refused = run("gradwire-server", relay);
   EXPECT_EQ(refused.code, 2);

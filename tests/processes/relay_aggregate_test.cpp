@@ -22,7 +22,7 @@ class RelayAggregateTest : public SiteTest {
                  std::to_string(dim) + "\nregularizer = \"l2\"\nlambda = 0.01\n[clients]\ncount = " +
                  std::to_string(client_count) + "\n[algorithm]\n" + algorithm +
                  "[run]\nevaluate_every = 10\nrounds = " + std::to_string(rounds) +
-                 "\n[server]\ndeadline_ms = 60000\nmirrors = false\n");
+                 "\n[server]\ndeadline_ms = 60000\nclient_state_replicas = false\n");
   }
   // Runs all clients at two relays until the end. The first `north_clients` use one of them.
   void run_two_sites(std::uint32_t north_clients = 2) {
@@ -157,14 +157,14 @@ TEST_F(RelayAggregateTest, WaitsForAMissingClientForHalfOfTheDeadline) {
 TEST_F(RelayAggregateTest, KillingRelaysServersAndClientsChangesNothingButLastBits) {
   clients_remember = true;
   write_config_of("name = \"ef21\"\ncompressor = \"identity\"\nstep_size = 0.3\n", kEndless,
-                  "mirrors = false\n");
+                  "client_state_replicas = false\n");
   const std::string rounds = "run.rounds=" + std::to_string(run_with_kills(6));
   expect_model_near(simulated({rounds}).model, 1e-11);
 }
 
 TEST_F(RelayAggregateTest, IsAnOptionOfRelaysOnly) {
   expect_refusal("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--aggregate"}, 2,
-                 "--aggregate is only for relays: give the address of the server with --upstream");
+                 "--aggregate is only for relays: gradwire-server relay --upstream HOST:PORT");
 }
 
 }  // namespace

@@ -38,10 +38,10 @@ class RestoredFolderTest : public ProcessTest {
     write_config(config);
     server.emplace(start_server({"--set", kEndless}));
     if (through_relay) {
-      relay.emplace(
-          "gradwire-server",
-          std::vector<std::string>{"--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay"},
-          folder.path() / "relay.log");
+      relay.emplace("gradwire-server",
+                    std::vector<std::string>{"relay", "--upstream", address, "--listen", "127.0.0.1:0",
+                                             "--state", "relay"},
+                    folder.path() / "relay.log");
       EXPECT_TRUE(eventually([&] { return fs::exists(folder.path() / "relay" / "address"); }));
       std::ifstream(folder.path() / "relay" / "address") >> of_clients;
     } else {

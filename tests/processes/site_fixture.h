@@ -27,7 +27,8 @@ class SiteTest : public ProcessTest {
   }
   Process start_relay(const std::string& name, const std::string& listen = "127.0.0.1:0") {
     fs::remove(folder.path() / name / "address");
-    std::vector<std::string> arguments = {"--upstream", address, "--listen", listen, "--state", name};
+    std::vector<std::string> arguments = {"relay", "--upstream", address, "--listen",
+                                          listen,  "--state",    name};
     if (relays_add) arguments.push_back("--aggregate");
     Process relay("gradwire-server", arguments, folder.path() / (name + ".log"));
     EXPECT_TRUE(eventually([&] { return fs::exists(folder.path() / name / "address"); })) << relay.log();

@@ -103,7 +103,8 @@ TEST_F(SiteRelayTest, EndsWithCode0OnAStopAndItsClientsContinueElsewhere) {
 }
 
 TEST_F(SiteRelayTest, ReportsErrorsInOneLine) {
-  const std::vector<std::string> relay = {"--quiet", "--upstream", "127.0.0.1:1", "--listen", "127.0.0.1:0"};
+  const std::vector<std::string> relay = {"relay",       "--quiet",  "--upstream",
+                                          "127.0.0.1:1", "--listen", "127.0.0.1:0"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), relay.begin(), relay.end());
     return more;
@@ -111,21 +112,41 @@ TEST_F(SiteRelayTest, ReportsErrorsInOneLine) {
   expect_refusal("gradwire-server", with({"--give-up-after-ms", "300"}), 1,
                  "no server at 127.0.0.1:1 (Connection refused); giving up after");
   expect_refusal("gradwire-server", with({"run.toml"}), 2,
-                 "a relay (--upstream) has no experiment: give FILE.toml and --set to its server");
+                 "a relay has no experiment: give FILE.toml and --set to its server");
   expect_refusal("gradwire-server", {"--listen", "127.0.0.1:0", "--state", "x"}, 2, "FILE.toml is required");
   for (const std::vector<std::string>& option :
        {std::vector<std::string>{"--registry", "none"}, {"--join-deadline-ms", "5"}, {"--no-resume"}})
     expect_refusal("gradwire-server", with(option), 2,
-                   option[0] + " is only for servers: a relay (--upstream) has no run of its own");
+                   option[0] + " is only for servers: a relay has no run of its own");
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--give-up-after-ms", "5"}, 2,
-                 "--give-up-after-ms is only for relays: give the address of the server with --upstream");
+                 "--give-up-after-ms is only for relays: gradwire-server relay --upstream HOST:PORT");
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "x", "--connections-per-address", "5"}, 2,
                  "--connections-per-address is only for relays: for a server, use --set "
                  "server.connections_per_address=N");
-  expect_refusal("gradwire-server", {"--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
+  expect_refusal("gradwire-server", {"relay", "--upstream", "here", "--listen", "127.0.0.1:0"}, 2,
                  "--upstream here: write it as HOST:PORT, as in 127.0.0.1:7000");
+}
+
+TEST_F(SiteRelayTest, TheFormWithoutTheCommandWorksAndWarnsOnce) {
+  const std::string warning =
+      "gradwire-server --upstream is now gradwire-server relay --upstream; the old form works until version ";
+  int forms = 0;
+  const auto said = [&](const std::vector<std::string>& form, int code) {
+    std::vector<std::string> arguments = form;
+    arguments.insert(arguments.end(), {"--listen", "127.0.0.1:0", "--give-up-after-ms", "1"});
+    Process relay("gradwire-server", arguments, folder.path() / ("form" + std::to_string(++forms) + ".log"));
+    EXPECT_EQ(relay.wait(), code) << relay.log();
+    const std::string log = relay.log();
+    std::size_t warnings = 0;
+    for (std::size_t at = log.find(warning); at != log.npos; at = log.find(warning, at + 1)) ++warnings;
+    EXPECT_NE(log.find("127.0.0.1:1"), log.npos) << log;
+    return warnings;
+  };
+  EXPECT_EQ(said({"relay", "--upstream", "127.0.0.1:1"}, 1), 0u);
+  EXPECT_EQ(said({"--upstream", "127.0.0.1:1"}, 1), 1u);
+  EXPECT_EQ(said({"--upstream=127.0.0.1:1"}, 1), 1u);
 }
 
 TEST_F(SiteRelayTest, TellsAClientThatItHasNoServer) {

@@ -19,7 +19,8 @@ TEST_F(StartTest, ReportsMissingDescriptorsInOneLine) {
     for (const bool relay : {false, true}) {
       std::vector<std::string> arguments = {"--listen", "127.0.0.1:0", "--state", "few"};
       if (relay) {
-        arguments.insert(arguments.end(), {"--upstream", "127.0.0.1:1", "--give-up-after-ms", "1"});
+        arguments.insert(arguments.begin(),
+                         {"relay", "--upstream", "127.0.0.1:1", "--give-up-after-ms", "1"});
       } else {
         arguments.insert(arguments.end(), {"run.toml", "--join-deadline-ms", "1"});
       }

@@ -17,8 +17,8 @@ TEST_F(ProcessTest, RejectsASecondServerEvenIfTheLockFileWasRemoved) {
 
 TEST_F(ProcessTest, RejectsARelayInTheFolderOfAServer) {
   write_config();
-  const std::vector<std::string> relay = {"--upstream",  "127.0.0.1:1", "--listen",
-                                          "127.0.0.1:0", "--state",     "state"};
+  const std::vector<std::string> relay = {"relay",       "--upstream", "127.0.0.1:1", "--listen",
+                                          "127.0.0.1:0", "--state",    "state"};
   {
     Process server = start_server({"--set", "run.rounds=1000000"});
     const std::string before = read_file(state() / "address");

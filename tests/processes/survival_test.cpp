@@ -73,7 +73,7 @@ TEST_F(StoppedClients, AreNotWaitedForByASmallerQuorum) {
 }
 
 TEST_F(StoppedClients, ChangeNoBitOfCodedGradientDescentIfOthersHoldTheirData) {
-  start(config_with("count = 10\ncopies = 5\nplacement = \"groups\"\n",
+  start(config_with("count = 10\nreplication = 5\nplacement = \"groups\"\n",
                     "name = \"coded_gd\"\nstep_size = 0.5\n", "rounds = 1000\nevaluate_every = 20\n",
                     "quorum = 0.7\ndeadline_ms = 60000\n"));
   ASSERT_TRUE(eventually([&] { return records() > 2; })) << server_log();

@@ -145,10 +145,10 @@ TEST(AddsReplies, TakesNoSumsWithWeightsOrReplicas) {
   const Federation<double> federation(4, 5);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2", {}, "0.1"));
   EXPECT_TRUE(takes_sums(*run_context));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   EXPECT_FALSE(takes_sums(*run_context));
   const auto gd = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
-  gd->keep_mirrors = true;  // for clients that keep no state
+  gd->keep_client_state_replicas = true;  // for clients that keep no state
   EXPECT_TRUE(takes_sums(*gd));
   gd->weights = {0.1, 0.2, 0.3, 0.4};
   EXPECT_FALSE(takes_sums(*gd));

@@ -185,7 +185,7 @@ class OneClient {
     run_context->x0 = Vec<double>(dim);
     run_context->algorithm = algorithm_spec(e);
     run_context->compressor = uplink_compressor(run_context->algorithm, dim, 1);
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     return run_context;
   }
 

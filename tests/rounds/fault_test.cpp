@@ -20,14 +20,14 @@ Faults bad_network() {
   faults.lost_requests = 0.05;
   faults.duplicates = 0.10;
   faults.crashes = 0.02;
-  faults.wiped = 0.02;
+  faults.state_loss = 0.02;
   faults.shuffle = true;
   return faults;
 }
 
 Faults bad_network_for(const AlgorithmTraits& traits) {
   Faults faults = bad_network();
-  if (has(traits.client_state, ClientState::kPrivate)) faults.wiped = faults.crashes = 0;
+  if (has(traits.client_state, ClientState::kPrivate)) faults.state_loss = faults.crashes = 0;
   return faults;
 }
 
@@ -45,7 +45,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
-// At the end every wiped client has been asked again, so that it has its state.
+// At the end every client that lost its state has been asked again, so that it has its state.
 constexpr std::uint32_t kFaultRounds = 60;
 
 template <class Real>
@@ -53,7 +53,7 @@ void faults_change_nothing() {
   const Federation<Real> federation(8, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     const auto quiet = run<Real>(federation, run_context, kFaultRounds);
     for (const unsigned threads : {1u, 4u}) {
       for (const bool encoded : {false, true}) {
@@ -74,7 +74,7 @@ TEST(Snapshot, SavingAndLoadingTheServerAfterEveryRoundChangesNoBit) {
   const Federation<double> federation(8, 12);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     const auto reload = [](std::uint32_t, ServerAlgorithm<double>& server, FaultSimulation<double>&,
                            RunProgress&) {
       const std::string state = server.save();
@@ -94,7 +94,7 @@ TEST(Faults, ChangeNoBitOfAnyAlgorithmInFloat) { faults_change_nothing<float>();
 TEST(Faults, OccurDuringTheRun) {
   const Federation<double> federation(8, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   FaultSimulationOptions options;
   options.faults = bad_network();
   const auto trace = run<double>(federation, run_context, 150, options);
@@ -111,7 +111,7 @@ TEST(Faults, EndTheRunWithAClearErrorForAWipedClientWithoutReplicas) {
   const Federation<double> federation(4, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
   FaultSimulationOptions options;
-  options.faults.wiped = 0.1;
+  options.faults.state_loss = 0.1;
   try {
     run<double>(federation, run_context, 100, options);
     FAIL() << "the loss of g_i went unnoticed";
@@ -119,7 +119,7 @@ TEST(Faults, EndTheRunWithAClearErrorForAWipedClientWithoutReplicas) {
     EXPECT_NE(std::string(e.what()).find("lost its state, and the server has no copy of it"),
               std::string::npos)
         << e.what();
-    EXPECT_NE(std::string(e.what()).find("server.mirrors"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("server.client_state_replicas"), std::string::npos) << e.what();
   }
 }
 
@@ -136,7 +136,7 @@ TEST(Faults, LetWipedMarinaClientsRecomputeTheirStateWithoutReplicas) {
 TEST(SmallQuorum, KeepsTheServerAverageEqualToTheMeanOfCommittedShifts) {
   const Federation<double> federation(10, 12);
   const auto run_context = federation.run_context(spec_of("ef21", "topk:k=2"));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   FaultSimulationOptions options;
   options.faults = bad_network();
   RoundLimits limits;
@@ -268,7 +268,7 @@ TEST(ServerRestart, ReachesTheSameBitsFromAnOlderSnapshot) {
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     if (has(algorithm.traits.client_state, ClientState::kPrivate)) continue;  // clients cannot be rolled back
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     EXPECT_EQ(final_state_with_restart<double>(federation, run_context, 80, true),
               final_state_with_restart<double>(federation, run_context, 80, false))
         << algorithm.traits.name;
@@ -338,7 +338,7 @@ TEST(SavedState, RejectsTruncatedAndOverlongBytes) {
   const Federation<double> federation(3, 5);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     const auto trace = run<double>(federation, run_context, 5);
     for (std::size_t size = 0; size < trace.server_state.size(); ++size)
       EXPECT_FALSE(make_server<double>(run_context)->load(trace.server_state.substr(0, size)))

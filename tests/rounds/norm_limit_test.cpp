@@ -170,7 +170,7 @@ TEST(NormLimit, EndsARunThatNeedsTheReplyAndExplainsWhy) {
 }
 
 TEST(NormLimit, LeavesSmallerRepliesUnchanged) {
-  for (const NormAction action : {NormAction::kReject, NormAction::kClip, NormAction::kWarn}) {
+  for (const NormAction action : {NormAction::kReject, NormAction::kHalve, NormAction::kWarn}) {
     const AlgorithmSpec spec = spec_of("dcgd", "natural", {}, "0.1");
     const GuardedRun guarded = run_guarded(spec, 1, {kWidest, action}, 1);
     expect_same_run(guarded, run_guarded(spec, 1, {}, 1));
@@ -190,7 +190,7 @@ TEST(NormLimit, OnlyWarnsIfConfigured) {
 TEST(NormLimit, HalvesLargeRepliesUntilTheyAreWithin) {
   constexpr double kStep = 0.1, kSmall = 2.0;
   const GuardedRun ran =
-      run_guarded(spec_of("gd", "identity", {}, "0.1"), 1e3, {kSmall, NormAction::kClip}, 1);
+      run_guarded(spec_of("gd", "identity", {}, "0.1"), 1e3, {kSmall, NormAction::kHalve}, 1);
   EXPECT_EQ(ran.outcome, Outcome::kFinished);
   const Federation<double> f(kGuarded, kGuardedDim);
   Vec<double> x = f.x0;
@@ -217,7 +217,7 @@ TEST(NormLimit, ClipsToTheSameBitsInMemoryAndThroughTheCodec) {
   for (const char* compressor : {"identity", "natural", "randk:k=3", "qsgd:s=2", "terngrad", "permk"}) {
     SCOPED_TRACE(compressor);
     const AlgorithmSpec spec = spec_of("dcgd", compressor, {}, "0.1");
-    const NormLimit limit{2.0, NormAction::kClip};
+    const NormLimit limit{2.0, NormAction::kHalve};
     const GuardedRun memory = run_guarded(spec, 1e3, limit, 1);
     expect_same_run(memory, run_guarded(spec, 1e3, limit, 1, {.threads = 2, .encoded = true}));
     EXPECT_FALSE(memory.notes.empty());

@@ -169,7 +169,7 @@ TEST(OverSelection, NeitherAddsNorCommitsRepliesThatAreLate) {
   const Federation<double> federation(12, 9);
   for (const bool faults : {false, true}) {
     const auto run_context = federation.run_context(sampled(spec_of("ef21", "topk:k=2"), 0.4));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     FaultSimulationOptions options = arriving_anyhow();
     if (faults) options.faults = {.lost_replies = 0.1, .duplicates = 0.2};
     const auto trace = run<double>(federation, run_context, 200, options, asking_more(0.6),

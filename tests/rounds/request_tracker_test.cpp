@@ -52,7 +52,7 @@ struct Script final : Transport<double> {
 std::shared_ptr<const RunContext<double>> with_mirrors(const Federation<double>& federation,
                                                        const char* algorithm) {
   auto run_context = federation.run_context(spec_of(algorithm, "identity", {}, "0.1"));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   return run_context;
 }
 
@@ -219,7 +219,7 @@ TEST_F(RequestTrackerWithALimit, RejectsLargeAnswersOnceAndTakesALaterGoodOne) {
 }
 
 TEST_F(RequestTrackerWithALimit, ShowsAClippedAnswerUntilTheNextRequestWithoutAFrame) {
-  auto tracker = begin(NormAction::kClip);
+  auto tracker = begin(NormAction::kHalve);
   const std::uint64_t request_id = tracker->new_request_id();
   tracker->ask(0, RequestKind::kRound, request_id, body_);
   tracker->ask(1, RequestKind::kRound, request_id, body_);

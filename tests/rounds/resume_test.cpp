@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 Faults some_faults(const AlgorithmTraits& traits) {
   Faults faults{.lost_replies = 0.1, .lost_requests = 0.05, .duplicates = 0.1, .shuffle = true};
-  if (!has(traits.client_state, ClientState::kPrivate)) faults.crashes = faults.wiped = 0.02;
+  if (!has(traits.client_state, ClientState::kPrivate)) faults.crashes = faults.state_loss = 0.02;
   return faults;
 }
 
@@ -29,7 +29,7 @@ Faults some_faults(const AlgorithmTraits& traits) {
 std::string after_forty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
                                bool moved) {
   const auto run_context = federation.run_context(spec_for(algorithm));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   FaultSimulationOptions options;
   options.faults = some_faults(algorithm.traits);
   auto clients =
@@ -87,7 +87,7 @@ evaluate_every = 500
 lost_replies = 0.02
 crashes = 0.01
 [server]
-mirrors = true
+client_state_replicas = true
 )";
     config.replace(config.find("ROUNDS"), 6, std::to_string(kResumedRounds));
     std::ofstream(folder.path() / "run.toml") << config;
@@ -161,7 +161,7 @@ TEST_P(ResumeTest, ReachesTheBitsOfAnUninterruptedRun) {
 }
 
 TEST_P(ResumeTest, ContinuesTheVirtualClockWhereItStopped) {
-  const std::vector<std::string> speeds = {"--set", "clients.seconds=sqrt"};
+  const std::vector<std::string> speeds = {"--set", "clients.latency=sqrt"};
   run_whole(speeds);
   run_cut(GetParam(), speeds);
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
@@ -178,7 +178,7 @@ TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
         "--set", "algorithm.compressor=identity",
         "--set", "algorithm.delay_threshold=20",
         "--set", "algorithm.step_size=0.001",
-        "--set", std::string("clients.seconds=") + speeds,
+        "--set", std::string("clients.latency=") + speeds,
         "--set", "run.rounds=" + std::to_string(10 * kResumedRounds)};
     run_whole(asynchronous);
     run_cut(GetParam(), asynchronous);
@@ -234,7 +234,7 @@ TEST_F(ResumeFixture, RefusesChangedDataAndTraces) {
   write("speeds.txt", speeds);
   write("run.toml",
         "name = \"data\"\n[problem]\nkind = \"logistic\"\ndata = \"libsvm:train.svm\"\ntest = "
-        "\"libsvm:test.svm\"\n[clients]\ncount = 8\nseconds = \"file:speeds.txt\"\n[algorithm]\nname = "
+        "\"libsvm:test.svm\"\n[clients]\ncount = 8\nlatency = \"file:speeds.txt\"\n[algorithm]\nname = "
         "\"gd\"\nstep_size = 0.1\n[run]\nrounds = 1000000000\nevaluate_every = 100000\n");
   Process cut = run({"--out", "cut"});
   ASSERT_TRUE(eventually([&] { return !newest_checkpoint().empty(); })) << cut.log();

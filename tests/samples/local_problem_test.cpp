@@ -85,7 +85,7 @@ TEST(LocalProblem, LoadsTheSameConsecutivePartsForReplicatedDataEverywhere) {
                         clients = "count = 8\npartition = \"" + std::string(partition) + "\"";
       const std::vector<ClientDataset> parts = load_samples(experiment(problem, clients), ".").all_parts();
       const auto e = experiment(
-          problem, clients + "\ncopies = " + std::to_string(replication.count) + "\nplacement = \"" +
+          problem, clients + "\nreplication = " + std::to_string(replication.count) + "\nplacement = \"" +
                        (replication.placement == ReplicaPlacement::kRing ? "ring" : "groups") + "\"");
       const SharedSamples all = load_samples(e, ".");
       std::size_t rows = 0;
@@ -116,8 +116,8 @@ TEST(LocalProblem, GivesARangeOfClientsTheirSamplesAndAllLabels) {
                               "data = \"libsvm:train.txt\"\ntest = \"libsvm:test.txt\""})
     for (const char* partition :
          {"partition = \"contiguous\"", "partition = \"iid\"", "partition = \"by_label\"",
-          "partition = \"dirichlet\"", "samples_per_client = 3", "copies = 3",
-          "copies = 7\npartition = \"iid\""}) {
+          "partition = \"dirichlet\"", "samples_per_client = 3", "replication = 3",
+          "replication = 7\npartition = \"iid\""}) {
       SCOPED_TRACE(std::string(problem) + ", " + partition);
       const Experiment e =
           experiment("kind = \"mlp\"\n" + std::string(problem), "count = 7\n" + std::string(partition));
@@ -161,9 +161,9 @@ TEST(LocalProblem, RejectsDataThatDoesNotFitTheExperiment) {
             std::string::npos);
   EXPECT_NE(message_of([&] { load_part(e, {}, "."); }).find("--data is missing"), std::string::npos);
   EXPECT_NE(message_of([&] {
-              load_part(experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 6\ncopies = 2"),
+              load_part(experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 6\nreplication = 2"),
                         {"digits", {}}, ".");
-            }).find("with clients.copies = 2 clients hold parts of one file; name this client's"),
+            }).find("with clients.replication = 2 clients hold parts of one file; name this client's"),
             std::string::npos);
   const auto quadratic = experiment("kind = \"quadratic\"\ndim = 5", "count = 3");
   EXPECT_NE(message_of([&] {

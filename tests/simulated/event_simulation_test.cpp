@@ -52,7 +52,7 @@ TEST(EventSimulation, GivesTheSameBitsForAnyThreadsIfSlowClientsWithStateMissRou
     if (algorithm.traits.needs_all_replies) continue;
     SCOPED_TRACE(algorithm.traits.name);
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     RoundLimits limits;
     limits.quorum = 0.5;
     limits.deadline_seconds = 30;
@@ -92,7 +92,7 @@ TEST(EventSimulation, GetsAllNeededRepliesDespiteEveryFault) {
     SCOPED_TRACE(spec.name);
     EventSimulationOptions options = with(drawn);
     options.faults = {
-        .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
+        .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .state_loss = 0.1};
     const auto run_context = federation.run_context(spec);
     const AsyncTrace one = run_virtual(federation, run_context, 400, options, Evaluate::kByClients, limits);
     EXPECT_EQ(one.used.size(), 400u);
@@ -212,7 +212,7 @@ TEST(EventSimulation, ResumesToTheSameBitsDespiteEveryFault) {
   limits.attempts = 100;
   EventSimulationOptions options = with(drawn);
   options.faults = {
-      .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .wiped = 0.1};
+      .lost_replies = 0.2, .lost_requests = 0.2, .duplicates = 0.2, .crashes = 0.1, .state_loss = 0.1};
   for (const AlgorithmSpec& spec : asynchronous_specs()) {
     const auto run_context = federation.run_context(spec);
     const Ending whole = run_with_stops(federation, run_context, 150, options, limits, {});
@@ -229,7 +229,7 @@ TEST(EventSimulation, ResumesSynchronousAlgorithmsWithLateOrCrashingClients) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     RoundLimits limits;
     if (!algorithm.traits.needs_all_replies) limits.quorum = 0.5;
     limits.deadline_seconds = 30;

@@ -140,7 +140,7 @@ class SimulatedRun {
     run_context_->x0.assign(run_context_->d, 0.5);
     run_context_->algorithm = algorithm_spec(experiment);
     run_context_->compressor = uplink_compressor(run_context_->algorithm, run_context_->d, run_context_->n);
-    run_context_->keep_mirrors = true;
+    run_context_->keep_client_state_replicas = true;
     if (traits_of(*run_context_).asynchronous) {
       asynchronous_twin_ = std::make_unique<AsynchronousTwin>(run_context_, experiment);
       if (setting.never_stops) asynchronous_twin_->never_stops_before(setting.steps);

@@ -64,11 +64,11 @@ TEST(AsynchronousDelays, WarnOnceIfTheyExceedThoseOfTheTheorem) {
     return said;
   };
   EXPECT_EQ(warnings({}).size(), 0u) << "clients of equal speed are n - 1 steps late";
-  const auto said = warnings({"clients.seconds=linear"});
+  const auto said = warnings({"clients.latency=linear"});
   ASSERT_EQ(said.size(), 1u);
   EXPECT_NE(said[0].find("allows algorithm.max_delay = 3"), std::string::npos) << said[0];
-  EXPECT_EQ(warnings({"clients.seconds=linear", "algorithm.max_delay=40"}).size(), 0u);
-  EXPECT_EQ(warnings({"clients.seconds=linear", "algorithm.step_size=0.1"}).size(), 0u);
+  EXPECT_EQ(warnings({"clients.latency=linear", "algorithm.max_delay=40"}).size(), 0u);
+  EXPECT_EQ(warnings({"clients.latency=linear", "algorithm.step_size=0.1"}).size(), 0u);
 }
 
 }  // namespace

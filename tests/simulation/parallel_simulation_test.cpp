@@ -119,7 +119,7 @@ TEST(ParallelSimulation, GetsAStateFromAServerThatCanRestoreIt) {
     AlgorithmSpec spec = spec_for(algorithm);
     if (algorithm.traits.partial) spec.participation = 0.6;
     const auto run_context = federation.run_context(spec);
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     if (make_server<double>(run_context)->may_refuse()) continue;
     if (algorithm.traits.client_state != ClientState::kNone) ++with_state;
     const auto quiet = run_virtual<double>(federation, run_context, 1, {});

@@ -99,7 +99,7 @@ void deaths_change_nothing(std::uint64_t seeds) {
   int crashes = 0;
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
     const auto run_context = federation.run_context(spec_for(algorithm));
-    run_context->keep_mirrors = true;
+    run_context->keep_client_state_replicas = true;
     const auto undisturbed = live<Real>(federation, run_context, 40, {});
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       for (const Durability durability : {Durability::kProcess, Durability::kPower}) {
@@ -121,7 +121,7 @@ TEST(RunStore, ServerDeathsChangeNoBitOfAnyAlgorithmInFloat) { deaths_change_not
 TEST(RunStore, FindsACommitAnnouncedBeforeItIsDurable) {
   const Federation<double> federation(5, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
-  run_context->keep_mirrors = true;
+  run_context->keep_client_state_replicas = true;
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed)
     found += live<double>(federation, run_context, 40,

@@ -28,7 +28,7 @@ ASYNCHRONOUS = {
     "rennala": ("gradients = 5\nstep_size = STEP(0.2)\nbatch = 4", ""),
 }
 ALL_ALGORITHMS = {**ALGORITHMS, **ASYNCHRONOUS}
-SPEEDS = ("sqrt", "lognormal:1", "0.1*sqrt*pareto:1.5", "file:speeds.txt")  # clients.seconds
+SPEEDS = ("sqrt", "lognormal:1", "0.1*sqrt*pareto:1.5", "file:speeds.txt")  # clients.latency
 ROUNDS = {"usual": 4_000, "one command": 4_000, "silence": 2_000, "uploads": 80, "slow relay": 800, "resumed": 4_000_000}
 TROUBLES_OF = {"usual": 30, "one command": 0, "silence": 5, "uploads": 30, "slow relay": 6, "resumed": 0}
 SITES = ("flat", "exact", "adds", "mixed")
@@ -67,7 +67,7 @@ class Plan:
     clients: int
     participation: float
     over_selection: float
-    mirrors: bool
+    client_state_replicas: bool
     durability: str
     precision: str
     dim: int
@@ -77,7 +77,7 @@ class Plan:
     early: bool  # faults begin before the clients have joined
     secure: bool  # uses TLS; every client and relay authenticates
     troubles: list
-    speeds: str = ""  # clients.seconds
+    speeds: str = ""  # clients.latency
     lost: float = 0.0  # share of the replies
     kills: tuple = ()  # kills of a resumed run: (signal, seconds after the start of its process)
 
@@ -115,7 +115,7 @@ class Plan:
     def optimum(self):
         """Returns a plan for the same problem that reaches the optimum to the last digits."""
         return dataclasses.replace(self, algorithm="gd", quorum=1.0, participation=1.0, over_selection=0.0, rounds=4_000,
-                                   precision="fp64", mirrors=False)
+                                   precision="fp64", client_state_replicas=False)
 
     def toml(self):
         return f"""name = "torture"
@@ -131,7 +131,7 @@ lambda = 0.1
 [clients]
 count = {self.clients}
 participation = {self.participation}
-{f'seconds = "{self.speeds}"' if self.speeds else ''}
+{f'latency = "{self.speeds}"' if self.speeds else ''}
 [algorithm]
 name = "{self.algorithm}"
 {self.algorithm_keys()}
@@ -145,7 +145,7 @@ quorum = {self.quorum}
 over_selection = {self.over_selection}
 deadline_ms = {self.deadline_ms}
 durability = "{self.durability}"
-mirrors = {str(self.mirrors).lower()}
+client_state_replicas = {str(self.client_state_replicas).lower()}
 zstd = "{'off' if self.overlaps() else 'auto'}"
 overlap = {str(self.overlaps()).lower()}
 {f"[faults]{chr(10)}lost_replies = {self.lost}" if self.lost else ''}
@@ -200,7 +200,7 @@ def make(seed, index, quick):
         seed=seed, index=index, kind=kind, algorithm=algorithm, sites=sites, quorum=quorum, remember=remember,
         clients=random_of.choice((3, 4, 4, 6)) if kind == "usual" else 4,
         participation=1.0, over_selection=0.0,
-        mirrors=sites != "adds" and algorithm not in ("ef14", "dasha_mvr"),
+        client_state_replicas=sites != "adds" and algorithm not in ("ef14", "dasha_mvr"),
         durability=random_of.choice(("process", "process", "power")),
         precision="fp64" if sites == "adds" else random_of.choice(("fp64", "fp64", "fp32")),
         dim=20_000 if kind in ("uploads", "slow relay") else random_of.choice((11, 11, 40)) if kind == "usual" else 11,
@@ -229,7 +229,7 @@ def draw_troubles(random_of, plan, quick):
     for kind in list(kinds):
         if kind.endswith("relay") and plan.relays() == 0:
             del kinds[kind]
-    if not plan.has("restores") or (not plan.mirrors and plan.algorithm not in ("gd", "fedavg")):
+    if not plan.has("restores") or (not plan.client_state_replicas and plan.algorithm not in ("gd", "fedavg")):
         del kinds["restore server"]
     if plan.kind == "slow relay":
         kinds = {"kill client": 1, "cut": 1, "delay": 1, "stop client": 1}

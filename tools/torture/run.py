@@ -67,7 +67,7 @@ class Run:
         self.relays, self.clients = [], []
         for k in range(self.plan.relays()):
             link = self.links[f"relay {k}"] = self.network.link(outside, self.server.listens_at)
-            argv = [self.bin / "gradwire-server", "--upstream", link.address, "--listen", inside + ":0",
+            argv = [self.bin / "gradwire-server", "relay", "--upstream", link.address, "--listen", inside + ":0",
                     "--state", f"relay{k}", "--give-up-after-ms", str(GIVE_UP_MS)]
             if self.plan.sites == "adds":
                 argv.append("--aggregate")

@@ -216,7 +216,7 @@ class Maker:
             shutil.copytree(theirs, ours)
             for file in ("server.pem", "server.key"):
                 shutil.copy(run.folder / "identity" / file, ours / file)
-            argv = ["gradwire-server", "--upstream", upstream, "--listen", address[0] + ":0", "--state",
+            argv = ["gradwire-server", "relay", "--upstream", upstream, "--listen", address[0] + ":0", "--state",
                     name + "-state", "--aggregate", "--identity", name]
         argv = [str(run.bin / argv[0]), *argv[1:], "--give-up-after-ms", "5000"]
         path = run.folder / (name + ".log")

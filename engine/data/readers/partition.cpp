@@ -40,7 +40,7 @@ void check(const RowsAndLabels& samples, const SplitSpec& spec) {
   }
   if (spec.replication.count > 1 &&
       (spec.partition == PartitionKind::kDirichlet || spec.samples_per_client > 0))
-    throw DataError("clients.copies needs equal parts; use contiguous, iid or by_label");
+    throw DataError("clients.replication needs equal parts; use contiguous, iid or by_label");
 }
 
 // Gives all of `rows` to n clients in order. Sizes differ by at most one.
@@ -309,8 +309,8 @@ void keep_first_rows(Dataset& data, std::size_t rows) {
 
 void set_shares(SharedSamples& shared, Split rows, const SplitSpec& spec) {
   if (rows.left_out > 0)
-    shared.warnings.push_back("clients.copies needs equal parts: " + std::to_string(rows.left_out) + " of " +
-                              std::to_string(rows.left_out + rows.train.row.size()) +
+    shared.warnings.push_back("clients.replication needs equal parts: " + std::to_string(rows.left_out) +
+                              " of " + std::to_string(rows.left_out + rows.train.row.size()) +
                               " training samples are unused, as the number of samples is not a multiple of " +
                               std::to_string(spec.clients) + " clients");
   shared.train_shares =

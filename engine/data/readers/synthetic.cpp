@@ -129,7 +129,7 @@ SharedSamples draw_synthetic(const SyntheticSpec& spec, const SplitSpec& split) 
                             " is drawn client by client: ";
   if (split.partition != PartitionKind::kContiguous && split.partition != PartitionKind::kIid)
     throw DataError(large + "clients.partition must be \"contiguous\" or \"iid\"");
-  if (split.replication.count > 1) throw DataError(large + "clients.copies must be 1");
+  if (split.replication.count > 1) throw DataError(large + "clients.replication must be 1");
   if (split.test_share > 0) throw DataError(large + "problem.test_share must be 0");
   if (split.samples_per_client > spec.samples ||
       (split.samples_per_client == 0 && split.clients > spec.samples))

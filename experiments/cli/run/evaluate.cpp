@@ -24,9 +24,11 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
   sets.emplace_back("run.rounds=0");
   sets.emplace_back("run.evaluate_every=1");
   sets.emplace_back("run.stop_at_grad_norm_sq=0");
-  sets.emplace_back("clients.seconds=");
+  sets.emplace_back("clients.latency=");
   LoadedExperiment loaded = load_experiment(request.file, sets);
   loaded.experiment.faults = {};
+  if (request.log)
+    for (const std::string& warning : loaded.warnings) request.log(LogLine::warning(warning));
   const std::optional<DataSchema> trained_on =
       schema_in_summary(request.model.parent_path(), info_of(loaded.experiment.problem).name);
   const auto prepared = [&] {

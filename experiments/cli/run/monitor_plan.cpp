@@ -16,10 +16,11 @@ MonitorPlan monitor_plan(const RunPlan& plan) {
   const Lyapunov& l = monitor.of.lyapunov;
   if (e.run.evaluate_every == 0)
     throw ConfigError("run.monitor", "monitor needs rows of metrics.csv, but evaluate_every is 0");
-  if (l.shifts > 0 && !keep_mirrors(e, false))
-    throw ConfigError("server.mirrors",
-                      "run.monitor reads replicas of the clients' states: mirrors must be \"auto\" or "
-                      "\"true\"");
+  if (l.shifts > 0 && !keep_client_state_replicas(e, false))
+    throw ConfigError(
+        "server.client_state_replicas",
+        "run.monitor reads replicas of the clients' states: client_state_replicas must be \"auto\" or "
+        "\"true\"");
   if (l.gap > 0 && !has_minimum(e.problem))
     throw ConfigError(
         "run.monitor",

@@ -44,14 +44,14 @@ const char* transport_name(TransportKind kind) {
 void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
   const FaultsSection& f = loaded.experiment.faults;
   const bool faults = f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 ||
-                      f.wiped > 0 || f.shuffle;
+                      f.state_loss > 0 || f.shuffle;
   const std::string option = "--transport " + std::string(transport_name(request.transport));
   if (is_networked(request.transport) && faults)
     throw UsageError(option +
                      ": [faults] works only in a simulation; use memory or encoded, or remove [faults]");
-  if (is_networked(request.transport) && !loaded.experiment.clients.seconds.empty())
+  if (is_networked(request.transport) && !loaded.experiment.clients.latency.empty())
     throw UsageError(option +
-                     ": clients.seconds works only in a simulation, on a virtual clock; use memory or "
+                     ": clients.latency works only in a simulation, on a virtual clock; use memory or "
                      "encoded, or remove it");
   const bool is_monitored = loaded.experiment.run.monitor;
   if (is_networked(request.transport) && is_monitored)
@@ -209,7 +209,8 @@ bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
 
 // Returns the facts about the run's inputs that its checkpoint records. Collective.
 RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
-  RunInputs inputs{to_toml(prepared.experiment)};
+  // The spelling of earlier checkpoints, which are compared as texts.
+  RunInputs inputs{to_toml(prepared.experiment, Names::kOld)};
   if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
   inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
   inputs.traces = hash_of_traces(prepared.seconds);
@@ -258,7 +259,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const unsigned threads = threads_of(request);
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
-  for (const std::string& warning : plan.warnings) progress.note(LogLine::warning(warning));
+  for (const auto* warnings : {&loaded.warnings, &plan.warnings})
+    for (const std::string& warning : *warnings) progress.note(LogLine::warning(warning));
   if (!is_networked(request.transport))
     for (const std::string& key : keys_of(RunIn::kNetwork, loaded))
       progress.note(LogLine(key + " has no effect in memory; it applies to clients over a network"));

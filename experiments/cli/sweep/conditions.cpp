@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "base/config_error.h"
 #include "base/value.h"
+#include "config/renamed_keys.h"
 
 namespace gradwire {
 namespace {
@@ -64,6 +66,21 @@ Condition::Comparison Condition::parse_comparison(std::string_view text) {
   throw ConfigError(kKey, "'" + std::string(text) +
                               "': write KEY = VALUE, or !=, <, <=, >, >= with a number or another key, as in "
                               "\"algorithm.K <= 10 or algorithm.name = scaffold\"");
+}
+
+std::vector<std::string> Condition::use_current_names() {
+  std::vector<std::string> warnings;
+  const auto take = [&](std::string& path, Value& value) {
+    for (std::string& warning : gradwire::use_current_names(path, value))
+      warnings.push_back(std::move(warning));
+  };
+  for (Comparison& c : any_of_) {
+    Value right = c.right, none;
+    take(c.left, right);
+    c.right = std::get<std::string>(right);
+    if (is_path(c.right)) take(c.right, none);
+  }
+  return warnings;
 }
 
 bool Condition::holds(const Settings& run) const {

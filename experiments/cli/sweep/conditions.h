@@ -18,6 +18,9 @@ class Condition {
   // Throws ConfigError("sweep.where").
   explicit Condition(std::string_view text);
 
+  // Replaces old names of keys and words, and returns the warnings about them (config/renamed_keys.h).
+  std::vector<std::string> use_current_names();
+
   bool holds(const Settings& run) const;
   // Returns whether these settings of a run already imply that the condition does not hold.
   bool is_broken_by(const Settings& some) const;

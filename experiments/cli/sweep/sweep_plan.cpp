@@ -9,6 +9,7 @@
 #include "base/config_error.h"
 #include "base/fnv1a.h"
 #include "base/suggest.h"
+#include "config/renamed_keys.h"
 #include "experiments/cli/sweep/conditions.h"
 #include "plotting/plot.h"
 #include "report/columns.h"
@@ -76,12 +77,48 @@ std::vector<std::string> panels_in(const TomlChoice& choice) {
   return panels;
 }
 
+void add_warning(SweepPlan& plan, const std::string& warning) {
+  if (std::find(plan.warnings.begin(), plan.warnings.end(), warning) == plan.warnings.end())
+    plan.warnings.push_back(warning);
+}
+
+// Replaces old names in the keys and values of a table, with warnings. Throws if a key has both of its names.
+void use_current_names_in(TomlChoices& choices, SweepPlan& plan) {
+  const auto has = [&](const std::string& path) {
+    return std::any_of(choices.begin(), choices.end(), [&](const TomlChoice& c) { return c.path == path; });
+  };
+  for (TomlChoice& choice : choices) {
+    const std::string path = current_path(choice.path);
+    if (path != choice.path && has(path))
+      throw ConfigError("sweep." + path,
+                        choice.path + " is the old name of " + path + "; remove one of the two");
+    const std::string place = plan.file.string() + ":" + std::to_string(choice.line) + ": ";
+    for (Value& value : choice.values) {
+      std::string typed = choice.path;
+      for (const std::string& warning : use_current_names(typed, value)) add_warning(plan, place + warning);
+    }
+    choice.path = path;
+  }
+}
+
 // The keys of [sweep] itself.
 struct SweepSettings {
   Judgement judgement;
   SweepFigure figure;
   std::optional<std::vector<std::string>> tune;
   std::vector<Condition> where;
+
+  // Replaces old names in the texts of tune, by and where, with warnings.
+  void use_current_names(SweepPlan& plan) {
+    const auto take = [&](std::vector<std::string> more) {
+      for (const std::string& warning : more) add_warning(plan, plan.file.string() + ": [sweep]: " + warning);
+    };
+    Value none;
+    take(gradwire::use_current_names(figure.by, none));
+    if (tune)
+      for (std::string& key : *tune) take(gradwire::use_current_names(key, none));
+    for (Condition& condition : where) take(condition.use_current_names());
+  }
 
   // Reads a key of [sweep]. Returns false if it is a key of the experiment.
   bool take(const TomlChoice& choice) {
@@ -240,6 +277,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
   TomlChoices common;
   for (const TomlChoice& choice : sweep.keys)
     if (!rules.take(choice)) common.push_back(choice);
+  rules.use_current_names(plan);
   if (rules.judgement.target && rules.judgement.budget_column.empty())
     throw ConfigError("sweep.target",
                       "target needs budget, whose column measures the cost of reaching the target");
@@ -250,6 +288,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
       if (is_left_out(chosen, rules.where)) continue;
       RunOfSweep run{std::move(chosen), {}, {}};
       const LoadedExperiment loaded = load_run(plan, run);
+      for (const std::string& warning : loaded.warnings) add_warning(plan, warning);
       if (plan.name.empty()) plan.name = loaded.experiment.name;
       if (loaded.experiment.run.evaluate_every == 0)
         throw locate(
@@ -261,7 +300,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
                                          "the sweep compares gradient norms; measure them, or choose another "
                                          "column as sweep.criterion"));
       run.settings = settings_of(loaded.experiment);
-      run.id = id_of(run.settings);
+      run.id = id_of(settings_of(loaded.experiment, Names::kOld));  // the ids of earlier sweeps
       if (!seen.insert(run.id).second) continue;
       all.push_back(std::move(run));
       if (all.size() > kMostRuns)
@@ -311,6 +350,8 @@ SweepPlan read_sweep(const std::filesystem::path& file, std::span<const std::str
     throw ExperimentError(file.string() + ":" + std::to_string(error.line()) + ": " + error.what());
   }
   try {
+    use_current_names_in(sweep.keys, plan);
+    for (TomlChoices& table : sweep.tables) use_current_names_in(table, plan);
     read_runs(plan, sweep);
   } catch (const ConfigError& error) {
     fail(plan, sweep, error);

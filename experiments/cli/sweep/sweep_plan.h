@@ -48,6 +48,7 @@ struct SweepPlan {
   std::vector<std::string> tuned;      // keys whose best value is searched
   Judgement judgement;
   SweepFigure figure;
+  std::vector<std::string> warnings;  // a line for each old name in the file and in --set
 
   // Returns the keys that distinguish algorithms: varied, but neither tuned nor `seed`.
   std::vector<std::string> compared() const;

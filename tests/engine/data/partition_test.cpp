@@ -106,7 +106,8 @@ TEST(Partition, MakesEqualPartsForReplicasAndReportsUnusedSamples) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(split.train[i].size(), 4u);
   const SharedSamples shared = share_samples(data, nullptr, spec);
   const std::vector<std::string> warnings = {
-      "clients.copies needs equal parts: 3 of 23 training samples are unused, as the number of samples is "
+      "clients.replication needs equal parts: 3 of 23 training samples are unused, as the number of samples "
+      "is "
       "not a multiple of 5 "
       "clients"};
   EXPECT_EQ(shared.warnings, warnings);

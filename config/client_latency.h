@@ -1,4 +1,4 @@
-// The speeds of the clients of a simulation: clients.seconds of the experiment file.
+// The speeds of the clients of a simulation: clients.latency of the experiment file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace gradwire {
 
 // The time of one request on the virtual clock: scale * of_client * drawn, or scale * the number in the
 // trace. With probability `failure` the client never answers.
-struct ClientSeconds {
+struct ClientLatency {
   enum class OfClient : std::uint8_t { kEqual, kSqrt, kLinear };
   enum class Drawn : std::uint8_t { kNothing, kLogNormal, kPareto };
   double scale = 1;  // seconds
@@ -28,12 +28,12 @@ struct ClientSeconds {
 };
 
 // Reads "2.5", "sqrt", "linear", "lognormal:0.5", "pareto:1.5", "0.1*sqrt*pareto:1.5", "file:PATH",
-// "1*file:PATH+fail:0.1"; "" is "1". Opens no file. Throws ConfigError(clients.seconds).
-ClientSeconds parse_client_seconds(std::string_view text);
+// "1*file:PATH+fail:0.1"; "" is "1". Opens no file. Throws ConfigError(clients.latency).
+ClientLatency parse_client_latency(std::string_view text);
 
 // Reads the file of `trace`, if there is one: for each of n clients a line of numbers above 0, or inf if the
 // client never answers. Further lines are ignored. A relative path is relative to `base`. Throws
-// ConfigError(clients.seconds) with FILE:LINE.
-void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std::uint32_t n);
+// ConfigError(clients.latency) with FILE:LINE.
+void read_traces(ClientLatency& seconds, const std::filesystem::path& base, std::uint32_t n);
 
 }  // namespace gradwire

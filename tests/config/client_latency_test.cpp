@@ -1,4 +1,4 @@
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -11,19 +11,19 @@
 namespace gradwire {
 namespace {
 
-TEST(ClientSeconds, FollowTheWord) {
-  EXPECT_EQ(parse_client_seconds("").of(1, 7, 3), 1);
-  EXPECT_EQ(parse_client_seconds("2.5").of(1, 7, 3), 2.5);
-  EXPECT_EQ(parse_client_seconds("sqrt").of(1, 8, 3), 3);
-  EXPECT_EQ(parse_client_seconds("linear").of(1, 0, 3), 1);
-  EXPECT_EQ(parse_client_seconds("0.5*linear").of(1, 9, 3), 5);
-  const double drawn = parse_client_seconds("pareto:1.5").of(1, 8, 3);
-  EXPECT_DOUBLE_EQ(parse_client_seconds("2*sqrt*pareto:1.5").of(1, 8, 3), 6 * drawn);
-  EXPECT_DOUBLE_EQ(parse_client_seconds("pareto:1.5*sqrt").of(1, 8, 3), 3 * drawn);
+TEST(ClientLatency, FollowTheWord) {
+  EXPECT_EQ(parse_client_latency("").of(1, 7, 3), 1);
+  EXPECT_EQ(parse_client_latency("2.5").of(1, 7, 3), 2.5);
+  EXPECT_EQ(parse_client_latency("sqrt").of(1, 8, 3), 3);
+  EXPECT_EQ(parse_client_latency("linear").of(1, 0, 3), 1);
+  EXPECT_EQ(parse_client_latency("0.5*linear").of(1, 9, 3), 5);
+  const double drawn = parse_client_latency("pareto:1.5").of(1, 8, 3);
+  EXPECT_DOUBLE_EQ(parse_client_latency("2*sqrt*pareto:1.5").of(1, 8, 3), 6 * drawn);
+  EXPECT_DOUBLE_EQ(parse_client_latency("pareto:1.5*sqrt").of(1, 8, 3), 3 * drawn);
 }
 
-TEST(ClientSeconds, HaveTheTailOfAParetoDistributionWithMeanOne) {
-  const ClientSeconds seconds = parse_client_seconds("pareto:2.5");
+TEST(ClientLatency, HaveTheTailOfAParetoDistributionWithMeanOne) {
+  const ClientLatency seconds = parse_client_latency("pareto:2.5");
   constexpr int kDraws = 40000;
   double mean = 0;
   std::map<int, double> above;  // share of the draws
@@ -37,8 +37,8 @@ TEST(ClientSeconds, HaveTheTailOfAParetoDistributionWithMeanOne) {
   for (const auto& [x, share] : above) EXPECT_NEAR(share, std::pow(0.6 / x, 2.5), 0.005) << x;
 }
 
-TEST(ClientSeconds, FailWithTheGivenProbability) {
-  const ClientSeconds seconds = parse_client_seconds("3*sqrt+fail:0.25");
+TEST(ClientLatency, FailWithTheGivenProbability) {
+  const ClientLatency seconds = parse_client_latency("3*sqrt+fail:0.25");
   int failed = 0;
   for (int k = 0; k < 20000; ++k) {
     const double s = seconds.of(1, 3, k);
@@ -48,10 +48,10 @@ TEST(ClientSeconds, FailWithTheGivenProbability) {
   EXPECT_NEAR(failed / 20000.0, 0.25, 0.012);
 }
 
-TEST(ClientSeconds, FollowATraceOneRequestAfterTheOther) {
+TEST(ClientLatency, FollowATraceOneRequestAfterTheOther) {
   const TemporaryFolder folder;
   folder.write("speeds.txt", "1 2.5\t4\r\n 0.5,inf\n7\n");
-  ClientSeconds seconds = parse_client_seconds("2*file:speeds.txt");
+  ClientLatency seconds = parse_client_latency("2*file:speeds.txt");
   read_traces(seconds, folder.path(), 2);
   EXPECT_EQ(seconds.of(1, 0, 9, 0), 2);
   EXPECT_EQ(seconds.of(1, 0, 9, 2), 8);
@@ -60,21 +60,21 @@ TEST(ClientSeconds, FollowATraceOneRequestAfterTheOther) {
   EXPECT_EQ(seconds.of(1, 1, 9, 1), std::numeric_limits<double>::infinity());
 }
 
-TEST(ClientSeconds, ReadATraceWithAByteOrderMarkAndCarriageReturnsAlone) {
+TEST(ClientLatency, ReadATraceWithAByteOrderMarkAndCarriageReturnsAlone) {
   const TemporaryFolder folder;
   folder.write("speeds.txt",
                "\xef\xbb\xbf"
                "1 2\r3\r\n4\r");
-  ClientSeconds seconds = parse_client_seconds("file:speeds.txt");
+  ClientLatency seconds = parse_client_latency("file:speeds.txt");
   read_traces(seconds, folder.path(), 3);
   EXPECT_EQ(seconds.traces, (std::vector<std::vector<double>>{{1, 2}, {3}, {4}}));
 }
 
-TEST(ClientSeconds, RejectATraceAndNameItsWrongLine) {
+TEST(ClientLatency, RejectATraceAndNameItsWrongLine) {
   const TemporaryFolder folder;
   const auto complaint = [&](const std::string& text, std::uint32_t n) -> std::string {
     folder.write("speeds.txt", text);
-    ClientSeconds seconds = parse_client_seconds("file:speeds.txt+fail:0.5");
+    ClientLatency seconds = parse_client_latency("file:speeds.txt+fail:0.5");
     EXPECT_EQ(seconds.failure, 0.5);
     try {
       read_traces(seconds, folder.path(), n);
@@ -99,12 +99,12 @@ TEST(ClientSeconds, RejectATraceAndNameItsWrongLine) {
   EXPECT_EQ(complaint("1\n\n2\n", 3), "speeds.txt:2: the line of a client needs at least one number");
   EXPECT_EQ(complaint("1\n2\n", 3), "speeds.txt: has 2 lines, but there are 3 clients; give each a line");
   EXPECT_EQ(complaint("", 1), "speeds.txt: has 0 lines, but there are 1 clients; give each a line");
-  ClientSeconds missing = parse_client_seconds("file:nowhere.txt");
+  ClientLatency missing = parse_client_latency("file:nowhere.txt");
   EXPECT_THROW(read_traces(missing, folder.path(), 1), ConfigError);
 }
 
-TEST(ClientSeconds, AreDrawnForEachRequestWithMeanOne) {
-  const ClientSeconds seconds = parse_client_seconds("3*lognormal:0.5");
+TEST(ClientLatency, AreDrawnForEachRequestWithMeanOne) {
+  const ClientLatency seconds = parse_client_latency("3*lognormal:0.5");
   EXPECT_EQ(seconds.of(1, 2, 3), seconds.of(1, 2, 3));
   EXPECT_NE(seconds.of(1, 2, 3), seconds.of(1, 2, 4));
   EXPECT_NE(seconds.of(1, 2, 3), seconds.of(1, 3, 3));
@@ -121,10 +121,10 @@ TEST(ClientSeconds, AreDrawnForEachRequestWithMeanOne) {
   EXPECT_NEAR(square, std::exp(0.25), 0.06);  // E s^2 = e^(sigma^2)
 }
 
-TEST(ClientSeconds, RejectInvalidSpeeds) {
+TEST(ClientLatency, RejectInvalidSpeeds) {
   const auto complaint = [](const char* text) -> std::string {
     try {
-      parse_client_seconds(text);
+      parse_client_latency(text);
     } catch (const ConfigError& error) {
       return error.what();
     }

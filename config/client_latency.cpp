@@ -1,4 +1,4 @@
-#include "config/client_seconds.h"
+#include "config/client_latency.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,7 +20,7 @@ constexpr std::size_t kMostNumbers = 10'000'000;  // in a trace
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw ConfigError("clients.seconds", "seconds '" + std::string(text) + "': " + why);
+  throw ConfigError("clients.latency", "latency '" + std::string(text) + "': " + why);
 }
 
 // Reads a number above 0 and below 1e12, so that the sum of many is exact enough.
@@ -30,7 +30,7 @@ bool read_seconds(std::string_view text, double& value) {
 }
 
 // Reads "+fail:P" at the end of `text`, and returns the text before it.
-std::string_view take_failure(std::string_view text, ClientSeconds& seconds) {
+std::string_view take_failure(std::string_view text, ClientLatency& seconds) {
   const std::size_t at = text.rfind(kFailPrefix);
   if (at == text.npos) return text;
   if (!read_seconds(text.substr(at + kFailPrefix.size()), seconds.failure) || seconds.failure >= 1)
@@ -39,9 +39,9 @@ std::string_view take_failure(std::string_view text, ClientSeconds& seconds) {
 }
 
 // Reads one factor. Returns false if `word` is unknown.
-bool read_word(std::string_view text, std::string_view word, ClientSeconds& seconds) {
-  using OfClient = ClientSeconds::OfClient;
-  using Drawn = ClientSeconds::Drawn;
+bool read_word(std::string_view text, std::string_view word, ClientLatency& seconds) {
+  using OfClient = ClientLatency::OfClient;
+  using Drawn = ClientLatency::Drawn;
   const bool is_sqrt = word == "sqrt", is_normal = word.starts_with("lognormal:");
   if (is_sqrt || word == "linear") {
     if (seconds.of_client != OfClient::kEqual) refuse(text, "one of sqrt and linear is enough");
@@ -86,8 +86,8 @@ bool read_line(std::string_view line, std::vector<double>& numbers) {
 
 }  // namespace
 
-ClientSeconds parse_client_seconds(std::string_view text) {
-  ClientSeconds seconds;
+ClientLatency parse_client_latency(std::string_view text) {
+  ClientLatency seconds;
   if (text.empty()) return seconds;
   std::string_view rest = take_failure(text, seconds);
   if (read_seconds(rest, seconds.scale)) return seconds;
@@ -113,12 +113,12 @@ ClientSeconds parse_client_seconds(std::string_view text) {
   return seconds;
 }
 
-void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std::uint32_t n) {
+void read_traces(ClientLatency& seconds, const std::filesystem::path& base, std::uint32_t n) {
   if (seconds.trace.empty()) return;
   const std::string name = (base / seconds.trace).string();
-  const auto fail = [&](const std::string& why) { throw ConfigError("clients.seconds", name + why); };
+  const auto fail = [&](const std::string& why) { throw ConfigError("clients.latency", name + why); };
   std::ifstream in(name, std::ios::binary);
-  if (!in) fail(": cannot be opened; correct the path of seconds");
+  if (!in) fail(": cannot be opened; correct the path of latency");
   std::string read;
   std::string_view rest;  // the rest of `read`, which has several lines if CR alone ends them
   std::size_t total = 0;
@@ -145,7 +145,7 @@ void read_traces(ClientSeconds& seconds, const std::filesystem::path& base, std:
          " clients; give each a line");
 }
 
-double ClientSeconds::of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id,
+double ClientLatency::of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id,
                          std::uint64_t request) const {
   const std::uint64_t index = (static_cast<std::uint64_t>(i) << 32) ^ request_id;
   if (failure > 0 && Random(seed, "client failures", index).uniform() < failure) return kForever;
