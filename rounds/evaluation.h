@@ -82,11 +82,8 @@ class EvaluationSum {
   TreeSum<double> gradient_, numbers_;
 };
 
-// Evaluates f,
-//
-// grad f
-//
-// ^2 and the accuracy at one point, from the clients' answers in client order.
+// Evaluates f, the squared norm of its gradient, and the accuracy at one point, from the clients' answers in
+// client order.
 template <class Real>
 class Evaluation : public EvaluationSum<Real> {
  public:

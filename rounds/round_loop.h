@@ -20,11 +20,8 @@
 
 namespace gradwire {
 
-// The rows of the metrics that contain
-//
-// grad f
-//
-// ^2. kFirstAndLast means the first and the last row.
+// The rows of the metrics that contain the squared norm of the gradient of f. kFirstAndLast means the first
+// and the last row.
 enum class GradNormRows : std::uint8_t { kEvery, kFirstAndLast, kNone };
 
 // The time since the loss had its last new minimum.
@@ -44,7 +41,7 @@ struct RoundLimits {
   double over_selection = 0;         // extra clients asked, as a share of the cohort
   double deadline_seconds = 60;      // missing clients are then asked again
   std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
-  double first_wait_seconds = 0;     // wait at least this long for the first request
+  double first_wait_seconds = 0;     // least time to wait for replies to this process's first request
   std::uint32_t evaluate_every = 1;  // 0 means never
   GradNormRows grad_norm = GradNormRows::kEvery;
   double evaluated_share = 1;       // share of clients that evaluations ask; the same clients in every row

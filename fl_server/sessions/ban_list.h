@@ -22,7 +22,7 @@ class BanList {
 
   explicit BanList(const BanLimits& limits) : limits_(limits) {}
 
-  // Records a violation of `who`. Returns the length of its ban, or 0 if it is not banned.
+  // Records a violation of the offender. Returns the length of its ban, or 0 if it is not banned.
   SteadyTime::duration violation(const std::string& offender, SteadyTime now);
   // Returns the rest of its ban, or 0.
   SteadyTime::duration left(const std::string& offender, SteadyTime now) const;
