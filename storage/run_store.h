@@ -1,4 +1,4 @@
-// The durable state of a run. A server journals every round before it acknowledges it, and truncates the
+// The durable state of a run. A server journals every round before a client learns of it, and truncates the
 // journal with periodic snapshots, which it writes during the rounds. A simulation only takes periodic
 // snapshots, with the states of its clients.
 #pragma once
