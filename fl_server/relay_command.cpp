@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/field.h"
 #include "config/duration_option.h"
@@ -62,8 +63,11 @@ std::string trouble_of(const CLI::App& app, const ListenOptions& common, const R
            " is another machine: give --identity (gradwire-server enroll NAME --relay DIR makes one on the "
            "server) or --insecure";
   if (const std::string trouble = trouble_of(common); !trouble.empty()) return trouble;
-  for (const char* option : {"FILE.toml", "--set"})
-    if (app.count(option) > 0) return "a relay has no experiment: give FILE.toml and --set to its server";
+  const std::vector<std::string> others = app.remaining();
+  const bool has_file = !others.empty() && !others[0].starts_with('-');
+  if (has_file || app.count("--set") > 0)
+    return "a relay has no experiment: give FILE.toml and --set to its server";
+  if (!others.empty()) return "The following argument was not expected: " + others[0];
   for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume"})
     if (app.count(option) > 0)
       return std::string(option) + " is only for servers: a relay has no run of its own";
@@ -110,7 +114,8 @@ int relay_command(int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--json", common.json, "Print log lines as JSON");
-  add_refused_options(app, {"FILE.toml", "--set", "--registry", "--join-deadline-ms"}, {"--no-resume"});
+  app.allow_extras();
+  add_refused_options(app, {"--set", "--registry", "--join-deadline-ms"}, {"--no-resume"});
   try {
     app.parse(argc - (is_old_form ? 0 : 1), argv + (is_old_form ? 0 : 1));
   } catch (const CLI::ParseError& error) {

@@ -114,7 +114,7 @@ where = "evaluation.grad_norm = first_and_last or faults.state_loss > 0.2"
   EXPECT_EQ(plan("[sweep]\nfaults.wiped = [0.1, 0.3]\n", {"faults.state_loss=0.2"}).runs.size(), 1u);
   EXPECT_EQ(plan("[sweep]\nfaults.state_loss = [0.1, 0.3]\n", {"faults.wiped=0.2"}).runs.size(), 1u);
   EXPECT_EQ(refusal("[sweep]\nfaults.wiped = 0.1\nfaults.state_loss = 0.2\n"),
-            ":14: faults.wiped is the old name of faults.state_loss; remove one of the two");
+            ":15: faults.wiped is the old name of faults.state_loss; remove one of the two");
 }
 
 // The folder of a run in a sweep has this id. A sweep of an earlier version is continued, not repeated.
