@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// Returns the paths of all renamed keys, as in "clients.copies" and "clients.replication". Includes parameters
-// of algorithms.
+// Returns the paths of all renamed keys, as in "clients.copies" and "clients.replication". Includes
+// parameters of algorithms.
 const std::vector<Renamed>& renamed_keys();
 
 // Return the path of a key in the spelling of today, and in that from before it was renamed.

@@ -111,7 +111,8 @@ def main():
             if low and BAND != "none":
                 ax.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
             if panel["bound"]:
-                bounds = [points(table, f_star, panel, "bound") for table, f_star in tables]
+                bounds = [points(table, f_star, panel, "bound") for table, f_star, value in tables
+                          if value == panel["value"]]
                 at, bound = summary([s for s in bounds if s[0]] or [([], [])], panel)[:2]
                 lowest = min([v for v in y if v > 0] or [0])  # a bound that falls further would shrink the curve
                 ax.plot(at, [v if v > lowest / 10 else math.nan for v in bound], color=style["color"],

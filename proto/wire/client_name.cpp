@@ -13,7 +13,7 @@ Status check_client_name(std::string_view name) {
     return Error{"it has " + std::to_string(name.size()) + " characters; " + rule};
   if (name.find(' ') != name.npos) return Error{"it has a space; " + rule};
   if (!std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; }))
-    return Error{"it has another character;  " + rule};
+    return Error{"it has another character; " + rule};
   return Unit{};
 }
 

@@ -30,7 +30,7 @@ std::string whole_text(const fs::path& file) {
 struct WrittenRun {
   std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more` is for [algorithm]
   int seed = 1;
-  bool accuracy = false;
+  bool accuracy = false, lyapunov = false;
   std::string problem = "[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n";
 };
 
@@ -48,6 +48,10 @@ void write_run(const TemporaryFolder& folder, const std::string& name, const Wri
     r.bits_up = 64 * k;
     r.bits_down = 640 * k;
     r.seconds = 0.01 * k;
+    if (what.lyapunov) {
+      r.lyapunov = *r.grad_norm_sq;
+      r.lyapunov_bound = 2 * *r.grad_norm_sq;
+    }
     if (what.accuracy) r.accuracy = 1 - 0.1 * *r.grad_norm_sq;
     text += metrics_line(r) + "\n";
   }
@@ -416,7 +420,7 @@ class Anything:
     def __getattr__(self, name): return lambda *a, **k: ([], [])
 class Axes(Anything):
     def plot(self, x, y, **k):
-        print("plot", k["label"], len(x), len(y), k["marker"], "%g %.4f %g %.4f" % (x[0], y[0], x[-1], y[-1]), file=log)
+        print("plot", k.get("label"), len(x), len(y), k.get("marker"), "%g %.4f %g %.4f" % (x[0], y[0], x[-1], y[-1]), file=log)
     def fill_between(self, x, low, high, **k): print("band", len(x), "%.4f %.4f" % (low[0], high[0]), file=log)
 class Figure(Anything):
     def savefig(self, out, **k): open(out, "w").write("figure")
@@ -449,6 +453,24 @@ TEST(Plot, WritesAScriptThatRunsFromAnyFolder) {
   EXPECT_NE(noted.find("plot gd, topk:k=1 21 21 s 0 2.0000 14080 0.2707\n"), std::string::npos) << noted;
   EXPECT_EQ(times_in(noted, "band 21 1.0000 3.0000\n"), 1u) << noted;
   EXPECT_TRUE(fs::exists(out));
+}
+
+TEST(Plot, WritesAScriptThatDrawsTheBoundOfTheTheorem) {
+  if (shell("python3 --version") != 0) GTEST_SKIP() << "no python3";
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.lyapunov = true});
+  folder.write("fake/matplotlib/__init__.py", "def use(name): pass\n");
+  folder.write("fake/matplotlib/pyplot.py", kFakePyplot);
+  plot_command(
+      {.folders = {folder.path() / "a"}, .out = folder.path() / "f.svg", .panels = {"lyapunov:rounds"}});
+  const fs::path log = folder.path() / "log";
+  ASSERT_EQ(shell("PYTHONPATH='" + (folder.path() / "fake").string() + "' python3 '" +
+                  (folder.path() / "f.py").string() + "' '" + (folder.path() / "f.png").string() + "' '" +
+                  log.string() + "'"),
+            0);
+  const std::string noted = whole_text(log);
+  EXPECT_EQ(times_in(noted, "plot None 21 21 None 0 2.0000 20 0.2707\n"), 1u) << noted;
+  EXPECT_EQ(times_in(noted, "plot ef21, topk:k=1 21 21 o 0 1.0000 20 0.1353\n"), 1u) << noted;
 }
 
 TEST(Plot, WritesWellFormedSvg) {
