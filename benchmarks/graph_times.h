@@ -5,7 +5,7 @@
 
 namespace gradwire::bench {
 
-// Nanoseconds for each graph, in fp64.
+// Nanoseconds per gradient, in fp64.
 struct GraphTimes {
   Series eager, in_buffer, lanes, fixed, fixed_chain;  // tapes
   Series stored, by_hand, by_hand_chain;               // loops written for the graph
