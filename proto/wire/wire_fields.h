@@ -29,7 +29,7 @@ struct WireField {
   int number = 0;
   std::size_t bytes = 0;  // with its tag
   bool has_length = false;
-  std::span<const std::byte> content;  // if it has a length
+  std::span<const std::byte> content;  // meaningful if has_length
 };
 
 // Returns the first field of a message. Returns nullopt if it does not end within `message`, or if it is a
