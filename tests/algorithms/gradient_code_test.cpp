@@ -21,7 +21,8 @@ void each_set(std::uint32_t n, std::uint32_t size, const auto& visit) {
   }
 }
 
-// Returns Σ a_i b_i for each part.
+// Returns the recovered factor of each part, Σ a_i b_i over the clients that hold it. Client i multiplies the
+// part by b_i, and the server weights its reply by a_i.
 std::vector<double> recovered(const GradientCode& code, std::uint32_t n, DataReplication replication,
                               const std::vector<ClientId>& clients) {
   const std::vector<double> a = code.weights(clients);
@@ -112,7 +113,7 @@ TEST(GradientCode, DecodesEqualFactorsByLeastSquares) {
   EXPECT_NEAR(error_sq(recovered(code, 9, ring, all)), 0, 1e-25);
 }
 
-// ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
+// Cauchy-Schwarz for the recovered factors v_j: ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
 TEST(GradientCode, ApproximatesWithinErrorBoundOfTheorem) {
   constexpr std::uint32_t kCodedClients = 10;
   constexpr std::size_t kDim = 4;

@@ -146,7 +146,7 @@ TEST(DianaTheory, HasConditionallyUnbiasedEstimator) {
   }
 }
 
-// arXiv:1806.06573: linear to a neighbourhood of size 2γω/(μn) mean‖∇f_i(x*)‖².
+// arXiv:1806.06573: linear convergence to a neighbourhood of size 2γω/(μn) mean‖∇f_i(x*)‖².
 TEST(DcgdTheory, BoundsDistanceByNeighbourhood) {
   const Federation<double> f(6, 15);
   double noise = 0;
