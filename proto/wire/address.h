@@ -16,8 +16,8 @@ struct Address {
 
 enum class AddressUse { kToConnect, kToListen };
 
-// Parses HOST:PORT or [V6]:PORT, and also :PORT if `use` is kToListen. The error begins with `text` and says
-// how to write an address.
+// Parses HOST:PORT or [V6]:PORT, and also :PORT if `use` is kToListen. The error begins with `text` and gives
+// the correct format.
 Result<Address> parse_address(const std::string& text, AddressUse use);
 
 // Returns whether the host is `localhost` or a numeric loopback address, so that the data crosses no network.
