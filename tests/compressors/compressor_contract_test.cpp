@@ -143,8 +143,8 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyChangesRandomPayloads) {
       for (int part = 0; part < 4; ++part)
         differ[part] += decode(this->compressed(c, x, keys[part])) != reference;
     }
-    // Not every key changes the payload: PermK with two clients repeats every other draw, and TopLEK with k =
-    // 1 rarely sends another entry.
+    // Not every key changes the payload: PermK with two clients repeats every other draw, and
+    // TopLEK with k = 1 rarely sends another entry.
     const bool is_random = must_be_random || differ[0] > 0;
     for (const int count : differ) {
       if (is_random) {
@@ -191,7 +191,7 @@ constexpr int kDraws = 1500;
 constexpr long double kZ = 5.5;
 
 TYPED_TEST(CompressorContract, UnbiasedCompressorsHaveTheRightMean) {
-  // The rounding of the unit and its multiples, and the 24 bits of a float draw.
+  // Allows for the rounding of the unit and its multiples, and for float draws of only 24 bits.
   constexpr long double kRounding = 16 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
     if (!constants(c, x.size()).unbiased) return;

@@ -82,7 +82,7 @@ TEST(NetworkMisuse, RejectsLayersOfAnotherNetwork) {
   expect_logic_error([&] { small.affine(sparse); }, "parameters");
 }
 
-// Applies also if the range of parameters exists.
+// A layer of another network is an error even if this network has a layer with the same range of parameters.
 TEST(NetworkMisuse, RejectsFittingLayersOfAnotherNetwork) {
   const auto declare = [](Network& net) {
     struct Layers {

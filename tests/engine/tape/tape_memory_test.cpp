@@ -122,7 +122,7 @@ TEST(TapeInABuffer, RewindsHigherManyTimesWithoutMemory) {
   for (int k = 0; k < 90; ++k) tape.variable(k);
   const auto old = tape.variable(7);
   const auto end = tape.checkpoint();
-  for (int k = 0; k < 40; ++k) {  // none of these survives the one before
+  for (int k = 0; k < 40; ++k) {  // after the first round, each rewind drops one record
     tape.rewind(start);
     tape.variable(k);
     tape.variable(k);
