@@ -294,8 +294,8 @@ TEST_F(RunHistoryTest, SetsAsideAFileDamagedDuringARun) {
   }
   RunHistoryFile writer(file(), Durability::kProcess, kRun);
   ASSERT_TRUE(writer.rounds());
-  Database(file(), Database::Access::kWrite, 0)
-      .run("UPDATE runs SET name = 'x'");  // makes the writer read it again
+  // The change makes the writer read the file again.
+  Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");
   std::string bytes = read_file(file());
   std::fill(bytes.begin() + 4096, bytes.end(), '\xa5');
   std::ofstream(file(), std::ios::binary) << bytes;

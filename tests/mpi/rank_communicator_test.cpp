@@ -38,8 +38,7 @@ std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share
     m.client = i;
     const bool dense = kinds == Kinds::kDense || (kinds == Kinds::kOneDense && i == 0) ||
                        (kinds == Kinds::kMixed && stream.uniform() < 0.5);
-    if (!dense && kinds != Kinds::kSparse &&
-        stream.uniform() < 0.4) {  // a range that may wrap around the end of the vector
+    if (!dense && kinds != Kinds::kSparse && stream.uniform() < 0.4) {  // may wrap around the end
       m.part.shape = Shape::kRange;
       m.part.first = static_cast<std::uint32_t>(stream.uniform() * double(d));
       m.values.resize(1 + static_cast<std::size_t>(stream.uniform() * double(d - 1)));

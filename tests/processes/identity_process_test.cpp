@@ -178,8 +178,8 @@ TEST_F(IdentityProcess, RemovesTheFilesOfAFailedCommand) {
   };
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_FALSE(fs::exists(folder.path() / "identity"));
-  fs::create_directory(folder.path() /
-                       "identity");  // like the folder that a package creates, with a file of the operator
+  // A package creates the folder, and the operator adds a file.
+  fs::create_directory(folder.path() / "identity");
   std::ofstream(folder.path() / "identity/notes") << "mine";
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_EQ(files_in("identity"), std::vector<std::string>{"notes"});

@@ -10,8 +10,8 @@ namespace gradwire {
 namespace {
 
 constexpr double kMillion = 1e6;
-// Bytes per client, in addition to data, vectors and payload. kPlace is the part of kState that a client that
-// was never asked needs, if a client with a close number was asked.
+// Bytes per client, in addition to data, vectors and payload. kPlace is the part of kState that a client
+// needs if it was never asked, but a neighbour was.
 constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
 // Bytes of a run with few clients: code, two threads and their temporary memory, files.
 constexpr double kProgram = 32e6;
