@@ -56,7 +56,7 @@ TEST(DrawBlock, KeepsTheDrawnBlocks) {
   EXPECT_EQ(first.data() + first.size(), second.data());
 }
 
-TEST(DrawBlock, GivesEachClientEqualChancesOfACoordinateAndOfOneMore) {
+TEST(DrawBlock, GivesEachClientEachCoordinateAndTheExtraOnesEquallyOften) {
   const std::uint32_t n = 4, d = 10, rounds = 6000;
   std::vector<double> hits(n * d), extra(n);
   BlockMemo memo;

@@ -12,7 +12,7 @@
 namespace gradwire {
 
 struct RunTrace {
-  std::string metrics;  // its rows, all at second 0
+  std::string metrics;  // rows of metrics.csv, all at second 0
   std::vector<double> model;
   RunResult result;
   bool operator==(const RunTrace& other) const { return metrics == other.metrics && model == other.model; }

@@ -153,7 +153,7 @@ TYPED_TEST(KernelFeatures, EqualNaiveTwinForEveryNumberOfSamplesFeaturesAndZeros
       }
 }
 
-// ---- through an executor, which chooses ----
+// ---- through an executor, which chooses the kernel ----
 
 template <class Real>
 struct Features {

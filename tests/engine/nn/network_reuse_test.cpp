@@ -79,7 +79,7 @@ TEST(NetworkReuse, SumsReadWithOperandsMatchTwin) {
     }
 }
 
-// A branch from x that is read before or after its sum with x. x is read again or not.
+// A branch from x is read before or after it is added to x. In some cases x is read once more.
 TEST(NetworkReuse, BranchesReadWithSumsMatchTwin) {
   for (const auto& [branch_name, branch] : uses())
     for (const auto& [use_name, use] : uses())
