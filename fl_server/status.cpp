@@ -33,7 +33,7 @@ namespace {
 constexpr std::size_t kMostClientsShown = 20;
 constexpr std::size_t kMaxMetricsBytes = 256 << 10;  // many times what a server writes
 
-// A disk that ignores all writes: only the server may repair what it reads.
+// A disk that ignores all writes, because only the server may repair its files.
 class ReadOnlyDisk final : public Disk {
  public:
   explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}

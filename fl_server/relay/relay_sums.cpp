@@ -17,7 +17,7 @@
 
 namespace gradwire {
 
-// Decodes replies as the server does, and encodes their sum.
+// A decoder of replies, equal to that of the server, and an encoder of their sum.
 class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
