@@ -46,8 +46,8 @@ class BackwardPass {
   const GradientOptions* options_ = nullptr;
 };
 
-// Time of an operation on one lane. The unit is one multiply-add of a large matrix product. Measured with
-// AVX-512.
+// The time of an operation on one lane: its forward pass, and the gradients of its input and its parameters.
+// The unit is one multiply-add of a large matrix product. Measured with AVX-512.
 struct OpCost {
   double forward = 0, input = 0, parameters = 0;
 };

@@ -133,8 +133,8 @@ void MicroBatch<Real>::norm_squares(const Step& step) {
     }
 }
 
-// Adds the squared norms for the tables of an embedding. If a sample has a token several times, the gradients
-// of that token are summed first.
+// Adds the squared norms for the tables of an embedding. If a sample has a token several times, its gradients
+// are summed first.
 template <class Real>
 void MicroBatch<Real>::embed_squares(const Step& step) {
   const Op& op = step.op;
