@@ -17,7 +17,7 @@ struct Left {
   std::map<std::string, std::string> files;
   std::vector<std::string> states;
   std::shared_ptr<const RunContext<double>> run_context;
-  std::vector<Bytes> sections;  // of its newest snapshot, each as tag u8, length u16, bytes
+  std::vector<Bytes> sections;  // sections of its newest snapshot: tag u8, length u16, bytes
 };
 std::shared_ptr<const RunContext<double>> run_context_of(std::span<const Section> sections) {
   const auto said = snapshot_metadata(sections);

@@ -1,5 +1,5 @@
-// Tests that all ranks compute the same constants as one process, although each rank reads only the samples
-// of its own clients.
+// Tests that all ranks compute the constants of one process, although each rank reads only the samples of its
+// own clients.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <mutex>

@@ -165,8 +165,8 @@ struct Material {
     switch (kind) {
       case Values::kRepetitive: return static_cast<Real>(random() % 4) - 1;
       case Values::kPowersOfTwo: {
-        const int exponents =
-            sizeof(Real) == 4 ? 254 : 2046;  // number of exponents of normal values; 0 stands for zero
+        // The number of exponents of normal values. An exponent of 0 stands for the value 0.
+        const int exponents = sizeof(Real) == 4 ? 254 : 2046;
         const int e = static_cast<int>(random() % static_cast<unsigned>(exponents + 1));
         const Real magnitude = e == 0 ? Real{0} : std::ldexp(Real{1}, e - exponents / 2);
         return random() % 2 == 0 ? magnitude : -magnitude;
