@@ -7,9 +7,10 @@
 //
 // C = compressor, C_M = compressor_down. Round 0 broadcasts x^0 whole.
 //
-// Theory: γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ. It follows from the descent lemma and
-// Young's inequality with the constants of ErrorFeedback, for deterministic and random compressors. If C_M is
-// the identity, γ is EF21's step. The paper's Theorem 4 gives the same order, α_M α / L~.
+// Theory: γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ, with θ and β of ErrorFeedback for C, and
+// θ_M and β_M for C_M. This step follows from the descent lemma and Young's inequality, for deterministic and
+// random compressors. If C_M is the identity, γ is EF21's step. The paper's Theorem 4 gives a step of the
+// same order, α_M α / L~.
 #pragma once
 
 #include <algorithm>
