@@ -12,8 +12,8 @@
 namespace gradwire {
 namespace {
 
-// Returns norm / s as Real, such that s units reach the largest entry and are finite. Returns 0 only for the
-// zero vector.
+// Returns the unit: norm / s, changed so that s units reach the largest entry and are finite in Real. Returns
+// 0 only for the zero vector.
 template <class Real>
 Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   constexpr Real kMost = std::numeric_limits<Real>::max();

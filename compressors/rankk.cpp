@@ -92,8 +92,8 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const RngKey&, Scratch<Real
   double* const block = basis + x.length * x.length;
   gram(x, block, basis);
   symmetric_eigenvectors(std::span(basis, x.length * x.length), x.length, scratch.more_doubles);
-  // The best approximation of X is U (U^T X), U the first eigenvectors. U is the left factor if the side is
-  // that of rows.
+  // The best approximation of X is U (U^T X), where the columns of U are the first eigenvectors. U is the
+  // left factor if the side is that of the rows, else the right one.
   to.values().resize(rank * (m + cols));
   Real* const left = to.values().data();
   Real* const right = left + rank * m;
