@@ -198,7 +198,8 @@ template <class Real>
 bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum,
                            std::uint32_t k) {
   using Kind = typename RequestTracker<Real>::Kind;
-  std::size_t got = ask_all(kind, body), lost = 0;  // lost: at most so many have no usable answer
+  // `lost` may be too large: a client may send a usable answer after an unusable one.
+  std::size_t got = ask_all(kind, body), lost = 0;
   RetryPolicy retry = new_retry_policy();
   while (got < quorum) {
     const auto arrival = tracker_.next(retry.deadline());

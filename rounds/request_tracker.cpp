@@ -89,13 +89,11 @@ const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStat
   if (!resync)
     throw std::runtime_error(
         "client " + std::to_string(client) +
-        " lost its state, and the server has no copy of it; bring the client back "
-        "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
-        "was restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) "
-        "with "
-        "server.client_state_replicas = true if the algorithm supports it, otherwise with server.durability "
-        "= "
-        "\"power\"");
+        " lost its state, and the server has no copy of it; bring the client back with its --state. If it "
+        "has its --state, the server's folder has lost rounds that the client knows of: if the folder was "
+        "restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) with "
+        "server.client_state_replicas = true if the algorithm supports it, otherwise with "
+        "server.durability = \"power\"");
   note(about(client, " lost its state; sending it back"));
   resyncs_.push_back(*resync);
   return &resyncs_.back();
