@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kFewClients = 4;
 constexpr double kNetworkBytesPerSecond = 1.25e9;
 
-// Rounds of EF21 with Top-K (K is 1 % of d), reduced to what the journal does for them.
+// Rounds of EF21 with Top-K (K is 1 % of d), of which only the work for the journal is done.
 class DurableRounds {
  public:
   DurableRounds(std::size_t d, Durability durability)

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kEventDim = 10;
 constexpr std::uint32_t kEventClients = 1000;
 
-// Gradient of ||x||^2 / 2.
+// An oracle with the gradient of ||x||^2 / 2.
 class CopyOracle final : public Oracle<double> {
  public:
   std::size_t dim() const override { return kEventDim; }
@@ -69,7 +69,7 @@ class EventRun {
   RunProgress progress_;
 };
 
-// ASGD over a queue of events, as one would write it in an afternoon.
+// ASGD over a queue of events, in a short version without the framework.
 class BareEvents {
  public:
   explicit BareEvents(const std::string& speeds)

@@ -1,6 +1,6 @@
 // Many peers of one server in one process and one thread, each with its own socket. Clients answer each
-// request with vectors that depend only on the client and the round; other peers attack the server. They
-// implement the protocol themselves, because ten thousand clients of the library would need ten thousand
+// request with vectors that depend only on the client and the round; other peers attack the server. This file
+// implements the protocol itself, because ten thousand clients of the library would need ten thousand
 // threads.
 #pragma once
 
@@ -16,7 +16,7 @@ struct LoadOptions {
   std::string server{};             // 127.0.0.1:PORT
   std::uint32_t good = 0, bad = 0;  // numbers of well-behaved and of other clients
   enum class Bad : std::uint8_t { kSilent, kNan } kind = Bad::kSilent;
-  std::uint32_t slow = 0, garbage = 0;  // numbers of peers with an endless Hello, and with garbage
+  std::uint32_t slow = 0, garbage = 0;  // numbers of peers that send an endless Hello, or garbage
   std::uint32_t dim = 0;                // length of the vectors
   enum class ReplyKind : std::uint8_t { kDoubles, kFloats, kNothing } reply = ReplyKind::kDoubles;
   // False if the server has no handshake and sends the first message. Such a server numbers the clients in

@@ -13,7 +13,7 @@ namespace gradwire::bench {
 // Least work of a computation, in fp32.
 struct PeakWork {
   double multiply_adds = 0;
-  double bytes = 0;  // that are read or written
+  double bytes = 0;  // bytes read or written
 };
 
 // Measures multiply-adds in registers, and y += a x, in turns. The latter reads two numbers for each number

@@ -40,7 +40,7 @@ class ReadyOracle final : public Oracle<double> {
   std::size_t next_;
 };
 
-// EF21 with Top-1 over the same oracles, as one would write it in an afternoon.
+// EF21 with Top-1 over the same oracles, in a short version without the framework.
 class BareEf21 {
  public:
   BareEf21(Oracles<double>& oracles, double gamma)

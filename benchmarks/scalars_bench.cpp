@@ -52,7 +52,7 @@ void conversion_rows(Bench& bench, const char* name) {
   }
 }
 
-// Computes ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
+// Computes gradients of ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
 template <class T>
 [[gnu::noinline]] double gradients(Tape<T>& tape, std::uint32_t calls) {
   double sum = 0;

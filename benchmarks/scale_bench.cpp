@@ -17,7 +17,7 @@ constexpr std::size_t kScaleDim = 100;
 constexpr double kQuadraticBytes = 2 * sizeof(double);  // data of one client
 
 struct ScaleExperiment {
-  std::string problem, algorithm;  // lines of these sections
+  std::string problem, algorithm;  // lines of [problem] and [algorithm]
   std::uint32_t clients = 0, asked = 0, rounds = 0, evaluate_every = 0;
   const char* precision = "fp64";
 

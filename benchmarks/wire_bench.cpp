@@ -55,8 +55,8 @@ struct WireLine {
   Real last = 0;
 };
 
-// Returns a gradient of a network on the digits at its start point, shape (64 h + h + 10 h + 10). Its numbers
-// are dense, and some are exactly zero.
+// Returns a gradient of a network on the digits at its start point, shape (64 h + h + 10 h + 10). It is
+// dense, and some of its numbers are exactly zero.
 template <class Real>
 std::vector<Real> digits_gradient(std::uint32_t hidden) {
   ProblemSpec spec;

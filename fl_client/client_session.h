@@ -69,8 +69,8 @@ class ClientSession {
   // session continues.
   void stop_if_superseded();
 
-  // Return whether, on this connection, the server has accepted the client, and the client has sent an
-  // answer.
+  // Return whether the server has accepted the client on this connection, and whether the client has sent an
+  // answer on it.
   bool welcome() const;
   bool answered() const;
 

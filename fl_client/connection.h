@@ -50,9 +50,9 @@ class ServerConnection final : public Link {
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Calls work(). If it still runs at the next tick (a quarter of a second or of the heartbeat interval),
-  // another thread calls take_one() whenever there is something to read, until take_one() returns false or
-  // work() returns. REQUIRES: no other thread reads.
+  // Calls work(). If work() still runs at the next tick (a quarter of a second or of the heartbeat interval),
+  // another thread begins to call take_one() whenever there is something to read. It stops once take_one()
+  // returns false or work() returns. REQUIRES: no other thread reads.
   void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up

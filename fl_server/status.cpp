@@ -168,7 +168,7 @@ std::string whole(double value) {
   return value < 1e18 ? std::to_string(static_cast<std::uint64_t>(value)) : "?";
 }
 
-// Returns the values of a metric by reason that are not 0, as in "late 3, norm 1". Empty if all are 0.
+// Returns the values of a metric for each reason, except zeros, as in "late 3, norm 1". Empty if all are 0.
 std::string reasons(const Found& found, const std::string& metric) {
   const std::string begin = metric + "{reason=\"";
   std::string text;

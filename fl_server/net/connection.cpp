@@ -207,7 +207,8 @@ void Connection::misbehaves(const std::string& what) {
 
 // ---- room for a payload ----
 
-// Reserves memory for the payload. Returns false if the connection must wait, unread, until there is room.
+// Reserves memory for the payload. Returns false if there is no room yet. The connection then reads nothing
+// until there is.
 bool Connection::has_room() {
   if (staged_ > 0 || prefix_.payload_len == 0) return true;
   if (counts_.receive_budget.reserve(*this, prefix_.payload_len)) {

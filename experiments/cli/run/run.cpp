@@ -331,7 +331,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
   if (!reason.empty())
     progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
-  // If the run diverged, its last line says more.
+  // If the run diverged, its error message says more.
   if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
