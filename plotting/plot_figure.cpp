@@ -90,8 +90,8 @@ bool lacks_gradient(const PlotRun& run, const PlotColumn& y, std::size_t row) {
   return y.csv.front() == "grad_norm_sq" && loss != nullptr && std::isfinite((*loss)[row]);
 }
 
-// Returns the rows that have a number, not yet divided by units. If x decreases, as clocks can, it keeps its
-// largest value so far.
+// Returns the rows that have a number, not yet divided by units. Where x decreases, as clocks can, a row gets
+// the largest x so far.
 RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
   RunSeries series;
   const std::size_t rows = run.metrics.rows;

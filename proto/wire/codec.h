@@ -36,7 +36,7 @@ struct ZstdMode {
 };
 Result<ZstdMode> parse_zstd_mode(std::string_view text);
 
-// The knowledge that both ends of a connection share.
+// The parameters of a run that both ends of a connection know.
 struct CodecContext {
   std::uint64_t seed = 0;     // seed of the run, for the draw keys of seeded payloads
   std::uint32_t dim = 0;      // d, the length of models

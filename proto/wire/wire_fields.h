@@ -1,5 +1,5 @@
 // Walks over the fields of a serialized message before protobuf parses bytes from a peer. Protobuf trusts the
-// length of an embedded message even if it exceeds the message around it, and then reserves up to 50 MB for a
+// length of an embedded message even if it exceeds the message around it. It then reserves up to 50 MB for a
 // string inside.
 #pragma once
 
