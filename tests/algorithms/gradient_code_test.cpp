@@ -101,7 +101,7 @@ TEST(GradientCode, DecodesEqualFactorsByLeastSquares) {
     each_set(9, replies, [&](const std::vector<ClientId>& clients) {
       const std::vector<double> sum = recovered(code, 9, ring, clients);
       approximate += error_sq(sum) > 1e-6;
-      // Optimality: the residual is orthogonal to the sum of every client.
+      // The residual is the smallest: it is orthogonal to the sum that each client sends.
       for (const ClientId i : clients) {
         double along = 0;
         for (std::uint32_t k = 0; k < 3; ++k) along += 1 - sum[ring.part(i, k, 9)];

@@ -42,7 +42,7 @@ class WatchedOracle final : public Oracle<double> {
 
 constexpr std::size_t kManySamples = 1'000'000'000;  // two small batches are never equal by chance
 
-// Runs the parts of an algorithm in lockstep.
+// Runs the server and the clients of an algorithm in lockstep.
 class Lockstep {
  public:
   struct Reply {

@@ -29,10 +29,10 @@ struct Place {
   std::uint32_t round = 0, index = 0;
 };
 
-// A kind of draw, reduced to two outcomes of equal probability that depend on its first number.
+// A kind of draw, reduced to one bit: two outcomes of equal probability, which its first number decides.
 struct Draw {
   std::string name;
-  std::string domain;  // kinds of one purpose may share draws, because no algorithm uses two of them
+  std::string domain;  // kinds of one domain may share draws, because no algorithm uses two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };
@@ -45,7 +45,7 @@ bool support_bit(const RngKey& key) {
   return compress(one_of_two, v, key, scratch, buffer).indices[0] == 1;
 }
 
-// Returns all draws of sampling.h, and the keys of messages.
+// Returns the draws of all functions in sampling.h and of all keys of messages.
 std::vector<Draw> all_draws() {
   const auto cohort_bit = [](const Place& at, RngDomain domain) {
     std::vector<ClientId> out;

@@ -43,12 +43,12 @@ struct AdamListing {
   }
 };
 
-// Algorithms 1 and 2 of arXiv:2405.15593, with the error in blocks.
+// Algorithms 1 and 2 of arXiv:2405.15593, with an error that is quantized block by block.
 struct MicroAdamListing {
   std::size_t k, window, block;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::vector<Vector> G = {};     // dense copies of the sparse gradients
-  std::vector<int> e = {};        // codes
+  std::vector<int> e = {};        // codes of the error
   Vector delta = {}, Delta = {};  // for each coordinate, the values of its block
   int t = 0;
 

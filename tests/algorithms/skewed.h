@@ -1,5 +1,5 @@
 // Clients of unequal weights for tests of theory. One client weighs more than all others together, and
-// samples have their own curvatures. So a step computed for equal weights violates theorems.
+// samples have their own curvatures. So a step size computed for equal weights violates the theorems.
 #pragma once
 
 #include <algorithm>

@@ -255,7 +255,7 @@ TEST(Adiana, OutperformsDianaOnIllConditionedProblems) {
   EXPECT_LT(gap("adiana"), 0.01 * gap("diana"));
 }
 
-// arXiv:2305.15155: with momentum, batches of one sample suffice. EF21-SGD stays at the level of their noise.
+// On batches of one sample, momentum lowers the level at which the gap stops falling (arXiv:2305.15155).
 TEST(Ef21SgdmTheory, EndsCloserToOptimumThanEf21Sgd) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec) {

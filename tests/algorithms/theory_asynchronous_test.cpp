@@ -40,7 +40,7 @@ double noise_of(const Federation<double>& f) {
 }
 
 struct Gradients {
-  std::vector<double> G;            // at x^0, x^1, ...
+  std::vector<double> G;            // ‖∇f‖² at x^0, x^1, ...
   std::vector<std::uint32_t> from;  // by reply: the x at which its gradient was started
   std::vector<std::uint32_t> at;    // by reply: the x that the server had
   std::size_t cuts = 0;             // replies with empty parts

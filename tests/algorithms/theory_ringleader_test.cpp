@@ -114,7 +114,7 @@ TEST(RingleaderTheory, BoundsAverageGradientWithNoise) {
 }
 
 // A round of n steps takes at least the slowest client's time and at most twice that, for any speeds of the
-// others. Synchronous SGD takes the same time for one step.
+// others. Synchronous SGD takes the slowest client's time for a single step.
 TEST(RingleaderTheory, BoundsTimeOfARoundBySlowestClientForSquareRootSpeeds) {
   const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };
   const auto seconds_of_a_step = [&](std::uint32_t n) {

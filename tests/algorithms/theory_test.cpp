@@ -103,7 +103,7 @@ TEST(DianaTheory, BoundsLyapunovFunction) {
   EXPECT_LE(mean, std::pow(std::max(1 - gamma * f.smoothness.mu, 1 - alpha / 2), kRounds) * v0);
 }
 
-// The estimator is unbiased given the past. This is a conditional mean, which convergence does not test.
+// The estimator is unbiased given the past. A test of convergence cannot show this.
 TEST(DianaTheory, HasConditionallyUnbiasedEstimator) {
   const Federation<double> f(5, 8);
   constexpr int kTrials = 4000;

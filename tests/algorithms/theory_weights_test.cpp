@@ -1,5 +1,5 @@
-// The theorems with clients of unequal weights: f = sum_i w_i f_i, means use w_i, and independent errors no
-// longer shrink to 1/n.
+// The theorems with clients of unequal weights: f = Σ w_i f_i, means are weighted by w_i, and independent
+// errors no longer shrink to 1/n.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>

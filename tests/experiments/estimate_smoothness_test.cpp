@@ -25,7 +25,8 @@ ProblemSpec quadratics(std::uint32_t clients) {
   return spec;
 }
 
-// The power method approaches the constant from below. The estimate is rounded up to two digits.
+// Expects an estimate close to the exact constant. The power method approaches it from below, and the result
+// is rounded up to two digits.
 void expect_estimates(double estimate, double exact, const std::string& what) {
   EXPECT_LE(estimate, exact * 1.1) << what;
   EXPECT_GE(estimate, exact * 0.8) << what;

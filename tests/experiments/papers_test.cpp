@@ -88,7 +88,7 @@ TEST(PaperFiles, RunTheirFirstExperimentIfTheirDataAreAvailable) {
   }
 }
 
-TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
+TEST(ClassicFiles, SayTheCommandTheNumberOfRunsAndTheTarget) {
   ASSERT_GT(classic_files().size(), 0u);
   const std::string page = read_file(kProject / "docs" / "classics.md");
   for (const fs::path& file : classic_files()) {

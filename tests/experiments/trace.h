@@ -1,4 +1,4 @@
-// The messages and results of a run, for tests that compare runs.
+// The metrics, model and result of a run, for tests that compare runs.
 #pragma once
 
 #include <atomic>

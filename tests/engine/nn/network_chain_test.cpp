@@ -40,7 +40,7 @@ std::vector<ChainStage> random_chain(std::size_t stages, std::uint64_t seed) {
 // The memory while a chain runs. A result stays stored until its stage has gone backward. A result that was
 // passed on and not stored is in flight.
 struct ChainState {
-  std::uint32_t stored = 0, kept = 0;  // a bit for each stage: its entry, and what its backward pass needs
+  std::uint32_t stored = 0, kept = 0;  // bit s: stage s's entry is stored; its data for backward are kept
   std::size_t flight = 0;              // the stage whose entry is in flight; 0 if no entry is
   std::size_t back = 0;                // number of stages that have not gone backward
   auto operator<=>(const ChainState&) const = default;

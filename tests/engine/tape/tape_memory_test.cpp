@@ -59,7 +59,7 @@ TEST(TapeInABuffer, GivesTheSameBitsAtEveryAddress) {
   set_parameters(plain);
   const std::vector<double> expected = gradient_of(plain);
   TapeSize size = size_of_record();
-  size.scalars += 1;  // the sum of two
+  size.scalars += 1;  // for the sum of two recordings
   std::vector<std::byte> memory(Tape<double>::bytes(size) + 64);
   for (const std::size_t offset : {0, 1, 7, 64}) {
     Tape<double> tape(size, std::span(memory).subspan(offset, Tape<double>::bytes(size)));
