@@ -55,7 +55,8 @@ template <class Real>
 struct Ef21Bc {
   using Params = Ef21BcParams;
 
-  // Round 0 carries x^0. Round t > 0 carries b of round t − 1, from which the client computes g^t and x^t.
+  // The client receives x^0 in round 0. In round t > 0 it receives b, which the server made at the end of
+  // round t − 1, and computes g^t and x^t from it.
   struct Client : Ef21CoreClient<Real> {
     using Base = Ef21CoreClient<Real>;
     double gamma;

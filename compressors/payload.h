@@ -42,7 +42,7 @@ enum class Shape : std::uint8_t {
 // bit.
 enum class Packing : std::uint8_t {
   kPlain = 0,
-  kNatural = 1,   // zeros and signed powers of two: sign and exponent suffice; unit is 1 or a constant
+  kNatural = 1,   // zeros and signed powers of two: sign and exponent; unit is the same for all vectors
   kTernary = 2,   // -1, 0, 1: five in a byte
   kLevels = 3,    // -levels .. levels: a sign and ceil(log2(levels + 1)) bits
   kSigns = 4,     // -1, 1: one bit

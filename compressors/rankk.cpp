@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kBlock = 256;
 
-// A matrix X of shape (rows, cols) seen from one of its sides: X(i, t), i along the side, t along the other.
+// A matrix of shape (rows, cols) seen from one of its two sides. In X(i, t), i runs along this side and t
+// along the other.
 template <class Real>
 struct Side {
   const Real* data;

@@ -17,8 +17,8 @@ bool sends_scaled_entries(const Compressor& c);
 template <class Real>
 class ScaledEntries {
  public:
-  // Prepares for compress() with this key of a vector of length d. Returns false if `c` does not send such
-  // entries.
+  // Prepares for the call of compress() with this key, for a vector of length d. Returns false if `c` does
+  // not send scaled entries.
   bool draw(const Compressor& c, const RngKey& key, std::size_t d, BlockMemo& memo);
 
   // Returns the memory that will hold all values of the payload for the vector v: v itself, or an array of

@@ -28,8 +28,8 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Computes U row by row from the top. Subtracts the finished rows above from each row, several at a time, so
-// that the entries of the row are loaded and stored once for all of these.
+// Computes U row by row from the top. Subtracts the finished rows above from each row, several at a time. So
+// the entries of the row are loaded and stored only once for several rows above.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
   factor_.resize(d_ * d_);
