@@ -6,10 +6,12 @@
 //   g = h + mean m_i,  h ← h + α mean s_i                               server
 //   y⁺ = x^t − η g,  z ← b z + (1−b) x^t + (γ/η)(y⁺ − x^t),  w ← y with probability p,  y ← y⁺
 //
-// y^0 = z^0 = w^0 = x^0; f is evaluated at y. η = step_size. Theory: α = 1/(1+ω),
-// p = min(1, max(1, √(n/(32ω)) − 1)/(2(1+ω))), η = min(1/(2L), n/(64 ω (2p(1+ω) + 1)² L)), θ1 = min(1/4,
-// √(ημ/p)), θ2 = 1/2, γ = η/(2(θ1 + ημ)), b = 1 − γμ, with L = L_max. With weights of the clients ω/n is
-// A = ω max w_i, and the means of the proof are Σ w_i.
+// y^0 = z^0 = w^0 = x^0; f is evaluated at y. η = step_size. Theory, with L = L_max:
+//   α = 1/(1+ω),  p = min(1, max(1, √(n/(32ω)) − 1)/(2(1+ω))),
+//   η = min(1/(2L), n/(64 ω (2p(1+ω) + 1)² L)),
+//   θ1 = min(1/4, √(ημ/p)),  θ2 = 1/2,  γ = η/(2(θ1 + ημ)),  b = 1 − γμ.
+// With client weights w_i, A = ω max w_i replaces ω/n, and sums with the weights w_i replace the means of the
+// proof.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +38,7 @@ struct AdianaParams : ShiftParams {
     visit("step_size", self.step_size, "eta of the gradient step");
     visit("alpha", self.alpha, "learning rate of the shifts; theory: 1/(1+omega)");
     visit("mu", self.mu, "strong convexity; theory: the problem's");
-    visit("p", self.p, "probability that w becomes y; theory by n and omega");
+    visit("p", self.p, "probability that w becomes y; theory: from n and omega");
   }
   void needs(NeededConstants& constants) const {
     if (!step_size.value) constants.smoothness = "algorithm.step_size";

@@ -1,5 +1,5 @@
-// make_server and make_client for all algorithms of the list. Each part and each Real has its own source file
-// (clients_*.cpp, servers_*.cpp), so a program that only has clients links no server algorithm.
+// make_server and make_client for all algorithms of the list. Clients and servers have separate source files
+// for each Real (clients_*.cpp, servers_*.cpp), so a program that only has clients links no server algorithm.
 #pragma once
 
 #include <memory>

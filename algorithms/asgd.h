@@ -5,8 +5,8 @@
 //
 // Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ², every δ ≤ τ = max_delay): for γ ≤ 1/(2L(τ+1))
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + 2γLσ²,
-// derived in tests/algorithms/theory_asynchronous_test.cpp. With n clients of equal speed, τ = n − 1. The
-// delays of a slow client are longer in proportion. The theorem does not hold if a delay exceeds max_delay.
+// derived in tests/algorithms/theory_asynchronous_test.cpp. With n clients of equal speed, τ = n − 1. A slow
+// client has proportionally longer delays. The theorem does not hold if a delay exceeds max_delay.
 #pragma once
 
 #include "algorithms/support/one_gradient.h"
@@ -26,8 +26,7 @@ struct AsgdParams {
     visit("step_size", self.step_size, "gamma of a step along one gradient; theory: 1/(2 L (max_delay + 1))");
     visit("max_delay", self.max_delay,
           "tau: age in steps of the oldest gradient that theory's step allows; 0 means n - 1, the age for n "
-          "clients "
-          "of equal speed",
+          "clients of equal speed",
           Constraints{.idle_by = idle_if(self.step_size.value.has_value(), "step_size")});
     GradientParams::fields(self.gradient, visit);
   }

@@ -6,11 +6,12 @@
 //   g^t     = (1/n) Σ_{i∈S} a_i m_i           server, a with Σ_{i∈S} a_i b_i = 1 in each part
 //   x^{t+1} = x^t − γ g^t                     server, sends x^{t+1}
 //
-// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.replication. Without replication, w_j may replace 1/n.
-// server.quorum gives |S|. Theory, as for gd: γ = 1/L.
-//   exact:       any |S| ≥ n − r replies give g^t = ∇f(x^t), so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T). placement =
-//                "groups" is the paper's fractional repetition, "ring" its cyclic repetition. Clients of a
-//                group have equal data and send equal bits, so late replies change no bit of the run.
+// f = (1/n) Σ_j f_j over the parts j; r + 1 = clients.replication. Without replication, client weights w_j
+// may replace 1/n. server.quorum gives |S|. Theory, as for gd: γ = 1/L.
+//   exact:       any |S| ≥ n − r replies give g^t = ∇f(x^t), so avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T).
+//                placement = "groups" is the paper's fractional repetition, "ring" its cyclic repetition.
+//                Clients of a group have equal data and send equal bits, so the run has the same bits,
+//                whichever replies are late.
 //   approximate: all b_ik = 1, and a minimises ‖Σ_{i∈S} a_i b_i − 1‖² = e^t (Raviv, Tamo, Tandon, Dimakis,
 //                arXiv:1707.03858), so that ‖g^t − ∇f(x^t)‖² ≤ (e^t/n) (1/n) Σ ‖∇f_j(x^t)‖² and
 //                avg_t ‖∇f‖² ≤ 2 Δ⁰/(γ T) + avg_t ‖g^t − ∇f(x^t)‖².
@@ -50,8 +51,7 @@ struct CodedGdParams {
     visit("step_size", self.step_size, "gamma of the server's step; theory: 1/L");
     visit("recovery", self.recovery,
           "exact: the gradient of f, from any n - r replies (r + 1 = clients.replication); approximate: the "
-          "closest "
-          "to it from any number of replies");
+          "closest to it from any number of replies");
   }
   bool is_exact() const { return recovery.is("exact"); }
   void resolve(const Theory& theory, Warnings&) {
@@ -65,7 +65,7 @@ struct CodedGdParams {
   }
 
  private:
-  // The largest ring. A round with late replies solves a system of this size in O(n³).
+  // The largest number of clients in a ring. A round with late replies solves a system of this size in O(n³).
   static constexpr std::uint32_t kMaxRing = 500;
 
   void check_replies(const Theory& theory) const {
@@ -98,7 +98,8 @@ struct CodedGd {
         : run_context(s), code(s.n, s.replication, p.is_exact(), s.seed) {}
     static void fields(auto&, auto&&) {}
 
-    // If all b_ik are 1, sends m_i / (r + 1), the gradient of the client's own mean.
+    // Sends m_i. If all b_ik are 1, sends m_i / (r + 1) instead: the gradient of the mean over the client's
+    // samples.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
       Vec<Real>& m = ctx.scratch.vec(0, x.size());
@@ -160,8 +161,8 @@ struct CodedGd {
       S = std::move(now);
       a = code.weights(S);
     }
-    // Returns the place of client i in the order of sums. All clients of a group have the place of its first
-    // client.
+    // Returns the place of client i in the order of the sum. All clients of a group have the place of its
+    // first client.
     ClientId place(ClientId i) const {
       return run_context.replication.placement == ReplicaPlacement::kGroups
                  ? i - i % run_context.replication.count

@@ -6,9 +6,11 @@
 //   g = h + (1/|S|) Σ_{i∈S} u_i,  x^{t+1} = x^t − γ g     server, sends x^{t+1}
 //   h ← h + (α/n) Σ_{i∈S~} u_i
 //
-// |S| = |S~| = participation · n; both ends draw them from the seed. With all clients it is DIANA. Theory:
-// α = 1/(1+ω), γ = min(1/(2L), |S|/(5L (1+ω) n^{2/3}), |S|/(5L (1+ω)^{3/2} √n)), L = L_max. With weights w_i
-// the means over S and S~ have n w_i u_i, and L is that of the functions n w_i f_i.
+// |S| = |S~| = participation · n; server and clients draw both samples from the seed. If both contain all
+// clients, the algorithm is DIANA. Theory, with L = L_max:
+//   α = 1/(1+ω),  γ = min(1/(2L), |S|/(5L (1+ω) n^{2/3}), |S|/(5L (1+ω)^{3/2} √n)).
+// With client weights w_i, n w_i u_i replaces u_i in the means over S and S~, and L is that of the functions
+// n w_i f_i.
 #pragma once
 
 #include <algorithm>

@@ -14,11 +14,13 @@
 //         else h_i + ∇f_i(x^{t+1}; B) − ∇f_i(x^t; B)
 //   mvr   h_i⁺ = ∇f_i(x^{t+1}; B) + (1−b) (h_i − ∇f_i(x^t; B))
 //
-// Theory: a = 1/(2ω+1); γ = 1/(L + L~ √(16 ω(2ω+1)/n)) (Theorem 6.1); page: p = batch/(m+batch),
-// γ = 1/(L + √(48 ω(2ω+1)/n ((1−p) L_s²/batch + L~²) + 2 (1−p) L_s²/(p n batch))) (Theorem 6.4); mvr:
-// γ = 1/(L + √(96 ω(2ω+1)/n ((1−b)² L_s²/batch + L~²) + 4 (1−b)² L_s²/(b n batch))) (Theorem 6.7). ω/n is the
-// A of the compressors; with weights w_i of the clients it has the factor n max w_i, as 1/n has in the last
-// terms.
+// Theory: a = 1/(2ω+1), and
+//   dasha  γ = 1/(L + L~ √(16 ω(2ω+1)/n))  (Theorem 6.1)
+//   page   γ = 1/(L + √(48 ω(2ω+1)/n ((1−p) L_s²/batch + L~²) + 2 (1−p) L_s²/(p n batch))),
+//          p = batch/(m+batch)  (Theorem 6.4)
+//   mvr    γ = 1/(L + √(96 ω(2ω+1)/n ((1−b)² L_s²/batch + L~²) + 4 (1−b)² L_s²/(b n batch)))  (Theorem 6.7)
+// ω/n is the constant A of the compressors. With client weights w_i, it gets the factor n max w_i, and so
+// does the 1/n in the last terms.
 #pragma once
 
 #include <algorithm>
@@ -136,7 +138,7 @@ struct DashaMvrParams : DashaCoreParams {
   }
 };
 
-// h_i, g_i and the message for the algorithm's estimate h_i⁺.
+// The common part of the clients: h_i, g_i and the message for the algorithm's estimate h_i⁺.
 template <class Real>
 struct DashaClient {
   const RunContext<Real>& run_context;
@@ -169,7 +171,7 @@ struct DashaClient {
     h_i.swap(h_next);
     add_decoded<Real>(m_i.view(), Real(1), g_i);
   }
-  // A resync has the parts x^{t−1} and g_i, or no parts.
+  // Accepts a resync with the parts x^{t−1} and g_i, or without parts.
   bool accepts(const Downlink<Real>& down, bool is_resync) const {
     const std::size_t count = down.parts.size();
     return (is_resync ? count == 0 || count == 2 : count == 1) && all_dense(down.parts, run_context.d);

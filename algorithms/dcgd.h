@@ -3,8 +3,9 @@
 //   m_i^t   = C_i(∇f_i(x^t))                      client i, sends m_i^t
 //   x^{t+1} = x^t − γ mean_{i∈S} m_i^t            server, sends x^{t+1}
 //
-// Theory (f_i convex): γ ≤ 1/(L + 2 L_max A), A = ω/n (with weights w_i ω max w_i); E‖x^T − x*‖² ≤
-// (1−γμ)^T ‖x^0 − x*‖² + (2γA/μ) Σ w_i ‖∇f_i(x*)‖². Converges exactly only if all ∇f_i(x*) = 0.
+// Theory (f_i convex): for γ ≤ 1/(L + 2 L_max A), where A = ω/n, or A = ω max w_i with client weights w_i,
+//   E‖x^T − x*‖² ≤ (1−γμ)^T ‖x^0 − x*‖² + (2γA/μ) Σ w_i ‖∇f_i(x*)‖².
+// If A > 0, x^t converges to x* only if all ∇f_i(x*) = 0.
 #pragma once
 
 #include <algorithm>

@@ -4,10 +4,11 @@
 //   g^t = h + mean_{i∈S} m_i (the old h),  h ← h + α (1/n) Σ_{i∈S} m_i   server
 //   x^{t+1} = x^t − γ g^t                                              server, sends x^{t+1}
 //
-// Theory: α = 1/(1+ω); f_i convex: γ = 1/(L_max (1 + 6A)) (arXiv:1901.09269, Theorem 1 with M = 4A/α), A =
-// ω/n; nonconvex: γ = 1/(10 L √(1+A) (2+ω)) (as the MARINA paper's experiments have it, arXiv:2102.07845),
-// but at most the nonconvex_bound() derived below. With weights w_i of the clients, A = ω max w_i and means
-// are Σ w_i.
+// Theory: α = 1/(1+ω), A = ω/n.
+//   f_i convex: γ = 1/(L_max (1 + 6A))  (arXiv:1901.09269, Theorem 1 with M = 4A/α)
+//   nonconvex:  γ = 1/(10 L √(1+A) (2+ω)), as in the experiments of the MARINA paper (arXiv:2102.07845), but
+//               at most nonconvex_bound(), which is derived below
+// With client weights w_i, A = ω max w_i, and sums with the weights w_i replace the means.
 #pragma once
 
 #include <algorithm>
@@ -91,7 +92,8 @@ struct DianaParams : ShiftParams {
   }
 };
 
-// h_i and the message m_i = C(v − h_i) for the algorithm's gradient estimate v.
+// The common part of clients with shifts: h_i, and the message m_i = C(v − h_i) for the algorithm's gradient
+// estimate v.
 template <class Real>
 struct ShiftClient {
   const RunContext<Real>& run_context;
@@ -103,7 +105,7 @@ struct ShiftClient {
       : run_context(s), alpha(Real(*p.alpha)), h_i(s.d) {}
   static void fields(auto& self, auto&& visit) { visit(self.h_i); }
 
-  // Overwrites v.
+  // Proposes m_i for the estimate v; overwrites v.
   Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
                        const ClientContext<Real>& ctx) {
     axpy<Real>(Real(-1), h_i, v);
@@ -134,7 +136,7 @@ struct ShiftServer : ModelServer<Real> {
 
   std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return h_of.restore(i, t); }
   LyapunovState<Real> lyapunov_state() const { return {.shifts = h_of.rows()}; }
-  // h ← h + α Σ_{i∈S} w_i (part k of i)
+  // Computes h ← h + α Σ_{i∈S} w_i (part k of client i's reply).
   void learn(Replies<Real> uplinks, std::size_t k) {
     add_weighted<Real>(run_context, uplinks, k, alpha, h);
     for (const auto& up : uplinks) h_of.add(up, k, alpha);

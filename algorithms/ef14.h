@@ -5,9 +5,9 @@
 //   sends C(q_i),  e_i ← q_i − C(q_i)
 //   x^{t+1} = x^t − mean_{i∈S} C(q_i)                     server, sends x^{t+1}
 //
-// x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). The memory e_i contains γ, so it has no step-size
-// schedules. Theory needs bounded gradients (O(T^{−2/3})). With a constant step on heterogeneous data the
-// algorithm stalls. The default is EF21's step, so that both algorithms are compared at equal steps.
+// x^t − mean e_i = x^0 − γ Σ_s mean ∇f_i(x^s). The memory e_i contains γ, so the algorithm has no step-size
+// schedules. Theory gives O(T^{−2/3}) for bounded gradients. On heterogeneous data, the algorithm stalls with
+// a constant step. The default is EF21's step, so that both algorithms are compared at equal steps.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"

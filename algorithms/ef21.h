@@ -4,9 +4,10 @@
 //   g^t     = g^{t−1} + (1/n) Σ_{i∈S} c_i^t               server
 //   x^{t+1} = x^t − γ g^t                                 server, sends x^{t+1}
 //
-// Theory: γ = 1/(L + L~ ξ(α)), ξ(α) = √(1−α)/(1−√(1−α)); then avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T) + G⁰/(θ T)
-// (Theorem 1). Under the PL condition, with mu: γ = min(1/(L + L~ √2 ξ(α)), θ/(2μ)); then Ψ^T ≤ (1−γμ)^T Ψ⁰
-// with Ψ = f − f* + (γ/θ) G (Theorem 2).
+// Theory, with θ = 1 − √(1−α), ξ(α) = √(1−α)/θ and G = (1/n) Σ ‖g_i − ∇f_i(x)‖²:
+//   Theorem 1: γ = 1/(L + L~ ξ(α)); then avg_t ‖∇f(x^t)‖² ≤ 2 Δ⁰/(γ T) + G⁰/(θ T).
+//   Theorem 2, under the PL condition with mu: γ = min(1/(L + L~ √2 ξ(α)), θ/(2μ)); then
+//   Ψ^T ≤ (1−γμ)^T Ψ⁰ with Ψ = f − f* + (γ/θ) G.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"
@@ -29,8 +30,8 @@ struct Ef21Params : Ef21PlParams {
       return ef21_step(theory, need_smoothness(theory, "algorithm.step_size").L_tilde(), pl);
     });
   }
-  // Returns f − f* + (γ/(2θ)) G, which decreases by at least (γ/2) ‖∇f‖² a round, or under PL the function of
-  // Theorem 2.
+  // Returns f − f* + (γ/(2θ)) G, which decreases by at least (γ/2) ‖∇f‖² in a round. Under the PL condition,
+  // returns the function Ψ of Theorem 2.
   Lyapunov lyapunov(const Theory& theory) const {
     schedule.check_monitor();
     const double gamma = *step_size.value, pl = mu.or_none();

@@ -7,9 +7,10 @@
 //
 // C = compressor, C_M = compressor_down. Round 0 broadcasts x^0 whole.
 //
-// Theory: γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ. It follows from the descent lemma and
-// Young's inequality with the constants of ErrorFeedback, for deterministic and random compressors. If C_M is
-// the identity, γ is EF21's step. The paper's Theorem 4 gives the same order, α_M α / L~.
+// Theory: γ = 1/(L + L~ √(2K)), K = 8 β_M/θ_M + (1 + 8 β_M/θ_M) β/θ, with θ and β of ErrorFeedback for C, and
+// θ_M and β_M for C_M. This step follows from the descent lemma and Young's inequality, for deterministic and
+// random compressors. If C_M is the identity, γ is EF21's step. The paper's Theorem 4 gives a step of the
+// same order, α_M α / L~.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +55,8 @@ template <class Real>
 struct Ef21Bc {
   using Params = Ef21BcParams;
 
-  // Round 0 carries x^0. Round t > 0 carries b of round t − 1, from which the client computes g^t and x^t.
+  // The client receives x^0 in round 0. In round t > 0 it receives b, which the server made at the end of
+  // round t − 1, and computes g^t and x^t from it.
   struct Client : Ef21CoreClient<Real> {
     using Base = Ef21CoreClient<Real>;
     double gamma;

@@ -55,7 +55,7 @@ struct Ef21Plus {
         : run_context(s), first_whole(p.init.is("gradient")), g_i(s.d) {}
     static void fields(auto& self, auto&& visit) { visit(self.g_i); }
 
-    // Returns ‖start + decoded − grad‖²; `work` is scratch. An empty start means 0.
+    // Returns ‖start + decode(p) − grad‖²; `work` is scratch. An empty start means 0.
     static double error(View<Real> start, const Payload<Real>& p, View<Real> grad, Vec<Real>& work) {
       work.assign(grad.size(), Real(0));
       if (!start.empty()) std::copy(start.begin(), start.end(), work.begin());

@@ -1,12 +1,13 @@
 // EF21-PP — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 4: EF21 (ef21.h) in
 // which client i takes part in a round with probability p_i, independently. An absent client keeps its g_i.
 //
-// Theory: γ = 1/(L + √(Σ w_i L_i² r_i)), where r_i is the minimum of B_i/θ_i over s, ρ > 0 with θ = 1 −
-// (1+s)(1−α), β = (1+1/s)(1−α), θ_i = θ p_i − ρ(1−p_i), B_i = β p_i + (1+1/ρ)(1−p_i). With one p for all
-// clients this is the paper's 1/(L + L~ √(B/θ_p)). With different p_i, each client has its own s and ρ here;
-// the paper has one pair for all. This is valid because E‖g_i⁺ − ∇f_i(x⁺)‖² ≤ (1−θ_i) ‖g_i − ∇f_i(x)‖² + B_i
-// L_i² ‖x⁺ − x‖² holds for each client separately. The Lyapunov function f − f* + (γ/2) Σ (w_i/θ_i) ‖g_i −
-// ∇f_i(x)‖² adds these bounds up.
+// Theory: γ = 1/(L + √(Σ w_i L_i² r_i)), where r_i is the minimum of B_i/θ_i over s > 0 and ρ > 0 with
+//   θ = 1 − (1+s)(1−α),     θ_i = θ p_i − ρ(1−p_i),
+//   β = (1+1/s)(1−α),       B_i = β p_i + (1+1/ρ)(1−p_i).
+// With one p for all clients this is the paper's 1/(L + L~ √(B/θ_p)). With different p_i, each client has its
+// own s and ρ here; the paper has one pair for all. This is valid because for each client separately
+//   E‖g_i⁺ − ∇f_i(x⁺)‖² ≤ (1−θ_i) ‖g_i − ∇f_i(x)‖² + B_i L_i² ‖x⁺ − x‖².
+// The Lyapunov function f − f* + (γ/2) Σ (w_i/θ_i) ‖g_i − ∇f_i(x)‖² adds these bounds up.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // EF21-SGD — Fatkhullin, Sokolov, Gorbunov, Li, Richtárik, arXiv:2110.03294, Algorithm 2: EF21 (ef21.h) with
-// the gradient of a fresh minibatch, ∇f_i(x^t; ξ_i^t), in place of ∇f_i(x^t). Needs large batches, because
-// its error does not vanish with the step size.
+// the gradient of a fresh minibatch, ∇f_i(x^t; ξ_i^t), in place of ∇f_i(x^t). The algorithm needs large
+// batches, because its error does not vanish with the step size.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"

@@ -4,11 +4,12 @@
 //   c_i = C(∇f_i(x^t)/(n w_i) − g_i),  g_i ← g_i + c_i     client i, sends c_i
 //   g ← g + Σ_{i∈S} w_i c_i,  x^{t+1} = x^t − γ g           server, sends x^{t+1}
 //
-// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1), where the mean of the L_i replaces L~. With mu, the step of
-// ef21.h changes in the same way. With clients.weights v_i, f = Σ v_i f_i, and the server's sum has the
-// weights n v_i w_i. For any w, √(Σ v_i w_i Σ v_i L_i²/w_i) replaces L_avg, because ‖g − ∇f‖² ≤ (Σ n v_i w_i)
-// Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖², and ∇f_i/(n w_i) has the constant L_i/(n w_i). It is smallest, L_avg,
-// for w_i = L_i / Σ L_j.
+// Theory: γ = 1/(L + L_avg ξ(α)) (Theorem 1), where L_avg, the mean of the L_i, replaces L~ of EF21. With mu,
+// the step of ef21.h changes in the same way. With clients.weights v_i, f = Σ v_i f_i, and the weights of the
+// server's sum are n v_i w_i. For any w, the constant √(Σ v_i w_i Σ v_i L_i²/w_i) replaces L_avg, because
+//   ‖g − ∇f‖² ≤ (Σ n v_i w_i) Σ n v_i w_i ‖g_i − ∇f_i/(n w_i)‖²,
+// and ∇f_i/(n w_i) has the Lipschitz constant L_i/(n w_i). For w_i = L_i / Σ L_j the constant is smallest,
+// L_avg.
 #pragma once
 
 #include "algorithms/support/ef21_core.h"
@@ -105,7 +106,7 @@ struct Ef21W {
     Server(const RunContext<Real>& s, const Params& p) : Base(s, p), w(p.w) {}
 
     void apply(Replies<Real> uplinks) {
-      // Includes f's own weights v_i: the client divides by n w_i, so the server's weight is n v_i w_i.
+      // The client divides by n w_i, so the server's weight is n v_i w_i, where v_i is the weight in f.
       const auto weight = [&](ClientId i) {
         return Real(w[i]) * (this->run_context.weights.empty()
                                  ? Real(1)

@@ -44,8 +44,8 @@ struct FedAvgParams {
   }
 };
 
-// A client that sends the change of its local training, synchronous or asynchronous; mu = 0 except in
-// FedProx.
+// A client that sends the change of the model by its local training, for synchronous and asynchronous
+// algorithms. mu = 0 except in FedProx.
 template <class Real>
 struct LocalTrainer {
   const RunContext<Real>& run_context;
@@ -79,7 +79,7 @@ struct LocalTrainer {
   void commit() {}
 };
 
-// Computes x^{t+1} = x^t + γ mean_{i∈S} Δ_i.
+// A server that computes x^{t+1} = x^t + γ mean_{i∈S} Δ_i.
 template <class Real>
 struct AveragingServer : ModelServer<Real> {
   Real gamma;

@@ -5,9 +5,9 @@
 //   Δ̄ ← Δ̄ + Δ / √(1 + t − s)                          server, when Δ arrives; sends x^t to i
 //   after every `buffer` replies:  x^{t+1} = x^t + γ Δ̄ / buffer,  Δ̄ ← 0
 //
-// K = local_steps (or local_epochs passes), γ_l = local_step_size (1/(K L_max) by default, as in FedAvg), γ =
-// step_size (1 by default). Faster clients have more weight, so the fixed point is not x* unless the clients'
-// data are alike.
+// K = local_steps (or local_epochs passes), γ_l = local_step_size (1/(K L_max) by default, as in FedAvg),
+// γ = step_size (1 by default). Faster clients have more weight, so the fixed point is not x* unless all
+// clients have similar data.
 #pragma once
 
 #include <algorithm>

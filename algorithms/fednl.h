@@ -8,13 +8,14 @@
 //
 // [H]_μ is H with its eigenvalues raised to at least μ. If the compressors' error exceeds μ, option 1
 // diverges even from x = 0. l is as large as that error, so option 2, the default, does not diverge. Matrices
-// are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts these.
-// Rank-R is `rankr`. `init` sets H_i^0: hessian (∇²f_i(x^0), sent whole) or zero. γ = 1. α = 1/(1+ω) for
-// unbiased compressors and 1 for contractive ones.
+// are compressed as their upper triangle, a vector of d(d+1)/2 entries; `k` of a compressor counts these. The
+// paper's Rank-R compressor is `rankr`. `init` sets H_i^0: hessian (∇²f_i(x^0), sent whole) or zero. By
+// default, γ = 1, and α = 1/(1+ω) for unbiased compressors and 1 for contractive ones.
 //
-// line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that f(x^{t+1}) ≤ f(x^t) − c γ
-// 2^{−s} ⟨g, v⟩. Each trial point takes one round. Clients reply as usual; the server discards their replies
-// if the point fails. The model is the last point that did not fail.
+// line_search = armijo: x^{t+1} = x^t − γ 2^{−s} v with the smallest s such that
+//   f(x^{t+1}) ≤ f(x^t) − c γ 2^{−s} ⟨g, v⟩.
+// Each trial point takes one round. Clients reply as usual; the server discards their replies if the point
+// fails. The model is the last point that did not fail.
 #pragma once
 
 #include <algorithm>
@@ -141,8 +142,8 @@ struct FedNl {
       if (sends_l) up.parts.push_back(Payload<Real>::dense(l_i));
       return up;
     }
-    // Subtracts H_i from `difference`. If the compressor reads only a support that is known beforehand,
-    // subtracts only there, unless l_i or the first message needs every entry.
+    // Subtracts H_i from `difference`. If the compressor only reads entries that are known beforehand,
+    // subtracts only these, unless l_i or the first message needs every entry.
     void subtract_shift(Vec<Real>& difference, const RngKey& key, const ClientContext<Real>& ctx) {
       const auto dim = static_cast<std::uint32_t>(D);
       const bool oblivious =
@@ -238,7 +239,7 @@ struct FedNl {
       newton_step(uplinks);
       return true;
     }
-    // Returns the last point that did not fail with a line search, or the broadcast point without one.
+    // Returns the broadcast point, or with a line search the last point that did not fail.
     View<Real> model() const { return searches ? x : trial; }
 
    private:

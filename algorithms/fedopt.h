@@ -17,7 +17,7 @@
 
 namespace gradwire {
 
-// γ, β1 and τ of all three algorithms; FedAdagrad has no β2.
+// The parameters of the three algorithms. FedAdagrad does not have β2.
 struct FedOptParams {
   StepSize step_size{.value = 1.0};
   double beta1 = 0.9, beta2 = 0.99, tau = 1e-3;
@@ -45,7 +45,7 @@ struct FedOptParams {
   }
 };
 
-// Returns v after Δ, for one coordinate.
+// The updates of v. next() returns the new v of one coordinate, for the coordinate `delta` of Δ.
 template <class Real>
 struct AdagradRule {
   static Real next(Real v, Real delta, Real) { return v + delta * delta; }

@@ -3,7 +3,7 @@
 //   y = x^t;  K times:  y ← y − γ_l (∇f_i(y) + μ (y − x^t))    client i, sends y − x^t
 //   x^{t+1} = x^t + γ mean_{i∈S} (y_i − x^t)                   server, sends x^{t+1}
 //
-// The steps are taken on f_i(y) + (μ/2) ‖y − x^t‖². Client drift is smaller than in FedAvg (μ = 0), but not
+// The local steps minimize f_i(y) + (μ/2) ‖y − x^t‖². Client drift is smaller than in FedAvg (μ = 0), but not
 // zero. Theory: γ_l = 1/(K (L_max+μ)).
 #pragma once
 

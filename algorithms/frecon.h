@@ -5,9 +5,10 @@
 //   g^t = mean_{i∈S} q_i + (1−λ) g^{t−1} + λ (mean_{i∈S} u_i + h)          server
 //   h ← h + (α/n) Σ_{i∈S} u_i,  x^{t+1} = x^t − γ g^t                      sends x^{t+1} and x^t
 //
-// x^{−1} = x^0; h_i, h and g start at 0. Theory: α = 1/(1+ω), λ = |S|/(2(1+ω) n), γ = 1/(L (1 + √(10 (1+ω)²
-// n)/|S|)), L = L_max. With weights w_i, the means over S are of n w_i q_i and n w_i u_i, and L is that of
-// the functions n w_i f_i. A smaller λ gets the step of a larger ω.
+// x^{−1} = x^0; h_i, h and g start at 0. Theory, with L = L_max:
+//   α = 1/(1+ω),  λ = |S|/(2(1+ω) n),  γ = 1/(L (1 + √(10 (1+ω)² n)/|S|)).
+// With client weights w_i, the means over S are of n w_i q_i and n w_i u_i, and L is that of the functions
+// n w_i f_i. For a smaller λ, γ is the step for the larger ω that gives this λ.
 #pragma once
 
 #include "algorithms/diana.h"

@@ -1,14 +1,15 @@
-// Forward gradients — Baydin, Pearlmutter, Syme, Wood, Torr, arXiv:2202.08587; in federated learning FwdLLM
-// (Xu et al., arXiv:2308.13894), whose clients send a few numbers per round.
+// Forward gradients — Baydin, Pearlmutter, Syme, Wood, Torr, arXiv:2202.08587. FwdLLM (Xu et al.,
+// arXiv:2308.13894) uses them in federated learning: its clients send a few numbers per round.
 //
 //   v_{i,k}: K directions of client i, entries independent ±1 (or N(0, 1)), drawn from (seed, i, t)
 //   s_{i,k} = ⟨∇f_i(x^t; ξ_i), v_{i,k}⟩                       client i, by forward mode; sends s_{i,1..K}
 //   g^t     = mean_{i∈S} (1/K) Σ_k s_{i,k} v_{i,k}            server, which draws the v_{i,k} again
 //   x^{t+1} = x^t − γ g^t                                     sends x^{t+1}
 //
-// E g_i = ∇f_i and E‖g_i‖² = (1 + ω) ‖∇f_i‖² with ω = (d−1)/K for ±1, (d+1)/K for N(0, 1): an unbiased
-// compressor that costs no backward pass. Theory (f_i convex), as for dcgd: γ ≤ 1/(L + 2 L_max A), A = ω/n
-// (with weights w_i ω max w_i).
+// The estimate g_i = (1/K) Σ_k s_{i,k} v_{i,k} has E g_i = ∇f_i and E‖g_i‖² = (1 + ω) ‖∇f_i‖², where
+// ω = (d−1)/K for ±1 and (d+1)/K for N(0, 1). So it is an unbiased compressor that needs no backward pass.
+// Theory (f_i convex), as for dcgd: γ ≤ 1/(L + 2 L_max A), where A = ω/n, or with client weights w_i
+// A = ω max w_i.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ struct DirectionWords {
   static constexpr std::array<std::string_view, 2> words{"rademacher", "gaussian"};
 };
 
-// Writes the directions of one reply, one after another.
+// The random directions of one reply. next() writes them one after another.
 template <class Real>
 class DirectionStream {
  public:

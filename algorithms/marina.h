@@ -7,12 +7,15 @@
 //             g^t = g^{t−1} + (1/n) Σ m_i
 //   x^{t+1} = x^t − γ g^t                                         server, sends x^{t+1} and c_{t+1}
 //
-// Theory: p = ζ/d, so that both kinds of round cost the same on average. Independent compressors: γ = 1/(L +
-// L~ √((1−p) ω/(p n))) (Theorem 2.1, with L~ in place of L). A family with the (A, B) inequality, such as
-// PermK: γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²)) (arXiv:2110.03300, Theorem 4). Then E‖∇f(x̂)‖² ≤ 2
-// Δ⁰/(γ T). Under the PL condition, with mu: γ = min(1/(L + L~ √(2(1−p) ω/(p n))), p/(2μ)) and E f(x^T) − f*
-// ≤ (1−γμ)^T Δ⁰ (Theorem 2.2; the family's step changes in the same way). With weights w_i of the clients,
-// all means are Σ w_i, and A = ω/n has the factor n max w_i.
+// Theory: p = ζ/d, so that both kinds of round cost the same on average.
+//   Independent compressors: γ = 1/(L + L~ √((1−p) ω/(p n)))  (Theorem 2.1, with L~ in place of L)
+//   Compressors with the (A, B) inequality, such as PermK (arXiv:2110.03300, Theorem 4):
+//     γ = 1/(L + √((1−p)/p) √((A−B) L₊² + B L_±²))
+//   Then E‖∇f(x̂)‖² ≤ 2 Δ⁰/(γ T) for a random iterate x̂.
+//   Under the PL condition, with mu: γ = min(1/(L + L~ √(2(1−p) ω/(p n))), p/(2μ)) and
+//     E f(x^T) − f* ≤ (1−γμ)^T Δ⁰  (Theorem 2.2; the step for the (A, B) inequality changes in the same way)
+// With client weights w_i, sums with the weights w_i replace the means, and A = ω/n gets the factor
+// n max w_i.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +27,7 @@
 
 namespace gradwire {
 
-// Parameters of the whole family.
+// Parameters of MARINA and its variants.
 struct MarinaCoreParams {
   StepSize step_size;
   std::optional<double> p;
@@ -43,8 +46,8 @@ struct MarinaCoreParams {
     if (!p) p = std::min(1.0, value);
     check_probability(*p, "p");
   }
-  // Returns f − f* + (γ/(2p)) ‖g − ∇f‖², which decreases by at least (γ/2) ‖∇f‖² a round. Under PL the factor
-  // is γ/p, and it shrinks by 1 − γμ.
+  // Returns f − f* + (γ/(2p)) ‖g − ∇f‖², which decreases by at least (γ/2) ‖∇f‖² in a round. Under the PL
+  // condition γ/p replaces γ/(2p), and the function shrinks by the factor 1 − γμ in a round.
   Lyapunov lyapunov(const Theory&) const {
     const double gamma = *step_size.value, pl = mu.or_none();
     return {.gap = 1,

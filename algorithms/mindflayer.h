@@ -1,6 +1,6 @@
 // MindFlayer SGD — Maranjyan, Omar, Richtárik, arXiv:2410.04285, Algorithm 2: Rennala SGD (rennala.h) for
-// random computation times, possibly with heavy tails. A computation that takes too long is cut and started
-// again.
+// random computation times, possibly with heavy tails. A computation that takes too long is cut, and
+// the client starts another one.
 //
 //   B_i times:  g = ∇f_i(x^t; ξ), cut after t_i seconds          client i
 //               ḡ ← ḡ + g if it is in time                       server, when g arrives
@@ -11,7 +11,7 @@
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + γLσ²/B,
 // derived in tests/algorithms/theory_asynchronous_test.cpp; the paper's γ = min(1/(2L), εB/(2Lσ²)) is in that
 // range. γ = 1/(2L), the step here, is the paper's for every ε ≥ σ²/B; without noise, γ = 1/(L (1 + V/B²)).
-// If the p_i are unknown, p = 1 only makes steps shorter.
+// If the p_i are unknown, use p = 1, which only makes the steps shorter.
 #pragma once
 
 #include <algorithm>

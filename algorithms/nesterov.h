@@ -3,8 +3,8 @@
 //
 //   y^t = x^t + b (x^t − x^{t−1}),  x^{t+1} = y^t − γ mean_i ∇f_i(y^t)    server, sends y^t; x^{−1} = x^0
 //
-// b = (√κ − 1)/(√κ + 1), κ = 1/(γ μ). f is evaluated at x; its values may rise in some rounds. Theory: γ =
-// 1/L; f(x^T) − f* ≤ (1 − 1/√κ)^T (f(x^0) − f* + (μ/2) ‖x^0 − x*‖²).
+// b = (√κ − 1)/(√κ + 1), κ = 1/(γ μ). f is evaluated at x; its values may rise in some rounds. Theory: for
+// γ = 1/L, f(x^T) − f* ≤ (1 − 1/√κ)^T (f(x^0) − f* + (μ/2) ‖x^0 − x*‖²).
 #pragma once
 
 #include <cmath>

@@ -7,9 +7,10 @@
 //
 // b = batch samples in total, drawn with replacement: a client, then one of its samples. With
 // clients.weights, the terms of client i have the factor n w_i. Each client sends its part of the sum.
-// Compressed rounds broadcast x^t and x^{t−1}. Theory: p = b/(b+N) for N samples in total, γ = 1/(L_s (1 +
-// √((1−p)/(p b)))), where L_s is the mean-squared smoothness of the samples. With weights, 1/b has the factor
-// n max w_i. With mu: as in marina.h.
+// Rounds with c_t = 0 broadcast x^t and x^{t−1}. Theory, for N samples in total with the mean-squared
+// smoothness L_s:
+//   p = b/(b+N),  γ = 1/(L_s (1 + √((1−p)/(p b)))).
+// With client weights w_i, 1/b gets the factor n max w_i. With mu, the step changes as in marina.h.
 #pragma once
 
 #include "algorithms/marina.h"

@@ -6,11 +6,12 @@
 //             g^t = g^{t−1} + (1/r) Σ over the draws
 //
 // Clients have no state: compressed rounds broadcast x^t and x^{t−1}. A client drawn k times sends min(k, 4)
-// messages; the fourth is the sum of the rest. With clients.weights, the draws of client i have the factor n
-// w_i.
+// messages; if k > 4, the fourth is the sum of the rest. With clients.weights, the draws of client i have the
+// factor n w_i.
 //
-// Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max; with weights the second moment of a
-// draw is n Σ w_i² ‖..‖², so that (1+ω) has the factor n max w_i. With mu: as in marina.h (Theorem 4.2).
+// Theory: p = ζ r/(d n), γ = 1/(L (1 + √((1−p)(1+ω)/(p r)))), L = L_max. With weights, the second moment of a
+// draw is n Σ w_i² ‖..‖², so (1+ω) gets the factor n max w_i. With mu, the step changes as in marina.h
+// (Theorem 4.2).
 #pragma once
 
 #include "algorithms/marina.h"

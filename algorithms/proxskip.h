@@ -5,9 +5,10 @@
 //     heads: sends x̂_i; x_i = (1/n) Σ x̂_j, h_i ← h_i + (p/γ) (x_i − x̂_i)
 //     tails: x_i = x̂_i
 //
-// A round is one communication. x^t is the mean at which all clients start, and the coins of round t give the
-// number of local steps until heads. Theory: γ = 1/L_max, p = √(γμ) (= 1/√κ); Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i
-// − ∇f_i(x*)‖² shrinks by 1 − min(γμ, p²) in each step. h_i follows from plain gradient steps, so
+// A round is one communication. All clients start it at the mean x^t, and the coins of round t give the
+// number of local steps until heads. Theory: for γ = 1/L_max and p = √(γμ) (= 1/√κ),
+//   Ψ = Σ ‖x_i − x*‖² + (γ/p)² Σ ‖h_i − ∇f_i(x*)‖²
+// shrinks by the factor 1 − min(γμ, p²) in each step. The update of h_i assumes plain gradient steps, so
 // local_optimizer is not supported.
 #pragma once
 

@@ -10,7 +10,7 @@
 // S = gradients. Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²): for γ ≤ 1/L
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + γLσ²/S,
 // so γ = min(1/L, εS/(2Lσ²)) reaches ε in at most 24 LΔ⁰/ε steps, and S = max(1, ⌈σ²/ε⌉) takes the shortest
-// possible time for any fixed speeds (Theorems 7.4 and 7.5). γ = 1/(2L), the step here, is in that range for
+// possible time for any fixed speeds (Theorems 7.4 and 7.5). γ = 1/(2L), the step here, is at most that γ for
 // every ε ≥ σ²/S; without noise, γ = 1/L.
 #pragma once
 

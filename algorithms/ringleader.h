@@ -3,16 +3,16 @@
 //
 //   g = ∇f_i(x_i; ξ)                            client i, repeatedly at the last x_i that it received
 //   when g arrives (server):
-//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last one starts phase 2
-//   phase 2, i has made no step in it:          G_i ← G_i + g,  b_i ← b_i + 1  (of the last one: done),
+//   phase 1, until b_i ≥ 1 for all i:           G_i ← G_i + g,  b_i ← b_i + 1;  the last g starts phase 2
+//   phase 2, i has made no step in it:          G_i ← G_i + g,  b_i ← b_i + 1  (not again for the g above),
 //     x^{t+1} = x^t − γ (1/n) Σ_j G_j/b_j,        and x_i = x^{t+1} is sent to i
 //   phase 2, i has made its step:               G⁺_i ← G⁺_i + g,  b⁺_i ← b⁺_i + 1
 //   after n steps:  G ← G⁺,  b ← b⁺,  G⁺ ← 0,  b⁺ ← 0,  phase 1
 //
-// So every gradient is at most τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for γ =
-// 1/(8nL~), the paper's for every ε ≥ 5σ²/(4n),
+// So every gradient is at most τ = 2n − 2 steps old. Theory (E‖∇f_i(x; ξ) − ∇f_i(x)‖² ≤ σ²): for
+// γ = 1/(8nL~), which is the paper's step for every ε ≥ 5σ²/(4n),
 //   avg_t E‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) + (γL(3τ + 2) + 2(γL~τ)²) σ²/n,
-// and without noise avg_t ‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) for γ = 1/(L + τL~): derived in
+// and without noise avg_t ‖∇f(x^t)‖² ≤ 2Δ⁰/(γT) for γ = 1/(L + τL~). Both bounds are derived in
 // tests/algorithms/theory_ringleader_test.cpp. The server keeps up to 3n vectors of length d.
 #pragma once
 
@@ -51,7 +51,7 @@ struct Ringleader {
   using Params = RingleaderParams;
   using Client = OneGradientClient<Real>;
 
-  // Sums and numbers of gradients, by client.
+  // The sum G_i and the number b_i of gradients, by client.
   struct GradientTable {
     std::vector<Vec<Real>> G;
     std::vector<std::uint32_t> b;

@@ -6,10 +6,10 @@
 //   δ ≥ R:    g is not used                           server, sends x^t to i
 //   stop:     the server sends x^t at once to all clients that work at x^{t−R} or older
 //
-// R = delay_threshold. Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²): for γ = min(1/(2RL),
-// ε/(4Lσ²)), the mean of E‖∇f(x^k)‖² falls to ε (Theorem 4.1). R = max(1, ⌈σ²/ε⌉) takes the shortest possible
-// time for any speeds of the clients (Theorem 4.2). γ = 1/(4RL), the step here, is in that range for every ε
-// ≥ σ²/R; without noise, γ = 1/(2RL).
+// R = delay_threshold. Theory (all f_i = f, L-smooth, E‖∇f(x; ξ) − ∇f(x)‖² ≤ σ²): for
+// γ = min(1/(2RL), ε/(4Lσ²)), the mean of E‖∇f(x^k)‖² falls to ε (Theorem 4.1). R = max(1, ⌈σ²/ε⌉) takes the
+// shortest possible time for any speeds of the clients (Theorem 4.2). γ = 1/(4RL), the step here, is at most
+// that γ for every ε ≥ σ²/R; without noise, γ = 1/(2RL).
 #pragma once
 
 #include "algorithms/core/params.h"

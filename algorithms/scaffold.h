@@ -7,10 +7,13 @@
 //   c ← c + (1/n) Σ_{i∈S} (c_i⁺ − c_i), so that c = mean c_i always
 //
 // With clients.weights c = Σ w_i c_i. The mean of the changes is FedAvg's ratio (vector_ops.h). Near x* all
-// y_i − x^t are nearly equal, so every average of them is right, and this one has the least variance.
+// y_i − x^t are nearly equal, so every average of them is close to the true one, and FedAvg's ratio has the
+// least variance.
 //
-// Theory: γ_l = min(1/(81 K γ L_max), |S|/(15 μ n K γ)) (the second for μ > 0), for nonconvex f_i also
-// (|S|/n)^{2/3}/(24 K γ L_max). In practice 1/(K L_max) works. local_optimizer steps along ∇f_i(y) − c_i + c.
+// Theory: γ_l = 1/(81 K γ L_max), but at most
+//   |S|/(15 μ n K γ)              for convex f_i and μ > 0,
+//   (|S|/n)^{2/3}/(24 K γ L_max)  for nonconvex f_i.
+// In practice 1/(K L_max) works. local_optimizer steps along ∇f_i(y) − c_i + c.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +99,8 @@ struct Scaffold {
       Vec<Real>& grad = ctx.scratch.vec(1, x.size());
       Vec<Real>& change = ctx.scratch.vec(2, x.size());
       std::copy(x.begin(), x.end(), y.begin());
-      // (x − y)/(K γ_l) is the mean of the local steps' directions. If γ_l is 0, sums the directions instead.
+      // (x − y)/(K γ_l) is the mean of the local steps' directions. If γ_l is too small to divide by, the
+      // directions are summed instead.
       const bool sums = !gradient_at_x && !(gamma_l >= std::numeric_limits<Real>::min());
       if (sums) std::fill(change.begin(), change.end(), Real(0));
       double loss_at_x = 0;

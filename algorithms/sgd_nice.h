@@ -4,7 +4,8 @@
 //   S: τ = participation · n clients, uniform without replacement
 //   x^{t+1} = prox_{γR}(x^t − γ mean_{i∈S} ∇f_i(x^t)),  R(x) = l1 ‖x‖₁      server, sends x^{t+1}
 //
-// With clients.weights the mean has n w_i ∇f_i, and the constants are those of the functions n w_i f_i.
+// With clients.weights w_i, the mean is that of n w_i ∇f_i, and the constants are those of the functions
+// n w_i f_i.
 //
 // The metrics measure f without R. Theory (f_i convex): γ = 1/(2 𝓛),
 // 𝓛 = n(τ−1)/(τ(n−1)) L + (n−τ)/(τ(n−1)) L_max (Proposition 3.8); then

@@ -4,9 +4,11 @@
 //   k_i = ∇f_i(x^t; B) − ∇f_i(w^t; B) + ∇f_i(w^t),  B = `batch` samples    in place of ∇f_i(x^t)
 //   w^{t+1} = x^t with probability p (one coin for all clients), else w^t;  w^0 = x^0
 //
-// Theory: p = 1/m', m' = m/batch; γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})), where L is that of the single
-// samples (as in the MARINA paper's experiments, arXiv:2102.07845), and A = ω/n or, with weights, ω max w_i.
-// A smaller p gets the step of the m' with 1/m' = p. With batch = "full" the algorithm is DIANA.
+// Theory: p = 1/m' with m' = m/batch, and
+//   γ = 1/(10 L √(1+A) (1 + ω + m'^{2/3})),
+// as in the experiments of the MARINA paper (arXiv:2102.07845), but at most nonconvex_bound() of diana.h. L
+// is that of the single samples. A = ω/n, or A = ω max w_i with client weights w_i. For a smaller p, γ is the
+// step for m' = 1/p. With batch = "full" the algorithm is DIANA.
 //
 // The flags of a broadcast carry the round in which the server set w^t. A client keeps every x that becomes
 // w, and computes ∇f_i(w) when it first needs it.
@@ -99,8 +101,9 @@ struct VrDiana {
       computed = true;
     }
 
-    // The first used reply that needs ∇f_i(w) counts it, regardless of when and how often the client computed
-    // it. So the sums do not depend on restarts.
+    // Returns the reply with its number of gradients. The first used reply that needs ∇f_i(w) counts its m
+    // gradients, regardless of when and how often the client computed them. So totals do not depend on
+    // restarts.
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       computed = false;
       Uplink<Real> up = reply_uncounted(down, ctx);

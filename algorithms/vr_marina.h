@@ -3,8 +3,8 @@
 // samples at both points.
 //
 // Theory: p = min(ζ/d, b/(m+b)), γ = 1/(L + √((1−p)/p) √(A L~² + (A + 1/n) L_s²/b)), where b = batch, L_s is
-// the average smoothness of the samples, and A = ω/n is that of the compressors. With weights w_i of the
-// clients, max w_i replaces 1/n. With mu: as in marina.h (Theorem 3.2).
+// the average smoothness of the samples, and A = ω/n is that of the compressors. With client weights w_i,
+// max w_i replaces 1/n. With mu, the step changes as in marina.h (Theorem 3.2).
 #pragma once
 
 #include "algorithms/marina.h"

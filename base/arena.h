@@ -35,7 +35,7 @@ class Arena {
     std::memcpy(to, from.data(), from.size_bytes());
     return {reinterpret_cast<T*>(to), from.size()};
   }
-  // Takes all memory back. Keeps the chunks in use for new copies, and frees the others.
+  // Invalidates all copies. Keeps the chunks in use for new copies, and frees the others.
   void clear() {
     if (chunk_ + 1 < chunks_.size()) chunks_.resize(chunk_ + 1);
     chunk_ = used_ = 0;

@@ -1,6 +1,6 @@
-// Numbers in the user's files and messages: a header, then the numbers as in memory. This file turns bytes
-// into numbers; engine/files/number_file.h reads and writes the files. The first bytes tell three formats
-// apart.
+// Arrays of numbers in the user's files and messages: a header, then the numbers as they are in memory. This
+// file converts bytes to numbers; engine/files/number_file.h reads and writes the files. There are three
+// formats; the first bytes of a file tell which one it has.
 //
 // The format of gradwire has a header of 64 bytes, so mapped numbers begin at a cache line:
 //   offset  field          rule
@@ -14,10 +14,10 @@
 //   24      40 bytes       zero
 //   64      count numbers, and nothing after them
 //
-// The format of model.bin, the result of a run: storage/model_file.h.
+// The format of model.bin, the result of a run, is described in storage/model_file.h.
 //
 // NumPy's .npy, versions 1.0 to 3.0, with types f2, f4 and f8 (numpy.lib.format in the manual of NumPy). An
-// array of several dimensions counts as its numbers in C order.
+// array of several dimensions is read as a list of its numbers in C order.
 #pragma once
 
 #include <array>
@@ -35,13 +35,14 @@
 
 namespace gradwire {
 
-// The type of stored numbers. Each value is a byte of the header and is never renumbered.
+// The type of stored numbers. The values are bytes of the header, so they never change.
 enum class NumberType : std::uint8_t { kFp32 = 1, kFp64 = 2, kFp16 = 3, kBf16 = 4, kFp128 = 5 };
 
 std::size_t bytes_per_number(NumberType type);
 std::string_view name_of(NumberType type);  // "fp32"
 
-// The NumberType of T, for types that can be saved. base/half.h and engine/tape/float128.h have more.
+// The NumberType of T, for types that can be saved. base/half.h and engine/tape/float128.h define more of
+// them.
 template <class T>
 inline constexpr NumberType kNumberType = T::kNumberType;
 template <>
@@ -61,7 +62,7 @@ struct NumbersView {
   std::span<const std::byte> bytes;
 };
 
-// The bytes before the numbers. Allocates nothing.
+// The bytes before the numbers, stored without an allocation.
 struct NumbersHeader {
   std::array<std::byte, 128> bytes{};
   std::size_t size = 0;
@@ -71,8 +72,8 @@ NumbersHeader numbers_header(NumberType type, std::span<const std::byte> numbers
 // Returns the header of a .npy file. Fails for types that NumPy does not have.
 Result<NumbersHeader> npy_header(NumberType type, std::uint64_t count);
 
-// Reads any of the formats above. Checks magic, version, type, size and checksum. Allocates only the text of
-// an error, which does not name a file.
+// Reads any of the formats above. Checks magic, version, type, size and checksum. Allocates memory only for
+// the text of an error. This text does not name the file.
 Result<NumbersView> read_numbers(std::span<const std::byte> bytes);
 // Reads bytes without a header.
 Result<NumbersView> read_raw_numbers(std::span<const std::byte> bytes, NumberType type);

@@ -4,7 +4,7 @@
 
 namespace gradwire {
 
-// Input from the user that cannot be used: an option, an experiment file, a data file. The same input fails
+// Input from the user that cannot be used: an option, an experiment file, a data file. A retry would fail
 // again, so programs end with the exit code for bad usage. what() is one line.
 class BadInput : public std::runtime_error {
  public:

@@ -6,10 +6,10 @@
 
 namespace gradwire {
 
-// Reusable work space. Its bytes are not initialised, so only the part that is written costs memory.
+// A reusable work space. Its bytes are not initialised, so only the part that is written costs memory.
 class ByteBuffer {
  public:
-  // The largest size that is kept for the next message. Larger memory is freed as soon as it is unused.
+  // release_if_large() frees memory that is larger than this.
   static constexpr std::size_t kKeptBytes = 256 * 1024;
 
   // Returns `size` bytes with undefined contents. They are valid until the next call.

@@ -1,4 +1,4 @@
-// A byte string for scatter-gather output. Its long parts are not copied.
+// A byte string for scatter-gather output. Long parts are referenced, not copied.
 #pragma once
 
 #include <cstddef>

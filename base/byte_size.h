@@ -10,7 +10,7 @@ namespace gradwire {
 
 // Returns the size in bytes, or nullopt if the text is not a size, is 0, or exceeds 63 bits.
 std::optional<std::uint64_t> read_byte_size(std::string_view text);
-// A byte size as a setting: base/field.h.
+// The type of a setting that is a byte size (base/field.h).
 struct ByteSize {
   std::uint64_t bytes = 0;
 };

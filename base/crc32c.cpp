@@ -57,8 +57,8 @@ std::uint32_t update_portable(const std::byte* p, std::size_t n, std::uint32_t s
 
 #if defined(__x86_64__)
 
-// The CRC instruction has a latency of three cycles, but one can start each cycle. So three lanes of this
-// many bytes run in parallel. Their states are joined by "advance over kLaneBytes zero bytes", which is
+// The CRC instruction has a latency of three cycles, but one can start each cycle. So three lanes of
+// kLaneBytes bytes run in parallel. Their states are joined by "advance over kLaneBytes zero bytes", which is
 // linear in the state.
 constexpr std::size_t kLaneBytes = 1024;
 
@@ -112,15 +112,16 @@ constexpr std::uint32_t power_of_x(std::size_t n) {
 }
 
 // Folding (Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction", 2009).
-// Let 16 bytes stand n bits before 16 other bytes. They can be multiplied by x^n modulo the polynomial and
-// added to those. The product of two halves has 127 bits, one less than 128, and the factors stand 32 bits
-// lower than a half: hence 33.
+// If 16 bytes stand n bits before 16 other bytes, they are multiplied by x^n modulo the polynomial and added
+// to the others. The exponent of the factor is 33 less, because the layout itself multiplies by x^33: by x,
+// as the product of two halves has 127 bits and not 128, and by x^32, as the factor is in the low 32 bits of
+// a half.
 struct FoldBy {
   long long first_half, second_half;
 };
 constexpr FoldBy fold_by(std::size_t bits) { return {power_of_x(bits + 64 - 33), power_of_x(bits - 33)}; }
 
-constexpr std::size_t kFoldedBytes = 256;  // bytes of one step
+constexpr std::size_t kFoldedBytes = 256;  // bytes per step
 constexpr FoldBy kFoldStep = fold_by(8 * kFoldedBytes), kFoldVector = fold_by(512);
 constexpr std::size_t kLeastFolded = 1024;  // bytes; for fewer bytes three lanes are as fast
 
@@ -135,9 +136,9 @@ inline GRADWIRE_FOLDS __m512i folded(__m512i bytes, __m512i by, __m512i onto) {
                                    _mm512_clmulepi64_epi128(bytes, by, 0x11), onto, 0x96);
 }
 
-// Updates the state over the largest multiple of kFoldedBytes in n. REQUIRES: n >= kFoldedBytes. Clears
-// `finite` if a number is not finite; kNumberBytes is the size of a number, or 0 if the bytes are not
-// numbers.
+// Updates the state with the first bytes, as many as the largest multiple of kFoldedBytes in n. Clears
+// `finite` if a number is not finite. kNumberBytes is the size of a number, or 0 if the bytes are not
+// numbers. REQUIRES: n >= kFoldedBytes.
 template <std::size_t kNumberBytes>
 GRADWIRE_FOLDS std::uint32_t update_folded(const std::byte* p, std::size_t n, std::uint32_t state,
                                            bool& finite) {

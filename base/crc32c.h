@@ -11,8 +11,8 @@ namespace gradwire {
 // crc32c(a + b).
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
-// Returns the same from tables alone, eight bytes a step. It serves processors without the CRC instruction,
-// and as the reference of tests.
+// Returns the same value as crc32c(), computed with tables, eight bytes per step. It is used on processors
+// without the CRC instruction, and as the reference in tests.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t crc = 0);
 
 // The checksum of the bytes of numbers, continued from `crc`, and a flag that is true if all numbers are

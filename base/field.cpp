@@ -24,7 +24,7 @@ std::string range_text(const Constraints& r, bool whole, const char* of) {
          std::to_string(static_cast<std::int64_t>(r.high));
 }
 
-// Returns "\"a\", \"b\" or LAST". If `last` is empty, the last word takes its place.
+// Returns "\"a\", \"b\" or LAST". If `last` is empty, the last of `words` takes its place.
 std::string words_text(std::span<const std::string_view> words, const std::string& last = "") {
   std::vector<std::string> items;
   for (const std::string_view word : words) items.push_back('"' + std::string(word) + '"');
@@ -178,7 +178,7 @@ Value Field::get(Names names) const {
         if constexpr (std::is_same_v<M, Whole>) {
           const std::uint64_t number = at.get(at.at);
           if (number < constraints.words.size()) return std::string(constraints.words[number]);
-          return static_cast<std::int64_t>(number);  // above 2^63 it turns negative, which no field accepts
+          return static_cast<std::int64_t>(number);  // from 2^63 it is negative, which no field accepts
         } else if constexpr (std::is_same_v<M, std::string*>) {
           return takes_any_text() ? Value(*at) : value_of(*at);
         } else if constexpr (std::is_same_v<M, std::vector<std::uint32_t>*>) {
@@ -205,7 +205,7 @@ std::string Field::text(Names names) const {
 void Field::from_text(const std::string& path, std::string_view text) const {
   if (!text.empty() && text == constraints.renamed_word.old_word) text = constraints.renamed_word.word;
   const bool is_word = std::find(constraints.words.begin(), constraints.words.end(), text) !=
-                       constraints.words.end();  // some settings have "1" as a word
+                       constraints.words.end();  // some settings have the word "1"
   if (is_word || takes_any_text() || has_text_codec()) return set(path, std::string(text));
   if (!std::holds_alternative<std::vector<std::uint32_t>*>(member_)) return set(path, value_of(text));
   std::vector<std::int64_t> list;

@@ -1,5 +1,5 @@
-// Settings. A struct of settings has one list of fields. It serves reading, checking, defaults, --set,
-// `gradwire list`, the docs, the wire, config.toml and the check of a restart:
+// Settings. A struct of settings lists its fields once. This list is used for reading, checking, defaults,
+// --set, `gradwire list`, the docs, the wire, config.toml and the check of a restart:
 //
 //   struct Text {
 //     std::uint32_t context = 8;
@@ -8,9 +8,9 @@
 //     }
 //   };
 //
-// Type and default are those of the member; Constraints add what the type does not say. A member is a bool,
-// an unsigned integer, a double, a std::string, a std::vector<std::uint32_t>, an enum with words_of(), or a
-// type with a TextCodec.
+// The type and the default of a setting are those of the member. Constraints add what the type does not say.
+// A member is a bool, an unsigned integer, a double, a std::string, a std::vector<std::uint32_t>, an enum
+// with words_of(), or a type with a TextCodec.
 #pragma once
 
 #include <concepts>
@@ -32,14 +32,14 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 inline constexpr double kMaxU32 = 4294967295.0;
 inline constexpr std::size_t kMaxListLength = 64;
 
-// Returns `by` if the key is idle, for Constraints::idle_by.
+// Returns `by` if the key is idle, else "". For Constraints::idle_by.
 constexpr std::string_view idle_if(bool is_idle, std::string_view by) { return is_idle ? by : ""; }
 
 // The runs in which a key has an effect: all, simulations, or runs whose clients are processes.
 enum class RunIn : std::uint8_t { kAny, kMemory, kNetwork };
 
-// The spelling of keys and words: that of this version, or that from before they were renamed. The wire,
-// state folders and checkpoints keep the old one, so that programs of the version before can read them.
+// The spelling of keys and words: the current one, or the one before they were renamed. The wire, state
+// folders and checkpoints use the old spelling, so that programs of the previous version can read them.
 enum class Names : std::uint8_t { kCurrent, kOld };
 
 // The version that no longer reads old names in experiment files.
@@ -53,24 +53,25 @@ struct RenamedWord {
 struct Constraints {
   double low = 0, high = kNoLimit;
   bool low_open = false, high_open = false;
-  // The allowed texts, in addition to what follows. In an unsigned integer the words stand for 0, 1, ...
+  // The allowed texts, in addition to those that the next members allow. For an unsigned integer the words
+  // stand for 0, 1, ...
   std::span<const std::string_view> words = {};
-  bool or_integer = false, or_flag = false;  // also allowed; a std::string keeps it as text
+  bool or_integer = false, or_flag = false;  // also allowed; a std::string stores them as text
   bool or_number = false;                    // allows any text, or a number, kept as text
-  std::string_view required = {};  // set if the key has no default: the rest of "required for kind 'K'"
-  std::string_view note = {};      // for people: the default, if it is not a constant
-  bool quiet = false;              // a written file omits the key at its default
-  bool may_change = false;         // between processes of one run; the other keys decide its bits
+  std::string_view required = {};            // set if there is no default: text after "required for kind 'K'"
+  std::string_view note = {};                // the default for people to read, if it is not a constant
+  bool quiet = false;                        // a written file leaves the key out if it has its default
+  bool may_change = false;                   // may change from one process of a run to the next
   // The key is sent only if it differs from its default, because peers of earlier releases do not know it.
   bool sent_if_set = false;
-  // The key whose value makes this one idle, of the same list or with its section ("run.evaluate_every").
-  // Empty if this key has an effect. A run warns about an idle key in its file.
+  // The key whose value makes this key idle: a key of the same list, or one with its section
+  // ("run.evaluate_every"). Empty if this key has an effect. A run warns about an idle key in its file.
   std::string_view idle_by = {};
   bool monitored = false;  // run.monitor reads it, so it is not idle if the monitor is on
   RunIn place = RunIn::kAny;
   void (*check)(const std::string& path, const std::string& text) = nullptr;  // throws ConfigError(path)
-  // The key and one of the words before they were renamed. A file may use them, with a warning
-  // (config/renamed_keys.h).
+  // The former name of the key, and the former spelling of one of its words. A file may use them, with a
+  // warning (config/renamed_keys.h).
   std::string_view old_key = {};
   RenamedWord renamed_word = {};
 };
@@ -83,7 +84,7 @@ concept Words = requires(E e) {
   static_cast<E>(static_cast<std::uint64_t>(e));
 };
 
-// The text form of a value of another type:
+// The text form of any other type of member:
 //   static bool read(std::string_view text, T& out);       // returns false and keeps `out` if refused
 //   static std::string write(const T& value);              // returns "" if not known yet
 //   static constexpr std::string_view expected = "...";    // for errors: "a positive number or \"theory\""
@@ -96,7 +97,7 @@ concept HasTextCodec = requires(T& out, const T& value, std::string_view text) {
   { TextCodec<T>::expected } -> std::convertible_to<std::string_view>;
 };
 
-// A field of a live object, which must outlive it.
+// A field of an object. The object must outlive the Field.
 class Field {
  public:
   // An unsigned integer, or an enum as the number of its word.
@@ -120,8 +121,8 @@ class Field {
   // Sets the member. Throws ConfigError(path) with the expected and the actual value; the member then keeps
   // its value.
   void set(const std::string& path, const Value& value) const;
-  // Return and read the value as text: from_text(text()) changes no bit. from_text() reads a renamed word in
-  // both spellings, and throws like set().
+  // Convert the value to and from text. from_text(text()) does not change a bit. from_text() reads a renamed
+  // word in both spellings, and throws like set().
   std::string text(Names names = Names::kCurrent) const;
   void from_text(const std::string& path, std::string_view text) const;
 
@@ -175,8 +176,8 @@ std::vector<Field> fields_of(T& object) {
   return std::move(collect.fields);
 }
 
-// Refuses line breaks, NUL and other control characters in a string, which goes into messages, logs and
-// paths. Throws ConfigError(path).
+// Throws ConfigError(path) if a string has line breaks, NUL or other control characters. The strings of
+// settings are used in messages, logs and paths.
 void check_printable(const std::string& path, const Value& value);
 
 // Returns true if the value turns something off: "", "none", 0, [] or false.

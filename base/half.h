@@ -1,6 +1,6 @@
 // Storage types of 16 bits: IEEE 754 binary16, and bfloat16 (the upper half of a float). They are converted
-// to float for arithmetic, and back to nearest, ties to even. NaN stays NaN; too large values become
-// infinite. Arrays are converted in blocks, by loops that are vectorized.
+// to float for arithmetic, and rounded back to nearest, ties to even. NaN stays NaN; values that are too
+// large become infinite. Arrays are converted in blocks, by loops that are vectorized.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,8 @@ namespace gradwire {
 namespace half_detail {
 
 // Rounds a double to odd (Boldo and Melquiond 2008): sets the last bit if the result is inexact. This keeps
-// enough bits for the second rounding to be right; two roundings to nearest could differ from one.
+// enough bits for the second rounding to be right. Two roundings to nearest could give another result than
+// one.
 [[gnu::always_inline]] inline float to_odd(double x) {
   const float nearest = static_cast<float>(x);
   const double back = nearest;
@@ -44,7 +45,8 @@ struct Float16 {
 
   [[gnu::always_inline]] explicit operator float() const {
     const std::uint32_t size = bits & 0x7fffu;
-    // Reinterpreted as a float, these bits are too small by 2^112, for subnormal numbers as well.
+    // Reinterpreted as a float, these bits are too small by a factor of 2^112. This also holds for subnormal
+    // numbers.
     const float scaled = std::bit_cast<float>(size << 13) * 0x1p112f;
     const std::uint32_t finite = std::bit_cast<std::uint32_t>(scaled);
     const std::uint32_t value = size >= 0x7c00u ? finite | 0x7f800000u : finite;

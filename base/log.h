@@ -1,5 +1,5 @@
-// Log lines. Each has a level and, if known, its client and round. Code that logs gets a Log; the programs
-// print through the one of report/logger.h.
+// Log lines. Each has a level and, if known, its client and round. Code that logs is given a Log; the
+// programs pass the one in report/logger.h.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 namespace gradwire {
 namespace {
 
-// Returns the length of the UTF-8 sequence at the front of `text`, or 0 if there is none (overlong forms and
-// surrogates included).
+// Returns the length of the UTF-8 sequence at the front of `text`. Returns 0 if there is none, or if it is
+// overlong or a surrogate.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char first = byte(0);

@@ -6,9 +6,9 @@
 
 namespace gradwire {
 
-// Returns `text` in a form safe for a terminal and one line of a log. Writes control characters (C0, C1,
-// DEL), line separators and bidirectional marks as in \u202e. Writes each byte that is not UTF-8 as in \xff.
-// Cuts the result after `most` bytes and appends "...".
+// Returns `text` in a form that is safe for a terminal and for one line of a log. Writes control characters
+// (C0, C1, DEL), line separators and bidirectional marks as in \u202e. Writes each byte that is not UTF-8 as
+// in \xff. Cuts the result after `most` bytes and appends "...".
 std::string printable(std::string_view text, std::size_t most = std::string_view::npos);
 
 // Returns true if `text` holds a character that printable() writes as \u.

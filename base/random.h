@@ -73,8 +73,8 @@ class Random {
     return a * scale;
   }
 
-  // Writes the next out.size() results of normal(), bit for bit. Faster, because the numbers do not depend on
-  // each other.
+  // Writes the next out.size() results of normal(), bit for bit. This is faster than calls of normal(),
+  // because the numbers do not depend on each other.
   void normals(std::span<double> out) {
     std::size_t done = 0;
     if (has_spare_ && !out.empty()) out[done++] = normal();

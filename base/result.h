@@ -1,5 +1,5 @@
-// A value or an error, with the member names of std::expected, which C++20 lacks. It serves code that reads
-// bytes from peers and must not throw.
+// A value or an error, with the member names of std::expected, which C++20 lacks. Code that reads bytes from
+// peers uses it, because such code must not throw.
 #pragma once
 
 #include <cstdint>

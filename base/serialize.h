@@ -1,5 +1,5 @@
-// Serialization. A state has one list of fields, `static void fields(auto& self, auto&& visit)`. It serves
-// saving, loading and comparing.
+// Serialization. A state lists its fields once, in `static void fields(auto& self, auto&& visit)`. This list
+// is used to save, load and compare the state.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@
 
 namespace gradwire {
 
-// The bytes of fields: a number as in memory; a vector as its size (u64), then its elements. A sink gets
-// numbers by number(bytes) and the elements of a vector by numbers(bytes), which stay in place.
+// The encoding of fields: a number is stored as in memory, a vector as its size (u64) and then its elements.
+// The sink gets numbers by number(bytes), and the elements of a vector by numbers(bytes), a view of the
+// vector.
 template <class Sink>
 class FieldBytes {
  public:

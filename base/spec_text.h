@@ -1,4 +1,4 @@
-// A spec: one string for something that has its own settings, "NAME" or "NAME:KEY=VALUE,...", as in
+// A spec: one string that names something and gives its settings, "NAME" or "NAME:KEY=VALUE,...", as in
 // "topk:k=1%".
 #pragma once
 
@@ -19,8 +19,8 @@ struct NamedSpec {
 // Splits a spec at its colon. Throws ConfigError(path) if nothing follows the colon.
 NamedSpec split_spec(const std::string& path, std::string_view spec);
 
-// Reads "KEY=VALUE,..." into the fields of the thing called `name`. Throws ConfigError(path) that names the
-// nearest known key.
+// Reads "KEY=VALUE,..." into the fields of the thing called `name`. Throws ConfigError(path); the error for
+// an unknown key suggests the nearest known one.
 void read_settings(const std::string& path, std::string_view name, std::span<const Field> fields,
                    std::string_view settings);
 

@@ -6,13 +6,13 @@
 
 namespace gradwire {
 
-// A known word that had another name.
+// A known word that was renamed.
 struct Renamed {
   std::string old_name, name;
 };
 
 // Returns "; did you mean 'WORD'?" with the known word nearest to `word`, or "; known: ..." if none is near.
-// If the nearest one is an old name of `renamed`, WORD is the name of today.
+// If an old name in `renamed` is nearest, WORD is its new name.
 std::string suggest(std::string_view word, const std::vector<std::string>& known,
                     const std::vector<Renamed>& renamed = {});
 

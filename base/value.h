@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-// A value that no setting accepts: a date, a table, a list of other things than integers.
+// A value that no setting accepts: a date, a table, or a list that does not hold integers only.
 struct OtherValue {
   std::string what;  // "a date"
   bool operator==(const OtherValue&) const = default;
@@ -28,8 +28,8 @@ std::string number_text(double value);
 // Returns the value rounded to `digits` significant digits, for people.
 std::string rounded_text(double value, int digits);
 
-// Convert scalars to and from text. value_of() turns a text that is exactly the spelling of a bool or number
-// into that bool or number, so the file needs no quotes. text_of(value_of(text)) == text for every text.
+// Convert scalars to and from text. value_of() returns a bool or a number if the text is exactly its
+// spelling, so a file needs no quotes. text_of(value_of(text)) == text for every text.
 std::string text_of(const Value& scalar);
 Value value_of(std::string_view text);
 

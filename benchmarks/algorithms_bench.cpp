@@ -1,4 +1,4 @@
-// Rounds of algorithms in this process, on problems that papers plot.
+// Benchmarks of the rounds of three algorithms, simulated in this process on problems from papers.
 #include <algorithm>
 #include <cmath>
 
@@ -18,8 +18,8 @@ ProblemSpec tridiagonal(std::uint32_t n, std::size_t d) {
   return spec;
 }
 
-// EF21 with Top-1 on tridiagonal quadratics, with only arrays and loops, as one would write it for a single
-// figure.
+// EF21 with Top-1 on tridiagonal quadratics, written with plain arrays and loops. It is the reference of
+// methods/quadratic.
 class BareQuadratics {
  public:
   BareQuadratics(const QuadraticFamily& family, std::vector<double> x0, double gamma)
@@ -82,7 +82,7 @@ void algorithms_quadratic(Bench& bench) {
   const auto run_context = make_run_context(ef21_top1("theory"), spec.clients, x0, &constants);
   Simulation<double> simulation(run_context, oracles);
   BareQuadratics bare(family, x0, std::stod(run_context->algorithm.step_size));
-  simulation.run(2, 0);  // makes the clients, which start at their first request
+  simulation.run(2, 0);  // creates the clients, which happens at their first request
   const std::uint32_t rounds = bench.small() ? 100 : 20'000;
   const auto series =
       interleave(bench.repeats(9), {[&] { return seconds_of([&] { simulation.run(rounds, 0); }); },

@@ -70,7 +70,7 @@ class CapabilitiesTask {
   AlignedVector<float> x_, gradient_, other_, direction_;
 };
 
-// Times enough calls for about a millisecond each turn.
+// Returns a body that repeats the call for about a millisecond. The body returns the seconds of one call.
 BenchBody timed(Bench& bench, const std::function<void()>& call) {
   call();
   const double once = seconds_of(call);
@@ -112,7 +112,8 @@ void alone(Bench& bench, const std::string& name, const Series& value, const cha
 
 std::string whole_percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
 
-// Compares a part of the gradient with all of it, and with the predicted cost.
+// Compares the time of a part of the gradient with the time of the whole gradient, and with the predicted
+// cost.
 void compare_part(Bench& bench, CapabilitiesTask& task, const std::string& name, const Coordinates& wanted,
                   double at_most) {
   const double predicted = task.cost(wanted);
@@ -216,7 +217,7 @@ void others(Bench& bench, CapabilitiesTask& task) {
       [&] { bench.keep(task.two_calls()); }, 1.03);
 }
 
-// Logistic regression with its regularizer, on all samples.
+// Measures logistic regression with its regularizer, on all samples.
 void linear(Bench& bench) {
   const NamedData named = libsvm_or_like("a9a", bench.small());
   const std::size_t d = named.data.columns;
@@ -243,7 +244,8 @@ void linear(Bench& bench) {
       1);
 }
 
-// Compares gradients of a deep transformer in a quarter of the memory with those in all of it.
+// Compares the gradient of a deep transformer within a quarter of its memory for activations with the
+// gradient without a limit.
 void recomputation(Bench& bench) {
   DeepTransformer deep(bench.size<std::size_t>(48, 2));
   std::vector<float> expected(deep.x.size()), gradient(deep.x.size());

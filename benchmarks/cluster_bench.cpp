@@ -1,4 +1,4 @@
-// Collective work of ranks: `mpirun -n 2 gradwire bench cluster`.
+// Benchmarks of work that MPI ranks share: `mpirun -n 2 gradwire bench cluster`.
 #include <algorithm>
 
 #include "algorithms/core/vector_ops.h"
@@ -13,7 +13,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Returns the ranks of mpirun, or this process alone.
+// Returns the ranks of mpirun, or a single rank if mpirun did not start this process.
 std::shared_ptr<Ranks> ranks_of(const Bench& bench) {
   if (bench.options().ranks != nullptr) return bench.options().ranks;
   return std::make_shared<OneRank>();
@@ -26,7 +26,8 @@ void meet(Ranks& ranks) {
   ranks.all_gather({&nothing, 1}, all);
 }
 
-// Adds up replies of n clients of length d, with `nonzeros` entries each; d entries make them dense.
+// Measures the sum of n clients' replies: vectors of length d with `nonzeros` nonzero entries. The vectors
+// are dense if `nonzeros` is d.
 void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonzeros, double target) {
   const std::shared_ptr<Ranks> ranks = ranks_of(bench);
   std::vector<std::vector<float>> values;
@@ -79,7 +80,7 @@ void sums_of(Bench& bench, std::uint32_t n, std::uint32_t d, std::uint32_t nonze
   bench.row(row);
 }
 
-// Makes images like MNIST: one feature of five is nonzero.
+// Returns random images like those of MNIST: 784 features, of which 19 % are nonzero.
 Dataset images(std::size_t rows) {
   Random random(1, "bench images");
   Dataset data;

@@ -1,4 +1,4 @@
-// Compressors on one large vector.
+// Benchmarks of compressors on one large vector.
 #include <cstring>
 
 #include "benchmarks/benchmarks.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr RngKey kKey{1, 0, 0, RngDomain::kCompressor};
 
-// A million gradient entries in fp32, and the cost of copying them.
+// A vector of d normal numbers in fp32, and the time that copying it takes.
 struct Vectors {
   std::vector<float> source, copy;
   explicit Vectors(std::size_t d) : source(normal_vector<float>(d, 3)), copy(d) {}

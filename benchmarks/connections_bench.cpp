@@ -1,4 +1,5 @@
-// Many connections: the server's memory for each, and the time until all have returned after a restart.
+// Benchmarks of many connections: the server's memory for each, and the time until all clients have returned
+// after a restart.
 #include <array>
 #include <chrono>
 #include <fstream>
@@ -33,7 +34,8 @@ double resident_bytes() {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Returns the server's memory for each client: after all have joined, and after each has answered once.
+// Returns the server's memory per client in bytes, at two times: when all clients have joined, and when each
+// has answered one request.
 std::array<double, 2> bytes_each(const Load& load) {
   const double before = resident_bytes();
   LoadServer server(load);

@@ -1,4 +1,4 @@
-// Cost of making a round durable.
+// Benchmarks of the cost of making a round durable.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kFewClients = 4;
 constexpr double kNetworkBytesPerSecond = 1.25e9;
 
-// Rounds of EF21 with Top-K, K = 1 % of d, as the journal sees them.
+// Rounds of EF21 with Top-K (K is 1 % of d), of which only the work for the journal is done.
 class DurableRounds {
  public:
   DurableRounds(std::size_t d, Durability durability)
@@ -99,7 +99,7 @@ class DurableRounds {
   std::vector<UplinkView<float>> replies_;
   std::vector<Frame> frames_;
   const Durability durability_;
-  std::string as_many_bytes_;  // as many as the record of a round
+  std::string as_many_bytes_;  // has the length of the record of a round
 };
 
 // Disk that keeps nothing, so that only the processor's work remains.
@@ -115,7 +115,7 @@ class NoDisk final : public Disk {
   Status remove(const std::string&) override { return Unit{}; }
 };
 
-// Replies of one round of DCGD in the server, as they have arrived.
+// Replies of one round of DCGD, as a server has received them.
 class Arrived {
  public:
   Arrived(const std::string& compressor, std::uint32_t d, std::uint32_t clients)
@@ -229,7 +229,7 @@ void durability_commit(Bench& bench) {
     copy.name = std::string("durability/copy ") + c.name;
     copy.value = longest_copy.times(1e3);
     copy.unit = "ms";
-    copy.note = "remaining at the end of the longest round, which waits for it";
+    copy.note = "longest wait of a round, at its end, until a snapshot has copied the state";
     bench.row(copy);
   }
 }

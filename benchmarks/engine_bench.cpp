@@ -1,4 +1,4 @@
-// Gradients, without the federated parts.
+// Benchmarks of gradients alone, without rounds or messages.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -16,9 +16,9 @@
 namespace gradwire::bench {
 namespace {
 
-// Softmax classifier with one hidden tanh layer, written with loops over arrays, one sample after another.
-// Parameters have the layout of engine/nn/models/mlp.h: weights (in, out) of the first layer and (out, in) of
-// the second.
+// Softmax classifier with one hidden tanh layer, written with plain loops that handle one sample after
+// another. Parameters have the layout of engine/nn/models/mlp.h: weights (in, out) of the first layer and
+// (out, in) of the second.
 class BareMlp {
  public:
   static constexpr std::size_t kIn = 64, kHidden = 32, kOut = 10;

@@ -1,4 +1,4 @@
-// Asynchronous algorithms on the virtual clock in this process: all costs except the gradient.
+// Benchmarks of asynchronous algorithms on the virtual clock in this process: all costs except the gradient.
 #include <algorithm>
 #include <cstring>
 #include <queue>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kEventDim = 10;
 constexpr std::uint32_t kEventClients = 1000;
 
-// Gradient of ||x||^2 / 2.
+// An oracle with the gradient of ||x||^2 / 2.
 class CopyOracle final : public Oracle<double> {
  public:
   std::size_t dim() const override { return kEventDim; }
@@ -36,7 +36,7 @@ AlgorithmSpec asynchronous(const std::string& name, Options parameters) {
   return spec;
 }
 
-// A run on the virtual clock. run() continues the last call.
+// A run on the virtual clock. Each call of run() continues where the last one ended.
 class EventRun {
  public:
   EventRun(const AlgorithmSpec& spec, const std::string& speeds)
@@ -69,7 +69,7 @@ class EventRun {
   RunProgress progress_;
 };
 
-// ASGD over a queue of events, as one would write it in an afternoon.
+// ASGD over a queue of events, in a short version without the framework.
 class BareEvents {
  public:
   explicit BareEvents(const std::string& speeds)
@@ -105,7 +105,7 @@ void events_row(Bench& bench, const AlgorithmSpec& spec, const std::string& spee
   const std::uint32_t events = bench.size(500'000u, 2'000u);
   EventRun run(spec, speeds);
   BareEvents bare(speeds);
-  run.run(events / 4);  // makes the clients, which start at their first request
+  run.run(events / 4);  // creates the clients, which happens at their first request
   bare.run(events / 4);
   const auto series = interleave(bench.repeats(7), {[&] { return seconds_of([&] { run.run(events); }); },
                                                     [&] { return seconds_of([&] { bare.run(events); }); }});

@@ -1,5 +1,6 @@
-// Writing numbers to files and reading them, without fsync (durability/commit measures that). The file system
-// takes most of the time to create and rename the file, so the same system calls are the reference.
+// Benchmarks of writing numbers to files and reading them, without fsync (durability/commit measures fsync).
+// Most of the time goes to the file system, which creates and renames the file. The reference therefore makes
+// the same system calls.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folder inside `parent` for one benchmark. ScratchFolder cannot choose the parent.
+// A folder inside `parent` for one benchmark. ScratchFolder has no parameter for the parent.
 class FolderIn {
  public:
   explicit FolderIn(const fs::path& parent) {
@@ -63,7 +64,7 @@ void rows_in(Bench& bench, const fs::path& parent) {
   const fs::path file = folder.path() / "x.gwn";
   const std::string bare = (folder.path() / "bare").string(), draft = bare + ".new";
   std::array<double, 7> x = {1, 2, 3, 4, 5, 6, 7};
-  std::array<std::byte, 120> bytes{};  // as many as the file has
+  std::array<std::byte, 120> bytes{};  // has the length of the file
   const auto each = [&](auto call) {
     return [&, call] {
       return seconds_of([&] {

@@ -5,10 +5,10 @@
 
 namespace gradwire::bench {
 
-// Nanoseconds for each graph, in fp64.
+// Nanoseconds per gradient, in fp64.
 struct GraphTimes {
   Series eager, in_buffer, lanes, fixed, fixed_chain;  // tapes
-  Series stored, by_hand, by_hand_chain;               // loops written for the graph
+  Series stored, by_hand, by_hand_chain;               // loops written by hand for the graph
 };
 
 GraphTimes tiny_times(Bench& bench);   // ((a + b) - (a b + b^3))^2 / 2, ten nodes

@@ -12,7 +12,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Formats three significant digits, without an exponent for the usual sizes.
+// Formats at most four decimals, about three significant digits, and never an exponent.
 std::string short_number(double value) {
   char text[48];
   const double size = std::abs(value);

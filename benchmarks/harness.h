@@ -1,5 +1,5 @@
-// Timing and reporting. Rivals run in turns in one process, so that both see the same machine. The minimum
-// shows what the machine can do, and the median what it did.
+// Timing and reporting. A benchmark and its reference take turns in one process, so that the load of the
+// machine affects both alike. The minimum shows what the machine can do, and the median what it usually did.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,10 @@ class Series {
   void add(double value) { values_.push_back(value); }
   bool empty() const { return values_.empty(); }
   double min() const;
-  double median() const;  // the mean of the middle two for an even number
+  double median() const;  // for an even count, the mean of the middle two
   Series times(double factor) const;
-  Series minus(const Series& other) const;    // repeat by repeat
-  Series or_more(const Series& other) const;  // the larger one, repeat by repeat
+  Series minus(const Series& other) const;    // the difference for each repeat
+  Series or_more(const Series& other) const;  // the larger one for each repeat
 
  private:
   std::vector<double> values_;
@@ -39,11 +39,12 @@ double seconds_of(F&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// One repeat of a measurement. Returns its seconds, so that it can leave out its preparation.
+// One repeat of a measurement. The function itself returns the seconds, so that it can exclude its
+// preparation.
 using BenchBody = std::function<double()>;
 
-// Calls the bodies in turns, `repeats` times, each time starting with another one. A warm-up comes first and
-// does not count. Returns one series for each body.
+// Calls all bodies in turn, `repeats` times. Each repeat starts with a different body. A first call of each
+// body is a warm-up and does not count. Returns one series for each body.
 std::vector<Series> interleave(std::uint32_t repeats, const std::vector<BenchBody>& bodies);
 
 // Reference that a figure is compared with.
@@ -52,13 +53,14 @@ struct Versus {
   Series value;
 };
 
-// Bound on the median of the figure, or of its ratio to the reference.
+// Upper bound on the median of the figure, or on its ratio to the median of the reference.
 struct Target {
   enum class Of : std::uint8_t { kValue, kRatio } of = Of::kValue;
   double at_most = 0;
 };
 
-// Least possible value of the figure on this core. Floor divided by figure is its share of the peak.
+// Least possible value of the figure on this core. The ratio of this value to the figure is the share of the
+// peak.
 struct Floor {
   Series value;
   double share_at_least = 0;  // least share for the median; 0 sets no target
@@ -78,7 +80,7 @@ struct Row {
 struct Table {
   std::string name;  // as in "papers/burtorch gpt"
   std::string unit;
-  std::vector<std::string> columns;  // that of the names first
+  std::vector<std::string> columns;  // titles; the first one is above the names
   struct Line {
     std::string name;
     std::vector<std::optional<double>> figures;  // one for each further column

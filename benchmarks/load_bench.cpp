@@ -44,7 +44,7 @@ double thread_seconds() {
 class ServedLoad {
  public:
   virtual ~ServedLoad() = default;
-  // Returns the seconds of this thread for `rounds` rounds that ask every client.
+  // Returns the CPU seconds of this thread for `rounds` rounds, each of which asks every client.
   double seconds(std::uint32_t rounds) {
     const double begun = thread_seconds();
     for (std::uint32_t k = 0; k < rounds; ++k) round();
@@ -64,7 +64,7 @@ class WithGradwire final : public ServedLoad {
   LoadServer server_;
 };
 
-// The same with only Asio, which knows the length of each message.
+// The same work with only Asio. It knows the length of each message in advance.
 template <class Stream>
 class WithAsio final : public ServedLoad {
  public:
@@ -168,8 +168,8 @@ std::unique_ptr<ServedLoad> bare(const Load& load) {
   return std::make_unique<WithAsio<Tls>>(load);
 }
 
-// Measures both with all their clients, in turns. The first rounds, in which both allocate memory, are the
-// warm-up.
+// Measures gradwire and bare Asio in turns, each with all its clients. The first rounds, in which both
+// allocate memory, are the warm-up.
 Row load_row(Bench& bench, const Load& load, std::uint32_t rounds, std::uint32_t repeats) {
   WithGradwire ours(load);
   const std::unique_ptr<ServedLoad> asio = bare(load);

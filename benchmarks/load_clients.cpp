@@ -34,8 +34,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReconnectPause{200};    // pause of a peer whose connection the server has closed
-constexpr milliseconds kNanReconnectPause{50};  // pause of a client that sends NaN
+constexpr milliseconds kReconnectPause{200};    // before a peer reconnects that the server disconnected
+constexpr milliseconds kNanReconnectPause{50};  // the same for a client that sends NaN
 constexpr milliseconds kSlowByte{300};          // pause between two bytes of a slow connection
 constexpr std::chrono::seconds kHeartbeat{10};
 constexpr std::size_t kGarbageBytes = 600;
@@ -111,8 +111,8 @@ class LoadClients {
     std::uint32_t watched = 0;  // events of epoll
     std::unique_ptr<StreamFilter> filter{};
     std::string in{}, out{};  // received frames; bytes for the socket
-    std::string unsent{};     // bytes that wait until the filter is ready
-    std::size_t sent = 0;     // prefix of `out`
+    std::string unsent{};     // for the filter, once it is ready
+    std::size_t sent = 0;     // number of bytes of `out` that the socket has taken
     std::optional<BackOff> back_off{};
     milliseconds retry_after{0};
     bool is_connecting = false, is_opening = false, is_welcome = false, in_run = false, is_over = false;
@@ -134,8 +134,8 @@ class LoadClients {
     const auto wait = std::chrono::ceil<milliseconds>(next - Clock::now()).count();
     return static_cast<int>(std::clamp<std::int64_t>(wait, 0, 1000));
   }
-  // Sends heartbeats for the clients, reconnects unauthenticated peers, and sends the next byte of slow ones.
-  // The Hello of a slow peer never ends.
+  // Sends heartbeats for the clients, reconnects peers whose pause is over, and sends the next byte of each
+  // slow peer. The Hello of a slow peer never ends.
   bool look_after_all() {
     const auto now = Clock::now();
     if (now >= heartbeat_) {
@@ -158,7 +158,7 @@ class LoadClients {
 
   // ---- connections ----
 
-  // Opens first connections, as many as may be opening.
+  // Opens the first connections of further peers, while fewer than most_opening clients are opening one.
   bool open_more() {
     for (; opened_ < peers_.size() && opening_ < options_.most_opening; ++opened_)
       if (!open(*peers_[opened_]) && !closed(*peers_[opened_])) return false;
@@ -355,7 +355,7 @@ class LoadClients {
   sockaddr_in server_{};
   std::optional<TlsClient> tls_;
   std::vector<std::unique_ptr<LoadPeer>> peers_;
-  std::size_t opened_ = 0;                           // peers that were opened once
+  std::size_t opened_ = 0;                           // peers whose first connection was opened
   std::uint32_t opening_ = 0;                        // clients that are connecting or in the handshake
   std::multimap<Clock::time_point, LoadPeer*> due_;  // peers that retry or send their next byte
   std::vector<char> buffer_ = std::vector<char>(1 << 16), plain_ = std::vector<char>(1 << 16);
@@ -388,7 +388,7 @@ LoadProcess::LoadProcess(const LoadOptions& options) {
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // otherwise the server's sockets would outlive it here
+  ::close_range(STDERR_FILENO + 1, ~0u, 0);  // otherwise this process would keep the server's sockets open
   try {
     ::_exit(LoadClients(options, progress_->in_run).run() ? 0 : 1);
   } catch (...) {  // do not unwind into the code of the parent process

@@ -12,7 +12,7 @@ namespace gradwire::bench {
 class LoadReplies {
  public:
   virtual ~LoadReplies() = default;
-  // Returns a whole Reply. With `nan`, one of its numbers is NaN.
+  // Returns the bytes of a Reply frame. One of its numbers is NaN if `nan` is true.
   virtual std::string reply(std::uint32_t client, std::uint64_t request_id, std::uint32_t round,
                             bool nan) = 0;
 };

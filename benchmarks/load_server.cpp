@@ -16,7 +16,8 @@ namespace {
 constexpr std::chrono::minutes kTimeToJoin{2};
 constexpr double kTimeToAnswer = 30;  // seconds
 
-// A TLS handshake takes half a millisecond at each end, and the server gives each client five seconds.
+// The number of clients that connect at a time. It is small enough for TLS: a handshake takes half a
+// millisecond at each end, and the server allows each client five seconds.
 constexpr std::uint32_t kMostOpening = 256;
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace gradwire::bench {
 
-// Number of clients, and their replies.
+// The clients of one measurement: their number, and the form of their replies.
 struct Load {
   std::uint32_t clients = 0;
   std::uint32_t dim = 0;
@@ -42,9 +42,9 @@ class LoadServer {
   explicit LoadServer(const Load& load);
   ~LoadServer();
 
-  // Returns once all clients have joined and the run has begun. Throws std::runtime_error.
+  // Starts the clients, and waits until all have joined and the run has begun. Throws std::runtime_error.
   void begin();
-  // Asks every client, and returns once all have answered.
+  // Asks every client, and waits until all have answered.
   void round();
 
  private:

@@ -39,11 +39,11 @@ int bench(const BenchArguments& a, const Launch& launch) {
 int main_of(int argc, char** argv) {
   Logger logger("gradwire", log_format(argc, argv));
   BenchArguments a;
-  CLI::App app("Measure the speed of the parts", "gradwire bench");
+  CLI::App app("Measure the speed of the parts of gradwire", "gradwire bench");
   app.set_version_flag("--version", "gradwire " + build_info());
   app.add_option("NAME", a.names, "Groups or single benchmarks; all by default");
   app.add_flag("--json", a.options.json, "One JSON object instead of a table");
-  app.add_flag("--small", a.options.small, "Tiny sizes: only checks that they run");
+  app.add_flag("--small", a.options.small, "Tiny sizes, only to check that the benchmarks run");
   app.add_option("--repeats", a.options.repeats, "Repeats of each measurement")->type_name("N");
   app.add_option("--beside", a.options.other_programs,
                  "Folder of programs to compare with, such as mlp and gpt")

@@ -1,4 +1,5 @@
-// Networks: the two tasks at several sizes, compared with other programs if they are available.
+// Benchmarks of networks: the two tasks of tasks.h at several sizes, compared with other programs if they are
+// available.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -13,11 +14,11 @@ namespace gradwire::bench {
 namespace {
 
 struct Aim {
-  double at_most;             // bound of the ratio to the hand-written program
-  double share_at_least = 0;  // share of the core's peak
+  double at_most;             // largest allowed ratio of our time to that of the hand-written program
+  double share_at_least = 0;  // smallest allowed share of the core's peak
 };
 
-// Makes a row. `least` has the least possible seconds of the step on this core.
+// Returns a row. `least` holds the least possible seconds of a step on this core.
 Row row_of(std::string name, const ProgramComparison& figures, const Series& least, const char* rival,
            Aim aim, std::string note = {}) {
   Row row;
@@ -32,7 +33,8 @@ Row row_of(std::string name, const ProgramComparison& figures, const Series& lea
   return row;
 }
 
-// Times several steps in a row, so that each rival finds its own numbers in the caches.
+// Returns a body that times several consecutive steps, so that each rival finds its own numbers in the
+// caches.
 template <class Real>
 BenchBody steps_of(TaskRun<Real>& run) {
   return [&run] {
@@ -45,9 +47,8 @@ BenchBody steps_of(TaskRun<Real>& run) {
   };
 }
 
-// Returns the multiply-adds of a gradient: three for each weight at each position, and those of the triangles
-// Returns the multiply-adds of a gradient: three for each weight at each position, and those of attention's
-// triangles.
+// Returns the multiply-adds of a gradient: three for each weight at each position, and those of attention. In
+// each of the six layers, attention needs seven for each unit of the width and each pair of positions.
 double gpt_multiply_adds(const Network& network, std::size_t context, std::size_t width, std::size_t b) {
   const double positions = static_cast<double>(context * b), weights = static_cast<double>(network.dim());
   const double pairs = static_cast<double>(b * context * (context + 1)) / 2;
@@ -68,11 +69,11 @@ void engine_letters(Bench& bench) {
     const std::string size = " e=" + std::to_string(e);
     const Network network = letters_network(e);
     TaskRun<float> one(network, windows, 1), block(network, windows, 64);
-    // Peaks with arrays as large as x and its gradient, or as x alone.
+    // The peaks for arrays as large as x and its gradient together, and as large as x alone.
     const Peak peak(one.executor().kernels(), 2 * network.dim(), bench.repeats(kComparisonTurns)),
         peak_in_place(one.executor().kernels(), network.dim(), bench.repeats(kComparisonTurns));
-    // Work of the two layers. Each weight is read twice and its gradient written once; then the step reads
-    // both and writes the weight.
+    // The work of the two layers. The gradient reads each weight twice and writes its derivative once. The
+    // step then reads both and writes the weight.
     const double weights = static_cast<double>((16 * 64 + 27) * e), d = static_cast<double>(network.dim());
     const PeakWork work{3 * weights, 6 * d * sizeof(float)}, in_place{3 * weights, 3 * d * sizeof(float)};
     const PeakWork batched{64 * work.multiply_adds, work.bytes};

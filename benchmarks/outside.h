@@ -10,7 +10,7 @@
 
 namespace gradwire::bench {
 
-// Content of a program's report "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
+// Contents of a program's report "RESULT ... min_ms=... med_ms=... VmHWM_MB=...".
 struct OutsideResult {
   double min_ms = 0, median_ms = 0;
   double peak_mb = 0;
@@ -40,14 +40,15 @@ inline constexpr std::uint32_t kComparisonTurns = 5;
 // Returns a number of steps that takes about `seconds` each turn, for a steady figure.
 std::uint32_t steps_for(const Bench& bench, double seconds, const std::function<void()>& step);
 
-// Makes such a comparison. Appends the number of steps to the command.
+// Compares `step` with the program that `command` starts. Each turn makes enough steps to take about
+// `seconds`; their number is appended to the command.
 ProgramComparison measure(Bench& bench, double seconds, const std::function<void()>& step,
                           std::vector<std::string> command);
 
 // Returns the path of a program in the folder of --beside, or an empty string if it is missing.
 std::string other_program(const Bench& bench, const std::string& program);
-// Returns the command of such a program, with the file of the text as first argument. Empty if the program or
-// the file is missing.
+// Returns a command that starts such a program with the file of the text as its first argument. Empty if the
+// program or the file is missing.
 std::vector<std::string> other_command(const Bench& bench, const char* program, const TaskText& text,
                                        std::vector<std::string> arguments);
 

@@ -1,5 +1,5 @@
-// The tables of BurTorch (arXiv:2503.13795), the engine closest to this one. Its four tasks are compared with
-// available programs and with its authors' figures.
+// The tables of BurTorch (arXiv:2503.13795), the engine closest to this one. On its four tasks, gradwire is
+// compared with the available programs and with the figures of BurTorch's authors.
 #include <array>
 #include <cmath>
 
@@ -13,8 +13,8 @@ namespace {
 using PaperFigure = std::optional<double>;
 
 // Means that the authors measured on their machine, from their repository github.com/burlachenkok/burtorch.
-// experiments/utils/plotenergy/plot_compute_win.py has 100,000 gradients in 0.007 s (BurTorch) and 10.419 s
-// (PyTorch 2, eager).
+// experiments/utils/plotenergy/plot_compute_win.py reports 0.007 s (BurTorch) and 10.419 s (PyTorch 2, eager)
+// for 100,000 gradients.
 constexpr double kTinyBurTorchNs = 70, kTinyPyTorchNs = 104'190;
 // From experiments/exp5_gpt3_example/res.txt: the gradient of a batch of a transformer with 46,337
 // parameters.
@@ -40,7 +40,7 @@ PaperFigure smallest(const std::optional<Series>& series) {
   return series ? PaperFigure(series->min()) : std::nullopt;
 }
 
-// Returns the figures of a script of --beside. Empty if the script or PyTorch is missing.
+// Returns the RESULT lines of a script in the folder of --beside. Empty if the script or PyTorch is missing.
 std::vector<std::string> script_lines(const Bench& bench, const char* script,
                                       const std::vector<std::string>& arguments) {
   const std::string path = other_program(bench, script);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kTurnSeconds = 2e-3;
 
-// Times one call of `work`, repeated often enough to fill a turn.
+// Returns a body that repeats `work` to fill a turn. The body returns the seconds of one call.
 template <class F>
 BenchBody called_often(F work) {
   const double once = std::max(seconds_of(work), 1e-8);

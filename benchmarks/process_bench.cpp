@@ -9,7 +9,8 @@
 namespace gradwire::bench {
 namespace {
 
-// Returns the path of the probe: next to the programs under test, or next to this one.
+// Returns the path of the probe. It is in the folder of the programs under test, or else in the folder of
+// this program.
 std::filesystem::path probe(const Bench& bench) {
   std::error_code ignored;
   const std::filesystem::path folder =

@@ -1,4 +1,4 @@
-// Whole simulated runs in this process.
+// Benchmarks of whole simulated runs in this process.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kDim = 123;
 
-// Gradients for measuring the overhead. They are few, so that they stay in the cache.
+// Precomputed gradients for measuring the overhead. They are few, so that they stay in the cache.
 class GradientBank {
  public:
   GradientBank() : values_(normal_vector<double>(kDim * kCount, 7)) {}
@@ -24,7 +24,7 @@ class GradientBank {
   std::vector<double> values_;
 };
 
-// Writes a gradient that was computed before, so that only the framework's work remains.
+// An oracle that copies precomputed gradients, so that only the framework's work remains.
 class ReadyOracle final : public Oracle<double> {
  public:
   ReadyOracle(const GradientBank& bank, std::size_t first) : bank_(bank), next_(first) {}
@@ -40,7 +40,7 @@ class ReadyOracle final : public Oracle<double> {
   std::size_t next_;
 };
 
-// EF21 with Top-1 over the same oracles, as one would write it in an afternoon.
+// EF21 with Top-1 over the same oracles, in a short version without the framework.
 class BareEf21 {
  public:
   BareEf21(Oracles<double>& oracles, double gamma)
@@ -84,7 +84,7 @@ void overhead_row(Bench& bench, std::uint32_t n, std::uint32_t rounds) {
   constexpr double kGamma = 1e-6;
   const auto run_context = make_run_context(ef21_top1("1e-6"), n, x0);
   Simulation<double> simulation(run_context, oracles);
-  simulation.run(2, 0);  // makes the clients, which start at their first request
+  simulation.run(2, 0);  // creates the clients, which happens at their first request
   BareEf21 bare(oracles, kGamma);
   std::vector<double> gradient(kDim);
 
@@ -146,7 +146,7 @@ struct A9a {
   }
 };
 
-// Makes `rounds` steps x <- x - gamma * gradient(x).
+// Returns the seconds of `rounds` steps x <- x - gamma * gradient(x).
 template <class Gradient>
 double seconds_of_steps(Bench& bench, std::uint32_t rounds, std::size_t d, Gradient&& loss_and_gradient) {
   constexpr double kGamma = 0.05;

@@ -25,7 +25,8 @@ std::filesystem::path find_gradwire(const std::filesystem::path& given) {
 RunFigures run_alone(const std::filesystem::path& gradwire, const std::string& toml, unsigned threads) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kDeadline{300};
-  constexpr std::chrono::milliseconds kPause{1};  // memory of the last pause is not seen
+  // The time between two readings of the peak memory. Growth after the last reading is missed.
+  constexpr std::chrono::milliseconds kPause{1};
   const ScratchFolder folder;
   const std::filesystem::path experiment = folder.path() / "bench.toml", results = folder.path() / "results";
   std::ofstream(experiment) << toml;

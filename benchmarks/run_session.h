@@ -13,8 +13,8 @@ struct RunFigures {
   std::uint64_t peak_bytes = 0;
 };
 
-// Returns the path of the program `gradwire` in the folder `given`, or else next to this one. Empty if it is
-// missing.
+// Returns the path of the program `gradwire` in the folder `given`, or in the folder of this program if
+// `given` is empty. Empty if it is missing.
 std::filesystem::path find_gradwire(const std::filesystem::path& given);
 
 // Runs the experiment `toml`. Throws std::runtime_error with the last line that the program printed.

@@ -1,5 +1,5 @@
-// Conversions between 16-bit numbers and float, a small graph on tapes of types other than float and double,
-// and activations in 16 bits.
+// Benchmarks of conversions between 16-bit numbers and float, of tapes of types other than float and double,
+// and of activations in 16 bits.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,7 @@ inline void use(void* a, void* b) { asm volatile("" : : "r"(a), "r"(b) : "memory
 
 template <class Half>
 void conversion_rows(Bench& bench, const char* name) {
-  constexpr std::size_t kCount = 4096;  // fits the second cache, as the activations of a layer do
+  constexpr std::size_t kCount = 4096;  // fits the second-level cache, like the activations of a layer
   const std::uint32_t calls = bench.size(1000u, 2u);
   std::vector<float> floats(kCount), back(kCount);
   for (std::size_t j = 0; j < kCount; ++j) floats[j] = std::sin(static_cast<float>(j));
@@ -52,7 +52,7 @@ void conversion_rows(Bench& bench, const char* name) {
   }
 }
 
-// Computes ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
+// Computes gradients of ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
 template <class T>
 [[gnu::noinline]] double gradients(Tape<T>& tape, std::uint32_t calls) {
   double sum = 0;

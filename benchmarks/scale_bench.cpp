@@ -17,7 +17,7 @@ constexpr std::size_t kScaleDim = 100;
 constexpr double kQuadraticBytes = 2 * sizeof(double);  // data of one client
 
 struct ScaleExperiment {
-  std::string problem, algorithm;  // lines of these sections
+  std::string problem, algorithm;  // lines of [problem] and [algorithm]
   std::uint32_t clients = 0, asked = 0, rounds = 0, evaluate_every = 0;
   const char* precision = "fp64";
 
@@ -48,7 +48,7 @@ ScaleExperiment softmax(std::uint32_t clients) {
 
 double megabytes(const RunFigures& figures) { return static_cast<double>(figures.peak_bytes) / 1e6; }
 
-// Returns the number of clients that the group calls a million.
+// Returns the number of clients: a million, or fewer for tiny sizes.
 std::uint32_t million(const Bench& bench) { return bench.size(1000000u, 2000u); }
 
 void add_row(Bench& bench, const std::string& name, const Series& value, const char* unit, double at_most,
@@ -62,7 +62,7 @@ void add_row(Bench& bench, const std::string& name, const Series& value, const c
   bench.row(row);
 }
 
-// Returns the number of clients that were asked at least once.
+// Returns the expected number of clients that were asked at least once.
 double ever_asked(const ScaleExperiment& e) {
   const double n = e.clients;
   return n * (1 - std::pow(1 - e.asked / n, e.rounds));
@@ -178,7 +178,7 @@ void scale_serial(Bench& bench) {
     Simulation<double> simulation(
         run_context, std::shared_ptr<const ClientObjectives<double>>(
                          make_client_objectives<double>(plan.problem, plan.schema, std::move(plan.data))));
-    simulation.run(2, 0);  // makes the states of the clients, which start at their first request
+    simulation.run(2, 0);  // creates the clients' states, which happens at their first request
     Series serial;
     for (std::uint32_t r = 0; r < bench.repeats(9); ++r) {
       const double before = simulation.shared_seconds();
@@ -187,7 +187,7 @@ void scale_serial(Bench& bench) {
     }
     bench.keep_all(simulation.model());
     add_row(bench, "scale/serial " + name, serial, "%", 10,
-            "share of the time of one thread that threads would not share; all of " + std::to_string(n) +
+            "share of the time on one thread that threads would not shorten; all of " + std::to_string(n) +
                 " clients asked, logistic, 2 samples of 10 features, no evaluation");
   };
   timed(kGd, "gd");

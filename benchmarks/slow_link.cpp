@@ -18,7 +18,7 @@ namespace gradwire::bench {
 namespace {
 
 constexpr std::size_t kPassedAtOnce = 16 * 1024;
-constexpr int kQueueBytes = 64 * 1024;  // per link; the system's own queues would take bytes at once
+constexpr int kQueueBytes = 64 * 1024;  // per link; the system's own queues would take many bytes at once
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};

@@ -9,7 +9,7 @@
 
 namespace gradwire::bench {
 
-// Forwards the bytes of clients at a given rate for each of them, and those of the server at once.
+// A proxy that forwards each client's bytes at a given rate, and the server's bytes without delay.
 class SlowLink {
  public:
   // `server` is 127.0.0.1:PORT. Throws std::runtime_error if it cannot listen.

@@ -1,4 +1,4 @@
-// Sums of the dense replies of a round along the tree.
+// Benchmarks of adding up the dense replies of a round along the tree.
 #include <cstring>
 
 #include "algorithms/core/tree_sum.h"
@@ -56,7 +56,7 @@ void sums_of(Bench& bench, std::uint32_t replies, std::size_t d) {
     bench.row(row);
   };
   row("stored", series[1], 1.25);
-  row("behind the gradient", series[2], 0.5);
+  row("after each gradient", series[2], 0.5);
 }
 
 // Measures how fast a server adds up dense replies that do not fit the cache. The reference is memcpy with as

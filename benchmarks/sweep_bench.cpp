@@ -1,4 +1,5 @@
-// A whole sweep as a user starts it: reading the file, the runs, their folders, the table and the figure.
+// Benchmark of a whole sweep as a user starts it: reading the file, the runs, their folders, the table and
+// the figure.
 #include <atomic>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Value and gradient of two small graphs on the scalar tapes: leaves, recording, backward pass, reading and
-// rewinding.
+// Benchmarks of the value and gradient of two small graphs on the scalar tapes. The times include the leaves,
+// the recording, the backward pass, reading the results and rewinding.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -18,7 +18,7 @@ struct Derivatives {
   double g = 0, da = 0, db = 0;
 };
 
-// Hides a value from the optimiser, so that it is not known or removed.
+// Hides a value from the optimiser, which can then neither evaluate nor remove the code that uses it.
 inline double hidden(double value) {
   asm volatile("" : "+m"(value));
   return value;
@@ -149,7 +149,7 @@ struct Small {
   }
 };
 
-// Each timed loop is a function of its own, because inside a longer one the surroundings change the
+// Each timed loop is a separate function. Inside a longer function, the surrounding code would change the
 // compiler's choices.
 
 template <class Graph, class T>

@@ -14,8 +14,7 @@
 
 namespace gradwire::bench {
 
-// A text, and its path for other programs. If the file is missing, the path is empty and the text has random
-// letters.
+// A text, and its path for other programs. If the file is missing, the path is empty and the text is random.
 struct TaskText {
   std::string text;
   std::filesystem::path path;
@@ -23,8 +22,8 @@ struct TaskText {
 TaskText names_text(bool small);        // names.txt, one name per line
 TaskText shakespeare_text(bool small);  // tinyshakespeare.txt
 
-Network letters_network(
-    std::size_t hidden);  // 16 letters of context, 64 numbers per letter, d = 1755 + 1052 hidden
+// Returns a network with a context of 16 letters, 64 numbers per letter, and d = 1755 + 1052 * hidden.
+Network letters_network(std::size_t hidden);
 Network gpt_network(std::size_t context = 8, std::size_t width = 24);  // 6 layers, 6 heads, 65 letters
 
 Windows names_windows(const TaskText& text);

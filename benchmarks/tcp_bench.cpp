@@ -1,4 +1,4 @@
-// Real processes on loopback.
+// Benchmarks of server and client processes on loopback.
 #include <atomic>
 #include <fstream>
 
@@ -148,7 +148,8 @@ void tcp_rounds(Bench& bench) {
   bench.row(row);
 }
 
-// Measures one client: on a machine with few cores, several would wait for each other and not for the link.
+// Measures a single client. On a machine with few cores, several clients would wait for each other and not
+// for the link.
 void tcp_overlap(Bench& bench) {
   const std::filesystem::path programs = find_programs(bench.options().programs);
   if (programs.empty()) return bench.skip("tcp/overlap", kNoPrograms);

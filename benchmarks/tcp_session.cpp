@@ -26,7 +26,7 @@ std::string read_file(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Returns the number after the first `name` in `text`, or 0 without one.
+// Returns the number after the first `name` in `text`, or 0 if there is none.
 double number_after(const std::string& text, const std::string& name) {
   std::size_t at = text.find(name);
   if (at == std::string::npos) return 0;

@@ -14,7 +14,7 @@ struct TcpFigures {
   std::vector<std::uint64_t> client_peak_bytes;
 };
 
-// Measured quantity. Reading the memory of all processes frequently slows them down.
+// The measured quantity. kMemory slows the processes down, because their memory is read frequently.
 enum class Watch : std::uint8_t { kTime, kMemory };
 
 // Runs the experiment `toml` with `clients` client processes; client i has part i of the data `source`.
@@ -23,8 +23,8 @@ enum class Watch : std::uint8_t { kTime, kMemory };
 TcpFigures run_session(const std::filesystem::path& programs, const std::string& toml, std::uint32_t clients,
                        Watch watch, const std::string& source = "", double link_bytes_per_second = 0);
 
-// Returns the folder of gradwire-server and gradwire-client: `given`, or that of this program. Empty if they
-// are missing.
+// Returns the folder of gradwire-server and gradwire-client: `given`, or the folder of this program if
+// `given` is empty. Empty if one of them is missing.
 std::filesystem::path find_programs(const std::filesystem::path& given);
 
 }  // namespace gradwire::bench

@@ -1,4 +1,4 @@
-// Encoding and decoding of messages.
+// Benchmarks of encoding and decoding messages.
 #include <cstring>
 
 #include "benchmarks/benchmarks.h"
@@ -55,8 +55,8 @@ struct WireLine {
   Real last = 0;
 };
 
-// Returns a gradient of a network on the digits at its start point, shape (64 h + h + 10 h + 10). Its numbers
-// are dense, and some are exactly zero.
+// Returns a gradient of a network on the digits at its start point, shape (64 h + h + 10 h + 10). It is
+// dense, and some of its numbers are exactly zero.
 template <class Real>
 std::vector<Real> digits_gradient(std::uint32_t hidden) {
   ProblemSpec spec;
@@ -121,7 +121,7 @@ void zstd_rows(Bench& bench, const std::string& kind, const std::vector<Real>& g
   bench.row(row);
 }
 
-// EF21 with Top-1: one number and its index.
+// Measures a message of EF21 with Top-1: one number and its index.
 void small_message_rows(Bench& bench) {
   constexpr std::size_t kDim = 123;
   const std::uint32_t calls = bench.size(20000u, 10u);
@@ -152,7 +152,7 @@ void small_message_rows(Bench& bench) {
   }
 }
 
-// A dense gradient of 1 MB. In addition to moving the bytes, the codec computes a checksum.
+// Measures a dense gradient of 1 MB. The codec moves the bytes and computes a checksum.
 void dense_message_rows(Bench& bench) {
   const std::size_t d = bench.size<std::size_t>(250000, 500);
   const std::uint32_t calls = bench.size(20u, 1u);

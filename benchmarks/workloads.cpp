@@ -14,7 +14,7 @@
 namespace gradwire::bench {
 namespace {
 
-// Returns one-hot codes of 14 attributes, as in a9a.
+// Returns random samples with one-hot codes of `groups` attributes, like those of a9a.
 Dataset one_hot_rows(std::size_t rows, std::size_t columns, std::size_t groups) {
   Random random(1, "bench one-hot rows");
   std::vector<double> teacher(columns);

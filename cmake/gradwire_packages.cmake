@@ -38,7 +38,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "systemd | systemd-standalone-sysusers")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # the first line of packaging/*/description
-# A package must run on any processor; GRADWIRE_MARCH=native builds for this one only.
+# A package must run on any processor; GRADWIRE_MARCH=native builds only for the processor of this machine.
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/gradwire_package_is_portable.cmake")
 set(CPACK_GRADWIRE_MARCH "${GRADWIRE_MARCH}")
 set(CPACK_GRADWIRE_PAGES "${MICROHTTPD_FOUND}")

@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-// Sends x / p with probability p, and otherwise nothing; the shape of the payload tells which.
+// C(x) = x / p with probability p, and otherwise 0, as an empty payload.
 struct Bernoulli {
   static constexpr std::string_view name = "bernoulli";
   static constexpr std::string_view summary = "the whole vector with probability p, else an empty message";

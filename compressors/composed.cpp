@@ -84,7 +84,7 @@ CompressorConstants Composed::joint(std::size_t d, std::uint32_t n) const {
   const double omega = outer_omega(parts, d);
   if (!inner.unbiased) return CompressorConstants::of_contractive(inner.alpha / (1 + omega), inner.zeta);
   CompressorConstants q = CompressorConstants::of_unbiased((1 + omega) * (1 + inner.omega) - 1, inner.zeta);
-  // The rounding is independent of the other draws: it adds omega mean ||C_i(a_i)||^2 / n.
+  // The rounding is independent of the other draws, so it adds omega mean ||C_i(a_i)||^2 / n to the error.
   q.A = inner.A + omega * (1 + inner.omega) / n;
   q.B = inner.B;
   return q;
@@ -131,8 +131,7 @@ void Induced::check(std::size_t d, std::uint32_t n) const {
   refuse_rank_r(parts);
   if (chain_link(parts[0], 1) != nullptr || chain_link(parts[1], 1) != nullptr)
     refuse("induced(" + to_spec(parts[0]) + "," + to_spec(parts[1]) +
-           "): an induced compressor "
-           "cannot contain another one");
+           "): an induced compressor cannot contain another one");
   if (d == 0) return;
   if (!(constants(parts[0], d, n).alpha > 0))
     refuse("induced(" + to_spec(parts[0]) + ",...): the first must be contractive, as topk is");

@@ -1,4 +1,4 @@
-// Compressors made of others. `parts` are the arguments, in order.
+// Compressors made of others. `parts` are these others, in the order of the spelling.
 //   OUTER(INNER)     the rounding OUTER of the values that INNER sends; the support is that of INNER
 //   scaled(C)        C / (1 + omega)
 //   induced(C1,C2)   C1(x) + C2(x - C1(x)), both sent (arXiv:2006.11077)
@@ -16,13 +16,15 @@ namespace gradwire {
 
 class Compressor;
 
-// Offsets of the RNG domain for the second compressor of a composition, one for each link of the payload. The
-// first compressor uses the plain key, from which the receiver redraws its support.
+// Offsets of the RNG domain: kOuterDraw for OUTER of OUTER(INNER), kSecondDraw for C2 of induced(C1,C2). The
+// payload of C2 is the second link. INNER and C1 use the plain key. The receiver redraws supports from these
+// keys.
 inline constexpr std::uint32_t kOuterDraw = 0x100, kSecondDraw = 0x200;
 
-// OUTER(INNER). Unbiased if both are: 1 + omega = (1 + omega_outer) (1 + omega_inner). If INNER is
-// contractive, the result is divided by 1 + omega_outer, and alpha = alpha_inner / (1 + omega_outer).
-// omega_outer is the omega of OUTER for the number of values that INNER sends.
+// OUTER(INNER). It is unbiased if both are, with 1 + omega = (1 + omega_outer) (1 + omega_inner). If INNER is
+// not unbiased but contractive, the result is divided by 1 + omega_outer, and
+// alpha = alpha_inner / (1 + omega_outer). omega_outer is the omega of OUTER for as many values as INNER
+// sends.
 struct Composed {
   static constexpr std::string_view name = "OUTER(INNER)";
   static constexpr std::string_view summary =

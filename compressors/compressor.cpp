@@ -204,8 +204,8 @@ CompressorConstants constants(const Compressor& compressor, std::size_t d, std::
 template <class Real>
 const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const RngKey& key,
                               Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
-  // Rounding would turn a NaN into a number, and a sparse compressor could drop it. Send all entries, so that
-  // the NaN is noticed.
+  // Rounding would turn a NaN into a number, and a sparse compressor could drop it. So send all entries; then
+  // the receiver notices the NaN.
   return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
 }
 

@@ -1,6 +1,6 @@
 // Compressors. A compressor turns a vector into a payload. Both ends must know all compressors, so they are
 // values in one variant. To add one, write a header with a struct like those included here, and add its name
-// to the list below. A compressor defined outside this tree needs no name: custom_compressor.h.
+// to the list below. A compressor that is defined outside this tree is not in the list (custom_compressor.h).
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct CompressorList {
 using SimpleCompressors = CompressorList<Identity, TopK, TopLEK, RandK, RandSeqK, PermK, Bernoulli, Natural,
                                          NaturalDithering, Qsgd, TernGrad, Sign, RankK, RankR>;
 
-// One of the list, a composition (composed.h), or a custom one (custom_compressor.h).
+// A compressor of the list, a composition (composed.h), or a custom one (custom_compressor.h).
 class Compressor : public SimpleCompressors::Variant {
  public:
   using Variant = SimpleCompressors::Variant;
@@ -55,10 +55,10 @@ class Compressor : public SimpleCompressors::Variant {
 
 inline bool is_identity(const Compressor& c) { return std::holds_alternative<Identity>(c); }
 
-// Reads "name", "name:key=value,..." or a composition, as "natural(randk:k=1%)", "scaled(C)",
+// Reads "name", "name:key=value,..." or a composition, such as "natural(randk:k=1%)", "scaled(C)" or
 // "induced(C1,C2)", for vectors of length d; d = 0 only checks the spelling. A count k is a number of
 // coordinates, or a share of d ("1%", rounded, at least 1). n is the number of clients, for compressors whose
-// clients share draws. Throws ConfigError that names the nearest known word.
+// clients share draws. Throws a ConfigError that suggests the nearest known word.
 Compressor parse_compressor(std::string_view spec, std::size_t d, std::uint32_t n = 1);
 
 // Returns the canonical spelling with counts resolved: parse_compressor(to_spec(c), d) == c. The spelling of
@@ -69,9 +69,8 @@ std::string to_spec(const Compressor& c);
 // clients.
 CompressorConstants constants(const Compressor& c, std::size_t d, std::uint32_t n = 1);
 
-// Compresses v, shape (d). Afterwards v is scratch: a dense result takes its buffer and leaves another of the
-// same size; a sparse result gathers. If an entry is not finite, the payload is the whole v, so that the
-// entry is noticed.
+// Compresses v, shape (d). Afterwards v has the same size, but undefined contents: a dense payload may take
+// over its buffer. If an entry is not finite, the payload is the whole v, so that the receiver notices it.
 template <class Real>
 const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const RngKey& key, Scratch<Real>& scratch,
                               PayloadBuffer<Real>& to);
@@ -80,9 +79,9 @@ const Payload<Real>& compress(const Compressor& c, Vec<Real>& v, const RngKey& k
 // such payload.
 const Compressor* chain_link(const Compressor& c, std::size_t link);
 
-// Redraws the support of a seeded payload, exactly as compress() did on the other end: strictly ascending
-// `indices`, or `first`. Returns false if c never makes seeded payloads of that shape and count; the bytes
-// may come from a hostile peer. `memo` keeps what the payloads of all clients share from call to call.
+// Redraws the support of a seeded payload, exactly as compress() did on the other end. Sets `indices`,
+// strictly ascending, or `first`. Returns false if c never makes seeded payloads of that shape and count, as
+// a hostile peer may claim them. `memo` keeps from call to call what the payloads of all clients share.
 bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,
                     std::vector<std::uint32_t>& indices, std::uint32_t& first, BlockMemo& memo);
 bool redraw_support(const Compressor& c, Shape shape, std::size_t count, std::uint32_t dim, const RngKey& key,

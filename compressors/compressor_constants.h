@@ -27,8 +27,8 @@ struct CompressorConstants {
     q.A = unbiased ? omega / n : 0;
     return q;
   }
-  // Returns the constants for any weights, skew = n max w_i, from those for equal weights. The errors of the
-  // clients add up to at most A n sum w_i^2 ||a_i||^2, and B is unchanged.
+  // Returns the constants for any weights w_i from those for equal weights; skew is n max w_i. The errors of
+  // the clients add up to at most A n sum w_i^2 ||a_i||^2, and B is unchanged.
   CompressorConstants weighted(double skew) const {
     CompressorConstants q = *this;
     q.A *= skew;

@@ -46,8 +46,8 @@ bool TextCodec<Count>::read(std::string_view text, Count& out) {
 
 std::string TextCodec<Count>::write(const Count& c) {
   if (c.share == 0) return std::to_string(c.count);
-  // 15 digits give back typed numbers (0.29 * 100 is not 29). Print all digits if 15 do not read back
-  // exactly.
+  // 15 digits reproduce the number that a user typed, although 0.29 * 100 is not exactly 29. Print all digits
+  // if 15 do not read back exactly.
   char text[32];
   const double percent = c.share * 100;
   const char* end = std::to_chars(text, text + sizeof text, percent, std::chars_format::general, 15).ptr;

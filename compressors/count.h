@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// A number of coordinates. It is a share of d ("1%") until d is known.
+// A number of coordinates. It may be given as a share of d ("1%") until d is known.
 struct Count {
   std::uint32_t count = 1;
   double share = 0;  // if > 0, the resolved `count` is round(share * d), at least 1

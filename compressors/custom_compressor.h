@@ -1,6 +1,6 @@
 // A compressor that is defined outside this tree and used like those of the list. custom_compressor() makes
-// it from a struct like theirs. An experiment file cannot name it. It works in programs that hold both ends.
-// Its payloads pass through the codec like any other.
+// it from a struct like theirs. Experiment files cannot name it. It works in programs that have both the
+// server and the clients. Its payloads pass through the codec like any others.
 //
 // Such a struct C has
 //   name                         its name in records, unless it has spec()
@@ -49,7 +49,7 @@ class CompressorInterface {
                       std::vector<std::uint32_t>& indices, std::uint32_t& first) const = 0;
 };
 
-// The entry of the list for all custom compressors. Two are equal if they are the same object.
+// The type of all custom compressors in the variant. Two of them are equal if they are the same object.
 struct CustomCompressor {
   std::shared_ptr<const CompressorInterface> made;
   bool operator==(const CustomCompressor&) const = default;

@@ -12,8 +12,8 @@
 namespace gradwire {
 namespace {
 
-// Returns norm / s as Real, such that s units reach the largest entry and are finite. Returns 0 only for the
-// zero vector.
+// Returns the unit: norm / s, changed so that s units reach the largest entry and are finite in Real. Returns
+// 0 only for the zero vector.
 template <class Real>
 Real unit_of(const ScaledNorm& norm, Real largest, std::uint32_t s) {
   constexpr Real kMost = std::numeric_limits<Real>::max();
@@ -61,7 +61,7 @@ double root(std::size_t d, double p) { return std::pow(static_cast<double>(d), 1
 
 CompressorConstants Qsgd::constants(std::size_t dim) const {
   const double d = static_cast<double>(dim), q = p.p >= 2 ? std::sqrt(d) : root(dim, p.p), levels = s;
-  // The proof for p = 2 uses ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2.
+  // The proof for p = 2 extends to other p by ||x||_p <= d^(1/min(p,2) - 1/2) ||x||_2.
   double omega = std::min(q * q / (levels * levels), q / levels);
   if (s == 1) omega = std::isinf(p.p) ? (q - 1) / 2 : q - 1;
   return CompressorConstants::of_unbiased(omega, d);

@@ -10,9 +10,9 @@
 
 namespace gradwire {
 
-// QSGD (arXiv:1610.02132), random dithering with the p-norm. Entry j becomes (||x||_p / s) sign(x_j) xi_j,
-// and xi_j is one of the two integers around s |x_j| / ||x||_p, unbiased. A norm too large for Real is cut
-// to the largest number.
+// QSGD (arXiv:1610.02132), random dithering with the p-norm. Entry j becomes (||x||_p / s) sign(x_j) xi_j.
+// Here xi_j is one of the two integers around s |x_j| / ||x||_p, drawn so that C is unbiased. A norm too
+// large for Real is cut to the largest number.
 struct Qsgd {
   static constexpr std::string_view name = "qsgd";
   static constexpr std::string_view summary =
@@ -58,15 +58,15 @@ struct TernGrad {
   }
 };
 
-// Natural dithering (arXiv:1905.10988): rounds |x_j| / ||x||_p to one of its neighbours in 0, 2^(1-s), ...,
-// 1/2, 1, unbiased.
+// Natural dithering (arXiv:1905.10988): rounds |x_j| / ||x||_p without bias to one of its two neighbours in
+// the list 0, 2^(1-s), ..., 1/2, 1.
 struct NaturalDithering {
   static constexpr std::string_view name = "natural_dithering";
   static constexpr std::string_view summary =
       "every entry to one of s halvings of ||x||_p (or 0) and its sign";
   static constexpr std::string_view constants_text =
       "unbiased, omega = 1/8 + q t min(1, q t), t = 2^(1-s), q = d^(1/min(p,2))";
-  static constexpr std::uint32_t kMostLevels = 100;  // 2^(1-s) is a normal float
+  static constexpr std::uint32_t kMostLevels = 100;  // up to it, 2^(1-s) is a normal float
   std::uint32_t s = 8;
   NormOrder p;
   bool operator==(const NaturalDithering&) const = default;

@@ -8,9 +8,9 @@
 
 namespace gradwire {
 
-// Natural compression (arXiv:1905.10988): rounds each entry to one of the two nearest powers of two,
-// unbiased. Subnormal numbers go to zero or the smallest normal number. The largest exponent is never rounded
-// up. Zeros keep their sign.
+// Natural compression (arXiv:1905.10988): rounds each entry without bias to one of the two nearest powers of
+// two. Subnormal numbers go to zero or the smallest normal number. Numbers with the largest exponent are
+// never rounded up. Zeros keep their sign.
 struct Natural {
   static constexpr std::string_view name = "natural";
   static constexpr std::string_view summary = "every entry rounded to a power of two: sign and exponent";

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t kLanes = 32;  // hides the latency of an addition
 
-// Returns the sum of term(v_j) by lanes: the same result for every width of the vector registers.
+// Returns the sum of term(v_j). The number of lanes is fixed, so the result is the same for every width of
+// the vector registers.
 template <class Real, class Term>
 double sum_of(View<Real> v, Term term) {
   std::array<double, kLanes> lanes{};
@@ -24,8 +25,7 @@ double sum_of(View<Real> v, Term term) {
 
 }  // namespace
 
-// Returns true if all entries are finite: 0 times a number that is not finite is NaN, and a sum with a NaN is
-// NaN.
+// Returns true if all entries are finite. 0 times a number that is not finite is NaN, and so is then the sum.
 template <class Real>
 bool all_finite(View<Real> v) {
   std::array<Real, kLanes> lanes{};
@@ -58,7 +58,7 @@ ScaledNorm norm(View<Real> v, double p) {
   if (sizeof(Real) == 4 && p == 2) return {std::sqrt(sum_of(v, [](double x) { return x * x; })), 0};
   const double largest = static_cast<double>(largest_magnitude(v));
   if (largest == 0 || std::isinf(p)) return {largest, 0};
-  // A power of two that scales the largest entry to about 1 (subnormal ones to less).
+  // 2^-exponent scales the largest entry to about 1, or to less if that entry is subnormal.
   const int exponent = std::clamp(std::ilogb(largest), -1000, 1020);
   const double scale = std::ldexp(1.0, -exponent);
   if (p == 1) return {sum_of(v, [=](double x) { return std::abs(x * scale); }), exponent};

@@ -6,7 +6,8 @@
 
 namespace gradwire {
 
-// The number value * 2^exponent. In this form no norm of finite numbers overflows or becomes 0.
+// The number value * 2^exponent. In this form the norm of finite numbers never overflows, and it is 0 only if
+// all numbers are 0.
 struct ScaledNorm {
   double value = 0;
   int exponent = 0;

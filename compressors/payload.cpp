@@ -34,8 +34,8 @@ std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t rea
 
 namespace {
 
-// Returns the bits of the values, including the unit. Papers count real_bytes = 4, and log2 3 bits for a
-// ternary value.
+// Returns the bits of the values, including the unit. If `paper`, a ternary value counts log2 3 bits, as in
+// papers.
 double value_bits(Packing packing, std::uint32_t levels, double count, std::size_t real_bytes, bool paper) {
   if (count == 0) return 0;
   const double one = 8.0 * static_cast<double>(real_bytes);
@@ -78,7 +78,7 @@ void add_range(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo
     out[j] += scale * p.values[head + j];
 }
 
-// Adds coordinates lo .. hi of scale * L R. Sums each coordinate over k in the same order for any range.
+// Adds coordinates lo .. hi of scale * L R. The order of the sum over k is the same for any range.
 template <class Real>
 void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;
@@ -98,7 +98,7 @@ void add_low_rank(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t
   }
 }
 
-// Adds the same range of sum_l lambda_l u_l u_l^T.
+// Adds coordinates lo .. hi of scale * sum_l lambda_l u_l u_l^T.
 template <class Real>
 void add_symmetric(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi) {
   constexpr std::size_t kBlock = 256;

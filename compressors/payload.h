@@ -37,12 +37,12 @@ enum class Shape : std::uint8_t {
   kSymmetric = 5,
 };
 
-// The form in which the codec may write the values. It never changes their meaning. In all packings except
-// kPlain each value is `unit` times a member of a small set, rounded as Real rounds it. So the codec restores
-// every bit.
+// The form in which the codec may write the values; it never changes them. In all packings except kPlain each
+// value is the product of `unit` and a member of a small set, rounded to Real. So the codec restores every
+// bit.
 enum class Packing : std::uint8_t {
   kPlain = 0,
-  kNatural = 1,   // zeros and signed powers of two: sign and exponent suffice; unit is 1 or a constant
+  kNatural = 1,   // zeros and signed powers of two: sign and exponent; unit is the same for all vectors
   kTernary = 2,   // -1, 0, 1: five in a byte
   kLevels = 3,    // -levels .. levels: a sign and ceil(log2(levels + 1)) bits
   kSigns = 4,     // -1, 1: one bit
@@ -68,8 +68,8 @@ struct Payload {
   Real unit = 1;           // used by the packing
   std::span<const std::uint32_t> indices;
   View<Real> values;
-  // The key from which the support (indices, or first) was drawn; the receiver draws it again. Here the
-  // support is always present. Null if it was not drawn.
+  // The key from which the support (`indices` or `first`) was drawn, so that the receiver can draw it again.
+  // Null if the support was not drawn. `indices` or `first` is set in both cases.
   const RngKey* key = nullptr;
   const Payload* next = nullptr;  // a second summand of the same dim, which has no `next`
 
@@ -96,21 +96,22 @@ std::uint32_t triangle_side(std::uint64_t entries);
 // Returns ceil(log2 d), the number of bits of an index below d.
 std::uint32_t index_bits(std::uint64_t d);
 
-// Returns the bits of a value of a packing whose values all have the same size (not kPlain, not kTernary).
+// Returns the number of bits of one value. REQUIRES: all values of the packing have the same size, so it is
+// not kPlain or kTernary.
 std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t real_bytes);
 // Returns true if the values are sent with a unit that depends on the vector.
 constexpr bool sends_unit(Packing packing) { return packing > Packing::kNatural; }
 
-// Returns the size in bits by the definition of the compressor (docs/algorithms.md, wire model). It depends
-// on the payload alone, so a peer cannot claim another size.
+// Returns the size in bits by the definition of the compressor (docs/algorithms.md, Compressors). The size
+// depends only on the payload, so a peer cannot claim another one.
 template <class Real>
 double wire_bits(const Payload<Real>& p);
 // Returns the size in bits as papers count it: 32 for a value in any precision, nothing for indices.
 template <class Real>
 double paper_bits(const Payload<Real>& p);
 
-// Adds: out[lo, hi) += scale * decode(p)[lo, hi), out of shape (dim). With ranges, threads can share a sum
-// without a change of its order. add_link() omits p.next.
+// Compute out[lo, hi) += scale * decode(p)[lo, hi), where out has shape (dim). Threads can share the work by
+// ranges without changing the order of a sum. add_link() omits p.next.
 template <class Real>
 void add_link(const Payload<Real>& p, Real scale, Out<Real> out, std::size_t lo, std::size_t hi);
 template <class Real>
@@ -152,13 +153,13 @@ class Scratch {
   std::vector<std::uint8_t> codes;
   std::vector<MagnitudeBits<Real>> magnitudes;
   std::vector<double> doubles, more_doubles;
-  BlockMemo blocks;  // kept between calls, as n clients on a thread need the same blocks
+  BlockMemo blocks;  // kept between calls, because all clients of a thread need the same blocks
 
  private:
   std::deque<Vec<Real>> vectors_;  // a deque, so references to its elements survive growth
 };
 
-// Owns a message part that a client or server algorithm has proposed.
+// The owner of a message part that a client or server algorithm has proposed.
 template <class Real>
 class PayloadBuffer {
  public:
@@ -168,10 +169,10 @@ class PayloadBuffer {
   PayloadBuffer(PayloadBuffer&&) = default;
   PayloadBuffer& operator=(PayloadBuffer&&) = default;
 
-  // Takes the buffer of v and leaves its own old one, with the size of v. Makes no copy, and no allocation
-  // after warm-up.
+  // Publishes v as a dense payload. Takes the buffer of v and leaves its own old one, with the size of v. So
+  // it does not copy, and does not allocate after the first calls.
   const Payload<Real>& whole(Vec<Real>& v);
-  // Returns the indices, to be filled and then published by sparse() or range().
+  // Return the indices and values to fill. One of the functions below then publishes them.
   std::vector<std::uint32_t>& indices() { return indices_; }
   Vec<Real>& values() { return values_; }
   const Payload<Real>& sparse(std::uint32_t dim);

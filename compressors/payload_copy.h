@@ -6,8 +6,8 @@
 
 namespace gradwire {
 
-// Copies everything that `part` and its successors view into the arena, and lets `part` view the copy. Calls
-// change(link, values) for each copied link; it may change both.
+// Copies everything that `part` and its successors view into the arena, and makes `part` view the copy. Calls
+// change(link, values) for each copied link; `change` may modify both.
 template <class Real, class Change>
 void copy_payload(Payload<Real>& part, Arena& arena, Change&& change) {
   const Out<Real> values = arena.copy(part.values);

@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-// Draws that all clients share use other RNG streams than the draws of one client.
+// The offset of the RNG domain for draws that all clients share. Draws of one client use other streams.
 constexpr std::uint32_t kSharedDraw = 0x800;
 
 void shuffle(RngStream& stream, std::vector<std::uint32_t>& items) {
@@ -77,8 +77,9 @@ CompressorConstants PermK::constants(std::size_t dim) const {
     return q;
   }
   CompressorConstants q = CompressorConstants::of_unbiased(d - 1, 1);
-  // s is the probability that two clients have the same coordinate. E ||mean C_i(a_i)||^2 = d (1-s)/n mean
-  // ||a_i||^2 + d s ||mean a_i||^2. For n = q d both constants are (d-1)/(n-1).
+  // Let s be the probability that two clients have the same coordinate. Then
+  //   E ||mean C_i(a_i)||^2 = d (1-s)/n mean ||a_i||^2 + d s ||mean a_i||^2.
+  // If n is a multiple of d, both A and B are (d-1)/(n-1).
   const double share = static_cast<double>(n.count / dim), extra = static_cast<double>(n.count % dim);
   const double s = share * (d * share + 2 * extra - d) / (clients * (clients - 1));
   q.A = extra == 0 ? (d - 1) / (clients - 1) : d * (1 - s) / clients;

@@ -13,11 +13,12 @@
 
 namespace gradwire {
 
-// PermK (arXiv:2110.03300): the n clients share out the coordinates by one random permutation a round. If d
-// >= n, every coordinate goes to one client, which sends n x_j; the first d mod n clients of a second random
-// order get one coordinate more. If d < n, each client gets one coordinate, and every coordinate goes to n/d
-// clients, which send d x_j; n mod d random coordinates go to one client more. The parts are drawn from the
-// key with client kServerClient; the key's own client (modulo n) only picks its part.
+// PermK (arXiv:2110.03300): a random permutation in each round divides the coordinates among the n clients.
+// If d >= n, every coordinate goes to one client, which sends n x_j. d mod n clients, drawn at random, get
+// one coordinate more than the others. If d < n, every client gets one coordinate. A coordinate goes to
+// floor(n/d) clients, which send d x_j, and n mod d random coordinates go to one client more. The division is
+// drawn from the key with client kServerClient, so it is the same for all clients; the key's own client,
+// modulo n, only selects the part.
 struct PermK {
   static constexpr std::string_view name = "permk";
   static constexpr std::string_view summary =

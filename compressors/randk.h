@@ -11,7 +11,8 @@
 
 namespace gradwire {
 
-// RandK: a uniformly random k-subset S, drawn from the key. It sends (d/k) x_S, or x_S if scaled=false.
+// RandK: the coordinates x_S in a uniformly random k-subset S, drawn from the key. Sends (d/k) x_S, or x_S if
+// scaled=false.
 struct RandK {
   static constexpr std::string_view name = "randk";
   static constexpr std::string_view summary = "k random entries; the receiver redraws their indices";

@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// RandSeqK (arXiv:2410.08760): k cyclic neighbours from a uniformly random start. They are multiplied by d/k
-// if scaled.
+// RandSeqK (arXiv:2410.08760): k cyclic neighbours, the first one uniformly random. They are multiplied by
+// d/k if `scaled`.
 struct RandSeqK {
   static constexpr std::string_view name = "randseqk";
   static constexpr std::string_view summary =

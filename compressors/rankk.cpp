@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kBlock = 256;
 
-// A matrix X of shape (rows, cols) seen from one of its sides: X(i, t), i along the side, t along the other.
+// A matrix of shape (rows, cols) seen from one of its two sides. In X(i, t), i runs along this side and t
+// along the other.
 template <class Real>
 struct Side {
   const Real* data;
@@ -92,8 +93,8 @@ const Payload<Real>& RankK::operator()(Vec<Real>& v, const RngKey&, Scratch<Real
   double* const block = basis + x.length * x.length;
   gram(x, block, basis);
   symmetric_eigenvectors(std::span(basis, x.length * x.length), x.length, scratch.more_doubles);
-  // The best approximation of X is U (U^T X), U the first eigenvectors. U is the left factor if the side is
-  // that of rows.
+  // The best approximation of X is U (U^T X), where the columns of U are the first eigenvectors. U is the
+  // left factor if the side is that of the rows, else the right one.
   to.values().resize(rank * (m + cols));
   Real* const left = to.values().data();
   Real* const right = left + rank * m;

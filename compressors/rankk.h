@@ -11,8 +11,8 @@
 namespace gradwire {
 
 // RankK: the best approximation of rank k of the vector as a matrix of shape (rows, d / rows), row by row. It
-// keeps the k largest singular values (the compressor of FedNL, arXiv:2106.02969). Takes O(m d + m^3) steps,
-// m the smaller side.
+// keeps the k largest singular values (the compressor of FedNL, arXiv:2106.02969). Takes O(m d + m^3) steps
+// if m is the smaller side.
 struct RankK {
   static constexpr std::string_view name = "rankk";
   static constexpr std::string_view summary =

@@ -24,8 +24,9 @@ const Payload<Real>& rounded(const C& c, Vec<Real>& v, const RngKey& key, Scratc
   return to.view();
 }
 
-// Calls body(lo, u) for consecutive blocks of [0, size). u[0 .. n) is uniform in [0, 1) with all bits of
-// Real's mantissa. Two floats come from one draw. The loops have no dependences, so they are vectorized.
+// Calls body(lo, u) for consecutive blocks of [0, size) that start at lo. The numbers u[0 .. n) are uniform
+// in [0, 1), with all bits of Real's mantissa. Two floats come from one draw. The iterations of the loops are
+// independent, so the compiler vectorizes them.
 inline constexpr std::size_t kUniformPiece = 1024;
 template <class Real, class Body>
 void with_uniforms(const RngKey& key, std::size_t size, Body body) {

@@ -1,5 +1,5 @@
-// Compressors that send entries of a vector times a constant, where the key alone determines the entries.
-// Every value can be sent as soon as its entry is known.
+// Compressors that send some entries of a vector, multiplied by a constant. The key alone determines which
+// entries. So every value can be sent as soon as its entry is known.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ bool sends_scaled_entries(const Compressor& c);
 template <class Real>
 class ScaledEntries {
  public:
-  // Prepares for compress() with this key of a vector of length d. Returns false if `c` does not send such
-  // entries.
+  // Prepares for the call of compress() with this key, for a vector of length d. Returns false if `c` does
+  // not send scaled entries.
   bool draw(const Compressor& c, const RngKey& key, std::size_t d, BlockMemo& memo);
 
-  // Returns the place of all values of the payload for the vector v: v itself, or an array of this object,
-  // which take() fills.
+  // Returns the memory that will hold all values of the payload for the vector v: v itself, or an array of
+  // this object, which take() fills.
   View<Real> place(View<Real> v) {
     if (kind_ == Kind::kAll) return v;
     values_.resize(kind_ == Kind::kRange ? count_ : indices_.size());

@@ -9,8 +9,8 @@
 
 namespace gradwire {
 
-// Scaled sign: (||x||_1 / d) sign(x), where the sign of 0 is its sign bit. alpha(x) is ||x||_1^2 / (d
-// ||x||^2).
+// Scaled sign: (||x||_1 / d) sign(x), where the sign of 0 is its sign bit. For one x, the constant alpha is
+// ||x||_1^2 / (d ||x||^2).
 struct Sign {
   static constexpr std::string_view name = "sign";
   static constexpr std::string_view summary = "the mean absolute value and the signs";

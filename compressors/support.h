@@ -1,5 +1,5 @@
-// Compressors that read few entries of a vector, which the key alone determines. The other entries need not
-// be computed.
+// Compressors that read only a few entries of a vector. The key alone determines which, so the other entries
+// need not be computed.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct DrawnSupport {
 // Returns true if draw_support() works for `c`: for randk, randseqk, and a rounding of their values.
 bool draws_support(const Compressor& c);
 
-// Gets the entries that compress() reads in a vector of length d. Returns false and keeps `to` if it reads
-// all.
+// Sets `to` to the entries that compress() reads in a vector of length d. Returns false, with `to` unchanged,
+// if compress() reads all entries.
 bool draw_support(const Compressor& c, const RngKey& key, std::size_t d, DrawnSupport& to);
 
 // Works like compress() for a vector whose entries are set only at `support`, drawn with this key. The other
-// entries may have any value. If one of the set entries is not finite, the payload is the whole v with zeros
-// elsewhere.
+// entries may have any value. If one of the set entries is not finite, the payload is the dense vector of the
+// set entries, with zeros elsewhere.
 template <class Real>
 const Payload<Real>& compress_at(const Compressor& c, const DrawnSupport& support, Vec<Real>& v,
                                  const RngKey& key, Scratch<Real>& scratch, PayloadBuffer<Real>& to);

@@ -15,7 +15,7 @@ struct Matrix {
 };
 
 // Tridiagonalises `a`, shape (m, m). Row i of `q` becomes the i-th vector of the basis in which the matrix is
-// tridiagonal: diagonal `d`, and e[i] between i and i + 1. `u` and `p`, shape (m), are work space.
+// tridiagonal, with diagonal `d` and e[i] at (i, i + 1). `u` and `p`, shape (m), are work space.
 void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double* p) {
   const std::size_t m = a.m;
   std::fill_n(q.data, m * m, 0.0);

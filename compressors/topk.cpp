@@ -18,8 +18,8 @@
 namespace gradwire {
 namespace {
 
-// Returns the bits of |x| as a signed number that is never negative: every SIMD set can compare signed
-// numbers. Numbers that are not NaN are ordered as |x|; a NaN is larger than infinity.
+// Returns the bits of |x| as a signed number, which is never negative. Every SIMD instruction set can compare
+// signed numbers. The results have the order of |x|, and a NaN is larger than infinity.
 template <class Real>
 auto magnitude(Real x) {
   using Bits = MagnitudeBits<Real>;
@@ -37,8 +37,8 @@ void select_one(View<Real> v, std::vector<std::uint32_t>& out) {
 
 constexpr std::size_t kFew = 32;
 
-// Selects the k largest for k <= kFew. It keeps the k largest so far in descending order, and the first of
-// equal ones.
+// Selects the k largest for k <= kFew. Keeps the k largest so far in descending order. Of equal ones, keeps
+// the first.
 template <class Real>
 void select_few(View<Real> v, std::size_t k, std::vector<std::uint32_t>& out) {
   std::array<MagnitudeBits<Real>, kFew> best;
@@ -71,15 +71,16 @@ std::size_t count_at_least(std::span<const Bits> m, Bits t) {
   return total;
 }
 
-// Selects all entries above `value`, and the first `ties` entries that equal it.
+// A cut selects all entries above `value`, and the first `ties` entries that equal `value`.
 template <class Bits>
 struct Cut {
   Bits value;
   std::size_t ties;
 };
 
-// Returns the cut that selects the k largest of m, 1 <= k <= m.size(). Bisects the bits of the k-th largest
-// value with one counting pass for each bit. No branch depends on the data, unlike in std::nth_element.
+// Returns the cut that selects the k largest of m, 1 <= k <= m.size(). Finds the k-th largest value bit by
+// bit, with one counting pass for each bit. Inner loops do not branch on the data, unlike those of
+// std::nth_element.
 template <class Bits>
 Cut<Bits> cut_at(std::span<const Bits> m, std::size_t k) {
   Bits low = m[0], high = m[0];
@@ -100,7 +101,8 @@ Cut<Bits> cut_at(std::span<const Bits> m, std::size_t k) {
   return {t, k - above};
 }
 
-// Appends the indices in [lo, hi) where m reaches t; `out` has room for one more. Uses no branches.
+// Writes the indices in [lo, hi) where m reaches t to `out`, which has room for one more. Returns their end.
+// Uses no branches.
 template <class Bits>
 std::uint32_t* append_reaching(const Bits* m, std::size_t lo, std::size_t hi, Bits t, std::uint32_t* out) {
   std::size_t n = 0;
@@ -111,7 +113,7 @@ std::uint32_t* append_reaching(const Bits* m, std::size_t lo, std::size_t hi, Bi
   return out + n;
 }
 
-// Writes the positions that the cut selects, ascending; `out` has room for one more.
+// Writes the positions that the cut selects, ascending. REQUIRES: `out` has room for one more.
 template <class Bits>
 void emit(std::span<const Bits> m, Cut<Bits> cut, std::uint32_t* out) {
   std::size_t end = 0;  // the end of the part in which entries equal to the value are taken
@@ -121,8 +123,8 @@ void emit(std::span<const Bits> m, Cut<Bits> cut, std::uint32_t* out) {
     append_reaching(m.data(), end, m.size(), static_cast<Bits>(cut.value + 1), out);
 }
 
-// Estimates from a sample a magnitude that somewhat more than k entries of v reach. Returns nullopt if
-// sampling does not pay off.
+// Estimates from a sample a magnitude that somewhat more than k entries of v reach. Sets `expected` to the
+// number of entries that reach it. Returns nullopt if sampling does not pay off.
 template <class Real>
 std::optional<MagnitudeBits<Real>> sampled_floor(View<Real> v, std::size_t k, std::size_t& expected) {
   constexpr std::size_t kSample = 2048;

@@ -11,7 +11,8 @@
 
 namespace gradwire {
 
-// TopK: keeps exactly k entries of largest absolute value. Of equal ones the smaller index wins.
+// TopK: keeps the k entries of largest absolute value. If two are equal, the one with the smaller index comes
+// first.
 struct TopK {
   static constexpr std::string_view name = "topk";
   static constexpr std::string_view summary = "the k entries of largest absolute value";
@@ -30,7 +31,7 @@ struct TopK {
                                   PayloadBuffer<Real>& to) const;
 };
 
-// Writes the ascending indices of the k largest entries of |v| into `out`, 1 <= k <= d, in O(d).
+// Writes the indices of the k largest entries of |v| into `out`, ascending; 1 <= k <= d. Takes O(d) steps.
 template <class Real>
 void select_largest(View<Real> v, std::uint32_t k, Scratch<Real>& scratch, std::vector<std::uint32_t>& out);
 

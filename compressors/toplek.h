@@ -9,9 +9,9 @@
 
 namespace gradwire {
 
-// TopLEK (arXiv:2410.08760). Let a_j be the share of ||x||^2 in the j largest entries, and a_j <= k/d <=
-// a_{j+1}. It keeps the j+1 largest with the probability q for which q a_{j+1} + (1-q) a_j = k/d, and
-// otherwise the j largest. It never sends more than k.
+// TopLEK (arXiv:2410.08760). Let a_j be the share of ||x||^2 in the j largest entries, and choose j with
+// a_j <= k/d <= a_{j+1}. TopLEK keeps the j+1 largest entries with probability q, where
+// q a_{j+1} + (1-q) a_j = k/d, and otherwise the j largest. It never sends more than k entries.
 struct TopLEK {
   static constexpr std::string_view name = "toplek";
   static constexpr std::string_view summary =

@@ -120,7 +120,7 @@ void read_traces(ClientLatency& seconds, const std::filesystem::path& base, std:
   std::ifstream in(name, std::ios::binary);
   if (!in) fail(": cannot be opened; correct the path of latency");
   std::string read;
-  std::string_view rest;  // the rest of `read`, which has several lines if CR alone ends them
+  std::string_view rest;  // the unread part of `read`, which has several lines if they end with CR alone
   std::size_t total = 0;
   seconds.traces.clear();
   while (seconds.traces.size() < n) {

@@ -22,8 +22,8 @@ struct ClientLatency {
   std::string trace;   // path; empty if there is no trace
   std::vector<std::vector<double>> traces;  // by client; read_traces() sets it
 
-  // Returns the seconds of client i = 0, 1, ... for `request_id`, which is the client's `request`-th request,
-  // from 0. The result is equal on all machines, and infinite if the client never answers.
+  // Returns the seconds that client i = 0, 1, ... takes for `request_id`, its request number `request`,
+  // counted from 0. The result is the same on all machines. It is infinite if the client never answers.
   double of(std::uint64_t seed, std::uint32_t i, std::uint64_t request_id, std::uint64_t request = 0) const;
 };
 
@@ -31,8 +31,8 @@ struct ClientLatency {
 // "1*file:PATH+fail:0.1"; "" is "1". Opens no file. Throws ConfigError(clients.latency).
 ClientLatency parse_client_latency(std::string_view text);
 
-// Reads the file of `trace`, if there is one: for each of n clients a line of numbers above 0, or inf if the
-// client never answers. Further lines are ignored. A relative path is relative to `base`. Throws
+// Reads the file `trace`, if there is one. Each of the n clients has a line of numbers above 0, with inf for
+// a request that it never answers. Further lines are ignored. A relative path is relative to `base`. Throws
 // ConfigError(clients.latency) with FILE:LINE.
 void read_traces(ClientLatency& seconds, const std::filesystem::path& base, std::uint32_t n);
 

@@ -41,13 +41,13 @@ struct KeySection {
 
   std::string path(std::string_view key) const;  // "run.rounds"
 };
-// Returns the sections of `experiment` in the order of the file; they view it, so it must outlive them.
-// [problem] comes without `kind`, [algorithm] without the algorithm's own parameters.
+// Returns the sections of `experiment` in the order of the file. They refer to `experiment`, which must
+// outlive them. [problem] is without `kind`, and [algorithm] is without the algorithm's own parameters.
 std::vector<KeySection> sections_of(Experiment& experiment);
 // Returns the names of all sections, without the keys before the first section.
 std::vector<std::string> section_names();
 
-// Returns the field of the key problem.kind; it refers to `kind`, which must outlive it.
+// Returns the field of the key problem.kind. It refers to `kind`, which must outlive it.
 Field problem_type_field(std::string& kind);
 std::string_view problem_type_name(const Experiment& experiment);
 

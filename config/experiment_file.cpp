@@ -122,7 +122,7 @@ std::string old_key_of(const KnownKey& known) {
   throw ConfigError(path_of(section, key), message);
 }
 
-// Throws unless a file may have the key of `entry` at all.
+// Throws if no experiment file may have the key of `entry`, whatever its problem type.
 void check_known(const TomlEntry& entry) {
   if (!entry.section.empty() && !is_section(entry.section))
     refuse_section(entry.section, path_of(entry.section, entry.key));
@@ -144,7 +144,7 @@ void set_parameter(Options& parameters, const std::string& key, const Value& val
   }
 }
 
-// Returns whether a later --set removes the key, which the problem type does not have.
+// Returns whether the last value of the key turns it off. The problem type does not have the key.
 bool is_taken_back(const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const auto last = std::find_if(entries.rbegin(), entries.rend(), [&](const TomlEntry& other) {
     return other.section == entry.section && other.key == entry.key;
@@ -197,7 +197,7 @@ TomlEntry read_override(const std::string& text, LoadedExperiment& loaded) {
   return entry;
 }
 
-// Sets the problem type of the last entry for problem.kind.
+// Sets the problem type that the last entry for problem.kind names.
 void choose_problem_type(Experiment& e, const std::vector<TomlEntry>& entries) {
   std::string kind;
   const Field field = problem_type_field(kind);
@@ -278,7 +278,8 @@ LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<co
 
 namespace {
 
-// `chosen` has the entries of one run of a [sweep], or is null if the text may not have a [sweep].
+// Reads an experiment. `chosen` has the entries of one run of a [sweep]. It is null if the text may not have
+// a [sweep].
 LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
                        const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides) {
   LoadedExperiment loaded;

@@ -32,25 +32,25 @@ struct LoadedExperiment {
   // The line of each key ("problem.kind") and section ("problem"); kFromSet if the key comes from --set.
   std::map<std::string, std::uint32_t> lines;
   static constexpr std::uint32_t kFromSet = 0;
-  // The old names that --set used, by the name of today.
+  // The old names that --set used, by current name.
   std::map<std::string, std::string> old_sets;
-  // A line for each old name of a key or word in the file and in --set (config/renamed_keys.h). A program
-  // that reads the user's file prints them.
+  // A warning for each old name of a key or word in the file and in --set (config/renamed_keys.h). Programs
+  // that read the user's file print them.
   std::vector<std::string> warnings;
 
   // Returns the folder that paths in the experiment are relative to.
   std::filesystem::path folder() const;
 };
 
-// Read and check an experiment. `overrides` are the arguments of --set, "a.b=v": v is a TOML value, else a
-// string. Throw ExperimentError.
+// Read and check an experiment. `overrides` are the arguments of --set, "a.b=v". v is read as a TOML value,
+// or as a string if it is none. Throw ExperimentError.
 LoadedExperiment load_experiment(const std::filesystem::path& file,
                                  std::span<const std::string> overrides = {});
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides = {});
 
-// Reads one run of a file with a [sweep]; the other functions reject such files. `chosen` has the keys and
-// values of this run, in the spelling of today, each with its line in the file. `overrides` are applied last.
+// Reads one run of a file with a [sweep]; the other functions reject such files. `chosen` has the keys of
+// this run, under their current names, with values and lines in the file. `overrides` are applied last.
 // Throws ExperimentError.
 inline constexpr const char* kSweepSection = "sweep";
 LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,
@@ -59,10 +59,10 @@ LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem
 
 // Returns the text of a file. Throws ExperimentError.
 std::string read_experiment_text(const std::filesystem::path& file);
-// Returns the key in an argument of --set, in the spelling of today.
+// Returns the key in an argument of --set, under its current name.
 std::string key_of_override(std::string_view override_text);
 
-// Adds file and line of the key to an error that was found later, for example by resolve().
+// Adds the file and line of the key to an error that was found later, for example by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
 
 // Replaces each path (in problem.data, problem.test, run.x0 and clients.latency) with f(path).

@@ -9,8 +9,8 @@
 namespace gradwire {
 
 // Returns a line for each key of the file or of --set that has no effect because of another key
-// (Constraints::idle_by): `placement has no effect with replication = 1`. A key that every written file has
-// counts only if its value is not the default.
+// (Constraints::idle_by): `placement has no effect with replication = 1`. A key that is not `quiet` is in
+// every written file, so it counts only if its value is not the default.
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
 
 // Returns the parameters of the algorithm that have no effect and differ from their default.

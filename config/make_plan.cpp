@@ -56,8 +56,7 @@ void see_backprop_fraction(RunPlan& plan) {
       !has_random_paths(problem_spec(plan.experiment), plan.schema))
     plan.warnings.push_back(
         "algorithm.backprop_fraction has no effect: it needs a network with 48 or more units in a layer that "
-        "does "
-        "not read features");
+        "does not read features");
 }
 
 // Throws if L is so small that theory has no step size, which is about 1 / L.

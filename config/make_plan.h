@@ -16,17 +16,18 @@ struct ClientsData {
   DataSchema schema;
   // Training samples of each client, shape (n). Empty or zeros for functions without data.
   std::vector<std::uint64_t> samples;
-  // Returns the constants of the clients' functions, or nullopt if they are not known. The plan has
-  // everything else, also the list of constants that theory needs. May add warnings to the plan.
+  // Returns the constants of the clients' functions, or nullopt if they are not known. When it is called, the
+  // plan already lists the constants that theory needs. May add warnings to the plan.
   std::function<std::optional<Smoothness>(RunPlan&)> smoothness;
 };
 
-// Resolves every number. Throws ExperimentError or DataError (one line).
+// Makes the plan, and replaces step sizes such as "theory" by numbers. Throws ExperimentError or DataError
+// (one line).
 RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data);
 
-// Makes the plan again in a later process; `resolved` is the result of make_plan() for `asked`. x0 is zeros,
-// because the algorithm's state replaces it. Throws ConfigError or DataError if the arguments do not fit
-// together.
+// Makes the plan again in a later process. `resolved` is the experiment of the plan that make_plan() returned
+// for `asked`. x0 is zeros, because the algorithm's state replaces it. Throws ConfigError or DataError if the
+// arguments do not fit together.
 RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData& data);
 
 }  // namespace gradwire

@@ -12,7 +12,8 @@ namespace gradwire {
 // repeat a warning.
 void use_current_names(TomlEntry& entry, const std::string& place, std::vector<std::string>& warnings);
 
-// Replaces old names in all entries of a file. Throws ExperimentError if it gives a key under both names.
+// Replaces old names in all entries of a file. Throws ExperimentError if the file gives a key under both
+// names.
 void use_current_names_in(std::vector<TomlEntry>& entries, const std::string& file,
                           std::vector<std::string>& warnings);
 

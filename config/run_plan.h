@@ -1,5 +1,5 @@
 // The plan of a run. A simulation makes it from its data, a server from the reports of its clients or from a
-// snapshot, a client from the server's Start message. It does not change afterwards.
+// snapshot, a client from the server's Start message. The plan does not change afterwards.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct RunPlan {
   Experiment experiment;  // resolved: step sizes are numbers, paths absolute
   DataSchema schema;
   std::size_t d = 0;
-  // Shape (d); zeros after a restart; empty in clients, and in a server whose run has begun.
+  // The start point, shape (d). Zeros after a restart. Empty in clients, and in a server whose run has begun.
   std::vector<double> x0;
   std::vector<double> weights;                // shape (n); empty if each is 1/n
-  std::vector<std::uint64_t> client_samples;  // shape (n), for training; empty if clients.csv needs none
+  std::vector<std::uint64_t> client_samples;  // shape (n), for training; empty if not needed for clients.csv
   std::uint64_t samples = 0;                  // sum over all clients
   CompressorConstants constants;              // constants of the uplink's compressor
   NeededConstants needed;                     // constants that theory needs
@@ -30,7 +30,7 @@ struct RunPlan {
   std::vector<std::string> warnings;
 
   std::uint32_t n() const { return experiment.clients.count; }
-  // Returns the inputs of theory; they view this plan.
+  // Returns the inputs of theory. They refer to this plan.
   Theory theory() const;
 };
 
@@ -49,7 +49,7 @@ RunPlan plan_of_start(Experiment resolved, DataSchema schema);
 // replicas of the states of its clients, which are separate processes.
 enum class Role : std::uint8_t { kSimulation, kServer, kClient };
 
-// Returns the constants of the run as both parts of the algorithm see them. Throws ConfigError.
+// Returns the run context, which both parts of the algorithm use. Throws ConfigError.
 template <class Real>
 std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role role,
                                                    ForRanges ranges = for_ranges_serial);

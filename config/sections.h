@@ -203,8 +203,8 @@ struct EvaluationSection {
     visit("grad_norm", self.grad_norm,
           "the rows of metrics.csv that have grad_norm_sq, for which every client sends its whole gradient: "
           "every row, the first and the last (`first_and_last`), or none; `auto`: every row, but "
-          "`first_and_last` for a "
-          "gradwire-server that you start yourself, unless stop_at_grad_norm_sq is above 0",
+          "`first_and_last` for a gradwire-server that you start yourself, unless stop_at_grad_norm_sq is "
+          "above 0",
           {.quiet = true, .may_change = true, .renamed_word = {"ends", "first_and_last"}});
     visit("accuracy", self.accuracy, "whether clients that have test samples measure accuracy on them",
           {.quiet = true});

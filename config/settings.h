@@ -18,8 +18,8 @@ Settings settings_of(const Experiment& experiment, Names names = Names::kCurrent
 // if settings do not fit together.
 Experiment experiment_of(const Settings& settings);
 
-// Write and read a serialized wire.Experiment, in which renamed keys and words keep their old names: peers
-// and state folders of the version before know no others. Errors name the setting that cannot be used.
+// Write and read a serialized wire.Experiment. It has the old names of renamed keys and words, because peers
+// and state folders of the previous version know only those. Errors name the setting that cannot be used.
 std::string pack_experiment(const Experiment& experiment);
 Result<Experiment> unpack_experiment(std::string_view bytes);
 

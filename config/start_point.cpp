@@ -52,8 +52,8 @@ bool is_binary_model(std::string_view content) {
          content.starts_with(kNpyMagic);
 }
 
-// Returns whether the content is neither text nor a known format. Its lines would be reported as misspelt
-// numbers.
+// Returns whether the content is neither text nor a known format. Otherwise the errors would call its lines
+// misspelt numbers.
 bool is_foreign(std::string_view content) {
   const std::string_view head = content.substr(0, kProbedBytes);
   return std::any_of(head.begin(), head.end(), [](char c) {
@@ -82,7 +82,7 @@ std::vector<double> numbers_of_text(std::string_view content, const std::string&
   return x;
 }
 
-// Throws unless all numbers are finite. Else the run would report divergence and advise a smaller step.
+// Throws unless all numbers are finite. Otherwise the run would report divergence and advise a smaller step.
 void check_finite(std::span<const double> x, Precision precision, const std::string& name) {
   for (std::size_t j = 0; j < x.size(); ++j) {
     const bool fits = precision == Precision::kFp64 || std::isfinite(static_cast<float>(x[j]));
@@ -103,7 +103,7 @@ std::vector<double> numbers_of_model(std::span<const std::byte> bytes, const std
   const auto refuse = [&](const Error& error) { return ConfigError(kKey, file_error(file, error).message); };
   const Result<NumbersView> view = read_numbers(bytes);
   if (!view) throw refuse(view.error());
-  // Checked before the conversion of as many numbers as the file declares.
+  // Check this first, because the conversion allocates as many numbers as the file declares.
   if (view->count != d)
     throw refuse({"holds " + std::to_string(view->count) + " numbers, but the model of this experiment has " +
                   std::to_string(d)});

@@ -14,9 +14,9 @@ namespace gradwire {
 
 struct Experiment;
 
-// Returns run.x0, shape (d): zeros, normal (standard, a function of the seed), model, or file:PATH with PATH
-// relative to `base`. Rejects files with numbers that are not finite in the experiment's precision. Throws
-// ConfigError("run.x0").
+// Returns the point that run.x0 names, shape (d): zeros, standard normal numbers (a function of the seed),
+// the initial parameters of the model, or those of file:PATH, with PATH relative to `base`. Rejects files
+// with numbers that are not finite in the experiment's precision. Throws ConfigError("run.x0").
 std::vector<double> start_point(const Experiment& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base);
 

@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// The error of text that is not TOML. what() is one line without a place. toml++ also rejects repeated keys
-// and sections.
+// The error of text that is not TOML. what() is one line without file and line number. toml++ also rejects
+// repeated keys and sections.
 class TomlError : public std::runtime_error {
  public:
   TomlError(std::uint32_t line, const std::string& message) : std::runtime_error(message), line_(line) {}
@@ -51,7 +51,7 @@ struct TomlSweep {
   TomlChoices keys;
   std::vector<TomlChoices> tables;
 };
-// Reads them. Throws TomlError. REQUIRES: read_toml() accepts the text.
+// Reads both. Throws TomlError. REQUIRES: read_toml() accepts the text.
 TomlSweep read_toml_sweep(std::string_view text, std::string_view section, std::string_view tables);
 
 // Reads one value, as on the right of a "=". Returns nullopt if it is not TOML.

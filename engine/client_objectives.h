@@ -13,7 +13,7 @@
 
 namespace gradwire {
 
-// The function of one client at a time. It starts at client 0.
+// An oracle that is bound to one client at a time, at first to client 0.
 template <class Real>
 class RebindableOracle : public Oracle<Real> {
  public:
@@ -28,13 +28,13 @@ class ClientObjectives {
 
   virtual std::uint32_t clients() const = 0;  // n
   virtual std::size_t sample_count(std::uint32_t client) const = 0;
-  // Returns an oracle for one thread; it may outlive this object. Two oracles must not be bound to the same
-  // client at a time.
+  // Returns an oracle for one thread. The oracle may outlive this object. Two oracles must not be bound to
+  // the same client at the same time.
   virtual std::unique_ptr<RebindableOracle<Real>> oracle() const = 0;
 };
 
-// Client objectives made from one oracle, whose copies share the data. In addition to what it inherits,
-// RebindableOracle has
+// Client objectives made from one oracle, whose copies share the data. `Copied` is a RebindableOracle that
+// also has
 //   std::uint32_t clients() const
 //   std::size_t sample_count(std::uint32_t client) const
 template <class Real, class Copied>

@@ -27,8 +27,8 @@ class Coordinates {
   static Coordinates range(std::size_t first, std::size_t count) {
     return ranges({first, first + count}, {});
   }
-  // Returns the same modulo d, as RandSeqK draws them. REQUIRES: first < d, count <= d; otherwise check()
-  // throws.
+  // Returns the same coordinates modulo d, as RandSeqK draws them. REQUIRES: first < d, count <= d; otherwise
+  // check() throws.
   static Coordinates cyclic(std::size_t first, std::size_t count, std::size_t d) {
     if (first >= d || first + count <= d || count > d) return range(first, count);
     return ranges({0, first + count - d}, {first, d});
@@ -68,8 +68,7 @@ class Coordinates {
     return high.empty() ? low : CoordinateRange{low.first, high.end};
   }
 
-  // Calls f(first, end) for runs that cover all coordinates, ascending. REQUIRES: they are coordinates of
-  // R^d.
+  // Calls f(first, end) for runs that cover all coordinates, ascending. REQUIRES: check(d) passes.
   template <class F>
   void for_runs(std::size_t d, F&& f) const {
     if (all()) return f(std::size_t{0}, d);

@@ -1,6 +1,6 @@
-// exp, tanh and the logistic loss from basic operations. Loops over arrays of them are vectorized without
-// -ffast-math, and their bits do not depend on the C library. Errors are a few ulp; the tests give the
-// bounds.
+// exp, tanh and the logistic loss, computed from basic operations. Loops that apply them to arrays are
+// vectorized without -ffast-math. The results do not depend on the C library. Errors are a few ulp; the tests
+// give the bounds.
 #pragma once
 
 #include <array>
@@ -54,9 +54,9 @@ constexpr auto kExpCoefficients = [] {
   return coefficients;
 }();
 
-// The parts of e^x = scale * (1 + rest), scale a power of two and |rest| <= 0.42. Both exp and exp - 1 get a
-// small relative error from them. Arguments above kExpHigh count as kExpHigh; below kExpLow scale is 0; NaN
-// gives rest = NaN.
+// The parts of e^x = scale * (1 + rest): scale is a power of two, and |rest| <= 0.42. Both e^x and e^x - 1
+// can be computed from them with a small relative error. Arguments above kExpHigh count as kExpHigh. Below
+// kExpLow scale is 0. NaN gives rest = NaN.
 template <class Real>
 struct ExpParts {
   Real scale;

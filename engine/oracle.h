@@ -25,14 +25,14 @@ using Batch = std::span<const std::uint32_t>;
 // Returns the number of entries of the upper triangle of a d x d matrix, with the diagonal.
 constexpr std::size_t upper_size(std::size_t d) { return d * (d + 1) / 2; }
 
-// The number of a client's test samples that the model classifies correctly, and the number of all.
+// The numbers of a client's test samples: those that the model classifies correctly, and all.
 struct Score {
   std::uint64_t correct = 0;
   std::uint64_t tested = 0;
 };
 
-// Randomised backpropagation (Oktay et al., arXiv:2007.10412): a random `share` of the paths, each divided by
-// its probability. The gradient is unbiased; `key` determines the paths.
+// Randomised backpropagation (Oktay et al., arXiv:2007.10412). Keeps a random `share` of the paths, and
+// divides each by its probability. The gradient is unbiased; `key` determines the paths.
 struct RandomPaths {
   double share = 1;  // in (0, 1]; 1 for all paths
   std::uint64_t key = 0;
@@ -42,11 +42,11 @@ struct RandomPaths {
 struct GradientOptions {
   // The coordinates of the gradient that are needed; the others are unspecified afterwards.
   Coordinates wanted = {};
-  // A flag that another thread may set to stop the call. The thread may wait for the call to return; the
-  // output is then unspecified.
+  // A flag that another thread may set to stop the call. That thread may then wait for the call to return.
+  // The output of a stopped call is unspecified.
   const std::atomic<bool>* stop = nullptr;
-  // Called by the computing thread with ranges whose wanted coordinates are final. No wanted coordinate comes
-  // twice. All have come when the call returns, unless it was stopped.
+  // Called by the computing thread with ranges whose wanted coordinates are final. Each wanted coordinate is
+  // reported once. All are reported before the call returns, unless it was stopped.
   std::function<void(CoordinateRange)> finished = {};
   RandomPaths paths = {};
 };
@@ -151,8 +151,8 @@ class Oracle {
   }
 
   // Writes the mean over `batch` of min(1, norm_bound / ||g_j||) g_j, where g_j is the gradient of sample j
-  // from sample_gradients() (Abadi et al., arXiv:1607.00133). Returns the mean loss. REQUIRES: norm_bound >
-  // 0. A gradient that is not finite stays not finite.
+  // from sample_gradients() (Abadi et al., arXiv:1607.00133). Returns the mean loss. A gradient that is not
+  // finite stays not finite. REQUIRES: norm_bound > 0.
   virtual Real clipped_gradient(Reals x, Batch batch, double norm_bound, RealsOut gradient) {
     check_norm_bound(norm_bound);
     check_vector(gradient.size());

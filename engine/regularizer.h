@@ -53,7 +53,7 @@ double add_regularizer(Regularizer regularizer, double lambda, std::span<const R
          });
 }
 
-// Returns R(x) alone, with the same bits.
+// Returns R(x) alone, with the same bits as add_regularizer().
 template <class Real>
 double regularizer_value(Regularizer regularizer, double lambda, std::span<const Real> x) {
   if (regularizer == Regularizer::kNone || lambda == 0) return 0;
@@ -61,7 +61,7 @@ double regularizer_value(Regularizer regularizer, double lambda, std::span<const
   return lambda * lane_sum(x.size(), [=](std::size_t j) { return regularizer_term(regularizer, point[j]); });
 }
 
-// Adds only the gradient of R at the wanted coordinates, with the same bits.
+// Adds only the gradient of R at the wanted coordinates, with the same bits as add_regularizer().
 template <class Real>
 void add_regularizer_slopes(Regularizer regularizer, double lambda, std::span<const Real> x,
                             const Coordinates& wanted, std::span<Real> gradient) {

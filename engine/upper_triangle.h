@@ -14,8 +14,8 @@ namespace gradwire {
 // Returns the offset of row a: entry (a, b), a <= b, has the number upper_row(a, d) + b.
 constexpr std::size_t upper_row(std::size_t a, std::size_t d) { return a * (2 * d - a - 1) / 2; }
 
-// Adds: upper += scale v v^T, where v is the sparse vector with `value` at `column`, ascending. Touches only
-// the pairs of its nonzeros.
+// Adds scale v v^T to `upper`. v is the sparse vector with the numbers `value` at the indices `column`, which
+// ascend. Touches only the pairs of nonzeros of v.
 template <class Real>
 void add_outer_product(std::span<const std::uint32_t> column, std::span<const Real> value, Real scale,
                        std::size_t d, Real* __restrict upper) {

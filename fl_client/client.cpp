@@ -28,7 +28,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// Returns HOST-PID-RANDOM. It stays the same after a reconnect, so the server recognizes the client.
+// Returns a new name, HOST-PID-RANDOM. The client keeps it when it reconnects, so the server recognizes the
+// client.
 std::string draw_name() {
   std::array<char, 33> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -67,14 +68,14 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   return meanwhile ? meanwhile : ending;
 }
 
-// The client's end of TLS. A new or replaced certificate in its folder is used from the next connection on,
-// so a client that was refused for lack of one needs no restart.
+// The client's end of TLS. A new or replaced certificate in the client's folder is used from the next
+// connection on. So a client that was refused because it had none needs no restart.
 class OwnTls {
  public:
   // Throws std::invalid_argument, one line.
   explicit OwnTls(const ClientOptions& options) : options_(options), changed_(times()), tls_(load()) {}
 
-  // Loads the certificate again if it changed. REQUIRES: no filter of connect() is left.
+  // Loads the certificate again if it changed. REQUIRES: no filter that connect() made still exists.
   void look_for_certificate() {
     const auto now = times();
     if (now == changed_) return;
@@ -110,7 +111,7 @@ class OwnTls {
   std::unique_ptr<TlsClient> tls_;
 };
 
-// Serves one connection, from Hello to its end.
+// Serves one connection, from the Hello to the end.
 ClientEnding serve(ClientSession& session, ServerConnection& connection) {
   if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
   for (;;) {

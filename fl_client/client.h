@@ -19,20 +19,20 @@ namespace gradwire {
 
 struct ClientOptions {
   std::string server;  // HOST:PORT; over TLS with credentials or a ca_file, else unencrypted
-  ClientData data;     // from files: see client_data() of local_problem.h
+  ClientData data;     // for data in files, see client_data()
   std::string name;    // --id; if empty, the name in the credentials, else a name unique to this process
-  std::optional<Credentials> credentials;  // for authentication; empty if the client cannot authenticate
+  std::optional<Credentials> credentials;  // empty if the client cannot authenticate
   std::filesystem::path ca_file;  // PEM: the trusted CA of the server; if empty, the credentials name it
   // The folder that holds certificate.pem and certificate.key, now or later, for a server that requests a
   // client certificate. May be empty.
   std::filesystem::path certificates;
   std::filesystem::path state;  // folder of the state that survives a restart; empty if none does
   std::chrono::milliseconds connect_timeout{10'000};
-  std::chrono::milliseconds io_timeout{
-      60'000};  // limit for each answer in the handshake and for writes without progress
-  std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter ...
-  std::chrono::milliseconds back_off_cap{60'000};      // ... up to this
-  std::chrono::milliseconds give_up_after{3'600'000};  // limit without a connection to a server
+  // Limit for each answer of the server in the handshake, and for writes without progress.
+  std::chrono::milliseconds io_timeout{60'000};
+  std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter
+  std::chrono::milliseconds back_off_cap{60'000};      // largest back-off
+  std::chrono::milliseconds give_up_after{3'600'000};  // time without a connection to a server
   Log log;                                             // receives one line at a time; may be empty
 };
 

@@ -35,12 +35,12 @@ class ClientJournal {
 
   // Writes a record. Call it before the answer is sent.
   Status remember(std::string_view record);
-  // Returns whether it is time for a snapshot: shorten(). Its `state`, from before the last record, is what
-  // Recovery::load will get.
+  // Returns whether it is time to call shorten().
   bool is_long() const {
     return records_ >= kRecordsPerSnapshot ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
   }
+  // Writes a snapshot. `state` is the state before the last record; Recovery::load will get it.
   Status shorten(const std::string& state);
 
  private:
@@ -53,7 +53,7 @@ class ClientJournal {
   const Log log_;
   std::unique_ptr<Journal> journal_;
   std::string run_, last_;  // last_: the last record
-  // The counters since the last snapshot, and the size of that snapshot.
+  // The number and bytes of the records since the last snapshot, and the size of that snapshot.
   std::uint32_t records_ = 0;
   std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;
 };

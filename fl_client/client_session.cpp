@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr std::size_t kMaxLabels = 8'000;  // as many as fit into the header of a Join
-// The only thing that the server learns about unusable data, because the reason may quote the data.
+// The message to the server about unusable data. It gives no reason, because the reason may quote the data.
 constexpr const char* kDataTrouble = "its data cannot be used; its own log says why";
 constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // longest interval that a server may ask for
 constexpr milliseconds kShortestHeartbeat{10};
@@ -79,7 +79,7 @@ class ClientSession::Impl {
   // The state of the connection: how far the handshake has come, and what follows.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
-  bool first_request_ = false;     // the next one is the first of the connection
+  bool first_request_ = false;     // the next request is the first one of the connection
   bool takes_chunks_ = false;      // the server and all relays on the way take chunks
   std::uint32_t connections_ = 0;  // so far
 
@@ -144,7 +144,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   return Unit{};
 }
 
-// Signs the server's nonce, only for the server that this client belongs to.
+// Signs the nonce of the server. Refuses a server that this client does not belong to.
 Status ClientSession::Impl::prove_to(Link& link, std::span<const std::byte> header) const {
   const Result<std::string> proof = answer_challenge(header, identity_.credentials);
   if (!proof) throw ClientRefused(proof.error().message);
@@ -176,8 +176,8 @@ std::string ClientSession::Impl::join() {
   if (own.labels.size() > 2 && !std::all_of(own.labels.begin(), own.labels.end(),
                                             [](double label) { return label == std::trunc(label); }))
     throw DataError("the data has " + std::to_string(own.labels.size()) +
-                    " distinct labels that are not all whole numbers, so they are not classes; they are not "
-                    "told to the server, whose problem '" +
+                    " distinct labels that are not all whole numbers, so they are not classes; the server "
+                    "is not told them, and its problem '" +
                     std::string(spec.info().name) + "' needs classes");
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
@@ -217,7 +217,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
                          {start.columns(), {start.labels().begin(), start.labels().end()}, start.alphabet()});
     if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
-    worker_.reset();  // the old worker uses the memory that the new one gets
+    worker_.reset();  // frees the memory of the old worker before the new one is made
     worker_ = make_worker(plan, part(), number_, journal_, told + "#" + std::to_string(number_));
     worker_->begin_connection();
   } catch (const ConfigError& error) {
@@ -234,7 +234,7 @@ ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) 
   wire::ErrorMessage error;
   if (Status status = parse_control(header, error); !status) return {false, status.error().message};
   const std::string message = "the server says: " + one_line(error.message());
-  // A server that ends its run says when a client may retry. Then it may help to start this client again.
+  // A server that only ends its run gives a retry time. Then it may help to start this client again.
   if (error.fatal() && error.retry_after_ms() == 0) throw ClientRefused(message);
   if (error.fatal()) throw ClientError(message);
   return {false, message, std::min(milliseconds(error.retry_after_ms()), kLongestRetry)};
@@ -260,7 +260,7 @@ std::optional<ClientEnding> ClientSession::Impl::round(Link& link, const Prefix&
   const auto received = worker_->receive(link, prefix, header);
   if (!received) return ClientEnding{false, received.error().message};
   asked_ = *received == Worker::Received::kRequest;
-  // The error message tells the server and ends the connection, so that both logs have the line.
+  // Sends the reason to the server and ends the connection, so that both logs have the line.
   if (std::exchange(first_request_, false) && worker_->finds_older_server()) {
     asked_ = false;
     const std::string why = "the server has forgotten rounds that client " + std::to_string(number_) +
@@ -287,8 +287,7 @@ Status ClientSession::Impl::received(std::span<const std::byte> header) const {
     return Error{"Received: request id or receipt is missing"};
   if (message.receipt() == wire::RECEIPT_LATE) log("the last answer came too late and was not used");
   if (message.receipt() == wire::RECEIPT_REFUSED)
-    log(LogLine::warning(
-        "the server has no use for an answer of this shape; install the same release on both"));
+    log(LogLine::warning("the server cannot use an answer of this shape; install the same release on both"));
   return Unit{};
 }
 

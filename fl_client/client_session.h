@@ -1,5 +1,5 @@
 // The client's side of the protocol, over any connection: a state machine that takes frames and has no
-// sockets, clocks or threads. Outlives connections.
+// sockets, clocks or threads. A session outlives its connections.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct ClientIdentity {
   std::uint64_t process = 0;  // different in every process
   ClientData data;
   Log log;
-  std::optional<Credentials> credentials{};  // for that name; empty if it cannot authenticate
+  std::optional<Credentials> credentials{};  // for `name`; empty if the client cannot authenticate
 };
 
 // The end of one connection.
@@ -65,12 +65,12 @@ class ClientSession {
   // Stops a compute() that runs on another thread; it throws OracleStopped. REQUIRES: the session is about to
   // end.
   void stop();
-  // Stops it only if a newer request has arrived and the algorithm's clients keep no state. The session
-  // continues.
+  // Stops compute() only if a newer request has arrived and the algorithm's clients keep no state. The
+  // session continues.
   void stop_if_superseded();
 
-  // Return whether, on this connection, the server has accepted the client, and the client has sent an
-  // answer.
+  // Return whether the server has accepted the client on this connection, and whether the client has sent an
+  // answer on it.
   bool welcome() const;
   bool answered() const;
 

@@ -27,8 +27,8 @@ constexpr std::size_t kMaxVectors = 16;                  // in one system call
 constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // for one read into the filter: a TLS record
 constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // bytes per send
 constexpr std::uint32_t kMissedHeartbeats = 3;
-constexpr milliseconds kLongestTick{250};  // until another thread reads during a computation
-// The time for a frame to arrive, in addition to the time of its bytes at this rate.
+constexpr milliseconds kLongestTick{250};  // until another thread starts to read during a computation
+// The time allowed for a frame to arrive: kFrameGrace, and the time that its payload takes at this rate.
 constexpr std::chrono::seconds kFrameGrace{30};
 constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
@@ -208,7 +208,8 @@ Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targ
   return Unit{};
 }
 
-// Reads what has arrived without waiting, and filters it; some of it may be for the filter alone.
+// Passes the bytes that have arrived to the filter, without waiting. Some of them may be for the filter
+// alone.
 void ServerConnection::filter_arrived() {
   const ssize_t got = ::recv(fd_, arrived_.data(), arrived_.size(), MSG_DONTWAIT);
   const bool over = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
@@ -219,7 +220,7 @@ void ServerConnection::filter_arrived() {
   if (!status) trouble_ = status.error().message;
 }
 
-// Returns whether a read would not wait: for bytes, or because of an error.
+// Returns whether a read would return at once, with bytes or an error.
 bool ServerConnection::has_unread() {
   if (end_ > begin_) return true;
   const std::lock_guard lock(filtering_);
@@ -264,7 +265,7 @@ Status ServerConnection::write_filtered(std::span<const std::span<const std::byt
   return flush_filter();
 }
 
-// Sends the filter's bytes to the server. REQUIRES: writing_ is held, or there is one thread.
+// Sends the filter's bytes to the server. REQUIRES: writing_ is held, or no other thread uses the connection.
 Status ServerConnection::flush_filter() {
   {
     const std::lock_guard lock(filtering_);
@@ -381,7 +382,7 @@ void ServerConnection::start_reader() {
   };
   try {
     reader_thread_ = std::thread(read_meanwhile);
-  } catch (const std::system_error&) {  // no thread can be created: as without descriptors
+  } catch (const std::system_error&) {  // no thread can be created: frames of the server must wait
   }
 }
 

@@ -1,4 +1,4 @@
-// The client's end of its connection to the server. Reads block and come from one thread; the heartbeat's
+// The client's end of its connection to the server. Reads block, and only one thread reads. The heartbeat
 // thread may also write.
 #pragma once
 
@@ -50,9 +50,9 @@ class ServerConnection final : public Link {
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Calls work(). If it still runs at the next tick (a quarter of a second or of the heartbeat interval),
-  // another thread calls take_one() whenever there is something to read, until take_one() returns false or
-  // work() returns. REQUIRES: no other thread reads.
+  // Calls work(). If work() still runs at the next tick (a quarter of a second or of the heartbeat interval),
+  // another thread begins to call take_one() whenever there is something to read. It stops once take_one()
+  // returns false or work() returns. REQUIRES: no other thread reads.
   void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up
@@ -76,8 +76,8 @@ class ServerConnection final : public Link {
   void start_reader();
 
   const int fd_;
-  std::chrono::milliseconds silence_;                // after which the server is given up
-  std::chrono::steady_clock::time_point frame_due_;  // for the frame that is arriving
+  std::chrono::milliseconds silence_;                // longest silence before the client gives up the server
+  std::chrono::steady_clock::time_point frame_due_;  // time limit of the frame that is arriving
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> segments_;
@@ -85,7 +85,7 @@ class ServerConnection final : public Link {
   std::mutex filtering_;  // held while the filter is used; never while bytes are sent or waited for
   std::unique_ptr<StreamFilter> filter_;  // null if there is none
   std::vector<std::byte> arrived_;        // not yet filtered
-  std::vector<std::byte> filtered_;       // on their way out
+  std::vector<std::byte> filtered_;       // to be sent
   std::string trouble_;                   // an error of the filter
 
   std::mutex writing_;  // held while a frame is written

@@ -31,11 +31,11 @@ Examples:
   gradwire-client --server localhost:7000 --data 'digits#0/4'          part of the data that ships with gradwire
   gradwire-client --server localhost:7000                              a problem without data
 Relative paths are looked up in the working directory, then in the folders of $GRADWIRE_DATA.
-Exit codes: 0 the run is over; 2 the command line or the data must be mended, or the server has no use for this
-client; 1 anything else)";
+Exit codes: 0 the run is over; 2 invalid command line or data, or the server refuses this client; 1 any other
+error)";
 
-// Returns whether other users may read the file. The group does not count: systemd's credentials seem open to
-// it.
+// Returns whether other users may read the file. Ignores the group, because systemd's credentials seem to be
+// open to it.
 bool others_may_read(const std::filesystem::path& file) {
   using std::filesystem::perms;
   std::error_code error;

@@ -54,12 +54,11 @@ class UploadChunks {
   bool closed_ = true;
   std::uint64_t request_id_ = 0;
   std::span<const std::byte> payload_;
-  std::map<std::size_t, std::size_t>
-      ready_;  // not taken: from the first byte of a run to its end; runs do not touch
+  // Runs of final bytes that are not taken yet: the first byte and the end. Runs do not touch.
+  std::map<std::size_t, std::size_t> ready_;
 
-  // Used by the sending thread alone.
-  std::map<std::size_t, std::pair<std::size_t, std::uint32_t>>
-      sent_;  // from the first byte to the size and checksum
+  // Only the sending thread uses the members below. Sent chunks: the first byte, and the size and checksum.
+  std::map<std::size_t, std::pair<std::size_t, std::uint32_t>> sent_;
   Status trouble_ = Unit{};
   std::vector<ChunkRange> ranges_;  // ranges of sent_
 };

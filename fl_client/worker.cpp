@@ -157,7 +157,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // Returns the record of an answer: the request id that its request named as committed, then the frame.
+  // Returns the record of an answer: the request id that the request named as committed, and then the frame.
   const std::string& record_of(std::uint64_t committed) {
     record_.clear();
     put(record_, committed);
@@ -210,8 +210,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   ClientRuntime<Real> runtime_;
   Codec<Real> codec_;
   std::array<QueuedRequest, 2> queue_;
-  std::size_t current_ = 0, last_ = 0;  // in queue_: the one taken up, and the one received last
-  bool computes_ = false;               // true: the next request arrives in the other order
+  std::size_t current_ = 0, last_ = 0;  // places in queue_: of the request taken up, and of the last one
+  bool computes_ = false;               // if true, the next request gets the other place of queue_
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;  // the computed answer; null if there is no answer
   std::uint64_t answered_ = 0;

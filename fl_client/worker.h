@@ -1,5 +1,5 @@
-// One client in one run, after the handshake: its oracle, its protocol state, and the codec. Outlives
-// connections.
+// One client in one run, after the handshake: its oracle, its protocol state, and the codec. A worker
+// outlives its connections.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class Worker {
   virtual bool is_superseded() const = 0;
   // Returns the number of rounds answered so far.
   virtual std::uint64_t answered() const = 0;
-  // The payload bytes of these answers, and how many of them were sent in chunks.
+  // The number of payload bytes in these answers, and the number of them that were sent in chunks.
   struct Sent {
     std::uint64_t bytes = 0, in_chunks = 0;
   };

@@ -267,7 +267,7 @@ Example:
 Examples:
   gradwire-server renew --identity identity
   gradwire-server renew --identity identity --host fl.example.org      for another name than before
-  gradwire-server renew --identity identity --out site-3-identity      of a relay: bring server.pem and server.key to it)",
+  gradwire-server renew --identity identity --out site-3-identity      for a relay: copy server.pem and server.key to it)",
      [](CLI::App& app, IdentityArguments& a) {
        add_folder(app, a);
        app.add_option("--out", a.out, "Output folder, in place of the --identity folder")->type_name("DIR");

@@ -1,4 +1,4 @@
-// The commands of gradwire-server for identities: init, enroll, revoke, renew and clients.
+// The commands of gradwire-server for identities: init, enroll, revoke, role, renew, certify and clients.
 #pragma once
 
 #include <string_view>

@@ -21,7 +21,7 @@ struct ListenOptions {
   std::string metrics_address() const;
 };
 
-// The help of options that mean something else for a relay.
+// The help texts of the options whose meaning differs between a server and a relay.
 struct ListenHelp {
   const char *state, *identity;
 };

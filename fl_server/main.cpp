@@ -98,7 +98,8 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
     logger.log("stopped before the run began");
     return 0;
   }
-  // Fails only once; otherwise a supervisor would restart it endlessly.
+  // Fails only in the process in which the run diverged. Otherwise a supervisor would restart the server
+  // endlessly.
   if (*outcome == gradwire::Outcome::kDiverged && !served.was_over)
     return logger.fail(why_diverged(served), kFailed);
   logger.log(*outcome == gradwire::Outcome::kStopped

@@ -19,7 +19,7 @@
 namespace gradwire {
 namespace {
 
-// Vectors of the model's length; every algorithm needs at least so many.
+// The number of vectors of the model's length that a server needs at least, for any algorithm.
 constexpr double kVectorsOfAServer = 3;
 
 DataSchema schema_of(const ClientTable& table) {
@@ -43,7 +43,7 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
   for (ClientId client = 0; client < table.size(); ++client) {
     const ClientInfo& info = table.info(client);
     if (!info.smoothness) return std::nullopt;
-    // If a client does not report its samples' constants, one sample may have up to L_i times their number.
+    // If a client does not report the constants of its samples, L_i times the number of samples bounds them.
     const double worst = *info.smoothness * static_cast<double>(info.sample_count);
     clients.push_back({.L_i = *info.smoothness,
                        .mu_i = info.convexity.value_or(0),
@@ -88,7 +88,8 @@ std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
          list_of(b.labels) + "; if they mean the same classes, use the same labels in all data";
 }
 
-// Returns the clients whose labels differ, for the error about the labels; else "".
+// Returns a text about two clients whose labels differ, for an error about the labels. Empty if there are
+// none.
 std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   if (!spec.info().has_classes || table.size() == 0) return "";
   const ClientInfo& first = table.info(0);
@@ -97,7 +98,8 @@ std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   return "";
 }
 
-// Returns a warning if one client has a class -1 without 0 and another one has 0 without -1; else "".
+// Returns a warning if one client has a class -1 and another one has a class 0, but none has both. Otherwise
+// returns an empty string.
 std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
   const ClientInfo* has_minus = nullptr;
   const ClientInfo* has_zero = nullptr;
@@ -143,7 +145,7 @@ Status check_client(const ClientInfo& info, const Experiment& experiment) {
   try {
     d = model_dim(spec, {info.columns, info.labels, info.alphabet});
   } catch (const std::exception&) {
-    return Unit{};  // it may fit the others' data; agree() reports what does not fit
+    return Unit{};  // it may fit the data of the others; plan_of_joins() reports an error otherwise
   }
   const double real_bytes = experiment.precision == Precision::kFp32 ? sizeof(float) : sizeof(double);
   if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};

@@ -21,8 +21,8 @@ struct RunMetadata {
 std::string save_metadata(const RunMetadata& metadata);
 Result<RunMetadata> load_metadata(std::string_view bytes);
 
-// Applies changed settings to a resumed run. It may change quorum, over-selection, deadline, join deadline,
-// durability, evaluations and the number of rounds; those are copied from `now` into the metadata. Throws
+// Applies changed settings to a resumed run. Quorum, over-selection, deadline, join deadline, durability,
+// evaluations and the number of rounds may change; they are copied from `now` into the metadata. Throws
 // ExperimentError, which names `folder` and the first other key that differs.
 void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder);
 

@@ -37,10 +37,10 @@ constexpr std::uint32_t kResumeRetryMs = 1000;  // retry time for clients of a r
 // The times at which the log reports that rounds are being replayed, if that takes long.
 constexpr std::chrono::seconds kSayAfter{2}, kSayAgainEvery{5};
 
-// Time for the run history to record the rounds of the journal.
+// Limit of the time for the run history to record the rounds of the journal.
 constexpr std::chrono::milliseconds kSettleTime{1000};
 
-// Draws an id of the run for its clients. Results do not depend on it.
+// Draws the id by which clients recognize the run. Results do not depend on it.
 std::uint64_t draw_run() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
@@ -84,7 +84,8 @@ void describe(const RunPlan& plan, const Log& log) {
       " rounds");
 }
 
-// Checks that no other user can read the authority's key, if it is in this folder. The key can make servers.
+// Checks that no other user can read the authority's key, if it is in this folder. With this key,
+// certificates for other servers can be made.
 void check_authority(const std::filesystem::path& identity) {
   const std::filesystem::path key = identity / "ca.key";
   if (!std::filesystem::exists(key)) return;
@@ -117,7 +118,7 @@ class Serving {
   }
   void write_config() { write_whole(disk_, "config.toml", to_toml(plan_.experiment)); }
 
-  // Returns the rest of a recovered run.
+  // Returns the stage at which a recovered run continues.
   RunStage stage() const {
     const bool more_rounds = server_run_->round() < told_.run.rounds && grows_;
     return more_rounds ? RunStage::kRounds : server_run_->stage().stage;
@@ -295,8 +296,8 @@ class Serving {
     return true;
   }
 
-  // Warns if metrics.csv has later rounds than the journal. A row is written only after its rounds are in the
-  // journal.
+  // Warns if metrics.csv has later rounds than the journal. The journal has then lost rounds, because a row
+  // is written only after its rounds are in the journal.
   void compare_metrics() const {
     const std::optional<std::uint32_t> seen = last_round_of_metrics(options_.state / "metrics.csv");
     if (seen.value_or(0) <= server_run_->round()) return;
@@ -317,7 +318,7 @@ class Serving {
   void make_run() {
     server_run_ = make_server_run(options_, plan_, disk_, journal_, *background_, run_history_.get(),
                                   server_metrics_, save_metadata(metadata_));
-    std::vector<double>().swap(plan_.x0);  // has the length of the model
+    std::vector<double>().swap(plan_.x0);  // frees a vector of the length of the model
   }
 
   const ServeOptions& options_;

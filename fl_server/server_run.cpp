@@ -57,7 +57,7 @@ ZstdMode zstd_mode(const Experiment& e) {
   return *zstd;
 }
 
-// Returns the number of threads for sums. More threads would not speed up memory.
+// Returns the number of threads for sums. More threads would not help, because the memory limits the speed.
 unsigned threads_of_sums() { return std::min(8u, usable_processors()); }
 
 // Runs `work` on a thread of its own while the session manager serves its connections, because silent servers

@@ -33,7 +33,7 @@ namespace {
 constexpr std::size_t kMostClientsShown = 20;
 constexpr std::size_t kMaxMetricsBytes = 256 << 10;  // many times what a server writes
 
-// A disk that ignores all writes: only the server may repair what it reads.
+// A disk that ignores all writes, because only the server may repair its files.
 class ReadOnlyDisk final : public Disk {
  public:
   explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}
@@ -168,7 +168,7 @@ std::string whole(double value) {
   return value < 1e18 ? std::to_string(static_cast<std::uint64_t>(value)) : "?";
 }
 
-// Returns the values of a metric by reason that are not 0, as in "late 3, norm 1". Empty if all are 0.
+// Returns the values of a metric for each reason, except zeros, as in "late 3, norm 1". Empty if all are 0.
 std::string reasons(const Found& found, const std::string& metric) {
   const std::string begin = metric + "{reason=\"";
   std::string text;

@@ -9,7 +9,7 @@ namespace {
 
 struct Launcher {
   const char* size;     // the number of copies started
-  const char* only_if;  // a variable that only the copies have; null if `size` is one
+  const char* only_if;  // a variable that only the copies have; null if only they have `size`
 };
 
 constexpr Launcher kLaunchers[] = {

@@ -9,7 +9,7 @@ namespace gradwire {
 
 struct Launch {
   std::uint32_t processes = 1;
-  std::string variable;  // that says so; empty if there is none
+  std::string variable;  // the environment variable that says so; empty for one process
 };
 // Detects the launch. `variable` returns the value of an environment variable, or null. A batch script with
 // several tasks that calls the program once counts as one process.

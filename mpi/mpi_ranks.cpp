@@ -30,7 +30,7 @@ void check(int code) {
 
 // Waits for the requests. A rank that waits inside MPI polls forever, and so blocks the core of a computing
 // rank if there are more ranks than cores. This function yields, and sleeps during long waits: for a
-// sixteenth of the time it has waited, but too briefly to delay a collective of many steps.
+// sixteenth of the time it has waited, but at most 200 us, which does not delay a collective of many steps.
 void wait(std::span<MPI_Request> requests) {
   using namespace std::chrono_literals;
   const auto begun = std::chrono::steady_clock::now();

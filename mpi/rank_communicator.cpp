@@ -80,7 +80,8 @@ Nodes<Number> take_nodes(Unpacker& unpacker, std::size_t coordinates) {
   return nodes;
 }
 
-// Returns the root over the nodes of all ranks, for their coordinates [at, end) of `coordinates`.
+// Returns the root of the tree over the nodes of all ranks, in the coordinates [at, end). Each node has
+// `coordinates` coordinates.
 template <class Number>
 View<Number> root_of(TreeSum<Number>& tree, std::span<const Nodes<Number>> of_ranks, std::size_t coordinates,
                      std::size_t at, std::size_t end) {
@@ -91,7 +92,7 @@ View<Number> root_of(TreeSum<Number>& tree, std::span<const Nodes<Number>> of_ra
   return tree.sum();
 }
 
-// The header of a part that is not dense, or of the share of it in the owner's coordinates.
+// The header of a part that is not dense, or of the piece of it in the coordinates of one rank.
 struct LinkHead {
   double coefficient;
   Shape shape;
@@ -146,7 +147,7 @@ void add_links(Unpacker& unpacker, std::uint64_t count, Out<Real> out, std::size
   }
 }
 
-// Calls body(at, end) for pieces of [lo, hi) whose vectors stay in the cache.
+// Calls body(at, end) for consecutive pieces of [lo, hi), so short that they stay in the cache.
 void in_pieces(std::size_t lo, std::size_t hi, const auto& body) {
   for (std::size_t at = lo; at < hi; at += kTreeReals) body(at, std::min(hi, at + kTreeReals));
 }

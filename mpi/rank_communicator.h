@@ -1,6 +1,6 @@
-// The clients of a run, distributed over ranks: each rank has a range of client numbers. Sums have the
-// bits of a single process (algorithms/core/tree_sum.h). Each rank adds up the subtrees that it holds whole.
-// The owner of a coordinate adds up the results of all ranks.
+// The clients of a run, distributed over ranks: each rank has a range of client numbers. Sums have the bits
+// of a single process (algorithms/core/tree_sum.h). Each rank adds up the subtrees whose clients are all its
+// own. Then the rank that owns a coordinate adds up the results of all ranks.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,9 @@ class RankCommunicator final : public Communicator<Real> {
     std::uint64_t dense = 0, others = 0;  // summands of all ranks
   };
   SummandTotals totals_of(std::span<const Summand> summands);
-  // Distributes a computation by coordinates; rank r has [begin[r], begin[r + 1]). Sends it the to[r] that
-  // make(to, begin) packs. Calls take(lo, hi, messages of all ranks) for this rank's coordinates; it writes
-  // [lo, hi) of `out`. Then gives `out` to all ranks.
+  // Distributes a computation by coordinates: rank r computes [begin[r], begin[r + 1]). make(to, begin) packs
+  // the message to[r] for each rank r. take(lo, hi, messages from all ranks) writes this rank's coordinates,
+  // [lo, hi) of `out`. At the end, all ranks have the whole `out`.
   template <class Number>
   void share(std::size_t size, const auto& make, const auto& take, std::span<Number> out);
 

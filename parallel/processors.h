@@ -11,9 +11,9 @@ namespace gradwire {
 // more than the quota of its control groups, rounded up (docker --cpus, CPUQuota= of a unit). At least 1.
 unsigned usable_processors();
 
-// Returns the least quota of processors among the control groups that `membership` names (the text of
-// /proc/self/cgroup, versions 1 and 2) and those above them; nullopt if none has one. `root` is where their
-// file systems are mounted: /sys/fs/cgroup.
+// Returns the smallest processor quota of the control groups in `membership` and of the groups above them, or
+// nullopt if none has a quota. `membership` is the text of /proc/self/cgroup, of version 1 or 2. `root` is
+// the folder in which their file systems are mounted: /sys/fs/cgroup.
 std::optional<double> cgroup_quota(std::string_view membership, const std::filesystem::path& root);
 
 }  // namespace gradwire

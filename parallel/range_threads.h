@@ -7,8 +7,9 @@
 
 namespace gradwire {
 
-// Returns the division of a server algorithm's sums over vectors of length d. Short vectors are not divided.
-// The bits do not depend on the number of threads (algorithms/core/vector_ops.h).
+// Returns a ForRanges for the loops of a server algorithm over vectors of length d. It divides long vectors
+// among threads; short vectors are not divided. The bits do not depend on the number of threads
+// (algorithms/core/vector_ops.h).
 ForRanges ranges_of(std::size_t d, unsigned threads);
 
 }  // namespace gradwire

@@ -143,7 +143,7 @@ std::vector<PlotAxes> axes_of(const PlotRequest& request, std::span<const PlotRu
   return {{usual_x, column(y_columns(), request.y, "--y " + request.y, runs)}};
 }
 
-// Throws if no run has the key that panels go by, or if the figure would have too many panels.
+// Throws if no run has the key `keys.by`, or if the figure would have too many panels.
 void check_by(const PlotKeys& keys, std::size_t axes, std::span<const PlotRun> runs) {
   if (keys.by.empty()) return;
   std::set<std::string> known;
@@ -172,7 +172,8 @@ double smallest_loss(const PlotRun& run) {
   return smallest;
 }
 
-// Sets f* of all runs. Returns true if some got the smallest loss of all runs of their problem instead.
+// Sets f* of all runs. Returns true if f* of some runs is unknown; these get the smallest loss of all runs of
+// their problem instead.
 bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) {
   if (given) {
     for (PlotRun& run : runs) run.f_star = given;

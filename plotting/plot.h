@@ -13,19 +13,19 @@ namespace gradwire {
 
 struct PlotRequest {
   std::vector<std::filesystem::path> folders;  // folders of results, or folders that contain such folders
-  std::filesystem::path out =
-      {};  // plot.svg if empty, in the only folder of results or else in the working directory
-  std::string x = {}, y = {};            // names of columns; empty chooses them
-  std::vector<std::string> panels = {};  // "Y:X" or "Y" each; empty draws one panel of `y` and `x`
+  // If empty, plot.svg: in the folder of results if there is only one, else in the working directory.
+  std::filesystem::path out = {};
+  std::string x = {}, y = {};            // column names; chosen automatically if empty
+  std::vector<std::string> panels = {};  // "Y:X" or "Y" each; if empty, the panels follow from `y` and `x`
   std::string band = {};                 // auto, quartiles, range or none; empty means auto
-  std::optional<double> f_star = {};     // for all runs; computed if unset
+  std::optional<double> f_star = {};     // f* of all runs; computed if unset
   bool tikz = false;                     // also write FILE.tex and FILE.dat
   bool csv = false;                      // also write FILE.csv, the numbers of the curves
   PlotKeys keys = {};
 };
 
-// Returns the error of a panel in the spelling of --panel, or an empty string. Knows the columns of the
-// metrics.csv that this version writes.
+// Returns the error in a panel that is written as for --panel. Empty if there is none. Knows only the columns
+// that this version writes to metrics.csv.
 std::string trouble_of_panel(const std::string& panel);
 
 // Writes FILE.svg, the script FILE.py next to it, and the other requested files. Returns their paths, the SVG

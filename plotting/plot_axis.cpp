@@ -10,11 +10,11 @@ namespace gradwire {
 namespace {
 
 constexpr double kPadding = 0.03;        // share of the range left free at both ends
-constexpr int kMinorStride = 5;          // largest number of decades between labels with a tick at each
+constexpr int kMinorStride = 5;          // most decades between labels for which each decade has a tick
 constexpr double kSmallestPlain = 1e-2;  // smaller labels need an exponent
 constexpr double kLargestPlain = 1e4;
-constexpr double kLargest = 1e300;    // runs above have diverged, and widths would overflow
-constexpr double kSmallest = 1e-300;  // a logarithmic axis takes smaller numbers for zero
+constexpr double kLargest = 1e300;    // larger values come from runs that diverged; widths would overflow
+constexpr double kSmallest = 1e-300;  // a logarithmic axis treats smaller numbers as zero
 constexpr double kTiny = 1e-9;        // tolerance for ticks at the end of a range
 
 std::string power_label(int exponent) { return "10^{" + std::to_string(exponent) + "}"; }
@@ -23,12 +23,12 @@ std::string plain(double value, int decimals) {
   std::array<char, 64> text;
   std::snprintf(text.data(), text.size(), "%.*f", decimals, value == 0 ? 0.0 : value);
   std::string label = text.data();
-  // Replaces the hyphen by a true minus sign, as wide as a plus.
+  // Replace the hyphen by a true minus sign, as wide as a plus.
   if (label.starts_with('-')) label.replace(0, 1, "\u2212");
   return label;
 }
 
-// Returns 1, 2 or 5 times a power of ten.
+// Returns the smallest number that is at least `raw` and is 1, 2 or 5 times a power of ten.
 double nice_step(double raw) {
   const double power = std::pow(10, std::floor(std::log10(raw)));
   for (const double mantissa : {1.0, 2.0, 5.0})
@@ -72,7 +72,7 @@ Axis Axis::cover(std::span<const double> values, bool logarithmic, std::size_t a
     double a = std::log10(low), b = std::log10(high);
     const double pad = b - a > kTiny ? kPadding * (b - a) : 0.5;
     a -= pad, b += pad;
-    // Stays inside the range of doubles, so that 10^x is neither 0 nor infinite.
+    // Stay inside the range of doubles, so that 10^x is neither 0 nor infinite.
     axis.low_ = std::pow(10, std::max(a, -307.0));
     axis.high_ = std::pow(10, std::min(b, 308.0));
     if (b - a >= 2) {
@@ -127,7 +127,7 @@ void Axis::add_power_ticks(std::size_t at_most) {
 void Axis::add_mantissa_ticks(std::size_t at_most) {
   const int first = static_cast<int>(std::floor(std::log10(low_)));
   const int last = static_cast<int>(std::floor(std::log10(high_)));
-  // Chooses the finest of the usual selections that gives few enough labels.
+  // Choose the finest of the usual selections that gives few enough labels.
   const std::array<std::vector<int>, 5> selections = {
       {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 3, 4, 6, 8}, {1, 2, 5}, {1, 3}, {1}}};
   const bool plainly = low_ >= kSmallestPlain && high_ < 10 * kLargestPlain;

@@ -11,7 +11,7 @@ namespace gradwire {
 struct PlotColumn {
   std::string name;                    // in --x, --y and --panel
   std::vector<std::string> csv;        // columns of metrics.csv, which are added up
-  std::string label;                   // with {} in place of the unit, if it has one
+  std::string label;                   // with {} in place of the unit, if there is one
   std::string tex;                     // the label in LaTeX
   bool bytes = false;                  // shown in kB, MB, ...
   bool gap = false;                    // f* is subtracted

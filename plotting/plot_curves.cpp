@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKeys = 3;    // in a label; from a longer list only the necessary ones
+constexpr std::size_t kMostKeys = 3;    // in a label; if more keys differ, it has only the necessary ones
 constexpr std::size_t kLongNumber = 8;  // length up to which a label shows a number in full
 
 // Shortens "randk:k=10,scaled=true" to "randk:k=10". Omits parameters that have their default, except the
@@ -133,8 +133,8 @@ std::vector<RunKeys> keys_of(std::span<const PlotRun> runs, std::span<const std:
 // Groups runs into curves. `keys` are those that distinguish curves.
 std::vector<PlotCurve> group(std::span<const PlotRun> runs, std::span<const RunKeys> keys) {
   std::vector<PlotCurve> curves;
-  // Maps the configuration and the number of earlier runs with its seed, so that repeats get their own
-  // curves.
+  // Maps a configuration, and the number of earlier runs with the same seed, to a curve. So repeats get
+  // curves of their own.
   std::map<std::pair<std::string, int>, std::size_t> at;
   std::map<std::pair<std::string, std::string>, int> met;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -170,7 +170,7 @@ void name_by_keys(std::vector<PlotCurve>& curves, std::span<const RunKeys> runs,
   const auto few = [](const Differences& of, std::vector<std::string> keys) {
     return keys.size() <= kMostKeys ? keys : of.enough(keys);
   };
-  // Keys of the problem and the clients are compared among all curves; parameters among those of one
+  // Compare keys of the problem and the clients among all curves, but parameters only among the curves of one
   // algorithm.
   const Differences whole(runs, all);
   std::vector<std::string> differ = whole.keys(false);

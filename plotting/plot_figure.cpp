@@ -12,8 +12,7 @@
 namespace gradwire {
 namespace {
 
-// Ratio of the largest to the smallest y above which the axis becomes logarithmic, if a logarithm makes
-// sense.
+// Ratio of the largest to the smallest y above which the axis becomes logarithmic, if all y are positive.
 constexpr double kLogRatioY = 20;
 // Ratio of the last x of the runs above which only a logarithmic axis can show them all.
 constexpr double kLogRatioX = 6;
@@ -91,8 +90,8 @@ bool lacks_gradient(const PlotRun& run, const PlotColumn& y, std::size_t row) {
   return y.csv.front() == "grad_norm_sq" && loss != nullptr && std::isfinite((*loss)[row]);
 }
 
-// Returns the rows that have a number, without units. An x that decreases, as clocks can, keeps its last
-// value.
+// Returns the rows that have a number, not yet divided by units. Where x decreases, as clocks can, a row gets
+// the largest x so far.
 RunSeries series_of(const PlotRun& run, const PlotColumn& x, const PlotColumn& y) {
   RunSeries series;
   const std::size_t rows = run.metrics.rows;
@@ -121,7 +120,7 @@ bool is_in(const Figure& figure, const PlotRun& run, const std::string& value) {
   return figure.by.empty() || value_of_key(run.keys, figure.by) == value;
 }
 
-// Makes a panel. `value` is that of the key that panels go by.
+// Makes a panel. `value` is the panel's value of the key PlotKeys::by.
 PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::string& value) {
   std::vector<RunSeries> series;
   for (const PlotRun& run : figure.runs)
@@ -196,9 +195,9 @@ std::string note_of(std::size_t fewest, std::size_t most, Band band) {
   return "";
 }
 
-// Returns the keys that differ but have one value for each value of `by`, which is one of them. Examples are
-// the number of features of a data set, or the parameters of an algorithm. A key that a run lacks counts as
-// empty.
+// Returns `by`, and the keys that differ among the runs but have one value for each value of `by`. Examples
+// are the number of features of a data set, or the parameters of an algorithm. A key that a run lacks counts
+// as empty.
 std::vector<std::string> follow(std::span<const PlotRun> runs, const std::string& by) {
   std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // by key and value of `by`
   std::map<std::string, std::set<std::string>> all;

@@ -31,8 +31,8 @@ std::string text_of_file(const fs::path& file, std::uintmax_t at_most) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Returns the line of each run in the runs.csv of a sweep, which has the order of its file. Empty if `folder`
-// does not have the runs of a sweep.
+// Returns the line number of each run in the runs.csv of a sweep, which has the order of the sweep's file.
+// Empty if `folder` does not have the runs of a sweep.
 std::map<std::string, std::size_t> lines_in_sweep(const fs::path& folder) {
   std::map<std::string, std::size_t> lines;
   if (folder.filename() != "runs") return lines;
@@ -78,7 +78,7 @@ void put_asked_back(RunKeys& keys, const fs::path& summary) {
   }
 }
 
-// Returns the keys in the spelling of today; a run of an earlier version may have old names.
+// Returns the keys with their current names; a run of an earlier version may have old names.
 RunKeys keys_of(const fs::path& folder) {
   RunKeys keys;
   std::vector<std::string> ignored;

@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// Keys of config.toml with their values as TOML, as in "algorithm.step_size" and "0.25". A value that the
-// user asked for ("theory*2"), as far as summary.json has it, replaces the resolved number.
+// Keys of config.toml with their values as TOML, as in "algorithm.step_size" and "0.25". If summary.json has
+// the value that the user asked for ("theory*2"), it replaces the resolved number.
 using RunKeys = std::vector<std::pair<std::string, std::string>>;
 // Returns the value of the key without quotes, or an empty string if the run lacks the key.
 std::string value_of_key(const RunKeys& keys, std::string_view key);

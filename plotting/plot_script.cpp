@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kHead = R"py(#!/usr/bin/env python3
 # Written by gradwire; you may edit it. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
-#   python3 plot.py [FILE]     FILE ends in .png, .pdf or .svg; without one: a PNG beside this script
+#   python3 plot.py [FILE]     FILE ends in .png, .pdf or .svg; without one: a PNG next to this script
 import bisect
 import csv
 import math

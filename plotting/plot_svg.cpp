@@ -18,8 +18,8 @@ constexpr double kMarkerSpacing = 48;
 constexpr double kLabelLines = 36;  // from the panel to the label below it
 constexpr std::string_view kFonts = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
-// Largest number of points of all curves of a figure. Above it columns get wider, because many lines hide
-// each other.
+// Largest number of points of all curves of a figure. Above it, the columns of the thinning get wider: with
+// so many lines, most are hidden by others.
 constexpr std::size_t kMostPoints = 42'000;
 constexpr double kWidestColumn = 4;
 

@@ -10,8 +10,8 @@
 namespace gradwire {
 namespace {
 
-// Panel size and tolerance for numbers that people read, and redraw at the width of a column of text. Coarser
-// than the SVG.
+// Panel size and tolerance of the table, coarser than those of the SVG. People read the numbers, or draw them
+// again at the width of a column of text.
 constexpr double kTablePanelWidth = 290, kTablePanelHeight = 195;  // points
 constexpr double kTableColumnWidth = 7, kTolerance = 0.4;          // points
 

@@ -24,8 +24,8 @@ std::vector<Point> thin_out(const std::vector<Point>& points, double column_widt
   return kept;
 }
 
-// Keeps, from the last kept point, a cone of the slopes of all lines that pass the later points closely
-// enough. A point outside the cone ends the piece.
+// Keeps the range of slopes with which a line from the last kept point passes all later points within
+// `tolerance`. A point outside this range ends the piece.
 std::vector<Point> drop_straight(const std::vector<Point>& points, double tolerance) {
   if (points.size() < 3) return points;
   constexpr double kAny = std::numeric_limits<double>::infinity();

@@ -16,8 +16,8 @@ std::string num(double value);  // at most two decimals
 std::string escape(std::string_view text);
 // Turns "^{...}" into raised text.
 std::string raise(std::string_view text);
-// Returns an estimate of the width of text in a sans-serif font of this size. It is rather too wide than too
-// narrow.
+// Returns an estimate of the width of text in a sans-serif font of this size. It is more often too wide than
+// too narrow.
 double text_width(std::string_view text, double font);
 // Cuts text to a width. Marks the cut with an ellipsis.
 std::string fit(std::string_view text, double font, double width);
@@ -28,7 +28,7 @@ std::string text_at(Point p, std::string_view anchor, double size, const std::st
 
 // Returns a line through the points as path data, in whole tenths of a point. Empty if no line remains.
 std::string path_data(const std::vector<Point>& points);
-// Returns a marker as path data in points, relative after its first move. `marker` is that of CurveStyle.
+// Returns a marker as path data in points, relative after its first move. `marker` is as in CurveStyle.
 std::string marker_data(std::string_view marker, Point at);
 
 }  // namespace gradwire::svg

@@ -19,8 +19,8 @@ inline constexpr const char* kClientsFile = "clients.csv";
 
 class ClientsFile {
  public:
-  // `samples` has the number of training samples of each client, shape (n). With kAll, keeps the lines that
-  // an earlier process wrote for rounds before `first_round`; else removes the file. Throws
+  // With kAll, keeps the lines that an earlier process wrote for rounds before `first_round`; otherwise
+  // removes the file. `samples` has the number of training samples of each client, shape (n). Throws
   // std::runtime_error. REQUIRES: `metrics` is not kAuto.
   ClientsFile(const std::filesystem::path& file, ClientMetrics metrics, std::uint32_t first_round,
               std::vector<std::uint64_t> samples);

@@ -11,8 +11,8 @@ class App;
 
 namespace gradwire {
 
-// Returns the exit code if the program has to end: after --help or --version, or after an error. Prints the
-// error with the --help to read. Returns nullopt if the arguments are valid.
+// Parses the arguments. Returns nullopt if they are valid. Returns the exit code if the program has to end:
+// after --help or --version, or after an error. Prints the error and the --help command to try.
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv, Logger& logger);
 
 }  // namespace gradwire

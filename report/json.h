@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 std::string json_text(const Json& json);
 std::string json_line(const Json& json);
 
-// Makes Json(record) work: it has a member for each column of metrics.csv.
+// Converts a record: Json(record) has a member for each column of metrics.csv.
 void to_json(Json& json, const RoundRecord& record);
 
 }  // namespace gradwire

@@ -51,8 +51,8 @@ LogFormat log_format(int argc, char** argv);
 // Returns the text of a line that a Logger printed, without time and level. Returns other lines unchanged.
 std::string_view without_time(std::string_view line);
 
-// Protects the program from closed standard streams; main() calls it first. Without it, a closed pipe ends
-// the program, and the first file that it opens may become its stderr.
+// Protects the program from closed standard streams; main() calls it first. Without this call, a closed pipe
+// would end the program, and a file that the program opens could become its stderr.
 void guard_standard_streams();
 
 }  // namespace gradwire

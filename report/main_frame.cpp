@@ -33,7 +33,8 @@ void end_on_signals() {
   }
 }
 
-// Returns why nothing can be written, or 0. Writes a line, which is harmless because output is already lost.
+// Returns the errno of a write to standard output, or 0. Writes a newline, which is harmless because output
+// is already lost.
 int trouble_of_standard_output() { return ::write(STDOUT_FILENO, "\n", 1) < 0 ? errno : 0; }
 
 bool reader_has_gone() {

@@ -11,8 +11,8 @@ namespace gradwire {
 // prints one line and returns kFailed. A reader that has closed its pipe is not an error.
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv));
 
-// Returns the result of `work`. If it throws, passes the error as one line to `report`, with the exit code
-// that it then returns: kBadUsage for bad input, else kFailed.
+// Returns the result of `work`. If `work` throws, returns kBadUsage for bad input and kFailed otherwise, and
+// passes the error (one line) and this exit code to `report`.
 int exit_code_of(const std::function<int()>& work,
                  const std::function<void(const std::string& what, int code)>& report);
 

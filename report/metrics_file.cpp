@@ -75,7 +75,7 @@ std::string lines_before(std::string_view text, std::uint32_t first_round) {
   return kept;
 }
 
-// `lines` comes from lines_before().
+// REQUIRES: `lines` comes from lines_before().
 std::optional<double> loss_of_row_0(std::string_view lines) {
   constexpr std::string_view kRow0 = "0,";
   lines.remove_prefix(metrics_header().size() + 1);
@@ -86,7 +86,7 @@ std::optional<double> loss_of_row_0(std::string_view lines) {
   return loss;
 }
 
-// `lines` comes from lines_before().
+// REQUIRES: `lines` comes from lines_before().
 std::optional<RoundRecord> last_row(std::string_view lines) {
   lines.remove_suffix(1);
   const std::size_t newline = lines.rfind('\n');
@@ -94,7 +94,7 @@ std::optional<RoundRecord> last_row(std::string_view lines) {
   return parse_metrics_line(lines.substr(newline + 1));
 }
 
-// `lines` comes from lines_before().
+// REQUIRES: `lines` comes from lines_before().
 Plateau plateau_of(std::string_view lines) {
   Plateau plateau;
   lines.remove_prefix(metrics_header().size() + 1);
@@ -127,7 +127,7 @@ MetricsFile::MetricsFile(std::shared_ptr<Disk> disk, std::string name, std::uint
 void MetricsFile::write(const RoundRecord& record) {
   if (record.round == 0) loss_at_start_ = record.loss;
   last_ = record;
-  // One write per line, so that a reader never sees half of one.
+  // One write per line, so that a reader never sees half a line.
   const std::string line = metrics_line(record) + '\n';
   const std::string_view segment = line;
   throw_if_failed(disk_->append(name_, std::span(&segment, 1)));
@@ -143,7 +143,7 @@ std::optional<std::uint32_t> last_round_of_metrics(const std::filesystem::path& 
   if (!in.seekg(from).read(text.data(), size - from)) return std::nullopt;
   text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n'));
   const std::size_t start = text.rfind('\n');
-  if (start == std::string::npos) return std::nullopt;  // the header
+  if (start == std::string::npos) return std::nullopt;  // the only line is the header
   std::uint32_t round = 0;
   const auto [end, error] = std::from_chars(text.data() + start + 1, text.data() + text.size(), round);
   return error == std::errc() && *end == ',' ? std::optional(round) : std::nullopt;

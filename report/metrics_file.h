@@ -14,8 +14,8 @@
 namespace gradwire {
 
 // Writes metrics.csv, one line per record. Each line is one write, so that a reader sees whole lines. A
-// record is on the disk when write() returns (kPower) or after sync(), because a run that resumes after its
-// round cannot evaluate it again.
+// record is durable when write() returns (kPower) or after sync(), because a resumed run does not evaluate
+// earlier rounds again.
 class MetricsFile {
  public:
   // Keeps the lines that an earlier process wrote for rounds before `first_round`. Converts the lines if the

@@ -20,9 +20,9 @@ struct MetricsTable {
   bool has(std::string_view name) const;  // returns whether the file has the column
 };
 
-// Reads the `wanted` columns that the file has. It may have others, because later versions append columns.
-// Ignores a last line without a newline, because it is still being written. Throws std::runtime_error (one
-// line, with file and line number).
+// Reads the `wanted` columns that the file has. The file may have others, because later versions append
+// columns. Ignores a last line without a newline, because it is still being written. Throws
+// std::runtime_error (one line, with file and line number).
 MetricsTable read_metrics_table(const std::filesystem::path& file, std::span<const std::string> wanted);
 
 }  // namespace gradwire

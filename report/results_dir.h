@@ -22,7 +22,7 @@ class UsageError : public BadInput {
 struct RunIdentity {
   std::string name, algorithm, compressor;
 };
-// Reads them. Returns nullopt if `folder` is not a folder of results.
+// Reads these names. Returns nullopt if `folder` is not a folder of results.
 std::optional<RunIdentity> identify_run(const std::filesystem::path& folder);
 
 // Returns the name of the folder with the checkpoint of a run, next to that of its results.
@@ -35,7 +35,7 @@ struct LeftRun {
   bool is_kept = false;         // true if the run failed, false if it was killed
   bool has_checkpoint = false;  // --resume continues the run
 };
-// Returns those in the folder `results`, in the order of their names. Empty if it cannot be read.
+// Returns the left runs in the folder `results`, ordered by folder. Empty if `results` cannot be read.
 std::vector<LeftRun> left_runs(const std::filesystem::path& results);
 
 class ResultsDir {

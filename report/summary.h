@@ -18,7 +18,7 @@ namespace gradwire {
 
 struct Experiment;
 
-// A process that took part.
+// A process that took part in the run.
 struct ProcessInfo {
   std::string role;  // "server", "client 3"
   std::uint64_t pid = 0;
@@ -61,14 +61,14 @@ std::string summary_json(const Summary& summary);
 // one of them is not known.
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
 
-// Returns a line for a run that diverged: the meaning, and what to try.
+// Returns a line that explains why a run diverged and what to try.
 std::string divergence(const Experiment& experiment);
 
 // Returns "evaluations took 12 % of 3.2 s", or "" if that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);
 
-// Returns one line on why the run ended before its last round, with the key of [run] that caused it. Empty if
-// it did not.
+// Returns one line that says why the run ended before its last round, with the key of [run] that caused it.
+// Empty if the run did not end early.
 std::string end_reason(const Experiment& experiment, Outcome outcome, const std::optional<RoundRecord>& last);
 
 // Returns "finished", "reached_target", "stopped", "diverged" or "stalled".

@@ -1,5 +1,6 @@
 // The asynchronous driver: every client works under its own request id, and the algorithm gets each reply as
-// it arrives. One reply counts as a round. So does a computation that is cut, whose reply is empty.
+// it arrives. One reply counts as a round. A computation that is cut also counts as a round, with an empty
+// reply.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -144,7 +145,7 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- work ----
 
-  // Returns the work of a client, unchanged until tracker_.next() returns.
+  // Returns the work of a client. The body stays unchanged until tracker_.next() returns.
   const Downlink<Real>& work_of(ClientId client) {
     const Downlink<Real> work = run_.server.work(client);
     if (work.round == body_.round) return body_;
@@ -181,13 +182,13 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- computations that are cut ----
 
-  // Queues each client once, at or before the time at which its work is cut.
+  // Sets the time at which the client's work is cut. The queue has each client once, at this time or earlier.
   void allot(ClientId client) {
     const double seconds = run_.server.allotted_seconds(client);
     cut_at_[client] = seconds == kNever ? kNever : run_.transport.now() + seconds;
     if (cut_at_[client] != kNever && !cuts_.has(client)) cuts_.push(cut_at_[client], client);
   }
-  // Returns the time of the next cut, for the client on top; kNever if there is none.
+  // Returns the time of the next cut, or kNever if there is none. The client is then on top of cuts_.
   double next_cut() {
     while (!cuts_.empty()) {
       const auto top = cuts_.top();
@@ -197,7 +198,8 @@ class AsyncDriver final : public Driver<Real> {
     }
     return kNever;
   }
-  // Ends the work of a client that has used up its time. Its reply is empty, and what it still sends is late.
+  // Ends the work of a client that has used up its time. It counts as an empty reply, and a reply that still
+  // arrives is late.
   void cut(ClientId client) {
     UplinkView<Real> up;
     up.request_id = tracker_.request_id(client);
@@ -208,8 +210,8 @@ class AsyncDriver final : public Driver<Real> {
     take_in(up, {});
   }
 
-  // Asks a client again that is back, or that lacks state. If x has changed, it gets a new request id: an old
-  // one never goes with a different body.
+  // Asks a client again after it has reconnected or reported that it lacks state. If x has changed, the
+  // request gets a new id, because a request id never goes with two bodies.
   void ask_again(ClientId client) {
     const bool evaluates = is_evaluation(tracker_.kind_of(client));
     if (evaluates && row_ && tracker_.round(client) == row_->k) {
@@ -229,8 +231,8 @@ class AsyncDriver final : public Driver<Real> {
     return true;
   }
 
-  // Stops superseded work. Work is given in ascending rounds, so only the oldest can be superseded: O(1) for
-  // a reply.
+  // Stops superseded work. Checks the oldest work first, and stops at the first that is not superseded. So it
+  // takes O(1) for each reply.
   void stop_superseded() {
     while (!working_.empty()) {
       const ClientId oldest = working_.front();
@@ -244,8 +246,8 @@ class AsyncDriver final : public Driver<Real> {
     }
   }
 
-  // Returns the time after which a lost reply is missed while others arrive. It doubles each time, so that a
-  // slow client answers in the end.
+  // Returns the time after which a client that has not answered is asked again while others answer. It
+  // doubles each time, so that even a slow client can answer.
   double patience_seconds(ClientId client) const {
     constexpr std::uint32_t kDoublings = 16;
     return run_.limits.deadline_seconds * std::clamp<std::uint32_t>(run_.limits.attempts / 2, 1, 5) *
@@ -268,7 +270,7 @@ class AsyncDriver final : public Driver<Real> {
       ask_again(client);
     }
   }
-  // Queues each working client once, whatever it was asked since.
+  // Queues a client for see_to_late(), unless it is in the queue.
   void watch(ClientId client) {
     const double at = given_[client] + patience_seconds(client);
     if (!due_.has(client) && !std::isinf(at)) due_.push(at, client);
@@ -299,8 +301,8 @@ class AsyncDriver final : public Driver<Real> {
     see_to_late();
   }
 
-  // Gives a client whose answer is not usable new work once x has changed, a few times. Returns false if too
-  // few clients have usable answers.
+  // Handles an answer that is not usable. The client gets new work once x has changed, but only a few times.
+  // Returns false if too few clients have usable answers.
   bool unusable(ClientId client) {
     constexpr std::uint32_t kMaxFailures = 3;
     if (is_evaluation(tracker_.kind_of(client))) {
@@ -317,8 +319,9 @@ class AsyncDriver final : public Driver<Real> {
 
   // ---- evaluation ----
 
-  // Row k of the metrics. A client evaluates x^k after its gradient, before it gets new work, so nothing
-  // waits and nothing is stopped. Only one row is in progress at a time; it is lost if the server dies.
+  // Row k of the metrics. Each client evaluates x^k after its present work, before it gets new work, so no
+  // client waits and no work is stopped. Only one row is in progress at a time; it is lost if the server
+  // dies.
   struct MetricsRow {
     std::uint32_t k;
     Vec<Real> x;
@@ -326,8 +329,8 @@ class AsyncDriver final : public Driver<Real> {
     Evaluation<Real> evaluation;
     RunTotals totals;
     double seconds;
-    std::vector<char> asked;  // by client; includes clients that need not be asked
-    std::size_t left;         // answers
+    std::vector<char> asked;  // by client; also true for clients that the evaluation does not ask
+    std::size_t left;         // answers still needed
     std::size_t failed = 0;   // answers that were not finite
   };
 
@@ -364,7 +367,7 @@ class AsyncDriver final : public Driver<Real> {
   bool row_answered(const Event<Real>& event) {
     totals_.bytes_up -= event.bytes;
     totals_.evaluation_bytes_up += event.bytes;
-    // The others work meanwhile, so this counts only the client's share of the time.
+    // The other clients work meanwhile, so count only this client's share of the time.
     totals_.evaluation_seconds += (run_.transport.now() - given_[event.up.client]) / run_.run_context.n;
     if (!row_ || event.up.round != row_->k) return true;  // a row that reached its quorum without this client
     row_->evaluation.add(event.up);
@@ -376,7 +379,8 @@ class AsyncDriver final : public Driver<Real> {
     end_row();
     return is_finite;
   }
-  // Ends the row. Requests that a slow client has not taken yet view its x.
+  // Ends the row. settle() comes first, because requests that slow clients have not received yet view the
+  // row's x.
   void end_row() {
     run_.transport.settle();
     row_.reset();
@@ -384,15 +388,16 @@ class AsyncDriver final : public Driver<Real> {
 
   bool begun_ = false;
   Downlink<Real> body_;                                 // the current x
-  std::vector<std::unique_ptr<Downlink<Real>>> older_;  // other bodies given to clients since then ...
-  std::size_t older_used_ = 0;                          // ... the first of these; the others are free
+  std::vector<std::unique_ptr<Downlink<Real>>> older_;  // bodies of other rounds in use ...
+  std::size_t older_used_ = 0;                          // ... by this number; the rest are free
   std::vector<ClientId> workers_;
   ClientQueue working_;         // ascending rounds
   ClientTimes due_, cuts_;      // seconds, on the transport's clock
   std::vector<double> given_;   // by client: time of its last request
   std::vector<double> cut_at_;  // by client: time at which its work is cut, or kNever
   Payload<Real> nothing_;       // the empty reply of work that is cut
-  // Clients that wait for a new x: their answers were not finite, or the algorithm has no work for them.
+  // Clients that wait for a new x, because their answers were not usable or the algorithm has no work for
+  // them.
   std::vector<ClientId> resting_, woken_;
   std::vector<std::uint32_t> failures_;  // by client: unusable answers in a row
   std::vector<std::uint32_t> misses_;    // by client: consecutive times it was late

@@ -11,7 +11,7 @@ namespace gradwire {
 
 class ClientQueue {
  public:
-  // Empties the queue, for the clients 0, ..., n - 1.
+  // Makes an empty queue for the clients 0, ..., n - 1.
   void reset(std::uint32_t n) {
     places_.assign(n + std::size_t{1}, {kNowhere, kNowhere}), places_[n] = {n, n};
   }

@@ -1,4 +1,4 @@
-// A priority queue of times, at most one for each client, the earliest on top.
+// A priority queue of times, with at most one time for each client. The earliest time is on top.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class ClientTimes {
     bool operator<(const Due& o) const { return at != o.at ? at > o.at : client > o.client; }
   };
 
-  // Empties the queue, for the clients 0, ..., n - 1.
+  // Makes an empty queue for the clients 0, ..., n - 1.
   void reset(std::uint32_t n) {
     queue_ = {};
     has_.assign(n, 0);

@@ -71,7 +71,7 @@ Outcome Driver<Real>::rounds() {
     const bool last = k >= limits.rounds || stopped();
     if (limits.evaluate_every > 0 && (last || k % limits.evaluate_every == 0))
       if (!evaluate(k, last)) return Outcome::kDiverged;
-    if (last) {  // a resumed run makes this row again
+    if (last) {  // do not count its bytes: a resumed run makes this row again
       totals_.evaluation_bytes_up = committed_totals_.evaluation_bytes_up;
       totals_.evaluation_bytes_down = committed_totals_.evaluation_bytes_down;
     }
@@ -148,7 +148,7 @@ bool Driver<Real>::evaluate_now(std::uint32_t k, bool last) {
   return record(k, evaluation, totals_, seconds());
 }
 
-// Asks the clients. Returns false if too few answers are finite.
+// Sends the requests of an evaluation, and adds the answers. Returns false if too few answers are finite.
 template <class Real>
 bool Driver<Real>::ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k) {
   Downlink<Real> body;
@@ -176,7 +176,7 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
   if (run_.hooks.on_record) run_.hooks.on_record(row);
   if (run_.hooks.on_clients) run_.hooks.on_clients(k, evaluation.answers());
   const RoundLimits& limits = run_.limits;
-  if (k % limits.evaluate_every == 0) plateau_.see(row.loss);  // not for a row that a stop adds
+  if (k % limits.evaluate_every == 0) plateau_.see(row.loss);  // not for an extra row after a stop
   ended_ = end_at(row, plateau_, limits);
   if (limits.stop_at_accuracy > 0 && !row.accuracy && !std::exchange(misses_accuracy_, true))
     note(LogLine::warning(
@@ -198,7 +198,8 @@ template <class Real>
 bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum,
                            std::uint32_t k) {
   using Kind = typename RequestTracker<Real>::Kind;
-  std::size_t got = ask_all(kind, body), lost = 0;  // lost: the most clients without a finite answer
+  // `lost` may be too large: a client may send a usable answer after an unusable one.
+  std::size_t got = ask_all(kind, body), lost = 0;
   RetryPolicy retry = new_retry_policy();
   while (got < quorum) {
     const auto arrival = tracker_.next(retry.deadline());
@@ -215,7 +216,7 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
   return true;
 }
 
-// Returns the number of answers that are already there.
+// Sends the requests. Returns the number of answers that a batch brought at once.
 template <class Real>
 std::size_t Driver<Real>::ask_all(RequestKind kind, const Downlink<Real>& body) {
   tracker_.close();
@@ -246,8 +247,8 @@ bool Driver<Real>::can_reach(std::size_t quorum) const {
   return asked_.size() - static_cast<std::size_t>(lost) >= quorum;
 }
 
-// Returns the number of answers in the event. A sum becomes the answer of its first client; the others get
-// empty parts.
+// Stores the answers of the event, and returns their number. A sum becomes the answer of its first client;
+// the others get empty parts.
 template <class Real>
 std::size_t Driver<Real>::keep(const Event<Real>& event) {
   const std::size_t first = place(event.up.client);
@@ -284,7 +285,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
   const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                             std::to_string(quorum) + " needed replies; waiting for clients " +
                             name_some(missing);
-  if (stop_seen_) {  // hooks.stop is for simulations, whose deadlines take no time
+  if (stop_seen_) {  // not hooks.stop, which is for simulations: their deadlines take no time
     note(state + "; stopping without them; this round starts again when the run resumes");
     throw RoundAbandoned();
   }

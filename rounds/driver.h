@@ -30,10 +30,12 @@ struct RunOf {
   const LoopHooks<Real>& hooks;
 };
 
-// Returns how the run ends at this row, or nullopt if it continues. `plateau` includes the row.
+// Returns the outcome if the run ends at this row of the metrics, or nullopt if it continues. `plateau`
+// includes the row.
 std::optional<Outcome> end_at(const RoundRecord& row, const Plateau& plateau, const RoundLimits& limits);
 
-// Adds the bits of a message to both counts: by the wire definition, and as papers count.
+// Adds the bits of a message to `receivers` clients: to `wire` by the wire definition, to `paper` as papers
+// count them.
 template <class Real>
 void add_bits(std::span<const Payload<Real>> parts, double receivers, double& wire, double& paper);
 
@@ -45,37 +47,39 @@ class Driver {
   Outcome run();
 
  protected:
-  // Goes from x^k to x^{k+1}. Returns false if too many answers were not finite.
+  // Makes the step from x^k to x^{k+1}. Returns false if too many answers were not finite.
   virtual bool step(std::uint32_t k) = 0;
   // Makes row k of the metrics, now or later. Returns false if the loss or the gradient is not finite, or if
   // too many answers are not finite. `last` means that no step follows.
   virtual bool evaluate(std::uint32_t k, bool last) = 0;
-  // Returns the work in progress that must survive between two rounds. LoopHooks::work brings it back.
+  // Returns the work in progress between two rounds, for a snapshot. A resumed run gets it back in
+  // LoopHooks::work.
   virtual std::string save_work() const { return {}; }
 
   // Makes row k now, from the clients' answers at x^k.
   bool evaluate_now(std::uint32_t k, bool last);
-  // Returns what row k measures, and on which clients.
+  // Returns the content of row k: what it measures, and on which clients.
   Measured measured(std::uint32_t k, bool last) const;
-  // Hands out row k. Returns false if the row is not finite.
+  // Passes row k to the hooks, and checks whether the run ends there. Returns false if the row is not finite.
   bool record(std::uint32_t k, const Evaluation<Real>& evaluation, const RunTotals& totals, double seconds);
   double seconds() const { return run_.hooks.seconds ? run_.hooks.seconds() : totals_.seconds; }
   double wall_seconds() const { return run_.hooks.wall_seconds ? run_.hooks.wall_seconds() : 0; }
 
-  // Asks the clients asked_ (ascending) for `kind`, and waits for `quorum` answers. The answers land in
-  // slots_, frames_ and have_, by position in asked_; the answers of a whole batch land in at_once_ alone. A
-  // client whose answer is not finite counts as missing. Returns false if the others are too few.
+  // Sends a request of this kind to the clients asked_ (ascending), and waits for `quorum` answers. Stores
+  // the answers in slots_, frames_ and have_, by position in asked_. If a batch brings all answers, they are
+  // only in at_once_. A client without a usable answer counts as missing. Returns false if the other clients
+  // are too few for a quorum.
   bool collect(RequestKind kind, const Downlink<Real>& body, std::size_t quorum, std::uint32_t k);
-  // Gives the replies (ascending clients) to the algorithm. They are durable before any client is told.
+  // Gives the replies (ascending clients) to the algorithm, and makes the round durable.
   void commit(Replies<Real> replies, std::span<const Frame> frames);
-  // Returns how long to wait for what is asked now.
+  // Returns the retry policy of the requests that are sent now.
   RetryPolicy new_retry_policy() {
     return RetryPolicy(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
   }
   // Returns how many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
 
-  // Warns of the first gradient that is older than the theorem allows.
+  // Warns once, of the first gradient that is older than the theorem allows.
   void see_delay(ClientId client, std::uint32_t steps);
 
   bool is_stopping() const { return stop_seen_; }
@@ -109,7 +113,7 @@ class Driver {
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry, std::size_t got,
                    std::size_t quorum);
 
-  std::deque<Parts<Real>> empty_parts_;  // parts of clients whose vectors are in a sum
+  std::deque<Parts<Real>> empty_parts_;  // empty parts, for clients whose replies are in a sum
   bool stop_seen_ = false;
   bool is_first_ = true;  // the next request is the first of this process
   Plateau plateau_;
@@ -120,12 +124,12 @@ class Driver {
   RunTotals committed_totals_;       // totals before the round in progress
 };
 
-// Runs rounds. The whole cohort has one request id, and the algorithm gets all replies of a round at once, in
-// ascending order of clients.
+// Runs a synchronous algorithm. All clients of a round get the same request id. The algorithm gets all
+// replies of a round at once, in ascending order of clients.
 template <class Real>
 Outcome run_synchronous(const RunOf<Real>& run);
 // Runs an asynchronous algorithm. Each client has its own request id. The algorithm gets each reply as it
-// arrives, and the client gets x at once.
+// arrives, and the client then gets the new x.
 template <class Real>
 Outcome run_asynchronous(const RunOf<Real>& run);
 

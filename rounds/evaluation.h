@@ -27,14 +27,13 @@ bool reuses_gradients(const RunContext<Real>& run_context) {
   return run_context.algorithm.batch == 0 && run_context.algorithm.participation == 1;
 }
 
-// Adds up the clients' answers to an evaluation along the tree over the clients (tree_sum.h). Any thread or
-// process may add up a subtree; the bits are the same.
+// Adds up the clients' answers to an evaluation along the tree over the clients (tree_sum.h). Threads and
+// processes may add up subtrees; the sum has the same bits.
 template <class Real>
 class EvaluationSum {
  public:
-  // Sums the clients that answer to this process, or some of them.
-  // `kept` has shape (run_context.mine()) and takes the answer of each client. It is empty if no answers are
-  // kept.
+  // Makes an empty sum of the clients run_context.mine(), or of some of them. `kept` has one place for each
+  // client of mine(), or is empty if no answers are kept.
   explicit EvaluationSum(const RunContext<Real>& run_context, RequestKind kind = RequestKind::kEvaluate,
                          std::span<ClientEvaluation> kept = {})
       : run_context_(&run_context), kind_(kind), kept_(kept) {
@@ -51,7 +50,7 @@ class EvaluationSum {
     if (kind == RequestKind::kMeasure) return up.parts.empty();
     return up.parts.size() == 1 && up.parts[0].shape == Shape::kDense && up.parts[0].dim == run_context.d;
   }
-  // REQUIRES: accepts(up, run_context, kind()); ascending clients.
+  // Adds one answer. REQUIRES: accepts(up, run_context, kind()); ascending clients.
   void add(const UplinkView<Real>& up) {
     const double w = run_context_->weights.empty() ? 1.0 / run_context_->n : run_context_->weights[up.client];
     if (has_gradient()) gradient_.add(up.client, w, up.parts[0].values.data());
@@ -94,7 +93,7 @@ class Evaluation : public EvaluationSum<Real> {
         answers_(measured.keeps_answers ? run_context.mine().size() : 0) {
     this->kept_ = answers_;
   }
-  Evaluation(Evaluation&&) = default;  // kept_ then views the same memory
+  Evaluation(Evaluation&&) = default;  // kept_ still views answers_, whose memory moves along
 
   bool asks(ClientId client) const { return sample_.empty() || std::ranges::binary_search(sample_, client); }
   // Returns the number of clients asked, including those of other processes.
@@ -102,8 +101,8 @@ class Evaluation : public EvaluationSum<Real> {
     return sample_.empty() ? run_context_->n : static_cast<std::uint32_t>(sample_.size());
   }
 
-  // Sets `cohort` to the clients to ask next, from `first` on. Returns the client after them. The window
-  // bounds the memory for their gradients and for what a simulation keeps of each client.
+  // Sets `cohort` to the clients to ask next, from `first` on. Returns the first client after this window.
+  // The window bounds the memory for the gradients, and for the state that a simulation keeps of each client.
   ClientId next_window(ClientId first, std::vector<ClientId>& cohort) const {
     constexpr std::size_t kWindowBytes = 256 << 20;
     constexpr std::size_t kOtherBytes = 8 << 10;
@@ -116,7 +115,7 @@ class Evaluation : public EvaluationSum<Real> {
     return end;
   }
 
-  // Returns where the sums of subtrees put the answers.
+  // Returns the place of each client's answer, for the sums of subtrees to fill.
   std::span<ClientEvaluation> kept() const { return this->kept_; }
 
   // Completes the evaluation after the last answer. Collective if processes share the clients. Nothing may be
@@ -151,8 +150,8 @@ class Evaluation : public EvaluationSum<Real> {
   using Base = EvaluationSum<Real>;
   using Base::run_context_;
 
-  // Returns the sum over all processes. Empty if no client answered. In a run with one process it views the
-  // tree, because the vector is as long as the model.
+  // Returns the sum over all processes. Empty if no client answered. Without other processes, the result
+  // views the tree, to save a copy as long as the model.
   View<double> total(TreeSum<double>& tree, Vec<double>& of_group) const {
     if (run_context_->communicator == nullptr) return tree.sum();
     of_group = run_context_->communicator->sum(tree);
@@ -173,8 +172,8 @@ class Evaluation : public EvaluationSum<Real> {
     this->kept_ = {};
   }
 
-  // Returns the weight of the clients that answered. It is exactly 1 if all did, because weights sum to 1
-  // only up to rounding.
+  // Returns the weight of the clients that answered. Returns exactly 1 if all answered, because the weights
+  // sum to 1 only up to rounding.
   double total_weight() const { return answered() == run_context_->n ? 1 : total_[Base::kWeight]; }
 
   std::span<const ClientId> sample_;

@@ -1,4 +1,5 @@
-// A check that only finite numbers reach the server: one wrong client must not spoil the model.
+// A check for replies, so that only finite numbers reach the server: one faulty client must not spoil the
+// model.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,8 @@
 
 namespace gradwire {
 
-// Returns whether the loss and all values of the parts are finite. A sum of finite numbers may overflow.
+// Returns whether the loss and all values of the parts are finite. Checks each value, because a sum of finite
+// numbers may overflow.
 template <class Real>
 bool is_finite(const Uplink<Real>& up) {
   if (!std::isfinite(up.loss)) return false;

@@ -8,15 +8,15 @@
 
 namespace gradwire {
 
-// The result of an evaluation at x, as views.
+// The loss and the gradient at x, as views.
 template <class Real>
 struct Evaluated {
   View<Real> x, gradient;  // empty if there is no result
   Real loss = 0;
 };
 
-// Wraps the user's oracle. Counts the per-sample gradients of the algorithm. Remembers the last full
-// gradient of an evaluation, and reuses it if the algorithm asks for the gradient at the same point.
+// Wraps the user's oracle. Counts the per-sample gradients that the algorithm uses. Remembers the full
+// gradient of the last evaluation, and returns it if the algorithm asks for the gradient at the same point.
 template <class Real>
 class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
  public:
@@ -60,17 +60,17 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     return inner_->clipped_gradient(x, batch, norm_bound, gradient);
   }
 
-  // Returns f_i(x) and stores its gradient for gradient(). Does not count.
+  // Returns f_i(x), and stores the gradient for gradient(). Does not count as gradient calls.
   Real evaluate(View<Real> x) {
     if (remembers(x)) return known_.loss;
-    known_ = {};  // correct even if the computation is stopped
+    known_ = {};  // stays empty if the computation throws
     x_.assign(x.begin(), x.end());
     gradient_.resize(x.size());
     known_ = {x_, gradient_, inner_->loss_and_gradient(x, {}, gradient_)};
     return known_.loss;
   }
   View<Real> gradient() const { return known_.gradient; }
-  // Returns f_i(x) alone, with the same bits. Does not count.
+  // Returns the same f_i(x), bit for bit, without the gradient. Does not count as gradient calls.
   Real measure(View<Real> x) { return remembers(x) ? known_.loss : inner_->loss(x, {}); }
 
   std::uint64_t grad_calls() const { return grad_calls_; }
@@ -103,7 +103,7 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
   Oracle<Real>* inner_;
   std::uint64_t grad_calls_ = 0;
   Evaluated<Real> known_;
-  Vec<Real> x_, gradient_;  // for this oracle's own evaluations; shape (d) after the first
+  Vec<Real> x_, gradient_;  // memory of evaluate(); shape (d) after its first call
 };
 
 }  // namespace gradwire

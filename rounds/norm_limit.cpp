@@ -12,7 +12,8 @@ double length(View<Real> v) {
   return norm<Real>(v, 2).over(1);
 }
 
-// Returns how many values to scale so that the whole payload is scaled: for a product, its first factor.
+// Returns the number of values to scale so that the whole payload is scaled. In a product, these are the
+// first factor.
 template <class Real>
 std::size_t first_factor(const Payload<Real>& p) {
   if (p.shape == Shape::kLowRank) return p.values.size() / (p.rows + p.dim / p.rows) * std::size_t{p.rows};

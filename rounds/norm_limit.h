@@ -1,4 +1,4 @@
-// The limit on the norm of a reply: one client with huge numbers must not move the model far.
+// The limit on the norm of a reply, so that one client with huge numbers cannot move the model far.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ template <class Real>
 double norm_of(std::span<const Payload<Real>> parts);
 
 // A copy of a reply's parts, halved `times` times. Halving is exact unless a number leaves the range of Real.
-// The copy takes as many bits on the wire.
+// The copy takes the same number of bits on the wire.
 template <class Real>
 class HalvedParts {
  public:

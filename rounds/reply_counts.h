@@ -35,19 +35,20 @@ ReplyCounts counts_of(std::span<const Payload<Real>> parts, std::uint64_t grad_c
   return counts;
 }
 
-// Adds up counts along the tree over the clients. Bits need not be whole numbers, and threads or processes
-// that share the clients must get the same sum.
+// Adds up counts along the tree over the clients. The numbers of bits may be fractions, and the sum must be
+// the same for any number of threads and processes.
 class ReplyCountSum {
  public:
   ReplyCountSum(ClientRange mine, std::uint32_t clients) { bits_.begin_part(2, mine, clients); }
   ReplyCountSum() { bits_.begin(2); }
-  // REQUIRES: ascending clients. The counts may cover whole leaves, under the first client of each.
+  // Adds the counts of one client, or those of a whole leaf under the leaf's first client. REQUIRES:
+  // ascending clients.
   void add(ClientId client, const ReplyCounts& counts) {
     const double bits[] = {counts.bits_up, counts.bits_up_paper};
     bits_.add(client, 1, bits);
     grad_calls_ += counts.grad_calls;
   }
-  TreeSum<double>& bits() { return bits_; }  // first bits up by the wire definition, then as papers count
+  TreeSum<double>& bits() { return bits_; }  // 2 entries: bits_up, bits_up_paper
   std::uint64_t grad_calls() const { return grad_calls_; }
   // REQUIRES: all clients were added.
   ReplyCounts sum() {

@@ -1,5 +1,5 @@
-// The sum of the replies of several clients to one request. apply() of an algorithm that adds_replies takes
-// it in place of the replies.
+// The sum of the replies of several clients to one request. If an algorithm has adds_replies, its apply()
+// takes the sum in place of the replies.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ class ReplySum {
   void clear() { covers_.clear(); }
 
   // Adds a reply. Call it in ascending order of clients, so that the same replies give the same bits. Adds
-  // nothing and returns false if the reply's request or parts differ from the first, or if it answers an
-  // evaluation.
+  // nothing and returns false if the reply has another request or other dimensions than the first one, or if
+  // it answers an evaluation.
   bool add(const UplinkView<Real>& up) {
     if (covers_.empty()) begin(up);
     if (!fits(up)) return false;
@@ -43,7 +43,8 @@ class ReplySum {
   }
 
  private:
-  // The sum of one part: dense replies along the tree, then the others, in the order of add_scaled_by().
+  // The sum of one part: first the dense replies along the tree, then the others, in the order of
+  // add_scaled_by().
   struct PartSum {
     std::uint32_t dim = 0;
     TreeSum<Real> dense;

@@ -82,20 +82,18 @@ std::uint64_t RequestTracker<Real>::send(ClientId client, const Downlink<Real>& 
 
 template <class Real>
 const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStatus lacks) {
-  // Send the whole state if it is known: a different process of the client may get it than the one that
+  // Send the whole state if it is known: the resync may reach a newer process of the client than the one that
   // asked.
   auto resync = server_.resync(client, ReplyStatus::kNeedsState);
   if (!resync && lacks != ReplyStatus::kNeedsState) resync = server_.resync(client, lacks);
   if (!resync)
     throw std::runtime_error(
         "client " + std::to_string(client) +
-        " lost its state, and the server has no copy of it; bring the client back "
-        "with its --state. If it has it, the server's folder has lost rounds that the client knows of: if it "
-        "was restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) "
-        "with "
-        "server.client_state_replicas = true if the algorithm supports it, otherwise with server.durability "
-        "= "
-        "\"power\"");
+        " lost its state, and the server has no copy of it; bring the client back with its --state. If it "
+        "has its --state, the server's folder has lost rounds that the client knows of: if the folder was "
+        "restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) with "
+        "server.client_state_replicas = true if the algorithm supports it, otherwise with "
+        "server.durability = \"power\"");
   note(about(client, " lost its state; sending it back"));
   resyncs_.push_back(*resync);
   return &resyncs_.back();
@@ -105,7 +103,8 @@ template <class Real>
 typename RequestTracker<Real>::Arrival RequestTracker<Real>::next(double deadline) {
   static const Event<Real> nothing;
   for (;;) {
-    // Check here as well, because events may never cease while clients come and go.
+    // Check here as well: while clients come and go, the transport may always have an event and so never time
+    // out.
     if (transport_.now() > deadline) return {Kind::kDeadline, nothing};
     const Event<Real>& event = transport_.next(deadline);
     resyncs_.clear();
@@ -182,7 +181,7 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   return true;
 }
 
-// Warns once for a request.
+// Marks the request as unusable. Warns and returns true only the first time.
 template <class Real>
 bool RequestTracker<Real>::take_unusable(const Event<Real>& event, const std::string& what) {
   const ClientId client = event.up.client;
@@ -218,7 +217,7 @@ bool RequestTracker<Real>::within_limit(const Event<Real>& event) {
   return true;
 }
 
-// Takes a sum only if none of its clients has answered.
+// Takes a sum only if all of its clients still owe an answer.
 template <class Real>
 bool RequestTracker<Real>::take_sum(const Event<Real>& event) {
   const PendingRequest& first = pending(event.up.client);

@@ -1,5 +1,5 @@
-// Tracks the requests to all clients: what each was asked under which request id, which answers are missing,
-// and what became of each answer. Knows no rounds and no sockets, and only the transport's clock.
+// Tracks the requests to all clients: the latest request of each client and its id, the missing answers, and
+// the fate of each answer. Knows nothing of rounds and sockets; its only clock is the transport's.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class RequestTracker {
   enum class Kind : std::uint8_t {
     // event.up is the first answer of its client, or of all clients in event.covers, to this request.
     kReply,
-    kAgain,     // event.up.client owes an answer and is back, or lacks state: call repeat() or ask()
+    // event.up.client still owes an answer, and has reconnected or lacks state. Call repeat() or ask().
+    kAgain,
     kUnusable,  // event.up.client has no usable answer (not finite or beyond the norm limit); reported once
     kDeadline,
     kStopped,
@@ -41,29 +42,30 @@ class RequestTracker {
     const Event<Real>& event;  // valid until the following next()
   };
 
-  // Returns a new request id, for one client or for all that get the same request.
+  // Returns a new request id, for one client or for all clients that get the same request.
   std::uint64_t new_request_id() { return ++progress_.request_id; }
-  // Asks the client and counts the bytes. Supersedes its earlier request. `body` must stay unchanged until
-  // next() has returned something other than kDeadline.
+  // Sends a request to the client, and counts its bytes. The request supersedes the client's earlier one.
+  // `body` must stay unchanged until next() has returned something other than kDeadline.
   void ask(ClientId client, RequestKind kind, std::uint64_t request_id, const Downlink<Real>& body);
-  // Asks all of `asked` (ascending) for a round in one batch. Returns nullopt if the transport cannot do
-  // this. Ask the clients in `others` of the result one by one, under the same request id.
+  // Sends the request of a round to all of `asked` (ascending) in one batch. Returns nullopt if the transport
+  // has no batches. Call ask() for each client in `others` of the result, with the same request id.
   using BatchReplies = typename BatchTransport<Real>::BatchReplies;
   std::optional<BatchReplies> ask_at_once(std::span<const ClientId> asked, std::uint64_t request_id,
                                           const Downlink<Real>& body);
-  // Repeats the request, with the state that the client lacks. Does not count. REQUIRES: `body` is the
-  // body of the client's request. Throws std::runtime_error if the server cannot restore the state.
+  // Sends the client's request again, with the state that the client lacks. Does not count the bytes.
+  // REQUIRES: `body` is the body of the client's request. Throws std::runtime_error if the server cannot
+  // restore the state.
   void repeat(ClientId client, const Downlink<Real>& body);
-  // Closes all requests made so far: their answers are late.
+  // Closes all requests so far: answers that arrive from now on are late.
   void close() { first_open_ = progress_.request_id + 1; }
-  // Closes the request of this client: its answer is not used.
+  // Closes the request of this client: an answer that arrives from now on is not used.
   void close(ClientId client) { pending(client).state = PendingRequest::kAnswered; }
 
-  // Returns the latest request of the client: its id, round and kind.
+  // Return the id, the round and the kind of the client's latest request.
   std::uint64_t request_id(ClientId client) const { return pending(client).request_id; }
   std::uint32_t round(ClientId client) const { return pending(client).round; }
   RequestKind kind_of(ClientId client) const { return pending(client).kind; }
-  // Returns the state of that request; false if it is closed.
+  // Return the state of that request; false if the request is closed.
   bool owes(ClientId client) const {
     return is_open(client) && pending(client).state == PendingRequest::kOwes;
   }
@@ -71,8 +73,8 @@ class RequestTracker {
     return is_open(client) && pending(client).state == PendingRequest::kUnusable;
   }
 
-  // Saves and restores the request of each client. load_work() returns false unless save_work() of a run with
-  // the same number of clients wrote the bytes.
+  // Save and restore the request of each client. load_work() returns false if the bytes are not from
+  // save_work() of a run with the same number of clients.
   void save_work(Saver& to) const;
   bool load_work(Loader& from);
 
@@ -89,7 +91,8 @@ class RequestTracker {
     RequestKind kind = RequestKind::kRound;
     State state = kAnswered;
     ReplyStatus lacks = ReplyStatus::kReply;
-    // True if the last message carried a resync. A client that repeats what it lacks gets it once.
+    // True if the last message carried a resync. If the client then reports the same lack again, the report
+    // is ignored.
     bool sent_resync = false;
   };
 
@@ -130,10 +133,10 @@ class RequestTracker {
   const Log& on_note_;
   const NormLimit limit_;
   std::uint64_t first_open_ = 1;         // request id
-  std::vector<PendingRequest> pending_;  // by client, 16 bytes each; empty if only batches were asked
+  std::vector<PendingRequest> pending_;  // by client, 16 bytes each; empty if all requests were batches
   std::deque<Downlink<Real>> resyncs_;   // until the following next() has returned
-  // Scaled copies of replies beyond the limit, until their clients are asked again. halved_event_ shows the
-  // last one.
+  // Halved copies of replies beyond the limit. Each is kept until its client is asked again. halved_event_
+  // views the last one.
   std::unordered_map<ClientId, HalvedParts<Real>> halved_;
   Event<Real> halved_event_;
   const Event<Real>* shown_ = nullptr;  // the event that take() wants the driver to see

@@ -24,7 +24,7 @@ inline std::string name_some(const std::vector<ClientId>& clients) {
 
 class RetryPolicy {
  public:
-  // `now` is the time on the transport's clock. `first` means that no client has answered this process yet.
+  // `now` is the time on the transport's clock. `first` means that this is the first request of this process.
   RetryPolicy(const RoundLimits& limits, double now, bool first)
       : limits_(limits),
         begun_(now),
@@ -32,8 +32,8 @@ class RetryPolicy {
         patience_seconds_(first ? limits.first_wait_seconds : 0) {}
 
   double deadline() const { return deadline_; }
-  // Starts the next attempt after a deadline. Returns false if that was the last attempt, or if no deadline
-  // follows: on a virtual clock at infinity, no pending work will ever finish.
+  // Starts the next attempt after a deadline. Returns false after the last attempt, or if a virtual clock is
+  // at infinity, because then no pending work will ever finish.
   bool next_attempt(double now) {
     attempts_ += 1;
     if (std::isinf(now)) return false;
@@ -54,7 +54,7 @@ class RetryPolicy {
            std::to_string(limits_.deadline_seconds) + " s";
   }
 
-  // Returns the advice for the error after the last attempt; `usual` if the clock is not virtual.
+  // Returns the advice for the error after the last attempt: `usual`, unless a virtual clock is at infinity.
   static std::string advice(double now, const std::string& usual) {
     return std::isinf(now) ? "make every request finite, or use an algorithm that stops or cuts such work"
                            : usual;

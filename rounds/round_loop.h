@@ -1,5 +1,5 @@
-// Runs a federation from the first round to the last. A simulation, TCP and a cluster differ only in the
-// Transport.
+// Runs a federation from the first round to the last. Simulations, TCP servers and MPI runs differ only in
+// the Transport.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,13 @@
 
 namespace gradwire {
 
-// The rows of the metrics that contain the squared norm of the gradient of f. kFirstAndLast means the first
-// and the last row.
+// The rows of the metrics that contain ||grad f||^2.
 enum class GradNormRows : std::uint8_t { kEvery, kFirstAndLast, kNone };
 
-// The time since the loss had its last new minimum.
+// The number of evaluations since the loss had its last new minimum.
 struct Plateau {
   double best = std::numeric_limits<double>::infinity();  // loss
-  std::uint32_t evaluations = 0;                          // since the minimum was reached
+  std::uint32_t evaluations = 0;                          // since `best` was reached
 
   void see(double loss) {
     evaluations = loss < best ? 0 : evaluations + 1;
@@ -39,8 +38,8 @@ struct RoundLimits {
   std::uint32_t rounds = 0;
   double quorum = 1;                 // share of the cohort whose replies end a round
   double over_selection = 0;         // extra clients asked, as a share of the cohort
-  double deadline_seconds = 60;      // missing clients are then asked again
-  std::uint32_t attempts = 10;       // deadlines without a quorum before the run gives up
+  double deadline_seconds = 60;      // after this time, missing clients are asked again
+  std::uint32_t attempts = 10;       // number of deadlines without a quorum after which the run gives up
   double first_wait_seconds = 0;     // least time to wait for replies to this process's first request
   std::uint32_t evaluate_every = 1;  // 0 means never
   GradNormRows grad_norm = GradNormRows::kEvery;
@@ -50,9 +49,9 @@ struct RoundLimits {
   double stop_at_accuracy = 0;  // 0 means never
   // Evaluations without a new minimum of the loss before the run stops; 0 means no limit.
   std::uint32_t patience = 0;
-  Plateau plateau;  // counts the rows before the first round
-  // The oldest gradient, in steps, that the theorem of the step size allows. The run warns of the first older
-  // one. Empty means no bound.
+  Plateau plateau;  // after the rows before this process's first round
+  // The largest age of a gradient, in steps, that the theorem of the step size allows. The run warns of the
+  // first older gradient. Empty means no bound.
   std::optional<std::uint32_t> max_delay;
   NormLimit norm;             // limit on replies
   bool keep_clients = false;  // a stopped run will be resumed, so do not shut the clients down
@@ -69,21 +68,21 @@ struct RoundRecord {
   double grad_calls = 0;      // per-sample gradients / n
   std::uint32_t replies = 0;  // used in the round that led to x^k
   double seconds = 0;
-  // Equal to `seconds` if the clock is virtual.
+  // Time on the virtual clock, equal to `seconds`. Empty on a wall clock.
   std::optional<double> sim_seconds;
   std::optional<double> lyapunov, lyapunov_bound;                    // set in a run with run.monitor
   std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;  // in all evaluations, including this one
 };
 
-// The way in which a run ended. kDiverged: too many answers were not finite to leave a quorum. kStalled:
-// RoundLimits::patience has run out. Journals store these numbers.
+// The way in which a run ended. kDiverged: a quorum of finite answers was no longer possible, or the loss or
+// gradient was not finite. kStalled: RoundLimits::patience has run out. Journals store these numbers.
 enum class Outcome : std::uint8_t { kFinished, kReachedTarget, kStopped, kDiverged, kStalled };
 
-// A round that the server algorithm has applied, and that no client knows of yet.
+// A round that the server algorithm has applied, but of which no client has been told yet.
 template <class Real>
 struct RoundCommit {
   const RunProgress& progress;         // after the round
-  Replies<Real> replies;               // given to the algorithm, ascending clients
+  Replies<Real> replies;               // that the algorithm got, ascending clients
   bool used = false;                   // returned by apply()
   std::span<const Frame> frames = {};  // frames of the replies, if the transport has them
 };
@@ -109,7 +108,8 @@ struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
   // Gets the answers of all clients, shape (n), after on_record. If empty, answers are not kept.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients;
-  // Called before the algorithm changes. From on_commit until this call the algorithm is only read.
+  // Called before each change of the algorithm. Between on_commit and the next call, the algorithm is only
+  // read.
   std::function<void()> before_apply;
   // Makes the round durable. Called after the algorithm applied the round and before any client is told.
   // Throws if this fails.
@@ -117,21 +117,22 @@ struct LoopHooks {
   std::function<void(std::uint32_t round)> on_round;  // after every round
   // Called after the last round, before any client is told to shut down.
   std::function<void(Outcome)> on_over;
-  Log on_note;  // reports which clients are missing or were resynchronized
-  // Returns the time of the run for the records, wall or virtual, including earlier processes. If empty, no
-  // time is recorded.
+  Log on_note;  // gets log lines, such as clients that are missing or were resynchronized
+  // Returns the time of the run for the records, wall or virtual, including the time of earlier processes. If
+  // empty, no time is recorded.
   std::function<double()> seconds;
-  // Returns the wall time; evaluations are measured by it. If empty, it is not measured.
+  // Returns the wall time, which measures evaluations. If empty, evaluations are not measured.
   std::function<double()> wall_seconds;
-  // Evaluates where all data are in this process: adds the finite answers at x of the clients that the
-  // evaluation asks(). Runs while the clients work. If empty, the clients are asked.
+  // Evaluates in this process, if it has all data: adds the finite answers at x of the clients that the
+  // evaluation asks(). Runs while the clients work. If empty, requests are sent to the clients.
   std::function<void(View<Real> x, Evaluation<Real>& to)> evaluate;
-  // Returns the bytes that `evaluate` saves on the wire. If empty, they are not counted.
+  // Returns the bytes that the messages of an evaluation would take if `evaluate` were empty. If this is
+  // empty, they are not counted.
   std::function<EvaluationBytes(const Downlink<Real>& body, RequestKind kind)> evaluation_bytes;
-  const std::atomic<bool>* stop = nullptr;  // if set, finish the round and stop
-  // Called between two rounds, so that a run whose clients live in this process can take a snapshot. Also
-  // called once (`stopped`) if a run that keeps its clients is stopped. `save_work` returns the driver's work
-  // in progress.
+  const std::atomic<bool>* stop = nullptr;  // if not null and true, the run finishes the round and stops
+  // Called between two rounds, so that a run whose clients live in this process can take a snapshot. If a run
+  // that keeps its clients is stopped, it is called once more, with `stopped`. `save_work` returns the
+  // driver's work in progress.
   std::function<void(const std::function<std::string()>& save_work, bool stopped)> between_rounds;
   // The result of `save_work` in the process that this run resumes. Empty if no work is in progress.
   std::string work;

@@ -8,12 +8,12 @@ namespace gradwire {
 
 // The totals of what was sent and computed since the run began.
 struct RunTotals {
-  double bits_up = 0, bits_down = 0;              // by the wire definition, of all clients
+  double bits_up = 0, bits_down = 0;              // sums over all clients, by the wire definition
   double bits_up_paper = 0, bits_down_paper = 0;  // as papers count
   std::uint64_t bytes_up = 0, bytes_down = 0;
   std::uint64_t grad_calls = 0;
-  std::uint32_t replies = 0;  // used in the last round
-  double seconds = 0;         // at the end of the last round
+  std::uint32_t replies = 0;  // number used in the last round
+  double seconds = 0;         // time of the run at the end of the last round
   // Totals of evaluations, which the counts above exclude.
   std::uint64_t evaluation_bytes_up = 0, evaluation_bytes_down = 0;
   double evaluation_seconds = 0;
@@ -26,7 +26,7 @@ struct RunTotals {
   }
 };
 
-// The server's progress in a run: the round, and 8 bytes for each client. Part of its snapshot.
+// The server's progress in a run: the round, and 8 bytes for each client. Part of the server's snapshot.
 struct RunProgress {
   std::uint64_t request_id = 0;  // the highest one issued
   // The request id of the last used reply, by client; 0 if none was used.

@@ -47,7 +47,8 @@ const Uplink<Real>* ClientRuntime<Real>::handle(const Request<Real>& request, Sc
 
 template <class Real>
 const Uplink<Real>* ClientRuntime<Real>::reply(const Request<Real>& request, Scratch<Real>& scratch) {
-  // A repeated request. A resync that comes with it is for an answer that crossed it on the way.
+  // The request is a repetition. Ignore its resync, which is for an earlier answer that crossed it on the
+  // way.
   if (pending_ && request.request_id == last_.request_id && request.committed == committed_) return &last_;
   pending_ = false;  // an unused proposal is dropped: nothing to undo
   const ClientContext<Real> context{client_,

@@ -13,9 +13,9 @@
 
 namespace gradwire {
 
-// Protects a client algorithm against lost, repeated and superseded requests and lost commits. A proposal
-// becomes permanent only once the server says that it used the reply. A repeated request id gets the same
-// reply.
+// Protects a client algorithm against lost, repeated and superseded requests and lost commits. The new state
+// that a reply proposes becomes permanent only once the server says that it used the reply. A repeated
+// request id gets the same reply.
 template <class Real>
 class ClientRuntime {
  public:
@@ -25,15 +25,15 @@ class ClientRuntime {
   // Returns whether a request from a peer has the parts that handle() reads. In-process requests need no
   // check.
   bool accepts(const Request<Real>& request) const;
-  // Returns whether the server names an older reply as used than it named before. Then the server has lost
-  // rounds.
+  // Returns whether the request names an older reply as used than an earlier request did. If so, the server
+  // has lost rounds.
   bool is_ahead_of(const Request<Real>& request) const { return request.committed < committed_; }
 
-  // Forgets the order of request ids. Call it for a new connection: the server's folder may have been
-  // restored from an older copy.
+  // Accepts any request id next, even one below those seen before. Call it for a new connection, because the
+  // server's folder may have been restored from an older copy.
   void expect_any_request_id() { newest_ = 0; }
 
-  // Sets the receiver of early values: it learns the values of later replies while they are computed. Null
+  // Sets the receiver of early values, which gets the values of later replies while they are computed. Null
   // disables this.
   void show_early(EarlyValues<Real>* to) { early_ = to; }
 
@@ -41,40 +41,42 @@ class ClientRuntime {
   // The answer views this runtime until the next newer request id.
   const Uplink<Real>* handle(const Request<Real>& request, Scratch<Real>& scratch);
 
-  // Returns whether the answers and their request ids, in order, determine the client's state. Then a resumed
-  // process calls settle() for each answer, with the request id that its request named as committed, and then
-  // recall(). The parts must stay unchanged until the next settle() or handle() of a newer request id. An
-  // answer computed from a state other than the present one is not a proposal, because that state is lost.
+  // Returns whether the answers and their request ids, in order, determine the client's state. If so, a
+  // resumed process replays each answer: it calls settle() and recall() with the request id that the answer's
+  // request named as committed. The parts must stay unchanged until the next settle() or handle() of a newer
+  // request id. recall() takes an answer as a proposal only if the present state is the one that computed it.
   bool follows_replies() const { return algorithm_->follows_replies(); }
   void recall(std::uint64_t committed, const UplinkView<Real>& answered);
-  // Returns whether `request` replaces the state by one that does not follow from earlier answers.
+  // Returns whether `request` replaces the client's state by one that earlier answers do not determine.
   bool jumps(const Request<Real>& request) const {
     return request.resync != nullptr || (request.committed == 0 && committed_ != 0);
   }
 
-  // Commits the answer to `request_id`, which the server has used, as the next request would do.
+  // Commits the answer to `request_id`, because the server has used it. handle() does the same with the
+  // `committed` of a request.
   void settle(std::uint64_t request_id);
-  // Drops the proposal that is not committed, like a crash that kept the disk.
+  // Drops the proposal that is not committed, like a crash after which the disk is intact.
   void drop_proposal();
   // Forgets the last evaluation and frees its memory: two vectors of length d.
   void forget_evaluation();
-  // Moves this client's function to another oracle.
+  // Replaces the oracle by another one of the same function.
   void bind(Oracle<Real>& oracle) { oracle_.bind(oracle); }
-  // Does the same, with an evaluation that was computed elsewhere: see MemoOracle::remember().
+  // Does the same, and remembers an evaluation that was computed elsewhere: see MemoOracle::remember().
   void bind(Oracle<Real>& oracle, const Evaluated<Real>& known) {
     oracle_.bind(oracle);
     oracle_.remember(known);
   }
-  // Becomes the runtime of `client`, with the oracle of its function and the state in `kept` after its reply
-  // to `committed`. `kept` is null if no state is needed. REQUIRES: swap_out() followed the last swap_in().
+  // Makes this the runtime of `client`, with the oracle of that client's function. `kept` has the client's
+  // state after its reply to `committed`, or is null if no state is needed. REQUIRES: swap_out() followed the
+  // last swap_in().
   void swap_in(ClientId client, std::uint64_t committed, Oracle<Real>& oracle, const Evaluated<Real>& known,
                const KeptState<Real>* kept);
-  // Records, after swap_in() with a wrong state, that the client reported the missing state to `request_id`.
-  // The request now comes again, with a resync.
+  // Records, after swap_in() with a wrong state, that the client answered `request_id` with kNeedsState. The
+  // next handle() then gets the same request with a resync.
   void lacked_state(std::uint64_t request_id);
-  // Gives the state back. Drops a proposal that is not settled.
+  // Moves the state back into `kept`. Drops a proposal that is not settled.
   void swap_out(const KeptState<Real>* kept);
-  // Becomes a new runtime of another client. REQUIRES: the algorithm keeps no client state.
+  // Makes this a new runtime of `client`. REQUIRES: the algorithm keeps no client state.
   void rebind(ClientId client, Oracle<Real>& oracle);
   // Returns the request id of the last reply that became permanent.
   std::uint64_t committed() const { return committed_; }

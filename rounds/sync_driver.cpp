@@ -1,4 +1,5 @@
-// The synchronous driver: a cohort has one request id, and the algorithm gets all replies at once.
+// The synchronous driver: all clients of a round get the same request id, and the algorithm gets all replies
+// at once.
 #include "algorithms/core/sampling.h"
 #include "rounds/driver.h"
 

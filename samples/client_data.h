@@ -17,8 +17,8 @@ struct PartNumber {
 };
 
 struct ClientData {
-  // The client's part of a source that all clients share; its index is the client's number. Empty if the
-  // samples are its own.
+  // The client's part of a source that all clients share; the part's index is the client's number. Empty if
+  // the client has a source of its own.
   std::optional<PartNumber> part;
   // Loads the samples for the server's experiment. Called again after they were freed. Empty for problems
   // without data. Throws DataError. The text of the error may quote the data, so only this client's own log

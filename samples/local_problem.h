@@ -1,5 +1,5 @@
 // Loads the samples of one client, or of all, for an experiment and a SOURCE. Part i of n has the same
-// samples in a simulation and in a process of its own.
+// samples in a simulation and in a separate client process.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 struct DataChoice {
   // One of digits, libsvm:PATH, ..., a bare PATH. If empty, the experiment's source, unless that is a file.
   std::string source;
-  std::optional<PartNumber> part;  // empty if all samples of the source are this client's own
+  std::optional<PartNumber> part;  // empty if this client has all samples of the source
   std::string test{};              // --test: the source on which accuracy is measured, written like --data
 };
 // Parses the value of --data. Throws DataError.
@@ -41,24 +41,24 @@ struct Reading {
 };
 
 // Loads the samples of all clients, by problem.data and problem.test; paths are relative to `base`. Returns
-// none for a problem type without data. With `mine`, the rows of other clients have no features and are not
-// parsed; drawn rows and text are read whole. Throws DataError.
+// no samples for a problem type without data. With `mine`, the rows of other clients have no features and are
+// not parsed; drawn rows and text are read whole. Throws DataError.
 SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
                            std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {});
 
-// Loads the samples of one client. With a part number, they are those that load_samples() gives to that
-// client. Without one, they are the whole source, less problem.test_share of it. Opens only what `choice`
-// names: the experiment comes from a server, which must not decide what this client reads. Throws DataError;
-// its text may quote the data, so only this client's own log may show it.
+// Loads the samples of one client. With a part number, these are the samples that load_samples() gives to
+// that client. Without one, they are the whole source, without the share problem.test_share. Opens only what
+// `choice` names: the experiment comes from a server, which must not decide what this client reads. Throws
+// DataError; its text may quote the data, so only this client's own log may show it.
 ClientDataset load_part(const Experiment& experiment, const DataChoice& choice,
                         const std::filesystem::path& base);
 
-// Returns whether the experiment measures accuracy on a file, but `choice` names none, so load_part() opens
-// none.
+// Returns whether the experiment measures accuracy on test data that load_part() does not read, because
+// `choice` does not name them.
 bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);
 
-// Returns the data that load_part() reads from the working directory. It warns once if accuracy is not
-// measured.
+// Returns a ClientData that reads with load_part(), relative to the working directory. It warns once if
+// accuracy is not measured.
 ClientData client_data(DataChoice choice);
 
 }  // namespace gradwire

@@ -1,5 +1,5 @@
-// Copy of a Downlink as it was sent, so that the server algorithm can continue while clients still work on
-// it.
+// Copy of a Downlink as it was sent. The server algorithm can go to the next round while clients still work
+// on the copy.
 #pragma once
 
 #include <algorithm>

@@ -22,14 +22,14 @@ fs::path folder_of(fs::path results) {
   return results.parent_path() / checkpoint_name(results.filename().string());
 }
 
-// Line of the two hashes, after the config.
+// Beginning of the line with the two hashes, which follows the config.
 constexpr std::string_view kHashes = "# hashes ";
 std::string text_of(const RunInputs& inputs) {
   return inputs.config + std::string(kHashes) + std::to_string(inputs.samples) + " " +
          std::to_string(inputs.traces);
 }
 
-// Returns why a run with the metadata `now` cannot continue one with `saved`, or nullopt if it can.
+// Returns the reason why a run with the metadata `now` cannot continue one with `saved`. Nullopt if it can.
 std::optional<std::string> difference(const std::string& saved, const std::string& now) {
   if (saved == now) return std::nullopt;
   const auto split = [](std::string_view metadata) {
@@ -128,7 +128,7 @@ Status RunCheckpoint::copy(const fs::path& file) {
   Status copied = disk_.write_chunks(draft, next);
   if (copied) copied = disk_.sync(draft);
   if (copied) return disk_.rename(draft, name);
-  (void)disk_.remove(draft);  // the run needs the space
+  (void)disk_.remove(draft);  // free the disk space for the run
   return copied;
 }
 

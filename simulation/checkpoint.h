@@ -1,5 +1,5 @@
-// Checkpoint folder of a run, from which `gradwire run --resume` continues. It lies next to the results
-// folder and is removed once the run is over.
+// Checkpoint folder of a run, from which `gradwire run --resume` continues. It is next to the results folder,
+// and is removed once the run is over.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class RunCheckpoint {
     Plateau plateau;  // state of the metrics; find() leaves it empty
   };
   // Returns the newest readable snapshot, or nullopt if none exists. Its copy of metrics.csv replaces the
-  // run's metrics. Throws UsageError if the snapshot is damaged or of another experiment.
+  // run's metrics. Throws UsageError if the snapshot is damaged or belongs to another experiment.
   std::optional<Saved> find();
   // Like find(), but also throws UsageError if it finds nothing.
   Saved resume();
@@ -49,9 +49,9 @@ class RunCheckpoint {
   // Removes the checkpoint of a run that is over or starts from the beginning. Throws std::runtime_error if
   // another process uses the folder.
   void remove();
-  bool used() const { return lock_.has_value(); }  // by this process
+  bool used() const { return lock_.has_value(); }  // true if this process has locked the folder
 
-  // Adds a file of which each snapshot gets a copy, as it does of the metrics.
+  // Adds a file to copy into each snapshot, like the metrics.
   void copy_also(std::filesystem::path file) { files_.push_back(std::move(file)); }
 
   const std::string& metadata() const { return metadata_; }  // for the RunStore

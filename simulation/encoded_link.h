@@ -10,7 +10,7 @@
 namespace gradwire {
 
 // Both directions of one client's connection, without a network. Encoded messages are received into the slots
-// that a real connection uses. An invalid message is a bug of this program and throws std::logic_error.
+// that a real connection uses. Throws std::logic_error on an invalid message, which is a bug of this program.
 template <class Real>
 class EncodedLink {
  public:

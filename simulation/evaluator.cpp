@@ -10,7 +10,7 @@
 namespace gradwire {
 namespace {
 
-// Block of clients that a thread takes at once; it is a subtree of the tree over the clients.
+// Clients of a block, which a thread takes at once. A block is a subtree of the tree over the clients.
 constexpr std::size_t kClientsOfBlock = 1024;
 
 }  // namespace

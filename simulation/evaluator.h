@@ -15,17 +15,18 @@ namespace gradwire {
 template <class Real>
 class Evaluator {
  public:
-  // Evaluates the clients `mine`. Keeps their gradients, for algorithms that need them at the same point, if
-  // they take at most `memory_bytes`. `oracles` has one oracle for each thread of the pool. All arguments
-  // must outlive the evaluator.
+  // Makes an evaluator of the clients `mine`. It keeps their gradients if these take at most `memory_bytes`,
+  // for algorithms that need them at the same point. `oracles` has one oracle for each thread of the pool.
+  // All arguments must outlive the evaluator.
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
             std::size_t memory_bytes);
 
-  // Adds the answers of all clients of this process that the evaluation asks. It leaves out clients whose
-  // loss or gradient is not finite. The bits do not depend on the threads.
+  // Adds the answers of all clients of this process that the evaluation asks. Leaves out clients whose loss
+  // or gradient is not finite. The bits do not depend on the threads.
   void evaluate(View<Real> x, Evaluation<Real>& to);
 
-  // Returns the client's result in the last evaluation. Its views are valid until the next evaluation.
+  // Returns the client's result in the last evaluation, or an empty one if it was not kept. Its views are
+  // valid until the next evaluation.
   Evaluated<Real> known(ClientId client) const;
 
  private:
@@ -53,7 +54,7 @@ class Evaluator {
   std::vector<EvaluationWorker> workers_;
   const bool remembers_;
   Vec<Real> x_;          // point of the kept results; empty if nothing is kept
-  Vec<Real> gradients_;  // shape (mine, d) if they are kept, else of a window of clients
+  Vec<Real> gradients_;  // shape (mine, d) if they are kept, else (window, d)
   Vec<Real> losses_;     // shape (mine); NaN if not finite
 };
 

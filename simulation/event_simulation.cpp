@@ -42,8 +42,8 @@ struct EventSimulation<Real>::Impl {
     std::uint64_t request_id;
     ClientId client;
     bool is_repetition;
-    // Orders the heap of the standard library, whose largest element comes first: by time, then by the lowest
-    // client number.
+    // Puts the earliest time on top of the heap, and the lowest client number among equal times. The
+    // comparison is reversed, because a standard heap has its largest element on top.
     bool operator<(const Completion& o) const {
       if (at != o.at) return at > o.at;
       return client != o.client ? client > o.client : order > o.order;
@@ -74,7 +74,7 @@ struct EventSimulation<Real>::Impl {
     Body* const body = request.body == nullptr ? nullptr : body_of(*request.body);
     const std::uint64_t resync_bytes = request.resync == nullptr ? 0 : codec.body_bytes(*request.resync);
     const std::uint64_t bytes = Codec<Real>::request_bytes(body == nullptr ? 0 : body->bytes, resync_bytes);
-    // The client already works on this request.
+    // Do nothing if the client already works on this request.
     if (to.stage != ClientStage::kIdle && request.request_id == to.request.request_id &&
         request.resync == nullptr) {
       give_back(body);
@@ -115,7 +115,7 @@ struct EventSimulation<Real>::Impl {
     std::push_heap(heap.begin(), heap.end());
   }
 
-  // Returns the kept body of a request, which all clients that are asked with it share.
+  // Returns a copy of the body, which all clients that get this body share.
   Body* body_of(const Downlink<Real>& down) {
     if (newest == nullptr || !newest->is(down)) {
       give_back(newest);
@@ -139,7 +139,8 @@ struct EventSimulation<Real>::Impl {
 
   // ---- working ----
 
-  // Computes the current request of a client before it gets another one, because its state may depend on it.
+  // Computes the answer to the client's current request before the client gets another one, because its state
+  // may depend on the answer.
   void finish(Client& client, ClientId c) {
     if (!keeps_state || client.stage != ClientStage::kWorks) return;
     compute(client, c, workers[0]);
@@ -155,14 +156,15 @@ struct EventSimulation<Real>::Impl {
     client.stage = ClientStage::kComputed;
   }
 
-  // Returns true if the completion is still due. A repetition always is, whatever its client does meanwhile.
+  // Returns true if the completion is still due. A repetition is always due, whatever its client does
+  // meanwhile.
   bool is_current(const Completion& done) const {
     const Client& client = clients[done.client];
     return done.is_repetition ||
            (client.request.request_id == done.request_id && client.stage != ClientStage::kIdle);
   }
 
-  // Computes the next answer. With several threads, also computes later ones, if they are expected to take
+  // Computes the next answer. With several threads, also computes later answers, if that is expected to take
   // long enough.
   void compute_first() {
     const Completion first = heap.front();
@@ -371,7 +373,7 @@ struct EventSimulation<Real>::Impl {
 
   std::vector<std::unique_ptr<Body>> bodies;
   std::vector<Body*> free_bodies;
-  Body* newest = nullptr;  // holds one use itself
+  Body* newest = nullptr;  // counts as one of its own users
 
   std::vector<Completion> heap;
   std::uint64_t order = 0, computed = 0;

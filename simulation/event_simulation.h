@@ -1,7 +1,7 @@
-// Clients of one process on a virtual clock. A request takes a client as long as its speed says; messages
-// take no time. The next reply is that of the client that finishes first; the lowest number breaks ties. A
-// superseded request is computed only if the client's state may depend on it, or on idle threads. No result
-// depends on the wall clock or the number of threads.
+// Clients of one process on a virtual clock. A client's speed gives the time that a request takes; messages
+// take no time. The next reply comes from the client that finishes first; the lowest client number breaks
+// ties. A superseded request is computed only if the client's state may depend on it, or ahead of time on an
+// idle thread. No result depends on the wall clock or the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@
 namespace gradwire {
 
 struct EventSimulationOptions {
-  // Returns the seconds, 0 or more, that client i takes for a request. With infinity it never answers. A
-  // client that takes no time finishes before all others, again and again.
+  // Returns the seconds, 0 or more, that client i takes for a request. With infinity, the client never
+  // answers. A client that always takes 0 seconds always finishes before the others.
   std::function<double(ClientId i, std::uint64_t request_id)> seconds;
   unsigned threads = 1;
   bool encoded = false;  // pass every message through the codec
-  Faults faults = {};    // except shuffle: the speeds give the order
+  Faults faults = {};    // without shuffle, because the speeds give the order
   ZstdMode zstd = {};
   // With several threads, answers are computed ahead if a batch takes at least this much wall time.
   double worth_threads_seconds = 100e-6;

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 template <class Real>
 struct FaultSimulation<Real>::Impl {
   struct Client {
-    // Null if it was never asked, or its runtime went to another client.
+    // Null if the client was never asked, or if its runtime went to another client.
     std::unique_ptr<LocalClient<Real>> local;
     std::uint32_t requests = 0;
   };

@@ -25,12 +25,12 @@ struct FaultSimulationOptions {
   bool encoded = false;  // pass every message through the codec
   Faults faults = {};
   // Draws the order of arrival from the seed, as faults.shuffle does. Needed if rounds end before all clients
-  // have answered: otherwise they would always miss the clients with the highest numbers.
+  // have answered: otherwise each round would lack the clients with the highest numbers.
   bool draw_arrival = false;
   ZstdMode zstd = {};
-  // Limit of the memory for all runtimes; `evaluation_bytes` limits that for the last evaluations. Above a
-  // limit, memory is freed after each request: a client without state gives its runtime to the next client,
-  // and evaluations are not kept. Results do not change. Ignored with faults.
+  // Limit of the memory for all runtimes; `evaluation_bytes` limits the memory for the last evaluations.
+  // Above a limit, memory is freed after each request: a client without state gives its runtime to the next
+  // client, and evaluations are not kept. Results do not change. Ignored with faults.
   std::size_t runtime_bytes = std::size_t{64} << 20;
   std::size_t evaluation_bytes = std::size_t{512} << 20;
 };

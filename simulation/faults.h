@@ -1,5 +1,5 @@
-// Faults that a simulation injects. They are drawn from the seed: in every run, the k-th request to a client
-// has the same faults.
+// Faults that a simulation injects. They are drawn from the seed: with the same seed, the k-th request to a
+// client has the same faults in every run.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Faults {
 // The faults of one request.
 struct InjectedFaults {
   bool crashes = false, state_loss = false, request_lost = false, reply_lost = false, repeated = false;
-  double delay = 0;  // place in a drawn order of arrival
+  double delay = 0;  // key that sorts the replies if the order of arrival is drawn
 };
 
 // Draws the faults of one request. `request` counts the client's earlier requests. With `draw_arrival`, the

@@ -49,7 +49,7 @@ std::vector<RebindableOracle<Real>*> oracles_of(const std::vector<LocalWorker<Re
   return oracles;
 }
 
-// Returns the bytes that an evaluation would send to and from each client.
+// Returns the bytes that an evaluation would send to each client and receive from it.
 template <class Real>
 EvaluationBytes evaluation_bytes(Codec<Real>& codec, const Downlink<Real>& body, RequestKind kind) {
   Uplink<Real> answer;
@@ -66,10 +66,10 @@ template <class Real>
 struct LocalClient {
   std::unique_ptr<ClientRuntime<Real>> runtime;
   std::unique_ptr<ClientRuntime<Real>>
-      previous_runtime;                     // after a state loss: kept while its reply may be in flight
+      previous_runtime;                     // the one before a state loss; its reply may still be in flight
   std::unique_ptr<EncodedLink<Real>> link;  // null if messages are not encoded
-  // Saved state to which a crash before the next request returns. Empty unless a snapshot since the last
-  // request made a reply permanent.
+  // Saved state that a crash before the next request restores. Empty unless a snapshot since the last request
+  // made a reply permanent.
   std::string before_commit;
 
   LocalClient(std::shared_ptr<const RunContext<Real>> run_context, ClientId client, Oracle<Real>& oracle)
@@ -89,9 +89,9 @@ struct LocalClient {
     before_commit.clear();
   }
 
-  // Saves the client for another process, after its reply to the request `committed` became permanent. With
-  // `can_crash`, also saves the state before that, because a crash may come before the client hears of the
-  // commit.
+  // Makes the client's reply to the request `committed` permanent, and saves the client for another process.
+  // With `can_crash`, also saves the state before the commit, because a crash may come before the client
+  // hears of the commit.
   void save(std::uint64_t committed, bool can_crash, Saver& to) {
     std::string before = can_crash ? runtime->save() : "";
     runtime->settle(committed);

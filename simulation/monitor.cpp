@@ -55,7 +55,7 @@ void Monitor<Real>::fill(RoundRecord& record, const ServerAlgorithm<Real>& serve
 
 template <class Real>
 void Monitor<Real>::compare(std::uint32_t t, double value, double bound) {
-  // Tolerance for the rounding of a difference, and of x*, which is known only to rounding.
+  // Tolerance for the rounding errors of Ψ, which is a difference, and of x*.
   constexpr double kUlps = 1e4;
   const double rounding = kUlps * static_cast<double>(std::numeric_limits<Real>::epsilon()) * size_;
   ++rows_;

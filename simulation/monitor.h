@@ -13,30 +13,31 @@
 
 namespace gradwire {
 
-// Inputs of a monitor that the run itself does not have.
+// Inputs that only the monitor of a run needs.
 struct MonitorPlan {
   Monitored of;
   std::optional<double> f_star;  // if empty, f replaces f − f*, which a theorem without a rate allows
   std::vector<double> optimum;   // x*, shape (d); empty if the theorem does not need it
 };
 
-// The Lyapunov function Ψ and its bound, for every row of the metrics. If the theorem is about the result of
-// the round at x^t, row k has Ψ^{k−1} and row 0 is empty. Costs one full gradient of every client per row, or
-// two if the theorem needs those at x*.
+// The Lyapunov function Ψ and its bound, for every row of the metrics. If Ψ^t depends on the result of the
+// round at x^t, row k has Ψ^{k−1} and row 0 is empty. Each row costs at most one full gradient of every
+// client.
 template <class Real>
 class Monitor {
  public:
   Monitor(MonitorPlan plan, std::shared_ptr<const RunContext<Real>> run_context,
           std::shared_ptr<const ClientObjectives<Real>> functions);
 
-  // Starts the round from x^t. REQUIRES: its replies have arrived.
+  // Starts the round at x^t. Call it once the replies of the round have arrived.
   void begin_round(View<Real> x);
   // Ends round `rounds` − 1.
   void end_round(std::uint32_t rounds, const ServerAlgorithm<Real>& server);
   // Fills the row `record.round` from the present state of the server.
   void fill(RoundRecord& record, const ServerAlgorithm<Real>& server);
 
-  // Returns one line: whether the run crossed its bound, where first, how far, and what that means.
+  // Returns one line of text. If the run crossed its bound, the line says where first, how often, and what
+  // that means.
   std::string verdict() const;
   bool crossed() const { return crossings_ > 0; }
 
@@ -47,7 +48,7 @@ class Monitor {
   const MonitorPlan plan_;
   const std::shared_ptr<const RunContext<Real>> run_context_;
   std::unique_ptr<RebindableOracle<Real>> oracle_;
-  Vec<Real> gradient_, x_star_, x_before_;  // x_before_: where the last round began
+  Vec<Real> gradient_, x_star_, x_before_;  // x_before_: start of the last round
   std::vector<double> mean_;
   double at_optimum_ = 0;        // Σ w_i ‖∇f_i(x*)‖²
   double size_ = 0;              // size of the terms whose difference is the last Ψ, for its rounding

@@ -205,8 +205,8 @@ struct ParallelSimulation<Real>::Impl {
     over();
   }
 
-  // Lets the client answer, and calls take(answer) while the views of the answer are valid. REQUIRES: its
-  // state has memory.
+  // Lets the client answer, and calls take(answer) while the views of the answer are valid. REQUIRES: the
+  // client's state has memory.
   void work(WorkerSlot& slot, ClientId client, const Request<Real>& request, const auto& take) {
     const bool is_round = request.kind == RequestKind::kRound;
     KeptState<Real> state;
@@ -249,8 +249,8 @@ struct ParallelSimulation<Real>::Impl {
                                       request.resync == nullptr ? 0 : codec.body_bytes(*request.resync));
   }
 
-  // Repeats a known answer. All processes know why the client did not reply to ask(), and it would answer the
-  // same.
+  // Repeats a known answer. All processes know why the client did not reply to ask(), and it would give the
+  // same answer again.
   std::uint64_t repeat_answer(ClientId client, const Request<Real>& request) {
     const auto known =
         std::ranges::lower_bound(remote_answers, client, {}, [](const auto& of) { return of.first; });
@@ -296,7 +296,7 @@ struct ParallelSimulation<Real>::Impl {
 
   std::uint64_t request_id = 0;           // id of the last request
   std::vector<UplinkView<Real>> replies;  // to the last ask()
-  std::vector<ClientId> others;           // asked by the last ask()
+  std::vector<ClientId> others;           // clients of the last ask() without a usable reply
   std::vector<ReplyCounts> counts;        // by count_of()
   std::vector<std::pair<ClientId, ReplyStatus>>
       remote_answers;  // answers to the last ask(), if ranks share the clients
@@ -347,7 +347,7 @@ void ParallelSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   impl_->evaluator.evaluate(x, to);
 }
 
-// Writes the format of FaultSimulation, whose clients count their requests.
+// Writes the format of FaultSimulation. The number of requests in it is 0, because it is not needed here.
 template <class Real>
 std::string ParallelSimulation<Real>::save_clients(std::span<const std::uint64_t> committed) {
   Saver saver;

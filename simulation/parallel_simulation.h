@@ -1,5 +1,6 @@
-// Clients of one process without faults. Each thread has one worker slot, which takes the state of one client
-// after another. No message is lost, late, copied or encoded, and every answer is permanent at once.
+// Clients of one process without faults. Each thread has one worker slot, which runs one client after another
+// with that client's state. No message is lost, late, copied or encoded, and every answer is permanent at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ struct ParallelSimulationOptions {
   std::size_t evaluation_bytes = std::size_t{256} << 20;
 };
 
-// Binding of this process to its rank, if ranks share the clients.
+// The communicator and the signals of this process, if ranks share the clients.
 template <class Real>
 struct RankBinding {
   std::shared_ptr<RankCommunicator<Real>>
@@ -51,7 +52,7 @@ class ParallelSimulation final : public Transport<Real>, public BatchTransport<R
   const Event<Real>& next(double deadline) override;
   double now() const override;
 
-  // Returns the seconds of all rounds so far in which threads shared the work. The rest of a round is serial.
+  // Returns the seconds so far of the parts of rounds that threads share. The rest of a round is serial.
   double shared_seconds() const;
 
   // Implements LoopHooks::evaluate. Asks the objectives, not the clients, and only those of this process.

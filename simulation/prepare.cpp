@@ -38,7 +38,8 @@ double stored_by_all(const SharedSamples& samples, const OrderedScan& scan) {
 
 Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const OrderedScan& scan,
                     RunPlan& plan) {
-  // Differences of rounded gradients would show curvatures that the objective does not have.
+  // Keep activations exactly: differences of rounded gradients would show curvatures that the objective does
+  // not have.
   std::visit(
       [](auto& kind) {
         if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
@@ -84,9 +85,9 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
   return data;
 }
 
-// Replaces `schema` by that of a model whose data may have had more. Throws DataError if these data have
-// labels or letters that the model does not know. Returns a warning if other labels, equal in number, replace
-// those of the model.
+// Replaces `schema` by the schema of a model, whose training data may have had more columns, labels or
+// letters. Throws DataError if these data have labels or letters that the model does not know. Returns a
+// warning if other labels, equal in number, replace those of the model.
 std::string fit_to(DataSchema& schema, const DataSchema& model) {
   schema.columns = std::max(schema.columns, model.columns);
   if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)

@@ -42,10 +42,10 @@ struct Prepared : RunPlan {
 // Returns the speeds of `clients.latency`; reads its file. Throws ExperimentError.
 ClientLatency client_latency(const LoadedExperiment& loaded);
 
-// Reads the data and resolves every number. Throws ExperimentError or DataError (one line). With `ranks` it
-// is collective and must be called in all_or_none(); each rank reads the samples of its clients, and all get
-// the same numbers. `model` is the schema of the clients that trained a model; the data may then lack some of
-// its features, labels or letters.
+// Reads the data, and resolves every setting to a number. Throws ExperimentError or DataError (one line).
+// With `ranks` it is collective and must be called in all_or_none(); each rank reads the samples of its
+// clients, and all get the same numbers. `model` is the schema of the clients that trained a model; the data
+// may then lack some of its features, labels or letters.
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr);
 
 // Makes the plan for data that were read before. Uses the constants in `known`, or stores them there if they

@@ -15,7 +15,8 @@
 
 namespace gradwire {
 
-// Decisions of one process that all must follow after the same round.
+// The wishes of one process to stop or to take a snapshot, and the decisions that all processes follow after
+// the same round.
 struct RankSignals {
   const std::atomic<bool>* stop = nullptr;  // this process's flag; null if it never stops
   std::function<bool()> is_snapshot_due;    // empty if this process takes no snapshots
@@ -26,7 +27,7 @@ struct RankSignals {
 struct RankRound {
   ReplyCounts counts;
   std::uint64_t bytes_up = 0, good = 0;  // good: number of replies
-  // Clients without a reply, and what they answered; ascending.
+  // The clients without a usable reply, ascending, and the status of their answers.
   std::vector<std::pair<ClientId, ReplyStatus>> others;
 };
 

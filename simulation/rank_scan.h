@@ -13,9 +13,9 @@ namespace gradwire {
 // Thrown on a rank if another one fails and reports the error.
 struct FailedElsewhere {};
 
-// Collective. Runs `work`. If it throws on some ranks, the first of them throws the same, and all others
-// throw FailedElsewhere. If `ranks` is null, this is the only process. `work` may be collective itself, by
-// the two functions below.
+// Collective. Runs `work`. If it throws on some ranks, the lowest of them throws the same exception, and all
+// other ranks throw FailedElsewhere. If `ranks` is null, this is the only process. `work` may itself be
+// collective, through the two functions below.
 void all_or_none(Ranks* ranks, const std::function<void()>& work);
 
 // Collective, inside all_or_none(). Throws FailedElsewhere if the work of another rank has thrown.

@@ -22,8 +22,8 @@ UplinkView<Real> keep_reply(const Uplink<Real>& up, Arena& arena) {
 }
 
 // Replies of one leaf (tree_sum.h), kept as they arrive. Each dense reply is added to the first one, in
-// order, so sums along the tree keep their bits. After a missing reply or one that is not dense, all are kept
-// unchanged.
+// order, so sums along the tree keep their bits. After a missing reply or one that is not dense, all later
+// replies are kept unchanged.
 template <class Real>
 class LeafOfReplies {
  public:

@@ -38,7 +38,8 @@ FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encode
   return options;
 }
 
-// Removes the deadline on a virtual clock without faults. No message is lost, so a late client is only slow.
+// Sets the deadline and the attempts of a run on a virtual clock. Removes the deadline if there are no
+// faults: no message is lost, so a late client is only slow.
 void remove_deadline(RoundLimits& limits, const Faults& faults) {
   if (!faults.any()) limits.deadline_seconds = std::numeric_limits<double>::infinity();
   limits.attempts = 100'000;
@@ -110,7 +111,7 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     if (observer.on_round) observer.on_round(rounds);
   };
   if (monitor != nullptr) hooks.before_apply = [&] { monitor->begin_round(server.model()); };
-  const bool is_virtual = hooks.seconds != nullptr;  // then only this process is timed
+  const bool is_virtual = hooks.seconds != nullptr;  // then the wall clock times only this process
   hooks.on_record = [&](const RoundRecord& record) {
     result.last = record;
     if (is_virtual) result.last.sim_seconds = record.seconds;
@@ -195,7 +196,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     run_context = shared;
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
-  p.smoothness.reset();  // has numbers of each client, and the steps are resolved
+  p.smoothness.reset();  // large, and not needed after the step sizes are resolved
   const std::shared_ptr<const ClientObjectives<Real>> functions =
       p.functions.of<Real>() != nullptr
           ? p.functions.of<Real>()
@@ -216,7 +217,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
       [codec = std::make_shared<Codec<Real>>(codec_context(*run_context, zstd_of({}, false)))](
           const Downlink<Real>& body, RequestKind kind) { return evaluation_bytes(*codec, body, kind); };
   const bool is_timed = !p.experiment.clients.latency.empty() || traits_of(*run_context).asynchronous;
-  // No reply is late or lost, and all are used.
+  // True if no reply is late or lost, and all replies are used.
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();
   if (!is_timed && is_plain) {

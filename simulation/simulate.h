@@ -35,7 +35,7 @@ struct RunResult {
   std::uint32_t rounds = 0;       // finished rounds
   RoundRecord last;               // last evaluation
   double seconds = 0;             // wall time
-  double evaluation_seconds = 0;  // its share for evaluations
+  double evaluation_seconds = 0;  // part of `seconds` that evaluations took
   std::vector<double> model;      // shape (d); exact, even for fp32
   std::string kernels;            // instruction set of the gradient kernels
   std::string monitor;            // verdict of run.monitor, one line; empty if it is off
@@ -48,7 +48,7 @@ struct RunResult {
 struct Checkpoints {
   RunCheckpoint* checkpoint = nullptr;
   RunCheckpoint::Saved saved;  // state to continue from; without sections, start from the beginning
-  double seconds = 30;         // approximate interval; one more if the run is stopped; 0 takes none
+  double seconds = 30;         // approximate interval; a stopped run takes one more; 0 takes none
 };
 
 // Runs the experiment. Takes over the samples of `prepared`, so that only one copy exists. With `encoded`,

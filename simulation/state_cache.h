@@ -11,12 +11,12 @@
 
 namespace gradwire {
 
-// In addition to its vectors and numbers, a client costs 24 bytes for each vector and 1 byte. It costs only
-// 1/8 byte until one of the 64 clients in its block is asked.
+// The memory of a client is its vectors and numbers, 24 bytes for each vector, and 1 byte. It is only 1/8
+// byte until one of the 64 clients in its block is asked.
 template <class Real>
 class StateCache {
  public:
-  // Takes the state of `fresh`, an algorithm that has seen no request.
+  // Takes the initial state from `fresh`, an algorithm that has seen no request.
   StateCache(std::uint32_t clients, ClientAlgorithm<Real>& fresh)
       : shape_(fresh.state_shape()),
         fresh_vectors_(shape_.vectors),
@@ -46,7 +46,7 @@ class StateCache {
     for (std::size_t k = 0; k < kept.vectors.size(); ++k) kept.vectors[k] = fresh_vectors_[k];
     std::copy(fresh_numbers_.begin(), fresh_numbers_.end(), kept.numbers.begin());
   }
-  // Marks the kept state as that after a reply that was used.
+  // Records that the kept state is the one after a reply that was used.
   void settled(ClientId client) {
     if (has_state()) blocks_[client / kBlock]->holds[client % kBlock] = 1;
   }

@@ -1,4 +1,4 @@
-// Replaces files atomically.
+// Atomic replacement of files.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace gradwire {
 
-// Writes a whole file. Readers see the old contents or the new ones, never a part. After the return the new
+// Writes a whole file. Readers see the old contents or the new ones, never a part. On return, the new
 // contents survive a power loss. Throws std::runtime_error.
 void write_whole(const std::filesystem::path& file, std::string_view bytes);
 void write_whole(const std::filesystem::path& file, Disk::Segments segments);

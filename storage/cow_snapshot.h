@@ -1,5 +1,5 @@
-// Copy-on-write bytes: a thread writes them while their memory may soon change. Before the change, the bytes
-// that are not written yet are copied.
+// Copy-on-write bytes. One thread writes them to a file. Before another thread changes their memory, it
+// copies the bytes that are not written yet.
 #pragma once
 
 #include <condition_variable>

@@ -23,7 +23,8 @@ class Disk {
   // Creates or truncates the file, and writes it. The bytes survive the end of this process, but a power loss
   // only after sync(). A new name, also one from rename(), survives a power loss only after sync_folder().
   virtual Status write(const std::string& name, Segments segments) = 0;
-  // Writes the chunks that `next` returns, until one is empty. A chunk is used until the following call.
+  // Writes the chunks that `next` returns, until one is empty. A chunk must stay valid until the following
+  // call.
   virtual Status write_chunks(const std::string& name, const std::function<std::string_view()>& next) {
     std::string all;
     for (std::string_view chunk = next(); !chunk.empty(); chunk = next()) all += chunk;

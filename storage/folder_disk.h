@@ -58,9 +58,9 @@ bool make_folder(const std::filesystem::path& folder);
 // process ends in any way.
 class FolderLock {
  public:
-  // Makes `folder`/lock. Throws std::runtime_error (one line) if another process holds the lock, with its
-  // number, or if this process lacks file descriptors. Throws std::invalid_argument if the folder cannot be
-  // used.
+  // Makes `folder`/lock. Throws std::runtime_error (one line) if another process holds the lock, with the
+  // number of that process, or if this process lacks file descriptors. Throws std::invalid_argument if the
+  // folder cannot be used.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;

@@ -162,7 +162,7 @@ Result<Journal::Names> Journal::names() {
   }
   for (auto* numbers : {&found.snapshots, &found.copies, &found.logs})
     std::sort(numbers->begin(), numbers->end());
-  found.removed &= !found.marked;  // with both, power was lost before the first file was removed
+  found.removed &= !found.marked;  // if both exist, power was lost before the first file was removed
   return found;
 }
 
@@ -338,7 +338,7 @@ Status Journal::write_snapshot(std::uint64_t number, std::span<const Section> se
   const bool alone = std::all_of(found->snapshots.begin(), found->snapshots.end(),
                                  [number](std::uint64_t other) { return other == number; });
   CowSnapshot* chunks = cow_section != nullptr ? cow_section->bytes : nullptr;
-  if (alone && chunks != nullptr) {  // it is written twice
+  if (alone && chunks != nullptr) {  // the snapshot is written twice
     for (std::string_view chunk = chunks->next(); !chunk.empty(); chunk = chunks->next()) whole += chunk;
     segments.push_back(whole);
     chunks = nullptr;

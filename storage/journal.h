@@ -4,7 +4,7 @@
 //   ckpt-S.bin   the state before record S: header, table of sections, sections, each with its checksum
 //   ckpt-S.copy  the same once more, while it is the only snapshot
 //   log-S.bin    records S, S + 1, ...: each with its number, length and checksum
-//   journal      says that these files are a journal's; journal.removed: and that they are being removed
+//   journal      marks the files as those of a journal; journal.removed marks a journal that is being removed
 //
 // A snapshot is written to a file of another name, made durable, and only then renamed. The last three
 // snapshots are kept, with the logs that lead from each to the next. So a damaged snapshot costs time, not
@@ -36,18 +36,18 @@ struct Section {
   std::string_view bytes;
 };
 
-// A section whose bytes are given chunk by chunk, only when they are written.
+// A section whose bytes are read chunk by chunk, while they are written.
 struct CowSection {
   std::uint32_t tag = 0;
   CowSnapshot* bytes = nullptr;
 };
 
-// Encodes a snapshot. The segments view the sections and `frame`, which this function fills. The bytes of
-// `cow_section` must follow them.
+// Encodes a snapshot. The segments refer to the sections and to `frame`, which this function fills. Write the
+// bytes of `cow_section` after them.
 std::vector<std::string_view> pack_snapshot(std::uint64_t number, std::span<const Section> sections,
                                             std::string& frame, const CowSection* cow_section = nullptr);
-// Decodes a snapshot; the result views `bytes`. Errors say what is damaged; checksums detect every changed
-// byte.
+// Decodes a snapshot. The result refers to `bytes`. Errors say what is damaged; checksums detect every
+// changed byte.
 Result<std::vector<Section>> unpack_snapshot(std::uint64_t number, std::string_view bytes);
 
 class Journal {
@@ -57,8 +57,8 @@ class Journal {
   // `note` receives lines for the log, for example if something is damaged. It may be empty.
   Journal(Disk& disk, Durability durability, Log note = {});
 
-  // The receivers of what recover() finds, in order. They return false if it cannot be used; it then counts
-  // as damaged.
+  // The functions that receive what recover() finds, in order. They return false if it cannot be used. Such a
+  // snapshot counts as damaged; such a record makes recover() fail.
   struct Reader {
     std::function<bool(std::span<const Section>)> snapshot;
     std::function<bool(std::string_view)> record;

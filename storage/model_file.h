@@ -20,7 +20,8 @@ void write_model(Disk& disk, const std::string& name, std::span<const Real> x);
 // Reads a model.bin, or a file of save_numbers() (engine/files/number_file.h) or of numpy.save. Throws
 // std::runtime_error (one line).
 std::vector<double> read_model(const std::filesystem::path& file);
-// Returns the numbers of such a file, of any type whose values are all doubles. The error names no file.
+// Converts the numbers of such a file to double. Fails if their type is wider. The error does not name the
+// file.
 Result<std::vector<double>> model_numbers(const NumbersView& view);
 
 }  // namespace gradwire

@@ -54,7 +54,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Returns whether a section of the encoded reply is a vector of values of the reply itself.
+// Returns whether a section of the encoded reply refers to values of the reply itself.
 template <class Real>
 bool is_of(const UplinkView<Real>& up, std::span<const std::byte> section) {
   for (const Payload<Real>& part : up.parts)

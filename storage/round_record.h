@@ -26,9 +26,9 @@ std::optional<RunProgress> peek_progress(std::string_view bytes);
 // the record of a round.
 std::optional<RunProgress> peek_record(std::string_view record);
 
-// Encodes and replays records of two kinds. One has the replies of a round, as received or as encoded without
-// compression; replay() gives them to apply(). The other, used if it is shorter, has the algorithm and the
-// progress after the round.
+// Encodes and replays records of two kinds. The first kind has the replies of a round, as received or as
+// encoded without compression; replay() gives them to apply(). The second kind has the algorithm and the
+// progress after the round. It is used if it is shorter.
 template <class Real>
 class RoundRecords {
  public:
@@ -36,8 +36,8 @@ class RoundRecords {
   explicit RoundRecords(CodecContext context);
   ~RoundRecords();
 
-  // Encodes a round. `state_bytes` is about the size of server.save(). The segments of the record view the
-  // replies or the algorithm; they live until the next call.
+  // Encodes a round. `state_bytes` is about the size of server.save(). The segments of the record refer to
+  // the replies or the algorithm. They are valid until the next call.
   std::span<const std::string_view> encode(const RoundCommit<Real>& commit,
                                            const ServerAlgorithm<Real>& server, std::size_t state_bytes);
   // Drops the views of the record. Call it once the record is written.

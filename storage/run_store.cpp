@@ -161,7 +161,7 @@ std::shared_ptr<typename RunStore<Real>::Snapshot> RunStore<Real>::new_snapshot(
 template <class Real>
 std::size_t RunStore<Real>::snapshot_now(RunStage stage, Outcome outcome) {
   std::optional<std::string> clients;
-  // First, because other processes may take part.
+  // Save the clients first, because other processes may take part.
   if (simulation_.save_clients) clients = simulation_.save_clients();
   const auto snapshot = new_snapshot(stage, outcome);
   snapshot->server = server_.save();
@@ -188,7 +188,7 @@ void RunStore<Real>::before_apply() {
     try {
       copying_->cow_snapshot.own_rest();
     } catch (const std::bad_alloc&) {
-      background_->wait();  // it is written directly from the algorithm's memory
+      background_->wait();  // the snapshot is then written directly from the algorithm's memory
     }
     copying_.reset();
   }

@@ -21,15 +21,15 @@
 namespace gradwire {
 
 // Runs the two steps of a job on its own thread, one job at a time. During the first step, nothing that it
-// reads may change. A simulated Background runs the steps when it chooses.
+// reads may change. A simulated Background decides when the steps run.
 class Background {
  public:
   virtual ~Background() = default;
   // Starts a job. REQUIRES: not busy(). Throws std::system_error if no thread can be created.
   virtual void start(std::function<void()> read, std::function<void()> write) = 0;
-  virtual void wait_read() = 0;  // until the first step of the last job is done
+  virtual void wait_read() = 0;  // waits until the first step of the last job is done
   virtual bool busy() const = 0;
-  virtual void wait() = 0;  // until not busy()
+  virtual void wait() = 0;  // waits until not busy()
 };
 std::unique_ptr<Background> background_thread();
 
@@ -69,8 +69,8 @@ struct SimulationSnapshots {
 template <class Real>
 class RunStore {
  public:
-  // Makes the store of a server. `metadata` is whatever else a restart must know. References must outlive
-  // this object.
+  // Makes the store of a server. `metadata` is everything else that a restart must know. References must
+  // outlive this object.
   RunStore(Journal& journal, Background& background, const CodecContext& context,
            ServerAlgorithm<Real>& server, RunProgress& progress, std::string metadata,
            SnapshotPolicy policy = {}, Log note = {});
@@ -83,27 +83,27 @@ class RunStore {
   // Readers for Journal::recover. Use them after snapshot_metadata() has identified the run.
   bool load(std::span<const Section> sections);
   bool replay(std::string_view record);
-  // Return the recovered state.
+  // Return whether a state was recovered, and the stage of the run.
   bool recovered() const { return recovered_; }
   RunEnd stage() const { return stage_; }
 
   // Sets a function that is called before each snapshot is written, and makes durable what the snapshot
   // relies on. Another thread may call it during the rounds.
   void before_snapshots(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  // Sets the function that returns the `metadata` of later snapshots of commit(), in place of the
+  // Sets a function that returns the metadata of the snapshots that commit() makes, in place of the
   // constructor's text. begin() and end() may run on another thread and do not call it; call
   // refresh_metadata() before them.
   void ask_metadata(std::function<std::string()> metadata) { ask_metadata_ = std::move(metadata); }
   void refresh_metadata() {
     if (ask_metadata_) metadata_ = ask_metadata_();
   }
-  // Starts a server process, before its first round of a new or a recovered run. Request ids of an earlier
+  // Prepares a server process for its first round, in a new or a recovered run. Request ids of an earlier
   // process are never issued again, even if no record names them. In a recovered run they skip ahead by
   // `jump`, a random number, so that request ids differ after two starts from copies of one folder. Throws
   // std::runtime_error.
   static constexpr std::uint32_t kMostRequestIdJump = 1U << 24;
   void begin(std::uint32_t jump = 0);
-  // LoopHooks::before_apply. A snapshot may read the algorithm until this call.
+  // LoopHooks::before_apply. Copies what a snapshot still has to read from the algorithm.
   void before_apply();
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last commit. In a server, throws
   // std::runtime_error if the disk fails; then only this round is lost, and no client knows of it.
@@ -147,8 +147,8 @@ class RunStore {
   std::uint64_t records_since_ = 0, bytes_since_ = 0;
   double apply_seconds_since_ = 0;
   Clock::time_point apply_begun_ = Clock::now();
-  std::shared_ptr<Snapshot>
-      copying_;  // written from the algorithm itself during the round; null if there is none
+  // A snapshot that is written from the algorithm's memory during the round. Null if there is none.
+  std::shared_ptr<Snapshot> copying_;
   // The result of the last snapshot that was written during the rounds.
   struct BackgroundResult {
     std::optional<Error> failed;

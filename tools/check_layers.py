@@ -272,7 +272,7 @@ def self_test():
          "algorithms/bad.h:3: algorithms may not include"),
         ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
          "fl_client/bad.cpp:1: fl_client may not include"),
-        # An include of a folder above in the same room, and a cycle of two rooms.
+        # An include of a folder that is below it in MAY_INCLUDE, and a cycle of two rooms.
         ({"proto/wire/bad.cpp": '#include "storage/journal.h"\n', "storage/journal.h": "#pragma once\n"},
          "proto/wire/bad.cpp:1: proto/wire may not include"),
         ({"rounds/a.h": '#pragma once\n#include "proto/wire/b.h"\n', "proto/wire/b.h": '#pragma once\n#include "rounds/a.h"\n'},

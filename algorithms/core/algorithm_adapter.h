@@ -98,7 +98,7 @@ class StateSwapper {
 };
 
 // Returns the number of vectors of length d in a message: 1, unless the algorithm defines kPartsDown or
-// kPartsUp. An algorithm whose messages differ more defines accepts().
+// kPartsUp. An algorithm with messages of another form defines accepts().
 template <class Algorithm>
 constexpr std::size_t parts_down() {
   if constexpr (requires { Algorithm::kPartsDown; }) return Algorithm::kPartsDown;

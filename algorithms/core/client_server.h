@@ -21,8 +21,8 @@
 
 namespace gradwire {
 
-// The permanent state of one client, outside its algorithm: the vectors and numbers that the algorithm's
-// fields visit, in that order.
+// The permanent state of one client, stored outside its algorithm object: the vectors and the numbers, each
+// in the order in which the algorithm's fields() visits them.
 template <class Real>
 struct KeptState {
   std::span<Vec<Real>> vectors;
@@ -49,10 +49,11 @@ class ClientAlgorithm {
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;
   virtual bool load(std::string_view bytes) = 0;  // false if the bytes are not a saved state
-  // Exchanges the permanent state with `kept` without copying vectors. This lets one object serve several
-  // clients, one after another; call it only when no proposal is pending.
+  // Returns the number of vectors and the size of the numbers in the permanent state.
   virtual StateShape state_shape() const = 0;
-  virtual void swap_state(KeptState<Real> kept) = 0;  // REQUIRES: `kept` has the shape of state_shape()
+  // Exchanges the permanent state with `kept` without copying vectors. This lets one object serve several
+  // clients, one after another. REQUIRES: no proposal is pending, and `kept` has the shape of state_shape().
+  virtual void swap_state(KeptState<Real> kept) = 0;
 };
 
 template <class Real>
@@ -64,18 +65,20 @@ class ServerAlgorithm {
   // Returns whether a reply has the parts that apply() reads, with the right lengths. A peer may send
   // anything.
   virtual bool accepts(const UplinkView<Real>& uplink) const = 0;
-  virtual bool apply(Replies<Real> uplinks) = 0;  // clients ascend; false if it did not use them
-  virtual bool may_refuse() const = 0;            // true if apply() can return false
-  // Asynchronous algorithms: returns true if the server no longer needs work at the x of `round`; it is then
-  // stopped.
+  // Makes the step of a round, or of one reply. Returns false if it did not use the replies. REQUIRES:
+  // clients ascend.
+  virtual bool apply(Replies<Real> uplinks) = 0;
+  virtual bool may_refuse() const = 0;  // true if apply() can return false
+  // Asynchronous algorithms: returns true if the server no longer needs work at the x of `round`. The clients
+  // then stop that work.
   virtual bool superseded(std::uint32_t round) const = 0;
-  // Asynchronous algorithms: allotted_seconds() returns how long this client may compute. Its work is cut
-  // then, and apply() gets a reply with empty parts. Infinity means no limit. rests() returns true if the
-  // client has no work until x changes.
+  // Asynchronous algorithms: returns how long this client may compute; infinity means no limit. After that
+  // time its work is cut, and apply() gets a reply with empty parts.
   virtual double allotted_seconds(ClientId client) const = 0;
+  // Asynchronous algorithms: returns true if the client has no work until x changes.
   virtual bool rests(ClientId client) const = 0;
-  // Asynchronous algorithms: returns the task of this client. It is broadcast(), or an older one of the same
-  // round and size in bits.
+  // Asynchronous algorithms: returns the task of this client, which is broadcast() or an older broadcast.
+  // REQUIRES: a task with the round of broadcast() equals broadcast().
   virtual Downlink<Real> work(ClientId client) const = 0;
   virtual std::optional<Downlink<Real>> resync(ClientId client, ReplyStatus lacks) const = 0;
   virtual View<Real> model() const = 0;
@@ -86,9 +89,9 @@ class ServerAlgorithm {
   virtual bool load(std::string_view bytes) = 0;
 };
 
-// An algorithm that is not in all_algorithms(), but comes from another program. custom_algorithm() of
-// algorithms/core/algorithm_adapter.h makes it from a struct like those in all.h. It only runs if that
-// program has both the server and the clients.
+// An algorithm that is not in all_algorithms(), but is defined by another program. custom_algorithm() of
+// algorithms/core/algorithm_adapter.h makes it from a struct like those in all.h. It can only run in a
+// program that has both the server and the clients.
 template <class Real>
 struct CustomAlgorithm {
   AlgorithmTraits traits;

@@ -1,6 +1,6 @@
 // Requirements on the parts of an algorithm, checked at compile time. A hook that is missing, misspelt or has
-// a wrong signature gives one compile error. Without the check, such a client would silently restart without
-// its state.
+// a wrong signature gives one compile error. Without the check, it would silently not be called: a client
+// with a wrong adopt() would restart without its state.
 #pragma once
 
 #include <concepts>

@@ -31,13 +31,12 @@ struct RunContext {
   std::uint32_t n = 0;  // number of clients
   std::size_t d = 0;    // dimension
   Vec<Real> x0;  // shape (d); only for constructors of server algorithms, because it may be freed later
-  AlgorithmSpec algorithm;      // resolved
-  Compressor compressor;        // uplink compressor for dimension d
-  std::vector<double> weights;  // weights in f, shape (n), sum 1; empty if all are 1/n
-  DataReplication replication;  // replication of the data among clients
-  bool counts_correct = true;   // true if evaluations count correctly classified test samples
-  bool keep_client_state_replicas =
-      false;  // true if the server can restore mirrored state (n vectors of length d)
+  AlgorithmSpec algorithm;                  // resolved
+  Compressor compressor;                    // uplink compressor for dimension d
+  std::vector<double> weights;              // weights in f, shape (n), sum 1; empty if all are 1/n
+  DataReplication replication;              // replication of the data among clients
+  bool counts_correct = true;               // true if evaluations count correctly classified test samples
+  bool keep_client_state_replicas = false;  // true: the server keeps n vectors of length d to restore clients
   ForRanges ranges = for_ranges_serial;
   std::shared_ptr<Communicator<Real>> communicator;  // null if this process has all clients
   std::shared_ptr<const CustomAlgorithm<Real>>
@@ -48,8 +47,8 @@ struct RunContext {
   ClientRange mine() const { return communicator == nullptr ? ClientRange{0, n} : communicator->mine(); }
 };
 
-// Receives the values of a reply that are final while the rest is still being computed. They are a forecast:
-// the reply may turn out different, for example if a later value is not finite.
+// The receiver of those values of a reply that are final while the rest is still being computed. They are
+// only a forecast: the reply that is sent may differ, for example if a later value is not finite.
 template <class Real>
 class EarlyValues {
  public:

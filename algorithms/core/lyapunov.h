@@ -8,13 +8,14 @@
 
 namespace gradwire {
 
-// Ψ^t = gap (f(x^t) − f*) + distance ‖x^t − x*‖² + estimate ‖g^t − ∇f(x^t)‖² + shifts Σ w_i ‖s_i^t −
-// ∇f_i(y)‖². The theorem states E Ψ^t ≤ rate^t Ψ^0 + (1 − rate^t) floor Σ w_i ‖∇f_i(x*)‖².
+// Ψ^t = gap (f(x^t) − f*) + distance ‖x^t − x*‖² + estimate ‖g^t − ∇f(x^t)‖²
+//       + shifts Σ w_i ‖s_i^t − ∇f_i(y)‖².
+// The theorem states E Ψ^t ≤ rate^t Ψ^0 + (1 − rate^t) floor Σ w_i ‖∇f_i(x*)‖².
 struct Lyapunov {
   double gap = 0, distance = 0, estimate = 0, shifts = 0;
   enum class Shifted { kToPoint, kToOptimum } y = Shifted::kToPoint;  // x^t or x*
-  // True if g^t and s_i^t are those that the round from x^t to x^{t+1} makes; false if they are those it
-  // starts with.
+  // True if g^t and s_i^t are the values after the round from x^t to x^{t+1}; false if they are those before
+  // it.
   bool of_round = false;
   double rate = 1, floor = 0;
   bool is_mean = true;  // the theorem bounds the mean over the algorithm's random draws, not each run

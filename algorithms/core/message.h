@@ -33,8 +33,8 @@ inline std::uint32_t draw_number(bool asynchronous, std::uint32_t round, std::ui
 
 inline constexpr std::size_t kMaxParts = 4;
 
-// The payloads of one message, in the order that the algorithm's header gives. Stored inline, so a message
-// needs no allocation.
+// The payloads of one message, in the order that the algorithm's header gives. They are stored inline, so a
+// message needs no allocation.
 template <class Real>
 class Parts {
  public:
@@ -113,9 +113,9 @@ struct UplinkView : UplinkHeader {
 template <class Real>
 using Replies = std::span<const UplinkView<Real>>;
 
-// kEvaluate asks for f_i, ∇f_i (part 0 of the reply, dense) and counts at part 0 of the body, outside the
-// algorithm. kMeasure asks for the same without the gradient. kShutdown makes the client commit and stop; it
-// has no reply.
+// kEvaluate asks for f_i, ∇f_i and the counts of test samples at x, which is part 0 of the body. ∇f_i is part
+// 0 of the reply, dense. kMeasure asks for the same without ∇f_i. The algorithm takes no part in either.
+// kShutdown makes the client commit and stop; it has no reply.
 enum class RequestKind : std::uint8_t { kRound = 0, kEvaluate = 1, kShutdown = 2, kMeasure = 3 };
 inline bool is_evaluation(RequestKind kind) {
   return kind == RequestKind::kEvaluate || kind == RequestKind::kMeasure;

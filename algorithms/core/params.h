@@ -52,8 +52,6 @@ struct PlConstant {
   double resolve(const Theory& theory);
   double or_none() const { return asked ? value.value_or(0) : 0; }  // returns mu after resolve(), or 0
 };
-// gamma of the theorem under PL: the general theorem's gamma with the error of the gradient estimate counted
-// twice, and at most rate/(2 mu). The error shrinks by the factor 1 - rate in a round. mu = 0 means no PL.
 inline constexpr std::string_view kPlMeaning =
     "constant of the PL condition, for its theorem's step and linear rate: none | theory (the problem's) | a "
     "number";
@@ -61,6 +59,9 @@ inline constexpr std::string_view kPlMeaning =
 inline Constraints pl_rules(const StepSize& step) {
   return {.idle_by = idle_if(step.value.has_value(), "step_size"), .monitored = true};
 }
+// Under the PL condition, a theorem's step is the general one with the error of the gradient estimate counted
+// twice, and at most rate/(2 mu). In a round, the error shrinks by the factor 1 - rate. mu = 0 means no PL
+// condition.
 inline double error_weight(double mu) { return mu > 0 ? 2 : 1; }
 inline double pl_step(double step, double rate, double mu) {
   return mu > 0 && rate / (2 * mu) < step ? rate / (2 * mu) : step;
@@ -79,7 +80,7 @@ struct TextCodec<PlConstant> {
   static std::string write(const PlConstant& value);
   static constexpr std::string_view expected = "\"none\", \"theory\" or a positive number";
 };
-// Without a value, theory decides.
+// "theory" is read as no value.
 template <>
 struct TextCodec<std::optional<double>> {
   static bool read(std::string_view text, std::optional<double>& out);
@@ -96,7 +97,7 @@ struct TextCodec<std::vector<double>> {
 // Returns f(x) − f* of gradient descent as a Lyapunov function. Its rate is 1 − gamma mu, or 1 if f is not
 // strongly convex.
 Lyapunov gap_of_gradient_descent(double gamma, const Theory& theory);
-// Throws ConfigError("run.monitor") that says why no theorem with a Lyapunov function covers the run.
+// Throws a ConfigError for run.monitor. `why` says why no theorem with a Lyapunov function covers the run.
 [[noreturn]] void refuse_monitor(const std::string& why);
 const Smoothness& need_to_monitor(const Theory& theory);  // throws the same if the constants are unknown
 
@@ -123,16 +124,16 @@ class Assumptions {
   Warnings& warnings_;
 };
 
-// Returns constants with a larger omega, for theorems that tie a parameter to omega. A smaller parameter
-// belongs to a compressor with a larger omega, and the theorem for that omega also covers this compressor.
+// Returns q with omega raised to `larger_omega`, for theorems that tie a parameter to omega. A smaller
+// parameter belongs to a larger omega. The theorem for the larger omega also covers this compressor.
 CompressorConstants counted_as(const CompressorConstants& q, double larger_omega);
 
 // Returns the number of replies that a round uses: those of all sampled clients, or with a quorum the first
 // ones.
 std::uint32_t replies_of(const Theory& theory);
 
-// Returns mu > 0: the given one, else the problem's. Throws a ConfigError that asks for a number if neither
-// exists.
+// Returns mu > 0: the given one, or else the problem's. Throws a ConfigError that asks for a number if there
+// is neither.
 double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
 
 // Return L_s and the largest L_ij of single samples, or L_max if they are unknown.

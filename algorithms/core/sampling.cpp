@@ -10,7 +10,8 @@
 namespace gradwire {
 namespace {
 
-// Draws the number k of clients skipped before the next one takes part, P(k) = (1 - p)^k p, by inversion.
+// Draws the gaps between the clients that take part. A gap of k clients has probability P(k) = (1 - p)^k p
+// and is drawn by inversion.
 void toss_cohort_of_one_p(std::uint64_t seed, std::uint32_t round, std::uint32_t n, double p,
                           std::vector<ClientId>& out) {
   if (p >= 1) return all_clients(n, out);

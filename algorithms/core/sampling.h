@@ -29,8 +29,8 @@ void add_spare_clients(std::uint64_t seed, std::uint32_t round, std::uint32_t n,
                        std::vector<ClientId>& cohort);
 
 // Selects each client i independently with probability p[i], or with p[0] if p has one element. One p uses a
-// single stream that draws the gaps between selected clients, so the cost is that of the cohort. With
-// several, each client has its own coin. `out` ascends and may be empty.
+// single stream that draws the gaps between selected clients, so the cost grows with the cohort, not with n.
+// With several p, each client tosses its own coin. `out` ascends and may be empty.
 void toss_cohort(std::uint64_t seed, std::uint32_t round, std::uint32_t n, std::span<const double> p,
                  std::vector<ClientId>& out);
 

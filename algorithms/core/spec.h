@@ -51,8 +51,8 @@ struct Theory {
 
   // Returns m, the average number of samples of a client.
   double m() const { return samples == 0 || n == 0 ? 1 : static_cast<double>(samples) / n; }
-  // Returns n max w_i >= 1. Independent errors of n clients average to 1/n if weights are equal; unequal
-  // weights cost this factor.
+  // Returns n max w_i >= 1. With equal weights, the mean of n independent errors has 1/n of their variance.
+  // With unequal weights, the variance is larger by at most this factor.
   double skew() const {
     if (weights.empty()) return 1;
     return *std::max_element(weights.begin(), weights.end()) / (1 / static_cast<double>(n));

@@ -21,16 +21,17 @@ inline std::uint32_t leaf_of(ClientId client) { return client / kClientsOfLeaf; 
 // One more than the largest possible client number.
 inline constexpr std::uint64_t kAllClients = std::uint64_t{1} << 32;
 
-// Adds vectors of one length, in the order of clients. A leaf is the sum of its clients in their order. A
-// node is the sum of its left half and its right half; if one half has no clients, it equals the other. Keeps
-// at most one vector for each level of the tree.
+// A sum of vectors of one length, added in the order of clients. A leaf is the sum of its clients in their
+// order. A node is the sum of its left half and its right half; if one half has no clients, the node equals
+// the other half. The object keeps at most one vector for each level of the tree.
 template <class Real>
 class TreeSum {
  public:
   // Starts a new sum of vectors of this length and keeps the allocated memory.
   void begin(std::size_t size) { begin_part(size, {0, 0}, 0); }
-  // Starts a sum over the part `mine` of the clients 0, ..., clients − 1; others add the rest. Only subtrees
-  // inside the range are added here. Clients of a leaf that crosses the bounds of the range stay separate.
+  // Starts a sum over the part `mine` of the clients 0, ..., clients − 1; other processes add the rest. Only
+  // subtrees inside `mine` are added here. Clients of a leaf that crosses the bounds of `mine` stay separate
+  // nodes.
   void begin_part(std::size_t size, ClientRange mine, std::uint32_t clients) {
     size_ = size;
     used_ = 0;
@@ -83,7 +84,7 @@ class TreeSum {
     }
   }
 
-  // The sum over neighbours in the tree, under the number of the first client that was added.
+  // The sum over neighbours in the tree; `client` is the first one that was added.
   struct Node {
     ClientId client;
     std::uint32_t first, last;  // leaves
@@ -125,7 +126,7 @@ class TreeSum {
   Real* open(ClientId client) {
     const std::uint32_t leaf = leaf_of(client);
     // Two neighbours meet at the level of the highest bit in which their leaf numbers differ. (Levels can be
-    // equal if clients do not ascend. Then the order of the sum differs, and it needs no more memory.)
+    // equal if clients do not ascend. Then the order of the sum differs, but its memory does not grow.)
     while (used_ > 1 &&
            meet(nodes_[used_ - 2].last, nodes_[used_ - 1].first) <= meet(nodes_[used_ - 1].last, leaf) &&
            may_merge())

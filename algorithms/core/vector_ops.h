@@ -13,7 +13,7 @@
 
 namespace gradwire {
 
-// out += a v
+// Computes out += a v.
 template <class Real>
 void axpy(Real a, View<Real> v, Out<Real> out) {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] += a * v[j];
@@ -32,11 +32,11 @@ Replies<Real> of_clients(Replies<Real> replies, ClientRange range) {
   return {at(range.first), at(range.end)};
 }
 
-// out += scale * sum_i weight(i) decode(parts first, ..., last(reply) - 1 of client i)
+// Computes out += scale * sum_i weight(i) decode(parts first, ..., last(reply) - 1 of client i).
 //
 // Splits the work by coordinate ranges. Adds dense summands along a tree (tree_sum.h) and their sum to `out`,
-// then the other summands in the order of clients. Algorithms sum replies only through this function. The
-// functions below choose parts and weights for it.
+// then the other summands in the order of clients. Algorithms sum replies only through this function, or
+// through those below, which choose parts and weights for it.
 template <class Real>
 void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t first, auto&& last,
                   Real scale, auto&& weight, Vec<Real>& out) {
@@ -81,7 +81,7 @@ void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, st
   });
 }
 
-// out += scale * sum_i weight(i) decode(parts[k] of client i)
+// Computes out += scale * sum_i weight(i) decode(parts[k] of client i).
 template <class Real>
 void add_scaled_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                    auto&& weight, Vec<Real>& out) {
@@ -95,7 +95,7 @@ void add_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::siz
   add_scaled_by<Real>(run_context, uplinks, k, Real(1), weight, out);
 }
 
-// Returns value(reply) for each reply, in their order.
+// Returns value(reply) for each reply, in the order of the replies.
 template <class Real>
 std::vector<double> values_of(const RunContext<Real>& run_context, Replies<Real> uplinks, auto&& value) {
   std::vector<double> values;
@@ -111,7 +111,7 @@ void add_equally(const RunContext<Real>& run_context, Replies<Real> uplinks, std
       run_context, uplinks, k, scale, [](ClientId) { return Real(1); }, out);
 }
 
-// out += scale * sum_i w_i decode(parts[k] of client i), w_i the client's weight in f.
+// Computes out += scale * sum_i w_i decode(parts[k] of client i), where w_i is the client's weight in f.
 template <class Real>
 void add_weighted(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t k, Real scale,
                   Vec<Real>& out) {

@@ -26,7 +26,7 @@ struct FourBitError {
     codes[j / 2] = static_cast<std::uint8_t>((codes[j / 2] & ~(kLevels << shift)) | q << shift);
   }
 
-  // a += Q⁻¹(e)
+  // Computes a += Q⁻¹(e).
   void add_to(Vec<Real>& a) const {
     for (std::size_t lo = 0, b = 0; lo < a.size(); lo += block, ++b) {
       const Real low = ranges[2 * b], u = (ranges[2 * b + 1] - low) / Real(kLevels);
@@ -34,7 +34,7 @@ struct FourBitError {
       for (std::size_t j = lo; j < hi; ++j) a[j] += Real(code(j)) * u + low;
     }
   }
-  // e = Q(a)
+  // Computes e = Q(a).
   void take(const Vec<Real>& a) {
     for (std::size_t lo = 0, b = 0; lo < a.size(); lo += block, ++b) {
       const std::size_t hi = std::min(a.size(), lo + block);
@@ -46,7 +46,7 @@ struct FourBitError {
       for (std::size_t j = lo; j < hi; ++j) set_code(j, rounded((a[j] - low) / u));
     }
   }
-  // Returns level 0 for 0/0, which occurs if all values of a block are equal.
+  // Returns the nearest code. It is 0 for 0/0, which occurs if all values of a block are equal.
   static std::uint32_t rounded(Real level) {
     const Real q = std::floor(level + Real(0.5));
     return q >= Real(kLevels) ? kLevels : q > 0 ? static_cast<std::uint32_t>(q) : 0;
@@ -63,12 +63,12 @@ const std::vector<std::uint32_t>& largest(const Vec<Real>& a, std::uint32_t k, S
   return scratch.selected;
 }
 
-// G: slot i starts at index i k of the places and values.
+// The window G. The places and the values of slot i start at index i k.
 template <class Real>
 struct ErrorWindow {
   std::span<const std::uint32_t> places;
   std::span<const Real> values;
-  std::size_t k, slots;  // number of filled slots
+  std::size_t k, slots;  // entries of a slot, and number of filled slots
 };
 
 // Computes y −= γ m̂/(ε + √v̂). Visits the coordinates once, in blocks that fit the cache, and never stores

@@ -60,7 +60,7 @@ struct OptimizerSettings {
   static void check_rule(const std::string& path, const std::string& text);
 };
 
-// Takes the local steps of a client.
+// The optimizer of a client's local steps.
 class LocalOptimizer {
  public:
   // Throws ConfigError if the rule does not fit vectors of length d.

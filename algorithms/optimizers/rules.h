@@ -1,5 +1,5 @@
-// Common code of the rules of local optimizers. A rule is plain settings. Its state between steps is in the
-// thread's work space and starts at zero in step 0 of a round, so a client stores none of it.
+// Common code of the rules of local optimizers. A rule only holds settings. Its state between steps is in the
+// thread's work space and starts at zero in step 0 of a round, so clients need not store it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gradwire {
 
-// The first work vector of Scratch that rules use. Their callers use those with smaller numbers.
+// The first work vector of Scratch that rules use. Callers of rules use vectors with smaller numbers.
 inline constexpr std::size_t kOptimizerVec = 4;
 
 // Returns base^n, computed by multiplications only. Unlike std::pow, it gives the same bits on every machine.

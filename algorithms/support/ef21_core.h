@@ -1,7 +1,7 @@
 // The common parts of the EF21 family: clients send c_i = C(v − g_i) for the algorithm's gradient estimate v
 // and set g_i ← g_i + c_i. The server keeps g = mean g_i.
 //
-// The option `init` sets g_i^0; round 0 counts its bits:
+// The option `init` sets g_i^0. Its bits count in round 0:
 //   gradient    g_i^0 = v^0: a client's first message is sent whole (the authors' code)
 //   compressed  g_i^0 = C(v^0): the first message is compressed like the others (the paper's listing)
 //   zero        g_i^0 = 0: clients send nothing in round 0, and x^1 = x^0
@@ -24,16 +24,16 @@ struct Ef21Init {
   static constexpr std::array<std::string_view, 3> words = {"gradient", "compressed", "zero"};
 };
 
-// θ and β of a contractive compressor (arXiv:2106.05203, Lemma 3 with its best s): E‖g_i^{t+1} −
-// ∇f_i(x^{t+1})‖² ≤ (1−θ) ‖g_i^t − ∇f_i(x^t)‖² + β ‖∇f_i(x^{t+1}) − ∇f_i(x^t)‖².
+// The constants θ and β of a contractive compressor (arXiv:2106.05203, Lemma 3 with its best s):
+//   E‖g_i^{t+1} − ∇f_i(x^{t+1})‖² ≤ (1−θ) ‖g_i^t − ∇f_i(x^t)‖² + β ‖∇f_i(x^{t+1}) − ∇f_i(x^t)‖².
 struct ErrorFeedback {
   double theta, beta;
   explicit ErrorFeedback(double alpha) : theta(1 - std::sqrt(1 - alpha)), beta((1 - alpha) / theta) {}
   double xi() const { return std::sqrt(beta / theta); }
 };
 
-// Returns γ = 1/(L + L~ ξ(α)), arXiv:2106.05203, Theorem 1; under PL min(1/(L + L~ √2 ξ(α)), θ/(2μ)), Theorem
-// 2. `spread` takes the place of L~.
+// Returns γ of arXiv:2106.05203: 1/(L + L~ ξ(α)) of Theorem 1, or under the PL condition
+// min(1/(L + L~ √2 ξ(α)), θ/(2μ)) of Theorem 2. `spread` takes the place of L~.
 inline double ef21_step(const Theory& theory, double spread, double mu) {
   const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
   const ErrorFeedback c(theory.compressor.alpha);
@@ -124,8 +124,8 @@ struct Ef21CoreServer : ModelServer<Real> {
     visit(self.g_of.rows());
   }
 
-  // Decides the cohort of round 0: all clients, since every g_i^0 is part of g^0, or no clients if all g_i^0
-  // are 0. Returns false in later rounds.
+  // Sets `out` to the cohort of round 0 and returns true. The cohort has all clients, because g^0 needs every
+  // g_i^0, or no clients if all g_i^0 are 0. In later rounds returns false.
   bool first_cohort(std::vector<ClientId>& out) const {
     if (t > 0) return false;
     out.clear();
@@ -139,7 +139,7 @@ struct Ef21CoreServer : ModelServer<Real> {
   LyapunovState<Real> lyapunov_state() const { return {.shifts = g_of.rows()}; }
 
   Real gamma_now() const { return Real(gamma * schedule.factor(t)); }
-  // g ← g + Σ_{i∈S} w_i c_i
+  // Computes g ← g + Σ_{i∈S} w_i c_i.
   void average(Replies<Real> uplinks) {
     add_weighted<Real>(run_context, uplinks, 0, Real(1), g);
     for (const auto& up : uplinks) g_of.add(up, 0, Real(1));

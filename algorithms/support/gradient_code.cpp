@@ -16,7 +16,7 @@ double dot(const Vector& a, const Vector& b) {
   for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
   return sum;
 }
-// v -= c u
+// Computes v -= c u.
 void subtract(double c, const Vector& u, Vector& v) {
   for (std::size_t j = 0; j < v.size(); ++j) v[j] -= c * u[j];
 }
@@ -43,10 +43,10 @@ Vector solve(std::vector<Vector> A, Vector y) {
   return y;
 }
 
-// Returns the a that minimise ‖1 − Σ a_i columns[i]‖, by Gram-Schmidt orthogonalization. Each step takes the
-// column with the largest remainder. Columns without a remainder get 0.
+// Returns the a that minimises ‖1 − Σ a_i columns[i]‖, by Gram-Schmidt orthogonalization. Each step takes the
+// column with the largest remainder. a_i is 0 for columns that are left without a remainder.
 Vector closest_to_ones(std::vector<Vector> columns) {
-  constexpr double kNothing = 1e-16;  // share of a squared length below which a column depends on the others
+  constexpr double kNothing = 1e-16;  // share of the largest squared length; a smaller remainder counts as 0
   const std::size_t count = columns.size();
   Vector target(count == 0 ? 0 : columns[0].size(), 1.0), y, a(count);
   std::vector<Vector> R(count, Vector(count));  // R[k][i]: the share of direction k in column i
@@ -106,9 +106,10 @@ GradientCode::GradientCode(std::uint32_t n, DataReplication replication, bool ex
   }
 }
 
-// A client holds r + 1 parts, so one b_i satisfies H b_i = 0, up to its length. The kernel of H contains all
-// b_i and the vector of ones, which is the sum over all parts. The kernel has n − r dimensions. The b_i of
-// any n − r clients almost surely span it.
+// Solves H b_i = 0 for the r + 1 parts of the client; the solution is unique up to its length. The kernel of
+// H has n − r dimensions. It contains all b_i and the vector of ones, which stands for the sum over all
+// parts. The b_i of any n − r clients almost surely span it, so the sums of these clients give the sum over
+// all parts.
 std::vector<double> GradientCode::factors(ClientId i) const {
   Vector b(replication_.count, 1.0);
   if (is_plain()) return b;

@@ -14,9 +14,9 @@ namespace gradwire {
 class GradientCode {
  public:
   // `exact` selects the code:
-  //   true: the sum over all parts is exact from any n - r clients, r = replication.count - 1. Groups use
-  //     fractional repetition, a ring uses cyclic repetition (Tandon et al., arXiv:1612.03301, sections 3,
-  //     4).
+  //   true: any n - r clients give the exact sum over all parts, r = replication.count - 1. Groups use
+  //     fractional repetition, a ring uses cyclic repetition (Tandon et al., arXiv:1612.03301, sections 3
+  //     and 4).
   //   false: the sum is the closest one that the available clients allow. All factors are 1, and the server
   //     solves a least-squares problem (Raviv et al., arXiv:1707.03858).
   // `seed` draws the factors of a ring, the same at both ends. REQUIRES: replication.count <= n, and it
@@ -27,9 +27,10 @@ class GradientCode {
   bool is_plain() const { return H_.empty(); }
   // Returns b_i, the factors of the parts that client i holds, shape (replication.count).
   std::vector<double> factors(ClientId i) const;
-  // Returns a, shape (clients.size()), such that Σ a_i (sum that client i sends) is the sum over all parts or
-  // the closest to it: a minimises Σ_parts (1 − Σ a_i b_i,part)². `clients` ascends. For groups, a_i is 1 for
-  // the first client of each group and 0 for the others. Takes O(n |clients|²) for a ring.
+  // Returns a, shape (clients.size()), such that Σ a_i (sum that client i sends) is the sum over all parts,
+  // or as close to it as possible: a minimises Σ_parts (1 − Σ_i a_i b_{i,part})². `clients` ascends. For
+  // groups, a_i is 1 for the first client of each group and 0 for the others. Takes O(n |clients|²) steps for
+  // a ring.
   std::vector<double> weights(std::span<const ClientId> clients) const;
 
  private:

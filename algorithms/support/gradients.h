@@ -72,8 +72,8 @@ GradientParams gradient_params(const auto& params) {
     return {};
 }
 
-// Makes messages C(∇f_i(x; ξ) − h). It knows which coordinates C reads, and shows values that C sends as soon
-// as they are final.
+// A maker of messages C(∇f_i(x; ξ) − h). It reports the values of a message to ClientContext::early as soon
+// as they are final. If `partial`, it computes only the coordinates that C reads.
 template <class Real>
 struct GradientMessage {
   bool partial;

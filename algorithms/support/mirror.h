@@ -10,8 +10,8 @@
 namespace gradwire {
 
 // The server's copies of one d-vector per client, advanced by the same arithmetic as the client's own. They
-// restore a client that lost its state. Empty unless run_context.keep_client_state_replicas; each row is
-// allocated at its first use.
+// restore a client that lost its state. The server has them only if run_context.keep_client_state_replicas is
+// set. Each row is allocated at its first use.
 template <class Real>
 class Mirror {
  public:
@@ -25,8 +25,8 @@ class Mirror {
     add_decoded<Real>(up.parts[k], scale, row);
   }
 
-  // Returns the message for a client that lost the vector, or nullopt without replicas. The message
-  // has no parts if the client never had the vector, which then starts at 0.
+  // Returns the resync message for a client that lost its vector, or nullopt if no copies are kept. The
+  // message has no parts if no reply of the client was used; its vector is then 0.
   std::optional<Downlink<Real>> restore(ClientId i, std::uint32_t round) const {
     if (rows_.empty()) return std::nullopt;
     Downlink<Real> down;

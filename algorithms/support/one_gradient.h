@@ -46,7 +46,7 @@ inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm
   step.resolve(of(need_smoothness(theory, "algorithm.step_size")));
 }
 
-// Sends g = C(∇f_i(x; ξ)), with ξ and C keyed by the request id.
+// A client that sends g = C(∇f_i(x; ξ)). The request id keys the draws of ξ and C.
 template <class Real>
 struct OneGradientClient {
   const RunContext<Real>& run_context;
@@ -59,7 +59,7 @@ struct OneGradientClient {
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     ClientContext<Real> quiet = ctx;
-    quiet.early = nullptr;  // the server may discard the reply, so it does not want a part of it early
+    quiet.early = nullptr;  // the server may discard the reply, so no value is sent early
     const double loss = message.make(run_context, quiet, ctx.draw, down.parts[0].values, {}, g);
     return reply_of(down, loss, g.view());
   }

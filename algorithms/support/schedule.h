@@ -28,7 +28,8 @@ struct Schedule {
     visit("horizon", self.horizon, "T: rounds until the cosine schedule reaches 0; 0 means run.rounds",
           Constraints{.idle_by = idle_if(!self.kind.is("cosine"), "schedule")});
   }
-  // `steps` is the word for the steps that t counts; theory.rounds is their number.
+  // Sets `horizon` if it is not given. Warns if the last steps have no effect, or if no theorem covers the
+  // schedule. `steps` is the word for the steps that t counts; theory.rounds is their number.
   void resolve(const Theory& theory, Warnings& warnings, bool step_from_theory,
                std::string_view steps = "rounds") {
     if (kind.is("cosine") && horizon == 0) horizon = theory.rounds;

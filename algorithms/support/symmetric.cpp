@@ -28,8 +28,8 @@ double frobenius_norm(std::span<const Real> upper, std::size_t d) {
   return std::sqrt(diagonal + 2 * rest);
 }
 
-// Proceeds row by row from the top. From each row it subtracts the finished rows above, several at a time.
-// So it loads and stores the row's entries once for all of these.
+// Computes U row by row from the top. Subtracts the finished rows above from each row, several at a time. So
+// the entries of the row are loaded and stored only once for several rows above.
 template <class Real>
 bool SymmetricSolver::factor(std::span<const Real> upper, double shift) {
   factor_.resize(d_ * d_);
@@ -86,7 +86,7 @@ bool SymmetricSolver::solve(std::span<const Real> upper, double shift, std::span
 
 template <class Real>
 void SymmetricSolver::solve_projected(std::span<const Real> upper, double mu, std::span<double> b) {
-  // If A ⪰ mu I up to rounding, no eigenvalue must be raised.
+  // If A ⪰ mu I up to rounding, all eigenvalues can stay as they are.
   constexpr double kSlack = 1e-9;
   if (factor(upper, -mu * (1 - kSlack)) && factor(upper, 0)) return substitute(b);
   std::vector<double> matrix(d_ * d_);

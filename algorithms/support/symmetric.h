@@ -12,13 +12,13 @@ namespace gradwire {
 template <class Real>
 double frobenius_norm(std::span<const Real> upper, std::size_t d);
 
-// Solvers of order d with their work space, which is allocated at the first use.
+// A solver for matrices of order d. Its work space is allocated at the first use.
 class SymmetricSolver {
  public:
   explicit SymmetricSolver(std::size_t d) : d_(d) {}
 
-  // Replaces b, shape (d), by (A + shift I)^{-1} b, using Cholesky. Returns false, with b unchanged, if A +
-  // shift I is not positive definite.
+  // Replaces b, shape (d), by (A + shift I)^{-1} b, using Cholesky. Returns false, with b unchanged, if
+  // A + shift I is not positive definite.
   template <class Real>
   bool solve(std::span<const Real> upper, double shift, std::span<double> b);
 

@@ -14,9 +14,9 @@ namespace gradwire {
 // label drawn from a Dirichlet distribution, or by the speaker of a dialogue.
 enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet, kBySpeaker };
 
-// The parts of the data that a client holds, if each of n parts is held by `count` of n clients. kRing:
-// `count` parts that start at the client's own and wrap around. kGroups: the parts of its group of `count`
-// clients.
+// The rule that says which parts of the data a client holds. There are n parts, and each is held by `count`
+// of the n clients. kRing: `count` consecutive parts, from the client's own, with wrap-around. kGroups: all
+// parts of its group of `count` clients.
 enum class ReplicaPlacement : std::uint8_t { kRing, kGroups };
 struct DataReplication {
   std::uint32_t count = 1;
@@ -28,7 +28,8 @@ struct DataReplication {
   }
 };
 
-// The samples of one client: rows, or windows of text, as the problem type reads. The other form stays empty.
+// The samples of one client: rows or windows of text, whichever the problem type reads. The other form stays
+// empty.
 struct ClientDataset {
   Dataset train;
   Dataset test;  // may be empty

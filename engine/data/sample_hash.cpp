@@ -8,8 +8,7 @@
 namespace gradwire {
 namespace {
 
-// Returns a number for letter k of the alphabet: its byte, or for the end mark of names a number that no byte
-// has.
+// Returns the byte of a letter. For the end mark of names, returns a number that no byte has.
 std::uint64_t letter_of(const Letters& letters, std::uint16_t token) {
   constexpr std::uint64_t kEndMark = 256;
   if (letters.end_mark && token == 0) return kEndMark;

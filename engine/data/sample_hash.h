@@ -28,8 +28,8 @@ class SampleHash {
   }
   void add_row(const Dataset& data, std::size_t row);
   void add_rows(const Dataset& data);
-  // Adds the letters in the windows. Letters outside all windows have no effect, so neither has another
-  // client's share of a text.
+  // Adds the letters in the windows. Letters outside all windows, such as those of other clients, have no
+  // effect.
   void add_windows(const Windows& text);
   std::uint64_t value() const;
 

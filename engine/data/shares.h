@@ -27,7 +27,7 @@ class Shares {
   // Gives client i the rows [start[i], start[i + 1]). REQUIRES: not empty, ascending.
   static Shares ranges(std::vector<std::uint32_t> start);
   // Divides rows into one part per client, as ranges() does. Each client holds several parts, in order.
-  // REQUIRES: also the requirements of DataReplication.
+  // REQUIRES: the same as ranges() and DataReplication::part().
   static Shares copied(std::vector<std::uint32_t> start, DataReplication replication);
   // Gives each client `each` distinct rows of `total`, drawn from (seed, client) at each request. REQUIRES:
   // each <= total.

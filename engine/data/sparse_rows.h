@@ -60,7 +60,7 @@ class SparseRows {
     return sum;
   }
 
-  // Adds: y += scale a_r.
+  // Computes y += scale a_r.
   void add_scaled(std::size_t r, Real scale, Real* y) const {
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
   }
@@ -76,7 +76,7 @@ class SparseRows {
     with_y = sum_y;
   }
 
-  // Adds: y += scale_y a_r, z += scale_z a_r.
+  // Computes y += scale_y a_r and z += scale_z a_r.
   void add_two_scaled(std::size_t r, Real scale_y, Real* y, Real scale_z, Real* z) const {
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
       y[column_[k]] += scale_y * value_[k];
@@ -84,7 +84,7 @@ class SparseRows {
     }
   }
 
-  // Adds: y_j += scale a_rj for j in [first, end).
+  // Computes y_j += scale a_rj for j in [first, end).
   void add_scaled(std::size_t r, Real scale, std::size_t first, std::size_t end, Real* y) const {
     const std::uint32_t* columns = column_.data() + row_start_[r];
     const std::size_t count = row_start_[r + 1] - row_start_[r];

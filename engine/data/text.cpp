@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kBytes = 256;  // the number of letters that a byte can be
+constexpr std::size_t kBytes = 256;  // the number of values of a byte
 constexpr std::size_t kMaxTokens = std::numeric_limits<std::uint32_t>::max();  // starts have 32 bits
 constexpr std::uint16_t kEndMark = 0;
 constexpr std::uint16_t kNoLetter = std::numeric_limits<std::uint16_t>::max();
@@ -28,7 +28,7 @@ std::array<std::uint16_t, kBytes> token_of(std::string_view alphabet, bool end_m
   return token;
 }
 
-// Returns the distinct bytes of `text` other than those in `but`, ascending.
+// Returns the distinct bytes of `text` that are not in `but`, ascending.
 std::string alphabet_of(std::string_view text, std::string_view but) {
   std::array<bool, kBytes> seen{};
   for (const char c : text) seen[static_cast<unsigned char>(c)] = true;

@@ -34,8 +34,8 @@ struct Letters {
   std::size_t vocabulary() const { return alphabet.size() + (end_mark ? 1 : 0); }
 };
 
-// Samples of text. Sample s reads the `context` tokens that start at begin(s), and predicts the next one, or
-// the next one at each of them.
+// Samples of text. Sample s reads the `context` tokens that start at begin(s), and predicts the token after
+// them, or the token after each of them.
 struct Windows {
   std::shared_ptr<const Letters> letters = nullptr;  // null if there are no samples
   std::vector<std::uint32_t> start = {};             // by sample; if empty, sample s begins at token s
@@ -62,16 +62,16 @@ struct Windows {
 // errors. REQUIRES: context > 0. Throws DataError if the text is shorter.
 Windows running_text(std::string_view text, const std::string& file, std::size_t context);
 
-// Reads one name per line; a line ends with LF, CR LF or CR, and empty lines are skipped. Returns one sample
-// for each letter of a name and for its end. It reads the `context` tokens before the letter, which are end
-// marks before the name. REQUIRES: context > 0. Throws DataError if there is no name, or if context and names
-// need more than 2^32-1 tokens.
+// Reads one name per line. A line ends with LF, CR LF or CR; empty lines are skipped. Returns one sample for
+// each letter of a name and for its end. A sample reads the `context` tokens before its letter; those before
+// the name are end marks. REQUIRES: context > 0. Throws DataError if there is no name, or if context and
+// names need more than 2^32-1 tokens.
 Windows list_of_names(std::string_view text, const std::string& file, std::size_t context);
 
 // Returns the samples `rows`, in that order. The letters are shared.
 Windows select_rows(const Windows& windows, std::span<const std::uint32_t> rows);
 
-// Returns the bytes that are in either, ascending. REQUIRES: both ascend.
+// Returns the bytes that are in `a` or `b`, ascending. REQUIRES: both ascend.
 std::string unite_alphabets(std::string_view a, std::string_view b);
 
 // Returns the same text in the numbers of another alphabet. Shares the letters if the alphabet is the same.

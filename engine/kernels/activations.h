@@ -1,8 +1,8 @@
 // Functions of one number, each with its derivative, and the plain arithmetic of arrays.
 //
-// To add an activation, write a struct here, an enumerator in engine/nn/network.h and a word in instance.h.
-// `kFromResult` says from what the derivative is computed: the result y, so that the function can work in
-// place, or x.
+// To add an activation, write a struct here, an enumerator in engine/nn/network.h and two entries in
+// instance.cpp, and enlarge the two arrays in kernels.h. If kFromResult is true, the derivative is computed
+// from the result y, so the function can work in place; otherwise it is computed from x.
 #pragma once
 
 #include "engine/kernels/vec_math.h"
@@ -45,8 +45,8 @@ struct Sigmoid {
   }
 };
 
-// x / 2 (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 the result is exactly x or 0. The code
-// clamps x there, so nothing overflows.
+// x / 2 (1 + tanh u), where u = sqrt(2 / pi) (x + 0.044715 x^3). Beyond +-64 the result is exactly x or 0, so
+// x is clamped where it would overflow.
 struct Gelu {
   static constexpr bool kFromResult = false;
   static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715, kFar = 64;
@@ -67,7 +67,7 @@ struct Gelu {
   }
 };
 
-// Calls f.operator()<N>(first) over whole registers. The arrays have slack for them.
+// Calls f(first) for each register of numbers. The last one may exceed n, because arrays have slack.
 template <class T, class F>
 GRADWIRE_KERNEL void for_all(Index n, F&& f) {
   for (Index i = 0; i < n; i += kNative<T>) f(i);

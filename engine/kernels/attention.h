@@ -1,6 +1,6 @@
-// Scaled dot-product attention, head by head and sample by sample. Queries are lanes and keys are rows. Eight
-// positions run in registers. Other lengths use the tiles of lane_product.h, on the triangle that the causal
-// mask leaves.
+// Scaled dot-product attention, head by head and sample by sample. Queries are lanes and keys are rows. If
+// there are eight positions, all scores of a head stay in registers. Other lengths use the tiles of
+// lane_product.h, on the triangle that the causal mask leaves.
 #pragma once
 
 #include "engine/kernels/lane_product.h"
@@ -16,7 +16,8 @@ GRADWIRE_KERNEL IntVec<T, N> lane_numbers(Index first) {
   return v;
 }
 
-// Lower than every score. A finite number would be the largest score if all real scores are lower.
+// The score of a masked position, lower than every real score. A finite number would win if all real scores
+// were lower.
 template <class T>
 inline constexpr T kMasked = -static_cast<T>(__builtin_inf());
 
@@ -33,11 +34,11 @@ struct Eight {
   using V = Vec<T, N>;
 };
 
-// The heads that fit 32 registers.
+// The number of heads whose scores fit 32 registers.
 template <class T>
 inline constexpr int kHeadsAtOnce = kRegisterBytes == 64 && Eight<T>::N == 8 ? 2 : 1;
 
-// Folds pairs of pairs. A fold one by one would make each step wait for the one before.
+// Folds eight vectors pair by pair. If they were folded one by one, each step would wait for the one before.
 template <class V, class F>
 GRADWIRE_KERNEL V fold_eight(const V* v, F&& f) {
   return f(f(f(v[0], v[1]), f(v[2], v[3])), f(f(v[4], v[5]), f(v[6], v[7])));
@@ -60,8 +61,8 @@ GRADWIRE_KERNEL void exp_of(Vec<T, N>* e) {
   for (; t < K; ++t) e[t] = exp<T, N>(e[t]);
 }
 
-// Computes exp(e[t]) in the lanes from t on, and 0 below, for H heads. Row t lacks as many lanes as row 8 - t
-// has, so both fit one register.
+// Computes exp(e[t]) in the lanes from t on, and 0 in the lanes before t, for H heads. Row t needs 8 - t
+// lanes and row 8 - t needs t lanes, so both share one register.
 template <class T, int H>
 GRADWIRE_KERNEL void exp_of_triangles(Vec<T, 8> (*heads)[8]) {
   using V = Vec<T, 8>;
@@ -91,7 +92,7 @@ GRADWIRE_KERNEL void exp_of_triangles(Vec<T, 8> (*heads)[8]) {
   }
 }
 
-// Computes H heads at once, because one head alone would wait for its own results.
+// Computes H heads at once, because each step of a single head waits for the step before.
 template <int H, class T>
 GRADWIRE_KERNEL void eight_forward(const T* k, const T* q, const T* v, Index size, Index L, bool causal,
                                    T scale, T* share, T* y) {
@@ -192,8 +193,8 @@ GRADWIRE_KERNEL void eight_backward(const T* k, const T* q, const T* v, const T*
 
 inline constexpr Index kStep = 32;
 
-// The slices of one head, with a multiple of 4 positions. They are in place, or packed with zeros after the
-// last position.
+// The slices of one head. They are used in place if the number of positions is a multiple of 4. Otherwise
+// they are copied to a buffer, with zeros after the last position.
 template <class T>
 struct Slices {
   Index size, positions, padded, lanes;
@@ -237,7 +238,8 @@ void mix(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y
   }
 }
 
-// Computes y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t if causal. m is transposed compared with mix().
+// Computes y[i][t] (+)= sum_q a[i][q] m[q][t], over q >= t if causal. m is the transpose of the matrix in
+// mix().
 template <class T>
 void mix_back(const Slices<T>& s, bool causal, const T* a, const T* m, bool add, T* y) {
   for (Index t = 0; t < s.padded; t += kStep) {
@@ -258,7 +260,7 @@ void turn(const Slices<T>& s, bool causal, const T* m, T* turned) {
   }
 }
 
-// Returns the rows of column q that scores() writes: all up to the end of the step that holds q.
+// Returns the number of rows that scores() writes in column q: all up to the end of the step that holds q.
 GRADWIRE_KERNEL Index rows_of(bool causal, Index q, Index positions) {
   return causal ? least(positions, (q / kStep + 1) * kStep) : positions;
 }
@@ -341,7 +343,7 @@ void head_backward(const Attention<T>& a, const T* k, const T* q, const T* v, co
   put(add[2], dv, [&](bool plus, T* to) { mix_back(s, a.causal, dy, turned, plus, to); });
 }
 
-// Lanes after the last sample repeat lane 0, so they are finite if the samples are.
+// Fills lanes after the last sample with lane 0, so they are finite if the samples are.
 template <class T>
 void attention_forward(const Attention<T>& a, T* y) {
   const Index size = a.channels / a.heads, L = a.lanes;

@@ -1,12 +1,12 @@
 // The derivative of attention in a direction of keys, queries and values. It runs after attention_forward(),
-// which leaves the shares.
+// which stores the softmax shares.
 #pragma once
 
 #include "engine/kernels/attention.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Computes eight positions in registers. Masked ones have a share of 0.
+// Computes one head of eight positions in registers. Masked positions have a share of 0.
 template <class T>
 GRADWIRE_KERNEL void eight_tangent(const Attention<T>& a, Index at, Index size, T scale, const T* share,
                                    const T* const d[3], T* dy) {
@@ -39,8 +39,8 @@ GRADWIRE_KERNEL void eight_tangent(const Attention<T>& a, Index at, Index size, 
   }
 }
 
-// Computes one head of one sample: the tangents of the scores, of their softmax (the share), and of the
-// mix of v.
+// Computes one head of one sample: the tangents of the scores, of their softmax (the shares), and of the
+// result.
 template <class T>
 void head_tangent(const Attention<T>& a, Index at, const T* share, const T* const d[3], T* dy) {
   const Slices<T> s{a.channels / a.heads, a.positions, a.padded(), a.lanes};
@@ -51,7 +51,7 @@ void head_tangent(const Attention<T>& a, Index at, const T* share, const T* cons
   const T *dk = take(d[0], 3), *dq = take(d[1], 4), *dv = take(d[2], 5);
   scores(s, a.causal, dk, q, false, moved);
   scores(s, a.causal, k, dq, true, moved);
-  softmax_columns_backward(s, a.causal, share, moved);  // is its own transpose
+  softmax_columns_backward(s, a.causal, share, moved);  // the derivative of softmax is its own transpose
   T* out = s.packed() ? buffer + 6 * part : dy + at;
   mix(s, a.causal, dv, share, false, out);
   mix(s, a.causal, v, moved, true, out);

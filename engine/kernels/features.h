@@ -1,7 +1,7 @@
-// Affine maps of data, y = W x + b, with W as [in][out]. A sample comes as its nonzero features, or as one of
-// several rows with all features. Both have the same order of sums: the bias, then the features in ascending
-// order; in the gradient of a weight, the samples in ascending order. So both give the same bits, except for
-// the sign of a 0 and for a 0 times a number that is not finite.
+// Affine maps of data, y = W x + b, with W as [in][out]. A sample is given by its nonzero features, or by a
+// row with all features. Both forms add in the same order. An output is the bias plus the features in
+// ascending order. The gradient of a weight adds the samples in ascending order. So both give the same bits,
+// except for the sign of a 0 and for a 0 times a number that is not finite.
 //
 // Kernels may read up to `out` numbers after the end of W and of its gradient, where those of the bias lie.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Returns the length of the narrowest vector that holds `count` numbers, or that of a register.
+// Returns the length of the narrowest vector that holds `count` numbers, or of a register if none does.
 template <class T>
 constexpr int vector_for(int count) {
   int n = kNative<T>;
@@ -46,7 +46,8 @@ struct OutputRow {
   }
 };
 
-// Computes kSamples at a time. The sums of one sample wait for each other; those of several do not.
+// Computes kSamples samples at a time. The additions of one sample wait for each other; those of different
+// samples do not.
 template <int kOut, int kSamples, class T>
 GRADWIRE_KERNEL void forward_of_few(const T* w, const OutputRow<kOut, T>& bias, const SparseSample<T>* sample,
                                     T* y, Index y_stride) {
@@ -81,8 +82,8 @@ void sparse_forward_few(const T* w, const T* bias, const SparseSample<T>* sample
       });
 }
 
-// Loads two floats as half of the narrowest register. The compiler would keep a vector of two in general
-// registers.
+// Loads two floats as half of a 16-byte vector. The compiler would keep a vector of only two floats in
+// general registers.
 GRADWIRE_KERNEL Vec<float, 4> load_pair(const float* p) {
   double pair;
   __builtin_memcpy(&pair, p, sizeof pair);
@@ -93,8 +94,8 @@ GRADWIRE_KERNEL void store_pair(float* p, Vec<float, 4> v) {
   __builtin_memcpy(p, &pair, sizeof pair);
 }
 
-// Adds y[c] += q x[c] for exactly kCount numbers. A longer or masked store would delay the next load of the
-// numbers after them.
+// Computes y[c] += q x[c] for exactly kCount numbers. A longer or masked store would delay the next load of
+// the numbers after y.
 template <int kCount, int N = kNative<float>, class T>
 GRADWIRE_KERNEL void add_exactly(T q, const T* x, T* y) {
   if constexpr (kCount == 0) {
@@ -125,7 +126,7 @@ void sparse_backward_few(const T* dy, Index dy_stride, const SparseSample<T>* sa
   }
 }
 
-// Calls f.operator()<out>() if out is 2 to kFewOutputs; else returns false.
+// Calls f.operator()<out>() and returns true if out is 2 to kFewOutputs; else returns false.
 template <int kOut = kFewOutputs, class F>
 GRADWIRE_KERNEL bool with_few_outputs(Index out, F&& f) {
   if constexpr (kOut < 2) {
@@ -200,7 +201,7 @@ void sparse_backward(const T* dy, Index dy_stride, Index out, const SparseSample
 
 // ---- rows with all features ----
 
-// Computes a product with W whose rows are the samples, so it need not transpose the data.
+// Computes a product with W in which the samples are the rows, so the data need not be transposed.
 template <class T>
 void dense_forward(const T* w, const T* bias, Index out, const FeatureRows<T>& x, T* y, Index y_stride) {
   constexpr Index kPiece = 256;  // features whose weights stay in the cache while all samples are read
@@ -229,8 +230,8 @@ GRADWIRE_KERNEL void store_first(T* p, Vec<T, N> v, Index count) {
   }
 }
 
-// Adds dw[k][c] += sum_l x[l][k] dy[l][c] for R features and C vectors of outputs. The last vector has `last`
-// numbers.
+// Computes dw[k][c] += sum_l x[l][k] dy[l][c] for R features and C vectors of outputs. The last vector has
+// `last` numbers.
 template <int R, int C, int N, class T>
 GRADWIRE_KERNEL void feature_tile(const FeatureRows<T>& x, Index k, const T* dy, Index dy_stride, Index out,
                                   Index last, T* dw) {

@@ -5,15 +5,15 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// 8 x 3 accumulators of 32 registers, or 4 x 3 of 16.
+// The size of a tile: 8 x 3 accumulators if there are 32 registers, and 4 x 3 if there are 16.
 inline constexpr int kGramRows = kRegisterBytes == 64 || kTileRows == 12 ? 8 : 4;
 inline constexpr int kGramVectors = 3;
 
-// Returns the start of row a of a packed upper triangle: entry (a, b) is at [b] from there.
+// Returns the offset of row a in a packed upper triangle: entry (a, b) is at this offset + b.
 GRADWIRE_KERNEL Index packed_row(Index a, Index d) { return a * (2 * d - a - 1) / 2; }
 
-// Computes entries (a + r, b + c) for those of the kGramRows x kGramVectors registers that lie in the
-// triangle. `factor` is [row][kGramRows]: the weighted numbers of columns a, a + 1, ...
+// Adds to the entries of the triangle in rows a .. a + kGramRows - 1 and in C registers of columns from b on.
+// `factor` is [row of x][kGramRows]: columns a, a + 1, ... of x times the weight of the row.
 template <int C, class T>
 GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a, Index b, T* upper) {
   constexpr int N = kNative<T>, R = kGramRows;
@@ -33,7 +33,7 @@ GRADWIRE_KERNEL void gram_tile(const T* factor, const FeatureRows<T>& x, Index a
     }
     return;
   }
-  // Tiles at the diagonal and at the end.
+  // Only tiles at the diagonal and at the end of a row reach this line.
   const Index end = x.in - b < C * N ? x.in - b : C * N;
   for (int r = 0; r < R && a + r < x.in; ++r) {
     T* to = upper + packed_row(a + r, x.in) + b;

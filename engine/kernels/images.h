@@ -6,7 +6,7 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// The taps of a filter that fall inside the image for one output coordinate.
+// The taps first .. last - 1 of a filter, which fall inside the image for one output coordinate.
 struct Taps {
   Index first, last;
 };
@@ -46,7 +46,8 @@ void convolution_forward(const ImageShape& s, const T* x, const T* w, const T* b
   }
 }
 
-// Computes dx[c][y][x] = sum over filters and taps w[o][c][p][q] dy[o][y + padding - p][x + padding - q].
+// Computes dx[c][y][x] (+)= the sum over filters and taps of
+// w[o][c][p][q] dy[o][y + padding - p][x + padding - q].
 template <class T>
 void convolution_input(const ImageShape& s, const T* dy, const T* w, bool add, T* dx) {
   const Index area = s.window * s.window, filter = s.in_channels * area, L = s.lanes;
@@ -79,7 +80,7 @@ void convolution_input(const ImageShape& s, const T* dy, const T* w, bool add, T
   }
 }
 
-// Computes dw[o][c][p][q] (+)= sum over pixels and lanes dy x, for R filters and one row of taps at a time.
+// Computes dw[o][c][p][q] (+)= the sum of dy x over pixels and lanes, for R filters and Q taps of one row.
 // Sums over lanes last.
 template <int R, int Q, class T>
 GRADWIRE_KERNEL void tap_sums(const ImageShape& s, const T* dy, const T* x, Index p, Index q0, bool add,
@@ -94,7 +95,8 @@ GRADWIRE_KERNEL void tap_sums(const ImageShape& s, const T* dy, const T* x, Inde
   const Index i_first = s.padding - p > 0 ? s.padding - p : 0;
   const Index i_last =
       s.in_height + s.padding - p < s.out_height ? s.in_height + s.padding - p : s.out_height;
-  // Handles columns at which all Q taps lie inside. The few others are done tap by tap.
+  // Adds one pixel for K taps from q on. K is Q if all taps fall inside the image. For the few other columns,
+  // K is 1.
   const auto pixel = [&]<int K>(Index i, Index j, int q) __attribute__((always_inline)) {
     const T* from = x + ((i + p - s.padding) * s.in_width + j + q0 + q - s.padding) * L;
     const T* slope = dy + (i * s.out_width + j) * L;
@@ -143,7 +145,8 @@ void convolution_weights(const ImageShape& s, const T* dy, const T* x, bool add,
 
 // ---- pooling: adjacent squares of window x window ----
 
-// Calls f(first input of the square, output) for every square and run of lanes. Both are offsets in numbers.
+// Calls f(from, to) for every square and run of lanes: the offsets of the first input of the square, and of
+// its output.
 template <class T, class F>
 GRADWIRE_KERNEL void for_squares(const ImageShape& s, F&& f) {
   for (Index c = 0; c < s.out_channels; ++c)

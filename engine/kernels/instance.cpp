@@ -1,4 +1,5 @@
-// The table of one instruction set and one type, compiled once for each (engine/CMakeLists.txt).
+// The table of one instruction set and one type. The file is compiled once for each pair
+// (engine/CMakeLists.txt).
 #include "engine/kernels/activations.h"
 #include "engine/kernels/attention.h"
 #include "engine/kernels/attention_tangent.h"

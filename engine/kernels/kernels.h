@@ -1,6 +1,6 @@
 // The arithmetic of networks and Hessians as a table of functions. It is compiled once per instruction set
-// (engine/CMakeLists.txt); select.h chooses one for the processor at program start. The rest of the engine is
-// ordinary code.
+// (engine/CMakeLists.txt); select.h chooses one table for the processor at program start. The rest of the
+// engine is ordinary code.
 //
 // Layouts. A "lane" is one position of one sample in the microbatch. Activations are [channel][lane] with a
 // multiple of 4 lanes, or plain vectors if there is one lane. Values straight from the data may be
@@ -44,8 +44,8 @@ struct RowAffine {
   Index lanes;
 };
 
-// The tangent of a RowAffine: dy = W dx + V x + bias. dx is the derivative of x; V and bias are the
-// directions of its parameters.
+// The tangent of a RowAffine: dy = W dx + V x + bias. dx is the derivative of x. V and `bias` are the
+// directions of the weights and the bias.
 template <class Real>
 struct RowTangent {
   const Real* v;
@@ -54,7 +54,7 @@ struct RowTangent {
   Real* dy;
 };
 
-// The nonzero features of one sample, by number.
+// The nonzero features of one sample: their numbers and their values.
 template <class Real>
 struct SparseSample {
   const std::uint32_t* index;
@@ -76,8 +76,8 @@ struct Attention {
   Index channels, heads, samples, positions, lanes;
   bool causal;
   const Real *key, *query, *value;
-  Real* share;    // softmax, kept for the backward pass: attention_kept() numbers
-  Real* scratch;  // attention_scratch() numbers
+  Real* share;    // softmax, kept for the backward pass: kept() numbers
+  Real* scratch;  // scratch_size() numbers
   Index padded() const { return (positions + 3) / 4 * 4; }
   static Index kept(Index heads, Index samples, Index positions) {
     return samples * heads * positions * ((positions + 3) / 4 * 4);
@@ -88,7 +88,7 @@ struct Attention {
   }
 };
 
-// An image operation: in and out are [channel][y][x][lane].
+// The shape of an image operation. Its input and output are [channel][y][x][lane].
 struct ImageShape {
   Index in_channels, in_height, in_width;
   Index out_channels, out_height, out_width;
@@ -118,9 +118,9 @@ struct Kernels {
   void (*lane_sums)(const Real* d, Index channels, Index lanes, bool add, Real* g);
   // y[c][r] = x[r][c]
   void (*transpose)(const Real* x, Index rows, Index columns, Index x_stride, Real* y, Index y_stride);
-  // ---- affine maps of data. w and dw are [in][out]; the bias and its gradient follow directly. Both may be
-  // read up to `out` numbers too far. The rows of y and dy are y_stride apart, a multiple of kSlack, and have
-  // slack. Kernels overwrite y and add to dw. ----
+  // ---- affine maps of data. w and dw are [in][out]. The bias follows w in memory, and its gradient follows
+  // dw, so kernels may read `out` numbers after w and dw. Rows of y and dy have a stride that is a multiple
+  // of kSlack. Kernels overwrite y and add to dw. ----
 
   // y[s][c] = bias[c] + sum_k value_s[k] w[index_s[k]][c]
   void (*sparse_forward)(const Real* w, const Real* bias, Index out, const SparseSample<Real>* sample,
@@ -128,15 +128,15 @@ struct Kernels {
   // dw[index_s[k]][c] += value_s[k] dy[s][c]
   void (*sparse_backward)(const Real* dy, Index dy_stride, Index out, const SparseSample<Real>* sample,
                           Index samples, Real* dw);
-  // The same for rows. The bits are the same, except for the sign of a 0 and for a 0 times a number that is
-  // not finite. REQUIRES: out > 1.
+  // Do the same for samples with all their features. The bits are the same, except for the sign of a 0 and
+  // for a 0 times a number that is not finite. REQUIRES: out > 1.
   void (*dense_forward)(const Real* w, const Real* bias, Index out, const FeatureRows<Real>& x, Real* y,
                         Index y_stride);
   void (*dense_backward)(const Real* dy, Index dy_stride, Index out, const FeatureRows<Real>& x, Real* dw);
 
-  // Adds sum_l weight[l] x_l x_l^T to the packed upper triangle of engine/upper_triangle.h. Forms the sum
-  // over l first, in ascending order. Takes at most kMostGramRows rows; each may be read kSlack numbers too
-  // far.
+  // Adds sum_l weight[l] x_l x_l^T to the packed upper triangle of engine/upper_triangle.h. Sums over l in
+  // ascending order before it adds to `upper`. Takes at most kMostGramRows rows. May read kSlack numbers
+  // after the end of a row.
   void (*gram)(const FeatureRows<Real>& x, const Real* weight, Real* upper);
 
   // ---- number by number; n numbers, all arrays with slack ----
@@ -148,12 +148,12 @@ struct Kernels {
   void (*multiply)(Index n, const Real* x, const Real* y, bool add, Real* z);
   // x[c][l] *= factor[l]
   void (*scale_lanes)(Real* x, Index channels, Index lanes, const Real* factor);
-  // g[k][l] = sum_c x[c][l] x[c][l + k] for k < distances <= kSlack. It reads numbers after the last lane;
-  // the results there have no meaning.
+  // g[k][l] = sum_c x[c][l] x[c][l + k] for k < distances <= kSlack. Reads numbers after the last lane;
+  // results from them have no meaning.
   void (*lane_grams)(const Real* x, Index channels, Index lanes, Index distances, Real* g);
   void (*axpy)(Index n, Real a, const Real* x, Real* y);  // y += a x; no slack needed
 
-  // ---- layer norm: keep is [2][lanes] ----
+  // ---- layer norm: `keep` is [2][lanes], the mean and 1 / sqrt(variance + epsilon) ----
   void (*norm_forward)(const Real* x, Index channels, Index lanes, const Real* gain_bias, Real epsilon,
                        Real* keep, Real* y);
   // scratch is [channels][lanes]
@@ -174,14 +174,15 @@ struct Kernels {
   void (*convolution_forward)(const ImageShape&, const Real* x, const Real* w, const Real* bias, Real* y);
   void (*convolution_input)(const ImageShape&, const Real* dy, const Real* w, bool add, Real* dx);
   void (*convolution_weights)(const ImageShape&, const Real* dy, const Real* x, bool add, Real* dw);
-  // `winner` stores which input of a window was largest, [out][lane].
+  // `winner` has the shape of y. It stores which input of each window is largest.
   void (*max_pool_forward)(const ImageShape&, const Real* x, Real* winner, Real* y);
   void (*max_pool_tangent)(const ImageShape&, const Real* dx, const Real* winner, Real* dy);
   void (*max_pool_backward)(const ImageShape&, const Real* dy, const Real* winner, bool add, Real* dx);
   void (*average_pool_forward)(const ImageShape&, const Real* x, Real* y);
   void (*average_pool_backward)(const ImageShape&, const Real* dy, bool add, Real* dx);
 
-  // ---- softmax: dx = seed[l] (softmax(x) - [label]); top and total of each lane give the loss ----
+  // ---- softmax cross-entropy. The loss of a lane is log(total) + top - x[label]. Its gradient is
+  // dx = seed (softmax(x) - e), where e is 1 at the label and 0 elsewhere. ----
   void (*cross_entropy)(const Real* x, Index channels, Index lanes, const std::uint16_t* label,
                         const Real* seed, Real* top, Real* total, Real* dx);
 

@@ -1,12 +1,12 @@
-// Products with adjacent lanes: a weight is broadcast and multiplies a row of lanes. The same tile serves
-// affine maps, their input gradients and attention.
+// Matrix products in which the lanes of a row are adjacent in memory: each weight is broadcast and multiplies
+// a whole row of lanes. One tile kernel serves affine maps, their input gradients and attention.
 #pragma once
 
 #include "engine/kernels/sums.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Starts R rows by C vectors of lanes with the bias and the old values.
+// Initializes R rows by C vectors of lanes with the bias, plus the old values if `add` is set.
 template <int R, int C, class V, class T>
 GRADWIRE_KERNEL void start_tile(const T* bias, bool add, const T* y, Index y_stride, V (*a)[C]) {
   constexpr int N = sizeof(V) / sizeof(T);
@@ -34,7 +34,7 @@ GRADWIRE_KERNEL void store_tile(T* y, Index y_stride, const V (*a)[C]) {
   }
 }
 
-// Accumulates in registers over the whole depth.
+// Computes R rows by C vectors of lanes. They stay in registers over the whole depth.
 template <bool kTransposed, int R, int C, class V, class T>
 GRADWIRE_KERNEL void lane_tile(const T* w, Index stride, Index depth, const T* x, Index x_stride,
                                const T* bias, bool add, T* y, Index y_stride) {
@@ -84,9 +84,9 @@ inline void lane_product_of(const LaneProduct<T>& p) {
       p.lanes, [&]<int M>(Index first) { lane_columns<kTransposed, 1, Vec<T, M>>(p, first); }, l);
 }
 
-// Computes N / 2 lanes x (C registers and a half one) at a time, for lanes that fill half a register and
-// transposed weights. A register holds the adjacent weights of many rows instead, and the result is
-// transposed.
+// Computes a product with transposed weights if the lanes fill only half a register. A register holds
+// adjacent weights of many rows instead of lanes, and the result is transposed. One call computes C registers
+// of rows, and half a register more if kHalf.
 template <int C, bool kHalf, class T>
 GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
   constexpr int N = kNative<T>, L = N / 2;
@@ -126,7 +126,8 @@ GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
   if constexpr (kHalf) put(b);
 }
 
-// REQUIRES: rows is a multiple of half a register, and the bias is null.
+// Computes the whole product by turned_rows(). REQUIRES: rows is a multiple of half a register, and the bias
+// is null.
 template <class T>
 inline void half_register_product(const LaneProduct<T>& p) {
   constexpr int N = kNative<T>;
@@ -159,7 +160,7 @@ GRADWIRE_KERNEL void pair_tile(const LaneProduct<T>& p, const T* w2, const T* x2
   start_tile<R, C>(p.bias != nullptr ? p.bias + r : nullptr, p.add, y, p.y_stride, a);
   const Index at = r * p.w_stride;
   const T *x = p.x + l, *z = x2 + l;
-  // Each has three base pointers, as in lane_tile().
+  // Each matrix has three base pointers, as in lane_tile().
   const T* base[3] = {p.w + at, p.w + at + (R > 4 ? 4 : 0) * p.w_stride,
                       p.w + at + (R > 8 ? 8 : 0) * p.w_stride};
   const T* other[3] = {w2 + at, w2 + at + (R > 4 ? 4 : 0) * p.w_stride,

@@ -1,5 +1,4 @@
-// Layer normalization over the channels of each lane, and softmax cross-entropy. Each forward pass is
-// followed by its backward pass.
+// Layer normalization over the channels of each lane, and softmax cross-entropy.
 #pragma once
 
 #include "engine/kernels/sums.h"
@@ -7,8 +6,8 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Computes 1 / deviation if the sum of squares overflows but the deviation does not. epsilon is negligible
-// then.
+// Computes 1 / (standard deviation) for lanes where the sum of squares overflows but the deviation does not.
+// epsilon is negligible then.
 template <class T, int N>
 [[gnu::noinline, gnu::cold]] void inverse_of_large(const T* x, Index channels, Index lanes, T share,
                                                    const T* mean, T* inverse) {
@@ -23,7 +22,7 @@ template <class T, int N>
   store(inverse, small == 0 ? large : small);
 }
 
-// keep[0][l] = mean, keep[1][l] = 1 / sqrt(variance + epsilon)
+// Stores keep[0][l] = mean and keep[1][l] = 1 / sqrt(variance + epsilon).
 template <class T>
 void norm_forward(const T* x, Index channels, Index lanes, const T* gain_bias, T epsilon, T* keep, T* y) {
   const T* bias = gain_bias + channels;
@@ -104,7 +103,7 @@ void norm_backward(const T* x, const T* dy, Index channels, Index lanes, const T
   lane_sums(dy, channels, lanes, add_w, dgain_bias + channels);
 }
 
-// One lane: its channels are adjacent, so sums go across the register.
+// Does the work of cross_entropy() for one lane. Its channels are adjacent, so sums go across registers.
 template <class T>
 void cross_entropy_single(const T* x, Index channels, std::uint16_t label, T seed, T* top, T* total, T* dx) {
   constexpr int N = kNarrow<T>;

@@ -5,11 +5,11 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-enum class To { kAssign, kAdd, kSelf, kNone };  // dw =, dw +=, dw is w, and no dw
+enum class To { kAssign, kAdd, kSelf, kNone };  // assigns dw; adds to dw; adds to w itself; computes no dw
 
 template <bool kAddX, To kTo, int R, class T>
 GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, T* dx, T* dw) {
-  T slope[R];  // the compiler would read dy again for each column, since dw might overlap it
+  T slope[R];  // a copy: the compiler would read dy again for each column, since dw might overlap it
   GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r) slope[r] = dy[r];
   Index k = 0;
@@ -57,8 +57,8 @@ GRADWIRE_KERNEL void single_tile(const T* dy, const T* x, const T* w, Index in, 
 
 template <class T>
 void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool add_w, T* dw) {
-  // Rows are often a multiple of 4 KB long. Then all of them fall into one set of the first-level cache, of 8
-  // or 12 lines, and more rows at once would evict each other.
+  // At most 4 rows are read at once. Rows are often a multiple of 4 KB long, so they share one set of the
+  // first-level cache, which has 8 or 12 lines. More rows would evict each other.
   in_runs<4>(p.out, [&]<int R>(Index o) {
     const Index at = o * p.in;
     const auto run = [&]<To kTo>() {

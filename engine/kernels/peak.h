@@ -6,7 +6,7 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Enough chains to hide the latency of a multiply-add on all tested processors.
+// The number of chains, enough to hide the latency of a multiply-add on all tested processors.
 inline constexpr int kPeakChains = 12;
 
 // Applies v -> v a + b to kPeakChains registers, `rounds` times. All lanes start at 1. Returns their sum.

@@ -1,12 +1,13 @@
-// Affine maps of inputs in rows [lane][in]: data, and single lanes. The forward pass is dot products. The
-// backward pass uses the same tiles with rows and columns exchanged.
+// Affine maps of inputs in rows [lane][in]: data, and single lanes. The forward pass computes dot products.
+// The backward pass adds multiples of rows.
 #pragma once
 
 #include "engine/kernels/vec.h"
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Returns total + the dot product of w and x over [k, n), which is shorter than a register.
+// Returns total plus the dot product of w and x over [k, n). Uses no vector of more than 16 bytes, because
+// the range is short.
 template <class T>
 GRADWIRE_KERNEL T rest_of_dot(const T* w, const T* x, Index k, Index n, T total) {
   constexpr int H = kNarrow<T>;
@@ -79,11 +80,12 @@ GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, con
 
 inline constexpr bool kManyRegisters = kRegisterBytes == 64 || kTileRows == 12;
 
-// REQUIRES: several lanes.
+// Computes y for several lanes. REQUIRES: a multiple of 4 lanes.
 template <class T>
 void row_product(const RowAffine<T>& p, bool add, T* y) {
   const auto bias = [&](Index r) { return p.bias != nullptr ? p.bias + r : nullptr; };
-  // Pieces are so small that all lanes of a piece stay in the second-level cache while the weights are read.
+  // The columns are cut into pieces. A piece of all lanes stays in the second-level cache while the weights
+  // are read.
   constexpr Index kPiece = 8192 / sizeof(T);
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {
@@ -146,7 +148,8 @@ GRADWIRE_KERNEL void single_tangent_tile(const RowAffine<T>& p, const RowTangent
   }
 }
 
-// Computes two products for several lanes. They take less time than one tile of both (measured with AVX-512).
+// Computes the tangent by two products if there are several lanes. They take less time than one tile that
+// computes both (measured with AVX-512).
 template <class T>
 void row_tangent(const RowAffine<T>& p, const RowTangent<T>& t, T* y) {
   if (p.lanes == 1) {
@@ -160,8 +163,8 @@ void row_tangent(const RowAffine<T>& p, const RowTangent<T>& t, T* y) {
 
 // ---- weight gradient: dw[o][k] (+)= sum_l dy[o][l] x[l][k] ----
 
-// Computes R rows by C registers, and half a register after them if kHalf. Two rows share one register for
-// the halves, because half of a register may take as long as a whole one.
+// Computes R rows by C registers, and half a register after them if kHalf. The halves of two rows share one
+// register, because half a register may take as long as a whole one.
 template <int R, int C, bool kHalf, class T>
 GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
   constexpr int N = kNative<T>, kPairs = kHalf ? R / 2 : 0;
@@ -224,7 +227,7 @@ GRADWIRE_KERNEL void outer_tile(const T* dy, Index lanes, const T* x, Index in, 
 
 inline constexpr int kOuterRows = kManyRegisters ? 8 : 4;
 
-// Returns the number of columns that are done. Fewer than the narrowest register holds are left.
+// Computes columns and returns their number. Leaves fewer columns than the narrowest register holds.
 template <int R, class T>
 GRADWIRE_KERNEL Index outer_columns(const T* dy, Index lanes, const T* x, Index in, bool add, T* dw) {
   constexpr int N = kNative<T>, kShort = kNarrow<T>;
@@ -381,13 +384,14 @@ void back_by_sums(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
 template <class T>
 void row_backward(const RowAffine<T>& p, const T* dy, bool add, T* dx) {
   if constexpr (kRegisterBytes == 64) {
-    // Measured on a Zen 4. It takes mostly 0.55 to 0.95 of the time if rows are a multiple of 4 KB, and the
-    // same time otherwise. It takes longer for few units, and for weights that come from memory.
+    // Measured on a Zen 4: if rows are a multiple of 4 KB, back_by_sums() mostly takes 0.55 to 0.95 of the
+    // time of the tiles below; otherwise it takes the same time. It takes longer for few units, and for
+    // weights that come from memory.
     constexpr Index kFewestUnits = 16, kMostBytes = Index{16} << 20;
     if (p.out >= kFewestUnits && p.out * p.in <= kMostBytes / static_cast<Index>(sizeof(T)))
       return back_by_sums(p, dy, add, dx);
   }
-  constexpr Index kPiece = 8192 / sizeof(T);  // as in row_forward
+  constexpr Index kPiece = 8192 / sizeof(T);  // as in row_product()
   constexpr int R0 = kManyRegisters ? 6 : 3, C = 4;
   for (Index k = 0; k < p.in; k += kPiece) {
     const Index n = p.in - k < kPiece ? p.in - k : kPiece;

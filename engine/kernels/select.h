@@ -1,5 +1,5 @@
-// The choice of kernels for this processor. The same kernels give the same bits; different ones agree up to
-// rounding.
+// The choice of kernels for this processor. Two runs with the same kernels give the same bits; different
+// kernels agree up to rounding.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace gradwire {
 template <class Real>
 std::span<const Kernels<Real>* const> available_kernels();
 
-// Returns the fastest of them, or the one that $GRADWIRE_KERNELS names. Throws std::runtime_error if
-// $GRADWIRE_KERNELS names none of them.
+// Returns the fastest available kernels, or those that $GRADWIRE_KERNELS names. Throws std::runtime_error if
+// $GRADWIRE_KERNELS names kernels that are not available.
 template <class Real>
 const Kernels<Real>& best_kernels();
 

@@ -5,7 +5,7 @@
 
 namespace gradwire::GRADWIRE_ISA {
 
-// Sums K channels at a time. The order of a sum depends only on the number of lanes.
+// Sums the lanes of K channels. The order of a sum depends only on the number of lanes.
 template <class T, int K>
 GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
   using V = Vec<T, kNative<T>>;
@@ -34,7 +34,7 @@ GRADWIRE_KERNEL void lane_sums_of(const T* d, Index lanes, bool add, T* g) {
   store(g, total);
 }
 
-// Adds one lane, which needs no sum.
+// Does the work of lane_sums() for a single lane, which needs no sum.
 template <class T>
 void add_lane(const T* d, Index channels, bool add, T* g) {
   using V = Vec<T, kNarrow<T>>;
@@ -82,8 +82,8 @@ GRADWIRE_KERNEL V shifted(V v, [[maybe_unused]] V next) {
   return v;
 }
 
-// Adds to a[r] the product of v and the numbers at distance r, for r < R. Loading those would cross a cache
-// line.
+// Adds v times the numbers at distance r to a[r], for r < R. Takes those numbers from v and `next`, because
+// loads of them would cross cache lines.
 template <int R, class V>
 GRADWIRE_KERNEL void add_shifted(V v, V next, V* a) {
   if constexpr (R > 1) add_shifted<R - 1>(v, next, a);
@@ -112,8 +112,8 @@ void lane_grams(const T* x, Index channels, Index lanes, Index distances, T* g) 
   });
 }
 
-// Transposes a square of 8 x 8 (float) or 4 x 4 numbers, row by row, by rounds of interleaving. Eight numbers
-// are first interleaved in each half of a register, which takes less time than across it.
+// Transposes a square of K x K numbers, one row per register, in rounds of interleaving. If K is 8, the first
+// rounds interleave within each half of a register, which takes less time than across halves.
 template <int K, class V>
 GRADWIRE_KERNEL void transpose_registers(V* a) {
   V b[K];
@@ -164,8 +164,8 @@ GRADWIRE_KERNEL void transpose_square(const T* x, Index x_stride, T* y, Index y_
 template <class T>
 GRADWIRE_KERNEL void transpose_block(const T* x, Index rows, Index columns, Index x_stride, T* y,
                                      Index y_stride) {
-  // The numbers that one register holds, at most eight: the smallest processors would split vectors wider
-  // than 16 bytes.
+  // The side of a square: as many numbers as one register holds, but at most eight. The compiler would split
+  // wider vectors.
   constexpr int K = kNative<T> >= 8 ? 8 : kNative<T> >= 4 ? 4 : 0;
   Index r = 0;
   if constexpr (K > 0) {

@@ -49,10 +49,10 @@ using IntVec = Vec<typename IntOf<T>::type, N>;
 
 #if defined(__AVX512F__)
 inline constexpr int kRegisterBytes = 64;
-inline constexpr int kTileRows = 12;  // 12 x 2 accumulators of the 32 registers
+inline constexpr int kTileRows = 12;  // 12 x 2 accumulators take 24 of 32 registers
 #elif defined(__AVX__)
 inline constexpr int kRegisterBytes = 32;
-inline constexpr int kTileRows = 6;  // 6 x 2 of the 16 registers
+inline constexpr int kTileRows = 6;  // 6 x 2 accumulators take 12 of 16 registers
 #elif defined(__ARM_NEON)
 inline constexpr int kRegisterBytes = 16;
 inline constexpr int kTileRows = 12;
@@ -79,20 +79,20 @@ template <class V, class T>
 GRADWIRE_KERNEL void store(T* p, V v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// Goes down one row of a matrix. The asm makes the compiler take row after row. Otherwise it computes the
-// addresses of all rows of a tile beforehand, which do not fit the registers.
+// Moves p down one row of a matrix. The asm makes the compiler go row by row. Otherwise it computes the
+// addresses of all rows of a tile beforehand, and they do not fit the registers.
 template <class T>
 GRADWIRE_KERNEL void next_row(T*& p, Index stride) {
   p += stride;
   asm("" : "+r"(p));
 }
-// Sets every lane to q. q - 0 is q for every q, also for -0, so the compiler removes the subtraction.
+// Returns q in every lane. q - 0 equals q for every q, even for -0, so the compiler removes the subtraction.
 template <class V, class T>
 GRADWIRE_KERNEL V splat(T q) {
   return q - V{};
 }
 
-// Keeps v in a register, where GCC would load a number from memory again for each use.
+// Keeps v in a register. Otherwise GCC loads the number from memory again for each use.
 template <class V>
 GRADWIRE_KERNEL V in_register(V v) {
 #if defined(__AVX512F__)
@@ -141,8 +141,8 @@ GRADWIRE_KERNEL double scalar_fma(double a, double b, double c) {
 #endif
 }
 
-// Returns a > b ? a : b, which is b if either is nan. GCC does not know that the instruction does this. (GCC
-// 12 warns of the unmasked forms of 64 bytes.)
+// Returns a > b ? a : b, which is b if either is nan. GCC does not know that one instruction does this. The
+// 64-byte forms are masked because GCC 12 warns about the unmasked ones.
 template <class V>
 GRADWIRE_KERNEL V larger(V a, V b) {
 #if defined(__x86_64__)
@@ -181,7 +181,7 @@ GRADWIRE_KERNEL V smaller(V a, V b) {
   return a < b ? a : b;
 }
 
-// Returns one over the square root, each lane rounded as by 1 / sqrt.
+// Returns 1 / sqrt(x). Each lane is rounded like the scalar expression.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N> inverse_root(Vec<T, N> x) {
   Vec<T, N> y = {};
@@ -190,7 +190,7 @@ GRADWIRE_KERNEL Vec<T, N> inverse_root(Vec<T, N> x) {
   return T(1) / y;
 }
 
-// Uses shuffles, not casts to a pair: GCC 12 sends such casts through memory.
+// Return half of v. They use shuffles, because GCC 12 sends a cast to a pair of halves through memory.
 template <class T, int N>
 GRADWIRE_KERNEL Vec<T, N / 2> low_half(Vec<T, N> v) {
   if constexpr (N == 16) return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -228,7 +228,7 @@ GRADWIRE_KERNEL Vec<T, N> twice(Vec<T, N / 2> h) {
   if constexpr (N == 2) return Vec<T, N>{h[0], h[0]};
 }
 
-// Sums by adding halves. The order of the sum depends only on N.
+// Returns the sum of the lanes, by adding halves. The order of the sum depends only on N.
 template <class T, int N>
 GRADWIRE_KERNEL T sum(Vec<T, N> v) {
   if constexpr (N == 1) {
@@ -267,8 +267,8 @@ GRADWIRE_KERNEL Vec<T, K> sums_of(const Vec<T, N>* v) {
   }
 }
 
-// Calls f.operator()<N>(first) for consecutive runs of N lanes. Runs are as wide as the registers; the rest
-// is halved down to 16 bytes. REQUIRES: lanes is a multiple of 4.
+// Calls f.operator()<N>(first) for consecutive runs of N lanes. Runs are as wide as a register, and narrower
+// at the end, down to 16 bytes. REQUIRES: lanes is a multiple of 4.
 template <class T, int N = kNative<T>, class F>
 GRADWIRE_KERNEL void for_lanes(Index lanes, F&& f, Index first = 0) {
   for (; first + N <= lanes; first += N) f.template operator()<N>(first);
@@ -277,7 +277,7 @@ GRADWIRE_KERNEL void for_lanes(Index lanes, F&& f, Index first = 0) {
   }
 }
 
-// Calls f.operator()<R>(first) over [0, n) in runs of kMost, then once for the rest.
+// Calls f.operator()<n - first>(first) if n - first is between 1 and kMost.
 template <int kMost, class F>
 GRADWIRE_KERNEL void rest_of(Index n, Index first, F&& f) {
   if constexpr (kMost > 0) {
@@ -287,6 +287,7 @@ GRADWIRE_KERNEL void rest_of(Index n, Index first, F&& f) {
       rest_of<kMost - 1>(n, first, static_cast<F&&>(f));
   }
 }
+// Calls f.operator()<R>(first) over [0, n) in runs of kMost, then once for the rest.
 template <int kMost, class F>
 GRADWIRE_KERNEL void in_runs(Index n, F&& f) {
   Index i = 0;

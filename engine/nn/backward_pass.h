@@ -25,7 +25,7 @@ class BackwardPass {
  public:
   BackwardPass() = default;  // the whole backward pass
 
-  // Selects what to run. Keeps views of `options`. Allocates for a plan with more steps than any plan before.
+  // Selects what to run. Keeps a pointer to `options`. Allocates if `plan` is larger than all plans before.
   void plan(const Plan& plan, const GradientOptions& options);
 
   const BackwardPart& part(std::size_t step) const { return whole_pass_ ? whole_ : parts_[step]; }
@@ -33,7 +33,7 @@ class BackwardPass {
   std::size_t first_step() const { return first_; }
   const GradientOptions* options() const { return options_; }  // null for the whole pass
 
-  // True if a finished range of the gradient is final, as in the last microbatch of a batch.
+  // True for the last microbatch of a batch: only then the backward pass makes ranges of the gradient final.
   bool last_micro_batch = true;
   std::size_t micro_batch = 0;  // number of the microbatch; each draws its own paths
 
@@ -46,8 +46,8 @@ class BackwardPass {
   const GradientOptions* options_ = nullptr;
 };
 
-// Time of an operation on one lane. The unit is one multiply-add of a large matrix product. Measured with
-// AVX-512.
+// The time of an operation on one lane: its forward pass, and the gradients of its input and its parameters.
+// The unit is one multiply-add of a large matrix product. Measured with AVX-512.
 struct OpCost {
   double forward = 0, input = 0, parameters = 0;
 };
@@ -57,8 +57,8 @@ OpCost cost_of(const Plan& plan, const Plan::Step& step);
 // backward pass.
 double backward_cost(const Plan& plan, const BackwardPass& pass);
 
-// Affine maps with fewer units keep all of them: leaving some out would save little time and add as much
-// variance.
+// Affine maps with fewer units keep all of them: leaving some out would save little time, but would add as
+// much variance as in a large map.
 inline constexpr std::size_t kFewestRandomUnits = 48;
 
 // The units of an affine map that randomized backpropagation keeps: `count` units from `first` on, modulo

@@ -73,7 +73,7 @@ ChainSchedule OptimalSchedules::schedule(std::size_t memory) const {
 void OptimalSchedules::append(std::size_t first, std::size_t last, std::size_t memory,
                               ChainSchedule& to) const {
   float best = if_kept(first, last, memory);
-  std::size_t chosen = first;  // `first` itself means: keep it
+  std::size_t chosen = first;  // `first` means that this stage is kept
   for_passes(first, last, [&](std::size_t next, float time, std::size_t needed) {
     if (memory < needed) return;
     const float all = time + row(next, last)[memory - stages_[next].entry] + row(first, next - 1)[memory];

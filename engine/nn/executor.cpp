@@ -71,7 +71,7 @@ class Executor<Real>::Impl {
     }
   }
 
-  // Returns the microbatch for gradients by sample. It has its own plan; the first call makes it.
+  // Returns the microbatch for the gradients of single samples. It has its own plan. The first call makes it.
   MicroBatch<Real>& clipping_micro_batch() {
     if (clipping_ == nullptr)
       clipping_ = std::make_unique<MicroBatch<Real>>(

@@ -1,7 +1,7 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
-// processor's vectors. The memory is that of one microbatch of at most kMaxMicroBatch samples, for batches of
-// any size. After construction a call allocates only if its comment says so. Uses the kernels of
-// engine/kernels/select.h unless the caller passes others.
+// processor's vectors. Batches of any size need only the memory of one microbatch, which has at most
+// kMaxMicroBatch samples. After construction a call allocates only if its comment says so. Uses the kernels
+// of engine/kernels/select.h unless the caller passes others.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ class Executor {
  public:
   static constexpr std::size_t kMaxMicroBatch = 16;
 
-  // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from positions,
-  // widths and vector length. Throws std::logic_error if the network has no loss, and BudgetTooSmall
+  // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from the positions
+  // and the memory of the network. Throws std::logic_error if the network has no loss, and BudgetTooSmall
   // (engine/nn/network.h).
   explicit Executor(const Network& network, std::size_t micro_batch = 0,
                     const Kernels<Real>* kernels = nullptr);
@@ -37,17 +37,17 @@ class Executor {
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  // Returns sample k of a call, 0 <= k < count. Called in ascending order of k, once or several times for
-  // each.
+  // A function that returns sample k of a call, 0 <= k < count. It is called in ascending order of k, once or
+  // several times for each.
   using ExampleAt = std::function<Example<Real>(std::size_t k)>;
 
-  // Returns the mean loss over the samples and writes its gradient to `gradient`, shape (dim()). Both spans
-  // stay the caller's. Throws DataError if a token, label, feature number or length does not fit the network.
+  // Returns the mean loss over the samples and writes its gradient to `gradient`, shape (dim()). Keeps
+  // neither span. Throws DataError if a token, label, feature number or length does not fit the network.
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
-  // Does the same with options (engine/oracle.h). Returns nullopt if it was stopped. The first call for a
-  // choice of coordinates allocates a list of what they need.
+  // Does the same with options (engine/oracle.h). Returns nullopt if it was stopped. The first call that does
+  // not want all coordinates allocates a list of what the wanted ones need.
   std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                                 std::span<Real> gradient, const GradientOptions& options);
 
@@ -66,12 +66,12 @@ class Executor {
                                   const ExampleAt& example);
 
   // Writes the mean of the samples' gradients, each times factor(its squared norm). Returns the mean loss.
-  // The first call allocates a second arena, also if the first one is the caller's. REQUIRES:
+  // The first call allocates a second arena, even if the first one is the caller's. REQUIRES:
   // knows_sample_norms().
   double scaled_gradients(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                           const std::function<double(double square)>& factor, std::span<Real> gradient);
-  // Returns false for networks with convolutions, parameters that are read twice, many positions or an
-  // activation budget, because norms need the gradients of all values at once.
+  // Returns false for networks with convolutions, parameters that are read twice, or many positions. Also
+  // returns false with an activation budget, because norms need the gradients of all values at once.
   bool knows_sample_norms() const;
 
   // Does x -= step * gradient of the mean loss. Returns the loss before the step. If the samples fit one

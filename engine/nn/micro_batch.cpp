@@ -347,8 +347,8 @@ void MicroBatch<Real>::copy_outputs(std::size_t sample, std::span<Real> outputs)
   }
 }
 
-// These are instantiated member by member. The others are instantiated where they are defined:
-// micro_batch_ops.cpp and micro_batch_features.cpp.
+// These are instantiated member by member. The other micro_batch_*.cpp files instantiate the members that
+// they define.
 #define GRADWIRE_INSTANTIATE(Real)                                                                         \
   template MicroBatch<Real>::MicroBatch(const Network&, Plan, const Kernels<Real>&, std::span<std::byte>); \
   template void MicroBatch<Real>::push(const Example<Real>&);                                              \

@@ -106,8 +106,8 @@ class MicroBatch {
   Index channels(std::uint32_t node) const { return static_cast<Index>(plan_.places[node].shape.size()); }
   Index numbers(std::uint32_t node) const { return channels(node) * lanes_; }
   bool as_rows(std::uint32_t node) const { return plan_.places[node].rows || lanes_ == 1; }
-  // Return the sample and the position of a lane. Lanes after the last repeat lane 0, so they are finite if
-  // the samples are.
+  // Return the sample and the position of a lane. Padding lanes repeat lane 0, so they are finite if the
+  // samples are.
   std::size_t sample_of(Index lane) const {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) / plan_.positions : 0;
   }
@@ -115,7 +115,7 @@ class MicroBatch {
     return lane < real_lanes_ ? static_cast<std::size_t>(lane) % plan_.positions : 0;
   }
 
-  // Throws DataError if the sample does not fit. `ascending`: the numbers of its features ascend.
+  // Throws DataError if the sample does not fit. `ascending` is true if its feature numbers ascend.
   void check(const Example<Real>& example, bool ascending) const;
   void read(std::size_t sample);  // checks the sample and records its features
 
@@ -137,7 +137,7 @@ class MicroBatch {
   void affine(const Step& step, const Real* x, Real* to);
   struct UnitRun {  // consecutive units of an affine map
     Index first, count;
-    bool input, add_input;             // the gradient of the input is needed, and added
+    bool input, add_input;             // the gradient of the input is needed; it is added
     Index weights_first, weights_end;  // units of the run whose weights' gradient is needed
     bool add_weights;
   };

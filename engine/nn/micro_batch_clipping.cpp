@@ -44,7 +44,7 @@ double MicroBatch<Real>::clipped(const Real* x, const FactorOf& factor, Real* gr
   if (!add)
     for (const Plan::PlanRange& range : plan_.zeroed)
       std::fill_n(gradient + range.first, range.count, Real(0));
-  // In ascending order: a step only overwrites gradients of operations that are done.
+  // Goes up in ascending order, so that a step overwrites only gradients of operations that are done.
   BackwardPart parameters;
   for (bool& input : parameters.input) input = false;
   turned_node_ = Op::kNone;
@@ -133,7 +133,8 @@ void MicroBatch<Real>::norm_squares(const Step& step) {
     }
 }
 
-// Adds the squared norms for a table. The rows of a token that a sample has several times are summed first.
+// Adds the squared norms for the tables of an embedding. If a sample has a token several times, its gradients
+// are summed first.
 template <class Real>
 void MicroBatch<Real>::embed_squares(const Step& step) {
   const Op& op = step.op;
@@ -171,7 +172,8 @@ void MicroBatch<Real>::embed_squares(const Step& step) {
     square_[sample_of(l)] += static_cast<double>(grams_[static_cast<std::size_t>(l)]);
 }
 
-// Adds ||dy||^2 (||a||^2 + 1). A feature that a sample has twice counts with the sum of its values.
+// Adds ||dy||^2 (||a||^2 + 1), where a are the features of a sample and 1 is for the bias. A feature that a
+// sample has twice counts with the sum of its values.
 template <class Real>
 void MicroBatch<Real>::features_squares(const Step& step) {
   grams_.resize(std::max(grams_.size(), static_cast<std::size_t>(lanes_) + kSlack));

@@ -14,8 +14,9 @@ Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 
 template <class Real>
 bool MicroBatch<Real>::dense(const Step& step) const {
-  // Measured cost of dense rows: rows cost as much as this many nonzeros, in hundredths of a row. The part
-  // that does not grow with the samples moves the weights through the registers. Narrow tiles gain little.
+  // Measured cost of dense rows, as the number of nonzeros per 100 features that cost the same: `micro_batch`
+  // once, and `sample` for each row. The first part is the time to move the weights through the registers.
+  // Narrow tiles gain little.
   struct Cost {
     std::size_t micro_batch, sample;
   };
@@ -36,7 +37,7 @@ FeatureRows<Real> MicroBatch<Real>::dense_rows(Index in) {
     for (Index l = 0; l < lanes; ++l) {
       const SparseSample<Real>& sample = features_[static_cast<std::size_t>(l)];
       Real* row = dense_ + l * stride;
-      if (sample.count == in) {  // their numbers ascend, so these are all of them
+      if (sample.count == in) {  // the numbers ascend, so these are all features
         std::copy_n(sample.value, in, row);
         continue;
       }

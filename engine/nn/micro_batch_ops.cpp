@@ -45,7 +45,7 @@ const Real* MicroBatch<Real>::turned(std::uint32_t node) {
   return turned_;
 }
 
-// Computes both gradients of a run of units.
+// Computes the gradients by the input and by the weights for a run of units.
 template <class Real>
 void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, const Real* dy, const Real* x,
                                       Real* gradient) {
@@ -59,8 +59,8 @@ void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, co
   const Index weights = units.weights_end - units.weights_first;
   Real* dw = gradient + op.first[0] + units.weights_first * in;
   if (lanes_ == 1 && !step.skip[0]) {
-    // One pass over the weights computes both. Units are added to the gradient of the input one after
-    // another, so it does not matter where the pass is cut.
+    // One pass over the weights computes both gradients. Units are added to the gradient of the input one
+    // after another, so it does not matter where the pass is cut.
     if (dx != nullptr) {
       bool add_input = units.add_input;
       const auto pass = [&](Index first, Index end, bool with_weights) {
@@ -191,7 +191,7 @@ void MicroBatch<Real>::mean_over_positions(std::uint32_t node, const Real* x, bo
       for (Index t = 0; t < positions; ++t) sum += from[first + t];
       for (Index t = 0; t < positions; ++t) to[first + t] = (add ? to[first + t] : Real(0)) + sum * share;
     }
-    // finite if lane 0 is; 0 in the backward pass
+    // Padding lanes must only be finite, and 0 in the backward pass, so a copy is enough.
     for (Index l = real_lanes_; l < lanes_ && !add; ++l) to[l] = from[l];
   }
 }

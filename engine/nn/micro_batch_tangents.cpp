@@ -26,7 +26,7 @@ typename MicroBatch<Real>::Tangent MicroBatch<Real>::directional(const Real* x, 
   start_forward();
   const std::size_t last = plan_.steps.size() - 1;
   const auto both = [&](const Step& step) {
-    // If x is rows, one pass over the weights computes both.
+    // If the input is rows, one pass over the weights computes the value and its tangent.
     const bool together =
         step.op.kind == OpKind::kAffine && as_rows(step.op.in[0]) && tangent(step.op.in[0]) != nullptr;
     if (!together) forward(step, x);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostParameters = 0xfffffffe;     // coordinates have 32-bit numbers
 constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // numbers of one tensor at one position
-constexpr std::size_t kMostPooled = 4096;               // a float holds the index within a pooling square
+constexpr std::size_t kMostPooled = 4096;  // a float holds every index in a pooling square exactly
 
 [[noreturn]] void refuse(const std::string& what) { throw std::logic_error(what); }
 
@@ -36,7 +36,7 @@ std::size_t product(std::size_t a, std::size_t b) {
 
 void check_same_network(const Tensor& x, const Tensor& y) {
   if (&x.network() != &y.network())
-    refuse("an operation has tensors of two networks; all must belong to one");
+    refuse("an operation reads tensors of two networks; all must belong to the same one");
 }
 
 }  // namespace
@@ -214,7 +214,7 @@ namespace {
 Tensor pair(OpKind kind, const char* name, const Tensor& x, const Tensor& y) {
   check_same_network(x, y);
   if (x.shape() != y.shape())
-    refuse(std::string(name) + " of " + text(x.shape()) + " and " + text(y.shape()));
+    refuse(std::string(name) + " needs two equal shapes, not " + text(x.shape()) + " and " + text(y.shape()));
   Network::Op op{.kind = kind};
   op.in[0] = x.node(), op.in[1] = y.node();
   return x.network().record(op, x.shape());
@@ -223,9 +223,10 @@ Tensor pair(OpKind kind, const char* name, const Tensor& x, const Tensor& y) {
 Tensor pool(OpKind kind, const Tensor& x, std::size_t size) {
   const TensorShape in = x.shape();
   if (size == 0 || size > in.height || size > in.width)
-    refuse("pooling squares of " + std::to_string(size) + " of " + text(in));
+    refuse("pooling squares of side " + std::to_string(size) + " do not fit " + text(in));
   if (kind == OpKind::kMaxPool && size > kMostPooled)
-    refuse("max pooling of squares of " + std::to_string(size) + "; at most " + std::to_string(kMostPooled));
+    refuse("max pooling of squares of side " + std::to_string(size) + "; at most " +
+           std::to_string(kMostPooled));
   Network::Op op{.kind = kind};
   op.in[0] = x.node();
   op.window = size;
@@ -253,7 +254,8 @@ Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, st
   check_same_network(key, value);
   const std::size_t width = key.shape().size();
   if (query.shape().size() != width || value.shape().size() != width)
-    refuse("attention of " + text(key.shape()) + ", " + text(query.shape()) + " and " + text(value.shape()));
+    refuse("attention needs keys, queries and values of equal size, not " + text(key.shape()) + ", " +
+           text(query.shape()) + " and " + text(value.shape()));
   if (heads == 0 || width % heads != 0)
     refuse("attention: " + std::to_string(heads) + " heads do not divide a width of " +
            std::to_string(width));

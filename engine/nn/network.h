@@ -10,10 +10,10 @@
 //     return net;
 //   }
 //
-// A network has `positions` places per sample (1, or the length of a text). Every vector exists at each of
-// them. The parameters form one flat vector x of dim() numbers, in the order of their declaration. Misuse
-// throws std::logic_error with a message of one line: shapes that do not fit, tensors of two networks, no
-// loss.
+// A sample has `positions` positions (1, or the length of a text), and every vector exists at each of them.
+// The parameters form one flat vector x of dim() numbers, in the order of their declaration. Misuse throws
+// std::logic_error with a one-line message. Misuse is, for example, shapes that do not fit, tensors of two
+// networks, or a missing loss.
 #pragma once
 
 #include <cstddef>
@@ -109,9 +109,9 @@ enum class OpKind : std::uint8_t {
 // Functions of one number. engine/kernels/activations.h has each with its derivative.
 enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
 
-// The number type that stores activations from forward to backward: their own, or bfloat16, which takes a
-// half or a quarter of the memory. Losses and outputs keep their bits. Gradients use activations that are
-// rounded to 8 bits where a derivative reads them; docs/engine.md gives the error.
+// The number type in which activations wait for the backward pass: their own type, or bfloat16, which takes
+// half of the memory of float and a quarter of double. With bfloat16, losses and outputs keep their bits, but
+// derivatives read activations that are rounded to 8 bits. docs/engine.md gives the error.
 enum class KeptActivations : std::uint8_t { kExact, kBFloat16 };
 
 // The bytes that one microbatch may take: activations, their gradients and scratch. Activations that do not
@@ -120,8 +120,8 @@ class ActivationBudget {
  public:
   ActivationBudget() = default;  // no limit: nothing is computed again
   explicit ActivationBudget(std::uint64_t bytes) : bytes_(bytes) {}
-  // Keeps about sqrt(n) of the n places where few values are alive, and computes all else twice (Chen et al.,
-  // arXiv:1604.06174).
+  // Keeps activations only at about sqrt(n) of the n places where few values are alive, and computes the
+  // others twice (Chen et al., arXiv:1604.06174).
   static ActivationBudget sqrt() { return ActivationBudget(0); }
 
   bool is_none() const { return bytes_ == kNone; }
@@ -199,7 +199,7 @@ class Network {
   // Returns the initial parameters, shape (dim()). They depend only on the seed.
   std::vector<double> start(std::uint64_t seed) const;
 
-  // Appends an operation with a result of this shape. For the operations below.
+  // Appends an operation whose result has this shape. Used by the operations below.
   Tensor record(Op op, const TensorShape& shape);
   // Throws std::logic_error for a layer of another network.
   void check_own(const NetworkId& layer_of) const;
@@ -241,11 +241,11 @@ Tensor operator*(const Tensor& x, const Tensor& y);  // number by number
 Tensor norm(const LayerNorm& layer, const Tensor& x);
 // Computes softmax(K^T q / sqrt(width / heads)) V in each of `heads` equal slices of the channels (Vaswani et
 // al., arXiv:1706.03762). heads divides the width. Position t attends to positions 0 .. t if causal, else to
-// all. Later positions have no influence, whatever their scores. A value there that is not finite still gives
-// nan.
+// all. Later positions then have no influence, whatever their scores, except that a value there that is not
+// finite gives nan.
 Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
                  bool causal = true);
-// Computes the cross-correlation with stride 1. Zeros pad the image.
+// Computes the cross-correlation with stride 1. Pads the image with zeros.
 Tensor convolve(const Convolution& layer, const Tensor& x);
 // Pool over adjacent size x size squares. Rows and columns that do not fill a square are dropped. max_pool()
 // treats nan as larger than any number.

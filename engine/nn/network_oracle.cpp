@@ -68,7 +68,8 @@ Real NetworkOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch
   return static_cast<Real>(loss + add_regularizer(regularizer_, lambda_, x, gradient));
 }
 
-// The gradient of the regularizer comes last. So if there is one, no range is finished before the end.
+// Adds the gradient of the regularizer last. So with a regularizer, options.finished is called only once, at
+// the end.
 template <class Real>
 std::optional<Real> NetworkOracle<Real>::compute(std::span<const Real> x, Batch batch,
                                                  std::span<Real> gradient, const GradientOptions& options) {
@@ -142,7 +143,7 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
   executor_.outputs(
       x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
       [&](std::size_t k, std::span<const Real> outputs) {
-        // A loss that does not read labels leaves them unchecked.
+        // The executor has not checked the labels if the loss does not read them.
         const auto labels = (*test_)[tested[k]].labels;
         if (!labels.empty() && labels.size() != executor_.positions())
           throw DataError("a test sample has " + std::to_string(labels.size()) +

@@ -1,5 +1,5 @@
 // A network over the samples of a client: f_i(x) = mean loss + R(x). One line per model:
-//   NetworkOracle<float> oracle(gpt(shape), std::make_unique<Windows<float>>(text));
+//   NetworkOracle<float> oracle(gpt(shape), std::make_unique<TextSamples<float>>(windows));
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@
 
 namespace gradwire {
 
-// Returns whether RandomPaths leave out units: an affine map of the network has enough of them.
+// Returns whether RandomPaths leave out units: some affine map of the network has at least kFewestRandomUnits
+// units.
 bool has_random_paths(const Network& network);
 
 template <class Real>
@@ -45,7 +46,7 @@ class NetworkOracle : public RebindableOracle<Real> {
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   TwoLosses<Real> two_gradients(std::span<const Real> x, std::span<const Real> y, Batch batch,
                                 std::span<Real> at_x, std::span<Real> at_y) override;
-  // Writes no gradients of single samples if the network allows it (Executor::knows_sample_norms) and the
+  // Stores no gradients of single samples if the network allows it (Executor::knows_sample_norms) and the
   // oracle has no regularizer.
   Real clipped_gradient(std::span<const Real> x, Batch batch, double norm_bound,
                         std::span<Real> gradient) override;
@@ -55,8 +56,8 @@ class NetworkOracle : public RebindableOracle<Real> {
   Real descend(std::span<Real> x, Batch batch, Real step);
 
   // Counts right predictions over all positions of the test samples. The predicted class is the one with the
-  // largest output; of equal classes it is the smallest. Outputs that are nan count as wrong. Throws
-  // DataError if a sample does not have one label per position.
+  // largest output, or the smallest such class if several are equal. Outputs that are nan count as wrong.
+  // Throws DataError if a sample does not have one label per position.
   std::optional<Score> score(std::span<const Real> x) override;
 
   const Executor<Real>& executor() const { return executor_; }

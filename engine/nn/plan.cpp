@@ -22,8 +22,8 @@ bool is_loss(OpKind kind) {
   return kind == OpKind::kCrossEntropy || kind == OpKind::kSquaredError || kind == OpKind::kCustomLoss;
 }
 
-// Returns whether the operation can run one sample as one lane: its arithmetic must not go across channels
-// lane by lane.
+// Returns whether the operation can run one sample as one lane. Kernels that work on vectors of lanes cannot,
+// because they need a multiple of 4 lanes.
 bool runs_single(OpKind kind) {
   return kind == OpKind::kFeatures || kind == OpKind::kSparseFeatures || kind == OpKind::kEmbed ||
          kind == OpKind::kAffine || kind == OpKind::kActivation || kind == OpKind::kAdd ||
@@ -35,7 +35,8 @@ bool from_result(const Op& op) {
   return op.kind == OpKind::kActivation && op.activation != Activation::kGelu;
 }
 
-// Returns whether backward only reads the gradient of the result, and never the result itself.
+// Returns whether the backward pass reads the gradient of the result without changing it, and does not read
+// the result itself.
 bool reads_only(OpKind kind) {
   return kind == OpKind::kSparseFeatures || kind == OpKind::kEmbed || kind == OpKind::kAffine ||
          kind == OpKind::kNorm || kind == OpKind::kAttention || kind == OpKind::kConvolution ||
@@ -111,7 +112,8 @@ class Planner {
     }
   }
 
-  // Keeps data that only affine maps read as rows. The gradients of their embeddings are then rows also.
+  // Chooses the layout of rows for data that only affine maps read. The gradients of such embeddings are rows
+  // as well.
   void choose_layouts() {
     constexpr std::size_t kMinChannels = 32;  // channels; fewer are faster to transpose into lanes than to
                                               // read as rows
@@ -134,8 +136,8 @@ class Planner {
     return at;
   }
 
-  // Returns whether only one operation reads x: no other operation reads its value, and the backward pass of
-  // its maker does not read it as its result.
+  // Returns whether an operation that reads x may overwrite it: no other operation reads x, and the backward
+  // pass of the operation that made x does not read it.
   bool may_overwrite(std::uint32_t x) const {
     const OpKind kind = maker_op(x).kind;
     return uses_[x].size() == 1 && (reads_only(kind) || kind == OpKind::kAdd);
@@ -174,8 +176,8 @@ class Planner {
   }
 
   // Returns whether x may take over z's gradient for z = x + y, and change it after y's maker has read it.
-  // Every operation that changes it must run before y's maker, so that it comes after y's maker in the
-  // backward pass.
+  // Every operation that changes the gradient must come after y's maker in the backward pass, so it must run
+  // before y's maker.
   bool may_share(std::size_t sum, std::uint32_t x, std::uint32_t y) const {
     if (x == y || uses_[y].size() != 1 || !reads_only(maker_op(y).kind)) return false;
     if (uses_[x].back() != sum || made_by(x) >= made_by(y)) return false;
@@ -203,7 +205,7 @@ class Planner {
       root_[x] = root_[y] = root_[step.op.out];
       step.skip[0] = step.skip[1] = true;
     } else if (x != y) {
-      // One operand may still take over z's place, after the other has its copy.
+      // One operand may still take over z's place. The other gets a copy first.
       for (const int k : {0, 1}) {
         const std::uint32_t node = step.op.in[k];
         if (uses_[node].back() != i) continue;
@@ -346,11 +348,11 @@ class Planner {
         if (in <= kMostDenseFeatures)
           plan_.dense_numbers = std::max(plan_.dense_numbers, micro_batch_ * feature_stride(in));
       }
-      if (op.kind == OpKind::kNorm)  // the second term holds a gradient that is not needed
+      if (op.kind == OpKind::kNorm)  // the second term is for parameter gradients that are not needed
         scratch = size(op.out) + round_up(2 * plan_.places[op.out].shape.size());
       if (op.kind == OpKind::kAffine) {
         turned = size(op.in[0]);
-        scratch = size(op.out);  // for other ways to run it
+        scratch = size(op.out);  // for random_affine_backward()
       }
       if (op.kind == OpKind::kConvolution) scratch = size(op.out);  // for tangents
       if (op.kind == OpKind::kAttention)
@@ -380,7 +382,7 @@ Plan make_plan(const Network& network, std::size_t micro_batch, const PlanOption
   return Planner(network, micro_batch, options).run();
 }
 
-// Returns a size after which the rows of dense features begin at a cache line.
+// Rounds up, so that the rows of dense features, which come next, begin at a cache line.
 std::size_t arena_numbers(const Plan& plan) {
   return round_up(plan.value_numbers + plan.gradient_numbers + plan.scratch_numbers + plan.turned_numbers +
                   kSlack);

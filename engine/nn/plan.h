@@ -1,12 +1,11 @@
-// Decisions about a recorded network that do not depend on samples: the operations that matter to the
-// loss, the places of values and gradients in the arena, and the operations that overwrite a gradient or add
-// to it.
+// Decisions about a recorded network that do not depend on samples: which operations matter to the loss,
+// where values and gradients are in the arena, and which operations overwrite a gradient or add to it.
 //
 // Values live from the forward to the backward pass, unless the network says otherwise
 // (engine/nn/schedule.h). Gradients live from the first consumer that writes them to the operation that made
-// the value. Then their places are reused. Places are shared in three ways. A function whose derivative needs
-// only its result works in place. A sum is added into an operand that no other operation reads. A sum
-// shares its gradient with its operands.
+// the value. Then their places are reused. Values and gradients share places in three ways. A function whose
+// derivative needs only its result works in place. A sum is added into an operand that no other operation
+// reads. A sum shares its gradient with its operands.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +21,8 @@ struct Plan {
 
   // One action of a plan whose values do not keep their places for the whole pass (engine/nn/schedule.h).
   struct Action {
-    // kForward and kBackward run a step. The others act on a node: its value is packed into bfloat16,
-    // unpacked, or restored to what it was.
+    // kForward and kBackward run a step. The others act on a node: kPack packs its value into bfloat16,
+    // kUnpack unpacks it to a new place, and kReturn makes the original value current again.
     enum class Kind : std::uint8_t { kForward, kBackward, kPack, kUnpack, kReturn };
     Kind kind = Kind::kForward;
     std::uint32_t number = 0;
@@ -36,15 +35,15 @@ struct Plan {
     Network::Op op;
     bool add[3] = {};             // add[i]: adds to the gradient of in[i]
     bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
-    bool add_parameters = false;  // adds to the gradient of the parameters, because other steps do so also
-    std::size_t keep = kNowhere;  // place of what backward needs to find again
+    bool add_parameters = false;  // adds to the gradient of the parameters, as other steps write it as well
+    std::size_t keep = kNowhere;  // place of what the step keeps for its backward pass
   };
 
   struct ArenaPlace {
     TensorShape shape;
     std::size_t value = kNowhere;     // first number in the arena of values
     std::size_t gradient = kNowhere;  // the same in the arena of gradients; kNowhere if it is not needed
-    bool rows = false;                // layout [lane][channel]
+    bool rows = false;                // true for layout [lane][channel]
   };
 
   struct PlanRange {
@@ -64,8 +63,8 @@ struct Plan {
   std::size_t forward_actions = 0, backward_actions = 0;
   std::vector<ArenaPlace> places;  // by node
   std::vector<PlanRange> zeroed;   // parameters whose gradients are set to 0 first; all others are assigned
-  // The step of the backward pass after which each parameter's gradient is final. Steps descend. The first is
-  // that of the loss, for parameters that no operation reads.
+  // Ranges of parameters, each with the step of the backward pass after which its gradient is final. Steps
+  // descend. Parameters that no operation reads have the step of the loss.
   std::vector<Final> finals;
   std::size_t positions = 1;
   std::size_t capacity = 0;  // lanes that fit the arena
@@ -76,8 +75,8 @@ struct Plan {
   bool shared_parameters = false;
 };
 
-// Returns the distance of two rows of features, in numbers. It is not a power of two, because such rows would
-// share few sets of the cache.
+// Returns the distance between two rows of features, in numbers. Adds to the row length, because rows at a
+// distance of a power of two would share few sets of the cache.
 std::size_t feature_stride(std::size_t features);
 
 struct PlanOptions {
@@ -95,8 +94,8 @@ std::size_t arena_bytes(const Plan& plan, std::size_t number_bytes);
 std::size_t arena_numbers(const Plan& plan);
 constexpr std::size_t kArenaAlignment = 64;
 
-// Returns the lanes that `samples` samples take: 1, or a multiple of 4. It is a multiple of `vector` / 2 if
-// that wastes little.
+// Returns the number of lanes for `samples` samples: 1, or a multiple of 4. It is a multiple of `vector` / 2
+// if that wastes little.
 std::size_t padded_lanes(const Plan& plan, std::size_t samples, std::size_t vector);
 
 }  // namespace gradwire

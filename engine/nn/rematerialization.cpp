@@ -58,7 +58,7 @@ class Cutter {
     }
   }
 
-  // Counts before each step the numbers that are alive there, and the regions that are not finished.
+  // Counts, before each step, the numbers that are alive and the regions that are not fully written.
   void count_alive() {
     for (std::size_t r = 0; r < lives_.size(); ++r) {
       const RegionLife& life = lives_[r];
@@ -70,7 +70,8 @@ class Cutter {
     }
   }
 
-  // Returns the narrowest cuts, as many as are useful. If more are equally wide, it takes every k-th.
+  // Returns the cuts where the fewest numbers are alive, at most kMostStages - 1 of them. If too many cuts
+  // are equal, takes some of them at regular distances.
   std::vector<std::size_t> chosen() const {
     std::vector<std::size_t> cuts;
     for (std::size_t c = 1; c < last_; ++c)

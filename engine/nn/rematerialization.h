@@ -30,12 +30,13 @@ class Regions {
 std::vector<std::uint32_t> read_backward(const Network::Op& op);
 
 struct Stages {
-  // Stage s is the steps begin[s] .. begin[s + 1] - 1. The loss comes after the last stage.
+  // Stage s consists of the steps begin[s] .. begin[s + 1] - 1. The loss comes after the last stage.
   std::vector<std::size_t> begin;
   std::vector<ChainStage> chain;  // in bytes
 };
 
-// `number_bytes` is the size of one number of a value. `packed`: what backward reads is kept in bfloat16.
+// Cuts the plan. `number_bytes` is the size of one number of a value. If `packed`, the values that the
+// backward pass reads are kept in bfloat16.
 Stages cut_into_stages(const Plan& plan, const Regions& regions, std::size_t number_bytes, bool packed);
 
 }  // namespace gradwire

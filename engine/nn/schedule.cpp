@@ -71,9 +71,10 @@ class Scheduler {
     }
   }
 
-  // The memory of a schedule is known only after its values have places. The chain's own count merely orders
-  // the schedules: it is rounded up, and counts values that live across several stages in each of them.
-  // Returns the smallest schedule if none is within `bytes`.
+  // Tries the schedules that need about `bytes` and less, the fastest first. Returns the first that fits the
+  // budget, or the smallest one if none fits. The memory of a schedule is known only after its values have
+  // places. The chain's own count only orders the schedules: it is rounded up, and counts a value that lives
+  // across several stages in each of them.
   std::pair<Placed, std::uint64_t> first_within(std::uint64_t bytes, std::size_t unit,
                                                 const OptimalSchedules& schedules,
                                                 const std::vector<std::size_t>& begin) const {
@@ -115,8 +116,8 @@ class Scheduler {
 
   // ---- which steps run, in which order ----
 
-  // Lists the steps in order, without those whose result no step reads, and the packing and unpacking of
-  // values. Data are not packed but read again.
+  // Lists the steps in order, with the packing and unpacking of values. Leaves out steps whose result is not
+  // read. Data are not packed; they are read again.
   Actions unroll(const ChainSchedule& schedule, const std::vector<std::size_t>& begin) const {
     std::vector<Action> steps;
     std::size_t forward = kNowhere;
@@ -188,7 +189,7 @@ class Scheduler {
 
   // ---- places of values over time ----
 
-  struct Stay {  // from one action to another, inclusive
+  struct Stay {  // a value at one place, from one action to another, inclusive
     std::size_t from, to, numbers;
     bool packed;
     std::size_t at = 0;
@@ -196,7 +197,7 @@ class Scheduler {
 
   Placed place(Actions actions) const {
     std::vector<Stay> stays;
-    std::vector<std::size_t> value_of(actions.list.size(), kNowhere), kept_of(value_of);  // stays, by action
+    std::vector<std::size_t> value_of(actions.list.size(), kNowhere), kept_of(value_of);  // stay by action
     find_stays(actions, stays, value_of, kept_of);
     Placed placed;
     placed.value_numbers = pack(stays, false);

@@ -14,11 +14,11 @@ struct ScheduleOptions {
   KeptActivations kept = KeptActivations::kExact;
   ActivationBudget budget;
   std::size_t number_bytes = sizeof(float);
-  // Computes the gradients of all parameters once more after the backward pass, from the data up.
+  // True to compute the gradients of all parameters once more after the backward pass, in forward order.
   bool up_again = false;
 };
 
-// Fills plan.actions, and gives values their places over time. Throws BudgetTooSmall.
+// Fills plan.actions, and decides where each value is at each action. Throws BudgetTooSmall.
 void schedule(Plan& plan, const ScheduleOptions& options);
 
 }  // namespace gradwire

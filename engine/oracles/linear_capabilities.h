@@ -1,5 +1,6 @@
 // Optional operations of linear models f_i(x) = mean_j phi_j(a_j^T x) + R(x). The gradient of sample j is a
-// number times a_j. Every sum has the order of loss_and_gradient(), so equal results have equal bits.
+// number times a_j. All sums are in the order of loss_and_gradient(), so the results have the same bits as
+// there.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,9 @@
 
 namespace gradwire {
 
-// `losses(count, row, z, slope, sum)` handles k < count in order. With z[k] = a^T x for row number row[k], it
-// adds phi(z[k]) to `sum` and writes phi'(z[k]) to slope[k]. `mean` turns that sum into the mean loss.
+// The operations for one batch. `losses(count, row, z, slope, sum)` handles the samples k < count in order.
+// With z[k] = a^T x for row number row[k], it adds phi(z[k]) to `sum` and writes phi'(z[k]) to slope[k].
+// `mean` turns that sum into the mean loss.
 template <class Real, class Losses, class Mean>
 class LinearCapabilities {
  public:
@@ -184,8 +186,8 @@ class LinearCapabilities {
   Mean mean_;
 };
 
-// Returns true if a restricted gradient skips nonzeros: the coordinates are a range, and rows are so long
-// that finding it takes less time.
+// Returns whether to compute a gradient only at the wanted coordinates. They must be a range, and the rows so
+// long that finding the range in each row takes less time than all its products.
 template <class Real>
 bool restricts_rows(const SparseRows<Real>& rows, const Coordinates& wanted) {
   constexpr std::size_t kLongRow = 100;
@@ -193,13 +195,13 @@ bool restricts_rows(const SparseRows<Real>& rows, const Coordinates& wanted) {
          2 * wanted.count({0, rows.columns()}) <= rows.columns();
 }
 
-// Returns the cost as a share of a full gradient: all products with x, and the products with the slopes for
-// the wanted coordinates.
+// Returns the cost as a share of that of a full gradient. All products with x are needed, but the products
+// with the slopes only at the wanted coordinates.
 template <class Real>
 double linear_cost(const SparseRows<Real>& rows, const Coordinates& wanted) {
   wanted.check(rows.columns());
   if (!restricts_rows(rows, wanted)) return 1;
-  // The forward pass has a dependent sum; additions to a gradient are independent.
+  // The sums of the forward pass depend on each other, so they take longer than the additions to a gradient.
   constexpr double kForward = 0.6;
   return kForward + (1 - kForward) * static_cast<double>(wanted.count({0, rows.columns()})) /
                         static_cast<double>(rows.columns());

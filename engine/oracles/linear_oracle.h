@@ -8,7 +8,7 @@
 
 namespace gradwire {
 
-// Self has, for this class alone,
+// Self has two members that only this class uses,
 //   auto with_capabilities(Batch, f)          calls f(LinearCapabilities) for the rows of a batch
 //   const SparseRows<Real>& rows() const
 // The functions are defined in linear_capabilities.h, which the .cpp of Self includes.

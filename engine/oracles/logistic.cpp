@@ -53,7 +53,7 @@ void losses_and_slopes(LinearLoss loss, std::size_t count, const Real* margin, R
   sigmoid_squared_losses(count, margin, losses, slope);
 }
 
-// Computes d^2 loss / dz^2 of each margin: s (1 - s), or 2 s^2 (1 - s) (2 - 3 s).
+// Computes d^2 loss / dz^2 of each margin: s (1 - s), or 2 s^2 (1 - s) (2 - 3 s), with s as above.
 template <class Real>
 void curvatures(LinearLoss loss, std::size_t count, const Real* __restrict margin,
                 Real* __restrict curvature) {

@@ -38,8 +38,8 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
 
-  // Predicts +1 for a sample with a^T x > 0, otherwise -1; NaN counts as wrong. Returns nullopt if this
-  // client has no test samples.
+  // Counts the test samples that are predicted correctly. The prediction is +1 if a^T x > 0, otherwise -1;
+  // NaN counts as wrong. Returns nullopt if this client has no test samples.
   std::optional<Score> score(std::span<const Real> x) override;
 
  private:

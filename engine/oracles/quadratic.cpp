@@ -70,7 +70,8 @@ Smoothness QuadraticFamily::total(std::span<const double> weights) const {
 
 double QuadraticFamily::L_plus(std::span<const double> weights) const {
   double largest = 0;
-  for (const double sine : {sine_low_, sine_high_}) {  // mean (nu_i S + c)^2 is a convex function of S
+  // The mean of (nu_i S + c)^2 is a convex function of S, so it is largest at an end.
+  for (const double sine : {sine_low_, sine_high_}) {
     double sum = 0;
     for (std::size_t i = 0; i < nu_.size(); ++i)
       sum += weight(weights, i) * std::pow(nu_[i] * sine + shift_, 2);

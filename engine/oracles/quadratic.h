@@ -2,9 +2,9 @@
 //   f_i(x) = x^T A_i x / 2 - b_i^T x,   A_i = (nu_i / 4) T + c I,   T = tridiag(-1, 2, -1),
 //   nu_i = 1 + s xi_i,   b_i = (nu_i / 4) (-1 + s xi'_i) e_1,   xi_i, xi'_i ~ N(0, 1).
 // The shift c makes lambda the smallest eigenvalue of the mean of the A_i. All A_i have the eigenvectors of
-// T, so every constant has a formula: the eigenvalues of A_i are nu_i sin^2(k pi / (2 (d + 1))) + c, k =
-// 1..d. With noise, f_i is the mean of f_i(x; xi) = f_i(x) + xi^T x, where xi has independent entries from
-// N(0, noise^2). These samples can be drawn; in a full gradient their mean is exactly 0.
+// T, so every constant has a formula. The eigenvalues of A_i are nu_i sin^2(k pi / (2 (d + 1))) + c,
+// k = 1..d. With noise, f_i is the mean of f_i(x; xi) = f_i(x) + xi^T x, where xi has independent entries
+// from N(0, noise^2). A batch draws such samples; in a full gradient the mean of all xi is exactly 0.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +46,10 @@ class QuadraticFamily {
   // Returns the constants of f = sum_i weights[i] f_i (1/n each if weights is empty).
   Smoothness total(std::span<const double> weights) const;
 
-  // Returns the best L_+ of sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
+  // Returns the smallest L_+ with sum_i w_i ||grad f_i(x) - grad f_i(y)||^2 <= L_+^2 ||x - y||^2.
   double L_plus(std::span<const double> weights = {}) const;
-  // Returns the best L_pm of the Hessian variance: std(nu) times the largest eigenvalue of T / 4.
+  // Returns the smallest L_pm that bounds the Hessian variance: std(nu) times the largest eigenvalue of
+  // T / 4.
   double L_pm(std::span<const double> weights = {}) const;
 
  private:
@@ -82,7 +83,7 @@ class QuadraticOracle final : public RebindableOracle<Real> {
   std::size_t dim() const override { return family_->dim(); }
   std::size_t sample_count() const override { return family_->noise() > 0 ? kNoisySamples : 1; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
-  // Needs all of A_i x, so a part of the gradient costs as much as the whole gradient.
+  // compute() is not overridden: the loss needs all of A_i x, so a part of the gradient is not cheaper.
   Real loss(std::span<const Real> x, Batch batch) override;
   Directional<Real> directional(std::span<const Real> x, std::span<const Real> v, Batch batch) override;
   bool hessian(std::span<const Real> x, std::span<Real> upper) override;
@@ -93,7 +94,7 @@ class QuadraticOracle final : public RebindableOracle<Real> {
   bool noisy(Batch batch) const { return family_->noise() > 0 && !batch.empty(); }
   // Returns (A_i x)_j; the first and last rows have one neighbour each.
   Real product(std::span<const Real> x, std::size_t j) const;
-  // Adds the mean xi of the batch to the gradient, and returns xi^T x.
+  // Adds xi, the mean noise of the batch's samples, to the gradient. Returns xi^T x.
   double add_noise(std::span<const Real> x, Batch batch, std::span<Real> gradient) const;
 
   std::shared_ptr<const QuadraticFamily> family_;

@@ -43,8 +43,8 @@ struct Cnn : NetworkProblem<Cnn> {
   }
 
  private:
-  // Returns channels x height x width, completed from the given sizes. Throws DataError if the features do
-  // not fill it.
+  // Returns the shape of an image, channels x height x width, with computed values for missing sizes. Throws
+  // DataError if the number of features is not that of the shape.
   TensorShape image(const DataSchema& schema) const;
   LenetShape whole_shape(const DataSchema& schema) const;
 };

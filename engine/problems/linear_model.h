@@ -47,7 +47,7 @@ struct LinearModel {
   }
 
  protected:
-  // Appends the bias to the features of the data.
+  // Appends the constant feature 1 to the features of the data if there is a bias.
   SharedSamples with_features(const DataSchema& schema, SharedSamples samples) const {
     if (!bias) return samples;
     const std::size_t columns = rows.features(schema);

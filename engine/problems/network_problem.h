@@ -44,10 +44,10 @@ struct TextCodec<ActivationBudget> {
 
 [[noreturn]] void refuse_budget(const BudgetTooSmall& error);  // throws DataError
 // Throws ConfigError for a budget that is refused before there is a client.
-[[noreturn]] void refuse_budget_setting(const BudgetTooSmall& error);  // throws ConfigError
+[[noreturn]] void refuse_budget_setting(const BudgetTooSmall& error);
 // Returns a warning if activations in bfloat16 take at least as many bytes as exact ones, else "".
 std::string no_saving_warning(std::uint64_t kept, std::uint64_t exact);
-// These throw DataError.
+// Throw DataError if the value, the schema or the alphabet cannot be used.
 void check_range(const char* key, std::size_t value, double high);
 void check_widths(const char* key, const std::vector<std::uint32_t>& widths);
 void check_activation(Activation activation);

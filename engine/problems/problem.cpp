@@ -72,8 +72,8 @@ constexpr bool is_problem_type() {
   static_assert(
       HasClientObjectives<Type> || HasOracle<Type>,
       "a problem type needs client_objectives<Real>(const DataSchema&, SharedSamples, const AllClients&) "
-      "const, or "
-      "oracle<Real>(const DataSchema&, const ClientDataset&, std::uint32_t client, const AllClients&) const");
+      "const, or oracle<Real>(const DataSchema&, const ClientDataset&, std::uint32_t client, const "
+      "AllClients&) const");
   static_assert(!(ReadsRows<Type> && ReadsText<Type>), "a problem type reads rows or text, not both");
   static_assert(
       HasSmoothness<Type> || !requires(const Type type) { &Type::smoothness; },
@@ -97,7 +97,7 @@ constexpr std::array<ProblemInfo, sizeof...(Types)> all_traits(const std::varian
 }
 constexpr auto kProblemTypes = all_traits(static_cast<const ProblemType*>(nullptr));
 
-// Sets `problem` to the problem type of that number.
+// Sets `problem` to the problem type with that number.
 template <std::size_t... Numbers>
 void set_problem_type(ProblemType& problem, std::size_t number, std::index_sequence<Numbers...>) {
   ((Numbers == number ? (void)problem.emplace<Numbers>() : void()), ...);

@@ -1,4 +1,4 @@
-// The list of problem types, and the way from a problem type and a client's samples to its oracle.
+// The list of problem types, and functions that make oracles from a problem type and the samples of clients.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ std::span<const ProblemInfo> problem_types();
 const ProblemInfo& info_of(const ProblemType& problem);
 // Returns the problem type with its defaults. Throws ConfigError("problem.kind") if the kind is unknown.
 ProblemType problem_of(const std::string& kind);
-// Returns the keys of a live problem except `kind`, in the order of the file.
+// Returns the keys of `problem` except `kind`, in the order of the file. `problem` must outlive them.
 std::vector<Field> problem_fields(ProblemType& problem);
 // Checks conditions between keys. Throws ConfigError.
 void check_problem(const ProblemType& problem);
@@ -93,8 +93,8 @@ bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema);
 // Returns d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema);
 
-// Returns the problem's own start point, shape (d), for x0 = "model". It depends on spec.seed (networks:
-// scaled random weights; quadratic: sqrt(d) e_1; otherwise zeros).
+// Returns the initial parameters of the model, shape (d), for x0 = "model". They depend on spec.seed
+// (networks: scaled random weights; quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema);
 
 // Returns the oracle of `client` in [0, spec.clients). It copies what it needs from the part. REQUIRES:

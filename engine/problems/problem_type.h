@@ -39,7 +39,7 @@ struct ProblemTraits {
   std::string_view name;
   std::string_view summary;  // one line for `gradwire list`
   bool has_classes = false;  // labels are classes that the clients agree on
-  bool is_network = false;   // starts at its own point, not at 0
+  bool is_network = false;   // run.x0 is "model" by default, not "zeros"
 };
 
 // The metadata that clients must agree on before any of them can build an oracle.

@@ -17,8 +17,8 @@
 
 namespace gradwire {
 
-// engine/oracles/quadratic.h as a problem type. All constants are exact on every machine, because there is no
-// data.
+// The quadratics of engine/oracles/quadratic.h as a problem type. All constants are exact on every machine,
+// because there is no data.
 struct Quadratic {
   static constexpr ProblemTraits traits{
       .name = "quadratic",

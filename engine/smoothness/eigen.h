@@ -19,8 +19,8 @@ struct Tridiagonal {
 // Returns the number of eigenvalues below x (Sturm count, by the signs of the pivots of T - x I).
 std::size_t count_below(const Tridiagonal& matrix, double x);
 
-// Returns the eigenvalue number `index`, 0 = smallest, by bisection, within a few ulp of the largest absolute
-// one. REQUIRES: index < size().
+// Returns eigenvalue number `index`, counted from the smallest, by bisection. The error is a few ulp of the
+// largest absolute eigenvalue. REQUIRES: index < size().
 double eigenvalue(const Tridiagonal& matrix, std::size_t index);
 
 // Returns the tridiagonal matrix with the eigenvalues of the symmetric `matrix` (n x n, both triangles), by
@@ -31,8 +31,8 @@ Tridiagonal tridiagonalize(std::vector<double> matrix, std::size_t n);
 using SymmetricOperator = std::function<void(std::span<const double> v, std::span<double> out)>;
 
 // Returns the largest eigenvalue of A (n x n), by Lanczos with full reorthogonalisation. Stops when the
-// residual of the eigenvector proves an eigenvalue of A within 1e-13 relative. Takes tens of products.
-// Deterministic.
+// residual proves that A has an eigenvalue within a relative distance of 1e-13. Takes tens of products with
+// A. The result is deterministic.
 double largest_eigenvalue(std::size_t n, const SymmetricOperator& apply);
 
 }  // namespace gradwire

@@ -85,7 +85,7 @@ Tridiagonal tridiagonalize(std::vector<double> matrix, std::size_t n) {
   Tridiagonal result;
   result.diagonal.resize(n);
   result.off_diagonal.resize(n == 0 ? 0 : n - 1);
-  std::vector<double> v(n), q(n), next_v(n), p(n);  // v, q: of the pending update
+  std::vector<double> v(n), q(n), next_v(n), p(n);  // v and q belong to the pending update
   for (std::size_t k = 0; k < n; ++k) {
     double* row = &matrix[k * n];
     update_and_multiply(k, n, row, v[k], q.data(), q[k], v.data(), 0, p.data());

@@ -44,9 +44,9 @@ double normalize(std::span<double> v) {
   return norm * scale;
 }
 
-// Returns the eigenvector of T for its largest eigenvalue theta, with norm 1. It goes from the last entry to
-// the first: the ratios of neighbours are pivots of theta I - T, which are positive from that side up to
-// rounding. So errors do not grow.
+// Returns the eigenvector of T for its largest eigenvalue theta, with norm 1. Computes the entries from the
+// last to the first, because the ratios of neighbours are then pivots of theta I - T. Pivots are positive up
+// to rounding, so errors do not grow.
 std::vector<double> top_eigenvector(const Tridiagonal& t, double theta) {
   const std::size_t k = t.size();
   constexpr double kTooLarge = 1e150;

@@ -33,7 +33,7 @@ double round_up_to_two_digits(double value) {
   return std::ceil(value / unit) * unit;
 }
 
-// Returns `count` of 0 .. size-1, ascending.
+// Draws `count` of the numbers 0 .. size-1. Returns them in ascending order.
 std::vector<std::uint32_t> draw(std::size_t size, std::size_t count, Random random) {
   std::vector<std::uint32_t> all(size);
   std::iota(all.begin(), all.end(), 0u);
@@ -133,7 +133,7 @@ class Estimate {
     };
   }
 
-  // Measures the spread of single samples of the k-th client.
+  // Measures the curvatures of single samples of the k-th examined client.
   void measure_samples(std::size_t k) {
     const std::vector<std::uint32_t>& samples = examined_[k].samples;
     const std::size_t count =

@@ -15,9 +15,9 @@ namespace gradwire {
 // at x0 and after ten steps of gradient descent from there.
 //
 // A curvature is ||H v|| after twelve steps of the power method on differences of gradients. It is measured
-// for f, for each f_i on at most 256 of its samples, and for single samples. Of more than 64 clients, 64 are
-// drawn; the others get the largest of their values. Sets mu = 0, convex = false, exact = false, estimated =
-// true.
+// for f, for each f_i on at most 256 of its samples, and for single samples. If there are more than 64
+// clients, 64 are drawn, and the others get the largest value of these. Sets mu = 0, convex = false, exact =
+// false, estimated = true.
 //
 // Every value is a lower bound of the true constant, rounded up to two digits, so that processors whose
 // gradients differ in their last bits agree. `seed` determines the draws. If processes share the clients,

@@ -108,7 +108,7 @@ double dot(const ScaledRow& row, std::span<const double> dense) {
 }
 
 // Returns B B^T, (n x n). B has the rows of all terms of all processes, each scaled by the root of its term's
-// scale. It has the same nonzero eigenvalues as the Gram matrix. The rows of this process start at number
+// scale. B B^T has the same nonzero eigenvalues as the Gram matrix. The rows of this process start at number
 // `first`.
 std::vector<double> dense_row_gram(const Gram& gram, std::size_t first, std::size_t n,
                                    const OrderedScan& scan) {

@@ -75,8 +75,8 @@ Gram client_gram(const LinearProblem& p, const Dataset& rows) {
   return {.columns = p.d, .terms = {{&rows, p.curvature.largest / static_cast<double>(rows.rows())}}};
 }
 
-// Adds sqrt(mean_j L_ij^2) and max_j L_ij. Sample j has L_ij = curvature ||a_j||^2 plus the share of the
-// regularizer.
+// Sets L_s = sqrt(mean_j L_ij^2) and L_sample_max = max_j L_ij. Sample j has L_ij = curvature ||a_j||^2 plus
+// the smoothness of the regularizer.
 void add_sample_constants(const LinearProblem& p, const Dataset& rows, ClientSmoothness& client) {
   const double ridge = regularizer_smoothness(p.regularizer, p.lambda);
   double sum = 0;
@@ -90,7 +90,7 @@ void add_sample_constants(const LinearProblem& p, const Dataset& rows, ClientSmo
   client.L_s = std::sqrt(sum / static_cast<double>(rows.rows()));
 }
 
-// Returns all constants but mu_i.
+// Returns all constants except mu_i.
 ClientSmoothness without_convexity(const LinearProblem& p, const Gram& gram) {
   ClientSmoothness client;
   client.L_i = gram.largest_eigenvalue() + regularizer_smoothness(p.regularizer, p.lambda);

@@ -27,12 +27,12 @@ struct Smoothness {
   std::vector<double> L_i = {};      // one per client
   std::vector<double> weights = {};  // w_i, one per client, sum 1; 1/n each if empty
   bool convex = false;               // every f_i is convex
-  bool exact = true;  // false if estimated, or if L is an upper bound, mean L_i, as the server sees no data
+  bool exact = true;       // false if estimated, or if L is the mean of the L_i, as the server sees no data
   bool estimated = false;  // true if all are lower bounds: the largest values found (estimate_smoothness.h)
 
-  // The best constants in sum_i w_i ||D_i||^2 <= L_+^2 ||x - y||^2 and in sum_i w_i ||D_i||^2 - ||sum_i w_i
-  // D_i||^2 <= L_pm^2 ||x - y||^2, where D_i = grad f_i(x) - grad f_i(y) (Hessian variance,
-  // arXiv:2110.03300). Empty if there is no closed form.
+  // The smallest constants with sum_i w_i ||D_i||^2 <= L_+^2 ||x - y||^2 and
+  // sum_i w_i ||D_i||^2 - ||sum_i w_i D_i||^2 <= L_pm^2 ||x - y||^2, where D_i = grad f_i(x) - grad f_i(y)
+  // (Hessian variance, arXiv:2110.03300). Empty if there is no closed form.
   std::optional<double> L_plus = {}, L_pm = {};
 
   double L_s = 0;           // sqrt(sum_i w_i mean_j L_ij^2): average smoothness of samples (VR-MARINA, PAGE)

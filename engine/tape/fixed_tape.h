@@ -10,11 +10,11 @@
 //   tape.backward(sqr(a * b + 3));
 //   a.grad();
 //
-// A variable and an operation of one or two scalars take one record. Adding a number takes none. An n-ary
-// operation takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of another tape,
-// the gradient of a constant, or a gradient that no backward() has computed. These checks are free, because
-// the compiler resolves them. The caller must make sure that the tape still lives. An infinite derivative
-// times a zero gradient is nan here; Tape skips it.
+// A variable takes one record, and so does an operation of one or two scalars. Adding a number takes none. An
+// operation of n scalars takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of
+// another tape, the gradient of a constant, or a gradient that no backward() has computed. These checks are
+// free, because the compiler resolves them. The caller must make sure that the tape still lives. An infinite
+// derivative times a zero gradient is nan here; Tape skips it.
 //
 // The step-by-step form is as fast only if the compiler inlines the user's function. value_and_gradient()
 // forces it to.
@@ -141,7 +141,8 @@ class FixedTape {
     reached[slot] = true;
   }
 
-  // Unrolls here, because the optimizer must see constant links before it looks at the arrays.
+  // Unrolls the loop over records itself, because the optimizer must see constant links before it looks at
+  // the arrays.
   template <std::size_t... I>
   GRADWIRE_INLINE void propagate_all(std::array<bool, N>& reached, std::index_sequence<I...>) {
     (propagate(reached, N - 1 - I), ...);
@@ -159,7 +160,7 @@ class FixedTape {
   std::uint32_t size_ = 0, swept_ = 0;  // swept_: records that the last backward() saw
   std::array<std::uint32_t, N> a_, b_;
   std::array<T, N> da_, db_, gradient_;
-  std::array<T, N> written_;  // by the operation in progress
+  std::array<T, N> written_;  // derivatives of the operation in progress
 };
 
 template <class T, std::size_t n>

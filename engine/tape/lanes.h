@@ -2,8 +2,8 @@
 // per SIMD lane. Arithmetic and functions work lane by lane. Comparisons give a LaneMask, which select()
 // takes.
 //
-// The code is plain loops over an array. The compiler turns them into vectors of the target's width. It would
-// compile vector extensions of a width that the processor lacks number by number.
+// The code is plain loops over an array, which the compiler turns into vectors of the target's width. With
+// vector extensions, it would work number by number if the processor lacks vectors of N numbers.
 #pragma once
 
 #include <array>
@@ -120,8 +120,8 @@ class alignas(N * sizeof(Real)) Lanes {
   GRADWIRE_INLINE friend Lanes max(const Lanes& a, const Lanes& b) { return select(b > a, b, a); }
   GRADWIRE_INLINE friend Lanes min(const Lanes& a, const Lanes& b) { return select(b < a, b, a); }
 
-  // Computed by engine/elementary.h, whose loops become vectors; errors are a few ulp. Far from 0, uses e^x =
-  // (e^(x/2))^2, which overflows and underflows correctly.
+  // exp and tanh use engine/elementary.h, whose loops become vectors; errors are a few ulp. Far from 0, exp
+  // uses e^x = (e^(x/2))^2, which overflows and underflows correctly.
   GRADWIRE_INLINE friend Lanes exp(const Lanes& a) {
     constexpr Real kFar = sizeof(Real) == 8 ? 700 : 80;
     const Mask far = abs(a) > Lanes(kFar);

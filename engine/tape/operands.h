@@ -129,7 +129,8 @@ class Operands {
     return tape().record_linear(static_cast<Value>(value), list(), static_cast<Value>(alpha),
                                 static_cast<Value>(beta));
   }
-  // Return the place for the derivatives, [0 .. size()), and record the operation after they are written.
+  // derivatives() returns the place for size() derivatives. result() records the operation after they are
+  // written.
   GRADWIRE_INLINE Value* derivatives() const { return tape().derivatives(size_); }
   template <class V>
   GRADWIRE_INLINE Var<Tape> result(const V& value) const {

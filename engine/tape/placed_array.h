@@ -7,10 +7,10 @@
 
 namespace gradwire {
 
-// Processors compare the lowest twelve bits of addresses when they match loads with earlier stores. If they
-// match by chance, the load waits. A small tape was measured 1.3 times slower when its arrays overlapped with
-// the stack in this way. That happened at a fifth of all program starts, since stacks begin at random
-// addresses.
+// Processors compare the lowest twelve bits of addresses when they match loads with earlier stores. If these
+// bits are equal by chance, the load waits. A small tape was measured 1.3 times slower when its arrays
+// overlapped with the stack in this way. That happened at a fifth of all program starts, since stacks begin
+// at random addresses.
 template <class T>
 class PlacedArray {
  public:

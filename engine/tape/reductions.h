@@ -4,9 +4,9 @@
 //   list                     std::vector, std::array or std::span of Var, at any places
 //   range                    VarRange: used in place, without a copy (Tape only)
 //   range, range or list     several VarRange, read one after another (Tape only)
-// To add one, write one function here and one line in tests/engine/tape/tape_operations.h. Its derivatives
-// are either alpha + beta x_i (linear), or written to derivatives() (result). Values and derivatives are
-// computed in the wider types of engine/tape/wider.h and rounded once.
+// To add one, write one function here and one line in tests/engine/tape/tape_operations.h. If its derivatives
+// are alpha + beta x_i, it calls linear(). Otherwise it writes them to derivatives() and calls result().
+// Values and derivatives are computed in the wider types of engine/tape/wider.h and rounded once.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ GRADWIRE_INLINE auto reduce_mul(const X&... x) {
       d[i] *= after;
       after *= value;
     });
-  } else {  // products of a few numbers may exceed the range of a Value
+  } else {  // a product of a few of the numbers may exceed the range of Value
     constexpr std::size_t kFew = 16;
     std::array<Sum, kFew> few;
     std::vector<Sum> many(all.size() > kFew ? all.size() : 0);
@@ -114,8 +114,8 @@ GRADWIRE_INLINE auto reduce_mean_and_mean_squares(const X&... x) {
   return MeanAndMeanSquares<Tape>{reduce_mean(x...), reduce_mean_squares(x...)};
 }
 
-// Computes sum (x_i - mean)^2 / divisor. Numbers that are close to each other lose no digits, however large
-// they are: the first number is subtracted before the sum for the mean, and the mean before the derivatives.
+// Computes sum (x_i - mean)^2 / divisor. It sums differences from the first number to find the mean, and uses
+// differences from the mean in the derivatives. So large numbers that are close to each other lose no digits.
 template <class All>
 GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Sum& divisor) {
   using Sum = typename All::Sum;
@@ -143,7 +143,7 @@ GRADWIRE_INLINE auto variance(const X&... x) {
   return sum_of_deviations(all, all.count() - 1);
 }
 
-// log sum_i e^(x_i), and what the shares e^(x_i) / sum need. It does not overflow.
+// log sum_i e^(x_i), and what share() needs to compute e^(x_i) / sum. Nothing overflows.
 template <class Tape>
 struct LogSumExp {
   using Value = ValueOf<Tape>;
@@ -174,7 +174,7 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   Value largest(0);
   all.for_each(
       [&](std::size_t i, const Value& v) { largest = i == 0 ? v : select(v > largest, v, largest); });
-  largest = select(largest - largest == Value(0), largest, Value(0));  // all -inf, or some inf
+  largest = select(largest - largest == Value(0), largest, Value(0));  // 0 if all are -inf or some are inf
   const Calc top = static_cast<Calc>(largest);
   Sum sum(0);
   all.for_each([&](std::size_t i, const Value& v) {
@@ -182,7 +182,7 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
     d[i] = static_cast<Value>(power);
     sum += wide(power);
   });
-  // derivative 0 if all are -inf
+  // The derivatives are 0 if all numbers are -inf.
   const Sum inverse = 1 / sum, factor = select(sum == Sum(0), Sum(0), inverse);
   if constexpr (std::is_same_v<Calc, Value>) {
     for (std::size_t i = 0; i < all.size(); ++i) d[i] = static_cast<Value>(wide(d[i]) * factor);
@@ -198,7 +198,7 @@ GRADWIRE_INLINE auto log_sum_exp(const X&... x) {
   return log_sum_exp_of(x...).log_sum;
 }
 
-// Returns one share per argument.
+// Returns the shares e^(x_i) / sum_j e^(x_j), one per argument.
 template <class Tape, std::size_t n>
 GRADWIRE_INLINE std::array<Var<Tape>, n> softmax(const std::array<Var<Tape>, n>& x) {
   const LogSumExp<Tape> all = log_sum_exp_of(x);

@@ -14,7 +14,8 @@
 namespace gradwire {
 namespace {
 
-// Distance from the tape to its arrays in bytes, modulo 4096.
+// Distances from the tape to its arrays in bytes, modulo 4096. engine/tape/placed_array.h says why they
+// matter.
 constexpr std::uintptr_t kEntries = 512, kGradients = 1792, kValues = 2176;
 
 constexpr std::size_t kAlignment = 64;    // alignment of arrays in the caller's buffer
@@ -91,11 +92,11 @@ template <class T>
 bool Tape<T>::grow(std::size_t slots) noexcept {
   constexpr std::size_t kFirstSlots = 64;
   if (borrowed_ || slots > kMost - used_.slots) return false;
-  const std::size_t recorded =
-      used_.slots > first_ ? used_.slots - first_ : 0;  // is doubled; parameters are not
+  const std::size_t recorded = used_.slots > first_ ? used_.slots - first_ : 0;  // doubles; parameters do not
   const std::size_t capacity = std::min(kMost, used_.slots + std::max(slots, recorded) + kFirstSlots);
   try {
-    // Keeps the arrays away from the stack frames below and around a tape that is a local variable.
+    // Places the arrays at other addresses modulo 4096 than nearby stack frames, if the tape is a local
+    // variable.
     const auto here = reinterpret_cast<std::uintptr_t>(this);
     PlacedArray<Entry> entry(capacity, here + kEntries - first_ * sizeof(Entry));
     PlacedArray<T> gradient(capacity, here + kGradients - first_ * sizeof(T)),
@@ -120,8 +121,8 @@ void Tape<T>::zero_parameter_gradients() {
 
 template <class T>
 auto Tape<T>::leaves(std::span<const T> values) -> Range {
-  // Makes no record: every operation must have results, because the slots in use tell which operations are in
-  // use.
+  // Makes no record of an empty range. Every operation must have results, because the slots in use tell which
+  // operations are in use.
   if (values.empty()) return {this, TapePlace::at(used_.slots, generation()), 0};
   if (values.size() > capacity_ - used_.slots) {
     if (borrowed_) throw_full();
@@ -228,8 +229,8 @@ auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) 
   return {this, static_cast<T>(sum), end_operation(*op)};
 }
 
-// Records the products of runs that lie in one range of a and one of b. The ranges of a and b need not end at
-// the same places.
+// Records products of runs, each of which lies in one range of a and one range of b. The ranges of a and b
+// need not end at the same places.
 template <class T>
 auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
     -> std::pair<SumOf<T>, Operation*> {
@@ -238,7 +239,7 @@ auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
   Operation& op = begin_operation(Kind::kInnerProduct, 1);
   SumOf<T> sum(0);
   std::size_t i = 0, k = 0;
-  std::uint32_t a_done = 0, b_done = 0;  // numbers of a[i] and b[k] that are done
+  std::uint32_t a_done = 0, b_done = 0;  // numbers of a[i] and b[k] that are already recorded
   while (i < a.size() && k < b.size()) {
     const std::uint32_t size = std::min(a[i].size_ - a_done, b[k].size_ - b_done);
     const std::uint32_t a_slot = a[i].place().slot() + a_done, b_slot = b[k].place().slot() + b_done;
@@ -265,7 +266,8 @@ auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
 template <class T>
 void Tape<T>::remember_rewind(std::uint32_t slots) {
   if (rewound_to_ < slots) {
-    // In the caller's buffer, forget the oldest rewind. A handle that did not survive it may then pass.
+    // In the caller's buffer, history_ cannot grow, so the oldest rewind is forgotten. A handle that it made
+    // stale may then pass the checks.
     if (history_.size() == most_rewinds_) {
       for (std::size_t k = 1; k < history_.size(); ++k) history_[k - 1] = history_[k];
       history_.resize(history_.size() - 1);
@@ -280,7 +282,7 @@ void Tape<T>::remember_rewind(std::uint32_t slots) {
 
 template <class T>
 bool Tape<T>::survived(std::uint64_t rewinds, std::uint64_t end) const noexcept {
-  // The first rewind since then is the one that went lowest.
+  // history_ ascends, so its first rewind since then is the one that went lowest.
   const auto later =
       std::find_if(history_.begin(), history_.end(), [&](const Rewind& r) { return r.number > rewinds; });
   return end <= used_.slots && end <= (later != history_.end() ? later->slots : rewound_to_);
@@ -292,8 +294,9 @@ bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
   return to.rewinds_ == rewinds_ || (to.rewinds_ < rewinds_ && survived(to.rewinds_, to.used_.slots));
 }
 
-// A handle is valid if no rewind after its recording went below it. It stores the number of rewinds before it
-// modulo 2^32. So a stale handle may pass if it is more than 2^32 rewinds old, but a valid one always passes.
+// A handle is valid if no rewind after its recording went below it. The handle stores the number of rewinds
+// before its recording, modulo 2^32. So a stale handle may pass after 2^32 rewinds or more, but a valid one
+// always passes.
 template <class T>
 bool Tape<T>::is_alive(TapePlace place, std::uint32_t slots) const noexcept {
   const std::uint64_t age = generation() - place.generation();

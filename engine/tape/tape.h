@@ -25,16 +25,16 @@
 //   const TapeSize size = tape_size<double>(2, record);        // records once to learn the size
 //   std::vector<std::byte> buffer(Tape<double>::bytes(size));
 //   Tape<double> tape(size, buffer);
-// It allocates nothing, and throws nothing within `size`. Recording beyond `size` throws std::length_error.
+// Such a tape allocates nothing, and throws std::length_error only if more than `size` is recorded.
 //
-// backward() adds to the gradients of parameters until zero_parameter_gradients(), and overwrites all other
-// gradients. It may be called again, on the same or another root. It skips a record without influence on the
-// root, so an infinite derivative does not become nan there.
+// backward() overwrites all gradients except those of parameters, to which it adds;
+// zero_parameter_gradients() clears them. backward() may be called again, on the same or another root. It
+// skips records without influence on the root, so an infinite derivative does not become nan there.
 //
 // A handle must not outlive its tape. Parameter values must not change between recording and backward(),
-// which reads them again. All other misuse throws std::logic_error: a Var of no tape or of two tapes; a Var
-// or a checkpoint past which the tape was rewound, even if its place is in use again; a checkpoint of another
-// tape; lengths that differ; the gradient of a constant; a gradient that no backward() has computed.
+// which reads them again. All other misuse throws std::logic_error: a Var of no tape, or Vars of two tapes; a
+// Var or a checkpoint past which the tape was rewound, even if its place is in use again; a checkpoint of
+// another tape; lengths that differ; the gradient of a constant; a gradient that no backward() has computed.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ struct TapeSize {
   std::size_t parameters = 0;
   std::size_t scalars = 0;      // results of operations, variables, leaves
   std::size_t operations = 0;   // leaves(), and operations of any number of scalars
-  std::size_t indices = 0;      // numbers that say which operands these have
+  std::size_t indices = 0;      // numbers that store the operands of these operations
   std::size_t derivatives = 0;  // one per operand of operations that are not linear
 };
 
@@ -98,8 +98,8 @@ class Tape {
   };
 
   explicit Tape(std::size_t parameters = 0);
-  // Uses `buffer`, of at least bytes(size) bytes at any address. It must outlive the tape. Throws
-  // std::logic_error if it is too small.
+  // Uses `buffer`, which must outlive the tape and have at least bytes(size) bytes, at any address. Throws
+  // std::logic_error if `buffer` is too small.
   Tape(const TapeSize& size, std::span<std::byte> buffer);
   static std::size_t bytes(const TapeSize& size);
   Tape(const Tape&) = delete;  // handles point to it
@@ -115,12 +115,12 @@ class Tape {
   GRADWIRE_INLINE Var leaf(const T& value) { return variable(value); }
   // Makes a scalar that works like a variable in operations, but takes no record. Its gradient is not kept.
   GRADWIRE_INLINE Var constant(const T& value) { return {this, value, TapePlace::at(0, generation())}; }
-  // Makes adjacent variables, for operations on ranges. The values may be this tape's own.
+  // Makes adjacent variables, for operations on ranges. `values` may view the memory of this tape.
   Range leaves(std::span<const T> values);
   // Copies scalars to adjacent places.
   Range pack(std::span<const Var> scalars);
 
-  // Adds seed * d root / d p to the gradient of every parameter p.
+  // Adds seed * d root / d p to the gradient of every parameter p. Overwrites all other gradients.
   GRADWIRE_INLINE void backward(const Var& root, const T& seed = T(1)) {
     check(root);
     sweep(root.place().slot(), seed);
@@ -132,8 +132,8 @@ class Tape {
       throw_no_gradient(slot);
     return gradient_[slot];
   }
-  // Adds up the gradients of several outputs, each times its slope. That is the gradient of a function of the
-  // outputs whose derivatives are known; its value is not needed.
+  // Computes the gradient of sum_i slopes[i] outputs[i]. If the slopes are the derivatives of a function by
+  // the outputs, this is the gradient of that function.
   void backward_from(std::span<const Var> outputs, std::span<const T> slopes);
 
   // Does the same as backward(), in the caller's scratch of at least scratch_size() numbers. It does not
@@ -147,12 +147,12 @@ class Tape {
   std::span<const T> values(const Range& x) const { return {value_.get() + checked(x), x.size()}; }
   std::span<const T> gradients(const Range& x) const;
 
-  // Returns what is recorded now, as a size.
+  // Returns the size of what is recorded now.
   TapeSize used() const {
     return {parameters_, used_.slots - first_, used_.operations, used_.indices, used_.derivatives};
   }
 
-  // The places in this tape of what another tape recorded.
+  // A map from handles of a joined tape to handles of this tape.
   class Joined {
    public:
     Var operator()(const Var& x) const {
@@ -189,7 +189,8 @@ class Tape {
     swept_ = swept_ < used_.slots ? swept_ : used_.slots;
   }
 
-  // Makes n adjacent scalars. make(i) returns the i-th, as the result of one operation of one or two scalars.
+  // Makes n adjacent scalars. make(i) must record exactly one operation, of one or two scalars, and return
+  // its result.
   template <class Make>
   Range range(std::size_t n, Make make);
 
@@ -205,8 +206,8 @@ class Tape {
   }
 
   // derivatives(n) returns the place for n derivatives of an operation of any number of scalars
-  // (engine/tape/reductions.h). After they are written, record_all() makes one record; it takes n operands,
-  // one list after another.
+  // (engine/tape/reductions.h). After they are written, record_all() makes one record. Its n operands are
+  // given as one list after another.
   T* derivatives(std::size_t n);
   template <class... Lists>
   Var record_all(const T& value, std::size_t n, const Lists&... lists) {
@@ -227,7 +228,7 @@ class Tape {
  private:
   friend TapeReader<Tape>;
 
-  // The part of a record of one or two operands that backward() reads. Its slot is its index.
+  // The part of a record of one or two operands that backward() reads. entry_ is indexed by slot.
   struct Entry {
     T da, db;
     std::uint64_t links;  // slot of a in the low half, slot of b in the high half: one word to write
@@ -235,27 +236,27 @@ class Tape {
 
   enum class Kind : std::uint8_t { kLeaves, kScattered, kRanges, kEqual, kLinear, kInnerProduct };
 
-  // A record of any number of operands, or of results without operands.
+  // A record of an operation of any number of operands, or of leaves().
   struct Operation {
     T alpha, beta;                      // kEqual and kLinear: derivatives alpha + beta x_i
     std::uint32_t slot = 0, slots = 1;  // slots of the results
     // Range in index_. It holds slots (kScattered), runs { slot, size } (ranges) or { slot in a, slot in b,
     // size } (kInnerProduct).
     std::uint32_t index = 0, index_end = 0;
-    std::uint32_t derivative = 0;  // in derivative_: the first of its operands'
-    std::uint32_t bias = 0;        // kInnerProduct: slot
+    std::uint32_t derivative = 0;  // index in derivative_ for the first operand
+    std::uint32_t bias = 0;        // kInnerProduct: slot of the bias
     Kind kind = Kind::kLeaves;
   };
 
-  // Rewind number `number` of this tape, which some handles did not survive.
+  // Rewind number `number` of this tape, after which `slots` slots were left. Earlier handles to higher slots
+  // are stale.
   struct Rewind {
     std::uint64_t number;
     std::uint32_t slots;
   };
 
-  // Records put the derivatives of operands that they do not have into these slots, so backward needs no
-  // branch. They use several slots in turn, because with one slot each addition would wait for the one
-  // before.
+  // A record links each operand that it lacks to one of these slots, so backward() needs no branch. Records
+  // use the slots in turn, because with one slot each addition would wait for the one before.
   static constexpr std::uint32_t kDeadSlots = 8;
   GRADWIRE_INLINE std::uint32_t dead() const { return used_.slots % kDeadSlots; }
 
@@ -281,8 +282,8 @@ class Tape {
       check_age(x.place(), 1);
   }
   std::uint32_t checked(const Range& x) const;  // returns its first slot
-  // Functions that can throw must not return, and functions that return must not throw. The compiler keeps no
-  // number in a register across a call that does both.
+  // A function that is called from here either always throws or never throws. Across a call that might do
+  // either, the compiler keeps no number in a register.
   GRADWIRE_INLINE void check_age(TapePlace place, std::uint32_t slots) const {
     if (!is_alive(place, slots)) throw_stale();
   }
@@ -301,7 +302,7 @@ class Tape {
   [[gnu::cold]] void remember_rewind(std::uint32_t slots);
 
   Operation& begin_operation(Kind kind, std::size_t slots);
-  // Begins an operation. Returns the sum of the products and the operation.
+  // Begins an operation and links its operands. Returns the sum of the products and the operation.
   std::pair<SumOf<T>, Operation*> inner_products(std::span<const Range> a, std::span<const Range> b);
   void link(std::span<const Var> list);
   void link(std::span<const Range> list);
@@ -326,23 +327,23 @@ class Tape {
     return slot < first_ ? slot - kDeadSlots + inputs : slot + shift;
   }
 
-  // Every record and rewind touches the first members: few cache lines.
-  Used used_;                         // slots in use: dead ones, parameters, what is recorded
+  // Every record and rewind touches the first members, so they share few cache lines.
+  Used used_;                         // its slots: dead ones, parameters, what is recorded
   std::uint32_t capacity_ = 0;        // size of value_, gradient_ and entry_
   std::uint32_t parameters_, first_;  // first_: the first slot after the parameters
   std::uint32_t swept_;               // gradients of recorded slots from here on are 0
-  std::uint32_t rewound_to_;          // slots of the latest rewind
+  std::uint32_t rewound_to_;          // slots that the latest rewind left
   bool borrowed_ = false;             // the caller gave all memory
   std::uint64_t rewinds_ = 0;
-  std::uint64_t lower_ = 0;   // number of the last of history_
+  std::uint64_t lower_ = 0;   // number of the last rewind in history_, or 0
   PlacedArray<Entry> entry_;  // [slot]
   PlacedArray<T> gradient_;   // [slot]
   PlacedArray<T> value_;      // [slot], of parameters and ranges only
   TapeArray<Operation> operation_;
   TapeArray<std::uint32_t> index_;
   TapeArray<T> derivative_;
-  TapeArray<Rewind> history_;  // rewinds before the latest that went below it; both numbers ascend
-  std::size_t most_rewinds_ = ~std::size_t{0};  // in history_
+  TapeArray<Rewind> history_;  // earlier rewinds that went lower than all later ones; ascending
+  std::size_t most_rewinds_ = ~std::size_t{0};  // capacity of history_
 };
 
 template <class T>
@@ -359,8 +360,8 @@ auto Tape<T>::range(std::size_t n, Make make) -> Range {
   return {this, first, static_cast<std::uint32_t>(n)};
 }
 
-// Returns the size that record(tape) takes on a tape with that many parameters, all 0. Runs it once on a tape
-// that grows.
+// Returns the size that record(tape) needs on a tape with that many parameters. Runs it once, on a tape that
+// grows and whose parameters are all 0.
 template <class T, class Record>
 TapeSize tape_size(std::size_t parameters, Record record) {
   Tape<T> tape(parameters);

@@ -18,7 +18,7 @@ namespace gradwire {
 template <class T>
 class TapeArray {
  public:
-  // Uses the caller's memory. All elements count as present.
+  // Uses the caller's memory. The array then has `size` elements.
   void borrow(T* memory, std::size_t size) {
     data_ = memory;
     size_ = capacity_ = size;

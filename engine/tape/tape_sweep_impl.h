@@ -11,7 +11,7 @@
 
 namespace gradwire {
 
-// Multiplies, but a zero gradient gives zero, even times an infinite derivative.
+// Returns derivative * gradient, but 0 if the gradient is 0, even if the derivative is infinite.
 template <class T>
 GRADWIRE_INLINE T product(const T& derivative, const T& gradient) {
   if constexpr (kIsScalar<T>) {
@@ -139,7 +139,8 @@ void Tape<T>::check_scratch(std::size_t size) const {
 }
 
 // Goes backward over records of one or two operands. Most records have an operand in the record just before.
-// Its share stays in a register; through memory, the next step would wait for the store.
+// The gradient of that operand is carried in a register. If it went through memory, the next step would wait
+// for the store.
 template <class T>
 void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const {
   if (end <= begin) return;

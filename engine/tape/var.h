@@ -8,13 +8,13 @@
 #include <stdexcept>
 #include <type_traits>
 
-// Marks operations. When they are inlined, a handle stays in registers, and the checks of one operation serve
-// the next.
+// Forces operations inline. Then a handle stays in registers, and the compiler drops checks that an earlier
+// operation has made.
 #define GRADWIRE_INLINE [[gnu::always_inline]] inline
 
 namespace gradwire {
 
-// True for one number, false for lanes. Comparisons of one number are true or false.
+// True if T is a single number, so that comparisons give a bool. False if T is Lanes.
 template <class T>
 inline constexpr bool kIsScalar = std::is_arithmetic_v<T> || requires {
   typename T::Compute;
@@ -23,20 +23,20 @@ inline constexpr bool kIsScalar = std::is_arithmetic_v<T> || requires {
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_no_tape() {
   throw std::logic_error("a Var that belongs to no tape: make it with Tape::variable first");
 }
-// Throws for a Var that does not belong to this tape.
+// Throws for a Var of another tape, or of none.
 [[noreturn, gnu::noinline, gnu::cold]] inline void throw_foreign(const void* owner) {
   if (owner == nullptr) throw_no_tape();
   throw std::logic_error("an operation has Vars of two tapes");
 }
 
 // The place where a tape keeps the gradient of a scalar, and the generation of the tape in which the scalar
-// was recorded. Both are in one word. A handle that is passed to a function goes through memory, and the
-// processor stalls on two parts that are written separately but read together.
+// was recorded. Both share one word. A handle that is passed to a function goes through memory, and the
+// processor stalls if it reads two parts together that were written separately.
 struct TapePlace {
   std::uint64_t word = 0;
 
-  // Adds the two parts. The compiler can undo a sum, so it knows the results of checks on what it has just
-  // recorded.
+  // Joins the two parts by a sum. The compiler can undo a sum, so it knows the results of checks on a handle
+  // that was just recorded.
   GRADWIRE_INLINE static TapePlace at(std::uint32_t slot, std::uint32_t generation) {
     return {(std::uint64_t{generation} << 32) + slot};
   }
@@ -55,7 +55,8 @@ class Var {
   Var() = default;  // belongs to no tape; any operation on it throws std::logic_error
   GRADWIRE_INLINE Var(Tape* tape, const Value& value, TapePlace place)
       : place_(place), value_(value), tape_(tape) {}
-  // Written out, so that a handle is copied word by word and passed by address (see TapePlace).
+  // Is written out, so that the compiler copies a handle word by word and passes it by address (see
+  // TapePlace).
   GRADWIRE_INLINE Var(const Var& other) : place_(other.place_), value_(other.value_), tape_(other.tape_) {}
   GRADWIRE_INLINE Var& operator=(const Var& other) {
     place_ = other.place_;
@@ -78,14 +79,14 @@ class Var {
 
  private:
   TapePlace place_;
-  Value value_ = Value(0);  // travels in the handle, so that adding a number needs no record
+  Value value_ = Value(0);  // in the handle, so that a Var plus a number needs no record
   Tape* tape_ = nullptr;
 };
 
 template <class Tape>
 using ValueOf = typename Tape::Value;
 
-// Records an operation of one or two arguments: its value, and after each argument the derivative by it.
+// Records an operation of one or two arguments. Each argument is followed by the derivative of `value` by it.
 template <class Tape>
 GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a, const ValueOf<Tape>& da) {
   return a.tape().record(value, a, da);
@@ -96,7 +97,7 @@ GRADWIRE_INLINE Var<Tape> result(const ValueOf<Tape>& value, const Var<Tape>& a,
   return a.tape().record(value, a, da, b, db);
 }
 
-// Computes the gradient of seed * root by everything on which it depends; see the tape's backward().
+// Computes the derivatives of seed * root by all scalars that it depends on. See backward() of the tape.
 template <class Tape>
 GRADWIRE_INLINE void backward(const Var<Tape>& root, const ValueOf<Tape>& seed = ValueOf<Tape>(1)) {
   root.tape().backward(root, seed);

@@ -1,5 +1,5 @@
-// Wider types for the arithmetic of operations, so that no intermediate result loses a value that fits the
-// type: 16-bit numbers and float are summed in double.
+// Wider types for intermediate results, so that a result that fits its type is not lost on the way. For
+// example, float and 16-bit numbers are summed in double.
 #pragma once
 
 #include <type_traits>

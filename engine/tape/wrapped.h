@@ -1,6 +1,6 @@
-// Arithmetic and functions of scalars that wrap another type, which computes, so that every tape can use
-// them. These are Float16 and BFloat16 (base/half.h), with each result rounded to 16 bits, and Float128
-// (engine/tape/float128.h).
+// Arithmetic and functions for number types that wrap another type and compute in it, so that every tape can
+// use them. These types are Float16 and BFloat16 (base/half.h), which round each result to 16 bits, and
+// Float128 (engine/tape/float128.h).
 #pragma once
 
 #include <cmath>
@@ -66,7 +66,8 @@ GRADWIRE_INLINE T select(bool condition, const T& a, const T& b) {
   return condition ? a : b;
 }
 
-// Functions of types that wrap float, by the C++ library. engine/tape/float128.h has those of Float128.
+// Functions of types that wrap float. They call the C++ library. engine/tape/float128.h has the functions of
+// Float128.
 template <Wrapped T>
 requires std::floating_point<typename T::Compute> GRADWIRE_INLINE T abs(const T& x) {
   return T(std::abs(compute(x)));

@@ -41,7 +41,7 @@ class TextTable {
   }
 
  private:
-  // Returns `text` after `head`; further lines are indented to the start of `text`.
+  // Returns `head` and then `text`, wrapped. Further lines are indented to the column where `text` begins.
   static std::string wrapped(const std::string& head, std::string text) {
     const std::size_t room = std::max<std::size_t>(30, kWidth - std::min(kWidth, head.size()));
     std::string out = head;
@@ -138,14 +138,14 @@ std::string keys() {
   return "Keys of an experiment file\n" + table.text();
 }
 
-// Returns the number of the rows of a metrics.csv.
+// Returns the number of rows in a metrics.csv.
 std::size_t rows_in(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   const auto lines = std::count(std::istreambuf_iterator<char>(in), {}, '\n');
-  return lines > 0 ? static_cast<std::size_t>(lines) - 1 : 0;  // a header is first
+  return lines > 0 ? static_cast<std::size_t>(lines) - 1 : 0;  // the first line is the header
 }
 
-// Returns an empty string if no run left anything of use.
+// Returns the runs that left metrics but no results. Empty if there are none.
 std::string runs(const fs::path& results) {
   TextTable table;
   for (const LeftRun& left : left_runs(results)) {

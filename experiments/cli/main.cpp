@@ -39,8 +39,8 @@ namespace {
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// Makes the first Ctrl-C end the run after its round, and the second one end the process. For commands that
-// check stop_requested.
+// Makes the first Ctrl-C end the run after its round, and the second one end the process. Only for commands
+// that check stop_requested.
 void handle_signals() {
   struct sigaction action {};
   action.sa_handler = [](int signal) {
@@ -307,7 +307,7 @@ void add_list(CLI::App& app, Arguments& a) {
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
 }
 
-// All arguments after `bench` go to gradwire-bench, also --help.
+// Adds `bench`. All arguments after it go to gradwire-bench, including --help.
 void add_bench(CLI::App& app) {
   app.add_subcommand("bench", "Measure the speed of the parts of gradwire")
       ->prefix_command()

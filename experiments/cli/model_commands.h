@@ -23,7 +23,7 @@ struct ModelArguments {
 
 // Adds the commands to `app`. `a` must outlive the parsing.
 void add_model_commands(CLI::App& app, ModelArguments& a);
-// Returns the exit code, or nullopt if the user gave another command. Throws as the commands do.
+// Returns the exit code, or nullopt if the user gave another command. Throws the errors of the commands.
 std::optional<int> run_model_command(const CLI::App& app, const ModelArguments& a,
                                      const std::atomic<bool>& stop, const Log& log);
 

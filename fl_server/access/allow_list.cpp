@@ -26,7 +26,7 @@ constexpr std::string_view kStandings[] = {"invited", "enrolled", "revoked"};
 constexpr std::string_view kRelayRole = "relay";
 constexpr std::string_view kSuffix = ".client";
 constexpr std::size_t kLongestFile = 4096;
-// Longest time until two changes of a folder have different times.
+// Two changes of a folder that are at least this far apart have different times.
 constexpr std::chrono::seconds kClockResolution{2};
 constexpr std::chrono::seconds kCommandWaits{10};
 constexpr std::chrono::milliseconds kTryAgain{10};
@@ -214,8 +214,8 @@ Status AllowList::admit(const Login& login) {
 }
 
 Status AllowList::admit_one(const Login& login) {
-  // Verifying a signature costs a third of a TLS handshake. So it is done only for an enrolled key, or one
-  // with a valid token.
+  // Verifying a signature costs a third of a TLS handshake. So a signature is verified only for an enrolled
+  // key, or for a key with a valid token.
   const auto message = login_message(realm_, login.name, login.key, login.nonce);
   const auto signature_is_good = [&]() -> Status {
     if (verify(login.key, message, login.proof.signature)) return Unit{};
@@ -265,8 +265,8 @@ Result<bool> AllowList::admits_known(const Login& login) const {
   return client.standing == Standing::kEnrolled;
 }
 
-// Reads files only if the folder has changed since the last check, or so recently that its time may not show
-// it.
+// Reads files only if the folder has changed since the last check. Also reads them if the last change is so
+// recent that a further one may have the same time.
 bool AllowList::still_admits(const std::string& name) {
   std::error_code error;
   const auto changed = fs::last_write_time(folder_, error);

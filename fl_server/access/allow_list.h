@@ -32,7 +32,8 @@ class AllowList final : public Authenticator {
  public:
   using Clock = std::chrono::system_clock;
 
-  // `folder` must exist. `realm` is that of an Invitation. `log` reports enrolments; it may be empty.
+  // `folder` must exist. `realm` is the one in Invitations. `log` receives a line for each enrolment; it may
+  // be empty.
   AllowList(std::filesystem::path folder, std::string realm, Log log = {});
 
   // Throws std::runtime_error (one line) if invite() or enroll() would.
@@ -47,7 +48,7 @@ class AllowList final : public Authenticator {
   void enroll(const std::string& name, const PublicKey& key, Login::PeerRole role);
   // Changes the role of an enrolled key from its next login on. Throws std::runtime_error.
   void set_role(const std::string& name, Login::PeerRole role);
-  // Returns all clients; an error if the file of a client is damaged or unreadable.
+  // Returns all clients, with an error for each client whose file is damaged or unreadable.
   std::map<std::string, Result<AllowedClient>> all() const;
 
   const std::string& realm() const override { return realm_; }

@@ -34,7 +34,7 @@ std::shared_ptr<TlsServer> open_server(const fs::path& folder, TlsVersion least,
   return server;
 }
 
-// Limit of waiting handshakes; more would exceed the patience of their peers.
+// Limit of waiting handshakes. With more, peers would reach their time limit first.
 constexpr std::size_t kHandshakes = 4096;
 constexpr std::chrono::days kWarnBefore{14}, kWarnEvery{1};
 

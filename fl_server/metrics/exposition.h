@@ -19,7 +19,7 @@ struct ProcessMetrics {
   double cpu_seconds = 0;       // used so far
   double resident_bytes = 0;    // memory
   double open_descriptors = 0;  // files and sockets
-};                              // resident memory
+};
 
 enum class MetricsSource { kServer, kRelay };  // a relay has clients and connections, but no run
 

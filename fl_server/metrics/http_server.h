@@ -1,5 +1,5 @@
-// An HTTP server on a thread of its own. Requests never wait for the run, nor the run for them. Untrusted
-// peers may connect, so their number, time and memory are limited.
+// An HTTP server on a thread of its own. Requests never wait for the run, and the run never waits for
+// requests. Untrusted peers may connect, so their number, time and memory are limited.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ bool can_serve_http();
 struct HttpLimits {
   unsigned connections = 64;                     // further ones wait
   std::size_t head_bytes = 16 << 10;             // limit of a request header
-  std::chrono::seconds silence{5};               // after so long a silent peer is disconnected
+  std::chrono::seconds silence{5};               // a peer that is silent for longer is disconnected
   std::chrono::milliseconds connection{10'000};  // from accept to the end of the response
 };
 

@@ -11,8 +11,8 @@
 
 namespace gradwire {
 
-// The metrics file in the server's folder, in the format of Prometheus. After the server ends it has the last
-// values.
+// The metrics file in the server's folder, in the format of Prometheus. After the server has ended, the file
+// holds the last values.
 inline constexpr const char* kMetricsFileName = "metrics.prom";
 
 class MetricsEndpoint {

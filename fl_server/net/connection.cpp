@@ -92,7 +92,8 @@ std::span<std::byte> Connection::room() {
   return std::span(counts_.arriving).subspan(kept_.size(), kReadBytes);
 }
 
-// Uses all that it can. Only a connection with an incomplete frame keeps memory of its own.
+// Uses as many of the received bytes as it can. Only a connection with an incomplete frame keeps memory of
+// its own.
 void Connection::use_what_arrived() {
   while (advance()) {
   }
@@ -206,7 +207,8 @@ void Connection::misbehaves(const std::string& what) {
 
 // ---- room for a payload ----
 
-// Reserves memory for the payload. Returns false if the connection must wait, unread, until there is room.
+// Reserves memory for the payload. Returns false if there is no room yet. The connection then reads nothing
+// until there is.
 bool Connection::has_room() {
   if (staged_ > 0 || prefix_.payload_len == 0) return true;
   if (counts_.receive_budget.reserve(*this, prefix_.payload_len)) {
@@ -357,9 +359,9 @@ void Connection::close(const std::string& why) {
   shut();
 }
 
-// Returns the reason if the arriving frame takes too long, or an empty string. In each frame_grace the frame
-// must arrive, or progress at the rate min_bytes_per_second. If others wait for the memory of its payload, it
-// must arrive.
+// Returns the reason if the arriving frame takes too long, or an empty string. Within each period of
+// frame_grace, the frame must be complete or progress at the rate min_bytes_per_second. If other connections
+// wait for the memory of its payload, progress does not suffice.
 std::string Connection::too_slow(SteadyTime now) {
   if (staged_ > 0 && holding_.is_over(now, times_.frame_grace) && counts_.receive_budget.awaited())
     return "other connections wait for the memory of its message; it may reconnect and continue";

@@ -22,8 +22,8 @@ namespace gradwire {
 struct WireTimes {
   std::chrono::milliseconds handshake{5'000};   // from accept to Hello
   std::chrono::milliseconds data{30 * 60'000};  // from Welcome to Join, while the client reads its data
-  std::chrono::milliseconds heartbeat{15'000};  // sent when nothing else was, by either end
-  std::uint32_t missed_heartbeats = 3;          // after so many a silent peer is disconnected
+  std::chrono::milliseconds heartbeat{15'000};  // sent by either end if it sent nothing else for so long
+  std::uint32_t missed_heartbeats = 3;          // a silent peer is disconnected after so many
   // Period in which a peer must read at the rate min_bytes_per_second.
   std::chrono::milliseconds write_stall{60'000};
   // Period in which a frame must arrive, or at least make progress at the rate min_bytes_per_second.
@@ -47,8 +47,8 @@ struct ConnectionCounts {
   std::size_t open = 0;          // sockets
   std::size_t borrowing = 0;     // connections that still write borrowed sections
   ReceiveBudget receive_budget;  // for arriving payloads
-  // Shared read buffer for all that is not the payload of a long message. A connection first copies in what
-  // it kept, at most a prefix and a header.
+  // Shared read buffer for all bytes except the payloads of long messages. A connection first copies the
+  // bytes that it kept into the buffer, at most a prefix and a header.
   std::vector<std::byte> arriving = std::vector<std::byte>(kPrefixBytes + kMaxHeaderBytes + kReadBytes);
 };
 
@@ -146,7 +146,7 @@ class Connection final : public FrameLink, private SocketHandler, private Receiv
   WriteQueue queue_;
   std::string soon_;
   std::uint64_t most_waiting_ = UINT64_MAX;  // limit of bytes_waiting()
-  bool waiting_ = false;                     // until the socket accepts more
+  bool waiting_ = false;                     // true until the socket accepts more
   bool refused_ = false;                     // the queue holds the refusal; nothing follows it
   bool ending_ = false;
   bool borrowing_ = false, heartbeats_ = false, paused_ = false;

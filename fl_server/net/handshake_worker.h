@@ -2,9 +2,9 @@
 //
 // Contract:
 // 1. submit() takes ownership of a step and its filter. From then on only the worker uses them.
-// 2. The worker feeds the bytes and passes the step to its `done`, on the worker's thread. `done` hands it to
-// the
-//    thread that owns the connection. A connection has one step at a time, so its bytes stay in order.
+// 2. The worker feeds the bytes to the filter and calls the step's `done`, on the worker's thread. `done`
+//    passes the step to the thread that owns the connection. A connection has one step at a time, so its
+//    bytes stay in order.
 // 3. At most `most` steps wait. If there is no room, submit() returns false and leaves the step unchanged.
 // 4. A step whose `wanted` is false is returned without work.
 // 5. The destructor waits for the step in progress. It destroys waiting steps without returning them.

@@ -6,7 +6,7 @@
 
 namespace gradwire {
 
-// Measures the time for which this process has waited for a peer.
+// The time for which this process has waited for a peer.
 class IdleTimer {
  public:
   void restart(SteadyTime now) {

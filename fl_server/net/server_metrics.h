@@ -140,12 +140,12 @@ struct ServerMetrics {
   Gauge<std::uint64_t> clients;  // n of the run
   Gauge<std::uint64_t> connected;
   CounterOf<Rejection> rejections;
-  TimeHistogram reply_time;  // from handing the request to the connection until the whole reply
+  TimeHistogram reply_time;  // from passing the request to the connection until the whole reply has arrived
 
   // Rounds. round, rounds, bytes_up and bytes_down include earlier processes of the run (as in metrics.csv).
   Gauge<std::uint64_t> round, rounds, bytes_up, bytes_down;
   Counter rounds_done, replies_used;
-  TimeHistogram round_time, commit_time;  // a round with its evaluation; storing it durably
+  TimeHistogram round_time, commit_time;  // for a round with its evaluation; for making it durable
   // Results of the last evaluation. NaN if there is none.
   Gauge<double> loss{std::numeric_limits<double>::quiet_NaN()};
   Gauge<double> accuracy{std::numeric_limits<double>::quiet_NaN()};

@@ -43,7 +43,7 @@ class Socket {
   // Pauses calls of on_readable().
   virtual void pause_reading(bool pause) = 0;
   virtual Moved write(std::span<const std::span<const std::byte>> segments) = 0;
-  // Returns the number of bytes from which send_zero_copy() copies less than write(). SIZE_MAX means never.
+  // Returns the size in bytes from which a segment should be sent by send_zero_copy(). SIZE_MAX means never.
   virtual std::size_t zero_copy_from() const { return SIZE_MAX; }
   // Writes a segment that `owner` keeps alive and that never changes. The socket may read it after the call,
   // and shares ownership until it is done. REQUIRES: the segment has at least zero_copy_from() bytes.
@@ -94,7 +94,8 @@ class SocketLayer {
   // Calls `job` soon, from inside wait(), after the current callback. With sockets of the operating system,
   // any thread may call this.
   virtual void post(std::function<void()> job) = 0;
-  // Runs until done() returns true or the deadline passes. Before the deadline it checks done() first.
+  // Runs callbacks until done() returns true or the deadline passes. If the deadline has not passed yet,
+  // checks done() first.
   virtual void wait(SteadyTime deadline, const std::function<bool()>& done) = 0;
 };
 

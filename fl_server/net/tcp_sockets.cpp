@@ -46,7 +46,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask the process to stop
 constexpr int kMostUnwanted = 256;                  // connections closed at once in one tick
 // Descriptors for files and everything else except connections.
 constexpr std::size_t kDescriptorsOfFiles = 64;
-// Jobs in a wait whose deadline has passed; busy peers could add more endlessly.
+// Limit of jobs in a wait whose deadline has passed. Without a limit, busy peers could add jobs endlessly.
 constexpr int kJobsWithoutTime = 10'000;
 
 std::string peer_of(int fd) {
@@ -72,7 +72,7 @@ std::size_t raise_descriptor_limit() {
   return limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur / 2, kDescriptorsOfFiles);
 }
 
-// Looks up the name of one address, on a thread of its own, because a resolver may take minutes.
+// The lookup of one name, on a thread of its own, because a resolver may take minutes.
 class NameLookup {
  public:
   explicit NameLookup(LookUp look_up) : look_up_(std::move(look_up)) {}
@@ -289,7 +289,8 @@ class TcpSockets final : public SocketLayer {
     }
     keeps_signals_ = true;
   }
-  // Restores the previous actions. Asio restores default actions, but process 1 of a container has none.
+  // Restores the previous actions. Asio would restore the default actions, but process 1 of a container has
+  // none.
   void give_signals_back() {
     signals_.clear();
     if (!std::exchange(keeps_signals_, false)) return;

@@ -150,7 +150,7 @@ WriteQueue::WriteProgress WriteQueue::write_once(Socket& socket) {
   std::array<std::span<const std::byte>, kMaxSegments> segments;
   std::size_t count = 0, most = kMaxSegments;
   std::uint64_t size = 0;
-  // Owner of the first segment, which is written alone.
+  // The owner of the first segment if that is sent alone, without a copy; else null.
   const std::shared_ptr<const void>* zero_copy_owner = nullptr;
   const auto add = [&](std::span<const std::byte> segment, const std::shared_ptr<const void>* owner) {
     const std::uint64_t end = size + segment.size();

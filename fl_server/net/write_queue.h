@@ -15,7 +15,8 @@
 
 namespace gradwire {
 
-// The body that all messages of one request share. Each message writes it; memory holds it once.
+// The body that all messages of one request share. It is written with each message, but is only once in
+// memory.
 struct SharedBody {
   std::vector<std::span<const std::byte>> sections;
   std::shared_ptr<const void> keep;  // owns the sections that are not borrowed
@@ -84,7 +85,7 @@ class WriteQueue {
   std::list<Outgoing> queue_;                  // includes void entries, which keep a channel's position
   std::map<std::uint32_t, Position> waiting_;  // by channel: requests not yet begun, and void entries
   std::weak_ptr<SharedBody> last_body_;        // the last body written in full; the peer remembers it
-  std::uint64_t newest_ = 0;                   // request
+  std::uint64_t newest_ = 0;                   // newest request
   std::size_t messages_ = 0, borrowing_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t written_ = 0;  // bytes written of the first message

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Returns the report about a range of calls, or null if the part is something else.
+// Returns the completion report in a control message, or null if the control message is something else.
 const sock_extended_err* zerocopy_note(const cmsghdr& part) {
   const bool of_ip = (part.cmsg_level == SOL_IP && part.cmsg_type == IP_RECVERR) ||
                      (part.cmsg_level == SOL_IPV6 && part.cmsg_type == IPV6_RECVERR);

@@ -184,7 +184,7 @@ void Relay::limit_origin(Local& local) {
   if (!open_from_.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options_.most_from_address) + " connections come from " +
                        origin + "; closing the oldest unauthenticated one"));
-  const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // this one if there is no other
+  const std::uint64_t oldest = *unauthenticated_.first_from(origin);  // the new one if there is no other
   if (oldest != local.channel()) return close_unauthenticated(oldest, Ending::kFromOneOrigin);
   counts_.server_metrics.end(Ending::kFromOneOrigin);
   local.connection().refuse("too many connections come from " + origin, false, kOriginRetryMs);

@@ -17,7 +17,7 @@
 
 namespace gradwire {
 
-// Decodes replies as the server does, and encodes their sum.
+// A decoder of replies, equal to that of the server, and an encoder of their sum.
 class RelaySums::Adder {
  public:
   virtual ~Adder() = default;
@@ -208,7 +208,8 @@ bool RelaySums::take(std::uint32_t channel, ForwardedFrame& forwarded) {
   const auto found = replies_.find(channel);
   if (found == replies_.end()) return false;
   RelayReply& reply = found->second;
-  // A duplicate, sent after its sum or the reply itself: the server decides.
+  // A duplicate: the reply, or a sum with it, was already sent to the server. The server decides what to do
+  // with it.
   if (reply.stage == ReplyStage::kAdded || reply.stage == ReplyStage::kPassedOn) return false;
   const auto head = adder_->head(forwarded);
   // An error status or a late reply: the client may still send the expected reply.

@@ -1,10 +1,11 @@
-// Sums of the replies of one round of a site, for gradwire-server --upstream --aggregate.
+// Sums of the replies of one round of a site, for gradwire-server relay --aggregate.
 //
 // If the server accepts sums, the relay holds a reply until all asked clients of the site have replied, or
 // half of the deadline has passed. Then it sends the held replies as one sum, in the order of clients, if the
-// sum is shorter. It forwards unchanged what cannot be added, and the reply of a client that leaves. It keeps
-// the replies of a sum until the server accepts the sum. The server refuses a sum if it already has one of
-// the replies. The relay then sends the replies one by one.
+// sum is shorter. It forwards unchanged a reply that cannot be added, and the reply of a client that leaves.
+// It keeps the replies of a sum until the server accepts the sum. The server refuses a sum if it already has
+// one of the replies. The relay then sends the replies one by one.
+
 #pragma once
 
 #include <chrono>

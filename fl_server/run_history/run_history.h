@@ -1,5 +1,5 @@
-// A writer of the run history. These calls hold a lock for a moment and never wait for the disk. If the
-// database fails, the run continues.
+// A writer of the run history. Its functions hold a lock for a moment and do not wait for the disk, except
+// settle(). If the database fails, the run continues.
 #pragma once
 
 #include <chrono>

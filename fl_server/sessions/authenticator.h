@@ -1,4 +1,4 @@
-// The authenticator of clients and relays. A session asks it before it accepts a Hello.
+// The interface that authenticates clients and relays. A session calls it before it accepts a Hello.
 #pragma once
 
 #include <cstdint>

@@ -10,10 +10,10 @@
 namespace gradwire {
 
 struct BanLimits {
-  std::uint32_t allowed = 2;  // violations without a ban; each further one bans, for twice as long as before
+  std::uint32_t allowed = 2;  // violations without a ban; each further one bans for twice as long
   SteadyTime::duration first = std::chrono::seconds(1);
   SteadyTime::duration longest = std::chrono::hours(1);      // 0 disables bans
-  SteadyTime::duration forgives = std::chrono::minutes(10);  // time without a violation that forgives one
+  SteadyTime::duration forgives = std::chrono::minutes(10);  // time without a violation until one is forgiven
 };
 
 class BanList {
@@ -24,7 +24,7 @@ class BanList {
 
   // Records a violation of the offender. Returns the length of its ban, or 0 if it is not banned.
   SteadyTime::duration violation(const std::string& offender, SteadyTime now);
-  // Returns the rest of its ban, or 0.
+  // Returns the remaining time of the ban, or 0.
   SteadyTime::duration left(const std::string& offender, SteadyTime now) const;
   std::uint32_t violations(const std::string& offender, SteadyTime now) const;
   std::size_t size() const { return records_.size(); }

@@ -34,8 +34,8 @@ class MuxChannel final : public FrameLink {
   void skip_payload() override;
   void refuse(const std::string& message, bool fatal, std::uint32_t retry_after_ms) override;
   void close(const std::string& why) override { refuse(why, false, 0); }
-  void expect_heartbeats() override {
-  }  // heartbeats of the multiplexer cover the relay, which reports clients that leave
+  // Does nothing: the heartbeats of the multiplexer cover the relay, which reports clients that leave.
+  void expect_heartbeats() override {}
   void check_time(SteadyTime now) override;
 
  private:

@@ -7,10 +7,11 @@
 namespace gradwire {
 namespace {
 
-// Correct clients may share an address with an attacker.
+// Bans of an address are short, because correct clients may share the address with an attacker.
 constexpr std::chrono::minutes kLongestBanOfOrigin{1};
 constexpr double kRefusedChannels = 1000;  // refusals at once, for a relay that opens too many channels
-// Handshakes that are allowed in addition to two per client at once, and one per client every kSecondsForAll.
+// Limits on handshakes without the share of the clients. Each client adds two handshakes at once, and one
+// every kSecondsForAll seconds.
 constexpr double kExtraHandshakes = 256, kPerAddressAndSecond = 50, kPerSecond = 200, kSecondsForAll = 30;
 
 std::uint32_t milliseconds_of(SteadyTime::duration time) {
@@ -49,7 +50,7 @@ PeerLimits::PeerLimits(const BanLimits& bans, const HandshakeRates& handshakes, 
 std::optional<PeerLimits::Ban> PeerLimits::violation(const PeerIdentity& peer, SteadyTime now) {
   const std::string offender = offender_key(peer);
   const bool is_origin = peer.proven_name.empty() && peer.claimed_name.empty();
-  // A channel comes from its relay, and a known address belongs to clients as well. Do not ban either.
+  // Do not ban a relay because of a channel, or a known address, which clients also use.
   if (is_origin && (peer.is_channel || is_known(offender))) return std::nullopt;
   BanList& list = is_origin ? origins_ : names_;
   const std::uint32_t ms = milliseconds_of(list.violation(offender, now));

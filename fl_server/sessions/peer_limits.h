@@ -14,12 +14,12 @@
 
 namespace gradwire {
 
-// Returns limits that do not delay `clients` clients that all connect at once from one address, and again
-// later.
+// Returns limits that do not delay clients, even if all of them connect at once from one address, and do so
+// again later.
 HandshakeRates handshake_rates(std::uint32_t clients);
 
-// Limits on the rate at which a relay opens channels. Channels over the first limit are refused; over the
-// second, the relay is disconnected.
+// Limits on the rate at which a relay opens channels. Channels beyond the first limit are refused. A relay
+// beyond the second limit is disconnected.
 struct ChannelLimits {
   RateLimit permitted, refused;
   static ChannelLimits of(std::uint32_t clients);
@@ -53,11 +53,11 @@ class PeerLimits {
   }
   // Records a violation. Returns its ban, or nullopt if there is none.
   std::optional<Ban> violation(const PeerIdentity& peer, SteadyTime now);
-  // Returns the rest of the ban of a named peer in milliseconds, or 0.
+  // Returns the remaining ban of a named peer in milliseconds, or 0.
   std::uint32_t ban_ms(const PeerIdentity& peer, SteadyTime now) const;
-  // Returns the rest of the ban of an origin in milliseconds, or 0. Known origins are not banned.
+  // Returns the remaining ban of an origin in milliseconds, or 0. Known origins are not banned.
   std::uint32_t ban_ms(const std::string& origin, SteadyTime now) const;
-  // Records where a client is. An origin is known as long as it is the last one of a client.
+  // Records the origin of a client. An origin is known while it is the last one of a client.
   void move(ClientId client, const std::string& origin);
 
  private:

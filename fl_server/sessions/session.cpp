@@ -242,7 +242,7 @@ Status Session::proof(std::span<const std::byte> header) {
   }
   if (const Status admitted = owner_.authenticator()->admit(login); !admitted) {
     const bool fatal = admitted.error().kind != ErrorKind::kSystem;
-    if (fatal) on_misbehaviour();  // no ban time for the peer: a retry gets the same answer
+    if (fatal) on_misbehaviour();  // the peer learns no ban time, as a retry would fail again
     refuse(Ending::kNotAdmitted, one_line(admitted.error().message), fatal);
     return Unit{};
   }

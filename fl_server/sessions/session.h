@@ -34,7 +34,7 @@ class SessionOwner {
   // Reports that the peer broke the protocol. Returns the length of its ban in milliseconds, or 0 if it is
   // not banned.
   virtual std::uint32_t on_violation(const Session& session) = 0;
-  // Returns the milliseconds left of the ban of a peer that claims `name`.
+  // Returns the remaining ban of a peer that claims `name` in milliseconds, or 0.
   virtual std::uint32_t banned(const Session& session, const std::string& name) const = 0;
   // Returns the whole frame that answers a relay.
   virtual std::string relay_welcome(const Session& relay) = 0;
@@ -133,7 +133,7 @@ class Session final : public FrameHandler {
   std::unique_ptr<Multiplexer> multiplexer_;  // only in a session of a relay
   bool in_channel_ = false;                   // the arriving frame is for one of its channels
   SessionState state_ = SessionState::kHello;
-  IdleTimer idle_timer_;  // since state_ began
+  IdleTimer idle_timer_;  // time since state_ began
   std::optional<ClientId> client_;
   ClientInfo info_;                             // from its Hello
   std::unique_ptr<Introduction> introduction_;  // until the peer is accepted

@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-// Sockets or channels in addition to two per client: room for unauthenticated connections.
+// The number of sockets or channels in addition to two per client, for unauthenticated connections.
 constexpr std::size_t kExtraSockets = 256;
 constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
@@ -99,7 +99,7 @@ std::string SessionManager::Impl::relay_welcome(const Session& relay) {
   return control_frame(FrameType::kRelay, message);
 }
 
-// Allows for the start messages of all clients, and for two of the largest messages.
+// Returns the configured limit, plus the start messages of all clients and two of the largest messages.
 std::uint64_t SessionManager::Impl::most_for_relay() const {
   return options.most_for_relay_bytes + 2 * longest_payload +
          options.clients * (options.experiment.size() + start.size());
@@ -335,7 +335,7 @@ void SessionManager::Impl::admit_connection(Session& session) {
   if (!open_from.add(origin)) return;
   log(LogLine::warning("more than " + std::to_string(options.most_from_address) + " connections come from " +
                        origin + "; closing the oldest unauthenticated one"));
-  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // this one if there is no other
+  const std::uint64_t oldest = *unauthenticated.first_from(origin);  // the new one if there is no other
   if (oldest == session.id())
     return session.refuse(Ending::kFromOneOrigin, "too many connections come from " + origin, false,
                           kOriginRetryMs);

@@ -58,7 +58,7 @@ class SessionEvents {
   virtual Result<std::span<const std::span<std::byte>>> on_chunk_header(
       ClientId client, const Prefix& prefix, std::span<const std::byte> header) = 0;
   virtual Status on_chunk(ClientId client) = 0;
-  // Replaces on_reply(): the connection was lost after so many bytes of the payload were stored.
+  // Called in place of on_reply() if the connection was lost after so many bytes of the payload were stored.
   virtual void on_broken_reply(ClientId client, std::uint64_t payload_bytes) = 0;
   // Returns the place for a relay's sum of replies. is_client_of() is true for clients of that relay that are
   // in the run.
@@ -98,7 +98,7 @@ class SessionManager {
   bool remembers_bodies(ClientId client) const;
   // Returns true if long sections that are not borrowed may be sent without a copy.
   bool zero_copy() const;
-  // Tells relays that add up replies that all clients asked now were sent this request id.
+  // Announces to relays that add up replies: all clients that are asked now have been sent this request id.
   void announce_request(std::uint64_t request_id);
   void send_soon(ClientId client, const std::string& control_frame);
   // Records that the client sent an unusable reply. Repeated violations ban it.

@@ -81,7 +81,7 @@ class SumInbox {
 
   const CodecContext context_;
   std::map<std::uint64_t, std::unique_ptr<Slot>> arriving_;  // by relay
-  // With the request id of its arrival.
+  // The finished sums that the loop may still view, each with `newest` of finish().
   std::vector<std::pair<std::uint64_t, std::unique_ptr<Slot>>> viewed_;
   std::vector<std::unique_ptr<Slot>> spare_;
 };

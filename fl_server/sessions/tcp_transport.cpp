@@ -57,8 +57,8 @@ double TcpTransport<Real>::now() const {
 
 template <class Real>
 void TcpTransport<Real>::encode_once(std::uint64_t request_id, const Downlink<Real>* body) {
-  // One body serves all clients: those of one request id or, in an asynchronous run where each request has
-  // its own id, all requests until next() returns.
+  // All requests with one id share a body. In an asynchronous run, where each request has its own id, all
+  // requests until next() returns share it.
   const bool is_shared =
       body_request_id_ == request_id || (codec_.context().asynchronous && !returned_since_);
   if (body_source_ == body && is_shared) {

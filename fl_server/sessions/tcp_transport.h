@@ -26,8 +26,8 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
                bool takes_sums = false);
   ~TcpTransport() override;
 
-  // Sends a request. A body is encoded once per request id. A message to a disconnected client is lost;
-  // kJoined reports its return.
+  // Sends a request. A body is encoded once per request id. A message to a disconnected client is lost; the
+  // event kJoined reports that the client has returned.
   std::uint64_t send(ClientId client, const Request<Real>& request) override;
   void acknowledge(ClientId client, std::uint64_t request_id, Ack ack) override;
   void discard(const Event<Real>& event) override;
@@ -40,9 +40,9 @@ class TcpTransport : public Transport<Real>, private SessionEvents {
   std::uint64_t bytes_in_chunks() const { return bytes_in_chunks_; }
 
  private:
-  // Two slots, so a repeated reply can arrive while the loop still uses the first one.
-  static constexpr int kInSum = 2;
+  static constexpr int kInSum = 2;  // a value of Inbox::viewed
   struct Inbox {
+    // Two slots, so a repeated reply can arrive while the loop still uses the first one.
     std::unique_ptr<UplinkSlot<Real>> slots[2];
     int arriving = 0;         // the slot of the reply that is arriving
     int viewed = -1;          // the slot of the reply that the loop views; kInSum if it was in a sum

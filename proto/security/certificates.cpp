@@ -101,8 +101,8 @@ KeyPtr load_key(const fs::path& file) {
   return key;
 }
 
-// Creates STEM.pem, followed by the certificate of the CA of `folder`, and STEM.key. `alternatives` are other
-// names for it; it may be empty.
+// Creates STEM.key and STEM.pem, which contains the new certificate and that of the CA in `folder`.
+// `alternatives` are the names and addresses of the certificate; it may be empty.
 void make_leaf(const fs::path& folder, const fs::path& stem, const std::string& name, const char* usage,
                const std::string& alternatives, std::chrono::seconds validity) {
   if (!fs::exists(folder / "ca.key"))

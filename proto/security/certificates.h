@@ -9,12 +9,12 @@
 namespace gradwire {
 
 // Creates FOLDER/ca.pem and FOLDER/ca.key, with P-256, valid for ten years. Only the owner may read the key.
-// Throws std::runtime_error, one line, also if the files exist.
+// Keeps an existing key, and replaces an existing certificate. Throws std::runtime_error, one line.
 void make_authority(const std::filesystem::path& folder);
 
 // Creates TO/server.pem (the certificates of the server and the CA) and TO/server.key, signed by the CA of
-// `folder`. They are for these names and addresses, valid from now for `validity`. Replaces each existing
-// file in one step. Throws std::runtime_error.
+// `folder`. The certificate is for these names and addresses, and valid for `validity` from now on. Replaces
+// each existing file in one step. Throws std::runtime_error.
 void make_server_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::vector<std::string>& hosts, std::chrono::seconds validity);
 
@@ -23,8 +23,9 @@ void make_server_certificate(const std::filesystem::path& folder, const std::fil
 void make_client_certificate(const std::filesystem::path& folder, const std::filesystem::path& to,
                              const std::string& name, std::chrono::seconds validity);
 
-// Returns whether the CA with this fingerprint signed a server's certificate (a PEM file with the chain to
-// the CA). kForeign means a CA that gradwire did not make. Throws std::runtime_error.
+// Returns which CA signed a server's certificate (a PEM file with the chain to the CA). kAuthority is the CA
+// with this fingerprint, kOtherAuthority another one that gradwire made, kForeign any other. Throws
+// std::runtime_error.
 enum class SignedBy { kAuthority, kOtherAuthority, kForeign };
 SignedBy signer_of(const std::filesystem::path& pem, const std::string& fingerprint);
 

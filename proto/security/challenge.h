@@ -10,8 +10,8 @@
 
 namespace gradwire {
 
-// Returns the Proof, a whole frame, for the header of a Challenge. Fails if there are no credentials, or if
-// they are for another server.
+// Returns the frame of the Proof that answers a Challenge with this header. Fails if there are no
+// credentials, or if they are for another server.
 Result<std::string> answer_challenge(std::span<const std::byte> header,
                                      const std::optional<Credentials>& credentials);
 

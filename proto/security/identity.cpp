@@ -54,7 +54,7 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
   if (token && (token->name != name || token->realm != realm))
     refuse_identity(
         "--identity " + folder.string() + ": belongs to '" + name + "'" +
-        (token->name == name ? " for another server than the --token" : ", not of '" + token->name + "'") +
+        (token->name == name ? " for another server than the --token" : ", not to '" + token->name + "'") +
         "; choose another folder");
   Result<SigningKey> key = SigningKey::load(folder / "client.key");
   if (!key) refuse_identity(key.error().message);

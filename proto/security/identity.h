@@ -8,9 +8,9 @@
 
 namespace gradwire {
 
-// Reads FOLDER/client.key (Ed25519, mode 0600) and FOLDER/client (name and realm). `token` is as in
-// Invitation, or @FILE whose first word it is; it may be empty. With a token, missing files and a missing
-// folder are created; existing files must have the same name and server as the token. Throws
+// Reads FOLDER/client.key (Ed25519, mode 0600) and FOLDER/client (name and realm). `token` is the text of an
+// Invitation, or @FILE if that text is the first word of FILE, or empty. With a token, missing files and a
+// missing folder are created; existing files must have the same name and server as the token. Throws
 // std::invalid_argument (the user must fix the arguments or the folder) or std::runtime_error, one line.
 Credentials open_identity(const std::filesystem::path& folder, const std::string& token);
 

@@ -1,5 +1,5 @@
-// The key of a client: an Ed25519 key that never leaves its machine (RFC 8032). Signatures and hashes of a
-// login.
+// The key of a client, and the signatures and hashes of a login. The key is an Ed25519 key (RFC 8032) that
+// never leaves the client's machine.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ using Signature = std::array<std::byte, 64>;
 std::string to_base64(std::span<const std::byte> bytes);
 Result<std::vector<std::byte>> from_base64(std::string_view text);
 
-// Draws from the system's generator for secrets. Throws std::runtime_error if there is none.
+// Returns random bytes for a secret. Throws std::runtime_error if the system provides none.
 Bytes32 random_secret();
 Bytes32 sha256(std::span<const std::byte> bytes);
 // Returns the HMAC-SHA-256 of a message.

@@ -1,5 +1,5 @@
-// Authentication of a client: it signs a nonce of the server with a key that the operator enrolled once, by a
-// token. Pure except for random numbers.
+// Authentication of a client: it signs a nonce from the server with its key. The server has enrolled that key
+// once, by a token from the operator. No I/O.
 #pragma once
 
 #include <optional>
@@ -32,10 +32,10 @@ struct Credentials {
 
 struct Proof {
   Signature signature{};
-  std::optional<Bytes32> token_mac;  // MAC of the same message, under the hash of the token's secret
+  std::optional<Bytes32> token_mac;  // HMAC of the same message; the key is the hash of the secret
 };
 
-// Returns the bytes to sign: everything in which another login could differ.
+// Returns the bytes to sign: all that may differ between two logins.
 std::vector<std::byte> login_message(std::string_view realm, std::string_view name, const PublicKey& key,
                                      const Bytes32& nonce);
 Proof prove(const Credentials& credentials, const Bytes32& nonce);

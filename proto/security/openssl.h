@@ -1,4 +1,4 @@
-// Owning pointers for OpenSSL's objects, and its errors as one line. Only for .cpp files of this room.
+// Owning pointers for OpenSSL's objects, and its errors as one line. Only for .cpp files of this folder.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Writes files of secrets: mode 0600 from the first byte, atomic, durable when the call returns.
+// Files with secrets. They have mode 0600 from the first byte, appear at once, and are durable when the call
+// returns.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ void create_private(const std::filesystem::path& file, std::string_view text);
 // Creates the file, or replaces it in one step.
 void replace_private(const std::filesystem::path& file, std::string_view text);
 
-// Reads at most `most` bytes of a file without waiting; a pipe in its place is an error. Returns nullopt if
-// the file does not exist.
+// Reads at most `most` bytes of a file. Never waits: a pipe is an error. Returns nullopt if the file does not
+// exist.
 Result<std::optional<std::string>> read_plain(const std::filesystem::path& file, std::size_t most);
 
 }  // namespace gradwire

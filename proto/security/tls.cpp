@@ -74,7 +74,7 @@ struct TlsServer::Impl {
   fs::path certificate, key;
   TlsVersion least;
   fs::path client_ca;  // peers need no certificate if empty
-  std::string realm;   // any if empty
+  std::string realm;   // any CA if empty
   WallClock now;
   bool is_foreign = false;
   SslContextPtr context;
@@ -161,13 +161,13 @@ std::chrono::system_clock::time_point TlsServer::expires() const {
 // ---- the client ----
 
 struct TlsClient::Impl {
-  std::string pin;  // if empty, the context's authorities count
+  std::string pin;  // if empty, the authorities of `context` are trusted
   SslContextPtr context;
   SslSessionPtr session;  // the last one from a server
   WallClock now;
 
   static Impl& of(const SSL* ssl) { return *static_cast<Impl*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl))); }
-  // Accepts the pinned root that came with the certificate, like a known root.
+  // Accepts, in addition to known roots, the pinned root that came with the server's certificate.
   static int check(int good, X509_STORE_CTX* store) {
     const auto* const ssl =
         static_cast<const SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));

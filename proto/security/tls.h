@@ -49,7 +49,7 @@ class TlsServer {
 
 // The way in which a client verifies the server. Exactly one member is set.
 struct TrustedServer {
-  std::filesystem::path ca_file;  // PEM: a server with a certificate of one of these CAs for the host's name
+  std::filesystem::path ca_file;  // PEM: the server's certificate must be for the host, from one of these CAs
   std::string ca_pin;             // SHA-256 of the CA's certificate, as fingerprint_of() writes it
 };
 

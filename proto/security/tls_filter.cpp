@@ -10,8 +10,8 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // capacity in bytes of an empty buffer
-// The number of key updates that a peer may use: a fixed number, and more in proportion to its bytes.
+constexpr std::size_t kMostKept = 4096;  // largest capacity of an empty buffer, in bytes
+// A peer may update its keys kMostKeyUpdates times, and once more for every kBytesOfAKey bytes that it sends.
 constexpr std::uint64_t kMostKeyUpdates = 32, kBytesOfAKey = std::uint64_t{16} << 20;
 
 using Buffer = std::vector<std::byte>;
@@ -163,8 +163,8 @@ void TlsFilter::note_message(int is_written, int, int type, const void* bytes, s
   if (!self.check_key_updates()) empty(self.in_, self.in_at_);
 }
 
-// Limits key updates. New keys are due after hundreds of GB; a peer that updates all the time wastes this
-// end's CPU.
+// Limits key updates. New keys are due only after hundreds of GB; a peer that updates them all the time
+// wastes this end's CPU.
 Status TlsFilter::check_key_updates() const {
   if (key_updates_ <= kMostKeyUpdates + arrived_ / kBytesOfAKey) return Unit{};
   return Error{std::string("the ") + (end_ == End::kServer ? "client" : "server") +
@@ -190,7 +190,7 @@ Status TlsFilter::shake_hands() {
   return trouble(result);
 }
 
-// Decrypts the next record, so that has_plain() knows the answer; keeps the byte.
+// Decrypts the next record and keeps its first byte, so that has_plain() knows whether there is data.
 Status TlsFilter::look_ahead() {
   if (has_byte_) return Unit{};
   ERR_clear_error();

@@ -1,4 +1,4 @@
-// One end of one TLS connection as a filter of bytes. Only for .cpp files of this room.
+// One end of one TLS connection as a filter of bytes. Only for .cpp files of this folder.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class TlsFilter final : public StreamFilter {
 
   const End end_;
   std::vector<std::byte> in_, out_;
-  std::size_t in_at_ = 0, out_at_ = 0;           // the used part of in_, the sent part of out_
+  std::size_t in_at_ = 0, out_at_ = 0;           // bytes of in_ that were read, bytes of out_ that were sent
   std::uint64_t arrived_ = 0, key_updates_ = 0;  // from the peer: bytes and key updates
   std::byte next_{};                             // the next byte for read(), if has_byte_
   bool has_byte_ = false, ready_ = false;

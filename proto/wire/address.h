@@ -16,12 +16,12 @@ struct Address {
 
 enum class AddressUse { kToConnect, kToListen };
 
-// Parses HOST:PORT, [V6]:PORT, or to listen :PORT. The error begins with `text` and says how to write an
-// address.
+// Parses HOST:PORT or [V6]:PORT, and also :PORT if `use` is kToListen. The error begins with `text` and gives
+// the correct format.
 Result<Address> parse_address(const std::string& text, AddressUse use);
 
-// Returns whether HOST:PORT is this machine by its number, or `localhost`, so that the data crosses no
-// network. Names that only look like such a number may be other machines.
+// Returns whether the host is `localhost` or a numeric loopback address, so that the data crosses no network.
+// A name that only looks like such an address may belong to another machine.
 bool is_loopback(const Address& address);
 
 // Returns whether a host is numeric, IPv4 or IPv6.
@@ -29,8 +29,8 @@ bool is_numeric(const std::string& host);
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// Returns the socket addresses of the system's resolver, at least one, to connect to or to listen on. Waits
-// for the resolver, and returns its error.
+// Resolves an address to one or more socket addresses. Waits for the system's resolver, and returns its error
+// if it fails.
 Result<AddressList> look_up(const Address& address, AddressUse use);
 
 }  // namespace gradwire

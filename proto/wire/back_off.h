@@ -16,8 +16,8 @@ class BackOff {
 
   void reset() { failures_ = 0; }
 
-  // Returns retry_after, the server's earliest time, plus a uniform number in [0, min(cap, base *
-  // 2^failures)].
+  // Returns `retry_after`, the shortest wait that the server allows, plus a random wait. The random wait is
+  // uniform in [0, min(cap, base * 2^failures)].
   std::chrono::milliseconds next(std::chrono::milliseconds retry_after) {
     std::chrono::milliseconds limit = base_;
     for (std::uint32_t k = 0; k < failures_ && limit < cap_; ++k) limit *= 2;

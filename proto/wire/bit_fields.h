@@ -12,11 +12,12 @@ namespace gradwire {
 
 static_assert(std::endian::native == std::endian::little, "sections are written in memory order");
 
-// Writes `count` fields, field(i) < 2^bits; `out` holds packed_bytes(count, bits) bytes.
+// Packs field(0), ..., field(count - 1), each below 2^bits. REQUIRES: `out` has packed_bytes(count, bits)
+// bytes.
 template <class Field>
 void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out, Field field) {
   std::byte* to = out.data();
-  std::uint64_t pending = 0;  // fewer than 32 bits (`filled`), not yet a whole word
+  std::uint64_t pending = 0;  // the last `filled` < 32 bits, not yet written
   std::uint32_t filled = 0;
   for (std::size_t i = 0; i < count; ++i) {
     pending |= static_cast<std::uint64_t>(field(i)) << filled;
@@ -31,11 +32,11 @@ void pack_fields(std::size_t count, std::uint32_t bits, std::span<std::byte> out
   if (filled > 0) std::memcpy(to, &pending, (filled + 7) / 8);
 }
 
-// Calls use(i, field) for `count` fields; `in` holds packed_bytes(count, bits) bytes.
+// Calls use(i, field) for each of `count` fields. REQUIRES: `in` has packed_bytes(count, bits) bytes.
 template <class Use>
 void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32_t bits, Use use) {
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  // A field begins in one of the 8 bits of its first byte, so 8 bytes always contain it.
+  // A field has at most 32 bits, so the 8 bytes from its first byte on always contain it.
   std::size_t i = 0;
   std::uint64_t at = 0;
   for (; i < count && (at >> 3) + 8 <= in.size(); ++i, at += bits) {
@@ -51,7 +52,7 @@ void unpack_fields(std::span<const std::byte> in, std::size_t count, std::uint32
   }
 }
 
-// Returns whether the bits of the last byte after the first `used_bits` of `in` are zero.
+// Returns whether the last byte of `in` is zero after the first `used_bits` bits of `in`.
 inline bool tail_is_zero(std::span<const std::byte> in, std::uint64_t used_bits) {
   return used_bits % 8 == 0 || (in.back() >> (used_bits % 8)) == std::byte{0};
 }

@@ -11,22 +11,22 @@
 
 namespace gradwire {
 
-// Returns the bytes of `count` fields of `bits` <= 32 bits each.
+// Returns the size in bytes of `count` fields of `bits` <= 32 bits each.
 constexpr std::uint64_t packed_bytes(std::uint64_t count, std::uint32_t bits) {
   return (count * bits + 7) / 8;
 }
 
-// Returns the bytes of the strictly ascending indices below dim of a sparse part: ceil(log2 dim) bits each,
-// or a bitmap of dim bits if that is smaller. Both ends know dim and count, so the message does not name the
-// encoding.
+// Returns the size in bytes of the indices of a sparse part, which are below dim and strictly ascending. They
+// take ceil(log2 dim) bits each, or a bitmap of dim bits if that is smaller. Both ends know dim and count, so
+// the message does not name the encoding.
 std::uint64_t index_section_bytes(std::uint32_t dim, std::uint64_t count);
 // Packs indices. `out` has index_section_bytes(dim, indices.size()) bytes.
 void pack_indices(std::span<const std::uint32_t> indices, std::uint32_t dim, std::span<std::byte> out);
 // Unpacks indices. Fails if they are not strictly ascending or not below dim, or if unused bits are set.
 Status unpack_indices(std::span<const std::byte> in, std::uint32_t dim, std::span<std::uint32_t> indices);
 
-// Returns the bytes of `count` values in a packing other than kPlain, including the unit if the packing sends
-// it.
+// Returns the size in bytes of `count` values in a packing other than kPlain, including the unit if the
+// packing sends it.
 std::uint64_t value_section_bytes(Packing packing, std::uint32_t levels, std::uint64_t count,
                                   std::size_t real_bytes);
 // Returns whether pack_values() preserves all values bit for bit.

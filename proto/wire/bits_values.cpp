@@ -22,7 +22,7 @@ constexpr std::uint32_t kExponentMask = sizeof(Real) == 4 ? 0xFF : 0x7FF;
 // A coder turns a value into a field and back. If a value has no field, field() returns that of another
 // value, so the caller checks by decoding and comparing. valid() returns whether a field encodes a value.
 
-// Codes the exponent of v / unit, with the sign above it.
+// Encodes the exponent of v / unit. The sign is the bit above.
 template <class Real>
 struct NaturalCoder {
   Real unit;
@@ -35,9 +35,7 @@ struct NaturalCoder {
   }
 };
 
-// Codes
-// v
-// / unit, with the sign above it.
+// Encodes |v| / unit. The sign is the bit above.
 template <class Real>
 struct LevelCoder {
   Real unit;
@@ -63,7 +61,7 @@ struct SignCoder {
   Real value(std::uint32_t field) const { return field != 0 ? -unit : unit; }
 };
 
-// Codes zero as 0 and 2^-l units as l + 1, with the sign above it.
+// Encodes zero as 0 and +-2^-l * unit as l + 1. The sign is the bit above.
 template <class Real>
 struct DitherCoder {
   static constexpr std::size_t kMost = 128;
@@ -82,7 +80,7 @@ struct DitherCoder {
     const Real wanted = std::abs(v);
     std::uint32_t k = 0;
     if (wanted != 0) {
-      const int l = exponent(size[1]) - exponent(wanted);  // right except for subnormal ones
+      const int l = exponent(size[1]) - exponent(wanted);  // wrong only for subnormal numbers
       k = l >= 0 && l < static_cast<int>(levels) ? static_cast<std::uint32_t>(l) + 1 : levels;
       if (size[k] != wanted)
         for (k = levels; k > 0 && size[k] != wanted;) --k;
@@ -96,7 +94,7 @@ struct DitherCoder {
   }
 };
 
-// Codes 0, unit, -unit as 0, 1, 2.
+// Encodes 0, unit, -unit as 0, 1, 2.
 template <class Real>
 struct TernaryCoder {
   Real unit;

@@ -18,8 +18,8 @@ namespace {
 constexpr std::byte kInChunksTag{wire::Reply::kInPiecesFieldNumber << 3 | 1};
 constexpr std::size_t kInChunksBytes = 9;
 
-// Calls f(part of a section, whether it lies in `ranges`) for consecutive parts of a payload in `sections`.
-// `ranges` ascend.
+// Splits a payload in `sections` where a range begins or ends. Calls f(part, offset in the payload, true if a
+// range contains it) for each part, in order. REQUIRES: `ranges` ascend.
 template <class Byte, class F>
 void split_at(std::span<const std::span<Byte>> sections, std::span<const ChunkRange> ranges, F&& f) {
   std::uint64_t at = 0;  // in the payload

@@ -20,8 +20,9 @@ Result<ZstdMode> parse_zstd_mode(std::string_view text) {
 
 namespace {
 
-// Returns the most vectors of values in one part. The factors of a matrix may have twice as many numbers, and
-// so may the eigenvectors of a matrix whose triangle is compressed.
+// Returns how many vectors of the full length have at least as many numbers as one part. The factors of a
+// matrix may have twice as many numbers as the matrix. So may the eigenvectors of a matrix whose triangle is
+// compressed.
 std::uint64_t most_vectors(const Compressor& compressor) {
   std::uint64_t vectors = 0;
   for (std::size_t link = 0; link < kMaxLinks; ++link) {
@@ -35,8 +36,8 @@ std::uint64_t most_vectors(const Compressor& compressor) {
 }  // namespace
 
 std::uint64_t max_payload_bytes(const CodecContext& context, std::size_t real_bytes) {
-  // A request may hold a body and a resync. Indices never take more than a bitmap, and a packed vector has
-  // its unit.
+  // A request may hold a body and a resync. Indices never take more than a bitmap, and each packed vector may
+  // add its unit.
   constexpr std::uint64_t kMessages = 2;
   const std::uint64_t dim = context.longest();
   std::uint64_t vectors = most_vectors(context.compressor);

@@ -28,14 +28,15 @@ inline constexpr std::size_t kZstdMinBytes = 1024;
 inline constexpr std::size_t kZstdTrialBytes = 64 * 1024;
 inline constexpr std::size_t kMostCovered = 8192;  // clients of one sum
 
-// The zstd mode of the codec: "auto" (trial), "off", or a level 1..19 (always, if it gains anything).
+// The zstd mode of the codec: "auto" (trial), "off", or a level 1..19 (without a trial, if the result is
+// shorter).
 struct ZstdMode {
   enum class Kind : std::uint8_t { kAuto, kOff, kLevel } kind = Kind::kAuto;
   int level = 1;
 };
 Result<ZstdMode> parse_zstd_mode(std::string_view text);
 
-// The knowledge that both ends of a connection share.
+// The parameters of a run that both ends of a connection know.
 struct CodecContext {
   std::uint64_t seed = 0;     // seed of the run, for the draw keys of seeded payloads
   std::uint32_t dim = 0;      // d, the length of models
@@ -75,17 +76,17 @@ class Codec {
   // (proto/wire/reply_tail.h). `same_body` replaces the body for a relay that already has it.
   Encoded encode(const Request<Real>& request, const EncodedBody<Real>* body, const EncodedBody<Real>* resync,
                  std::uint64_t have_bytes = 0, bool same_body = false) const;
-  // Return sizes only, for transports that send nothing: the bytes that a body or resync adds to a request,
-  // and encode(request, body, resync).bytes from these sizes (0 means null). Compresses only large bodies.
+  // Return sizes only, for transports that send nothing. body_bytes() returns the bytes that a body or resync
+  // adds to a request; it compresses only large bodies. request_bytes() returns encode(request, body,
+  // resync).bytes from these sizes; 0 means null.
   std::uint64_t body_bytes(const Downlink<Real>& body);
   static std::uint64_t request_bytes(std::uint64_t body, std::uint64_t resync);
   // Encodes an uplink. The sections view its buffers and this codec's work space, until the next encode of an
-  // uplink.
-  // `covers` lists the clients whose uplinks it sums.
+  // uplink. `covers` lists the clients whose sum the uplink is.
   const Encoded& encode(const UplinkView<Real>& uplink, std::span<const ClientId> covers = {});
-  // Frees large work space once the last uplink is written, before the next encode would.
+  // Frees large work space after the last uplink was written. Otherwise the next encode() frees it.
   void release_uplink();
-  // Returns encode(uplink).bytes with the least work: only arithmetic below kZstdMinBytes.
+  // Returns encode(uplink).bytes. Takes only arithmetic, unless a section has kZstdMinBytes or more.
   std::uint64_t encoded_bytes(const UplinkView<Real>& uplink);
 
  private:
@@ -122,20 +123,20 @@ class UplinkSlot {
   ~UplinkSlot();
   Result<std::span<const std::span<std::byte>>> prepare(const Prefix& prefix,
                                                         std::span<const std::byte> header);
-  // Prepares the sum of the uplinks of the clients covers(). The sum is dense; finish() takes its first
-  // client.
+  // Prepares a message that is the dense sum of several clients' uplinks: see covers(). Pass the first of
+  // these clients to finish().
   Result<std::span<const std::span<std::byte>>> prepare_sum(const Prefix& prefix,
                                                             std::span<const std::byte> header);
   // Returns the clients of the last prepared message, ascending: two or more for a sum, none for a single
   // uplink. The view is valid until the next prepare.
   std::span<const ClientId> covers() const;
-  // Returns the uplink, as sent by `client`; another number in the header is an error. It views this slot
+  // Returns the uplink. Fails if the header names another client than `client`. The uplink views this slot
   // until the next prepare(). `draws` caches the draws that all clients' uplinks share (PermK); if null, the
   // slot uses its own cache.
   Result<UplinkView<Real>> finish(ClientId client, BlockMemo* draws = nullptr);
   // Returns the last message of finish() as received, except that its channel is 0. The views live until
-  // release() or the next prepare. Empty if a long vector compressed by less than half, because then only the
-  // vector was kept.
+  // release() or the next prepare. Empty if the compressed bytes of a long vector were longer than half the
+  // vector, because then only the vector was kept.
   std::span<const std::span<const std::byte>> frame() const;
   // Frees large memory that only frame() needs. The uplink stays.
   void release();

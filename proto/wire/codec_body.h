@@ -16,7 +16,7 @@ namespace gradwire {
 // The encoded bytes of one part, outside the sender's own vectors.
 struct PartSpace {
   ByteBuffer indices, values;           // bit-packed
-  ByteBuffer index_frame, value_frame;  // these or the plain values, compressed
+  ByteBuffer index_frame, value_frame;  // packed sections or plain values, compressed
 
   void release_if_large() {
     for (ByteBuffer* b : {&indices, &values, &index_frame, &value_frame}) b->release_if_large();

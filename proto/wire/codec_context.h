@@ -1,4 +1,4 @@
-// Makes the codec context of a run, the same at both ends.
+// The codec context of a run. Both ends make the same one.
 #pragma once
 
 #include "algorithms/algorithms.h"

@@ -115,7 +115,7 @@ Result<std::span<const std::span<std::byte>>> RequestSlot<Real>::prepare(const P
                                                                          std::span<const std::byte> header) {
   Impl& m = *impl_;
   if (Status s = m.frame.parse(prefix, header, FrameType::kRound, m.header); !s) return s.error();
-  if (m.header.has_same_body()) return Error{"only a relay can receive it"};
+  if (m.header.has_same_body()) return Error{"same_body: only a relay can receive it"};
   if (Status s = m.plan(); !s) return s.error();
   if (Status s = m.frame.check_length(m.body_parts.payload_bytes() + m.resync_parts.payload_bytes()); !s) {
     return s.error();

@@ -50,7 +50,8 @@ void finish(Encoded& message, FrameType type, std::uint64_t payload_len, std::ui
   message.bytes = kPrefixBytes + message.header.size() + payload_len;
 }
 
-// The compressor with which the receiver of a message draws supports again; null if it does not.
+// The compressor and key with which the receiver of a message draws supports again. `compressor` is null if
+// the receiver draws none.
 struct Redraws {
   const Compressor* compressor;
   RngKey key;  // key of part 0: seed of the run, client, round
@@ -138,7 +139,7 @@ class PartWriter {
   }
 
  private:
-  // Returns the compressed size, or 0.
+  // Appends a section, compressed if that pays. Returns its compressed size, or 0 if it is sent raw.
   std::uint64_t push(std::span<const std::byte> raw, ByteBuffer& frame, Sections& to) {
     const auto compressed = compressor_.compress(zstd_, raw, frame);
     if (compressed.empty()) frame.release_if_large();
@@ -156,7 +157,7 @@ template <class Real>
 struct Codec<Real>::Impl {
   explicit Impl(CodecContext c) : context(std::move(c)), writer(context.zstd, compressor) {}
 
-  // The size that the parts add to header and payload. Compresses only if that decides the size.
+  // The bytes that parts add to header and payload.
   struct Size {
     std::uint64_t header = 0, payload = 0;
   };

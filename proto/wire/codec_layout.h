@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxRoundHeaderBytes = 1024;
 struct Layout {
   Shape shape = Shape::kNothing;
   Packing packing = Packing::kPlain;
-  bool as_plain = false;  // packed as `packing` except that some value does not fit: written plainly
+  bool as_plain = false;  // written plainly, because some value does not fit `packing`
   bool seeded = false;
   bool continued = false;  // the next part is the second summand
   std::uint32_t dim = 0;
@@ -42,8 +42,8 @@ struct Layout {
   bool has_count() const { return shape != Shape::kNothing && shape != Shape::kDense; }
   bool is_packed() const { return packing != Packing::kPlain && !as_plain; }
   bool has_levels() const { return packing == Packing::kLevels || packing == Packing::kDithered; }
-  // Returns whether the header has the unit: a constant of the compressor, or a unit that does not fit into
-  // the value section.
+  // Returns whether the header has the unit. For kNatural, it does unless the unit is 1. For other packings,
+  // it does if the values are written plainly; otherwise the value section has the unit.
   bool has_unit() const { return packing == Packing::kNatural ? unit != 1 : as_plain; }
   bool has_first() const { return shape == Shape::kRange && !seeded; }
   std::uint64_t sent_bytes() const {
@@ -72,8 +72,8 @@ inline RngKey part_key(const RngKey& key, std::size_t part, std::size_t link) {
 
 void write_layout(const Layout& layout, wire::Part& to);
 
-// Checks everything that the header alone can tell. Sizes assume `real_bytes` per value. `may_be_seeded` is
-// true for uplinks.
+// Reads a layout, and checks everything that the header alone can tell. Sizes assume `real_bytes` per value.
+// `may_be_seeded` is true for uplinks, and for downlinks if the algorithm compresses broadcasts.
 Result<Layout> read_layout(const wire::Part& from, std::uint32_t max_dim, std::size_t real_bytes,
                            bool may_be_seeded);
 

@@ -29,8 +29,8 @@ void resize_kept(std::vector<T>& v, std::size_t size) {
   v.resize(size);
 }
 
-// A reused array that frees memory which only a much larger message needed. Its contents are undefined until
-// written. So a message that is announced and does not come costs addresses, but no memory.
+// A reused array that frees memory which only a much larger message needed. Its contents are not initialized,
+// so a message that is announced but does not come takes address space, but no memory.
 template <class T>
 class KeptArray {
  public:
@@ -64,8 +64,8 @@ class PartReader {
   }
   const Layout& layout() const { return layout_; }
 
-  // Makes room, and appends to `targets` the places of the bytes as sent. Call it after plan() of all parts.
-  // A compressed vector only gets room for its compressed bytes yet.
+  // Allocates the buffers, and appends to `targets` where the received bytes go. Call it after plan() of all
+  // parts. A compressed vector gets room only for its compressed bytes until unpack().
   void make_room(Targets& targets) {
     values_.resize(layout_.value_zstd != 0 && !layout_.is_packed() ? 0 : layout_.count);
     keeps_frame_ = true;
@@ -88,7 +88,7 @@ class PartReader {
   bool is_known_finite() const { return finite_; }
   View<Real> values() const { return values_.span(); }
 
-  // Unpacks the sections. With `keep`, the bytes as sent stay until release().
+  // Unpacks the sections. With `keep`, the received bytes stay until release() if they are worth keeping.
   Status unpack(bool keep) {
     if (layout_.index_zstd != 0) {
       if (Status s = decompress_section(index_frame_.take(layout_.index_zstd), raw_indices()); !s) return s;
@@ -110,7 +110,7 @@ class PartReader {
     if (!keep || !is_worth_keeping()) release();
     return Unit{};
   }
-  // Returns whether the bytes as sent are kept. Call it after unpack(true).
+  // Returns whether the received bytes are kept. Call it after unpack(true).
   bool keeps_frame() const { return keeps_frame_; }
   void release() {
     keeps_frame_ = false;
@@ -118,7 +118,8 @@ class PartReader {
       buffer->release_if_large();
   }
 
-  // Draws a seeded support again. Call it before view(). `compressor` is null if none makes this part.
+  // Draws a seeded support again. Call it before view(). `compressor` is null if the run has none for this
+  // part.
   Status redraw(const Compressor* compressor, const RngKey& key, BlockMemo& draws) {
     if (!layout_.seeded) return Unit{};
     if (key_ == nullptr) key_ = std::make_unique<RngKey>();
@@ -154,8 +155,8 @@ class PartReader {
     return std::as_writable_bytes(values_.span());
   }
 
-  // Returns whether a compressed vector is worth keeping: not if it is long and hardly shorter than the
-  // vector.
+  // Returns whether to keep the compressed bytes of a vector. Long ones are kept only if they are at most
+  // half as long as the uncompressed vector.
   bool is_worth_keeping() const {
     const std::uint64_t twice = 2 * layout_.value_zstd;
     return layout_.is_packed() || layout_.value_zstd <= ByteBuffer::kKeptBytes ||
@@ -242,7 +243,7 @@ class PartsReader {
   void release() {
     for (std::size_t k = 0; k < count_; ++k) readers_[k].release();
   }
-  // Draws the seeded supports again. `key` is that of part 0; the domains of the others follow it.
+  // Draws the seeded supports again. `key` is the key of part 0; part_key() gives the keys of the others.
   Status redraw(const Compressor& compressor, const RngKey& key, BlockMemo& draws) {
     for (std::size_t k = 0; k < count_; ++k) {
       const auto [part, link] = place_[k];
@@ -276,8 +277,8 @@ class PartsReader {
     return Error{"part " + std::to_string(place_[k].part) + ": " + s.error().message};
   }
 
-  // The readers, as many as the largest message so far needed. A server keeps a set for each client, and most
-  // messages have one part.
+  // As many readers as the largest message so far needed. Not more, because a server keeps such a vector for
+  // each client, and most messages have one part.
   std::vector<PartReader<Real>> readers_;
   std::vector<PartPlace> place_;
   std::vector<Payload<Real>> seconds_;  // targets of `next` in views; empty or kMaxParts
@@ -289,7 +290,7 @@ inline bool fits_part(std::span<const std::byte> part) {
   return fields_fit(part, [](int, auto) { return true; });
 }
 inline bool fits(std::span<const std::byte> header, const wire::Reply&) {
-  std::size_t parts = 0;  // the long header of a sum would have room for very many
+  std::size_t parts = 0;  // the header of a sum may be long enough for very many
   return fields_fit(header, [&](int field, auto part) {
     return field != wire::Reply::kPartsFieldNumber || (++parts <= kMaxParts * kMaxLinks && fits_part(part));
   });

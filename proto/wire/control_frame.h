@@ -20,8 +20,8 @@ std::string control_frame(FrameType type, const google::protobuf::MessageLite& h
 std::string heartbeat_frame();
 std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 
-// Marks consecutive control frames as those of a channel. REQUIRES: they are complete. Only the payload of
-// the last one may be missing.
+// Writes the number of a channel into consecutive control frames. REQUIRES: the frames are complete, except
+// that the payload of the last one may be missing.
 std::string on_channel(std::string frames, std::uint32_t channel);
 
 // Reads the header of a control frame from a peer.

@@ -7,7 +7,7 @@
 //   12      header_crc u32   CRC32C over the prefix (with this field zero) and the header
 //   16      payload_len u64  <= the limit agreed for this connection, checked before any allocation
 //   24      payload_crc u32  CRC32C of the payload as sent
-//   28      channel u32      whose message it is, between a server and a relay; else zero
+//   28      channel u32      the client's channel, between a server and a relay; else zero
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ struct Prefix {
   std::uint32_t channel = 0;
 };
 
-// Returns whether the first bytes of a stream are of this protocol. REQUIRES: at least 4 bytes.
+// Returns whether a stream begins with the magic number of this protocol. REQUIRES: at least 4 bytes.
 bool has_magic(std::span<const std::byte> bytes);
 
 // Writes the prefix of a message; fills in the header's checksum.

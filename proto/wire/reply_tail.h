@@ -1,9 +1,9 @@
 // The rest of a reply whose connection broke. The client does not send again what has arrived.
 //
-// The server's next request says how many bytes of the payload it has (Round.have_bytes, whole chunks). The
-// client answers with the same header, then the field from_byte, and the payload from that byte on. The
-// checksum of the whole payload came with the first prefix, so the server detects a different payload at the
-// end.
+// The server's next request says how many bytes of the payload the server has (Round.have_bytes, whole
+// chunks). The client answers with the same header, then the field from_byte, and the payload from that byte
+// on. The checksum of the whole payload came with the first prefix, so the server detects a different payload
+// at the end.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// Fills the targets in order with the bytes of the segments. Returns false if the segments hold fewer bytes
-// than the targets take, or more.
+// Fills the targets in order with the bytes of the segments. Returns false if the segments have fewer or more
+// bytes than the targets.
 inline bool scatter(std::span<const std::span<const std::byte>> segments,
                     std::span<const std::span<std::byte>> targets) {
   std::size_t segment = 0, offset = 0;

@@ -1,5 +1,5 @@
 // Walks over the fields of a serialized message before protobuf parses bytes from a peer. Protobuf trusts the
-// length of an embedded message even if it exceeds the message around it, and then reserves up to 50 MB for a
+// length of an embedded message even if it exceeds the message around it. It then reserves up to 50 MB for a
 // string inside.
 #pragma once
 
@@ -29,7 +29,7 @@ struct WireField {
   int number = 0;
   std::size_t bytes = 0;  // with its tag
   bool has_length = false;
-  std::span<const std::byte> content;  // if it has a length
+  std::span<const std::byte> content;  // meaningful if has_length
 };
 
 // Returns the first field of a message. Returns nullopt if it does not end within `message`, or if it is a

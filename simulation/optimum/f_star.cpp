@@ -24,8 +24,8 @@ constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keeps one He
 
 // Returns f* of f(x) = x^T A x / 2 - b e_1^T x with A = tridiag(m, a, m): f* = -b^2 (A^-1)_11 / 2. (A^-1)_11
 // is a sum over the eigenvectors sqrt(2 / (d + 1)) sin(j k pi / (d + 1)), j = 1..d, of A. All terms have the
-// same sign. a + 2 m, the only difference, is computed for each client, where it is exact. `Real` is the
-// precision to which the oracles round A_i and b_i.
+// same sign. a + 2 m, the only difference of close numbers, is computed for each client, where it is exact.
+// `Real` is the precision to which the oracles round A_i and b_i.
 template <class Real>
 std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   long double neighbour = 0, excess = 0, linear = 0;  // m, a + 2 m, b

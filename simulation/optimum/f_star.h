@@ -39,7 +39,7 @@ class FStars {
   OfRun of(const std::filesystem::path& config);
   OfRun of(const Experiment& experiment, const std::filesystem::path& base);  // paths relative to `base`
 
-  int computed() const { return computed_; }  // number of f* that no file had
+  int computed() const { return computed_; }  // number of f* that were not in a file
 
  private:
   const std::filesystem::path cache_;

@@ -20,9 +20,9 @@ struct Minimum {
 std::optional<Minimum> newton_minimum(MeanFunction& f);
 
 // Finds the minimum by the accelerated gradient method with step 1 / L, restarted if the gradient points
-// along the last step (O'Donoghue and Candes, arXiv 1204.3982). Stops once ||g||^2 / (2 mu), a bound on f(x)
-// - f*, is below 1e-16 |f|. Nullopt after 200,000 steps. REQUIRES: f is L-smooth and mu-strongly convex, mu >
-// 0.
+// along the last step (O'Donoghue and Candes, arXiv 1204.3982). Stops once ||g||^2 / (2 mu), which bounds
+// f(x) - f*, is below 1e-16 |f|. Nullopt after 200,000 steps. REQUIRES: f is L-smooth and mu-strongly convex,
+// and mu > 0.
 std::optional<Minimum> accelerated_minimum(MeanFunction& f, double L, double mu);
 
 }  // namespace gradwire

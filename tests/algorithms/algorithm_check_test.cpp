@@ -275,7 +275,7 @@ TEST(Assumptions, RejectExcludedParametersForTheoryAndWarnForNumbers) {
   }
 }
 
-// The step of 1 is that of the listing, with or without a theorem.
+// Only alpha is compared with theory. The step size of 1 is that of the listing, with or without a theorem.
 TEST(Assumptions, WarnIfNoTheoremCoversTheLearningRateOfFedNl) {
   const auto most_of = [](const char* compressor, const char* alpha) {
     const auto warnings = warnings_of(spec_of("fednl", compressor, {{"alpha", alpha}}));

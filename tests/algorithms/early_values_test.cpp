@@ -104,7 +104,7 @@ EarlyRun early_run(const AlgorithmSpec& spec, bool tells) {
   return {{server->model().begin(), server->model().end()}, record.begins, record.calls};
 }
 
-// The algorithms whose clients send C of a gradient, as GradientMessage makes it.
+// The algorithms whose clients send C(gradient), which GradientMessage computes.
 constexpr std::array kEarlyAlgorithms = {"gd", "nesterov", "dcgd", "sgd_nice", "diana", "ef21_p"};
 
 TEST(EarlyValues, EqualTheReplyAndArriveOneByOne) {

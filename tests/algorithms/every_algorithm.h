@@ -1,4 +1,4 @@
-// Settings for each algorithm of the list in which the algorithm sends all kinds of its messages.
+// For each algorithm of the list, settings with which it sends every kind of message that it has.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ inline std::string compressor_for(const AlgorithmTraits& traits) {
   return "identity";
 }
 
-// Returns a spec with batches if supported, compression in both directions, and other local optimizers than
-// SGD for some algorithms.
+// Returns a spec with batches and compressed broadcasts where supported. Some algorithms get a local
+// optimizer other than SGD.
 inline AlgorithmSpec spec_for(const AlgorithmInfo& algorithm) {
   AlgorithmSpec spec =
       spec_of(std::string(algorithm.traits.name), compressor_for(algorithm.traits), {}, "0.1");

@@ -15,8 +15,8 @@
 
 namespace gradwire::testing {
 
-// f_i(x) = ½ Σ_j a_j (x_j − b_j)² over "samples". Sample s shifts b by its own offset, so that batches
-// differ. With slopes it also has its own curvatures, slope a_j.
+// f_i(x) = ½ Σ_j a_j (x_j − b_j)², split into "samples". Sample s shifts b by offsets[s], so batches differ.
+// If `slopes` is not empty, sample s has the curvatures slopes[s] a_j.
 template <class Real>
 class DiagonalQuadratic final : public Oracle<Real> {
  public:

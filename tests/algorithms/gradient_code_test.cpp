@@ -21,7 +21,8 @@ void each_set(std::uint32_t n, std::uint32_t size, const auto& visit) {
   }
 }
 
-// Returns Σ a_i b_i for each part.
+// Returns the recovered factor of each part, Σ a_i b_i over the clients that hold it. Client i multiplies the
+// part by b_i, and the server weights its reply by a_i.
 std::vector<double> recovered(const GradientCode& code, std::uint32_t n, DataReplication replication,
                               const std::vector<ClientId>& clients) {
   const std::vector<double> a = code.weights(clients);
@@ -100,7 +101,7 @@ TEST(GradientCode, DecodesEqualFactorsByLeastSquares) {
     each_set(9, replies, [&](const std::vector<ClientId>& clients) {
       const std::vector<double> sum = recovered(code, 9, ring, clients);
       approximate += error_sq(sum) > 1e-6;
-      // Optimality: the residual is orthogonal to the sum of every client.
+      // The residual is the smallest: it is orthogonal to the sum that each client sends.
       for (const ClientId i : clients) {
         double along = 0;
         for (std::uint32_t k = 0; k < 3; ++k) along += 1 - sum[ring.part(i, k, 9)];
@@ -112,7 +113,7 @@ TEST(GradientCode, DecodesEqualFactorsByLeastSquares) {
   EXPECT_NEAR(error_sq(recovered(code, 9, ring, all)), 0, 1e-25);
 }
 
-// ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
+// Cauchy-Schwarz for the recovered factors v_j: ‖Σ_j (v_j − 1) ∇f_j‖² ≤ Σ (v_j − 1)² Σ ‖∇f_j‖².
 TEST(GradientCode, ApproximatesWithinErrorBoundOfTheorem) {
   constexpr std::uint32_t kCodedClients = 10;
   constexpr std::size_t kDim = 4;

@@ -13,7 +13,7 @@ namespace gradwire::testing {
 
 inline constexpr double kSigmas = 6;
 
-// Compares how often two outcomes are equal with the frequency of independent outcomes with the same
+// Expects that the outcomes of a pair are equal about as often as independent outcomes with the same
 // distribution.
 template <class Outcome>
 void expect_agreement_of_chance(const std::vector<std::pair<Outcome, Outcome>>& pairs,

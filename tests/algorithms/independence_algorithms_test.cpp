@@ -42,7 +42,7 @@ class WatchedOracle final : public Oracle<double> {
 
 constexpr std::size_t kManySamples = 1'000'000'000;  // two small batches are never equal by chance
 
-// Runs the parts of an algorithm in lockstep.
+// Runs the server and the clients of an algorithm in lockstep.
 class Lockstep {
  public:
   struct Reply {
@@ -209,8 +209,8 @@ TEST(Independence, HoldsForSampleOrdersOfAllAlgorithms) {
   EXPECT_GT(shuffling, 4);
 }
 
-// The visible features of a round: the cohort, the computations and messages of each client, and the new
-// vectors of the broadcast. Some of them depend on a coin of the algorithm.
+// Compares what is visible of each round: which clients are asked, their batch sizes and message shapes, and
+// which vectors of the broadcast after the first are new. Some of this depends on a coin of the algorithm.
 TEST(Independence, HoldsForCoinsOfNeighbouringRounds) {
   constexpr std::uint32_t kRounds = 800;
   std::set<std::string> tossing;

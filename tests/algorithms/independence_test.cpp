@@ -29,10 +29,10 @@ struct Place {
   std::uint32_t round = 0, index = 0;
 };
 
-// A kind of draw, reduced to two outcomes of equal probability that depend on its first number.
+// A kind of draw, reduced to one bit: two outcomes of equal probability, which its first number decides.
 struct Draw {
   std::string name;
-  std::string domain;  // kinds of one purpose may share draws, because no algorithm uses two of them
+  std::string domain;  // kinds of one domain may share draws, because no algorithm uses two of them
   bool of_clients, indexed;
   std::function<bool(const Place&)> bit;
 };
@@ -45,7 +45,7 @@ bool support_bit(const RngKey& key) {
   return compress(one_of_two, v, key, scratch, buffer).indices[0] == 1;
 }
 
-// All draws of sampling.h and the keys of messages.
+// Returns the draws of all functions in sampling.h and of all keys of messages.
 std::vector<Draw> all_draws() {
   const auto cohort_bit = [](const Place& at, RngDomain domain) {
     std::vector<ClientId> out;
@@ -169,7 +169,7 @@ TEST(Independence, HoldsForDifferentPurposes) {
     }
 }
 
-// All compressors of the list and compositions of them, except those without draws.
+// Returns all compressors of the list and compositions of them, except those without draws.
 std::vector<std::string> random_compressors() {
   std::vector<std::string> specs = {"natural(randk:k=2)", "qsgd:s=2(topk:k=3)", "natural(permk)",
                                     "scaled(randk:k=2)", "induced(topk:k=2,randk:k=2)"};
@@ -224,8 +224,8 @@ TEST(Independence, HoldsForRoundsClientsPartsAndSeedsOfCompressors) {
   }
 }
 
-// The second draw of a composition must not repeat the first numbers of the first draw; else both would be
-// the same.
+// The second draw of a composition must not repeat the first numbers of the first draw. Otherwise both draws
+// would be equal.
 TEST(Independence, HoldsForBothDrawsOfAComposition) {
   Scratch<double> scratch;
   const auto key = [](std::uint32_t k) { return RngKey{1, k % 5, k, RngDomain::kCompressor}; };
@@ -233,7 +233,7 @@ TEST(Independence, HoldsForBothDrawsOfAComposition) {
     const Compressor c = parse_compressor(spec, 2, 2);
     const auto sent = [&](std::uint32_t k, bool value) {
       PayloadBuffer<double> buffer;
-      Vec<double> v = {1.5, 1.5};  // 3 when scaled: to 2 or 4
+      Vec<double> v = {1.5, 1.5};  // scaled to 3, which rounds to 2 or 4
       const auto& p = compress(c, v, key(k), scratch, buffer);
       return value ? p.values[0] == 4 : p.shape == Shape::kRange ? p.first == 1 : p.indices[0] == 1;
     };

@@ -59,7 +59,7 @@ struct Listing {
   bool coin(std::uint32_t t, double p) const {
     return RngStream({seed, kServerClient, t, RngDomain::kCoin}).uniform() < p;
   }
-  // Returns `count` of four samples, for local step k.
+  // Returns the `count` samples, out of four, that client i draws for local step k of round t.
   std::vector<std::uint32_t> batch(std::uint32_t i, std::uint32_t t, std::uint32_t count,
                                    std::uint32_t k = 0) const {
     RngStream stream({seed, i, t, RngDomain::kMinibatch + k});

@@ -18,8 +18,8 @@ using testing::spec_of;
 
 using Seconds = std::function<double(ClientId, std::uint64_t)>;
 
-// Clients that compute gradients, as a plain list: the point at which each works, its start time, and the
-// request id that keys its batch. If several finish at once, the lowest number comes first.
+// A plain list of clients that compute gradients: the point at which each works, its start time, and the
+// request id that keys its batch. If several finish at once, the lowest client number comes first.
 struct Workers {
   struct Work {
     Vec<double> x;
@@ -206,7 +206,8 @@ TEST(Rennala, MatchesPaperListing) {
   }
 }
 
-// Without stops, the first client has already started again at the old point.
+// Outdated computations are stopped. Otherwise the first client would already have started again at the old
+// point.
 TEST(Rennala, EqualsMinibatchSgdBitForBitAtEqualSpeeds) {
   const Federation<double> federation(6, 9);
   const auto equal = [](ClientId, std::uint64_t) { return 1.0; };
@@ -219,7 +220,7 @@ TEST(Rennala, EqualsMinibatchSgdBitForBitAtEqualSpeeds) {
   EXPECT_EQ(trace.seconds, 20);
 }
 
-// Algorithm 1 of arXiv:2509.22860, over two tables of all gradients.
+// Algorithm 1 of arXiv:2509.22860, with two tables that hold all gradients.
 TEST(Ringleader, MatchesPaperListing) {
   const Federation<double> federation(5, 7);
   AlgorithmSpec spec = spec_of("ringleader", "identity", {}, "0.05");
@@ -238,7 +239,7 @@ TEST(Ringleader, MatchesPaperListing) {
     const auto all_there = [&] {
       return std::none_of(table.begin(), table.end(), [](const auto& own) { return own.empty(); });
     };
-    std::vector<bool> waits_for(5);  // phase 2: clients that have made no step; empty in phase 1
+    std::vector<bool> waits_for(5);  // phase 2: true until the client's step; phase 1: all false
     std::uint32_t oldest = 0, most = 0;
     at.start_all();
     for (int reply = 0; reply < 150; ++reply) {
@@ -273,8 +274,8 @@ TEST(Ringleader, MatchesPaperListing) {
   }
 }
 
-// The mean over all clients weights them equally, so the run minimises f and not the functions of the fast
-// clients.
+// Ringleader averages over all clients with equal weights, so it minimises f, and not only the functions of
+// the fast clients.
 TEST(Ringleader, MinimisesMeanOverAllClientsAtAnySpeeds) {
   const Federation<double> federation(4, 6);
   const auto uneven = [](ClientId i, std::uint64_t) { return i == 0 ? 0.1 : 1.0 + i; };
@@ -307,7 +308,7 @@ TEST(MindFlayer, MatchesPaperListing) {
     int cuts = 0;
     at.start_all();
     for (int trial = 0; trial < 140; ++trial) {
-      const auto end = [&](ClientId i) {  // end time, and true if it is cut
+      const auto end = [&](ClientId i) {  // the end time, and whether the work is cut
         const auto& w = at.work[i];
         return std::pair(std::min(w.done, w.begun + t[i]), w.done > w.begun + t[i]);
       };

@@ -24,7 +24,8 @@ TEST(Ef14, MatchesPaperListingAndKeepsMemoryIdentity) {
   expect_near(x - c.list.mean([&](std::uint32_t i) { return e_i[i]; }), all, "memory");
 }
 
-// EF21 with v_i(i, t, x) in place of ∇f_i(x^t), starting at g_i^0 = v_i^0. step(t, g) is subtracted from x.
+// Checks EF21 with v_of(i, t, x) in place of ∇f_i(x^t). It starts at g_i^0 = v_of(i, 0, x^0) and subtracts
+// step(t, g) from x. Client i takes part in round t if asked(i, t).
 void check_family(const Case& c, auto&& v_of, auto&& step, auto&& asked) {
   Vector x = c.federation.x0;
   std::vector<Vector> g_i;
@@ -92,7 +93,7 @@ TEST(Ef21Pp, MatchesPaperListingWithOneStreamIfAllProbabilitiesAreEqual) {
       c, [&](std::uint32_t i, std::uint32_t, const Vector& x) { return c.list.grad(i, x); },
       [&](std::uint32_t, const Vector& g) { return c.gamma * g; },
       [](std::uint32_t i, std::uint32_t t) {
-        // A number u gives k absent clients if 0.6^(k+1) < 1 - u <= 0.6^k.
+        // A draw u skips k absent clients if 0.6^(k+1) < 1 - u <= 0.6^k.
         RngStream stream({1, kServerClient, t, RngDomain::kCohort});
         for (std::uint32_t member = 0;; ++member) {
           const double rest = 1 - stream.uniform();

@@ -140,7 +140,7 @@ TEST(Scaffold, KeepsServerControlVariateAtMeanOfClientsUnderSampling) {
   expect_near(c, mean, "c");
 }
 
-// rule(v, Δ²) returns v after one round.
+// Checks an algorithm of the FedOpt family. rule(v, Δ²) returns v after one round.
 void check_fedopt(const std::string& name, auto&& rule) {
   Case c(spec_of(name, "identity",
                  {{"local_steps", "2"}, {"local_step_size", "0.1"}, {"tau", "0.05"}, {"beta1", "0.8"}},
@@ -215,7 +215,8 @@ TEST(LocalEpochs, VisitShuffledSamplesInBatches) {
   expect_near(c.model, x, "x");
 }
 
-// The local steps do not move once the schedule reaches 0, so c_i must follow from their directions.
+// Once the schedule reaches 0, the local model no longer moves. So c_i must follow from the directions of the
+// local steps.
 TEST(Scaffold, UpdatesControlVariatesIfStepIsZero) {
   constexpr std::uint32_t kHorizon = 3;
   static_assert(kHorizon < kRounds);

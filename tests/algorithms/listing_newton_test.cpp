@@ -42,8 +42,8 @@ Vector solve_naively(Vector A, Vector b) {
   return b;
 }
 
-// Returns the triangle of the sum of λ u uᵀ over the r eigenvalues of largest magnitude, each computed by
-// Jacobi's algorithm.
+// Returns the upper triangle of Σ λ u uᵀ over the r eigenvalues λ of largest magnitude, computed by Jacobi's
+// algorithm.
 Vector rank_r_of(const Vector& upper, std::size_t d, std::size_t r) {
   Vector A = full(upper, d), U(d * d);
   for (std::size_t k = 0; k < d; ++k) U[k * d + k] = 1;

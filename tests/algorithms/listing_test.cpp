@@ -147,9 +147,9 @@ TEST(Batch, DependsOnSeedClientRoundAndLocalStep) {
   expect_near(c.model, x, "x");
 }
 
-// Without compression, with one local step, and with parameters that disable its additions, an algorithm is
-// gradient descent. The exceptions are below: their steps are scaled by coordinates, accelerated, Newton's,
-// extrapolated (FRECON), or along random directions.
+// Returns settings that make an algorithm gradient descent: no compression, one local step, and parameters
+// that disable its additions. For the algorithms of kNeverPlain this is impossible: their steps are scaled by
+// coordinates, accelerated, Newton's, extrapolated (FRECON), or along random directions.
 AlgorithmSpec plain_spec(const AlgorithmInfo& algorithm) {
   AlgorithmSpec spec = spec_of(std::string(algorithm.traits.name), "identity", {}, "0.9");
   const std::vector<std::pair<std::string, std::pair<std::string, std::string>>> undo = {
@@ -200,7 +200,7 @@ TEST(Weights, EnterTheMeanOfEveryAlgorithm) {
 TEST(Participation, AsksUniformSampleOfRoundedShare) {
   const Federation<double> federation(10, 6);
   AlgorithmSpec spec = spec_of("fedavg", "identity", {{"local_step_size", "0.3"}});
-  spec.participation = 0.25;  // round(2.5) = 3, away from zero
+  spec.participation = 0.25;  // round(2.5) = 3: halves are rounded up
   const auto trace = run<double>(federation, federation.run_context(spec), 200);
   for (std::size_t k = 1; k < trace.records.size(); ++k) EXPECT_EQ(trace.records[k].replies, 3u);
   EXPECT_DOUBLE_EQ(trace.records.back().bits_up, 200 * 3 * 6 * 64.0 / 10);

@@ -124,7 +124,7 @@ TEST(Page, MatchesPaperListingOverSamplesOfAllClients) {
   expect_near(c.model, x, "x");
 }
 
-// h_next(i, t, x, x_prev, h_i) returns h_i⁺.
+// Checks an algorithm of the DASHA family. h_next(i, t, x, x_prev, h_i) returns h_i⁺, the next h_i.
 void check_dasha(const Case& c, auto&& h_next) {
   const double a = parameter(*c.run_context, "a");
   EXPECT_DOUBLE_EQ(a, 1.0 / 7);

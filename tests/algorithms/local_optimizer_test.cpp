@@ -16,7 +16,7 @@ namespace {
 
 using namespace testing;  // NOLINT: includes Vector's operators
 
-// Returns y after each step of a rule, computed with whole vectors.
+// SGD with momentum, computed with whole vectors. step() updates y.
 struct MomentumListing {
   double beta;
   Vector b = {};
@@ -43,17 +43,17 @@ struct AdamListing {
   }
 };
 
-// Algorithms 1 and 2 of arXiv:2405.15593, with the error in blocks.
+// Algorithms 1 and 2 of arXiv:2405.15593, with an error that is quantized block by block.
 struct MicroAdamListing {
   std::size_t k, window, block;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::vector<Vector> G = {};     // dense copies of the sparse gradients
-  std::vector<int> e = {};        // codes
-  Vector delta = {}, Delta = {};  // by coordinate: the values of its block
+  std::vector<int> e = {};        // codes of the error
+  Vector delta = {}, Delta = {};  // for each coordinate, the values of its block
   int t = 0;
 
   static double u(double low, double high) { return (high - low) / 15; }
-  // stats(β, G^power)
+  // Returns the moving average of G^power over the window, with bias correction.
   Vector stats(double beta, int power) const {
     Vector z(G[0].size());
     for (std::size_t i = 0; i < G.size(); ++i) {
@@ -155,8 +155,7 @@ TEST(LocalOptimizer, EqualsAdamForFullMicroAdamUntilWindowIsFull) {
   expect_the_listing("microadam:k=9,window=8", AdamListing{}, 9, 8);
 }
 
-// Each step sends one coordinate of 40. The others also move, because their errors add up until they are
-// largest.
+// Each step uses one coordinate of 40. The others also move: their errors add up until they are the largest.
 TEST(LocalOptimizer, MovesEveryCoordinateByErrorFeedbackOfMicroAdam) {
   constexpr std::size_t d = 40;
   const LocalOptimizer tested = optimizer("microadam:k=1,window=10", d);
@@ -185,7 +184,7 @@ TEST(LocalOptimizer, KeepsNoStateOfOtherClients) {
       return y;
     };
     Scratch<double> fresh, used;
-    for (const std::size_t other_d : {30u, 4u, 11u}) {  // clients with other lengths, stopped by a nan
+    for (const std::size_t other_d : {30u, 4u, 11u}) {  // other clients, whose last gradient is nan
       Vector y(other_d), g = random_vector(random, other_d), bad(other_d, std::nan(""));
       optimizer(rule, other_d).step(0, 0.3, g, y, used);
       optimizer(rule, other_d).step(1, 0.3, bad, y, used);
@@ -218,7 +217,7 @@ TEST(LocalOptimizer, KeepsNonFiniteValuesVisible) {
       }
 }
 
-// Numbers whose differences overflow, or that are all equal, have valid codes.
+// MicroAdam finds valid codes even for numbers whose differences overflow, or that are all equal.
 TEST(LocalOptimizer, AcceptsEveryFiniteGradientInMicroAdam) {
   constexpr float kLargest = std::numeric_limits<float>::max();
   Scratch<float> scratch;
@@ -233,7 +232,7 @@ TEST(LocalOptimizer, AcceptsEveryFiniteGradientInMicroAdam) {
   for (const float v : zeros) EXPECT_TRUE(std::isfinite(v));
 }
 
-// Runs of algorithms, compared with their listings with another rule in place of y − γ_l g.
+// Returns the model after FedProx's listing (FedAvg's if mu = 0), with `rule` in place of y − γ_l g.
 Vector fedprox_listing(const Case& c, std::uint32_t batch, double mu, double gamma_l, auto rule) {
   Vector x = c.federation.x0;
   for (std::uint32_t t = 0; t < kRounds; ++t) {

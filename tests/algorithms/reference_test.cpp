@@ -1,5 +1,4 @@
-// A trajectory, compared with the figures of an independent float64 program that shares no code with this
-// one.
+// One run, compared with the figures of an independent float64 program that shares no code with this one.
 #include <fstream>
 #include <gtest/gtest.h>
 
@@ -13,12 +12,12 @@ namespace {
 
 struct Row {
   std::uint32_t k;
-  double f, grad_norm_sq, bits;  // bits of row k + 1, including the first message
+  double f, grad_norm_sq, bits;  // `bits` is from row k + 1, and includes the first message
 };
 
-// EF21 with Top-1 at about 64 times the theory step, nonconvex logistic regression on mushrooms. The first
-// four of 20 clients have one sample more; g_i^0 = ∇f_i(x^0). In round 91 two entries of a client tie, and
-// rounding decides.
+// EF21 with Top-1 at about 64 times the theory step size, for nonconvex logistic regression on mushrooms. The
+// first four of the 20 clients have one sample more than the others; g_i^0 = ∇f_i(x^0). In round 91 two
+// entries of a client tie, and rounding decides.
 constexpr Row kMushrooms[] = {
     {0, 5.5506875519696806, 2.0960741185006073, 7168},    {1, 5.380953735339567, 1.9876841061095305, 7239},
     {2, 5.2165792758515135, 1.8717596788120774, 7310},    {5, 4.763716480357908, 1.5005131033792456, 7523},

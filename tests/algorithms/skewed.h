@@ -1,5 +1,5 @@
 // Clients of unequal weights for tests of theory. One client weighs more than all others together, and
-// samples have their own curvatures. So a step computed for equal weights violates theorems.
+// samples have their own curvatures. So a step size computed for equal weights violates the theorems.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace gradwire::testing {
 
-// f_i has the samples ½ Σ_j a_j (1 + c_s) (x_j − b_j)². The c_s have mean 0, so f_i is the function without
-// c_s.
+// f_i is the mean of the samples ½ Σ_j a_j (1 + c_s) (x_j − b_j)². The c_s have mean 0, so they cancel in
+// f_i.
 class ScaledSamples final : public Oracle<double> {
  public:
   Vec<double> a, b;

@@ -72,7 +72,7 @@ inline double mean_of_clients(const Federation<double>& f, const std::function<d
 
 inline double norm_sq(View<double> v) { return squared_distance(v, Vec<double>(v.size())); }
 
-// Returns E of `measure` of a run with replicas of client state, as the mean over seeds.
+// Returns the mean of `measure` over runs with different seeds. The servers keep replicas of client state.
 inline double mean_over_seeds(
     const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t rounds, int seeds,
     const std::function<double(const Trace<double>&, const RunContext<double>&)>& measure) {

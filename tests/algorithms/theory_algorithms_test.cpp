@@ -1,4 +1,4 @@
-// The inequality of each algorithm's theorem, or another promise of it, at the theory step sizes, on
+// The inequality of each algorithm's theorem, or another of its guarantees, at the theory step sizes, on
 // quadratics with known constants. theory_test.cpp tests the first algorithms.
 #include <gtest/gtest.h>
 
@@ -143,8 +143,9 @@ TEST(FwdGradTheory, GivesMeanAndVarianceOfEstimate) {
   }
 }
 
-// arXiv:2202.09357: E Ψ^T ≤ (1 − min(γμ, p²))^T Ψ⁰, Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖². A round has
-// at least one step.
+// arXiv:2202.09357, after T local steps: E Ψ^T ≤ (1 − min(γμ, p²))^T Ψ⁰ with
+//   Ψ = Σ‖x_i − x*‖² + (γ/p)² Σ‖h_i − ∇f_i(x*)‖².
+// Each round has at least one local step, so the bound also holds with the number of rounds as T.
 TEST(ProxSkipTheory, BoundsLyapunovFunctionAndShiftsSumToZero) {
   const Federation<double> f(6, 15);
   std::vector<Vec<double>> at_optimum(6, Vec<double>(15));
@@ -215,7 +216,7 @@ TEST(Scaffold, ConvergesLinearlyAtTheoryStep) {
   EXPECT_LT(second, 0.1 * first);
 }
 
-// Adaptive server steps and momentum end near the optimum; the adaptive ones need a decreasing step.
+// Adaptive server steps with momentum reach the optimum.
 TEST(FedOpt, ReachesOptimumOfEqualClients) {
   const Federation<double> f(1, 15);
   for (const auto& [name, step] :
@@ -226,7 +227,7 @@ TEST(FedOpt, ReachesOptimumOfEqualClients) {
   }
 }
 
-// Linear convergence to x*, while DCGD only reaches a neighbourhood.
+// These algorithms converge linearly to x*, while DCGD only reaches a neighbourhood.
 TEST(VarianceReduction, RemovesNoiseOfCompressionSamplingAndBatches) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec, std::uint32_t rounds) {
@@ -254,7 +255,7 @@ TEST(Adiana, OutperformsDianaOnIllConditionedProblems) {
   EXPECT_LT(gap("adiana"), 0.01 * gap("diana"));
 }
 
-// arXiv:2305.15155: with momentum, batches of one sample suffice. EF21-SGD stays at the level of their noise.
+// On batches of one sample, momentum lowers the level at which the gap stops falling (arXiv:2305.15155).
 TEST(Ef21SgdmTheory, EndsCloserToOptimumThanEf21Sgd) {
   const Federation<double> f(6, 15);
   const auto gap = [&](const AlgorithmSpec& spec) {

@@ -40,7 +40,7 @@ double noise_of(const Federation<double>& f) {
 }
 
 struct Gradients {
-  std::vector<double> G;            // at x^0, x^1, ...
+  std::vector<double> G;            // ‖∇f‖² at x^0, x^1, ...
   std::vector<std::uint32_t> from;  // by reply: the x at which its gradient was started
   std::vector<std::uint32_t> at;    // by reply: the x that the server had
   std::size_t cuts = 0;             // replies with empty parts
@@ -77,9 +77,10 @@ double mean_of_all_but_last(const std::vector<double>& G) {
   return sum / static_cast<double>(G.size() - 1);
 }
 
-// The noise of g_s does not depend on delays. So E f(x^{t+1}) ≤ f(x^t) − (γ/2)(G_t + G_s − L²‖x^t − x^s‖²) +
-// (Lγ²/2)(G_s + σ²) with t = s + δ, and Σ_t ‖x^t − x^s‖² ≤ 2γ² Σ_s (τ² G_s + τσ²). For γ ≤ 1/(2L(τ+1)) the
-// G_s cancel: avg G_t ≤ 2Δ⁰/(γT) + σ²(Lγ + 2γ²L²τ).
+// The noise of g_s does not depend on delays. So, with t = s + δ,
+//   E f(x^{t+1}) ≤ f(x^t) − (γ/2)(G_t + G_s − L²‖x^t − x^s‖²) + (Lγ²/2)(G_s + σ²),
+//   Σ_t ‖x^t − x^s‖² ≤ 2γ² Σ_s (τ² G_s + τσ²).
+// For γ ≤ 1/(2L(τ+1)) the G_s cancel: avg G_t ≤ 2Δ⁰/(γT) + σ²(Lγ + 2γ²L²τ).
 TEST(AsgdTheory, BoundsAverageGradientForDelaysUpToTau) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 1500, kTau = 12;
@@ -102,10 +103,14 @@ TEST(AsgdTheory, BoundsAverageGradientForDelaysUpToTau) {
       0.05, "asgd");
 }
 
-// Let x̂^t = x^t − Σ γ_δ g over the gradients still computed at t, except the one just started. Then x̂^{t+1}
-// = x̂^t − γ_a g_t, where γ_a is the step that g_t will make. So E f(x̂^{t+1}) ≤ f(x̂^t) − (γ_a/2)(G_t (1 −
-// Lγ_a) − L²‖x̂^t − x^t‖²) + Lγ_a²σ²/2 with E‖x̂^t − x^t‖² ≤ 2 Σ γ_δ² ((n−1) G_s + σ²). g_s occurs δ times in
-// the sum. As δγ_δ and nγ are at most 1/(4L): Σ γ_δ G_s (1/2 − 1/16 − 1/16) ≤ Δ⁰ + (3/4) Lγσ² Σ γ_δ.
+// Let x̂^t = x^t − Σ γ_δ g over the gradients that are being computed at t, except the one just started. If
+// γ_a is the step that g_t will make,
+//   x̂^{t+1} = x̂^t − γ_a g_t.
+// So
+//   E f(x̂^{t+1}) ≤ f(x̂^t) − (γ_a/2)(G_t (1 − Lγ_a) − L²‖x̂^t − x^t‖²) + Lγ_a²σ²/2,
+//   E‖x̂^t − x^t‖² ≤ 2 Σ γ_δ² ((n−1) G_s + σ²).
+// Summed over t, g_s occurs δ times. Since δγ_δ and nγ are at most 1/(4L),
+//   Σ γ_δ G_s (1/2 − 1/16 − 1/16) ≤ Δ⁰ + (3/4) Lγσ² Σ γ_δ.
 TEST(DelayAdaptiveAsgdTheory, BoundsWeightedGradientForAnyDelays) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kSteps = 2000;
@@ -153,8 +158,8 @@ TEST(RennalaTheory, BoundsAverageGradient) {
   EXPECT_DOUBLE_EQ(gamma_of(*f.run_context(spec_of("rennala"))), 1 / L) << "without noise";
 }
 
-// M of the trials are in time, with E M = B and E M² = B² + V. So E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1
-// + V/B²) G_t + σ²/B).
+// M of the trials are in time, with E M = B and E M² = B² + V. So
+//   E f(x^{t+1}) ≤ f(x^t) − γ G_t + (Lγ²/2)((1 + V/B²) G_t + σ²/B).
 TEST(MindFlayerTheory, BoundsAverageGradientIfHalfOfTheTrialsAreCut) {
   const Federation<double> f = equal_federation();
   const double L = f.smoothness.L;
@@ -185,8 +190,8 @@ TEST(MindFlayerTheory, BoundsAverageGradientIfHalfOfTheTrialsAreCut) {
   }
 }
 
-// The gradients used are those of the fastest clients, independent of their noise. The bound is that of ASGD
-// for delays up to R − 1, for any speeds.
+// The server uses the gradients of the fastest clients. Which ones these are does not depend on the noise.
+// The bound is that of ASGD for delays up to R − 1, for any speeds.
 TEST(RingmasterTheory, BoundsAverageGradientForAnySpeeds) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kReplies = 2000, R = 4;
@@ -211,10 +216,11 @@ TEST(RingmasterTheory, BoundsAverageGradientForAnySpeeds) {
   }
 }
 
-// One local step without noise. Let h = γγ_l, a_k = 1/(B√(1+δ_k)) for the replies of a buffer, A_t = Σ a_k ≤
-// 1, D_t = Σ a_k G_{s_k}. Then f(x^{t+1}) ≤ f(x^t) − (h/2)(A_t G_t + (1 − Lh) D_t) + (hL²/2) Σ a_k ‖x^t −
-// x^{s_k}‖², and ‖x^t − x^s‖² ≤ δh² Σ D over s ≤ j < t. For delays up to τ and h ≤ 1/(2L(τ+1)) the D cancel:
-// Σ A_t G_t ≤ 2Δ⁰/h.
+// One local step without noise. Let h = γγ_l, and for the replies of a buffer let a_k = 1/(B√(1+δ_k)),
+// A_t = Σ a_k ≤ 1 and D_t = Σ a_k G_{s_k}. Then
+//   f(x^{t+1}) ≤ f(x^t) − (h/2)(A_t G_t + (1 − Lh) D_t) + (hL²/2) Σ a_k ‖x^t − x^{s_k}‖²,
+//   ‖x^t − x^s‖² ≤ δh² Σ D_j over s ≤ j < t.
+// For delays up to τ and h ≤ 1/(2L(τ+1)) the D cancel: Σ A_t G_t ≤ 2Δ⁰/h.
 TEST(FedBuffTheory, BoundsWeightedGradientForDelaysUpToTau) {
   const Federation<double> f = equal_federation();
   constexpr std::uint32_t kReplies = 3000, kBuffer = 2, kTau = 8;

@@ -119,7 +119,8 @@ TEST(Ef21HbTheory, BoundsAverageGradient) {
     }
 }
 
-// f with whole lines of minimisers: PL, with the smallest curvature that is not 0, and not strongly convex.
+// Returns clients whose f has whole lines of minimisers. It satisfies the PL condition with its smallest
+// nonzero curvature, but is not strongly convex.
 Federation<double> flat_federation() {
   Federation<double> f = sampled_federation();
   f.smoothness.mu = 1;

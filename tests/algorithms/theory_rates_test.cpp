@@ -1,6 +1,6 @@
 // Lyapunov functions of the algorithms with shifts and control variates, and their rates, on quadratics with
 // known constants. If a paper leaves constants open, the comment derives them. D = f(x) − f*, R = ‖x⁺ − x‖²,
-// H = mean‖h_i − target‖², and L is that of the single f_i (or samples).
+// H = mean‖h_i − target‖², and L is the smoothness constant of the single f_i (or samples).
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -22,10 +22,10 @@ double distance_of_shifts(const Federation<double>& f, const SavedServer& server
       f, [&](std::size_t i) { return squared_distance(server.h_of[i], gradient(f, i, target)); });
 }
 
-// L-SVRG on samples inside DIANA (arXiv:1904.05115): with S = mean_ij ‖∇f_ij(w) − ∇f_ij(x*)‖²,
-//   E‖g‖² ≤ 2LD + ((1+2ω)(4LD + 2S) + 2ωH)/n,  E H⁺ ≤ (1−α)H + α(4LD + 2S),  E S⁺ ≤ (1−p)S + 2pLD,
-// so V = ‖x−x*‖² + Mγ²H + Nγ²S with M = 4ω/(nα), N = (4+24ω)/(np) shrinks by max(1−γμ, 1−α/2, 1−p/2) for
-// γ ≤ 1/(L(1 + (6+36ω)/n)).
+// L-SVRG on samples inside DIANA (arXiv:1904.05115). With S = mean_ij ‖∇f_ij(w) − ∇f_ij(x*)‖²,
+//   E‖g‖² ≤ 2LD + ((1+2ω)(4LD + 2S) + 2ωH)/n,  E H⁺ ≤ (1−α)H + α(4LD + 2S),  E S⁺ ≤ (1−p)S + 2pLD.
+// So V = ‖x−x*‖² + Mγ²H + Nγ²S with M = 4ω/(nα), N = (4+24ω)/(np) shrinks by the factor
+//   max(1−γμ, 1−α/2, 1−p/2)  for  γ ≤ 1/(L(1 + (6+36ω)/n)).
 TEST(VrDianaTheory, BoundsLyapunovFunctionOnBatchesOfOne) {
   const Federation<double> f = sampled_federation();
   const double L = f.smoothness.L_sample_max, n = 6, mu = f.smoothness.mu, alpha = 1 / (1 + kOmega), p = 0.25;
@@ -64,10 +64,11 @@ TEST(VrDianaTheory, BoundsLyapunovFunctionOnBatchesOfOne) {
   }
 }
 
-// arXiv:2002.11364: Z = ‖z−x*‖² + (2γβ/θ1) F(y) + (2γβθ2(1+θ1)/(pθ1)) F(w) + N mean‖h_i − ∇f_i(w)‖², F = f −
-// f*, β = 1−γμ. The steps of its proof, with E‖g−∇f(x)‖² ≤ (2ω/n)(mean‖∇f_i(x)−∇f_i(w)‖² + H) and N =
-// 16ωγβη/(nαθ1), give E Z⁺ ≤ max(β, 1−θ1/2, 1−pθ1/(1+θ1), 1−α/4) Z for η ≤ min(1/(2L), n/(8ωL(1+4p(1+ω))²),
-// n/(128ωLp(1+ω)(1+2p(1+ω)))). The tool's step is smaller.
+// arXiv:2002.11364. Let F = f − f*, β = 1−γμ and
+//   Z = ‖z−x*‖² + (2γβ/θ1) F(y) + (2γβθ2(1+θ1)/(pθ1)) F(w) + N mean‖h_i − ∇f_i(w)‖².
+// The steps of its proof, with E‖g−∇f(x)‖² ≤ (2ω/n)(mean‖∇f_i(x)−∇f_i(w)‖² + H) and N = 16ωγβη/(nαθ1), give
+//   E Z⁺ ≤ max(β, 1−θ1/2, 1−pθ1/(1+θ1), 1−α/4) Z
+// for η ≤ min(1/(2L), n/(8ωL(1+4p(1+ω))²), n/(128ωLp(1+ω)(1+2p(1+ω)))). The step size of gradwire is smaller.
 TEST(AdianaTheory, BoundsLyapunovFunction) {
   const Federation<double> f(6, 15, 1, 0.01);
   const double n = 6, L = f.smoothness.L_max(), mu = f.smoothness.mu;
@@ -100,9 +101,10 @@ TEST(AdianaTheory, BoundsLyapunovFunction) {
   }
 }
 
-// arXiv:2112.13097: with s = |S| of n clients E‖g‖² ≤ 2LD + ((1+ω)/s)(4LD + 2H), E H⁺ ≤ (1−αs/n)H + (αs/n)
-// 2LD, so V = ‖x−x*‖² + Mγ²H with M = 4(1+ω)n/(αs²) shrinks by max(1−γμ, 1−αs/(2n)) for γ ≤ 1/(L(1 +
-// 6(1+ω)/s)).
+// arXiv:2112.13097. With s = |S| of n clients,
+//   E‖g‖² ≤ 2LD + ((1+ω)/s)(4LD + 2H),  E H⁺ ≤ (1−αs/n)H + (αs/n) 2LD.
+// So V = ‖x−x*‖² + Mγ²H with M = 4(1+ω)n/(αs²) shrinks by the factor
+//   max(1−γμ, 1−αs/(2n))  for  γ ≤ 1/(L(1 + 6(1+ω)/s)).
 TEST(CofigTheory, BoundsLyapunovFunctionWithHalfOfTheClients) {
   const Federation<double> f(6, 15);
   const double n = 6, s = 3, alpha = 1 / (1 + kOmega), L = f.smoothness.L_max(), mu = f.smoothness.mu;
@@ -129,10 +131,12 @@ TEST(CofigTheory, BoundsLyapunovFunctionWithHalfOfTheClients) {
   }
 }
 
-// arXiv:2112.13097, nonconvex. COFIG: f − f* + cH' with H' = mean‖h_i − ∇f_i(x)‖², q = αs/n and c =
-// 2Lγ²(1+ω)/(qs) gives mean_t E‖∇f(x^t)‖² ≤ (2/(γT))(Δ⁰ + cH'⁰) for γ ≤ min(1/(2L), q √(s/(12(1+ω)))/L~).
-// FRECON, with the error e = g − ∇f(x): f − f* + (γ/2λ)‖e‖² + (γ(1+ω)/s)H' gives the same with its own start
-// for γ ≤ 1/(L + √(L² + 10(1+ω)²n L~²/s² + 3(1+ω)L~²/s)).
+// arXiv:2112.13097, nonconvex. Let H' = mean‖h_i − ∇f_i(x)‖² and q = αs/n.
+// COFIG: f − f* + cH' with c = 2Lγ²(1+ω)/(qs) gives
+//   mean_t E‖∇f(x^t)‖² ≤ (2/(γT))(Δ⁰ + cH'⁰)  for  γ ≤ min(1/(2L), q √(s/(12(1+ω)))/L~).
+// FRECON: let e = g − ∇f(x) be the error. Then f − f* + (γ/2λ)‖e‖² + (γ(1+ω)/s)H' gives the same bound, with
+// its own initial value, for
+//   γ ≤ 1/(L + √(L² + 10(1+ω)²n L~²/s² + 3(1+ω)L~²/s)).
 TEST(CofigAndFreconTheory, BoundsAverageGradientWithHalfOfTheClients) {
   const Federation<double> f(6, 15);
   const Smoothness& k = f.smoothness;
@@ -147,7 +151,7 @@ TEST(CofigAndFreconTheory, BoundsAverageGradientWithHalfOfTheClients) {
   struct Case {
     const char* name;
     double largest;
-    std::function<double(double)> start;  // term of the bound next to Δ⁰, for γ
+    std::function<double(double)> start;  // the term that the bound adds to Δ⁰, at γ
   };
   const Case cases[] = {
       {"cofig", std::min(1 / (2 * k.L), q * std::sqrt(s / (12 * spread)) / k.L_tilde()),
@@ -176,8 +180,9 @@ TEST(CofigAndFreconTheory, BoundsAverageGradientWithHalfOfTheClients) {
     }
 }
 
-// arXiv:1910.06378, Lemma 15 with σ = 0: V = ‖x−x*‖² + (9n γ~²/|S|) mean‖c_i − ∇f_i(x*)‖² with γ~ = K γ_l γ
-// shrinks by 1 − μγ~/2 a round.
+// arXiv:1910.06378, Lemma 15 with σ = 0. Let γ~ = K γ_l γ. Then
+//   V = ‖x−x*‖² + (9n γ~²/|S|) mean‖c_i − ∇f_i(x*)‖²
+// shrinks by the factor 1 − μγ~/2 in each round.
 TEST(ScaffoldTheory, BoundsLyapunovFunctionInEveryRoundAndUnderSampling) {
   const Federation<double> f(6, 15);
   const double mu = f.smoothness.mu;

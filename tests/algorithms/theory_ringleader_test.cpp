@@ -1,17 +1,20 @@
 // The theorem about Ringleader ASGD, on quadratics that differ from client to client.
 //
 // Let τ = 2n − 2, and let g^k = ĝ^k + e^k be the mean that step k uses: ĝ^k without noise, e^k its noise.
-// ∇f(x^k) − ĝ^k is a mean of ∇f_i(x^k) − ∇f_i(x^s) with k − s ≤ τ, so ‖∇f(x^k) − ĝ^k‖² ≤ L~² γ² τ
-// Σ_{s=k−τ}^{k−1} ‖g^s‖².
+// ∇f(x^k) − ĝ^k is a mean of ∇f_i(x^k) − ∇f_i(x^s) with k − s ≤ τ, so
+//   ‖∇f(x^k) − ĝ^k‖² ≤ L~² γ² τ Σ_{s=k−τ}^{k−1} ‖g^s‖².
 //
-// Without noise, f(x^{k+1}) ≤ f(x^k) − (γ/2)(‖∇f‖² + (1 − Lγ)‖g^k‖² − ‖∇f − g^k‖²). Summed over k, the last
-// two terms are at most 0 if Lγ + (L~τγ)² ≤ 1, as for γ = 1/(L + τL~): avg ‖∇f(x^k)‖² ≤ 2Δ⁰/(γT).
+// Without noise,
+//   f(x^{k+1}) ≤ f(x^k) − (γ/2)(‖∇f‖² + (1 − Lγ)‖g^k‖² − ‖∇f − g^k‖²).
+// Summed over k, the last two terms are at most 0 if Lγ + (L~τγ)² ≤ 1, as for γ = 1/(L + τL~). So
+//   avg ‖∇f(x^k)‖² ≤ 2Δ⁰/(γT).
 //
-// With noise, e^k is drawn after x^{k−τ}, so E⟨∇f(x^k), e^k⟩ = E⟨∇f(x^k) − ∇f(x^{k−τ}), e^k⟩, whose absolute
-// value is at most (Lγ/2) Σ_{s=k−τ}^{k−1} ‖g^s‖² + (Lτγ/2) ‖e^k‖². Let c = Lγ(1 + τ) + (L~τγ)². Summed over
-// k,
+// With noise, e^k is drawn after x^{k−τ}, so E⟨∇f(x^k), e^k⟩ = E⟨∇f(x^k) − ∇f(x^{k−τ}), e^k⟩. Its absolute
+// value is at most
+//   (Lγ/2) Σ_{s=k−τ}^{k−1} ‖g^s‖² + (Lτγ/2) ‖e^k‖².
+// Let c = Lγ(1 + τ) + (L~τγ)². Summed over k,
 //   Σ ‖∇f‖² ≤ 2Δ⁰/γ − Σ ‖ĝ‖² + c Σ ‖g‖² + Lτγ Σ ‖e‖²,  and ‖g‖² ≤ 2‖ĝ‖² + 2‖e‖²,  E‖e‖² ≤ σ²/n.
-// For γ = 1/(8nL~), c ≤ 1/4 + 1/16, so that the ĝ cancel: avg E‖∇f‖² ≤ 2Δ⁰/(γT) + (2c + Lτγ) σ²/n.
+// For γ = 1/(8nL~), c is at most 1/4 + 1/16, so the ĝ cancel: avg E‖∇f‖² ≤ 2Δ⁰/(γT) + (2c + Lτγ) σ²/n.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -32,7 +35,7 @@ constexpr std::uint32_t kRingClients = 5, kRingTau = 2 * kRingClients - 2;
 struct RingRun {
   double mean = 0;  // mean of ‖∇f(x^t)‖² over the steps
   double steps = 0;
-  std::uint32_t oldest = 0;  // delay of a gradient when it arrives
+  std::uint32_t oldest = 0;  // the largest delay of a gradient when it arrives
 };
 
 RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::uint32_t replies,
@@ -68,7 +71,7 @@ RingRun ring_run(const Federation<double>& f, const AlgorithmSpec& spec, std::ui
   return run;
 }
 
-// Fast clients, slow clients, and random times.
+// Returns random times, shorter for clients with larger numbers. Client 3 always takes 6.5 seconds.
 double uneven(ClientId i, std::uint64_t request_id) { return i == 3 ? 6.5 : drawn(i, request_id) / (i + 1); }
 
 TEST(RingleaderTheory, BoundsAverageGradientWithoutNoise) {
@@ -111,7 +114,7 @@ TEST(RingleaderTheory, BoundsAverageGradientWithNoise) {
 }
 
 // A round of n steps takes at least the slowest client's time and at most twice that, for any speeds of the
-// others. Synchronous SGD takes the same time for one step.
+// others. Synchronous SGD takes the slowest client's time for a single step.
 TEST(RingleaderTheory, BoundsTimeOfARoundBySlowestClientForSquareRootSpeeds) {
   const auto roots = [](ClientId i, std::uint64_t) { return std::sqrt(i + 1.0); };
   const auto seconds_of_a_step = [&](std::uint32_t n) {

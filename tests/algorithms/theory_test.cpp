@@ -103,7 +103,7 @@ TEST(DianaTheory, BoundsLyapunovFunction) {
   EXPECT_LE(mean, std::pow(std::max(1 - gamma * f.smoothness.mu, 1 - alpha / 2), kRounds) * v0);
 }
 
-// The estimator is unbiased given the past. This is a conditional mean, which convergence does not test.
+// The estimator is unbiased given the past. A test of convergence cannot show this.
 TEST(DianaTheory, HasConditionallyUnbiasedEstimator) {
   const Federation<double> f(5, 8);
   constexpr int kTrials = 4000;
@@ -146,7 +146,7 @@ TEST(DianaTheory, HasConditionallyUnbiasedEstimator) {
   }
 }
 
-// arXiv:1806.06573: linear to a neighbourhood of size 2γω/(μn) mean‖∇f_i(x*)‖².
+// arXiv:1806.06573: linear convergence to a neighbourhood of size 2γω/(μn) mean‖∇f_i(x*)‖².
 TEST(DcgdTheory, BoundsDistanceByNeighbourhood) {
   const Federation<double> f(6, 15);
   double noise = 0;

@@ -1,5 +1,5 @@
-// The theorems with clients of unequal weights: f = sum_i w_i f_i, means use w_i, and independent errors no
-// longer shrink to 1/n.
+// The theorems with clients of unequal weights: f = Σ w_i f_i, means are weighted by w_i, and independent
+// errors no longer shrink to 1/n.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -54,8 +54,8 @@ TEST(WeightedTheory, BoundsAverageGradientOfAlgorithmsWithExactStart) {
   }
 }
 
-// The reason for the factor n max w_i of A: if all f_i have one Hessian and L_pm = 0, PermK's theory for
-// equal weights would allow 1/L.
+// Shows why A needs the factor n max w_i: if all f_i have the same Hessian and L_pm = 0, PermK's theory for
+// equal weights would allow the step size 1/L, and the run diverges.
 TEST(WeightedTheory, FailsWithStepsForEqualWeights) {
   Skewed f(Curvatures::kAlike);
   EXPECT_LT(*f.smoothness.L_pm, 1e-6);
@@ -74,7 +74,7 @@ TEST(WeightedTheory, FailsWithStepsForEqualWeights) {
   EXPECT_LE(f.average(spec, kRounds), 2 * f.gap(f.x0) / (gamma_of(*f.run_context(spec)) * kRounds));
 }
 
-// arXiv:1806.06573, with A for ω/n: linear to a neighbourhood of size (2γA/μ) Σ w_i ‖∇f_i(x*)‖².
+// arXiv:1806.06573, with A for ω/n: linear convergence to a neighbourhood of size (2γA/μ) Σ w_i ‖∇f_i(x*)‖².
 TEST(WeightedTheory, BoundsDistanceOfDcgdByNeighbourhood) {
   Skewed f;
   constexpr int kRounds = 150;
@@ -109,7 +109,7 @@ TEST(WeightedTheory, BoundsDistanceOfSgdNiceByNeighbourhood) {
                       2 * gamma * sigma_sq / mu);
 }
 
-// arXiv:1901.09269, Theorem 1, with M = 4A/α and means by w_i.
+// arXiv:1901.09269, Theorem 1, with M = 4A/α and means weighted by w_i.
 TEST(WeightedTheory, BoundsLyapunovFunctionOfDiana) {
   Skewed f;
   const double omega = 4, A = omega / 12 * kSkew, alpha = 1 / (1 + omega), M = 4 * A / alpha;
@@ -133,8 +133,8 @@ TEST(WeightedTheory, BoundsLyapunovFunctionOfDiana) {
   EXPECT_DOUBLE_EQ(gamma, 1 / (f.smoothness.L_max() * (1 + 6 * A)));
 }
 
-// Nonconvex DIANA and VR-DIANA, whose h_i start at 0: avg‖∇f‖² ≤ 2 (Δ⁰ + c H⁰)/(γT), H = Σ w_i ‖h_i −
-// ∇f_i(x)‖², c = γA/α as derived in diana.h.
+// Nonconvex DIANA and VR-DIANA, whose h_i start at 0: avg‖∇f‖² ≤ 2 (Δ⁰ + c H⁰)/(γT) with
+// H = Σ w_i ‖h_i − ∇f_i(x)‖² and c = γA/α, as derived in diana.h.
 TEST(WeightedTheory, BoundsNonconvexDianaAndVrDiana) {
   Skewed f;
   f.smoothness.convex = false;
@@ -151,7 +151,8 @@ TEST(WeightedTheory, BoundsNonconvexDianaAndVrDiana) {
   }
 }
 
-// If f is flat and the f_i are not, L~ decides. DIANA's nonconvex step in the literature does not use it.
+// If f is much smoother than the f_i, L~ limits the step size. DIANA's nonconvex step size in the literature
+// does not contain L~.
 TEST(WeightedTheory, LimitsNonconvexDianaByLTilde) {
   Skewed f;
   f.smoothness.convex = false;

@@ -1,4 +1,4 @@
-// The order of sums: along a fixed tree over the client numbers, independent of who adds which part.
+// The order of sums: a fixed tree over the client numbers, whichever process adds which part.
 #include "algorithms/core/tree_sum.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 template <class Real>
 using Vectors = std::map<ClientId, Vec<Real>>;
 
-// Computes the tree by its definition, without a stack: the sum of clients [first, first + count), where
-// count is a power of 2.
+// Computes the sum of clients [first, first + count) by the definition of the tree, without a stack. `count`
+// is a power of 2.
 template <class Real>
 Vec<Real> plain_tree(const Vectors<Real>& replies, std::uint64_t first, std::uint64_t count) {
   const auto begin = replies.lower_bound(static_cast<ClientId>(first));
@@ -157,7 +157,7 @@ TYPED_TEST(TreeSums, DoNotDependOnTheSplitOfCoordinates) {
   EXPECT_EQ(whole, shared);
 }
 
-// One relay for each aligned range of clients. Each sends one sum in place of its clients' replies.
+// Each relay serves an aligned range of clients, and sends one sum in place of their replies.
 TYPED_TEST(TreeSums, DoNotChangeIfRelaysAddWholeSubtrees) {
   using Real = TypeParam;
   for (const std::uint32_t site : {16u, 32u, 64u, 128u}) {
@@ -186,7 +186,7 @@ TYPED_TEST(TreeSums, AddOtherShapesInClientOrderAfterDenseOnes) {
   sparse.indices = indices;
   sparse.values = values;
   auto uplinks = uplinks_of(dense);
-  // A reply with a second summand, and a reply that consists of it only.
+  // The first reply gets a sparse second summand. The last reply consists of a sparse payload only.
   Payload<Real> head = uplinks[0].parts[0];
   head.next = &sparse;
   uplinks[0].parts = {head};

@@ -15,10 +15,10 @@ using namespace testing;  // NOLINT: helpers of theorem tests
 
 // Algorithms that average trained models by FedAvg's ratio. ProxSkip, FedNL and others require all replies.
 const std::set<std::string> kAverages = {"fedavg", "fedprox", "fedadagrad", "fedyogi", "fedadam", "scaffold"};
-// An algorithm that decodes the received replies. The weights of two samples differ by more than a factor.
+// Algorithms that decode the received replies. Their weights for two samples are not proportional.
 const std::set<std::string> kDecodes = {"coded_gd"};
-// Algorithms that keep each client's part, so that an absent client does not change it. They take no mean
-// over the sample.
+// Algorithms whose server keeps the last part of each client, so the part of an absent client stays in the
+// sum. They do not average over the sample.
 const std::set<std::string> kRemember = {"ef21",    "ef21_w",  "ef21_sgd", "ef21_sgdm",
                                          "ef21_pp", "ef21_bc", "ef21_hb",  "ef21_plus"};
 
@@ -32,7 +32,7 @@ std::shared_ptr<RunContext<double>> run_context_of(const Federation<double>& fed
   return run_context;
 }
 
-// Returns x^1 if the clients of `members` (bits) send sent[...] in each part.
+// Returns x^1 if each client i whose bit is set in `members` sends sent[i] as its part.
 Vec<double> model_after(std::shared_ptr<const RunContext<double>> run_context, unsigned members,
                         const std::vector<Vec<double>>& sent) {
   const auto server = make_server<double>(run_context);
@@ -130,7 +130,7 @@ TEST(UnbiasedMean, HoldsForStepOfCofig) {
   EXPECT_NEAR(mean, whole[0] - federation.x0[0], 5 * std::sqrt((square - mean * mean) / kSeeds));
 }
 
-// With a ratio over the sample, the algorithms would stop at an error that no step size reduces.
+// With FedAvg's ratio, the algorithms would stop at an error that no step size reduces.
 TEST(UnbiasedMean, LetsSamplingNoiseFallWithStepSize) {
   Federation<double> federation(kMeanClients, kDim);
   Vec<double> optimum(kDim);

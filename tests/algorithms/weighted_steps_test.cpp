@@ -54,7 +54,7 @@ TEST(WeightedTheory, MatchesFormulasWithWeights) {
                    1 / (10 * s.L_sample_max * std::sqrt(1 + A) * (5 + std::pow(4, 2.0 / 3))));
 }
 
-// A parameter below theory's gives the step of a larger omega.
+// A shift parameter below its theory value gives a smaller step size, as a larger omega would.
 TEST(WeightedTheory, GivesSmallerStepsForSlowerShifts) {
   Skewed f;
   f.smoothness.convex = false;

@@ -1,4 +1,5 @@
-// Numbers in memory: the bytes of the formats, bytes of other programs, and bytes with errors.
+// The formats of number files, tested in memory: the bytes that gradwire writes, files of other programs, and
+// damaged files.
 #include "base/array_format.h"
 
 #include <gtest/gtest.h>
@@ -18,14 +19,14 @@ Bytes bytes_from(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Returns the text of the error, or "" after it read the numbers into `x`.
+// Reads the numbers into `x`. Returns the error message, or "" if there is none.
 template <class T>
 std::string read_into(const Bytes& bytes, std::vector<T>& x) {
   const Status status = numbers_from_bytes<T>(bytes, x);
   return status ? "" : status.error().message;
 }
 
-// Returns a .npy file of another program: `header` is padded as NumPy does.
+// Returns a .npy file as another program writes it. Pads `header` as NumPy does.
 Bytes npy(std::string header, std::string_view numbers, char version = 1) {
   const std::size_t front = version == 1 ? 10 : 12;
   while ((front + header.size() + 1) % 64 != 0) header += ' ';

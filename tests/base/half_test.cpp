@@ -11,8 +11,8 @@
 namespace gradwire {
 namespace {
 
-// The number of mantissa bits (without the hidden one), and the exponents of the smallest and largest normal
-// number.
+// The parameters of a 16-bit format: the number of stored mantissa bits, and the exponents of the smallest
+// and the largest normal number.
 template <class T>
 struct Definition;
 template <>

@@ -1,4 +1,4 @@
-// Benchmarks at tiny sizes. Each one must run and print a figure; figures are not judged.
+// Benchmarks at tiny sizes. Each one must run and print a figure. The value of the figure is not checked.
 #include "benchmarks/bench.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,8 @@ TEST(Bench, WritesOneJsonObject) {
   EXPECT_TRUE(text.ends_with("}\n")) << text;
 }
 
-// Returns the output for a row with the median `figure` and a target of 2.
+// Returns the printed row of a benchmark with the value `figure`, compared with the value `other` of another
+// program. The target is 2.
 std::string judged(double figure, double other, bench::Target::Of of) {
   std::ostringstream out;
   const BenchOptions options;

@@ -1,5 +1,5 @@
-// The constants of theory compared with the errors of the compressors on given vectors, and known bugs of
-// other implementations.
+// The constants of theory, compared with the errors of the compressors on given vectors. Also tests for known
+// bugs of other implementations.
 #include <cmath>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ double error_of(const Compressor& c, const Vec<double>& x, std::uint32_t round) 
   PayloadBuffer<double> buffer;
   Vec<double> v = x, decoded(x.size());
   add_decoded<double>(compress(c, v, {.seed = 6, .round = round}, scratch, buffer), 1, decoded);
-  long double error = 0, norm = 0;  // squares of large numbers
+  long double error = 0, norm = 0;  // a double would overflow
   for (std::size_t j = 0; j < x.size(); ++j) {
     const long double off = decoded[j] - x[j], t = x[j];
     error += off * off;
@@ -75,7 +75,8 @@ TEST(Constants, MatchTheTable) {
   EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).omega, 3 * 0.75);
   EXPECT_EQ(constants_of("induced(topk:k=16,randk:k=16)", 64).zeta, 32);
   EXPECT_TRUE(constants_of("induced(topk:k=16,randk:k=16)", 64).unbiased);
-  // The outer compressor has the omega for the k values that it rounds.
+  // The omega of the outer compressor depends on the number of values that it gets: k = 16 from randk, and up
+  // to d = 64 from bernoulli.
   EXPECT_DOUBLE_EQ(constants_of("terngrad(randk:k=16)", 64).omega, 2.5 * 4 - 1);
   EXPECT_DOUBLE_EQ(constants_of("terngrad(bernoulli:p=0.5)", 64).omega, 4.5 * 2 - 1);
   EXPECT_LT(constants_of("qsgd:s=2,p=1", 64).omega, inf);
@@ -101,7 +102,8 @@ TEST(Constants, MatchTheErrorOfDithering) {
 }
 
 TEST(Constants, AreReachedByWorstCaseVectors) {
-  // Equal entries for s = 1. For TernGrad one entry of size 1, the others of size 1 / (1 + sqrt d).
+  // The worst cases. Qsgd with s = 1: all entries are equal. TernGrad: one entry has size 1, and all others
+  // have size 1 / (1 + sqrt d).
   expect_mean_error("qsgd:s=1", Vec<double>(16, -0.3), 3);
   Vec<double> x(16, 1 / 5.0);
   x[3] = 1;
@@ -205,7 +207,7 @@ TEST(SymmetricEigenvectors, AreOrthonormalAndSolveTheMatrix) {
     std::vector<double> a(m * m);
     for (std::size_t i = 0; i < m; ++i)
       for (std::size_t j = 0; j <= i; ++j) a[i * m + j] = a[j * m + i] = stream.uniform() - 0.5;
-    if (m == 10) {  // rank 3: one eigenvalue seven times
+    if (m == 10) {  // rank 3: the eigenvalue 0 occurs seven times
       for (std::size_t i = 0; i < m; ++i)
         for (std::size_t j = 0; j < m; ++j) a[i * m + j] = std::max(i, j) < 3 ? a[i * m + j] : 0;
     }

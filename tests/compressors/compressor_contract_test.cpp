@@ -72,7 +72,7 @@ class CompressorContract : public ::testing::Test {
   PayloadBuffer<Real> buffer_;
 };
 
-// The dimensions; 1 and 10 are sizes of triangles.
+// The dimensions of the tested vectors. The triangles that RankR compresses can have 1 or 10 entries.
 const std::vector<std::size_t> kDims = {1, 2, 7, 10, 64, 65, 123, 1000};
 const std::vector<std::size_t> kSmallDims = {1, 2, 7, 10, 65};
 
@@ -143,7 +143,8 @@ TYPED_TEST(CompressorContract, EveryPartOfTheKeyChangesRandomPayloads) {
       for (int part = 0; part < 4; ++part)
         differ[part] += decode(this->compressed(c, x, keys[part])) != reference;
     }
-    // For two clients of PermK every other draw is the same. TopLEK with k = 1 rarely sends another entry.
+    // Not every key changes the payload: PermK with two clients repeats every other draw, and
+    // TopLEK with k = 1 rarely sends another entry.
     const bool is_random = must_be_random || differ[0] > 0;
     for (const int count : differ) {
       if (is_random) {
@@ -190,7 +191,7 @@ constexpr int kDraws = 1500;
 constexpr long double kZ = 5.5;
 
 TYPED_TEST(CompressorContract, UnbiasedCompressorsHaveTheRightMean) {
-  // Rounding of the unit and its multiples, and of the 24 bits in a draw of a float.
+  // Allows for the rounding of the unit and its multiples, and for float draws of only 24 bits.
   constexpr long double kRounding = 16 * std::numeric_limits<TypeParam>::epsilon();
   this->each(kSmallDims, true, [&](const Compressor& c, const Vec<TypeParam>& x) {
     if (!constants(c, x.size()).unbiased) return;
@@ -209,7 +210,7 @@ TYPED_TEST(CompressorContract, UnbiasedCompressorsHaveTheRightMean) {
       const Vec<TypeParam> decoded = decode(p);
       for (std::size_t j = 0; j < x.size(); ++j) mean[j].add(decoded[j] / static_cast<long double>(scale));
     }
-    // A step of small probability may never occur, and then has no standard error.
+    // An improbable step may never occur in the draws. Then the standard error does not show it.
     const long double rare = 12 * step / kDraws;
     for (std::size_t j = 0; j < x.size(); ++j)
       ASSERT_NEAR(mean[j].value(), x[j] / static_cast<long double>(scale),

@@ -1,4 +1,4 @@
-// Every compressor with many parameters, and the vectors on which tests run them.
+// Every compressor with many choices of its parameters, and the vectors that tests compress.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// A compressor outside the list. It works wherever those of the list do, also through the codec.
+// A custom compressor, which is not in the list. It works wherever those of the list do, also through the
+// codec.
 #include "compressors/custom_compressor.h"
 
 #include <gtest/gtest.h>

@@ -20,8 +20,8 @@ class NaturalOf : public ::testing::Test {
     const Payload<Real>& p = Natural{}(v, key, scratch, buffer);
     return {p.values.begin(), p.values.end()};
   }
-  // The powers of two (or zero) around |t|, and the distance of |t| from the lower one relative to the upper,
-  // which is the probability to go up.
+  // The powers of two (or zero) around |t|, and the probability to round up. This is the distance of |t| from
+  // `lower`, relative to the distance of `upper` from `lower`.
   struct Around {
     Real lower, upper, fraction;
   };

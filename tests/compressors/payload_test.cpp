@@ -63,7 +63,7 @@ TEST(WireBits, SeededSupportsAreFree) {
   }
 }
 
-// Adds with every pair lo <= hi, and compares with `decoded` entry by entry.
+// Decodes each range [lo, hi), and compares the result with `decoded` entry by entry.
 void expect_decodes_to(const Payload<float>& p, const Vec<float>& decoded) {
   const std::size_t d = decoded.size();
   for (std::size_t lo = 0; lo <= d; ++lo) {

@@ -50,13 +50,13 @@ TEST(DrawBlock, KeepsTheDrawnBlocks) {
     const std::uint32_t client = t % 4, round = t / 8, n = 4 + t / 30, d = 30;
     ASSERT_EQ(block(client, round, n, d, kept), block(client, round, n, d, fresh));
   }
-  // The same round of n clients is drawn once: the blocks lie in one array that stays.
+  // The blocks of all n clients of a round are drawn once, and are adjacent in one array that is kept.
   const auto first = draw_block({.seed = 9, .client = 0}, 4, 30, kept);
   const auto second = draw_block({.seed = 9, .client = 1}, 4, 30, kept);
   EXPECT_EQ(first.data() + first.size(), second.data());
 }
 
-TEST(DrawBlock, GivesEachClientEqualChancesOfACoordinateAndOfOneMore) {
+TEST(DrawBlock, GivesEachClientEachCoordinateAndTheExtraOnesEquallyOften) {
   const std::uint32_t n = 4, d = 10, rounds = 6000;
   std::vector<double> hits(n * d), extra(n);
   BlockMemo memo;
@@ -99,8 +99,8 @@ TEST(PermKFamily, ReproducesEqualVectorsIfAllCoordinatesHaveEquallyManyOwners) {
   }
 }
 
-// Compares the joint error over many draws with A mean ||a_i||^2 - B ||mean a_i||^2: an equality for PermK
-// alone and for independent RandK, otherwise a bound.
+// Compares the joint error over many draws with A mean ||a_i||^2 - B ||mean a_i||^2. This is an equality for
+// PermK alone and for independent RandK, and otherwise an upper bound.
 TEST(PermKFamily, JointErrorMatchesAAndB) {
   constexpr int kDraws = 4000;
   Scratch<double> scratch;

@@ -24,8 +24,8 @@ Indices subset(const RngKey& key, std::uint32_t k, std::uint32_t d) {
   return out;
 }
 
-// The definition: draws until k different indices occurred. For more than half of d, the indices that did not
-// occur.
+// Draws a subset by its definition: draws until k different indices have occurred. If k is above d / 2, draws
+// d - k indices in this way and returns the others.
 Indices subset_by_definition(const RngKey& key, std::uint32_t k, std::uint32_t d) {
   RngStream stream(key);
   const bool complement = k > d / 2;
@@ -95,7 +95,7 @@ TEST(DrawSubset, DrawsEveryIndexEquallyOften) {
 
 TEST(DrawSubset, DrawsEverySubsetEquallyOften) {
   const std::uint32_t draws = 20'000;
-  for (const std::uint32_t k : {2u, 3u}) {  // the marked set, and its complement
+  for (const std::uint32_t k : {2u, 3u}) {  // 2: the drawn indices; 3: the others
     std::map<Indices, double> hits;
     for (std::uint32_t t = 0; t < draws; ++t) ++hits[subset({.seed = 32, .round = t}, k, 5)];
     ASSERT_EQ(hits.size(), 10u);

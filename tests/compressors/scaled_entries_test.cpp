@@ -1,4 +1,5 @@
-// Values that are known before the whole vector is: bit by bit those of compress(), each returned once.
+// Values that are known before the whole vector is known. They have the bits of those of compress(), and each
+// is returned once.
 #include "compressors/scaled_entries.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Compressors that read few entries: the entries that they read, and that they read no others.
+// Compressors that read only some entries, and draw which ones before they read the vector.
 #include "compressors/support.h"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ namespace {
 
 using Indices = std::vector<std::uint32_t>;
 
-// The definition: a stable sort by descending absolute value.
+// Selects the largest entries by the definition: a stable sort by descending absolute value.
 template <class Real>
 Indices largest_by_sorting(const Vec<Real>& v, std::uint32_t k) {
   Indices order(v.size());
@@ -88,7 +88,7 @@ TYPED_TEST(TopKOf, KeepsTheOrderOfExtremeMagnitudes) {
   for (std::size_t k = 1; k <= v.size(); ++k) this->expect_as_sorted(v, {k});
 }
 
-// Long enough that TopK first selects by a sample.
+// The vectors are so long that TopK first selects by a sample of the entries.
 TYPED_TEST(TopKOf, MatchesASortOnLongVectors) {
   const std::size_t d = 50'000;
   this->expect_as_sorted(this->random(d, 3), {1, 2, 10, 500, d / 16, d / 16 + 1, d / 2, d});

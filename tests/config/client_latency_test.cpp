@@ -26,7 +26,7 @@ TEST(ClientLatency, HaveTheTailOfAParetoDistributionWithMeanOne) {
   const ClientLatency seconds = parse_client_latency("pareto:2.5");
   constexpr int kDraws = 40000;
   double mean = 0;
-  std::map<int, double> above;  // share of the draws
+  std::map<int, double> above;  // for each x, the share of the draws above x
   for (int k = 0; k < kDraws; ++k) {
     const double s = seconds.of(1, 5, k);
     EXPECT_GE(s, 0.6);  // 1 - 1/alpha

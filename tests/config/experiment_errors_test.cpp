@@ -271,7 +271,7 @@ TEST(ExperimentErrors, RejectWipesOfClientsThatCannotBeRestored) {
             "the clients of ef21");
   EXPECT_EQ(error_of(kGood, {"faults.state_loss=0.1"}), "");
   EXPECT_EQ(error_of(kGood, {"server.client_state_replicas=false"}), "");
-  // MARINA's clients recompute theirs.
+  // MARINA's clients compute their lost state again.
   EXPECT_EQ(error_of(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2",
                              "faults.state_loss=0.1", "server.client_state_replicas=false"}),
             "");
@@ -323,7 +323,7 @@ TEST(ExperimentErrors, GiveTheLineThatIsNotToml) {
   EXPECT_EQ(error_of("# \u00e4 \u20ac \U0001f600\n" + kGood), "");
 }
 
-// toml++ asserts on these.
+// These files make assertions of toml++ fail.
 TEST(ExperimentErrors, GiveTheLineThatFailsAnAssertionOfTheTomlLibrary) {
   const std::string message = "not TOML; look for a misspelt [section], date or time";
   EXPECT_EQ(error_of("seed = 1\n\n[=problem]\nkind = 1\n"), "dir/a.toml:3: " + message);

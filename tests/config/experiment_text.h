@@ -1,4 +1,4 @@
-// Texts and helpers that the tests of the experiment file share.
+// Texts and helpers for the tests of the experiment file.
 #pragma once
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ inline std::string error_of(const std::string& toml, const Overrides& overrides 
   return "";
 }
 
-// An accepted text: 14 lines, one key per line.
+// A valid experiment file of 14 lines, with one key per line.
 inline const std::string kGood = R"(seed = 7
 [problem]
 kind = "logistic"

@@ -235,7 +235,7 @@ std::string without_pipes(std::string text) {
   return text;
 }
 
-// Returns the row of one key in docs/experiment_file.md, which has exactly these rows.
+// Returns the row that docs/experiment_file.md must have for one key.
 std::string markdown_row(const KeyHelp& help) {
   const std::string key = help.key.substr(help.key.find('.') + 1);
   return without_pipes("`" + key + "`").insert(0, "| ") + " | " + without_pipes(help.type) + " | " +

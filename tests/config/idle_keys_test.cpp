@@ -77,7 +77,7 @@ TEST(IdleKeys, NameThePlConstantUnlessTheStepIsTheorysOrTheRunIsMonitored) {
     const std::string written = to_toml(parse(kQuadratic, monitored).experiment);
     EXPECT_NE(written.find("mu = 0.1"), std::string::npos) << written;
   }
-  // These constants are in the listings of their algorithms.
+  // These algorithms use mu in their listings, so it has an effect with any step size.
   for (const char* algorithm : {"nesterov", "adiana", "fedprox"})
     EXPECT_EQ(idle(kQuadratic, {std::string("algorithm.name=") + algorithm, "algorithm.mu=0.1",
                                 "algorithm.step_size=0.5"}),
@@ -113,7 +113,7 @@ TEST(IdleKeys, AreNamedIfOnlyAnotherProgramReadsThem) {
   EXPECT_EQ(keys_of(RunIn::kMemory, parse(kGood, served)), Lines{});
 }
 
-// A run of the file that another run wrote does not warn.
+// The file that a run writes can be run again without a warning.
 TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
   for (const auto& [algorithm, parameters] : std::vector<std::pair<std::string, Options>>{
            {"asgd", {{"max_delay", "4"}}},
@@ -148,8 +148,8 @@ std::string other_value(const Field& field) {
   return "";
 }
 
-// Sets each key alone, for every problem type. A warning must appear exactly if the key says that it is idle.
-// The test lists the keys, so that a new condition does not go unnoticed.
+// Sets each key alone, for every problem type. A warning must appear if and only if the key says that it is
+// idle. The test lists the keys, so that a new condition does not go unnoticed.
 TEST(IdleKeys, CauseAWarningForEveryField) {
   std::set<std::string> warned, quiet;
   for (const ProblemInfo& kind : problem_types()) {

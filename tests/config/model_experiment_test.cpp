@@ -263,7 +263,7 @@ TEST(ModelExperiment, RefusesLettersThatDoNotFit) {
               "the alphabet that the clients agreed on is not ascending");
 }
 
-// A spec that did not pass check_experiment(), for example one that a user's program makes.
+// A program can make a spec that has not passed check_experiment().
 TEST(ModelExperiment, ChecksASpecThatAProgramMade) {
   const auto complaint_of_gpt = [](auto change) {
     Gpt gpt;

@@ -23,7 +23,7 @@ const std::string kUntil = "; the old name works until version 0.3";
 // A setting under its old and its current name, and the experiment that it is added to.
 struct Alias {
   std::string section, old_line, line;
-  std::string old_path, path;  // as the warning names them
+  std::string old_path, path;  // the names in the warning
 };
 
 const std::vector<Alias>& aliases() {
@@ -137,7 +137,7 @@ TEST(RenamedKeys, ATypoOfAnOldNameSuggestsTheNewOne) {
             "unknown grad_norm 'end'; did you mean 'first_and_last'?");
 }
 
-// Peers and state folders of the version before know only the old names.
+// Peers and state folders of the previous version know only the old names.
 TEST(RenamedKeys, TheWireKeepsTheOldNames) {
   for (const Alias& alias : aliases()) {
     const Experiment e = parse(text_with(alias.section, alias.line)).experiment;
@@ -172,7 +172,7 @@ TEST(RenamedKeys, ASettingWithBothNamesIsRefused) {
   }
 }
 
-// A checkpoint is compared with this text, so that it must not change.
+// Checkpoints are compared with this text, so it must not change.
 TEST(RenamedKeys, TheTextOfCheckpointsKeepsTheOldNames) {
   const Experiment e = parse(R"([problem]
 kind = "logistic"

@@ -41,7 +41,7 @@ wait_for_a_round() {
   done
   fail "no round after ${from:-the start} in a minute"
 }
-# One site, and more rounds than end meanwhile.
+# One site, and more rounds than can end during this test.
 sed -i -e 's/^count = .*/count = 1/' -e 's/^rounds = .*/rounds = 100000000/' -e 's/^step_size = .*/step_size = 0.01/' /etc/gradwire/experiment.toml
 as_server gradwire-server init /var/lib/gradwire/identity --clients 1 > /srv/token
 install -m 600 /srv/token /etc/gradwire/token

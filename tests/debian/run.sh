@@ -62,7 +62,7 @@ done
 if command -v systemd-sysusers > /dev/null; then
   grep -q '^gradwire:' "$root/etc/passwd" || fail "the user gradwire is missing"
 fi
-# The example is an experiment that lacks only its clients.
+# The example is a complete experiment, so the server starts and waits for clients. None come.
 code=0
 "$root/usr/bin/gradwire-server" "$root/etc/gradwire/experiment.toml" --listen 127.0.0.1:0 --state "$work/state" \
   --join-deadline-ms 1 > "$work/server.log" 2>&1 || code=$?

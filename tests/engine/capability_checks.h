@@ -109,7 +109,8 @@ void expect_capabilities(Oracle<Real>& oracle, std::span<const Real> x, Batch ba
   EXPECT_NEAR(static_cast<double>(along.derivative), derivative, tolerance * (1e-3 + size));
   EXPECT_THROW(oracle.directional(x, std::span(v).first(d - 1), batch), std::logic_error);
 
-  // The samples one by one, and their gradients clipped at about their median norm.
+  // Checks the gradients of single samples, and their means after clipping at three bounds. One of the bounds
+  // is close to the median norm.
   std::vector<double> norms, losses(count);
   std::vector<std::vector<double>> gradients;
   std::vector<Real> buffer(d), single(d);

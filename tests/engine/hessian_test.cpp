@@ -65,7 +65,7 @@ const auto kLinear = ::testing::Values(
     HessianCase{"logistic", {}, Regularizer::kL2, false, 2}, HessianCase{"logistic", kSquaredLoss},
     HessianCase{"logistic", kSquaredLoss, Regularizer::kL2},
     HessianCase{"logistic", kSquaredLoss, Regularizer::kNonconvex, true, 2},
-    // few pairs of nonzeros: scattered; all others are added in dense blocks
+    // These have few pairs of nonzeros, which are added one by one. All others are added in dense blocks.
     HessianCase{"logistic", LinearLoss::kLogistic, Regularizer::kNone, false, 0.05},
     HessianCase{"least_squares", LinearLoss::kLogistic, Regularizer::kL2, false, 0.05});
 INSTANTIATE_TEST_SUITE_P(Linear, Hessian, kLinear);

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kFeatures = 230;  // rows long enough to be restricted, with most entries nonzero
+constexpr std::size_t kFeatures = 230;  // so many that dense rows are read only in part
 constexpr std::size_t kSamples = 150;   // more than a block of rows
 
 template <class Real, class Made>

@@ -61,7 +61,7 @@ TEST(OracleCapabilities, KeepGradientsThatAreNotFiniteWhenClipping) {
   EXPECT_FALSE(std::isfinite(gradient[3]));
 }
 
-// Each operation returns its own number.
+// An oracle whose operations each return another number.
 class Powerful final : public Naive {
  public:
   std::optional<double> compute(Reals, Batch, RealsOut, const GradientOptions&) override { return 1; }

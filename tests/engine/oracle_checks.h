@@ -41,8 +41,8 @@ inline Dataset sparse_data(const DenseRows& rows, std::vector<double> labels, st
   return data;
 }
 
-// Returns data with about the `share` of nonzero entries; row 0 has none. Labels cycle through `labels`, or
-// are normal numbers if it is empty.
+// Returns data in which about the share `share` of the entries is nonzero. Row 0 has no nonzero. Labels cycle
+// through `labels`, or are normal numbers if it is empty.
 inline Dataset random_data(std::size_t rows, std::size_t columns, double share, std::vector<double> labels,
                            std::uint64_t seed = 1) {
   Random random(seed, "oracle tests");

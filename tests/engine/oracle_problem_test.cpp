@@ -27,7 +27,7 @@ DataForm form_of(const std::string& kind) {
   return DataForm::kNone;
 }
 
-// Returns a schema of six samples for each kind: images of 6 x 6, or text.
+// Returns a schema that the kind accepts: text, images of 6 x 6, or four features.
 DataSchema schema_for(const std::string& kind) {
   if (form_of(kind) == DataForm::kText) return {.alphabet = "abc"};
   return {.columns = kind == "cnn" ? 36u : 4u, .labels = {0, 1}};

@@ -1,4 +1,4 @@
-// The gradwire program as its users meet it: arguments, errors, results, signals.
+// The gradwire program as users see it: arguments, errors, results, signals.
 #include <chrono>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -53,7 +53,7 @@ class Cli : public ::testing::Test {
   std::string read(const std::string& name) const { return read_file(path() / name); }
   bool exists(const std::string& name) const { return fs::exists(path() / name); }
 
-  // Runs with `arguments` after "run"; expects exit code 2, nothing on stdout, and this one line on stderr.
+  // Runs `gradwire run` with `arguments`. Expects exit code 2, nothing on stdout, and only `line` on stderr.
   void expect_refused(const std::vector<std::string>& arguments, const std::string& line) {
     std::vector<std::string> all = {"run"};
     all.insert(all.end(), arguments.begin(), arguments.end());
@@ -217,7 +217,7 @@ TEST_F(Cli, ResolvesPathsOfSetInTheWorkingDirectory) {
   folder_.write("configs/results/small/model.bin", "1\n2\n3\n");
   EXPECT_NE(again("results/small/model.bin").err.find("configs/results/small/model.bin: holds"),
             std::string::npos)
-      << "what lies beside the file comes first";
+      << "a file next to the experiment is found first";
   EXPECT_NE(again("absent.bin")
                 .err.find("--set run.x0: configs/absent.bin: cannot be read: No such file or directory"),
             std::string::npos);
@@ -309,7 +309,7 @@ TEST_F(Cli, ListsTheValuesOfTheCode) {
 
 // ---- long runs that are ended from outside ----
 
-// Waits until `done`; false after half a minute.
+// Waits until done() is true. Returns false if this takes more than half a minute.
 template <class Done>
 bool wait_until(const Done& done) {
   for (const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -331,7 +331,7 @@ std::string unfinished_metrics(const fs::path& results) {
 
 class LongRun : public Cli, public testing::WithParamInterface<const char*> {
  protected:
-  // A program that is killed leaves its temporary files.
+  // A killed program leaves its temporary files. This folder is removed with the test.
   const ScopedEnvironment temporary_files_{"TMPDIR", folder_.path().c_str()};
 
   ChildProcess start() {
@@ -344,7 +344,7 @@ class LongRun : public Cli, public testing::WithParamInterface<const char*> {
   bool wait_for_rows() {
     return wait_until([&] { return lines_of(unfinished_metrics(path() / "results")).size() > 3; });
   }
-  // Processes whose command line names the programs, of this run alone: their parent is `parent`.
+  // Returns the child processes of `parent`.
   static std::vector<pid_t> children_of(pid_t parent) {
     std::istringstream in(
         read_file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children"));

@@ -44,7 +44,7 @@ class ClientMetricsRun : public ::testing::Test {
  protected:
   ClientMetricsRun() { folder_.write("digits.toml", kFewDigits); }
 
-  // Runs with these keys; returns the lines of clients.csv without the header and without names.
+  // Runs with these keys. Returns the lines of clients.csv without the header and without names.
   std::vector<std::string> lines(const std::vector<std::string>& keys,
                                  const std::vector<std::string>& options = {"--threads", "1"}) {
     std::vector<std::string> arguments = {"run", "digits.toml", "--quiet", "--out", "out"};

@@ -118,7 +118,8 @@ TEST(CodedGd, HasTheSameBitsInGroupsForAnyLateClients) {
   EXPECT_NE(all.model, std::vector<double>(7));
 }
 
-// Exact: 2 Δ⁰/(γT) for γ = 1/L, though the slowest are never heard; so does the gap fall by 1 − γμ.
+// The server recovers the gradient exactly, although the slowest clients never reply. So the bounds of
+// gradient descent hold: avg ‖∇f‖² ≤ 2 Δ⁰/(γT) for γ = 1/L, and the gap falls by 1 − γμ in each round.
 TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
   for (const char* placement : {"ring", "groups"}) {
     const Prepared p = coded({"clients.replication=4", std::string("clients.placement=") + placement,
@@ -142,7 +143,7 @@ TEST(CodedGd, ObeysTheBoundOfGradientDescentWithoutTheSlowest) {
   }
 }
 
-TEST(CodedGd, KeepsTheFunctionWithCopies) {
+TEST(CodedGd, KeepsTheFunctionUnderReplication) {
   const RunTrace plain = trace(coded({"algorithm.name=gd", "clients.replication=1"}), false, 1);
   const RunTrace copied = trace(coded({"algorithm.name=gd", "clients.replication=3"}), false, 1);
   for (std::size_t j = 0; j < 7; ++j) EXPECT_NEAR(copied.model[j], plain.model[j], 1e-13);

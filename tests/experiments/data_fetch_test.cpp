@@ -12,9 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// GET /HOW/NAME serves served/NAME; HOW is `good` (with ranges), `norange`, `cut` (half of what is left, then
-// it hangs up), `stuck` (half, then nothing), `wrong` (another range than it was asked for), `moved` (to a
-// local file).
+// GET /HOW/NAME serves served/NAME. HOW says how the server behaves:
+//   good     supports ranges
+//   norange  ignores ranges
+//   cut      sends half of the requested bytes and closes the connection
+//   stuck    sends half of the requested bytes and then nothing
+//   wrong    sends another range than the requested one
+//   moved    redirects to a local file
 constexpr const char* kDataServer = R"(
 import http.server, os, socketserver, time
 
@@ -97,7 +101,7 @@ class DataFetch : public ::testing::Test {
   ProgramResult fetch(const std::string& name, const std::string& how) {
     return run_gradwire(path(), {"data", "fetch", name, "--mirror", url_ + "/" + how});
   }
-  // The names in the cache.
+  // Returns the names of the files in the cache.
   std::set<std::string> cached() const {
     std::set<std::string> names;
     if (fs::exists(cache() / "data"))
@@ -110,7 +114,7 @@ class DataFetch : public ::testing::Test {
     EXPECT_EQ(read_file(cache() / "data/ijcnn1"), text(1));
     EXPECT_EQ(read_file(cache() / "data/ijcnn1.t"), text(2));
   }
-  // One line, exit code 1.
+  // Expects exit code 1, and one line on stderr that contains `said`.
   static void expect_failure(const ProgramResult& r, const std::string& said) {
     EXPECT_EQ(r.code, 1) << r.out;
     EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
@@ -201,7 +205,7 @@ TEST_F(DataFetch, StartsOverIfThePartIsFromAnotherFile) {
     expect_whole();
     fs::remove_all(cache());
   }
-  folder_.write("cache/data/ijcnn1.part", packed);  // all came, and the process ended before it was unpacked
+  folder_.write("cache/data/ijcnn1.part", packed);  // complete, but never unpacked
   ASSERT_EQ(fetch("ijcnn1", "good").code, 0);
   expect_whole();
 }

@@ -1,4 +1,4 @@
-// Counters of energy in a folder that looks like /sys/class/powercap.
+// Energy counters, in a folder with the layout of /sys/class/powercap.
 #include "experiments/cli/run/energy.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST_F(EnergyTest, AddsUpTheSocketsOfEachKind) {
   zone("intel-rapl:1", "package-1", 200);
   zone("intel-rapl:1:0", "core", 20);
   zone("intel-rapl:2", "psys", 1000);
-  zone("intel-rapl-mmio:0", "package-0", 100);  // the first package once more
+  zone("intel-rapl-mmio:0", "package-0", 100);  // counts the first package again
   EnergyMeter meter(root(), 0);
   EXPECT_EQ(meter.trouble(), "");
   const Energy none = meter.read();
@@ -83,7 +83,8 @@ TEST_F(EnergyTest, ReadsBetweenTwoOverflowsInAThread) {
     set("intel-rapl:0", 100'000);
     usleep(100'000);
   }
-  // 0 -> 0.9, then 0.9 -> (1.0) -> 0.1 -> 0.9 and so on; a reader that sleeps sees less.
+  // The counter goes from 0 to 0.9, overflows at 1.0 and goes to 0.1, then to 0.9 and so on. A meter that
+  // only reads it at the end would see less.
   EXPECT_NEAR(*meter.read().package, 0.9 + 0.2 + 2 * (0.8 + 0.2), 1e-9);
 }
 

@@ -25,7 +25,8 @@ ProblemSpec quadratics(std::uint32_t clients) {
   return spec;
 }
 
-// The power method comes near from below; two digits are rounded up.
+// Expects an estimate close to the exact constant. The power method approaches it from below, and the result
+// is rounded up to two digits.
 void expect_estimates(double estimate, double exact, const std::string& what) {
   EXPECT_LE(estimate, exact * 1.1) << what;
   EXPECT_GE(estimate, exact * 0.8) << what;
@@ -45,7 +46,7 @@ TEST(EstimateSmoothness, ComesNearToTheConstantsOfQuadratics) {
   EXPECT_EQ(estimate.mu, 0);
 }
 
-TEST(EstimateSmoothness, LeavesTheClientsBeyondSixtyFourTheLargestOfThem) {
+TEST(EstimateSmoothness, GivesClientsBeyondSixtyFourTheLargestEstimate) {
   const ProblemSpec spec = quadratics(100);
   const Smoothness exact = smoothness(spec, {}, {}, {});
   const Smoothness estimate =

@@ -1,4 +1,4 @@
-// gradwire evaluate: what is said about a model is what its run said.
+// gradwire evaluate: the measurements of a model equal those of its run.
 #include <gtest/gtest.h>
 
 #include "tests/support/data_files.h"
@@ -75,7 +75,7 @@ TEST_F(Evaluate, MeasuresAModelOnDataThatLackItsLastClassAndFeature) {
       "--set",       "problem.test_share=0"};
   const auto found = evaluate(on_some);
   ASSERT_EQ(found.code, 0) << found.err;
-  // The same samples where the file has all classes and features.
+  // The same samples, and one more with the missing class and feature.
   folder_.write("some.txt", some + "2 3:1\n");
   const auto wider = evaluate(on_some);
   EXPECT_EQ(wider.code, 0) << wider.err;

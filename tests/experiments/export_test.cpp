@@ -17,7 +17,7 @@ constexpr const char* kExportedRun =
     "3\n[algorithm]\n"
     "name = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 4\nx0 = \"normal\"\n";
 
-// The number after the key of a JSON object.
+// Returns the number after a key of a JSON object.
 double number_after(const std::string& json, const std::string& key) {
   return std::stod(json.substr(json.find(':', json.find(key)) + 1));
 }
@@ -55,7 +55,8 @@ TEST_F(Export, WritesTheNumbersOfAModelInItsOwnPrecision) {
   EXPECT_EQ(d, large);
 }
 
-// docs/results.md says where each parameter of an mlp is: plain loops over them give the loss of `evaluate`.
+// Computes the loss by plain loops over the parameters, at the places that docs/results.md documents. It must
+// equal that of `evaluate`.
 TEST_F(Export, PlacesParametersOfAnMlpAsDocumented) {
   constexpr std::size_t kClasses = 3;
   std::vector<std::vector<double>> features;

@@ -1,4 +1,4 @@
-// The work folders of runs that were killed, or failed, before they had results.
+// The work folders of runs that were killed, or that failed, before they had results.
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 class LeftRuns : public ::testing::Test {
  protected:
-  // Makes the folder of a run that is over, with two rows. `lock`: as after a kill.
+  // Makes the folder of an ended run, with two rows of metrics. With `lock` it looks as after a kill.
   fs::path leave(const std::string& name, bool lock) {
     fs::create_directories(folder_.path() / "results");
     const fs::path made = folder_.path() / "results" / name;
@@ -130,7 +130,7 @@ rounds = 1000000000
 evaluate_every = 10
 )";
 
-// A run of a name is killed while one of another name lives; a third run then begins in the same folder.
+// A run is killed while a run with another name is alive. Then a third run begins in the same folder.
 TEST_F(LeftRuns, AreRemovedWhileAnotherRunLives) {
   folder_.write("long.toml", kLongRun);
   const auto start = [&](const std::string& name) {

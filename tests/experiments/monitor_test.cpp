@@ -1,4 +1,4 @@
-// run.monitor: the Lyapunov functions of the theorems, their bounds, and what a run says of them.
+// run.monitor: the Lyapunov functions of the theorems, their bounds, and the messages about them.
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -81,8 +81,8 @@ TEST(Monitor, ShowsTheGapOfGradientDescentAndItsTheorem) {
       << run.result.monitor;
 }
 
-// Each with the step of its theorem: the mean over seeds is below the bound in every row, and not far below
-// at the start.
+// Runs each algorithm with the step size of its theorem. The mean over seeds must be below the bound in every
+// row, and not far below it at the start.
 TEST(Monitor, HasAMeanOverSeedsBelowTheBoundOfEachTheorem) {
   const std::string randk = "algorithm.compressor=randk:k=3", nonconvex = "problem.regularizer=nonconvex";
   const std::vector<Sets> all = {
@@ -111,7 +111,7 @@ TEST(Monitor, HasAMeanOverSeedsBelowTheBoundOfEachTheorem) {
     for (int seed = 1; seed <= kSeedsOfMean; ++seed) {
       Sets own = sets;
       own.push_back("seed=" + std::to_string(seed));
-      // Each seed has its own data: numbers are shares of what each begins with.
+      // Each seed has other data, so its values are divided by the first one.
       const Watched run = watch(own);
       double start = 0;
       for (const RoundRecord& row : run.rows) {
@@ -125,12 +125,12 @@ TEST(Monitor, HasAMeanOverSeedsBelowTheBoundOfEachTheorem) {
       }
     }
     for (std::size_t k = 0; k <= 60; ++k) EXPECT_LE(mean[k], bound[k] * (1 + 1e-12)) << k;
-    EXPECT_GT(mean[2], 0.1 * bound[2]) << "the bound is so far off that it would hold for anything";
+    EXPECT_GT(mean[2], 0.1 * bound[2]) << "the bound is too loose to test anything";
     EXPECT_GT(mean[60], 0);
   }
 }
 
-// With nothing compressed g_i = ∇f_i, h_i^{t+1} = ∇f_i(x^t): what is left is the gap, or known.
+// Without compression, g_i = ∇f_i. So the Lyapunov function is only the gap f − f*.
 TEST(Monitor, ShowsZeroErrorsWithoutCompression) {
   for (const char* algorithm : {"marina", "ef21", "page"}) {
     const Watched run = watch({std::string("algorithm.name=") + algorithm, "algorithm.step_size=0.5"});
@@ -142,7 +142,7 @@ TEST(Monitor, ShowsZeroErrorsWithoutCompression) {
   }
 }
 
-// EF21's G by its listing: a client of one sample of data less would be seen.
+// Computes EF21's G by its listing. A change in the samples of any client would change G.
 TEST(Monitor, ShowsTheErrorsOfAllClientsOfEf21) {
   const Watched run = watch({"algorithm.name=ef21", "algorithm.compressor=topk:k=1", "algorithm.init=zero",
                              "run.rounds=1", "algorithm.step_size=0.5"});

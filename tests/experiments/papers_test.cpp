@@ -1,4 +1,4 @@
-// The sweeps that draw figures of papers, and the federated classics: each says what it shows, and runs.
+// The sweeps that draw figures of papers, and the federated classics. Each file says what it shows, and runs.
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -34,7 +34,7 @@ std::vector<fs::path> files_of(const char* folder) {
 std::vector<fs::path> paper_files() { return files_of("papers"); }
 std::vector<fs::path> classic_files() { return files_of("classics"); }
 
-// Three rounds of one run of a sweep; where its data set is not there, that is what it says.
+// Runs three rounds of one run of a sweep. If its data set is missing, the error must say so.
 void expect_runs(const fs::path& file, const SweepPlan& plan, const RunOfSweep& run) {
   try {
     const std::atomic<bool> stop{false};
@@ -88,7 +88,7 @@ TEST(PaperFiles, RunTheirFirstExperimentIfTheirDataAreAvailable) {
   }
 }
 
-TEST(ClassicFiles, SayTheCommandHowManyRunsItIsAndTheTarget) {
+TEST(ClassicFiles, SayTheCommandTheNumberOfRunsAndTheTarget) {
   ASSERT_GT(classic_files().size(), 0u);
   const std::string page = read_file(kProject / "docs" / "classics.md");
   for (const fs::path& file : classic_files()) {

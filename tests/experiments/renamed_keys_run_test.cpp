@@ -117,7 +117,8 @@ where = "evaluation.grad_norm = first_and_last or faults.state_loss > 0.2"
             ":15: faults.wiped is the old name of faults.state_loss; remove one of the two");
 }
 
-// The folder of a run in a sweep has this id. A sweep of an earlier version is continued, not repeated.
+// A sweep names the folder of each run by this id. The id must not change, because a sweep that an earlier
+// version began is continued, not repeated.
 TEST_F(RenamedKeysRun, TheIdsOfASweepDoNotDependOnTheNames) {
   const SweepPlan p = plan("[sweep]\nseed = [1]\n");
   ASSERT_EQ(p.runs.size(), 1u);

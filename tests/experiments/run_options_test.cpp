@@ -144,8 +144,8 @@ TEST(RunOptions, RunAsynchronousAlgorithmsOverTcp) {
     ASSERT_GE(rows.size(), 3u);
     EXPECT_TRUE(rows[1].starts_with("0,") && rows.back().starts_with("60,")) << rows.back();
     const auto loss = [](const std::string& row) { return std::stod(row.substr(row.find(',') + 1)); };
-    // With so few replies a compressor that sends 3 of 13 numbers may still climb; ringleader makes no step
-    // before it has heard from everybody.
+    // After so few replies, the loss may still be higher with a compressor that sends 3 of 13 numbers.
+    // Ringleader makes no step until all clients have replied.
     if (choice.compressor == "identity" && choice.algorithm != "ringleader") {
       EXPECT_LT(loss(rows.back()), loss(rows[1]));
     }

@@ -1,4 +1,4 @@
-// Folders for temporary files, also of processes that were killed.
+// Folders for temporary files, and the folders that killed processes left.
 #include "experiments/cli/support/scratch_folder.h"
 
 #include <chrono>

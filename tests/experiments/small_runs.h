@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-// Accuracy, unequal clients, weights.
+// A problem with test accuracy, clients of unequal sizes, and weights.
 inline constexpr const char* kSmallProblem = R"(
 [problem]
 kind = "logistic"
@@ -38,13 +38,13 @@ evaluate_every = 2
 
 struct Choice {
   std::string algorithm, compressor;
-  Options numbers;  // in place of theory
+  Options numbers;  // parameters in place of those of theory
 };
 
 inline std::string config(const Choice& choice, const std::string& precision) {
   std::string problem = kSmallProblem;
   if (find_algorithm(choice.algorithm).traits.asynchronous)
-    problem.replace(problem.find("\"samples\""), 9, "\"equal\"");  // each reply counts by itself
+    problem.replace(problem.find("\"samples\""), 9, "\"equal\"");  // asynchronous algorithms require it
   std::string text = "name = \"same\"\nprecision = \"" + precision + "\"\n" + problem +
                      "\n[algorithm]\nname = \"" + choice.algorithm + "\"\ncompressor = \"" +
                      choice.compressor + "\"\n";
@@ -69,8 +69,8 @@ inline bool accepts(const Choice& choice) {
   }
 }
 
-// Returns the algorithm with each compressor that it takes: by theory, or else with numbers in place of
-// theory.
+// Returns the algorithm with each compressor that it accepts. The parameters are those of theory if there is
+// a theorem, and numbers otherwise.
 inline std::vector<Choice> choices_of(const AlgorithmInfo& algorithm) {
   std::vector<Choice> all;
   for (const std::string& compressor : compressor_specs()) {
@@ -92,7 +92,8 @@ inline std::vector<Choice> choices_of(const AlgorithmInfo& algorithm) {
   return all;
 }
 
-// Networks, and the data that their files name.
+// An experiment with a network: the kind, its keys in [problem], and the rest of the file. data() is the data
+// source.
 struct Model {
   std::string name, problem, rest;
   std::string data() const { return problem.substr(8, problem.find('"', 8) - 8); }

@@ -130,7 +130,7 @@ TEST_F(Sweep, HasTheSameTableAfterAKillAndARestart) {
   EXPECT_EQ(read("killed/best.csv"), read("whole/best.csv"));
   for (const auto& entry : fs::directory_iterator(runs))
     EXPECT_NE(entry.path().filename().string().front(), '.')
-        << entry.path() << ": what the killed run had begun is left";
+        << entry.path() << ": a folder of a killed run is left";
 }
 }  // namespace
 }  // namespace gradwire

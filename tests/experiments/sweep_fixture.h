@@ -1,4 +1,4 @@
-// A folder with an experiment that has a [sweep], and what gradwire sweep makes of it.
+// A folder with an experiment that has a [sweep], and helpers that read its plan and run the program there.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// gradwire sweep: which runs a [sweep] has, what they share, and what is said about them.
+// gradwire sweep: the runs that a [sweep] defines, the data that they share, and the tables of their results.
 #include "experiments/cli/sweep/sweep.h"
 
 #include <cmath>
@@ -236,7 +236,7 @@ show = ["bits_up", "loss"]
 seed = [1, 2, 3]
 )");
   std::vector<EndedRun> ended;
-  for (std::size_t run = 0; run < 3; ++run)  // they are there in round 1, 1 and 2
+  for (std::size_t run = 0; run < 3; ++run)  // reach the target in rounds 1, 1 and 2
     ended.push_back({run,
                      "finished",
                      {record_of(0, 5, 0), record_of(1, run < 2 ? 1.5 : 3, 100.0 + static_cast<double>(run)),
@@ -261,7 +261,7 @@ criterion = "loss"
 algorithm.step_size = [0.1, 0.2, 0.4]
 seed = [1, 2, 3]
 )");
-  // By step: medians 5, 2, 3; the lowest single run is that of the third.
+  // The medians by step size are 5, 2 and 3. The third step size has the lowest single loss.
   const double losses[] = {5, 5, 5, 2, 1, 9, 0, 3, 4};
   std::vector<EndedRun> ended;
   for (std::size_t k = 0; k < 9; ++k) ended.push_back({k, "finished", {record_of(1, losses[k], 0)}});
@@ -277,7 +277,7 @@ seed = [1, 2, 3]
   EXPECT_EQ(best[0].at_the_edge, "");
   EXPECT_NE(table_text(p, best).find("steps"), std::string::npos);
   ended.resize(3);
-  EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "");  // nothing else was tried
+  EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "");  // no other step size was tried
   ended.push_back({3, "finished", {record_of(1, 9, 0)}});
   EXPECT_EQ(best_of(p, ended)[0].at_the_edge, "algorithm.step_size");
 }
@@ -296,7 +296,7 @@ algorithm.step_size = [0.1, 0.2, 0.4]
   EXPECT_NE(table_text(p, best_of(p, ended)).find("never"), std::string::npos);
   ended[1].outcome = "diverged";
   EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.4");
-  ended[0].records[0].loss = 0.4;  // there, if only just
+  ended[0].records[0].loss = 0.4;  // just reaches the target
   EXPECT_EQ(best_of(p, ended)[0].tuned, "algorithm.step_size = 0.1");
 }
 

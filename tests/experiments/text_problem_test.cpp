@@ -1,5 +1,5 @@
-// Text from the experiment to the clients: parts, agreement, scores; in memory and by processes with texts of
-// their own.
+// Problems on text, from the experiment to the clients: shards, schema and scores, in memory and with
+// processes that have their own texts.
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -104,7 +104,8 @@ TEST(TextProblem, DoesNotDependOnHowTheTextIsSplit) {
               prepare(parse_experiment(text_config("gpt", "count = 2\n"), folder.path() / "t.toml")).d);
 }
 
-// Two clients whose texts have no letter in common get the loss that one client has on the same letters.
+// The same text gives the same loss, whether a client numbers its letters by its own alphabet or a larger
+// one.
 TEST(TextProblem, NumbersLettersEquallyForClientsWithOtherAlphabets) {
   for (const std::string kind : {"gpt", "char_mlp"}) {
     const ProblemSpec spec = problem_spec(experiment(kind, "count = 2\n"));
@@ -215,7 +216,7 @@ TEST_F(TextProcesses, AreToldWhenTheirTextIsTooShort) {
       << server.log();
 }
 
-// Kernels of another processor: allowed, and said.
+// Clients may use the kernels of another processor. The server warns of it.
 TEST_F(TextProcesses, AreNamedInOneWarningIfTheyUseOtherKernels) {
   folder.write("t", kText);
   for (const char* kernels : {"baseline", ""}) {

@@ -1,4 +1,4 @@
-// The messages and results of a run, for tests that compare runs.
+// The metrics, model and result of a run, for tests that compare runs.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace gradwire {
 
 struct RunTrace {
-  std::string metrics;  // its rows, all at second 0
+  std::string metrics;  // rows of metrics.csv, all at second 0
   std::vector<double> model;
   RunResult result;
   bool operator==(const RunTrace& other) const { return metrics == other.metrics && model == other.model; }

@@ -69,7 +69,7 @@ TEST(ClientJournal, UsesBoundedSpaceForRequestsOfAnyLength) {
       }
     }
     const std::size_t snapshot = 2 * size, log = std::max<std::size_t>(1 << 20, 2 * snapshot) + size;
-    EXPECT_LT(most, 4 * snapshot + 4 * log) << "docs/reliability.md says so";
+    EXPECT_LT(most, 4 * snapshot + 4 * log) << "docs/reliability.md promises this";
     Counting again(disk, size);
     EXPECT_EQ(again.answered, 200u);
     EXPECT_LE(again.read_again, log + size);
@@ -79,7 +79,7 @@ TEST(ClientJournal, UsesBoundedSpaceForRequestsOfAnyLength) {
 TEST(ClientJournal, CountsItsLengthAgainAfterARestart) {
   SimulatedDisk disk;
   const std::string request(100'000, 'r');
-  for (int life = 0; life < 40; ++life) {  // each is short
+  for (int life = 0; life < 40; ++life) {  // each life is too short to shorten the journal
     Counting client(disk, 100'000);
     for (int k = 0; k < 3; ++k) client.answer(request);
   }

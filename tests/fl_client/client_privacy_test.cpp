@@ -1,4 +1,4 @@
-// A client sends nothing from files that its own command line does not name, and no text from the others.
+// A client reads only the data files that its own command line names, and sends no text from them.
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSecret = "Mueller";
 
-// Keeps what a client writes.
+// A link that stores the frames that a client writes.
 class OutLink final : public Link {
  public:
   Status read_payload(std::span<const std::span<std::byte>>) override { return Unit{}; }
@@ -34,7 +34,8 @@ class OutLink final : public Link {
 
 class ClientPrivacy : public ::testing::Test {
  protected:
-  // Returns the client's answer to a Welcome with this [problem]. `trouble` is its error for its own user.
+  // Returns the client's Hello and its answer to a Welcome with this [problem]. Sets `trouble` to the error
+  // that the client's own user sees.
   std::vector<std::string> answers(const std::string& problem, const DataChoice& data,
                                    std::uint32_t clients = 2) {
     trouble.clear();
@@ -73,7 +74,7 @@ class ClientPrivacy : public ::testing::Test {
     EXPECT_TRUE(parse_control(std::as_bytes(std::span(frame)).subspan(kPrefixBytes), message));
     return message;
   }
-  // Expects that the client did not join, and sent the server neither text nor path.
+  // Expects that the client did not join, and sent the server neither text nor paths of its files.
   void expect_refused(const std::vector<std::string>& frames, const std::string& why) {
     EXPECT_NE(trouble.find(why), std::string::npos) << trouble;
     ASSERT_EQ(frames.size(), 2u);

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using Kind = Event<double>::Kind;
 
-// A step that takes hours; 16 MB, more than sockets hold.
+// An experiment whose first step takes hours. Its model has 16 MB, more than sockets hold.
 constexpr const char* kEndless = R"(
 [problem]
 kind = "quadratic"
@@ -60,7 +60,7 @@ class LongAnswerTest : public ::testing::Test {
     request.body = kind == RequestKind::kShutdown ? nullptr : &body;
     transport->send(0, request);
   }
-  // Repeats the request, as at deadlines. The client must stay.
+  // Repeats the request for this time, as a server does at deadlines. The client must stay connected.
   void ask_for(milliseconds time, std::uint64_t request_id) {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {

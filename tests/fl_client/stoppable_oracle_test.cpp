@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Computes until stopped if asked for all samples, and at once for a batch.
+// An oracle whose gradient of all samples only ends when it is stopped. The gradient of a batch ends at once.
 class Endless final : public Oracle<double> {
  public:
   std::size_t dim() const override { return 2; }

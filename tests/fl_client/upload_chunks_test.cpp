@@ -1,4 +1,4 @@
-// The chunks that a client sends of an answer while it computes it.
+// Tests of the chunks of an answer that a client sends while it still computes the rest.
 #include "fl_client/upload_chunks.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kAnswerBytes = 400'000;
 
-// Keeps what is written, as bytes of the answer.
+// A link that stores the written chunks at their places in the answer.
 class KeepingLink final : public Link {
  public:
   Status read_payload(std::span<const std::span<std::byte>>) override { return Unit{}; }

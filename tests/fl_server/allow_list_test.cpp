@@ -48,7 +48,7 @@ TEST_F(Allowed, EnrollsInvitedClientOnceAndThenAcceptsItsKey) {
   EXPECT_EQ(refusal(login(client)), "") << "it may still send its token";
   client.token.reset();
   EXPECT_EQ(refusal(login(client)), "");
-  // Another process, or a restarted server.
+  // a list of another process, or of a restarted server
   AllowList other(folder_.path(), realm_);
   EXPECT_TRUE(other.admit(login(client)));
 }

@@ -56,7 +56,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
     layer = filtered(listen_on_tcp("127.0.0.1:0"), filters);
     layer->start(*this, milliseconds(10), false);
   }
-  // A filter blocks on first byte 'h' until release(), and fails on 'x'.
+  // Blocks until release() if the first byte is 'h'. Fails if it is 'x'.
   Status on_feed(std::span<const std::byte> bytes) {
     threads.insert(std::this_thread::get_id());
     fed += 1;
@@ -92,7 +92,7 @@ class ApartHandshakeTest : public ::testing::Test, private SocketLayerHandler {
   std::unique_ptr<SocketLayer> layer;
   std::vector<std::unique_ptr<Echo>> peers;
   std::vector<FakeClient> ends;
-  std::set<std::thread::id> threads;  // threads that fed filters; read once no filter is fed
+  std::set<std::thread::id> threads;  // threads that fed filters; read only while no filter is fed
   std::atomic<int> filters_alive{0}, fed{0};
   std::promise<void> let_go;
   std::shared_future<void> held = let_go.get_future().share();

@@ -41,7 +41,7 @@ TEST(BanList, ForgivesOneViolationAfterTenMinutesWithoutAny) {
   EXPECT_EQ(bans.violations("a", free + minutes(9)), 4u)
       << "the time of a ban does not count as good behaviour";
   EXPECT_EQ(bans.violations("a", free + minutes(20)), 2u);
-  EXPECT_EQ(bans.violation("a", free + minutes(20)), seconds(1)) << "as with its third one";
+  EXPECT_EQ(bans.violation("a", free + minutes(20)), seconds(1)) << "as for its third violation";
   EXPECT_EQ(bans.violations("a", free + hours(3)), 0u);
   EXPECT_EQ(bans.violation("a", free + hours(3)), seconds(0));
 }

@@ -1,5 +1,5 @@
-// Tests of a connection on a socket that delivers pieces of any size: it sees the sent frames, and keeps no
-// memory for used bytes.
+// Tests of a connection on a socket that delivers pieces of any size: the connection receives the frames as
+// they were sent, and keeps no memory for bytes that it has used.
 #include "fl_server/net/connection.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class NoSockets final : public SocketLayer {
 
 struct SentFrame {
   std::string header, payload;
-  bool wanted = true;  // else its payload is discarded
+  bool wanted = true;  // if false, its payload is discarded
   bool operator==(const SentFrame&) const = default;
 
   std::string bytes() const {
@@ -66,7 +66,7 @@ struct SentFrame {
   }
 };
 
-// A handler that stores frames. If a header begins with 'n', it does not want the payload.
+// A handler that stores frames. It discards the payload of a frame whose header begins with 'n'.
 class FrameTaker final : public FrameHandler {
  public:
   Result<std::span<const std::span<std::byte>>> on_header(const Prefix& prefix,
@@ -148,7 +148,7 @@ TEST(Connection, UsesMemoryOnlyForAHalfFrameAndReleasesIt) {
   receiver.taker.keeps = false;
   const std::string bytes = SentFrame{std::string(3000, 'h'), {}}.bytes();
   const auto all = std::as_bytes(std::span(bytes));
-  receiver.socket->arrive(all);  // now the handler has allocated what it keeps from its first frame on
+  receiver.socket->arrive(all);  // the handler allocates what it keeps for all later frames
   const std::size_t quiet = allocations::live;
   receiver.socket->arrive(all.first(2000));
   EXPECT_GE(allocations::live, quiet + 1900);

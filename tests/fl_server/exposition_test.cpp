@@ -1,4 +1,4 @@
-// Tests of server metrics as text for Prometheus, and of its reader.
+// Tests of the server metrics as text for Prometheus, and of the reader of that text.
 #include "fl_server/metrics/exposition.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A test of a server with a slow disk: its clients must not give it up.
+// A test of a server with a slow disk: it sends heartbeats, so that its clients stay connected.
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -26,7 +26,8 @@ std::atomic<DiskIs> disk_is{DiskIs::kGood};
 
 namespace {
 
-// Blocks the first snapshot while the disk is slow.
+// Makes a file durable. For the first snapshot, it blocks while the disk is slow and fails if the disk is
+// broken.
 int make_durable(int fd, long call) {
   using gradwire::disk_is, gradwire::DiskIs;
   std::error_code ignored;
@@ -40,7 +41,7 @@ int make_durable(int fd, long call) {
 
 }  // namespace
 
-// Replacements of functions of the C library in this program.
+// These replace functions of the C library in this program.
 extern "C" int fdatasync(int fd) { return make_durable(fd, SYS_fdatasync); }
 extern "C" int fsync(int fd) { return make_durable(fd, SYS_fsync); }
 

@@ -40,7 +40,7 @@ TEST_F(GuardsTest, BansAClientThatRepeatedlySendsNanAndTellsItSo) {
   bans = kShort;
   open();
   begin();
-  EXPECT_EQ(misbehave_as_b(NAN, 5), 300u) << "with its third one";
+  EXPECT_EQ(misbehave_as_b(NAN, 5), 300u) << "for its third violation";
   EXPECT_TRUE(logged("value 0 of part 0 is not finite"));
   EXPECT_TRUE(logged("warning: 'b' at 127.0.0.1 misbehaved 3 times and is banned for 300 ms"));
   const auto refusal = refusal_of_b();
@@ -120,7 +120,7 @@ TEST_F(GuardsTest, CountsASlowHandshakeAsOneViolationPerConnection) {
   bans = kShort;
   WireTimes times = patient();
   times.handshake = milliseconds(100);
-  times.linger = milliseconds(500);  // its reader of refusals is slow as well
+  times.linger = milliseconds(500);  // the peer also reads its refusal slowly
   open(times);
   FakeClient slow[2] = {connect(), connect()};
   for (FakeClient& client : slow) client.send("G");
@@ -209,7 +209,7 @@ TEST_F(GuardsTest, DisconnectsASlowSenderThatHoldsTheBudgetOthersNeed) {
 TEST_F(GuardsTest, DisconnectsASenderBelowTheMinimumRate) {
   WireTimes times = patient();
   times.frame_grace = milliseconds(200);
-  times.min_bytes_per_second = 100'000;  // 20 KB in that time
+  times.min_bytes_per_second = 100'000;  // 20 KB within frame_grace
   times.handshake = milliseconds(2000);
   for (const std::size_t step : {4'000u, 100u}) {
     lines.clear();

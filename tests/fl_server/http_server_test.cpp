@@ -80,7 +80,7 @@ TEST_F(PagesTest, DisconnectsPeersThatNeverEndTheirRequests) {
     slow.back().send("GET /page HTTP/1.1\r\n");
   }
   std::atomic<bool> done = false;
-  std::thread trickle([&] {  // never silent
+  std::thread trickle([&] {  // so that the peers are never silent
     while (!done) {
       for (const HttpPeer& peer : slow) peer.send("A: b\r\n");
       pages->check_time();

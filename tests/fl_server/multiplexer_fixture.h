@@ -50,7 +50,7 @@ class MultiplexerTest : public TcpTransportTest {
   }
 
   bool adds = false;  // the relay adds up replies
-  wire::Relay told;   // the server's message to it when the run began
+  wire::Relay told;   // the server's message to the relay when the run began
 };
 
 }  // namespace gradwire

@@ -1,4 +1,4 @@
-// PeerLimits and ClientSessions, without connections.
+// Tests of PeerLimits and ClientSessions, without connections.
 #include "fl_server/sessions/peer_limits.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(PeerLimits, BansAnAddressForAMinuteAtMost) {
   EXPECT_EQ(limits.violation(peer("", "b"), kNow)->ms, 3'600'000u);
 }
 
-// Sessions are only compared by address here.
+// The sessions of this fixture are never constructed: only their addresses are compared.
 class ClientSessionsTest : public ::testing::Test {
  protected:
   Session& session(int k) { return reinterpret_cast<Session*>(places_)[k]; }

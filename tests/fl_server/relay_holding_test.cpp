@@ -1,4 +1,4 @@
-// Tests of RelaySums: the replies that an adding relay holds, adds, and forwards after all.
+// Tests of RelaySums: a relay holds the replies of its clients and sends their sum, or forwards each reply.
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kHeldDim = 40;
 
-// Clients 2, 5 and 7 of 8, on the channels 12, 15 and 17. The deadline is 1 s.
+// A relay with clients 2, 5 and 7 of a run of 8, on channels 12, 15 and 17. The deadline is 1 s.
 class RelayHoldingTest : public ::testing::Test {
  protected:
   RelayHoldingTest() {

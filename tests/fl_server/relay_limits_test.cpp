@@ -1,4 +1,4 @@
-// Tests of a relay's limits of connections and handshakes, which are those of a server.
+// Tests of a relay's limits of connections and handshakes. They are the same as a server's.
 #include "fl_server/relay/relay.h"
 #include "tests/fl_server/tcp_fixture.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class RelayLimitsTest : public ::testing::Test {
  protected:
-  // Uses a server address where nothing listens, which does not matter here.
+  // Starts a relay. No server listens at its upstream address, which does not matter here.
   void open() {
     options.upstream = "127.0.0.1:1";
     options.handle_signals = false;

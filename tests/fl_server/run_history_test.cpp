@@ -240,7 +240,7 @@ TEST_F(RunHistoryTest, DropsTheOldestRoundsThatDoNotFit) {
   run_history.reset();
   EXPECT_GE(ask("SELECT count(*) FROM rounds"), static_cast<std::int64_t>(RunHistory::kMostRounds));
   EXPECT_EQ(ask("SELECT max(round) FROM rounds"), kRounds);
-  // All replies are counted.
+  // The run counts the dropped rounds as well.
   EXPECT_EQ(ask("SELECT rounds FROM runs"), kRounds);
 }
 
@@ -256,7 +256,7 @@ TEST_F(RunHistoryTest, SetsAsideAFileThatIsNotADatabase) {
   EXPECT_TRUE(read_file(file().string() + ".corrupt").starts_with("these are notes"));
 }
 
-// For damage at any offset nothing crashes, earlier set-aside files stay, and the run history writes rows.
+// Wherever the file is damaged, nothing crashes, and the new rows are written, to this file or to a new one.
 TEST_F(RunHistoryTest, LogsAtMostOneLineForDamageAnywhereInTheFile) {
   {
     const auto run_history = open();
@@ -294,7 +294,8 @@ TEST_F(RunHistoryTest, SetsAsideAFileDamagedDuringARun) {
   }
   RunHistoryFile writer(file(), Durability::kProcess, kRun);
   ASSERT_TRUE(writer.rounds());
-  Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");  // makes it read again
+  // The change makes the writer read the file again.
+  Database(file(), Database::Access::kWrite, 0).run("UPDATE runs SET name = 'x'");
   std::string bytes = read_file(file());
   std::fill(bytes.begin() + 4096, bytes.end(), '\xa5');
   std::ofstream(file(), std::ios::binary) << bytes;

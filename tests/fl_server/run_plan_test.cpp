@@ -39,8 +39,7 @@ LoadedExperiment skewed(std::vector<std::string> overrides = {}) {
   return parse_experiment(kSkewed, "skewed.toml", overrides);
 }
 
-// Returns the clients of a simulation as they would join a server. `empty` is the result for clients without
-// samples.
+// Returns the clients of a simulation as they would join a server. Client `empty` joins without samples.
 ClientTable joined(const Prepared& prepared, std::optional<ClientId> empty = {}) {
   ClientTable table(prepared.n());
   for (ClientId i = 0; i < table.size(); ++i) {
@@ -114,7 +113,8 @@ TEST(RunPlan, IsTheSameInALaterProcessExceptForTheStart) {
                           *make_run_context<double>(later, Role::kServer));
 }
 
-// Returns an experiment with theory's step, and numbers for what the problem does not provide.
+// Returns an experiment with the step size of theory, and with numbers for the parameters that theory cannot
+// derive from this problem.
 LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& problem, bool knows_convexity) {
   const std::string name(algorithm.traits.name);
   const bool takes_none = algorithm.traits.asynchronous || name == "ef21_p";
@@ -130,7 +130,7 @@ LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& pr
   }
   return parse_experiment(text, name + ".toml", {});
 }
-// Returns theory's step size, of the server or of the clients.
+// Returns the smaller of the step sizes of the server and the clients.
 double step_of(const Experiment& e) {
   double step = std::stod(e.algorithm.step_size);
   for (const auto& [key, value] : algorithm_spec(e).parameters)

@@ -1,4 +1,4 @@
-// A scripted filter of bytes.
+// A stream filter whose handshake is scripted.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// A filter that forwards bytes unchanged after its handshake: the first feed() for which `on_feed` returns no
-// error.
+// A filter that forwards bytes unchanged after its handshake. The handshake ends with the first feed() for
+// which `on_feed` returns no error.
 class ScriptedFilter final : public StreamFilter {
  public:
   using OnFeed = std::function<Status(std::span<const std::byte>)>;  // called on the thread that feeds it

@@ -326,7 +326,7 @@ TEST_F(SecureServer, AcceptsAKeyOnlyInItsRole) {
   EXPECT_EQ(joined->type, FrameType::kRelay);
 }
 
-// With the files of two identities mixed up, the first client would otherwise find out.
+// Otherwise only the first client would find out that the files of two identities are mixed up.
 TEST_F(SecureServer, RefusesToStartWithACertificateOfAnotherAuthority) {
   const std::filesystem::path other = folder_.path() / "other";
   make_identity(other, {"127.0.0.1"}, std::chrono::hours(1));
@@ -341,7 +341,8 @@ TEST_F(SecureServer, RefusesToStartWithACertificateOfAnotherAuthority) {
         << error.what();
   }
   turn_for(milliseconds(300));
-  EXPECT_TRUE(logged("the new certificate cannot be used, keeping the old one")) << "of a server that runs";
+  EXPECT_TRUE(logged("the new certificate cannot be used, keeping the old one"))
+      << "by the server that was already running";
   std::filesystem::copy(other / "ca.key", place_ / "ca.key", overwrite);
   EXPECT_THROW(make_server_certificate(place_, place_, {"127.0.0.1"}, std::chrono::hours(1)),
                std::runtime_error)

@@ -26,8 +26,8 @@ std::uint64_t bytes_of(const FrameCounts& counts, FrameType type) {
 
 TEST(ServerMetrics, PutsATimeIntoTheFirstBucketWhoseLimitIsNotBelowIt) {
   TimeHistogram times;
-  times.observe(0.001);   // a limit belongs to its bucket
-  times.observe(0.0011);  // the next one
+  times.observe(0.001);   // equal to a limit: counted in the bucket of that limit
+  times.observe(0.0011);  // in the next bucket
   times.observe(1e9);     // beyond all limits
   EXPECT_EQ(TimeHistogram::kLimits[3], 0.001);
   EXPECT_EQ(times.in_bucket(3), 1u);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
 
 double held_mb() {
 #if GRADWIRE_SANITIZED
-  // Returns false for sanitizers that keep freed memory for a while.
+  // The process size does not tell: sanitizers keep freed memory for a while.
   return static_cast<double>(__sanitizer_get_current_allocated_bytes()) / (1 << 20);
 #else
   std::ifstream file("/proc/self/statm");

@@ -20,7 +20,7 @@ class TcpChunksTest : public TcpTransportTest {
     transport->send(0, request(request_id));
     ASSERT_TRUE(receive(clients[0]));
   }
-  // Makes a chunk of a reply whose values are all `value`.
+  // Returns a chunk of a reply whose values are all `value`.
   static std::string chunk(std::uint64_t at, std::uint64_t bytes, std::uint64_t request_id = 1,
                            double value = 5, std::uint64_t total = kChunkedBytes) {
     const Vec<double> values(kChunkedDim, value);
@@ -180,7 +180,7 @@ TEST_F(TcpChunksTest, RefusesChunksBeforeTheJoin) {
   expect_served(1, 1);
 }
 
-// New bytes are accepted; then the flood ends.
+// The server accepts new bytes, and disconnects the client when it repeats some.
 TEST_F(TcpChunksTest, EndsAFloodOfChunks) {
   std::string flood;
   for (std::uint64_t at = 0; at + kLeastChunkBytes <= kChunkedBytes; at += kLeastChunkBytes)

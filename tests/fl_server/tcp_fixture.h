@@ -133,7 +133,7 @@ class TcpTransportTest : public ::testing::Test {
     return Received{request->request_id, {values.begin(), values.end()}, slot.have_bytes()};
   }
   Event<double> next(double seconds = 5) { return transport->next(transport->now() + seconds); }
-  // Expects that the other client is served as before.
+  // Expects that this client receives a request and that its reply arrives.
   void expect_served(std::uint32_t client, std::uint64_t request_id) {
     transport->send(client, request(request_id));
     ASSERT_TRUE(receive(clients[client]));
@@ -160,8 +160,8 @@ class TcpTransportTest : public ::testing::Test {
   CodecContext context;
   Vec<double> x;
   Downlink<double> down;
-  std::unique_ptr<TcpTransport<double>>
-      transport;  // ends before the session manager, and before what it sends
+  // destroyed before the session manager, and before x and down, which it sends
+  std::unique_ptr<TcpTransport<double>> transport;
   std::vector<FakeClient> clients;
 };
 

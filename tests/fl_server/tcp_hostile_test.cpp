@@ -181,7 +181,7 @@ TEST_F(TcpHostileTest, AdmitsClientsDuringAFloodOfUnauthenticatedPeers) {
   expect_served(1, 2);
 }
 
-// A peer that repeatedly claims to be a client and never joins.
+// A peer repeatedly claims to be client b and never joins.
 TEST_F(TcpHostileTest, KeepsAtMostOneUnjoinedConnectionPerClient) {
   open();
   begin();
@@ -236,7 +236,7 @@ TEST_F(TcpHostileTest, KeepsAConnectionWhenADuplicateArrives) {
   expect_start(again);
 }
 
-// A reply that the round loop cannot use, from a client that the right one then replaces.
+// The round loop discards a reply that it cannot use. A later reply to the same request takes its place.
 TEST_F(TcpHostileTest, FreesThePlaceOfADiscardedReply) {
   open();
   begin();
@@ -256,7 +256,7 @@ TEST_F(TcpHostileTest, FreesThePlaceOfADiscardedReply) {
 
 // ---- time ----
 
-// The loop is busy for longer than a tick between two waits, as in rounds with a long apply().
+// The round loop is busy for longer than a tick between two waits, as in rounds with a long apply().
 TEST_F(TcpHostileTest, DisconnectsASilentClientBetweenLongRounds) {
   WireTimes times = patient();
   times.heartbeat = milliseconds(60);
@@ -275,7 +275,7 @@ TEST_F(TcpHostileTest, DisconnectsASilentClientBetweenLongRounds) {
 
 // The server reads what arrived during a pause of the whole process before it judges the peers.
 TEST_F(TcpHostileTest, DisconnectsNoClientForAPauseOfTheServer) {
-  const milliseconds beat(250);  // a busy machine must not look like a silent client
+  const milliseconds beat(250);  // so long that a busy machine does not look like a silent client
   WireTimes times = patient();
   times.heartbeat = beat;
   open(times);

@@ -26,7 +26,7 @@ Encoded giant_reply(const std::vector<double>& section) {
   return message;
 }
 
-// Sends this many of the sections.
+// Sends the head of the message and this many of its sections.
 void send_sections(FakeClient& client, const Encoded& message, std::size_t sections) {
   client.send(std::string(reinterpret_cast<const char*>(message.prefix.data()), kPrefixBytes) +
               message.header);

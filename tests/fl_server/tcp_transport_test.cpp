@@ -63,7 +63,7 @@ TEST_F(TcpTransportTest, LeavesTheCurrentReplyUnchangedByARepeatedOrLateOne) {
   EXPECT_EQ(second.up.parts[0].values[0], 21);
 }
 
-// With and without zero-copy sends: data that may change is copied first.
+// settle() copies unsent data before the model changes, with and without zero-copy sends.
 TEST_F(TcpTransportTest, KeepsUnreadDataWhenTheModelChanges) {
   constexpr std::uint32_t kLarge = 2 << 20;  // 16 MB: more than sockets hold
   for (const bool is_zero_copy : {false, true}) {

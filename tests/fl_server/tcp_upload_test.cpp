@@ -16,7 +16,7 @@ class TcpUploadTest : public TcpTransportTest {
     transport->send(0, request(1));
     ASSERT_TRUE(receive(clients[0]));
   }
-  // Sends this much of client 0's reply and disconnects. Client 0 then reconnects and is asked again.
+  // Sends this many bytes of client 0's reply and disconnects. Client 0 then reconnects.
   void break_after(std::size_t bytes, std::uint64_t request_id = 1, double value = 5) {
     clients[0].send(reply(0, request_id, value).substr(0, bytes));
     turn_for(milliseconds(20));
@@ -123,7 +123,7 @@ TEST_F(TcpUploadTest, RefusesARestThatDoesNotFit) {
   expect_reply(5);
 }
 
-// A client that was asked twice sends the rest twice, or an earlier rest that it was asked for.
+// A client that was asked twice may send the rest twice, or send a rest that starts too early.
 TEST_F(TcpUploadTest, DropsARepeatedOrMisplacedRest) {
   break_after(200'000);
   ASSERT_EQ(ask_again(), 3 * kChunkBytes);
@@ -172,7 +172,7 @@ std::string payload_of(const Encoded& message) {
   return text;
 }
 
-// A packed reply, larger than the buffers that are reused.
+// Returns a packed reply, larger than the buffers that are reused.
 std::string packed_reply(const CodecContext& context, std::uint64_t request_id) {
   const Vec<double> values(context.dim, 0.5);
   Uplink<double> uplink;

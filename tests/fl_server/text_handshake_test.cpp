@@ -1,4 +1,4 @@
-// Tests of the alphabets and kernels in Joins, including hostile and old clients.
+// Tests of the kernels in Hello and the alphabet in Join, including hostile and old clients.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 class TextHandshake : public TcpTransportTest {
  protected:
-  // Sends Hello and Join. Without kernels the client is an older release.
+  // Sends Hello and Join. If `kernels` is empty, the client is an older release.
   FakeClient join(const std::string& name, const std::string& kernels,
                   const std::optional<std::string>& alphabet) {
     FakeClient client = connect();

@@ -38,7 +38,7 @@ class GreedySocket : public Socket {
   const std::string peer_ = "here:1";
 };
 
-// The same with zero-copy sends.
+// A GreedySocket with zero-copy sends.
 class ZeroCopySocket final : public GreedySocket {
  public:
   std::string zero_copy;
@@ -137,8 +137,7 @@ TEST_F(WriteQueueTest, NeverReplacesOrReordersControlFrames) {
   EXPECT_EQ(write(), "start1 [8@1:y]start2 [8@2:y]error1 ");
 }
 
-// The message that all clients were asked must follow all requests, also those to clients that are asked only
-// now.
+// The message that says that all clients were asked must follow all requests, even those that come later.
 TEST_F(WriteQueueTest, PutsAMessageOfTheConnectionAfterItsRequests) {
   for (const std::uint64_t number : {7, 8}) {
     for (const std::uint32_t channel : {1, 2, 3}) {
@@ -231,7 +230,7 @@ TEST_F(WriteQueueTest, WritesWhatANaiveQueueWrites) {
   struct Naive {
     std::uint64_t request;
     std::uint32_t channel;
-    std::string text;  // empty for a void entry
+    std::string text;  // empty if a newer request replaced it
   };
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed, "queue");

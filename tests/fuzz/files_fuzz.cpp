@@ -1,5 +1,5 @@
-// Targets for the files and words of users and their programs: experiments, data sets, files of numbers, and
-// words of the command line.
+// Targets for what users and their programs write: experiments, data sets, files of numbers, and words of the
+// command line.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -71,9 +71,9 @@ void check_rows(const Dataset& data) {
   }
 }
 
-// Returns whether of_text() reads the rows of a file `name`. If it refuses the file, the error must begin
-// with the name. A stream of the same bytes gives the same rows; one that begins like a gzip file is
-// inflated.
+// Returns whether the input was accepted as the file `name`. Checks that an error of of_text() begins with
+// the name, and that a stream of the same bytes gives the same rows. A stream that begins like a gzip file is
+// inflated instead.
 template <class OfText, class OfStream>
 bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {
   const auto path = write_scratch("rows", input);
@@ -187,7 +187,7 @@ std::vector<Bytes> csv_seeds() {
           bytes_of("0.5,2\n3,7\n")};
 }
 
-// Reads two files, whose lengths come first.
+// Reads two files from the input: the images, after their length (u16), and the labels.
 bool run_idx(Input input) {
   Cursor cursor(input);
   const Input images = cursor.bytes(cursor.u16());
@@ -292,7 +292,7 @@ bool run_words(Input input) {
         return true;
       }
     }
-  } catch (const ExperimentError& error) {  // also for a single value
+  } catch (const ExperimentError& error) {  // the word is also tried as a single TOML value
     check_words(error, "");
     return read_toml_value(word).has_value();
   } catch (const ConfigError&) {

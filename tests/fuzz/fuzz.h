@@ -17,9 +17,9 @@ using Bytes = std::vector<std::byte>;
 using Input = std::span<const std::byte>;
 
 struct Target {
-  std::string_view name;  // also of its corpus: corpus/NAME.hex
+  std::string_view name;  // also the name of its corpus, corpus/NAME.hex
   bool (*run)(Input);     // returns true if the input was accepted
-  // Returns the first inputs, made by the real encoders like those of correct peers. They are accepted.
+  // Returns the first inputs. The real encoders make them, as in correct peers, and the target accepts them.
   std::vector<Bytes> (*seeds)();
 };
 std::span<const Target> targets();
@@ -29,7 +29,7 @@ inline void check(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
 }
 
-// Reads an input from its front. After the end it returns zeros and no bytes.
+// A reader of an input, from its front. After the end, it returns zeros and empty spans.
 class Cursor {
  public:
   explicit Cursor(Input input) : rest_(input) {}
@@ -61,7 +61,7 @@ inline Bytes bytes_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
-// Write inputs for Cursor: u8(), and u16() followed by bytes() of that number.
+// Write inputs for Cursor. put_sized() writes a length for u16() and that many bytes for bytes().
 inline void put_u8(Bytes& to, unsigned value) { to.push_back(static_cast<std::byte>(value)); }
 inline void put_u16(Bytes& to, std::size_t value) {
   put_u8(to, value & 0xff);

@@ -37,7 +37,7 @@ void check_join(const wire::Join& join) {
 bool run_chunks(Input input) {
   Cursor cursor(input);
   Assembly assembly;
-  std::map<std::uint64_t, std::uint64_t> came;  // place and bytes
+  std::map<std::uint64_t, std::uint64_t> came;  // number of bytes by place
   constexpr std::uint64_t kMost = 50'000;
   const std::vector<std::byte> source(1 << 16, std::byte{5});
   while (!cursor.at_end()) {
@@ -113,7 +113,7 @@ bool run_handshake(Input input) {
     check(!chunked_header(chunked->header.first(0)), "a field in nothing");
   }
   bool taken = read_chunk(header).has_value();
-  // Reads the rest of a reply, as a server that has the front.
+  // Reads the rest of a reply, like a server that has its front.
   constexpr std::size_t kFromByte = 9;  // size of the last field, which says where the rest begins
   const Input of_whole = header.first(header.size() - std::min(header.size(), kFromByte));
   if (const auto from = tail_start(header, of_whole); from && *from <= header.size()) {

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     if (argument.starts_with("--seeds=")) seeds = argument.substr(8);
   }
   if (g_target == nullptr) {
-    std::fputs("gradwire-fuzz: say --target=NAME, one of:", stderr);
+    std::fputs("gradwire-fuzz: --target=NAME is required, with one of:", stderr);
     for (const auto& target : gradwire::fuzz::targets())
       std::fprintf(stderr, " %.*s", static_cast<int>(target.name.size()), target.name.data());
     std::fputs("\n", stderr);

@@ -1,5 +1,5 @@
-// A server with two correct clients on simulated streams, a disk and a clock, and connections of an attacker
-// on which a fuzzer chooses the bytes.
+// A server with two correct clients, on simulated streams, disk and clock. A fuzzer chooses the bytes that an
+// attacker sends.
 #pragma once
 
 #include <memory>
@@ -34,11 +34,11 @@ inline const LoadedExperiment& served_experiment() {
 }
 
 // The connections of an attacker. A script is a list of steps; the first byte selects each step:
-//   0  another connection, in place of number u8 % 3
-//   1  bytes, u16 of them, on the current one
-//   2  a frame with right checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
-//   3  nothing, for u8 / 4 seconds
-//   4  close it
+//   0  opens a new connection in place of number u8 % 3
+//   1  sends u16 bytes on the current connection
+//   2  sends a frame with correct checksums: type u8, channel u8, header (u16 bytes), payload (u16 bytes)
+//   3  waits for u8 / 4 seconds
+//   4  closes the current connection
 class Attacker {
  public:
   Attacker(SimulatedTime& time, Random& random, const StreamFaults& link_faults,

@@ -1,5 +1,6 @@
-// Target for the whole server as a state machine with its own clock. An attacker writes anything next to its
-// correct clients. Unless it claims the name of a client, it cannot change a bit of the model.
+// Targets for the whole server as a state machine with a simulated clock. An attacker sends anything while
+// correct clients run. It must not change a bit of the model, unless it claims the name of a client or joins
+// before the clients.
 #include <cstring>
 
 #include "proto/security/login.h"
@@ -71,7 +72,7 @@ bool run_served(Input input, bool by_relay) {
   const Served served = serve(cursor.rest(), early, disk, by_relay);
   const Served& expected = undisturbed();
   check(expected.why_not.empty() && expected.states.size() == kServedRounds,
-        "the run without him does not end well");
+        "the run without the attacker does not end well");
   const bool speaks_for_others = text_of(input).find("honest") != std::string_view::npos;
   if (early || speaks_for_others) return true;
   check(served.why_not.empty(), "the attacker stopped the run of the clients");

@@ -17,7 +17,7 @@ struct Left {
   std::map<std::string, std::string> files;
   std::vector<std::string> states;
   std::shared_ptr<const RunContext<double>> run_context;
-  std::vector<Bytes> sections;  // in its newest snapshot: tag u8, bytes
+  std::vector<Bytes> sections;  // sections of its newest snapshot: tag u8, length u16, bytes
 };
 std::shared_ptr<const RunContext<double>> run_context_of(std::span<const Section> sections) {
   const auto said = snapshot_metadata(sections);
@@ -56,8 +56,7 @@ const Left& left() {
 
 }  // namespace
 
-// Reads sections, each a tag u8 and its bytes (u16 of them). After the last one, which has tag 255, a record
-// follows.
+// Reads sections, each with tag u8, length u16 and bytes. Tag 255 ends them, and a record follows.
 bool run_snapshot(Input input) {
   Cursor cursor(input);
   std::vector<Section> sections;
@@ -128,8 +127,11 @@ void check_recovered(const std::string& state, const std::string& fresh, std::ui
 
 }  // namespace
 
-// Damages the files of a journal, each by file number u8 and kind u8: bytes change (place u16, new u8), the
-// end is lost (u16 bytes are left), the file is lost, it has other contents (u16 bytes).
+// Damages the files of a journal, and recovers the journal. Each damage has a file number u8, a kind u8, and:
+//   0  a place u16 and its new byte u8
+//   1  a length u16, to which the file is cut
+//   2  nothing: the file is removed
+//   3  new contents: a length u16 and the bytes
 bool run_journal(Input input) {
   auto files = left().files;
   Cursor cursor(input);

@@ -53,7 +53,7 @@ CodecContext context_of(std::uint8_t choice) {
   return context;
 }
 
-// Makes an input for a message: the choice, a flag that the header length is correct, header, and payload.
+// Returns the input for a message: the choice u8, the length of the header u16, the header and the payload.
 Bytes message_input(std::uint8_t choice, const Encoded& message) {
   Bytes input;
   put_u8(input, choice);
@@ -62,7 +62,8 @@ Bytes message_input(std::uint8_t choice, const Encoded& message) {
   return input;
 }
 
-// Gives a slot the message of an input, like a connection. Finish returns Result<message> of the slot.
+// Gives the message of an input to a slot, like a connection. `finish` returns what the slot reads, or an
+// error.
 template <class Slot, class Prepare, class Finish>
 auto receive_input(Slot&, Cursor& input, FrameType type, const CodecContext& context, std::size_t real_bytes,
                    Prepare prepare, Finish finish) -> decltype(finish()) {
@@ -176,7 +177,7 @@ const Vec<double>& equal_numbers() {
   return made;
 }
 
-// Calls f(number of the compressor, payload) for each compressor's payload of a vector, to make seeds.
+// Calls f(number, payload) for each compressor, with its number and its payload of a vector, to make seeds.
 template <class F>
 void for_each_payload(F f) {
   for (std::size_t number = 0; number < std::size(kSpecs); ++number) {
@@ -259,7 +260,7 @@ bool run_request(Input input) {
 std::vector<Bytes> request_seeds() {
   std::vector<Bytes> seeds;
   for_each_payload([&](std::size_t number, const Payload<double>& payload) {
-    // With a compressor for the downlink as well.
+    // This choice also has a compressor for the downlink.
     const auto choice = static_cast<std::uint8_t>(number + std::size(kSpecs));
     Codec<double> codec(context_of(choice));
     Payload<double> as_drawn = payload;

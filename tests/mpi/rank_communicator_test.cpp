@@ -1,4 +1,5 @@
-// Sums over the clients of several ranks have the bits of a single process. The ranks are threads here.
+// Tests that sums over the clients of several ranks have the same bits as in one process. The ranks are
+// threads here.
 #include "mpi/rank_communicator.h"
 
 #include <cmath>
@@ -25,7 +26,7 @@ struct Message {
 
 enum class Kinds { kDense, kSparse, kMixed, kOneDense };
 
-// Returns one message each from a share of n clients, with vectors of length d.
+// Returns one message of each client in a random share of n clients. The vectors have length d.
 template <class Real>
 std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share, Kinds kinds,
                                     std::uint32_t seed) {
@@ -37,7 +38,7 @@ std::vector<Message<Real>> messages(std::uint32_t n, std::size_t d, double share
     m.client = i;
     const bool dense = kinds == Kinds::kDense || (kinds == Kinds::kOneDense && i == 0) ||
                        (kinds == Kinds::kMixed && stream.uniform() < 0.5);
-    if (!dense && kinds != Kinds::kSparse && stream.uniform() < 0.4) {  // wraps around the end of the vector
+    if (!dense && kinds != Kinds::kSparse && stream.uniform() < 0.4) {  // may wrap around the end
       m.part.shape = Shape::kRange;
       m.part.first = static_cast<std::uint32_t>(stream.uniform() * double(d));
       m.values.resize(1 + static_cast<std::size_t>(stream.uniform() * double(d - 1)));

@@ -1,4 +1,5 @@
-// Each rank reads the samples of its own clients, and all ranks resolve the numbers of a single process.
+// Tests that all ranks compute the constants of one process, although each rank reads only the samples of its
+// own clients.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -17,7 +18,7 @@ using testing::on_ranks;
 
 class RankConstants : public ::testing::Test {
  protected:
-  // Writes rows with real labels, or with two labels.
+  // Writes rows whose labels are 0 and 1 if `classes`, and otherwise real numbers.
   void write_data(std::size_t rows, std::size_t columns, bool classes, double density) const {
     std::ofstream out(folder_.path() / "data.txt");
     Random random(rows, "rows");
@@ -165,7 +166,7 @@ TEST(OrderedScan, ThrowsTheErrorOfOneRankThereAndEndsOnAllOthers) {
           ordered_scan_of(ranks.get(), 9)({&state, 1}, [&] {
             if (ranks->rank() == bad) throw std::runtime_error("bad");
           });
-          mine = "went on";
+          mine = "continued";
         });
       } catch (const FailedElsewhere&) {
         mine = "elsewhere";
@@ -185,7 +186,7 @@ TEST(AllOrNone, EndsOnAllRanksIfOneFailsBeforeTheOthersCall) {
       all_or_none(ranks.get(), [&] {
         if (ranks->rank() == 1) throw std::runtime_error("no file");
         none_has_failed(ranks.get());
-        mine = "went on";
+        mine = "continued";
       });
     } catch (const FailedElsewhere&) {
       mine = "elsewhere";

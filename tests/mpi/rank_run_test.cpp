@@ -1,4 +1,4 @@
-// Runs that ranks share give the bits of a single process. The ranks are threads here.
+// Tests that a run on several ranks gives the same bits as in one process. The ranks are threads here.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <mutex>
@@ -22,7 +22,7 @@ struct RunTrace : Trace<Real> {
   RunProgress progress;
 };
 
-// Runs one rank, or the only process.
+// Runs one rank, or the only process if `ranks` is null.
 template <class Real>
 RunTrace<Real> run_on_rank(const Federation<Real>& federation, const RunContext<Real>& alone,
                            const std::shared_ptr<Ranks>& ranks, unsigned threads, RoundLimits limits,

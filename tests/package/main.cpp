@@ -1,5 +1,5 @@
-// Federated optimisation of a user's own function: four clients, each with a point a_i, find the mean of the
-// points with EF21 and Top-1, so a client sends one number of three per round.
+// Federated optimisation of a user's own function. Four clients, each with a point a_i, find the mean of the
+// points with EF21 and Top-1. So each client sends one number of three per round.
 #include <cmath>
 #include <cstdio>
 #include <memory>

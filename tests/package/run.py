@@ -41,7 +41,7 @@ for program in ["outside", "compress", "expression", "custom_model", "custom_los
                 "custom_asynchronous", "custom_compressor", "custom_transport"]:
     run(work / "build" / program)
 
-# Builds components on a machine without SQLite and Asio: pkg-config finds only zstd.
+# Builds components as on a machine without SQLite and Asio: pkg-config finds only zstd.
 descriptions = subprocess.run(["pkg-config", "--variable=pcfiledir", "libzstd"], check=True, capture_output=True, text=True)
 (work / "pkgconfig").mkdir()
 shutil.copy(Path(descriptions.stdout.strip()) / "libzstd.pc", work / "pkgconfig")

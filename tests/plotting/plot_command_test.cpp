@@ -28,7 +28,7 @@ std::string whole_text(const fs::path& file) {
 }
 
 struct WrittenRun {
-  std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more` is for [algorithm]
+  std::string algorithm = "ef21", compressor = "topk:k=1", more = {};  // `more` is added to [algorithm]
   int seed = 1;
   bool accuracy = false, lyapunov = false;
   std::string problem = "[problem]\nkind = \"quadratic\"\ndim = 5\nlambda = 0.1\n";
@@ -396,7 +396,8 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
                             .panels = {"grad_norm_sq:rounds"},
                             .csv = true};
   const std::string table = whole_text(plot_command(request).back());
-  // Straight lines on a logarithmic axis need two points each. The seeds have 1, 2 and 3 times one curve.
+  // Straight lines on a logarithmic axis need two points each. The gradients of the seeds are 1, 2 and 3
+  // times one curve.
   EXPECT_EQ(table,
             "panel,curve,x,y,low,high\n"
             "grad_norm_sq:rounds,\"ef21, topk:k=1\",0,1,,\n"
@@ -412,7 +413,7 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
 
 int shell(const std::string& command) { return std::system((command + " > /dev/null 2>&1").c_str()); }
 
-// A replacement of Matplotlib that only logs its curves.
+// A replacement for Matplotlib that only logs its curves.
 constexpr const char* kFakePyplot = R"(
 import sys
 rcParams = {}

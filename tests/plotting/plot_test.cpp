@@ -109,7 +109,7 @@ TEST(Axis, AcceptsAnyNumbers) {
 
 // ---- figures ----
 
-// A run with its metrics in memory.
+// Runs whose metrics are in memory.
 struct Runs {
   std::vector<PlotRun> list;
 

@@ -1,4 +1,5 @@
-// Asynchronous algorithms with real processes. One client is stopped, and the others do not wait for it.
+// Tests of asynchronous algorithms with real processes: one client is stopped, and the server does not wait
+// for it.
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ class AsynchronousProcessTest : public ProcessTest {
                        std::to_string(scaled(steps)) + "\n");
     write_config(config);
   }
-  // Runs `steps` replies. Client 0 is stopped for most of them.
+  // Runs this many steps. Client 0 is stopped during most of them.
   void run_with_a_stopped_client(const std::string& algorithm, int steps) {
     write_config_of(algorithm, steps);
     Process server = start_server();
@@ -30,7 +31,7 @@ class AsynchronousProcessTest : public ProcessTest {
     ASSERT_TRUE(eventually([&] { return said("the run begins"); })) << server.log();
     clients[0].kill(SIGSTOP);
     EXPECT_FALSE(fs::exists(state() / "model.bin")) << "the run ended too soon";
-    // The server takes all steps without it; only the shutdown waits for it.
+    // The server takes all steps without client 0. Only the shutdown waits for that client.
     EXPECT_TRUE(eventually([&] { return fs::exists(state() / "model.bin"); })) << server.log();
     EXPECT_FALSE(said("no reply; waiting")) << server.log();
     clients[0].kill(SIGCONT);

@@ -1,4 +1,4 @@
-// Clients that return to a run with changed data.
+// Tests of clients that return to a run with changed data.
 #include <algorithm>
 #include <csignal>
 #include <functional>
@@ -204,7 +204,7 @@ TEST_F(ChangedDataTest, ChecksOnlyTheShardOfTheClient) {
 // A running client joins a new run without reading its file, and reads the file again when the run begins.
 TEST_F(ChangedDataTest, EndsARunningClientIfItsFileChangedBetweenRuns) {
   begin(file_of);
-  std::uint32_t first = 0;  // has the same number in the new run, and sends the same Join
+  std::uint32_t first = 0;  // client 0 of both runs, so it sends the same Join twice
   const auto joined_first = [&](std::uint32_t k) {
     const std::vector<std::string> lines = lines_of(clients[k].log());
     return std::ranges::count_if(

@@ -1,4 +1,4 @@
-// gradwire-server and gradwire-client as real processes: signals, bad networks and bad command lines.
+// Tests of gradwire-server and gradwire-client as real processes: signals, bad networks, bad command lines.
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -237,7 +237,7 @@ TEST_F(ProcessTest, ReportsBadDataOfAClientToServerAndUser) {
       << server.log();
 }
 
-// The reader of the log ends, or the log never had a reader.
+// Replaces the outputs of this process by a pipe without a reader.
 void stderr_has_no_reader() {
   int ends[2];
   if (::pipe(ends) != 0) ::_exit(126);
@@ -245,6 +245,7 @@ void stderr_has_no_reader() {
   ::dup2(ends[1], 1);
   ::dup2(ends[1], 2);
 }
+// Closes the standard streams of this process.
 void stderr_is_closed() {
   for (const int fd : {0, 1, 2}) ::close(fd);
 }
@@ -281,7 +282,7 @@ void say_nonsense(const std::string& address) {
     const std::string nonsense(64, 'x');
     (void)::send(fd, nonsense.data(), nonsense.size(), MSG_NOSIGNAL);
     char answer;
-    (void)::recv(fd, &answer, 1, 0);  // the server has read it
+    (void)::recv(fd, &answer, 1, 0);  // returns once the server has read the bytes
   }
   ::close(fd);
 }

@@ -1,5 +1,5 @@
-// Programs as process 1 of a container, for which the kernel ignores signals without a handler. Programs with
-// a standard output that cannot be written.
+// Tests of programs as process 1 of a container: the kernel ignores all signals for which such a process has
+// no handler. Tests of programs whose standard output cannot be written.
 #include <csignal>
 #include <fcntl.h>
 #include <gtest/gtest.h>

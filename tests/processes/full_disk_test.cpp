@@ -1,4 +1,4 @@
-// gradwire run with a full disk, and without file descriptors.
+// Tests of gradwire run with a full disk, and without file descriptors.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-constexpr rlim_t kRoom = 300'000;  // limit of the bytes of a file; a complete metrics.csv is larger
+constexpr rlim_t kRoom = 300'000;  // largest size of a file; a complete metrics.csv is larger
 
 void limit_files() {
   const rlimit limit{kRoom, kRoom};

@@ -24,7 +24,7 @@ struct Figures {
   double round_ms = 0, peak_mb = 0;
   std::vector<double> model;
   std::string log;
-  std::string counts;  // metrics.prom
+  std::string counts;  // contents of metrics.prom
 
   double ended(const std::string& reason) const {
     const std::string name = "gradwire_connections_ended_total{reason=\"" + reason + "\"} ";
@@ -51,7 +51,7 @@ class HostileClientsTest : public ProcessTest {
     const LoadOptions others{load.server, 0, 0, {}, load.slow, load.garbage, kDim};
     load.slow = load.garbage = 0;
     const LoadProcess clients(load);
-    // Bad peers before the first client would get their address banned, which the clients share.
+    // Bad peers and clients share one address. It would be banned if bad peers came before the first client.
     EXPECT_TRUE(eventually([&] { return server.log().find(" joined with ") != std::string::npos; }))
         << server.log();
     const LoadProcess unauthenticated(others);

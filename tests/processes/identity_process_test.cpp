@@ -1,4 +1,4 @@
-// Identities of real servers, relays and clients over TLS: the commands, and the rejection of invalid ones.
+// Tests of the commands that make identities, and of servers, relays and clients that use them over TLS.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -178,7 +178,8 @@ TEST_F(IdentityProcess, RemovesTheFilesOfAFailedCommand) {
   };
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_FALSE(fs::exists(folder.path() / "identity"));
-  fs::create_directory(folder.path() / "identity");  // as a package creates it, with a file of the operator
+  // A package creates the folder, and the operator adds a file.
+  fs::create_directory(folder.path() / "identity");
   std::ofstream(folder.path() / "identity/notes") << "mine";
   expect_refusal("gradwire-server", {"init", "identity", "--host", "a b"}, 1, "neither a host name");
   EXPECT_EQ(files_in("identity"), std::vector<std::string>{"notes"});

@@ -1,4 +1,4 @@
-// The memory of a simulation of a million clients, compared with the formula of docs/experiment_file.md.
+// Tests of the memory of a simulation of a million clients, with the formula of docs/experiment_file.md.
 #include <gtest/gtest.h>
 #include <string>
 
@@ -10,10 +10,11 @@ namespace gradwire {
 namespace {
 
 constexpr double kMillion = 1e6;
-// Bytes in addition to data, vectors and payload. A client needs kPlace of kState once a neighbour was asked.
+// Bytes per client, in addition to data, vectors and payload. kPlace is the part of kState that a client
+// needs if it was never asked, but a neighbour was.
 constexpr double kIdle = 24, kState = 64, kPlace = 32, kReply = 230;
-constexpr double kProgram =
-    32e6;  // for a run with few clients: code, two threads and their temporary memory, files
+// Bytes of a run with few clients: code, two threads and their temporary memory, files.
+constexpr double kProgram = 32e6;
 
 constexpr double kQuadraticData = 16;
 

@@ -1,4 +1,4 @@
-// The output of a real server while it runs: Prometheus metrics, its folder, and `status`.
+// Tests of the output of a real server while it runs: Prometheus metrics, its folder, and `status`.
 #include <gtest/gtest.h>
 
 #include "fl_server/metrics/http_server.h"

@@ -1,5 +1,6 @@
-// gradwire under mpirun gives the results of one process, even if ranks are killed. GRADWIRE_MPIRUN is the
-// launcher of the MPI of the build (option GRADWIRE_MPI). It is empty in builds without MPI.
+// Tests that gradwire under mpirun gives the results of one process, even if ranks are killed.
+// GRADWIRE_MPIRUN is the launcher of the MPI of the build (option GRADWIRE_MPI). It is empty in builds
+// without MPI.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 const std::string kLauncher = GRADWIRE_MPIRUN;
 
-// Lists the launchers of this system.
+// Returns the launchers of this system.
 std::vector<std::string> launchers() {
   std::vector<std::string> found;
   for (const char* path : {"/usr/bin/mpirun.openmpi", "/usr/bin/mpirun.mpich"})
@@ -30,7 +31,7 @@ class LauncherTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (launchers().empty()) GTEST_SKIP() << "no MPI is installed";
-    // Open MPI then runs as root, and with more ranks than cores.
+    // These settings let Open MPI run as root, and with more ranks than cores.
     for (const char* variable : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                                  "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
       ::setenv(variable, "1", 1);
@@ -48,8 +49,7 @@ class LauncherTest : public ::testing::Test {
   void write(const std::string& text, const std::string& file = "run.toml") const {
     std::ofstream(folder_ / file) << text;
   }
-  // Returns an experiment of 40 clients that draw, compress and keep state. With many samples a round takes
-  // milliseconds on any machine.
+  // Returns an experiment with 40 clients. With many samples, a round takes milliseconds on any machine.
   std::string experiment(const std::string& algorithm, unsigned rounds = 15, unsigned samples = 400) const {
     return "seed = 5\n[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\ndim = 100\nsamples = " +
            std::to_string(samples) +
@@ -188,7 +188,7 @@ TEST_F(MpiTest, ReportsAnErrorOnceAndEndsAllRanksWithCode2) {
   }
 }
 
-// Holds for programs with and without MPI.
+// This test also runs in builds without MPI.
 TEST_F(LauncherTest, RejectsAnotherMpi) {
   write(experiment(kEf21));
   for (const std::string& launcher : launchers()) {

@@ -1,4 +1,5 @@
-// Clients that send while they compute (server.overlap) give the bits and bytes of clients that do not.
+// Tests that clients which send while they compute (server.overlap) give the same bits, and send as many
+// bytes, as other clients.
 #include <csignal>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,8 @@
 namespace gradwire {
 namespace {
 
-// A network with 52,650 parameters, 210 KB. The backward pass finishes the last layers first.
+// Returns an experiment with a network of 52,650 parameters, 210 KB. Its backward pass finishes the last
+// layers first.
 std::string overlapping(const std::string& algorithm, int rounds) {
   return R"(name = "overlap"
 precision = "fp32"

@@ -1,5 +1,6 @@
-// Relays that add up the replies of their site give the model of a flat federation up to rounding, and send
-// fewer bytes. The bits are equal if nothing is added, or if each site is a whole subtree of the tree sum.
+// Tests that relays that add up the replies of their site give the model of a flat federation up to rounding,
+// with fewer bytes. The bits are equal if nothing is added, or if each site is a whole subtree of the tree
+// sum.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <sstream>
@@ -14,7 +15,7 @@ class RelayAggregateTest : public SiteTest {
  protected:
   RelayAggregateTest() { relays_add = true; }
 
-  // Writes an experiment without replicas, whose half deadline no slow machine exceeds.
+  // Writes an experiment without replicas. Half of its deadline is long enough for a slow machine.
   void write_patient_config(const std::string& algorithm, int rounds, const std::string& precision = "fp64",
                             int dim = 11) {
     write_config("name = \"sites\"\nprecision = \"" + precision +

@@ -1,4 +1,4 @@
-// Servers and clients that are killed at random times. The run gives the bits of an undisturbed one.
+// Tests that a run whose servers and clients are killed at random times gives the bits of an undisturbed run.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace gradwire {
 namespace {
 
-// GRADWIRE_KILLS=200 for a long test.
+// Returns the number of kills. Set GRADWIRE_KILLS=200 for a long test.
 int kills() {
   const char* text = std::getenv("GRADWIRE_KILLS");
   return text != nullptr ? std::atoi(text) : 4;
@@ -71,7 +71,7 @@ class RestartTest : public ProcessTest {
       expect_same_as_simulated();
     }
   }
-  // Expects the full number of steps. The order of replies decides the bits of an asynchronous run.
+  // Expects the full number of steps. The bits of an asynchronous run depend on the order of replies.
   void expect_all_steps(int steps) const {
     const auto rows = lines_of(read_file(state() / "metrics.csv"));
     ASSERT_GT(rows.size(), 2u);

@@ -1,4 +1,4 @@
-// A server whose folder is an older copy of itself, while its clients know of later rounds.
+// Tests of a server whose folder was replaced by an older copy, while its clients know later rounds.
 #include <csignal>
 #include <gtest/gtest.h>
 

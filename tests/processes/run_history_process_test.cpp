@@ -1,4 +1,4 @@
-// The run history of a real server that is killed, its status, and its log as JSON.
+// Tests of a real server that is killed: its run history, its status, and its log as JSON.
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -42,7 +42,8 @@ void expect_says(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
 }
 
-// Rounds take about a millisecond, so two kills fit before the end. They are too few for a second snapshot.
+// A round takes about a millisecond, so two kills fit before the end. There are too few rounds for a second
+// snapshot.
 constexpr int kRounds = scaled(3000);
 constexpr const char* kSamples = "problem.samples=6000";
 

@@ -1,5 +1,5 @@
-// Thread count, codec, ranks, transport and process boundaries change no bit of a result, for every algorithm
-// and every neural network.
+// Tests that thread count, codec, ranks, transport and process boundaries change no bit of a result, for
+// every algorithm and every neural network.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 struct Case {
   std::string name;   // an algorithm or a network
-  std::size_t index;  // its index among all
+  std::size_t index;  // its index among all algorithms, or all networks
   bool is_network;
   std::string way;  // "one_process", or the transport of the messages
 };
@@ -53,7 +53,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
   SameRun() { write_texts(folder); }
 
   std::vector<Choice> choices() const { return choices_of(find_algorithm(GetParam().name)); }
-  // Returns one of the experiments of the case. Precision and compressor alternate.
+  // Returns one of the experiments of the case. The index decides the precision.
   std::string text() const {
     const std::string precision = GetParam().index % 2 == 0 ? "fp32" : "fp64";
     return GetParam().is_network ? model_config(models()[GetParam().index], precision)
@@ -71,7 +71,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
     EXPECT_EQ(one, trace(experiment, false, 4));
     EXPECT_EQ(one.model, encoded.model);
     EXPECT_EQ(encoded, trace(experiment, true, 4));
-    // If the codec compresses, the metrics count its bytes.
+    // The codec may compress the messages of networks, and the metrics count the compressed bytes.
     if (!GetParam().is_network) {
       EXPECT_EQ(one.metrics, encoded.metrics);
     }
@@ -98,7 +98,7 @@ class SameRun : public SiteTest, public ::testing::WithParamInterface<Case> {
   }
 
  private:
-  // Expects the same results from the program.
+  // Runs the program over this transport, and expects the results of a run in one process.
   void expect_same_by_run(const std::string& transport) {
     const std::string file = folder.write("run.toml", text()).string();
     for (const std::string& kind : {std::string("encoded"), transport}) {
@@ -177,7 +177,7 @@ const auto name_of = [](const ::testing::TestParamInfo<Case>& info) {
 };
 INSTANTIATE_TEST_SUITE_P(Every, SameRun, ::testing::ValuesIn(cases(false)), name_of);
 
-// The other transports.
+// The slow cases: the other transports.
 class EverySameRun : public SameRun {};
 TEST_P(EverySameRun, SlowGivesTheBitsOfOneThread) { expect_same_over_network(); }
 INSTANTIATE_TEST_SUITE_P(Every, EverySameRun, ::testing::ValuesIn(cases(true)), name_of);

@@ -40,7 +40,7 @@ class SiteTest : public ProcessTest {
     return text;
   }
   // Runs all clients at one relay. Kills the relay, the server and one of the clients in turn, then lets the
-  // run end. Its file has kEndless rounds. Returns the number of rounds at the end.
+  // run end. The experiment must have kEndless rounds. Returns the number of rounds at the end.
   int run_with_kills(int kills) {
     Process server = start_server();
     Process relay = start_relay("site");
@@ -82,7 +82,7 @@ class SiteTest : public ProcessTest {
   }
   static constexpr int kEndless = 1'000'000'000;
 
-  bool relays_add = false;  // --aggregate
+  bool relays_add = false;  // relays run with --aggregate
 };
 
 }  // namespace gradwire

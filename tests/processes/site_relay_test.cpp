@@ -1,4 +1,4 @@
-// Clients at relays give the bits of clients that are connected directly to the server.
+// Tests that clients at relays give the same bits as clients that are connected directly to the server.
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdlib>

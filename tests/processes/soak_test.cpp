@@ -1,5 +1,5 @@
-// A server whose clients leave abruptly and return in every round, for any time. Neither its memory nor its
-// descriptors may grow.
+// Tests that the memory and the descriptors of a server do not grow while clients leave abruptly and return
+// in every round.
 #include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -13,11 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sanitizer keeps freed memory.
-
 constexpr std::uint32_t kGroups = 10;  // one group leaves in every round
 
-// GRADWIRE_SOAK_MINUTES=30 for a long test with 1,000 clients.
+// Returns the minutes of a long test with 1,000 clients, as in GRADWIRE_SOAK_MINUTES=30. 0 means a short
+// test.
 double minutes_asked() {
   const char* text = std::getenv("GRADWIRE_SOAK_MINUTES");
   return text != nullptr ? std::atof(text) : 0;

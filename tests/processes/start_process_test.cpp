@@ -1,4 +1,4 @@
-// Servers that start under unusual conditions: few descriptors, extreme numbers, invalid clients.
+// Tests of servers that start under unusual conditions: few descriptors, extreme numbers, invalid clients.
 #include <csignal>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// State folders that are removed, shared or used by another program.
+// Tests of state folders that are removed, shared or used by another program.
 #include <csignal>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Real servers and clients that are stopped, lose connections, or have no descriptors or no writable folder.
+// Tests of real servers and clients that are stopped, lose connections, or have no descriptors or no writable
+// folder.
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -135,7 +136,7 @@ TEST_F(StoppedClients, DelayAStoppingServerByAtMostOneDeadline) {
 
 // ---- connections that are reset ----
 
-// GRADWIRE_RESETS=300 for a long test.
+// Returns the number of resets. Set GRADWIRE_RESETS=300 for a long test.
 int resets() {
   const char* text = std::getenv("GRADWIRE_RESETS");
   return text != nullptr ? std::atoi(text) : 10;

@@ -1,5 +1,6 @@
-// Theory parameters at a server that is started alone. The server uses constants that clients report. It
-// rejects parameters that they cannot report before any client joins.
+// Tests of theory parameters at a server that is started by hand. It computes them from constants that
+// clients report. If clients cannot report what a parameter needs, the server rejects it before any client
+// joins.
 #include <gtest/gtest.h>
 
 #include "tests/processes/process_fixture.h"

@@ -154,7 +154,7 @@ TEST(LoggerTest, EscapesControlCharactersInEveryOutput) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     const auto lines = lines_said([&] {
       Logger logger("program", format, {.burst = 1, .window_ms = 1'000'000});
-      for (int k = 0; k < 2; ++k) logger.log(text);  // the summary has the second line
+      for (int k = 0; k < 2; ++k) logger.log(text);  // the second line is in the summary
       logger.complain(text);
       logger.fail(text, kFailed);
       logger.fail(text, kBadUsage);

@@ -65,7 +65,8 @@ int raise_it(int, char**) {
   return 7;
 }
 
-// The thread sanitizer delivers signals late, so the program ends with the exit code of a shell.
+// Returns a predicate: whether a signal ended a program. The thread sanitizer delivers signals late, so the
+// program may instead end with the exit code 128 + signal, like a shell.
 auto ended_by(int signal) {
   return [signal](int status) {
     return ::testing::KilledBySignal(signal)(status) || ::testing::ExitedWithCode(128 + signal)(status);

@@ -1,4 +1,4 @@
-// The files metrics.csv, model.bin and summary.json, and their folder.
+// Tests of the files metrics.csv, model.bin and summary.json, and of their folder.
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(Metrics, NameADamagedLine) {
   }
 }
 
-// The seed draws which bytes survive a power failure. With enough seeds every case occurs.
+// The seed decides which bytes survive a power failure. With enough seeds every case occurs.
 constexpr std::uint64_t kPowerLosses = 200;
 
 TEST(Metrics, LoseNoRecordInPowerFailuresIfTheRunMustSurviveThem) {

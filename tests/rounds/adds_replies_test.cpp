@@ -11,7 +11,7 @@
 namespace gradwire::testing {
 namespace {
 
-// Clients in memory, with one summed reply for each site: client c is of site c % sites.
+// A transport to clients in memory that adds up the replies of each site. Client c belongs to site c % sites.
 template <class Real>
 class SiteTransport final : public Transport<Real> {
  public:
@@ -26,7 +26,7 @@ class SiteTransport final : public Transport<Real> {
       request_id_ = request.request_id;
       adds_ = request.kind == RequestKind::kRound;
     }
-    asked_[client % sites_].insert(client);  // again if it lost its state
+    asked_[client % sites_].insert(client);  // also if it is asked again because it lost its state
     return inner_.send(client, request);
   }
   const Event<Real>& next(double deadline) override {
@@ -43,7 +43,7 @@ class SiteTransport final : public Transport<Real> {
   }
   double now() const override { return inner_.now(); }
 
-  std::size_t sums = 0;  // so far
+  std::size_t sums = 0;  // number of sums so far
 
  private:
   const Event<Real>& add(std::vector<Event<Real>>& waits, ReplySum<Real>& sum, Uplink<Real>& added) {
@@ -148,7 +148,7 @@ TEST(AddsReplies, TakesNoSumsWithWeightsOrReplicas) {
   run_context->keep_client_state_replicas = true;
   EXPECT_FALSE(takes_sums(*run_context));
   const auto gd = federation.run_context(spec_of("gd", "identity", {}, "0.1"));
-  gd->keep_client_state_replicas = true;  // for clients that keep no state
+  gd->keep_client_state_replicas = true;  // no effect: clients of gd keep no state
   EXPECT_TRUE(takes_sums(*gd));
   gd->weights = {0.1, 0.2, 0.3, 0.4};
   EXPECT_FALSE(takes_sums(*gd));

@@ -14,7 +14,7 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// Wraps a transport and checks that the driver keeps its rules.
+// A wrapper of a transport that checks what the driver sends.
 class Watched final : public Transport<double> {
  public:
   explicit Watched(Transport<double>& inner) : inner_(inner) {}
@@ -54,8 +54,8 @@ double loss_at(const Federation<double>& federation, View<double> x) {
   return loss / static_cast<double>(federation.oracles.size());
 }
 
-// Runs 300 steps with an evaluation by the clients every ten steps. Returns how many clients were stopped for
-// one.
+// Runs 300 steps with an evaluation by the clients every ten steps. Returns how often an evaluation stopped a
+// client at work.
 int stopped_for_evaluations(const EventSimulationOptions& options, std::vector<RoundRecord>& rows) {
   const Federation<double> federation(4, 5);
   const auto run_context =
@@ -127,7 +127,8 @@ TEST(Asynchronous, DrawsAgainForASecondRequestAtTheSamePoint) {
   EXPECT_EQ(draw_number(false, 5, 77), 5u);
   EXPECT_NE(draw_number(true, 5, 77), draw_number(true, 5, 78));
   const std::uint64_t restarted = (std::uint64_t{1} << 32) + 77;
-  EXPECT_NE(draw_number(true, 5, 77), draw_number(true, 5, restarted)) << "nor after a restart of the server";
+  EXPECT_NE(draw_number(true, 5, 77), draw_number(true, 5, restarted))
+      << "also after a restart of the server";
 }
 
 TEST(Asynchronous, EndsAsDivergedWhenTooFewClientsHaveFiniteGradients) {
@@ -199,7 +200,7 @@ TEST(Asynchronous, NamesTheMissingClientsWhenItGivesUp) {
   }
 }
 
-// As on the clock of a simulation, where clients are never asked again.
+// The limits are those of a simulation on a virtual clock: clients are never asked again.
 TEST(Asynchronous, EndsAtOnceIfNoClientWillEverAnswer) {
   const Federation<double> federation(2, 5);
   RoundLimits limits;

@@ -1,4 +1,5 @@
-// Clients whose state follows from their used replies save those replies.
+// Tests of clients whose state follows from their used replies: they save the replies instead of the
+// requests.
 #include <gtest/gtest.h>
 #include <set>
 #include <utility>
@@ -22,8 +23,8 @@ Result<UplinkView<double>> received(UplinkSlot<double>& slot, const CodecContext
   return receive(slot, context, client, std::as_bytes(std::span(whole)));
 }
 
-// Runs one algorithm in lockstep, in which the replies of every second round are not used. Each client has a
-// second runtime that computes nothing: it gets the replies as they are sent.
+// A run of one algorithm whose server uses only the replies of every second round. Each client has a second
+// runtime that computes nothing: it gets the replies as they are sent.
 class Followed {
  public:
   Followed(const Federation<double>& federation, const AlgorithmInfo& algorithm)
@@ -111,8 +112,7 @@ TEST(ClientReplies, RestoreTheStateOfEveryAlgorithmThatFollowsReplies) {
   EXPECT_EQ(followed, expected) << "docs/reliability.md names them";
 }
 
-// The crash is between the record of an answer and the snapshot of the state that the server had just sent
-// back.
+// The client crashes after it recorded an answer, but before it saved the state that the server sent back.
 TEST(ClientReplies, AreNotCommittedToADifferentState) {
   const Federation<double> federation(1, 9);
   const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2", {}, "0.1"));
@@ -124,7 +124,8 @@ TEST(ClientReplies, AreNotCommittedToADifferentState) {
   Request<double> request{RequestKind::kRound, 7, 5, &body, &resync};
   const Uplink<double> answer = *before.handle(request, scratch);
   ASSERT_EQ(answer.status, ReplyStatus::kNeedsState);
-  const Uplink<double> restored = *before.handle(request, scratch);  // it reported kNeedsState
+  // The client uses the resync only after it reported kNeedsState.
+  const Uplink<double> restored = *before.handle(request, scratch);
   ASSERT_EQ(restored.status, ReplyStatus::kReply);
 
   after.settle(5);
@@ -169,7 +170,7 @@ class OneClient {
     server_->apply(Replies<double>(&*uplink, 1));
     committed_ = request_id_;
   }
-  // Delivers the request before the last one again.
+  // Delivers the second last request again. Returns whether the client answers.
   bool answers_late_request() {
     Packet reply;
     return client_.answer(request_before_, reply);
@@ -229,13 +230,14 @@ TEST(ClientReplies, RestoreAClientKilledAfterAnyRound) {
   }
 }
 
-// This client stores requests. The late ones are enough for a snapshot, which keeps only the last record.
+// This client stores requests. So many late ones arrive that it takes a snapshot, which keeps only the last
+// record.
 TEST(ClientRequests, KeepTheUsedRequestWhenLateOnesArrive) {
   OneClient run("name = \"ef21_sgdm\"\ncompressor = \"topk:k=10\"\n", 30);
   for (int k = 0; k < 3; ++k) run.round(true);
   for (int k = 0; k < 100; ++k) EXPECT_FALSE(run.answers_late_request());
   run.client().die(false);
-  run.round(true);  // says that the previous answer was used
+  run.round(true);  // its request says that the previous answer was used
 }
 
 }  // namespace

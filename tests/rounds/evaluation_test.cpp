@@ -6,7 +6,7 @@
 namespace gradwire {
 namespace {
 
-// Adds f_i(x) and its gradient, as a client answers.
+// Adds the answer of a client: f_i(x) and its gradient.
 void add(Evaluation<double>& evaluation, ClientId client, double loss, const Vec<double>& gradient) {
   Uplink<double> up;
   up.client = client;

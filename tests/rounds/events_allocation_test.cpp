@@ -1,5 +1,5 @@
-// Asynchronous runs on the virtual clock allocate nothing for an event once they are warm. They are warm once
-// they have as many points in memory as clients ever work at simultaneously.
+// Tests that asynchronous runs on the virtual clock allocate nothing for an event once they are warm. A run
+// is warm once it has memory for all points at which clients ever work at the same time.
 #include <gtest/gtest.h>
 #include <utility>
 
@@ -31,7 +31,7 @@ TEST(Events, AllocateNothingOnceWarmForEveryAsynchronousAlgorithm) {
       if (round == 10'000) allocations::reset();
     };
     std::size_t count = 1;
-    hooks.before_apply = [&] { count = allocations::count; };  // count in the last event
+    hooks.before_apply = [&] { count = allocations::count; };  // the last event sets the final value
     run_rounds<double>(*server, traits_of(*run_context), *run_context, clients, progress, limits, hooks);
     EXPECT_EQ(count, 0u);
   }

@@ -1,4 +1,4 @@
-// A lossy network and crashing clients must not change one bit.
+// Tests that a lossy network and crashing clients change no bit.
 #include <gtest/gtest.h>
 
 #include "base/serialize.h"
@@ -45,7 +45,7 @@ void expect_same_bits(const Trace<Real>& got, const Trace<Real>& want, const std
   }
 }
 
-// At the end every client that lost its state has been asked again, so that it has its state.
+// So many rounds that each client that loses its state is asked again, and has its state at the end.
 constexpr std::uint32_t kFaultRounds = 60;
 
 template <class Real>
@@ -201,7 +201,7 @@ TEST(Quorum, EndsTheRunAfterBoundedAttemptsAndNamesTheMissing) {
   }
 }
 
-// A client that keeps connecting and leaving, and never answers.
+// A transport whose client keeps connecting and leaving, and never answers.
 class Flapping final : public Transport<double> {
  public:
   std::uint64_t send(ClientId, const Request<double>&) override { return 0; }
@@ -233,7 +233,8 @@ TEST(Quorum, EndsTheRunAlthoughAClientKeepsReconnecting) {
   EXPECT_NEAR(transport.now(), limits.attempts * limits.deadline_seconds, 1);
 }
 
-// The server dies and restarts from a snapshot that is seven rounds old. The clients are ahead of it.
+// Runs a server and returns its final state. With `restart`, the server dies and restarts from a snapshot
+// that is seven rounds old, so its clients are ahead of it.
 template <class Real>
 std::string final_state_with_restart(const Federation<Real>& federation,
                                      std::shared_ptr<const RunContext<Real>> run_context,
@@ -275,7 +276,7 @@ TEST(ServerRestart, ReachesTheSameBitsFromAnOlderSnapshot) {
   }
 }
 
-TEST(Divergence, NamesTheClient) {
+TEST(Divergence, EndsARunWithATooLargeStep) {
   const Federation<double> federation(4, 6);
   const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "1e200"));
   const auto trace = run<double>(federation, run_context, 50);

@@ -1,4 +1,4 @@
-// Replies beyond server.norm_limit are counted as missing, halved, or used with a warning.
+// Tests that replies beyond server.norm_limit are counted as missing, halved, or used with a warning.
 #include "rounds/norm_limit.h"
 
 #include <gtest/gtest.h>
@@ -27,9 +27,10 @@ TEST(NormOfAReply, CoversAllNumbersOfItsParts) {
   EXPECT_DOUBLE_EQ(norm_of<double>(near), 2e-300);
 }
 
-// A payload never decodes to more than its norm, and a halved one decodes to half.
+// A payload decodes to a vector whose norm is at most norm_of(). A halved payload decodes to half of the
+// vector.
 TEST(NormOfAReply, BoundsPayloadsOfEveryCompressor) {
-  constexpr std::size_t kSquare = 36;  // a square and a triangle
+  constexpr std::size_t kSquare = 36;  // 6^2 = 8 * 9 / 2, for compressors of matrices
   Random random(1, "norms");
   for (const std::string spec :
        {"identity", "topk:k=3", "toplek:k=3", "randk:k=3", "randseqk:k=3", "permk", "bernoulli:p=0.5",
@@ -74,7 +75,7 @@ constexpr std::size_t kGuardedDim = 10;
 constexpr ClientId kExaggerates = 2;
 constexpr double kWidest = 1e6;
 
-// One client whose gradients are `times` those of its function.
+// An oracle whose gradients are `times` the gradients of its function.
 class Exaggerating final : public Oracle<double> {
  public:
   Exaggerating(Oracle<double>& inner, double times) : inner_(inner), times_(times) {}
@@ -186,7 +187,7 @@ TEST(NormLimit, OnlyWarnsIfConfigured) {
   EXPECT_NE(warned.notes[0].find("using it unchanged"), std::string::npos) << warned.notes[0];
 }
 
-// Compares with gd, clipped, in a plain loop.
+// Compares with gd in a plain loop that halves large gradients.
 TEST(NormLimit, HalvesLargeRepliesUntilTheyAreWithin) {
   constexpr double kStep = 0.1, kSmall = 2.0;
   const GuardedRun ran =

@@ -1,5 +1,5 @@
-// One client's gradient or Hessian has an entry that is not a number, while the loss is finite. No algorithm
-// or compressor may use or drop the entry, because the run would silently continue.
+// Tests that a run ends if one client's gradient or Hessian has an entry that is not finite, while the loss
+// is finite. If an algorithm or compressor used or dropped the entry, the run would silently continue.
 #include <gtest/gtest.h>
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace {
 using namespace testing;  // NOLINT: Federation and its kin
 
 constexpr std::uint32_t kClients = 4, kClean = 5, kRounds = 60;
-constexpr std::size_t kDim = 10;  // a triangle of 55 entries; also the triangle of a 4 x 4 matrix
+constexpr std::size_t kDim = 10;  // a Hessian has 55 entries; 10 = 4 * 5 / 2, for compressors of matrices
 constexpr ClientId kBad = 2;
 
 // The gradients of another oracle, with one entry spoiled once `spoils` is set.
@@ -68,8 +68,8 @@ void expect_noticed(const AlgorithmSpec& spec, std::size_t entry, double value, 
   std::uint32_t done = 0;
   hooks.on_round = [&](std::uint32_t k) {
     done = k;
-    EXPECT_EQ(bad.spoiled, 0) << "round " << k << " went on";
-    bad.spoiled = 0;  // reported once
+    EXPECT_EQ(bad.spoiled, 0) << "round " << k << " was not the last";
+    bad.spoiled = 0;  // so that the failure is reported once
     bad.spoils = k >= kClean;
   };
   const AlgorithmTraits traits = find_algorithm(spec.name).traits;

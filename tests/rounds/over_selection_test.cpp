@@ -1,5 +1,5 @@
-// Rounds that ask more clients than they use. The clients whose replies are used stay a uniform sample, and
-// the server ignores the other replies.
+// Tests of rounds that ask more clients than they use. The clients whose replies are used stay a uniform
+// sample, and the server ignores the other replies.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>
@@ -137,8 +137,8 @@ TEST(OverSelection, UsesAUniformSample) {
         5)
         << share;
   }
-  // Without a drawn order of arrival the clients with the last numbers are always late. This measure must
-  // show it.
+  // Without a drawn order of arrival, the clients with the last numbers are always late. worst_deviation()
+  // must detect that.
   RunProgress progress;
   EXPECT_GT(worst_deviation(used_clients(federation, 4000, {}, asking_more(0.3), progress), 20), 5);
 }
@@ -259,7 +259,7 @@ over_selection = 0.5
   };
   const auto once = model(1);
   EXPECT_EQ(model(4), once);
-  EXPECT_NE(model(1, {"server.over_selection=0"}), once) << "who is used is another sample";
+  EXPECT_NE(model(1, {"server.over_selection=0"}), once) << "the used clients are another sample";
 }
 
 }  // namespace

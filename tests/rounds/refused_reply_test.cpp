@@ -1,4 +1,4 @@
-// A reply that the round loop refuses must not block a good one to the same request id.
+// Tests that a reply that the round loop refuses does not block a good reply to the same request id.
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/federation.h"
@@ -9,8 +9,8 @@ namespace {
 using testing::Federation;
 using testing::spec_of;
 
-// One client, whose first answer to each request id has the wrong shape. As over TCP, another answer is read
-// only once the first is discarded.
+// A transport to one client, whose first answer to each request id has the wrong shape. As over TCP, another
+// answer is read only once the first is discarded.
 class Impostor final : public Transport<double> {
  public:
   Impostor(const std::shared_ptr<const RunContext<double>>& run_context, const Federation<double>& federation)

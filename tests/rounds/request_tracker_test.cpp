@@ -25,7 +25,7 @@ struct Script final : Transport<double> {
   void discard(const Event<double>&) override { ++discarded; }
   void report_misbehaviour(const Event<double>&) override { ++reported; }
   const Event<double>& next(double deadline) override {
-    if (resync != nullptr) resync_parts = resync->parts.size();  // it lives until this call returns
+    if (resync != nullptr) resync_parts = resync->parts.size();  // the resync lives until this call returns
     resync = nullptr;
     event = {};
     clock += seconds_of_an_event;
@@ -101,7 +101,7 @@ class RequestTrackerTest : public ::testing::Test {
   }
 
   const Federation<double> federation_{3, 2};
-  const std::shared_ptr<const gradwire::RunContext<double>> run_context_;  // not RunContext() of the fixture
+  const std::shared_ptr<const gradwire::RunContext<double>> run_context_;
   const std::unique_ptr<ServerAlgorithm<double>> server_ = make_server<double>(run_context_);
   const Vec<double> x_ = Vec<double>(2);
   Downlink<double> body_;
@@ -182,7 +182,7 @@ TEST_F(RequestTrackerTest, ReportsANonFiniteAnswerOnceAndTakesALaterGoodOne) {
   EXPECT_FALSE(tracker_.has_no_usable_answer(0));
 }
 
-// Gives answers of norm 5 where 2 is allowed.
+// A tracker with a norm limit of 2, and answers of norm 5.
 class RequestTrackerWithALimit : public RequestTrackerTest {
  protected:
   std::optional<RequestTracker<double>> begin(NormAction action) {
@@ -360,7 +360,7 @@ TEST_F(RequestTrackerTest, EndsAtItsDeadlineWhileEventsNeverCease) {
   script_.events.assign(3, joined(0));
   EXPECT_EQ(tracker_.next(1).kind, Kind::kDeadline);
   EXPECT_EQ(script_.events.size(), 3u);
-  // Events that the tracker handles itself do not cease either.
+  // The same holds for events that the tracker handles itself.
   script_.clock = 0;
   script_.seconds_of_an_event = 0.4;
   script_.events.assign(100, of(Event<double>::Kind::kLeft, 0));

@@ -1,5 +1,5 @@
-// gradwire run --resume: a simulation continues in another process, and ends with the bits of an
-// uninterrupted one.
+// Tests of gradwire run --resume: a simulation that continues in another process gives the same bits as one
+// that was never interrupted.
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -25,7 +25,7 @@ Faults some_faults(const AlgorithmTraits& traits) {
   return faults;
 }
 
-// Returns the state after 40 rounds. With `moved`, other objects take over after 20 of them.
+// Returns the state after 40 rounds. With `moved`, new objects load the state after 20 rounds and continue.
 std::string after_forty_rounds(const Federation<double>& federation, const AlgorithmInfo& algorithm,
                                bool moved) {
   const auto run_context = federation.run_context(spec_for(algorithm));
@@ -188,7 +188,7 @@ TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
   }
 }
 
-// A batch job that is restarted by the same command.
+// This is what a batch job does that is restarted by the same command.
 TEST_P(ResumeTest, StartsANewRunWithAutoIfThereIsNoCheckpoint) {
   run_whole();
   run_cut(GetParam(), {"--resume=auto"});

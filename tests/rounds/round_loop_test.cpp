@@ -1,4 +1,4 @@
-// Tests the calls of the loop to its hooks.
+// Tests of the calls of the round loop to its hooks.
 #include "rounds/round_loop.h"
 
 #include <gtest/gtest.h>

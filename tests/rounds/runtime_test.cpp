@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-// Counts the requested gradients.
+// An oracle that counts the requested gradients, and stops in the middle of one on request.
 class Counting final : public Oracle<double> {
  public:
   explicit Counting(Oracle<double>& inner) : inner_(inner) {}
@@ -43,7 +43,7 @@ Request<double> request_of(const Downlink<double>& body, std::uint64_t request_i
 TEST(ClientRuntime, ComputesARepeatedRequestOnceAndRepeatsTheAnswer) {
   const testing::Federation<double> federation(3, 9);
   AlgorithmSpec spec = testing::spec_of("ef21_sgd", "topk:k=2");
-  spec.batch = 1;  // no memory of gradients helps
+  spec.batch = 1;  // stochastic gradients are not kept for reuse
   const auto run_context = federation.run_context(spec);
   Counting oracle(*federation.oracles[1]);
   ClientRuntime<double> client(run_context, 1, oracle);
@@ -78,7 +78,7 @@ TEST(ClientRuntime, StoppedComputationsLeaveNoTrace) {
     Request<double> request = request_of(body, ++request_id);
     request.kind = kind;
     oracle.stops_next = true;
-    if (request_id < 3) {  // the third is stored
+    if (request_id < 3) {  // the gradient of the third is stored
       EXPECT_THROW(client.handle(request, scratch), OracleStopped);
     }
     for (int again = 0; again < 2; ++again) {
@@ -142,7 +142,7 @@ TEST(ClientRuntime, SendsTheGradientNamedByInitIfItJoinsLate) {
       const auto run_context = federation.run_context(spec);
       ClientRuntime<double> client(run_context, 1, *federation.oracles[1]);
       const auto server = make_server<double>(run_context);
-      Downlink<double> body = server->broadcast();  // views the server
+      Downlink<double> body = server->broadcast();  // views memory of the server
       body.round = 4;
       Scratch<double> scratch;
       const Uplink<double>* reply = client.handle(request_of(body, 9), scratch);
@@ -178,7 +178,7 @@ TEST(ClientRuntime, TakesLowerRequestIdsOnlyFromANewConnection) {
   }
 }
 
-// The replica of ef21_p has the round that the restored server sends, but not its bits.
+// In ef21_p, the client's replica has the round number that the restored server sends, but other bits.
 TEST(ClientRuntime, DropsRoundsThatARestoredServerHasLost) {
   const testing::Federation<double> federation(3, 9);
   const auto run_context = federation.run_context(

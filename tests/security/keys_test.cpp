@@ -1,4 +1,4 @@
-// Keys, hashes and their text forms, compared with published vectors.
+// Tests of keys, hashes and their text forms, compared with published vectors.
 #include "proto/security/keys.h"
 
 #include <algorithm>

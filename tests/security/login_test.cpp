@@ -1,4 +1,4 @@
-// Tokens as text, and the bytes that a login signs.
+// Tests of tokens as text, and of the bytes that a login signs.
 #include "proto/security/login.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(Login, CreatesAnIdentityOnceAndKeepsIt) {
   const Credentials later = open_identity(me, "");
   EXPECT_EQ(later.key.public_key(), made.key.public_key());
   EXPECT_FALSE(later.token);
-  // The same token again, as from a service that always passes it, and from a file.
+  // A service may pass the same token at each start, as text or as a file.
   EXPECT_EQ(open_identity(me, token.text()).key.public_key(), made.key.public_key());
   const std::string file = folder.write("token", token.text() + "\n").string();
   EXPECT_EQ(open_identity(me, "@" + file).key.public_key(), made.key.public_key());

@@ -1,4 +1,4 @@
-// Two TLS filters that exchange bytes: the bytes that pass, and the peers that are rejected.
+// Tests of two TLS filters that exchange bytes: which bytes pass, and which peers are rejected.
 #include "proto/security/tls.h"
 
 #include <array>
@@ -68,7 +68,7 @@ class Tls : public ::testing::Test {
       text.append(reinterpret_cast<const char*>(some.data()), *got);
     return text;
   }
-  // Returns why a client with this trust refuses that server. Empty if it accepts it.
+  // Returns why a client with this trust refuses the server. Empty if the client accepts the server.
   std::string refusal(TlsServer& server, const TrustedServer& trusted, const std::string& host = "127.0.0.1",
                       TlsVersion least = TlsVersion::k13) {
     TlsClient client(trusted, least, {}, clock_);
@@ -235,7 +235,7 @@ TEST_F(Tls, AcceptsOnlyClientCertificatesOfItsAuthorityIfRequired) {
   make_client_certificate(place, place, "a", std::chrono::hours(1));
   make_client_certificate(other, other, "a", std::chrono::hours(1));
   TlsServer asks(place / "server.pem", place / "server.key", TlsVersion::k13, place / "ca.pem");
-  // The client learns of it after its own end is ready, by an alert in place of the first bytes.
+  // The client hears of a rejection after its own end is ready: an alert comes in place of the first bytes.
   const auto trouble_with = [&](TlsServer& to, const ClientCertificate& own) {
     TlsClient client(by_pin(), TlsVersion::k13, own);
     const Filter here = client.connect("127.0.0.1"), there = to.accept();

@@ -1,7 +1,7 @@
-// Asynchronous algorithms over simulated streams, with relays. The run ends, no reply is added twice, no
-// commit is lost, and the state is that of the committed replies.
+// Tests of asynchronous algorithms over simulated streams, with relays: the run ends, no reply is added
+// twice, no commit is lost, and the state follows from the committed replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
+//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, printed by a failing test
 #include <cstdio>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kSeeds = scaled(800);
 
-// The last one has messages larger than a stalled socket takes.
+// An algorithm and the dimension of its problem. The last one has messages larger than a stalled socket
+// takes.
 struct Algorithm {
   const char* algorithm;
   const char* dim = "12";
@@ -51,7 +52,7 @@ TEST(AsynchronousSession, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults) {
   EXPECT_GT(client_deaths, last / 2);
 }
 
-// Requests queue for a relay's slow connection; none may invalidate those of others.
+// Requests queue for a relay's slow connection. A request to one client must not invalidate those to others.
 TEST(AsynchronousSession, KeepsEveryClientWorkingOverASlowRelay) {
   const LoadedExperiment loaded = experiment_of("name = \"ringmaster\"\nstep_size = 0.02\n", "3000");
   Setting setting;

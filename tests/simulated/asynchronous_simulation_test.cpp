@@ -1,7 +1,7 @@
-// Asynchronous algorithms on a simulated network, disk and clock. Under any faults the run ends, no reply is
-// added twice, no commit is lost, and the state is that of the committed replies.
+// Tests of asynchronous algorithms on a simulated network, disk and clock: under any faults the run ends, no
+// reply is added twice, no commit is lost, and the state follows from the committed replies.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names it
+//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, printed by a failing test
 #include <cstdio>
 #include <gtest/gtest.h>
 

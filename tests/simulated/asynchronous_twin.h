@@ -1,5 +1,5 @@
 // A twin of an asynchronous algorithm, in memory. It gets the client and the request id of each step. It
-// computes that answer again, at the point sent with the request id, and must reach the same state.
+// computes that client's answer again, at the point sent with the request id, and must reach the same state.
 #pragma once
 
 #include <map>
@@ -51,7 +51,7 @@ class AsynchronousTwin {
                                " is sent with another body");
     }
   }
-  // Repeats a step with one reply that the algorithm has used.
+  // Repeats a step with its one reply, and checks that the state is the same.
   void check(const ServerAlgorithm<double>& server, const RoundCommit<double>& commit) {
     const UplinkView<double>& up = commit.replies[0];
     if (commit.replies.size() != 1) throw std::runtime_error("a step used more than one reply");
@@ -63,8 +63,8 @@ class AsynchronousTwin {
       throw std::runtime_error("after step " + std::to_string(steps_) +
                                " the state is not that of the replies that were committed");
   }
-  // Repeats a step from a journal, after which the server died. `state` is the state of its algorithm. If it
-  // is not the state after the client's answer, it must be the state after cut work.
+  // Repeats the last step in the journal of a server that died. `state` is the state after this step. The
+  // step used the client's answer, or its work was cut.
   void step_between(const std::vector<std::uint64_t>& before, const std::vector<std::uint64_t>& after,
                     const std::string& state) {
     for (ClientId c = 0; c < after.size(); ++c) {
@@ -132,7 +132,7 @@ class AsynchronousTwin {
   std::uint32_t steps_ = 0;
 };
 
-// Reports all sent requests to the twin.
+// A wrapper of a transport that reports sent requests and arrived replies to the twin.
 class WitnessedTransport final : public Transport<double> {
  public:
   WitnessedTransport(Transport<double>& inner, AsynchronousTwin& twin) : inner_(inner), twin_(twin) {}

@@ -1,4 +1,4 @@
-// Asynchronous and synchronous algorithms on the virtual clock of a simulation.
+// Tests of asynchronous and synchronous algorithms on the virtual clock of a simulation.
 #include "simulation/event_simulation.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST(EventSimulation, ComputesNoStoppedWork) {
   EXPECT_GT(trace.request_ids, 1000u) << "clients are stopped repeatedly";
 }
 
-// On any thread, superseded requests may have changed the state of a client or the state that it lacks.
+// Threads may have computed requests that were then superseded, and so changed the states of clients.
 TEST(EventSimulation, GivesTheSameBitsForAnyThreadsIfSlowClientsWithStateMissRounds) {
   const Federation<double> federation(6, 9);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
@@ -77,7 +77,7 @@ TEST(EventSimulation, TakesTheTimeOfTheSlowestClientInSynchronousRoundsWithTheSa
     EXPECT_EQ(trace.rows.back().bits_up, plain.records.back().bits_up);
     EXPECT_EQ(trace.rows.back().loss, plain.records.back().loss);
     const bool samples =
-        algorithm.traits.name == "pp_marina" || algorithm.traits.name == "page";  // sample of the clients
+        algorithm.traits.name == "pp_marina" || algorithm.traits.name == "page";  // they sample the clients
     EXPECT_TRUE(samples ? trace.seconds < 40 : trace.seconds == 40)
         << trace.seconds << " for ten rounds of 4 s";
   }
@@ -198,7 +198,7 @@ TEST(EventSimulation, ResumesEveryAsynchronousAlgorithmAtAnyRoundToTheSameBits) 
         SCOPED_TRACE(spec.name + (encoded ? ", encoded" : "") + ", first stop " + std::to_string(stops[0]));
         const Ending resumed = run_with_stops(federation, run_context, 150, options, {}, stops);
         expect_equal(resumed, whole);
-        EXPECT_EQ(resumed.clients, whole.clients);  // threads may have computed ahead
+        EXPECT_EQ(resumed.clients, whole.clients);  // not with threads, which may have computed ahead
         expect_equal(run_with_stops(federation, run_context, 150, on_threads(3, options), {}, stops), whole);
       }
     }

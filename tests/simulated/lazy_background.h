@@ -7,7 +7,8 @@
 
 namespace gradwire {
 
-// Reads and writes at the last allowed moment. Work that it has not begun is lost with its process.
+// A background that reads and writes at the last allowed moment. Work that has not begun is lost when the
+// process dies.
 class LazyBackground final : public Background {
  public:
   void start(std::function<void()> read, std::function<void()> write) override {

@@ -1,5 +1,5 @@
-// The number of seeds of a simulation. GRADWIRE_SEEDS=100000 makes a long run. GRADWIRE_SEED=17 runs only
-// that seed, which a failure names.
+// The seeds of a simulation. GRADWIRE_SEEDS=100000 makes a long run. GRADWIRE_SEED=17 runs only that seed, as
+// printed by a failing test.
 #pragma once
 
 #include <cstdint>

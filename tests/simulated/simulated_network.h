@@ -48,7 +48,7 @@ inline Packet packet_of(const Encoded& message) {
   return packet;
 }
 
-// Reads from a packet's payload, and keeps what is written.
+// A link that reads from a packet's payload, and keeps the last written message.
 class PacketLink final : public Link {
  public:
   explicit PacketLink(const Packet* arriving) : arriving_(arriving) {}
@@ -136,7 +136,7 @@ class SimulatedClient {
   std::unique_ptr<Worker> worker_;
 };
 
-// Everything except the server. Servers come and go; the clients and the messages on their way stay.
+// Everything except the server: the clients and their connections. Servers come and go, and the clients stay.
 class SimulatedWorld {
  public:
   SimulatedWorld(const Experiment& experiment, const NetworkFaults& link_faults, std::uint64_t seed)
@@ -163,7 +163,7 @@ class SimulatedWorld {
     if (!connected_[client]) return;
     post(To::kClient, client, std::move(packet));
   }
-  // Starts a new server. No client is connected to it at first; then all clients connect, one by one.
+  // Starts a new server. Messages on their way are lost, and all clients connect again, one by one.
   void server_begins() {
     std::erase_if(later_, [](const Later& l) { return l.to != To::kConnect; });
     std::make_heap(later_.begin(), later_.end());
@@ -172,7 +172,7 @@ class SimulatedWorld {
     }
     arrivals_.clear();
   }
-  // Returns the next event for the server until `deadline`, or false if there is none.
+  // Gets the next event for the server. Returns false if none comes until `deadline`.
   bool next(double deadline, Arrival& arrival) {
     while (arrivals_.empty()) {
       if (later_.empty() || later_.front().time > deadline) {
@@ -300,7 +300,7 @@ class SimulatedNetwork final : public Transport<Real> {
   }
   double now() const override { return world_.now(); }
 
-  // Returns the clients whose replies arrived, in order of arrival, including repetitions.
+  // Returns the clients whose replies to this request arrived, in order of arrival, including repetitions.
   const std::vector<ClientId>& arrived(std::uint64_t request_id) {
     if (request_id != arrived_request_id_) arrived_.clear();
     return arrived_;

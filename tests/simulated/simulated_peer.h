@@ -56,10 +56,10 @@ class SimulatedPeer {
 
  private:
   using Seconds = std::chrono::duration<double>;
-  // Limit for the server to answer in the handshake, or to read bytes.
+  // The time in which the server must answer in the handshake, or read bytes.
   static constexpr double kAnswerSeconds = 60;
 
-  // Sends what the session writes as fast as the wire takes it.
+  // A link that puts what the session writes into the outbox, from which the wire takes it.
   class OutLink final : public Link {
    public:
     OutLink(SimulatedPeer& peer, std::string_view payload) : peer_(peer), payload_(payload) {}
@@ -239,7 +239,7 @@ class SimulatedPeer {
       inbox_.append(reinterpret_cast<const char*>(some.data()), *got);
     return true;
   }
-  // Returns false if no message is complete.
+  // Takes one message from the inbox. Returns false if none is complete.
   bool take_frame() {
     if (inbox_.size() < kPrefixBytes) return false;
     const auto bytes = std::as_bytes(std::span(inbox_));

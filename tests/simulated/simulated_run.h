@@ -108,12 +108,12 @@ class CarelessServer final : public ServerAlgorithm<Real> {
 struct Setting {
   NetworkFaults link_faults;
   Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
-  std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
+  std::uint64_t events_between_deaths = 0;  // average for a server; 0 if servers do not die
+  std::uint64_t calls_between_deaths = 0;   // the same for calls of its disk
   Bug bug = Bug::kNone;
   double quorum = 1, over_selection = 0;
   std::uint32_t steps = 60;  // for an asynchronous algorithm
-  bool never_stops = false;  // before the last step: see AsynchronousTwin
+  bool never_stops = false;  // no evaluation stops work before the last step: see AsynchronousTwin
 };
 
 struct End {
@@ -268,7 +268,7 @@ inline Experiment experiment_of(const std::string& algorithm, const std::string&
       .experiment;
 }
 
-// Draws a setting from calm to wild by the seed.
+// Returns a setting between calm and wild, which the seed decides.
 inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };

@@ -36,8 +36,8 @@ struct Setting {
   StreamFaults link_faults;
   PeerHabits habits;
   Durability durability = Durability::kProcess;
-  std::uint64_t events_between_deaths = 0;  // average for servers; 0 if they do not die
-  std::uint64_t calls_between_deaths = 0;   // the same for calls of their disks
+  std::uint64_t events_between_deaths = 0;  // average for a server; 0 if servers do not die
+  std::uint64_t calls_between_deaths = 0;   // the same for calls of its disk
   std::uint32_t through_relay = 0;          // number of clients of the relay
   double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
   bool relay_adds = false;                  // the relay adds up replies
@@ -67,7 +67,7 @@ struct SimulatedSite {
 
 class SimulatedSession {
  public:
-  // `quiet` is the run that this one must equal; null if this is the quiet one.
+  // `quiet` is the result that this run must equal; null if this run is the quiet one.
   SimulatedSession(const LoadedExperiment& loaded, const Setting& setting, std::uint64_t seed,
                    const End* quiet)
       : loaded_(loaded),
@@ -212,7 +212,7 @@ class SimulatedSession {
                                    takes_sums(*run_context_));
     RoundLimits limits;
     limits.rounds = kRounds;
-    limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // afterwards clients have ended
+    limits.evaluate_every = stage_ == RunStage::kRounds ? 5 : 0;  // later, clients may have ended
     limits.deadline_seconds = 30;
     limits.attempts = 1000;
     limits.quorum = setting_.quorum;
@@ -249,7 +249,8 @@ class SimulatedSession {
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
 
-  // Checks a commit with a quorum. The fast clients decide the state, but only by which replies were used.
+  // Checks a commit with a quorum. Which clients are fast may change the state only by which replies are
+  // used.
   void check_against_twin(const RoundCommit<double>& commit) {
     committed_ = commit.progress.round;
     if (time_.now() > kLongestRunSeconds) throw std::runtime_error("the run does not end");
@@ -260,7 +261,8 @@ class SimulatedSession {
     throw std::runtime_error("after round " + std::to_string(committed_) +
                              " the state is not that of a federation in which the same clients answered");
   }
-  // Returns the difference from the model, relative to its norm.
+  // Returns the largest difference between the model and `expected`, relative to the largest entry of
+  // `expected`.
   double difference_of(View<double> expected) const {
     double difference = 0, size = 0;
     for (std::size_t j = 0; j < expected.size(); ++j) {
@@ -290,7 +292,7 @@ class SimulatedSession {
       throw std::runtime_error(where + "the counts of bits and bytes differ");
   }
 
-  // Checks sums, which are rounded in a different order, and are shorter.
+  // Checks a run with sums of replies. They are rounded in a different order, and need fewer bytes.
   void check_sums(const std::string& where, const RunTotals& a, const RunTotals& b) {
     end_.took_sums = end_.took_sums || a.bytes_up < b.bytes_up;
     if (!(difference_of(quiet_->models.at(committed_ - 1)) <= 1e-9))
@@ -362,7 +364,7 @@ inline LoadedExperiment experiment_of(const std::string& algorithm, const std::s
                           "simulation.toml");
 }
 
-// Draws a setting from calm to wild by the seed.
+// Returns a setting between calm and wild, which the seed decides.
 inline Setting setting_of(std::uint64_t seed, bool is_private) {
   Random random(seed, "setting");
   const auto share = [&](double largest) { return random.below(3) == 0 ? 0 : largest * random.uniform(); };

@@ -1,9 +1,9 @@
 // Deterministic simulation of whole federations: the real session manager, sessions, connections, round loop,
-// journal and clients on simulated streams, disks and a clock. Connections break after any byte, fall silent,
-// stall; clients and servers die anywhere. After every committed round the state has the bits of a quiet run.
-// If a relay adds up replies, it is equal up to rounding.
+// journal and clients on simulated streams, disks and a clock. Connections break after any byte, fall silent
+// and stall; clients and servers die anywhere. After every committed round the state has the bits of a quiet
+// run. If a relay adds up replies, the states are equal up to rounding.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_session_tests     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, as a failure names it
+//   GRADWIRE_SEED=17 build/release/tests/simulated_session_tests          one seed, printed by a failing test
 #include "tests/simulated/simulated_session.h"
 
 #include <cstdio>
@@ -24,7 +24,7 @@ struct Algorithm {
   const char* dim = "12";
   bool is_private = false;  // has state that only the client knows
 };
-// The last two have payloads of several chunks; the last one sends some of them as chunks.
+// The last two algorithms have payloads of several chunks. The last one sends parts of them as chunks.
 constexpr Algorithm kAlgorithms[] = {
     {"name = \"ef21\"\ncompressor = \"topk:k=2\"\n"},
     {"name = \"marina\"\ncompressor = \"randk:k=3\"\n"},
@@ -40,7 +40,7 @@ constexpr Algorithm kAlgorithms[] = {
 constexpr std::size_t kAlgorithmCount = std::size(kAlgorithms);
 constexpr std::size_t kBig = kAlgorithmCount - 2, kChunked = kAlgorithmCount - 1;
 
-// Runs the big algorithms rarely, because they are slow.
+// Returns the algorithm of a seed. The big ones are rare, because they are slow.
 std::size_t algorithm_of(std::uint64_t seed) {
   return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }

@@ -1,8 +1,8 @@
 // Deterministic simulation: the real round loop, journal, codec and workers on a simulated network, disk and
 // clock. Messages may be lost, late or repeated, and processes may die. In any case the run ends with the
-// bits of a quiet one.
+// same bits as a quiet run.
 //   GRADWIRE_SEEDS=100000 build/release/tests/simulated_network_tests     a long run
-//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, as a failure names it
+//   GRADWIRE_SEED=17 build/release/tests/simulated_network_tests          one seed, printed by a failing test
 #include <cstdio>
 #include <deque>
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Simulation, ReachesTheBitsOfAQuietRunUnderAnyFaults) {
   EXPECT_GT(client_deaths, last / 2);
 }
 
-// The fast clients decide the bits of such a run, but only by which replies were used.
+// Which clients are fast may change the bits of such a run, but only by which replies are used.
 TEST(Simulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
   std::vector<Experiment> experiments;

@@ -1,5 +1,5 @@
 // A twin of an algorithm, in memory, where nothing is lost or late. It gets the clients whose replies each
-// round used, and must reach the same state. Tests compare runs with a quorum with it.
+// round used, and must reach the same state. Runs with a quorum are compared with the twin.
 #pragma once
 
 #include <memory>

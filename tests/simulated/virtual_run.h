@@ -28,7 +28,7 @@ inline double drawn(ClientId i, std::uint64_t request_id) {
   return 0.5 + RngStream({1, i, static_cast<std::uint32_t>(request_id), RngDomain::kFault}).uniform();
 }
 
-// Computes ahead even if that costs more.
+// Returns options with this many threads, which compute ahead even if that costs more.
 inline EventSimulationOptions on_threads(unsigned threads, EventSimulationOptions options) {
   options.threads = threads;
   options.worth_threads_seconds = 0;

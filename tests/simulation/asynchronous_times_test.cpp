@@ -1,5 +1,6 @@
-// Claims of papers about the time of asynchronous algorithms, on the experiments of experiments/configs/e8.
-// Each algorithm has the fastest parameters of a grid; medians over several seeds are compared.
+// Tests of claims of papers about the time of asynchronous algorithms, on the experiments of
+// experiments/configs/e8. Each algorithm has the fastest parameters of a grid; medians over several seeds are
+// compared.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -31,8 +32,8 @@ double seconds_to_target(const std::string& name) {
   return seconds[1];
 }
 
-// arXiv:2305.12387, arXiv:2501.16168: algorithms that drop delayed gradients are faster than one that
-// shortens steps along them, and that one is faster than plain ASGD.
+// arXiv:2305.12387, arXiv:2501.16168: algorithms that drop delayed gradients are faster than an algorithm
+// that shortens steps along them, which is faster than plain ASGD.
 TEST(AsynchronousTimes, AreShortestForRingmasterAndRennalaThenDelayAdaptiveAsgdAtFixedSpeeds) {
   const double ringmaster = seconds_to_target("ringmaster"), rennala = seconds_to_target("rennala"),
                delay_adaptive = seconds_to_target("delay_adaptive"), asgd = seconds_to_target("asgd");

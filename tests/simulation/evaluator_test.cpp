@@ -1,4 +1,5 @@
-// Evaluations by threads over blocks of clients have the bits of answers that are added one after another.
+// Tests that evaluations by threads over blocks of clients give the same bits as answers that are added one
+// after another.
 #include "simulation/evaluator.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@
 namespace gradwire {
 namespace {
 
-// f_i(x) = sum_j (i + 1) x_j^2 / (j + 1). Every 7th client has a test sample; `broken` has no finite loss.
+// f_i(x) = sum_j (i + 1) x_j^2 / (j + 1). Every 7th client has a test sample. The loss of client `broken` is
+// not finite.
 class Bowl final : public RebindableOracle<double> {
  public:
   Bowl(std::size_t d, std::uint32_t broken) : d_(d), broken_(broken) {}
@@ -99,7 +101,7 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
     const Found want = one_by_one(broken);
     EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNoClient ? 0 : 1));
     const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, broken));
-    // with 3, each takes single clients, because blocks are few
+    // With 3 threads there are too few blocks, so each thread takes single clients.
     for (const unsigned threads : {1u, 2u, 3u}) {
       for (const std::size_t memory_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
         ThreadPool pool(threads);
@@ -131,7 +133,7 @@ TEST_P(EvaluatorTest, GivesLossAndAccuracyOfASampleWithoutGradients) {
   std::vector<ClientId> sample;
   for (ClientId c = 3; c < Bowl::kClients; c += 7 - c % 3) sample.push_back(c);
   gradwire::RunContext<double> run_context = run_context_;
-  run_context.algorithm.batch = 1;  // the gradients at x are not needed
+  run_context.algorithm.batch = 1;  // with batches, the gradients at x are not needed
   const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNoClient));
   std::optional<Found> want;
   for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {

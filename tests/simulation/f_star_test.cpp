@@ -1,4 +1,4 @@
-// f* compared with transcriptions in long double, and the files that cache it.
+// Tests of f*, compared with transcriptions in long double, and of the files that cache it.
 #include "simulation/optimum/f_star.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST(FStar, MatchesADenseSolveOfAQuadratic) {
       const Long expected = -b[0] * solve_dense(a, b)[0] / 2;
       const std::optional<double> found = find_f_star(e, ".");
       ASSERT_TRUE(found);
-      // Both lose the last 1 / lambda units of a long double.
+      // Both values lose about 1 / lambda units in the last place of a long double.
       EXPECT_NEAR(static_cast<double>(*found / expected), 1, std::max(1e-15, 1e-19 / lambda))
           << "d = " << d << ", lambda = " << lambda;
     }
@@ -83,7 +83,7 @@ TEST(FStar, IsMissingForAQuadraticWithoutStrongConvexity) {
       << "the default lambda";
 }
 
-// Four clients of five samples each, three features.
+// Samples with three features, for four clients with five samples each.
 constexpr std::size_t kSamples = 20, kFeatures = 3;
 struct FewSamples {
   Matrix a = Matrix(kSamples, std::vector<Long>(kFeatures));
@@ -197,7 +197,7 @@ TEST(FStar, IsNotSearchedIfFIsNotConvex) {
 
 class FStarCache : public ::testing::Test {
  protected:
-  // Returns the path of a config.toml.
+  // Writes a config.toml and returns its path.
   fs::path config(const std::string& name, const std::string& seed = "1", const std::string& step = "0.1",
                   const std::string& lambda = "0.01") {
     return folder.write(name + "/config.toml",

@@ -1,4 +1,4 @@
-// Clients that exist only while they work give the same bits as permanent clients.
+// Tests that clients that exist only while they work give the same bits as permanent clients.
 #include "simulation/parallel_simulation.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ TEST(ParallelSimulation, GivesTheSameBitsIfAFewClientsAreAsked) {
   compare_every_algorithm<float>(0.35);
 }
 
-// Some or all of the asked clients lack their state, so they are asked again together with it.
+// Some or all of the asked clients lack their state, so the server asks them again and sends the state.
 TEST(ParallelSimulation, GetsAStateFromAServerThatCanRestoreIt) {
   const Federation<double> federation(41, 8);
   std::size_t with_state = 0;

@@ -1,4 +1,4 @@
-// Many clients: freeing memory does not change any bit, and registered clients cost almost nothing.
+// Tests of many clients: freeing memory does not change any bit, and registered clients cost almost nothing.
 #include <atomic>
 #include <gtest/gtest.h>
 #include <set>

@@ -46,7 +46,7 @@ void overwrite(std::vector<std::string>& parts) {
 
 TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
   const std::string all = sum_of(some_parts());
-  const std::size_t chunks = 8;  // about
+  const std::size_t chunks = 8;  // approximate number
   for (std::size_t before = 0; before <= chunks; ++before) {
     std::vector<std::string> parts = some_parts();
     CowSnapshot cow_snapshot;
@@ -54,7 +54,8 @@ TEST(CowSnapshot, GivesTheFirstContentsWheneverTheMemoryChanges) {
     EXPECT_EQ(cow_snapshot.size(), all.size());
     EXPECT_EQ(cow_snapshot.checksum(), crc32c(std::as_bytes(std::span(all))));
     std::string written;
-    written.reserve(all.size());  // here, because other tests of this program count a thread's allocations
+    // This thread allocates now, because other tests of this program count the allocations of a thread.
+    written.reserve(all.size());
     const auto take = [&] {
       const std::string_view chunk = cow_snapshot.next();
       EXPECT_LE(chunk.size(), kChunk);

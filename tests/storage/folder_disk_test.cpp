@@ -1,4 +1,4 @@
-// A folder as a disk: foreign files in it, and the lock of its user.
+// Tests of a folder as a disk: foreign files in it, and the lock of the process that uses it.
 #include "storage/folder_disk.h"
 
 #include <filesystem>
@@ -84,7 +84,7 @@ TEST(FolderDisk, DoesNotWaitForThePeerOfAPipe) {
   EXPECT_NE(written.error().message.find("it is a pipe"), std::string::npos) << written.error().message;
 }
 
-// As after a lazy unmount: the folder below the mount point would be written in place of the mounted one.
+// After a lazy unmount, for example, the disk must not write to the folder below the mount point.
 TEST(FolderDisk, WritesNothingIntoADifferentFolderOfTheSameName) {
   const TemporaryFolder folder;
   const fs::path state = folder.path() / "state", mounted = folder.path() / "mounted";

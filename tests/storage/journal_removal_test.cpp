@@ -1,4 +1,4 @@
-// Removed journals, and those of another version.
+// Tests of the removal of journals, and of journals of another version.
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -34,8 +34,8 @@ TEST(Journal, RemovesWhatItWroteAndNothingElse) {
   EXPECT_FALSE(*next.journal().is_there());
 }
 
-// Counts to 25 with a snapshot that is set aside, then removes all and crashes in the middle of `call`.
-// Returns false if the removal completed before.
+// Counts to 25, with a damaged snapshot that is set aside. Then removes the journal and crashes in call
+// `call` of the disk. Returns false if the removal completed before.
 bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {
   Counter counter(disk, Durability::kProcess);
   count_to(counter, 25, 10);

@@ -125,7 +125,8 @@ TEST(Journal, EndsAtTheFirstDamagedRecordWhereverItIs) {
   const std::string log = whole.contents("log-000000000000.bin");
   const std::size_t record = log.size() / 8;
   for (std::size_t at = 0; at < log.size(); ++at) {
-    SimulatedDisk cut = whole, flipped = whole;  // they share files: contents are replaced, not changed
+    // The copies share files, so contents are replaced, not changed.
+    SimulatedDisk cut = whole, flipped = whole;
     const std::string_view part = std::string_view(log).substr(0, at);
     ASSERT_TRUE(cut.write("log-000000000000.bin", std::span(&part, 1)));
     EXPECT_EQ(recovered(cut), at / record) << at;
@@ -192,8 +193,8 @@ TEST(Journal, LosesNoCommittedRecordWhereverTheProcessOrThePowerFails) {
   }
 }
 
-// With kProcess a power loss may cost records. It costs none before a finished snapshot, and no lost record
-// comes back later. Returns false if one of these failed.
+// Loses power repeatedly. With kProcess that may cost records, but none before a finished snapshot, and no
+// lost record comes back later. Returns false if this does not hold.
 bool continues_from_its_snapshot(SimulatedDisk& disk, std::uint64_t at, std::uint64_t again) {
   std::uint64_t sure = 0;
   bool any = false;

@@ -47,7 +47,7 @@ TEST(RoundRecords, StoreTheRepliesOrTheStateWhicheverIsShorter) {
   }
 }
 
-// Makes the commits of a run whose replies came over a wire, with their bytes.
+// Calls on_commit for each commit of a run whose replies came over a wire, with the bytes of the replies.
 template <class OnCommit>
 void rounds_of_frames(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, const CodecContext& context,

@@ -1,4 +1,5 @@
-// The real journal, round loop and clients on a simulated disk. Servers die in the middle of any call.
+// Tests of the real journal, round loop and clients on a simulated disk. Servers die in the middle of any
+// call.
 #include "storage/run_store.h"
 
 #include <chrono>
@@ -164,8 +165,8 @@ void write_snapshots_by_a_thread(std::size_t dim) {
        .record = [&](std::string_view record) { return ++replayed, durable.replay(record); }}));
   EXPECT_LT(replayed, rounds) << "no snapshot was written";
   EXPECT_EQ(recovered->save(), server->save());
-  found.request_id =
-      progress.request_id;  // the request ids of the last evaluation and the shutdowns belong to no round
+  // The request ids of the last evaluation and of the shutdowns belong to no round.
+  found.request_id = progress.request_id;
   EXPECT_EQ(save_progress(found), save_progress(progress));
 }
 
@@ -318,7 +319,7 @@ TEST(RunStore, CommitsNothingWhileTheAlgorithmMayStillBeCopied) {
                std::logic_error);
 }
 
-// A simulation whose every commit is a snapshot, on a disk that outlives it.
+// A simulation that writes a snapshot at each commit. Its journal outlives it.
 struct SnapshotEveryCommit {
   SnapshotEveryCommit(const Federation<double>& federation,
                       std::shared_ptr<const RunContext<double>> run_context, Journal& journal, Log note = {})

@@ -20,8 +20,8 @@ class SimulatedDisk final : public Disk {
  public:
   // A planted bug that tests must find.
   bool forgets_folder_syncs = false;
-  std::size_t capacity = SIZE_MAX;      // in bytes; a write beyond it fails after a part
-  std::uint64_t crash_at = UINT64_MAX;  // number of the call, from 0, in whose middle the crash comes
+  std::size_t capacity = SIZE_MAX;      // in bytes; a write beyond it writes a part and fails
+  std::uint64_t crash_at = UINT64_MAX;  // number of the call, counted from 0, in which the crash comes
 
   explicit SimulatedDisk(std::uint64_t seed = 1) : random_(seed, "disk") {}
 
@@ -41,7 +41,7 @@ class SimulatedDisk final : public Disk {
       std::string& bytes = file->bytes;
       if (bytes.size() > file->synced)
         bytes.resize(file->synced + random_.below(bytes.size() - file->synced + 1));
-      // Torn in the middle.
+      // Damages an unsynchronized byte, like a torn write.
       if (bytes.size() > file->synced && random_.below(2) == 0) bytes[file->synced] ^= 1;
       file->synced = bytes.size();
     }

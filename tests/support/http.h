@@ -21,7 +21,7 @@ class HttpPeer {
   HttpPeer(HttpPeer&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   HttpPeer& operator=(HttpPeer&&) = delete;
 
-  // Returns false if the server has closed the connection.
+  // Sends bytes. Returns false if the server has closed the connection.
   bool send(const std::string& bytes) const {
     return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }

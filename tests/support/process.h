@@ -57,7 +57,8 @@ class Process {
   void kill(int signal) const {
     if (pid_ > 0 && !code_) ::kill(pid_, signal);
   }
-  // Returns the exit code, or 128 + the number of the signal, or -1 if it still runs after `seconds`.
+  // Waits for the end. Returns the exit code, 128 + the number of the signal, or -1 if it still runs after
+  // `seconds`.
   int wait(int seconds = 30) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
     while (pid_ > 0 && !code_) {

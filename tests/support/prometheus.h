@@ -1,4 +1,4 @@
-// Parses the text format of Prometheus (version 0.0.4) strictly.
+// A strict parser of the text format of Prometheus (version 0.0.4).
 #pragma once
 
 #include <cmath>

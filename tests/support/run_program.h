@@ -1,4 +1,4 @@
-// Runs the built programs as a user would, from a folder of the test.
+// Functions that run the built programs like a user, from a folder of the test.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ namespace gradwire {
 // True with a sanitizer, which changes memory and paging, so tests of them are skipped.
 inline constexpr bool kSanitized = GRADWIRE_SANITIZED != 0;
 
-// Additional memory that a process may use.
+// Additional memory that a process may use, because a sanitizer keeps freed memory for a while.
 inline constexpr double kSanitizerMb = kSanitized ? 1000 : 0;
 
 #if GRADWIRE_SANITIZED || defined(GRADWIRE_EMULATED)
@@ -29,7 +29,7 @@ inline constexpr int kSlowdown = 8;
 inline constexpr int kSlowdown = 1;
 #endif
 
-// Returns how many seeds, draws or rounds a test takes, where an optimised build takes `size`.
+// Returns the number of seeds, draws or rounds of a test. `size` is the number in a fast build.
 template <class Number>
 constexpr Number scaled(Number size) {
   return std::max<Number>(size / kSlowdown, 1);

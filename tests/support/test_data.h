@@ -1,4 +1,4 @@
-// The public data sets for tests, from $GRADWIRE_TEST_DATA, or else from the folder of the build option.
+// The public data sets for tests, in $GRADWIRE_TEST_DATA, or else in the folder of the build option.
 #pragma once
 
 #include <cstdlib>
@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// Returns the file or folder `name` ("a9a", "mnist"), or nothing if it is missing. Then call
-// GTEST_SKIP() << "no a9a: set GRADWIRE_TEST_DATA".
+// Returns the file or folder `name` ("a9a", "mnist"), or nothing if it is missing. In that case,
+// call GTEST_SKIP() << "no a9a: set GRADWIRE_TEST_DATA".
 inline std::optional<std::filesystem::path> test_data(std::string_view name) {
   std::filesystem::path folder;
   if (const char* set = std::getenv("GRADWIRE_TEST_DATA"); set != nullptr) {

@@ -1,4 +1,4 @@
-// Replies in chunks, as bytes: chunks of correct clients are put together, and anything else is an error.
+// Tests of replies in chunks: chunks of correct clients are put together, and anything else is an error.
 #include "proto/wire/chunk.h"
 
 #include <gtest/gtest.h>

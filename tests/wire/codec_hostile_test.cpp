@@ -1,5 +1,5 @@
-// Bytes that a correct peer never sends. They always cause an error, never a crash, and never an allocation
-// beyond the limits.
+// Tests of bytes that a correct peer never sends: they cause an error, but no crash, and no allocation beyond
+// the limits.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -137,7 +137,7 @@ TEST_F(HostileBytes, RejectsEveryFlippedBit) {
 TEST_F(HostileBytes, RejectsEveryTruncation) {
   for (const Bytes& good : uplinks()) {
     for (std::size_t n = 0; n < good.size(); ++n) ASSERT_NE(error_of(std::span(good).first(n)), "") << n;
-    // The same with consistent lengths and checksums.
+    // The same truncations, with consistent lengths and checksums.
     const std::string header = header_of(good);
     const Bytes payload = payload_of(good);
     for (std::size_t n = 0; n < payload.size(); ++n) {
@@ -297,7 +297,7 @@ TEST_F(HostileBytes, RejectsNonFiniteValuesByName) {
   }
   Vec<double> extreme = {std::numeric_limits<double>::max(), -std::numeric_limits<double>::denorm_min()};
   EXPECT_EQ(error_of(encode({Payload<double>::dense(extreme)})), "");
-  // The client, not the codec, judges the server's model.
+  // The codec does not check the server's model. The client does.
   Vec<double> diverged = {nan};
   EXPECT_EQ(request_error_of(encode_request({Payload<double>::dense(diverged)})), "");
 }
@@ -331,7 +331,7 @@ TEST_F(HostileBytes, DecompressesOnlyExactlyOneValidZstdFrame) {
   EXPECT_NE(send(skippable + good), "");
   EXPECT_NE(send(good + skippable), "");
   for (std::size_t n = 1; n < good.size(); ++n) EXPECT_NE(send(good.substr(0, n)), "") << n;
-  // A bomb with a wrong size: it claims the size in the header, but has the blocks of a larger frame.
+  // A bomb that claims the right size in its header, but has the blocks of a larger frame.
   std::string liar = compressed(std::string(raw + 200000, '\0'));
   const std::string valid = compressed(std::string(raw, '\0'));
   const unsigned descriptor = static_cast<unsigned char>(liar[4]),
@@ -369,7 +369,7 @@ TEST_F(HostileBytes, LimitsTheObjectsThatHeadersCanMake) {
   // A part that claims 32 MB, with an unknown field that claims as much.
   const std::string claims = "\x4a\xff\xff\xff\x0f\x7a\xf0\xff\xff\x0f";
   EXPECT_NE(error_of(frame(FrameType::kReply, claims, {})), "");
-  const std::string deep(1000, '\x0b');  // group after group
+  const std::string deep(1000, '\x0b');  // nested groups
   EXPECT_NE(error_of(frame(FrameType::kReply, deep, {})), "");
   EXPECT_NE(request_error_of(frame(FrameType::kRound, deep, {})), "");
 }
@@ -451,7 +451,7 @@ TEST(CodecMemory, HoldsALargeCompressedMessageOnceAfterwards) {
   ASSERT_TRUE(receive(slot, context, 1, bytes));
   EXPECT_LE(allocations::peak, before_slot + raw + bytes.size() + slack);
   EXPECT_LE(allocations::live, before_slot + raw + slack);
-  // A small message after it also frees the vector.
+  // The next small message also frees the vector of the large one.
   u.parts = {m.payload(Shape::kSparse, 1, context.dim, Values::kNoise)};
   ASSERT_TRUE(receive(slot, context, 1, flatten(codec->encode(u))));
   EXPECT_LE(allocations::live, before_slot + slack);

@@ -1,4 +1,4 @@
-// The packings of values, and every compressor through the codec.
+// Tests of the packings of values, and of every compressor through the codec.
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -34,7 +34,7 @@ bool comes_back(const Vec<Real>& values, const Packed<Real>& how) {
   return same_bits<Real>(back, values) && read.unit == how.unit;
 }
 
-// Returns the fields after the unit.
+// Returns the fields of a section, which come after the unit.
 template <class Real>
 Bytes fields_of(const Bytes& section) {
   return {section.begin() + sizeof(Real), section.end()};
@@ -77,7 +77,7 @@ TYPED_TEST(PackingOf, NaturalFieldsNeverBecomeInfinityOrNan) {
 TYPED_TEST(PackingOf, WritesTheFieldsOfTheDefinition) {
   using Real = TypeParam;
   const Real u = Real(0.7);
-  // Ternary: 0, unit, -unit are the digits 0, 1, 2, the first the lowest; five in a byte.
+  // Ternary: 0, unit and -unit are the digits 0, 1 and 2. A byte holds five digits, the lowest first.
   const Vec<Real> trits = {u, 0, -u, u, 0, -u, -u};
   EXPECT_EQ(fields_of<Real>(packed<Real>(trits, {Packing::kTernary, 1, u})),
             (Bytes{std::byte{1 + 0 + 2 * 9 + 27 + 0}, std::byte{2 + 2 * 3}}));
@@ -241,7 +241,7 @@ TEST_F(DownlinkCompression, SendsOtherKeysInFullAndRejectsUnknownSeededParts) {
   const Compressor c = parse_compressor("randk:k=10", 100);
   const RngKey key{5, kServerClient, 9, RngDomain::kCompressor};
   RequestSlot<double> plain_slot(context);
-  // Without compressor_down nothing is derived.
+  // Without compressor_down, the receiver draws no support again.
   auto got = through(context, plain_slot, drawn(c, key));
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->body->parts[0].key, nullptr);
@@ -307,10 +307,10 @@ struct HostileParts : ::testing::Test {
     Payload<double> p;
     p.shape = Shape::kSymmetric;
     p.dim = 10;
-    p.values = View<double>(values).first(10);  // rank 2 of 4
+    p.values = View<double>(values).first(10);  // rank 2 of a 4 x 4 matrix
     return p;
   }
-  // Returns whether the part is refused after `change` to the header, with correct checksums.
+  // Returns whether the parts are refused after a change of the header. The checksums are correct.
   template <class Change>
   bool refused(Parts<double> parts, Change change) {
     Uplink<double> u;
@@ -344,7 +344,7 @@ TEST_F(HostileParts, UnitsLevelsAndRowsMustMatchThePacking) {
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_levels(0); }));
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_levels(65536); }));
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_levels(0xFFFFFFFF); }));
-  EXPECT_TRUE(levels([](wire::Part& p) { p.set_levels(100); }));  // other sizes
+  EXPECT_TRUE(levels([](wire::Part& p) { p.set_levels(100); }));  // wider fields than were sent
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_unit(0.5); }));
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_rows(3); }));
   EXPECT_TRUE(levels([](wire::Part& p) { p.set_packing(wire::PACKING_SIGNS); }));
@@ -363,11 +363,11 @@ TEST_F(HostileParts, FactorsMustFitAMatrix) {
     return refused({low_rank()}, [&](wire::Reply& r) { change(*r.mutable_parts(0)); });
   };
   EXPECT_FALSE(changed([](wire::Part&) {}));
-  EXPECT_FALSE(changed([](wire::Part& p) { p.set_rows(4); }));  // 4 + 3 as well
+  EXPECT_FALSE(changed([](wire::Part& p) { p.set_rows(4); }));  // 4 x 3 also has 4 + 3 values
   for (const std::uint32_t rows : {0u, 1u, 2u, 5u, 6u, 12u, 13u, 0xFFFFFFFFu})
     EXPECT_TRUE(changed([&](wire::Part& p) { p.set_rows(rows); })) << rows;
   EXPECT_TRUE(changed([](wire::Part& p) { p.clear_rows(); }));
-  EXPECT_TRUE(changed([](wire::Part& p) { p.set_count(28); }));  // rank 4 of 3
+  EXPECT_TRUE(changed([](wire::Part& p) { p.set_count(28); }));  // rank 4 of a matrix with 3 rows
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_dim(0); }));
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_dim(0xFFFFFFFF); }));
   EXPECT_TRUE(changed([](wire::Part& p) { p.set_seeded(true); }));

@@ -53,7 +53,7 @@ inline wire::Reply dense_reply_header(std::uint32_t dim) {
   return header;
 }
 
-// Packs bits one by one.
+// Packs fields bit by bit.
 inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bits) {
   Bytes out((fields.size() * bits + 7) / 8);
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -65,7 +65,7 @@ inline Bytes naive_pack(std::span<const std::uint32_t> fields, std::uint32_t bit
   return out;
 }
 
-// Reads one frame from memory, like a connection. Then the caller calls `finish` of the slot.
+// Reads one frame from memory into a slot, like a connection. Returns the result of `finish`, or an error.
 template <class Slot, class Finish>
 auto receive_with(Slot& slot, const CodecContext& context, std::size_t real_bytes,
                   std::span<const std::byte> in, Finish finish) -> decltype(finish()) {
@@ -148,7 +148,7 @@ void expect_same(const Downlink<Real>& got, const Downlink<Real>& sent) {
 
 enum class Values { kNoise, kRepetitive, kPowersOfTwo };
 
-// Owns the buffers that the payloads of a test view.
+// Random payloads of a test, and the buffers that they view.
 template <class Real>
 struct Material {
   std::mt19937_64 random{7};
@@ -165,7 +165,8 @@ struct Material {
     switch (kind) {
       case Values::kRepetitive: return static_cast<Real>(random() % 4) - 1;
       case Values::kPowersOfTwo: {
-        const int exponents = sizeof(Real) == 4 ? 254 : 2046;  // number for normal values; 0 means zero
+        // The number of exponents of normal values. An exponent of 0 stands for the value 0.
+        const int exponents = sizeof(Real) == 4 ? 254 : 2046;
         const int e = static_cast<int>(random() % static_cast<unsigned>(exponents + 1));
         const Real magnitude = e == 0 ? Real{0} : std::ldexp(Real{1}, e - exponents / 2);
         return random() % 2 == 0 ? magnitude : -magnitude;
@@ -199,7 +200,7 @@ struct Material {
     if (shape == Shape::kRange) p.first = static_cast<std::uint32_t>(random() % d);
     return p;
   }
-  // Draws the support of `p` again, from the key that the codec can derive.
+  // Returns `p` with a support that is drawn from a key which the codec can derive.
   Payload<Real> seeded(Payload<Real> p, const CodecContext& context, ClientId client, std::uint32_t round,
                        std::uint32_t part) {
     p.key = &keys.emplace_back(RngKey{context.seed, client, round, RngDomain::kCompressor + part});

@@ -192,7 +192,7 @@ TYPED_TEST(CodecOf, SendsASupportFromAnotherKeyInFull) {
   Codec<TypeParam> codec(this->context);
   UplinkSlot<TypeParam> slot(this->context);
   const auto part = this->m.payload(Shape::kSparse, 7, 5000, Values::kNoise);
-  // A round, client, part or seed that the receiver would not use.
+  // These keys have a round, client, part or seed that the receiver would not use.
   auto other = this->context;
   other.seed = 43;
   for (const auto& seeded :
@@ -247,7 +247,7 @@ TYPED_TEST(CodecOf, UsesZstdIfItGains) {
   EXPECT_GE(size({ZstdMode::Kind::kOff}, Values::kRepetitive, 100000), raw);
   EXPECT_LT(size({ZstdMode::Kind::kLevel, 19}, Values::kRepetitive, 10000), raw / 40);
   EXPECT_LE(size({ZstdMode::Kind::kLevel, 1}, Values::kNoise, 100000), raw + header);
-  // Below kZstdMinBytes nothing is tried.
+  // Below kZstdMinBytes the codec does not try zstd.
   const std::uint32_t small = 1016 / sizeof(TypeParam);
   EXPECT_GE(size({ZstdMode::Kind::kLevel, 19}, Values::kRepetitive, small), 1016u);
 }

@@ -1,4 +1,4 @@
-// Payloads of more than 2^32 bytes: their lengths, and the absence of costs for a mere announcement.
+// Tests of payloads longer than 2^32 bytes: their length is kept, and announcing one allocates no memory.
 #include <cstdint>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(LongPayload, CostsNoMemoryIfItIsOnlyAnnounced) {
     ASSERT_EQ(rest.size(), 1u);
     EXPECT_EQ(rest[0].data() + 3, (*places)[0].data() + kLongBytes);
   } catch (const std::bad_alloc&) {
-    GTEST_SKIP() << "this machine does not even give the addresses";
+    GTEST_SKIP() << "this machine does not reserve that much address space";
   }
   EXPECT_LT(resident_bytes(), before + (1 << 20));
 }

@@ -1,4 +1,4 @@
-// scatter(): bytes of several segments, copied to several targets.
+// Tests of scatter(), which copies the bytes of several segments to several targets.
 #include "proto/wire/scatter.h"
 
 #include <gtest/gtest.h>

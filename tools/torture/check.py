@@ -74,7 +74,7 @@ def differences(plan, state, reference):
 
 
 def differences_of_quorum(plan, rows):
-    """Checks a run with a quorum. The fast clients decide its bits, but the counts must be right and the loss must fall."""
+    """Checks a run with a quorum. Its bits depend on the fast clients, but the counts must be right and the loss must fall."""
     found = []
     asked = max(1, round(plan.participation * plan.clients))
     fewest = max(1, math.ceil(plan.quorum * asked - 1e-9))
@@ -90,8 +90,8 @@ def differences_of_quorum(plan, rows):
 
 
 def is_off(plan, folder):
-    """Checks the distance to the optimum. If only one end counts a reply, the fixed point moves.
-    A simulation gives the limit."""
+    """Returns an error if the model is too far from the optimum, else an empty list. If only one end counted a reply, the fixed
+    point would move. The allowed distance follows from a simulation."""
     optimum = model(folder / "optimum" / "model.bin")
     scale = max(map(abs, optimum))
     off, usual = (distance(model(folder / name / "model.bin"), optimum) / scale for name in ("state", "reference"))

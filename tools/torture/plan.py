@@ -5,7 +5,7 @@ import random
 import re
 
 # Name: (keys of [algorithm], properties). quorum: may be below 1. restores: the server can restore the state of a client;
-# otherwise clients need a --state. adds: relays may add up replies. converges: reaches the optimum if any clients are late.
+# otherwise clients need a --state. adds: relays may add up replies. converges: reaches the optimum whichever clients are late.
 ALGORITHMS = {
     "ef21": ('compressor = "topk:k=25%"\nstep_size = STEP(0.3)', "quorum restores adds converges"),
     "marina": ('compressor = "randk:k=25%"\nstep_size = STEP(0.1)', "restores adds converges"),
@@ -78,7 +78,7 @@ class Plan:
     secure: bool  # uses TLS; every client and relay authenticates
     troubles: list
     speeds: str = ""  # clients.latency
-    lost: float = 0.0  # share of the replies
+    lost: float = 0.0  # share of the replies that are lost
     kills: tuple = ()  # kills of a resumed run: (signal, seconds after the start of its process)
 
     def relays(self):
@@ -105,7 +105,7 @@ class Plan:
         return self.quorum < 1 and self.has("converges") and self.kind in ("usual", "silence") and self.rounds >= 2_000
 
     def algorithm_keys(self):
-        """Returns the keys of the algorithm. The steps are for d = 40. They shrink with d, because smoothness grows."""
+        """Returns the keys of the algorithm. The steps are for d = 40. They shrink with d, because L grows."""
         factor = min(1, 40 / self.dim)
         return re.sub(r"STEP\((.*)\)", lambda step: f"{float(step[1]) * factor:g}", ALL_ALGORITHMS[self.algorithm][0])
 

@@ -95,7 +95,7 @@ class Usage:
         self.pid = None
         self.largest = 0  # bytes; maximum over the processes of the program
         self.growth = 0  # bytes above the base of the process
-        self.most_unexplained = 0  # descriptors; minimum over LEAK_SECONDS
+        self.most_unexplained = 0  # descriptors; the largest minimum over LEAK_SECONDS
         self.begin(None)
 
     def begin(self, pid):
@@ -104,8 +104,8 @@ class Usage:
         self.samples = []  # (time, descriptors without an explanation)
 
     def sample(self, at_work, sockets):
-        """Takes a sample. `at_work`: rounds are done, and the lowest memory is the base.
-        `sockets`: the number of its known connections."""
+        """Takes a sample. `at_work`: the run does rounds; the lowest memory then is the base.
+        `sockets`: the number of known connections of the program."""
         try:
             with open(f"/proc/{self.pid}/statm") as file:
                 memory = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -126,7 +126,7 @@ class Usage:
 
 
 def members(session):
-    """Returns (pid, name) of the other processes of a session. Process groups do not suffice: gradwire run makes some."""
+    """Returns (pid, name) of the other processes of a session. Process groups do not suffice: gradwire run makes new ones."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():

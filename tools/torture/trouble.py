@@ -75,7 +75,7 @@ class Maker:
         elif trouble.kind == "cut all":
             for link in self.run.links.values():
                 link.end_connections(hard=trouble.share < 0.5)
-        elif trouble.kind == "hold some":  # past the deadline, so clients that are asked twice reply twice
+        elif trouble.kind == "hold some":  # for longer than the deadline: clients are asked again, and reply twice
             for k, link in enumerate(self.run.links.values()):
                 if trouble.target >> k & 1:
                     seconds = self.plan.deadline_ms / 1000 * (1 + (trouble.number >> k & 3) / 4)
@@ -251,7 +251,7 @@ class Maker:
             self.bad_connections.pop().close()
 
     def fall_silent(self):
-        """Makes one link lose all bytes in one direction. An end must notice it after 45 s without any bytes."""
+        """Makes one link lose all bytes in one direction. One end must notice this after 45 s without bytes."""
         names = [n for n in self.run.links if not self.run.relays or n.startswith("relay")]
         name = names[self.plan.experiment_seed % len(names)]
         direction = proxy.DIRECTIONS[self.plan.experiment_seed // 7 % 2]

@@ -114,7 +114,7 @@ class CsvParser {
                   std::to_string(expected_) + "; all lines need the same number" + separator_hint(line_));
   }
 
-  // Returns true if the line is a header, which it then processes.
+  // Returns whether the first line is a header. If it is one, also chooses the column of the label.
   bool see_first_line() {
     std::vector<double> numbers;
     std::size_t missing = 0;

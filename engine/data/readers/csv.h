@@ -10,13 +10,13 @@
 
 namespace gradwire {
 
-// Parses a CSV text. `file` is for errors. The first line is a header if it has names and no number, or
-// numbers that count columns, as pandas writes them. A header names the column of the label: label, class,
-// target or y, in any case. The dataset has a warning if a header has no such name, or if the label is not
-// last. All lines have the same number of fields, at least two. Fields may be in double quotes. Blank lines
-// are skipped. Zeros are not stored. Throws DataError.
+// Parses CSV text. Error messages name `file`. The first line is a header if it has column names. Numbers
+// among them must be ascending whole numbers, like the default column names of pandas. The label column is
+// the one named label, class, target or y, in any case. The dataset gets a warning if a header has no such
+// column, or if the label is not last. All lines must have the same number of fields, at least two. Fields
+// may be in double quotes. Blank lines are skipped. Zeros are not stored. Throws DataError.
 Dataset parse_csv(std::string_view text, const std::string& file);
-// Parses a file without keeping it in memory, or some of its rows.
+// Parses a stream without keeping its text in memory. `keep` says which rows to keep.
 Dataset parse_csv(ByteStream& text, const std::string& file, const KeepRow& keep);
 
 }  // namespace gradwire

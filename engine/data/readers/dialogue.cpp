@@ -55,7 +55,7 @@ Windows windows_of_speakers(std::string_view play, const std::string& file, Text
                             std::size_t context) {
   const Dialogue speakers = dialogue_of(play, file);
   const bool lines = form == TextForm::kNames;
-  // Each letter of a line, and its end, is a sample, so there are as many as bytes.
+  // Each letter of a line, and the end of a line, is a sample. So there are as many samples as bytes.
   Windows windows =
       lines ? list_of_names(speakers.text, file, context) : running_text(speakers.text, file, context);
   windows.speaker_start = {0};

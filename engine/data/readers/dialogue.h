@@ -10,8 +10,9 @@
 
 namespace gradwire {
 
-// The text of each speaker, the longest first. Of equal ones the speaker that speaks first comes first. Role
-// r has text[start[r], start[r + 1]): lines that each end with a line break. No line is empty.
+// The text of each speaker, the longest text first. Among texts of equal length, the speaker that speaks
+// first comes first. Speaker r has text[start[r], start[r + 1]): lines that each end with a line break. No
+// line is empty.
 struct Dialogue {
   std::string text;
   std::vector<std::size_t> start = {0};
@@ -20,13 +21,13 @@ struct Dialogue {
 };
 
 // Parses a play: blocks of lines with empty lines between them. The first line of a speech is the speaker's
-// name and a colon. A block without one continues the speech before it. Carriage returns are skipped. `file`
-// is for errors. Throws DataError if no speaker is named.
+// name and a colon. A block without such a line continues the speech before it. Carriage returns are skipped.
+// `file` is for errors. Throws DataError if no speaker is named.
 Dialogue dialogue_of(std::string_view play, const std::string& file);
 
 // Returns the samples of all speakers in order, divided by `speaker_start`: lines as list_of_names() reads
-// them, or windows of running text within one speaker's text. Omits roles that are too short for a sample.
-// Throws DataError like these functions.
+// them, or windows of running text within one speaker's text. Omits speakers whose text is too short for a
+// sample. Throws DataError like these functions.
 Windows windows_of_speakers(std::string_view play, const std::string& file, TextForm form,
                             std::size_t context);
 

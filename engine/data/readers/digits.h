@@ -11,7 +11,7 @@ namespace gradwire {
 // Returns 64 columns (pixels 0..16 divided by 16), labels 0..9.
 Dataset read_digits();
 
-// Returns the bytes of data/digits.csv.gz. A file that the build generates defines it.
+// Returns the bytes of data/digits.csv.gz. A file that the build generates defines this function.
 std::string_view embedded_digits();
 
 }  // namespace gradwire

@@ -36,8 +36,8 @@ IdxFile read_idx_file(const std::filesystem::path& path, std::size_t dimensions)
     throw DataError(file.name + ": has no IDX header of unsigned bytes in " + std::to_string(dimensions) +
                     " dimensions; fetch the file again");
   }
-  // The file may declare wrong sizes. Before it allocates, the code bounds them and compares them with the
-  // bytes in the file.
+  // The file may declare wrong sizes. So bound them, and compare them with the bytes in the file, before
+  // memory is allocated.
   std::size_t body_bytes = 1;
   for (std::size_t i = 0; i < dimensions; ++i) {
     file.sizes.push_back(big_endian_32(header, 4 + 4 * i));

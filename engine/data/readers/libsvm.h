@@ -11,9 +11,9 @@
 
 namespace gradwire {
 
-// A number of columns that is always accepted. Above it, a largest index over kColumnsPerValue times the
-// number of values in the file counts as a mistake unless `dim` allows it. A model needs memory for every
-// column.
+// Limits of the number of columns, because a model needs memory for every column. Up to kUnquestionedColumns
+// are always accepted. Above that, a largest index of more than kColumnsPerValue times the number of values
+// in the file is an error unless `dim` allows it.
 inline constexpr std::uint64_t kUnquestionedColumns = 1u << 20, kColumnsPerValue = 64;
 
 // Parses a LIBSVM text. `file` is for errors. Index 1 is column 0. If `dim` > 0, it sets the number of
@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kUnquestionedColumns = 1u << 20, kColumnsPerValue
 // above the limit of kColumnsPerValue. '#' starts a comment. Blank lines are skipped. A blank may stand
 // between a colon and its value. Throws DataError.
 Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t dim = 0);
-// Parses a file without keeping it in memory, or some of its rows.
+// Parses a stream without keeping its text in memory. `keep` says which rows to keep.
 Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep);
 
 }  // namespace gradwire

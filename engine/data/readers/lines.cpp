@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMaxQuotedBytes = 32;
 constexpr std::size_t kStreamBytes = std::size_t{1} << 16;  // read from a stream at once
 
-// Returns true if the decimal number |text|, which does not fit a double, is too small and not too large.
-// Then the power of ten of its first nonzero digit is negative.
+// Returns true if the decimal number |text|, which does not fit a double, is too small rather than too large.
+// The power of ten of its first nonzero digit is then negative.
 bool underflows(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
   const std::string_view digits = text.substr(0, e);
@@ -27,7 +27,8 @@ bool underflows(std::string_view text) {
   }
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = std::min(digits.find_first_of("123456789"), digits.size());
-  // In digits. A text is far shorter than 2^62 bytes, but its exponent may be any number.
+  // The position of the first nonzero digit. A text is far shorter than 2^62 bytes, but its exponent may be
+  // any number.
   const long long place =
       first < point ? static_cast<long long>(point - first) - 1 : -static_cast<long long>(first - point);
   return power < -place;

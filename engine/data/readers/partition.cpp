@@ -17,7 +17,8 @@ namespace {
 
 using RowNumbers = std::vector<std::uint32_t>;
 
-// A Dirichlet split draws one number per (class, client). The labels of a regression are all distinct.
+// Limits of a Dirichlet split, which draws one number per (class, client). The labels of a regression are all
+// distinct.
 constexpr std::size_t kMaxDirichletClasses = 10000;
 constexpr double kMinAlpha = 1e-6;
 constexpr double kMaxAlpha = 1e6;

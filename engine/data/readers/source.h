@@ -44,7 +44,7 @@ struct SyntheticSpec {
 std::filesystem::path data_cache();
 
 // Finds `path` in `base` (the folder of the experiment file, or the working directory). Then searches each
-// folder of $GRADWIRE_DATA (colon-separated), also for its last component alone, and then data_cache().
+// folder of $GRADWIRE_DATA (colon-separated) for `path` and for its last component, and then data_cache().
 // Throws DataError that lists the places.
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
@@ -59,10 +59,10 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
 // byte-order mark. Throws DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
 
-// The row numbers of each client, after the test rows are held out; they depend only on the data and
+// The row numbers of each client, after the test rows are held out. They depend only on the data and
 // split.seed. With contiguous, iid and by_label the first N mod n clients have one row more. With replicas,
-// parts are equal and the remainder is unused. With dirichlet sizes vary, and each client has a row.
-// (by_speaker is for text.)
+// parts are equal and the remainder is unused. With dirichlet, sizes vary, and each client has at least one
+// row. (by_speaker is for text.)
 struct RowLists {  // one list per client
   std::vector<std::uint32_t> row;
   std::vector<std::uint32_t> start = {0};  // list i is [start[i], start[i + 1]) of `row`
@@ -75,7 +75,7 @@ struct RowLists {  // one list per client
 };
 struct Split {
   RowLists train;
-  RowLists test;             // the held-out rows, all shared out in order
+  RowLists test;             // the held-out rows, divided among the clients in order
   std::size_t left_out = 0;  // training rows that no client has
 };
 // Divides the rows. Throws DataError if there are fewer samples than clients.

@@ -32,8 +32,8 @@ double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
-// Returns the class of the features, shape (d), for the teacher, shape (classes, d), or (1, d) for two
-// classes.
+// Returns the class that the teacher gives to the features. Shapes: features (d); teacher (classes, d), or
+// (1, d) for two classes.
 std::uint32_t teacher_class(std::span<const double> teacher, std::span<const double> features) {
   const std::size_t d = features.size();
   if (teacher.size() == d) return dot(teacher, features) > 0 ? 1 : 0;
@@ -53,7 +53,7 @@ double class_label(std::uint32_t label, std::uint32_t classes) {
   return label;
 }
 
-// Labels features.
+// The linear teacher, which gives labels to features.
 class Teacher {
  public:
   explicit Teacher(const SyntheticSpec& spec)

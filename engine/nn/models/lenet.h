@@ -17,7 +17,8 @@ struct LenetShape {
   std::size_t classes = 10;
   Activation activation = Activation::kRelu;
 
-  // Returns the shape after the last pooling; of size 0 if `image` is too small for so many convolutions.
+  // Returns the shape after the last pooling layer. Its size is 0 if `image` is too small for so many
+  // convolutions.
   TensorShape pooled() const;
 };
 

@@ -9,9 +9,9 @@
 namespace gradwire {
 
 // The shape of a multilayer perceptron. Its activation is tanh, not relu, so that the loss stays smooth, as
-// the theory of the algorithms assumes. On the digits (64-32-10, full gradients) relu with its usual start
-// needs some 15 % fewer rounds at steps up to 1. It diverges at step 2, where tanh still trains. The test
-// accuracy is the same.
+// the theory of the algorithms assumes. On the digits (64-32-10, full gradients), relu with its usual
+// initialization needs about 15 % fewer rounds at step sizes up to 1. It diverges at step size 2, where tanh
+// still trains. The test accuracy is the same.
 struct MlpShape {
   std::size_t inputs = 0;             // features
   std::vector<std::uint32_t> hidden;  // widths; empty for softmax regression, the convex baseline

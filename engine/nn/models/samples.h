@@ -13,11 +13,11 @@
 
 namespace gradwire {
 
-// Returns the index in `labels`, which ascend, of each label of `data`. Throws DataError if a label is not
-// among them.
+// Returns the class of each sample: the index of its label in `labels`, which must ascend. Throws DataError
+// if `labels` lacks a label of `data`.
 std::vector<Token> class_numbers(const Dataset& data, std::span<const double> labels);
 
-// Rows of features that are mostly 0, each with its class: for affine(FeatureLinear).
+// Samples whose features are mostly 0, each with its class. For networks that read affine(FeatureLinear).
 template <class Real>
 class SparseSamples final : public Examples<Real> {
  public:
@@ -39,7 +39,8 @@ class SparseSamples final : public Examples<Real> {
   SparseRows<Real> rows_;
 };
 
-// Rows of `columns` numbers each, including zeros, each with its class: for Network::features.
+// Samples of `columns` features each, including zeros, each with its class. For networks that read
+// Network::features.
 template <class Real>
 class DenseSamples final : public Examples<Real> {
  public:
@@ -64,7 +65,7 @@ class DenseSamples final : public Examples<Real> {
   std::vector<Token> class_;
 };
 
-// Windows of text, each with the letters that come next: for Network::embed.
+// Windows of text, each with the letters that come next. For networks that read Network::embed.
 template <class Real>
 class TextSamples final : public Examples<Real> {
  public:

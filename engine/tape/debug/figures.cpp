@@ -58,7 +58,7 @@ std::string list(const List& items) {
   return out + "]";
 }
 
-// Escapes text of a user; Matplotlib would read $...$ as a formula.
+// Returns a Python expression for a user's text. Escapes $, because Matplotlib would read $...$ as a formula.
 std::string label(const std::string& text) { return literal(text) + ".replace(\"$\", r\"\\$\")"; }
 
 std::string labels(const std::string& title, const std::string& x, const std::string& y) {
@@ -118,7 +118,7 @@ std::string figure_script(const HeatMapFigure& figure) {
     out += "axes.set_yticks(range(rows))\naxes.set_yticklabels([t.replace(\"$\", r\"\\$\") for t in " +
            list(figure.row_names) + "])\n";
   if (figure.annotated) {
-    // Dark text on bright cells, and on cells that are not finite, which are white.
+    // The text is dark on bright cells, and on cells that are not finite, which are white.
     out +=
         "for r in range(rows):\n"
         "    for c in range(columns):\n"

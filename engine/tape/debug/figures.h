@@ -23,11 +23,11 @@ struct HeatMapFigure {
   std::size_t rows = 0, columns = 0;
   std::vector<double> values;                        // shape (rows, columns), row by row, the first row on
                                                      // top
-  std::vector<std::string> row_names, column_names;  // empty without names
-  bool annotated = false;                            // writes its number into each cell
+  std::vector<std::string> row_names, column_names;  // may be empty
+  bool annotated = false;                            // writes the value into each cell
 };
 
-// Both throw std::logic_error if lengths do not fit.
+// Return the script. They throw std::logic_error if lengths do not fit.
 std::string figure_script(const FunctionFigure& figure);
 std::string figure_script(const HeatMapFigure& figure);
 

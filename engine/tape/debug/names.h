@@ -3,8 +3,8 @@
 //   names(loss, "loss");
 //   std::cout << to_dot(graph_of(tape, names));
 // If off, the object is empty, naming compiles to nothing, and a [[no_unique_address]] member takes no byte.
-// On or off, the tape does not know the names. After tape.rewind() old names stay, and apply to what is
-// recorded in the same places, until it is named or clear() is called.
+// On or off, the tape does not know the names. After tape.rewind(), the name of a place applies to the next
+// scalar that is recorded there, until that scalar is named or clear() is called.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 namespace gradwire {
 namespace {
 
-// Returns a few digits, enough for a reader.
+// Returns the value with four digits, which is enough for a reader.
 std::string brief(double value) { return rounded_text(value, 4); }
 
 std::string escaped(const std::string& text) {
@@ -24,7 +24,7 @@ std::string in_one_line(const std::string& text) {
   return out;
 }
 
-// Returns the id of any slot. Operands are missing from the graph only if the tape is damaged.
+// Returns the Graphviz id of a slot.
 std::string id(std::uint32_t slot) { return "n" + std::to_string(slot); }
 
 }  // namespace

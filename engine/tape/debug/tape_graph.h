@@ -28,11 +28,11 @@ struct TapeGraph {
   std::vector<GraphNode> nodes;  // in the order of recording, parameters first
 };
 
-// Writes one line per node: slot, name (a newline in it as \n), kind, value, gradient, and "derivative *
-// operand" of each operand.
+// Returns one line per node: slot, name (a newline in it as \n), kind, value, gradient, and "derivative *
+// operand" for each operand.
 std::string to_text(const TapeGraph& graph);
-// Writes nodes with their names, values and gradients. Each arrow points from operand to result and shows the
-// derivative.
+// Returns a Graphviz graph of nodes with their names, values and gradients. Each arrow points from operand to
+// result and shows the derivative.
 std::string to_dot(const TapeGraph& graph);
 
 // Reads the internals of a tape; only for graph_of().
@@ -89,7 +89,7 @@ struct TapeReader {
     };
     for (std::uint32_t slot = Tape::kDeadSlots; slot < tape.first_; ++slot)
       add(slot, "parameter").value = static_cast<double>(tape.value_[slot]);
-    std::uint32_t k = 0;  // the next record of any number of operands
+    std::uint32_t k = 0;  // index of the next Operation
     for (std::uint32_t slot = tape.first_; slot < tape.used_.slots;) {
       if (k < tape.used_.operations && tape.operation_[k].slot == slot) {
         const Operation& op = tape.operation_[k++];

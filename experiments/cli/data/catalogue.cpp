@@ -27,7 +27,7 @@ constexpr DataFile kPhishing[] = {
 constexpr DataFile kW8a[] = {
     {LIBSVM "w8a", "w8a", "6a9fa8fd5f524303240a5db07d4b3d4a51e8b7b4b20a914105d8e3e8c81640f2"},
     {LIBSVM "w8a.t", "w8a.t", "618929ecb01bebb841daec4cae4aa07b97832d29b08652452775598929547fde"}};
-// The test images have a separate folder, because idx:DIR reads one of the two.
+// The test images have a separate folder, because idx:DIR reads a folder with a single set of images.
 constexpr DataFile kMnist[] = {{MNIST "train-images-idx3-ubyte.gz", "mnist/train-images-idx3-ubyte.gz",
                                 "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
                                {MNIST "train-labels-idx1-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz",

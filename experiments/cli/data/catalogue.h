@@ -9,8 +9,8 @@ namespace gradwire {
 
 struct DataFile {
   std::string_view url;     // https
-  std::string_view name;    // relative to data_cache(); gzipped if the name says so, else plain
-  std::string_view sha256;  // stored file, 64 hexadecimal digits; empty if not known
+  std::string_view name;    // relative to data_cache(); gzipped if the name ends in .gz
+  std::string_view sha256;  // 64 hexadecimal digits, for the stored file; empty if not known
   // Returns whether the server sends the file as bzip2, which the program unpacks.
   bool is_bzip2() const { return url.ends_with(".bz2"); }
 };

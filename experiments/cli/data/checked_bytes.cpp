@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
 
-// The bytes of a file from its beginning, independent of its position.
+// A reader of a file, block by block from its beginning. It neither uses nor moves the offset of the open
+// file.
 class FileChunks {
  public:
   explicit FileChunks(int file) : file_(file) {}
@@ -65,7 +66,7 @@ Result<std::string> unpack_bzip2(int file, std::size_t max_bytes) {
   std::string plain;
   std::array<char, kBlockBytes> unpacked;
   std::string in;
-  bool has_ended = false;  // the stream; another may follow
+  bool has_ended = false;  // true at the end of a bzip2 stream; another one may follow
   for (;;) {
     if (stream.avail_in == 0) {
       const Result<std::string_view> chunk = chunks.next();

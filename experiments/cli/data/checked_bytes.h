@@ -1,4 +1,4 @@
-// Checksums of files, and bzip2, in which servers send data sets.
+// Checksums of files, and unpacking of the bzip2 files that servers send.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the path at which an experiment in this folder finds the set, or nullopt if a file is missing.
+// Returns the path of the set's first file, as an experiment in the current folder finds it. Returns nullopt
+// if a file of the set is missing.
 std::optional<fs::path> found(const DataSet& set) {
   std::optional<fs::path> first;
   for (const DataFile& file : set.files) {
@@ -43,7 +44,7 @@ int list() {
   return 0;
 }
 
-// One line of a terminal that is rewritten.
+// A line of progress on a terminal, which is rewritten in place.
 class ProgressLine {
  public:
   ~ProgressLine() { clear(); }

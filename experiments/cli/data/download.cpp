@@ -25,7 +25,7 @@ struct Transfer {
   std::uint64_t done;      // bytes of the file
   std::string range;       // Content-Range of the response
   bool has_begun = false;  // true once the body has begun
-  std::string trouble;     // why this side aborted the transfer
+  std::string trouble;     // the reason if this side aborted the transfer
 };
 
 bool begin_body(Transfer& t) {

@@ -44,8 +44,8 @@ std::uint64_t range_of(const fs::path& zone) {
   return range;
 }
 
-// Returns the RAPL zones in the order of their names. Leaves out zones that another interface to the same
-// processor repeats (intel-rapl-mmio).
+// Returns the RAPL zones in the order of their names. Leaves out the zones of intel-rapl-mmio, a second
+// interface to the same counters.
 std::vector<fs::path> zones_in(const fs::path& root) {
   std::vector<fs::path> zones;
   std::error_code error;

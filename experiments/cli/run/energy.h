@@ -43,7 +43,7 @@ class EnergyMeter {
   struct EnergyCounter {
     Kind kind;
     int file;             // open; each read gives the present value, in microjoules
-    std::uint64_t range;  // the largest value, after which 0 follows; 0 if not known
+    std::uint64_t range;  // the largest value, from which the counter returns to 0; 0 if not known
     std::uint64_t last;
   };
   void find_counters(const std::filesystem::path& root);

@@ -13,7 +13,8 @@ namespace gradwire {
 
 class EnergyLog {
  public:
-  // Measures from now on. `root` is that of EnergyMeter. Writes nothing if nothing is measured.
+  // Measures from now on. `root` is the folder of the counters, as for EnergyMeter. Writes nothing if nothing
+  // is measured.
   EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file);
 
   void round(std::uint32_t done);  // writes a line after that round

@@ -18,7 +18,7 @@
 namespace gradwire {
 
 RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<bool>& stop) {
-  // A run with 0 rounds from this model; its first row is the evaluation.
+  // Evaluates the model by a run with 0 rounds that starts from it. The first row is the evaluation.
   std::vector<std::string> sets = request.sets;
   sets.push_back("run.x0=file:" + std::filesystem::absolute(request.model).string());
   sets.emplace_back("run.rounds=0");
@@ -35,7 +35,7 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
     try {
       return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr);
     } catch (const ExperimentError& error) {
-      // The user named a model, not a key.
+      // Removes the key from the message: the user named a model, not run.x0.
       constexpr std::string_view kOption = "--set run.x0: ";
       const std::string what = error.what();
       if (!what.starts_with(kOption)) throw;

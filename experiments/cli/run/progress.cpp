@@ -134,7 +134,7 @@ std::string Progress::line(double elapsed, std::size_t width) const {
     pace = "  " + rate_text(rate) + " rounds/s";
     if (done_ < rounds_ && !finished_) pace += "  ETA " + duration_text((rounds_ - done_) / rate);
   }
-  // A narrow terminal shows only the bytes, then less.
+  // On a narrow terminal, only the bytes are shown of what was sent. What still does not fit is cut off.
   if (record_ && head.size() + state.size() + sent.size() + pace.size() > width)
     sent = "  up " + bytes_text(static_cast<double>(record_->bytes_up));
   return (head + state + sent + pace).substr(0, width);

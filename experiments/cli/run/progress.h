@@ -1,4 +1,4 @@
-// The progress of a run, for a person or a program.
+// A display of the progress of a run, for a person or a program.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Says that an earlier process did the first `done` rounds.
+  // Sets the number of rounds that an earlier process did.
   void resume_after(std::uint32_t done) { before_ = done; }
   void record(const RoundRecord& record);
   void round(std::uint32_t done);  // may be called between evaluations, because it is cheap
@@ -53,7 +53,7 @@ class Progress {
   bool finished_ = false;
 };
 
-// Return "12.3 MB" or "950 bytes", and "1.24 Gbit".
+// Format a number, as in "12.3 MB" or "950 bytes", and as in "1.24 Gbit".
 std::string bytes_text(double bytes);
 std::string bits_text(double bits);
 // Returns events per second as "8.1", "850" or "5.2k".

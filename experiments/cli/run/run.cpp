@@ -136,8 +136,8 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
   return use;
 }
 
-// Adds to the error what a failed run has left. Rethrows the error unchanged if that is nothing. REQUIRES: an
-// exception is being handled.
+// Throws the error with a note about the files that the failed run has left. Rethrows the error unchanged if
+// there are none. REQUIRES: an exception is being handled.
 [[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
                                          RunCheckpoint& checkpoint) {
   std::string left;
@@ -179,7 +179,7 @@ unsigned threads_of(const RunRequest& request) {
   return request.threads > 0 ? request.threads : usable_processors();
 }
 
-// `checkpoints` are those of the first rank; all ranks get the state that it saved.
+// Simulates the run. Only the first rank has checkpoints; all ranks get the state that it saved.
 RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, const RunObserver& observer,
                              const std::atomic<bool>& stop, Checkpoints checkpoints) {
   if (request.ranks == nullptr)
@@ -209,7 +209,7 @@ bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
 
 // Returns the facts about the run's inputs that its checkpoint records. Collective.
 RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
-  // The spelling of earlier checkpoints, which are compared as texts.
+  // Uses the old names: checkpoints of earlier releases contain them, and the texts are compared.
   RunInputs inputs{to_toml(prepared.experiment, Names::kOld)};
   if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
   inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
@@ -217,7 +217,7 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   return inputs;
 }
 
-// Runs on all ranks except the first, which has all files and prints for the user.
+// Runs the experiment on a rank other than the first. Only the first rank has files and prints for the user.
 RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& request,
                             const std::atomic<bool>& stop) {
   Ranks* const ranks = request.ranks.get();
@@ -228,12 +228,13 @@ RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& re
   });
   check_same_run(*ranks, run_text(prepared));
   inputs_of(prepared, request);
-  all_or_none(ranks, [] {});  // the first one opens its files
+  all_or_none(ranks, [] {});  // meanwhile the first rank opens its files
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
   RunReport report;
   RunObserver observer;
-  // Evaluations are collective: the first rank asks for the answers of clients.
+  // Evaluations are collective: if the first rank asks for the answers of clients, this rank must do so as
+  // well.
   if (client_metrics(prepared.experiment) != ClientMetrics::kNone)
     observer.on_clients = [](std::uint32_t, std::span<const ClientEvaluation>) {};
   report.result = simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
@@ -330,7 +331,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
   if (!reason.empty())
     progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
-  // If the run diverged, its last line says more.
+  // If the run diverged, its error message says more.
   if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
@@ -341,7 +342,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     clients->finish();
     if (!result.clients.empty()) write_text(clients_file, result.clients);
   });
-  std::vector<const char*> missing;  // files of an earlier run
+  std::vector<const char*> missing;  // files that this run did not write; an earlier run may have left them
   for (const char* name : {kEnergyFile, kClientsFile})
     if (!fs::exists(folder.work() / name)) missing.push_back(name);
   folder.publish();

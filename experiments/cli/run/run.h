@@ -16,7 +16,8 @@
 
 namespace gradwire {
 
-// The choice to resume an unfinished run from its checkpoint. kAuto resumes if there is a checkpoint.
+// The choice to resume an unfinished run from its checkpoint. kAuto resumes if there is a checkpoint, and
+// else starts a new run.
 enum class Resume : std::uint8_t { kNo, kYes, kAuto };
 
 struct RunRequest {
@@ -27,7 +28,7 @@ struct RunRequest {
   Resume resume = Resume::kNo;
   double checkpoint_seconds = 30;  // from one checkpoint to the next; 0 for none
   Log log;                         // receives all lines unless `verbosity` is kQuiet
-  bool figure = true;              // plot.svg and plot.py of the run
+  bool figure = true;              // writes plot.svg and plot.py
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
   std::optional<std::filesystem::path> energy;  // folder of the energy counters; empty to skip them
   std::shared_ptr<Ranks> ranks;                 // the ranks of this run; null if there is one process
@@ -45,9 +46,9 @@ class RankFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Runs the experiment and writes its results for every outcome; the first of several ranks writes them.
-// Throws ExperimentError, DataError, UsageError or std::runtime_error; with several ranks also
-// FailedElsewhere or RankFailure.
+// Runs the experiment and writes its results, whatever the outcome is. If there are several ranks, the first
+// one writes them. Throws ExperimentError, DataError, UsageError or std::runtime_error; with several ranks
+// also FailedElsewhere or RankFailure.
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop);
 

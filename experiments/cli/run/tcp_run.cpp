@@ -30,7 +30,7 @@ constexpr seconds kShutdownTime{20};        // for clients to end after the serv
 constexpr milliseconds kGrace{500};  // to wait if a client fails, because the server may have failed first
 constexpr milliseconds kPoll{5}, kSlowPoll{50};
 
-// Reads whole lines of a metrics.csv that is being written.
+// A reader of the complete lines of a metrics.csv that is still being written.
 class MetricsTail {
  public:
   explicit MetricsTail(fs::path file) : file_(std::move(file)) {}
@@ -88,7 +88,7 @@ class TcpRun {
   RunResult run() {
     const fs::path config = folder_.path() / "experiment.toml";
     Experiment experiment = prepared_.experiment;
-    // Makes the rows the same as in memory.
+    // Makes the rows of metrics.csv the same as in a simulation.
     experiment.evaluation.grad_norm = grad_norm_rows(experiment, /*over_network=*/false);
     write_whole(config, to_toml(experiment));
     fs::create_directory(state_);
@@ -199,7 +199,8 @@ class TcpRun {
     if (*server().ended() != 0 && !diverged) fail(server(), "failed");
   }
 
-  // Throws for a failed client, or for the server, whose failure may have caused it.
+  // Throws because of a failed client. Returns if the server has also failed, because that is probably the
+  // cause.
   void blame(ChildProcess& client) {
     const auto deadline = Clock::now() + kGrace;
     while (Clock::now() < deadline && !server().ended()) std::this_thread::sleep_for(kPoll);

@@ -1,5 +1,5 @@
 // The operator new of the program requests large pages for large arrays. A simulation of a million clients
-// fills hundreds of megabytes once. With pages of 4 KB this takes longer than computing their contents,
+// fills hundreds of megabytes once. With pages of 4 KB, that takes longer than computing the contents,
 // especially in a virtual machine. Sanitizers have their own operator new.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GRADWIRE_OWN_NEW 0
@@ -22,8 +22,8 @@ constexpr std::size_t kMinBytes = 4 * kBigPage;
 
 void ask_for_big_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t size) {
 #ifdef MADV_HUGEPAGE
-  // Only whole pages, so that the process takes no additional memory. An error is ignored: the system may
-  // have no large pages.
+  // Requests only whole large pages, so that the process takes no additional memory. An error is ignored: the
+  // system may have no large pages.
   const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + kBigPage - 1) / kBigPage * kBigPage;
   const auto end = (reinterpret_cast<std::uintptr_t>(memory) + size) / kBigPage * kBigPage;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kName = "gradwire-", kTemplate = "gradwire-XXXXXX";
-// The process of a younger folder may not have locked it yet.
+// A younger folder may be in use although it is not locked yet.
 constexpr std::chrono::minutes kLeastAge{1};
 
 bool was_left(const fs::path& folder) {

@@ -10,9 +10,9 @@
 
 namespace gradwire {
 
-// A condition such as "algorithm.local_steps > 1 or algorithm.name = scaffold", of which one comparison must
-// hold. Each compares a key with a value or another key: = and != as texts or numbers, < <= > >= as numbers.
-// A comparison of a key that a run does not have holds, because it says nothing about that run.
+// A condition such as "algorithm.local_steps > 1 or algorithm.name = scaffold". It holds if one of its
+// comparisons holds. Each compares a key with a value or another key: = and != as texts or numbers, < <= > >=
+// as numbers. A comparison of a key that a run does not have holds, because it says nothing about that run.
 class Condition {
  public:
   // Throws ConfigError("sweep.where").

@@ -54,7 +54,7 @@ struct Trial {
   }
 };
 
-// Returns the number that a worth represents. Accuracy is stored with the opposite sign.
+// Returns the number to show for a worth. The worth of an accuracy has the opposite sign.
 double shown(double worth, const Judgement& judgement) {
   return is_larger_better(judgement) && !judgement.target ? -worth : worth;
 }
@@ -63,7 +63,7 @@ std::string number_of(double worth, const Judgement& judgement) {
   return std::isinf(worth) ? "never" : rounded_text(shown(worth, judgement), 4);
 }
 
-// Returns the values of `key` in the order of the runs.
+// Returns the distinct values of `key`, in the order of the runs.
 std::vector<std::string> values_of(const SweepPlan& plan, const std::vector<std::size_t>& runs,
                                    const std::string& key) {
   std::vector<std::string> values;

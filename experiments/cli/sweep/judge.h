@@ -1,4 +1,4 @@
-// Makes the table of a sweep from its results: the best tuned values for each compared algorithm.
+// The table of a sweep, made from its results: the best tuned values for each compared algorithm.
 #pragma once
 
 #include <cstddef>

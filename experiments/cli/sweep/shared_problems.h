@@ -18,13 +18,13 @@ namespace gradwire {
 // A cache of problems. Several threads may use it at the same time.
 class SharedProblems {
  public:
-  // Announces a run of this problem, and that it has ended. The data are kept until all announced runs have
+  // Announce a run of this problem, and that it has ended. The data are kept until all announced runs have
   // ended.
   void expect(const Settings& run);
   void leave(const Settings& run);
 
-  // Returns the result of prepare() with functions in place of data. Reads each file once. Throws
-  // ExperimentError, DataError.
+  // Returns the same as the function prepare(), but with shared functions in place of the data. Reads each
+  // file once. Throws ExperimentError, DataError.
   Prepared prepare(const LoadedExperiment& loaded);
 
   // Returns a key that is equal for runs with the same functions. Runs that are sorted by it use one problem
@@ -39,7 +39,8 @@ class SharedProblems {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<SharedProblem>> problems_;
 
-  // By source, folder and number of features: two runs may read one file in two ways.
+  // The files that were read, by source, folder and number of features. Two runs may read one file in two
+  // ways.
   template <class Samples>
   struct Files {
     std::mutex mutex;  // held while a file is read, so that other threads wait and do not read it again

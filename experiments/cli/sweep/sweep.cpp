@@ -32,7 +32,8 @@ std::string read_text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Returns the file with the reason of a failed run, one line. It is next to the place of the run's folder.
+// Returns the path of the file with the reason why a run failed, one line. The file is next to the run's
+// folder.
 fs::path failure_file(const fs::path& folder, const RunOfSweep& run) {
   return folder / kRuns / (run.id + ".failed");
 }
@@ -68,7 +69,7 @@ fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
   return fs::absolute(folder).lexically_normal();
 }
 
-// Logs from time to time how many runs are done.
+// The progress of a sweep: a log line from time to time, with the number of runs done.
 class SweepProgress {
  public:
   SweepProgress(std::size_t runs, const SweepRequest& request) : runs_(runs), request_(request) {}
@@ -115,7 +116,7 @@ std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folde
   return runs;
 }
 
-// Does one run. Returns whether it ended by itself. Throws as run_experiment() does.
+// Does one run. Returns false if it was stopped. Throws as run_experiment() does.
 bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folder, SharedProblems& problems,
              const std::atomic<bool>& stop) {
   RunRequest request;

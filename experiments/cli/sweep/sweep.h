@@ -12,7 +12,7 @@
 
 namespace gradwire {
 
-// The part of one of several machines: every count-th run, beginning with the index-th.
+// The runs of one of several machines: run `index`, counted from 0, and every count-th run after it.
 struct Shard {
   std::uint32_t index = 0, count = 1;
 };

@@ -46,7 +46,7 @@ double number_in(const TomlChoice& choice) {
   throw ConfigError("sweep." + choice.path, choice.path + " must be a number");
 }
 
-// Reads "bits_up = 1e7".
+// Reads a budget, as in "bits_up = 1e7".
 void read_budget(const TomlChoice& choice, Judgement& to) {
   constexpr const char* kExpected = "budget must be COLUMN = NUMBER, as in \"bits_up = 1e7\"";
   std::string text = text_in(choice, kExpected);
@@ -227,8 +227,8 @@ void check_keys(const SweepSettings& rules, const std::vector<RunOfSweep>& runs)
   if (!rules.figure.by.empty()) check("sweep.by", rules.figure.by);
 }
 
-// Returns the grids with the common lists first. A grid's own list of a key takes precedence, and --set over
-// both.
+// Returns the grids with the common lists first. A grid's own list of a key takes precedence, and --set takes
+// precedence over both.
 std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& common,
                                   std::span<const std::string> overrides) {
   const auto has = [](const TomlChoices& choices, const std::string& path) {
@@ -249,7 +249,7 @@ std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& com
   return grids;
 }
 
-// Throws an error in [sweep] itself with its line.
+// Throws an error about a key of [sweep], with the line of the key.
 [[noreturn]] void fail(const SweepPlan& plan, const TomlSweep& sweep, const ConfigError& error) {
   std::uint32_t line = 1;
   for (const TomlChoice& choice : sweep.keys)
@@ -260,7 +260,8 @@ std::vector<TomlChoices> grids_of(const TomlSweep& sweep, const TomlChoices& com
   throw ExperimentError(plan.file.string() + ":" + std::to_string(line) + ": " + error.what());
 }
 
-// Returns whether `where` excludes a run, by its swept values alone: an excluded run need not be valid.
+// Returns whether the swept values of a run suffice to see that `where` excludes it. An excluded run need not
+// be valid.
 bool is_left_out(const std::vector<TomlEntry>& chosen, const std::vector<Condition>& where) {
   Settings settings;
   for (const TomlEntry& entry : chosen)
@@ -300,7 +301,7 @@ void read_runs(SweepPlan& plan, const TomlSweep& sweep) {
                                          "the sweep compares gradient norms; measure them, or choose another "
                                          "column as sweep.criterion"));
       run.settings = settings_of(loaded.experiment);
-      run.id = id_of(settings_of(loaded.experiment, Names::kOld));  // the ids of earlier sweeps
+      run.id = id_of(settings_of(loaded.experiment, Names::kOld));  // the ids of earlier releases
       if (!seen.insert(run.id).second) continue;
       all.push_back(std::move(run));
       if (all.size() > kMostRuns)

@@ -43,9 +43,9 @@ struct SweepPlan {
   std::filesystem::path file;
   std::string text;                    // content of the file
   std::vector<std::string> overrides;  // arguments of --set
-  std::vector<RunOfSweep> runs;        // all different, in the order of the file, the last key fastest
+  std::vector<RunOfSweep> runs;        // all different, in the order of the file; the last key varies fastest
   std::vector<std::string> varied;     // keys that differ between runs
-  std::vector<std::string> tuned;      // keys whose best value is searched
+  std::vector<std::string> tuned;      // keys whose best value the sweep searches
   Judgement judgement;
   SweepFigure figure;
   std::vector<std::string> warnings;  // a line for each old name in the file and in --set

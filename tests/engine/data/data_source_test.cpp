@@ -203,8 +203,8 @@ TEST(Bytes, ComeInTheSameOrderForEveryReadSize) {
   EXPECT_NE(data_error([&] { stream->read(piece); }).find("holds more than 10000 bytes"), std::string::npos);
 }
 
-// Checks that the features of rows that are not kept are removed, and that the rest is the same as without a
-// choice.
+// Checks that rows that are not kept lose their features, and that all else is the same as if all rows were
+// kept.
 void expect_keeps(const std::string& source, const std::filesystem::path& base, std::size_t dim = 0) {
   SCOPED_TRACE(source);
   const SyntheticSpec synthetic{.samples = 60, .dim = 5};

@@ -190,8 +190,8 @@ TEST(Partition, DirichletRangesFromOneClassEachToEqualClients) {
 }
 
 TEST(Partition, DirichletSharesHaveTheVarianceOfTheirDistribution) {
-  // With one class and two clients, the share of the first is Beta(alpha, alpha), with variance 1 / (4 (2
-  // alpha + 1)).
+  // With one class and two clients, the share of the first is Beta(alpha, alpha), whose variance is
+  // 1 / (4 (2 alpha + 1)).
   const Dataset data = labelled(1000, 1);
   for (const double alpha : {0.1, 0.5, 1.0, 3.0, 50.0}) {
     constexpr int kSeeds = scaled(3000);
@@ -362,7 +362,7 @@ TEST(MakeParts, WidensANarrowTestSetAndRefusesAWideOne) {
             "the test data has 6 features, the training data 5; set problem.dim = 6");
 }
 
-// Models the ranks, which each keep their own clients.
+// Each MPI rank keeps only the rows of its own clients.
 TEST(SharedSamples, KeepOnlyTheRowsOfSomeClients) {
   const Dataset data = labelled(103, 5);
   SplitSpec spec;

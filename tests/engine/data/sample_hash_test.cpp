@@ -48,7 +48,7 @@ TEST(SampleHash, DependsOnEachNumberAndTheirOrder) {
   EXPECT_EQ(hashes.size(), changes.size());
 }
 
-// State folders of servers hold these hashes.
+// The state folders of servers hold these hashes, so they must not change.
 TEST(SampleHash, NeverChangesForGivenSamples) {
   EXPECT_EQ(hash_of_client_dataset(rows()), 15617440849702942682u);
   ClientDataset text;

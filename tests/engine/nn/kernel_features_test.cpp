@@ -20,7 +20,7 @@ constexpr Index kMostSamples = 16;
 
 Index padded(Index n) { return (n + kSlack - 1) / kSlack * kSlack; }
 
-// Samples of `in` features. Each feature is nonzero with this probability; sample 2 has no nonzero.
+// Samples of `in` features. Each feature is nonzero with probability `density`. Sample 2 has no nonzero.
 template <class Real>
 struct Data {
   Index in;
@@ -57,12 +57,12 @@ std::vector<Real> random_numbers(Index count, std::uint64_t seed) {
 template <class Real>
 class KernelFeatures : public ::testing::Test {
  protected:
-  // Rounds once if the processor has an instruction for it.
+  // Returns a b + c. Rounds once if the kernels have a fused multiply-add.
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
     return std::string(kernels.name) == "baseline" ? a * b + c : std::fma(a, b, c);
   }
 
-  // The twin of both forward kernels, [sample][out].
+  // Returns what both forward kernels must compute, by naive loops; shape [sample][out].
   static std::vector<Real> forward(const Kernels<Real>& kernels, const std::vector<Real>& x, Index out,
                                    const Data<Real>& data) {
     std::vector<Real> y;
@@ -76,7 +76,7 @@ class KernelFeatures : public ::testing::Test {
     return y;
   }
 
-  // The twin of both backward kernels.
+  // Adds to dw what both backward kernels must add, by naive loops.
   static void backward(const Kernels<Real>& kernels, const std::vector<Real>& dy, Index dy_stride, Index out,
                        const Data<Real>& data, std::vector<Real>& dw) {
     for (std::size_t s = 0; s < data.sparse.size(); ++s)
@@ -153,7 +153,7 @@ TYPED_TEST(KernelFeatures, EqualNaiveTwinForEveryNumberOfSamplesFeaturesAndZeros
       }
 }
 
-// ---- through an executor, which chooses ----
+// ---- through an executor, which chooses the kernel ----
 
 template <class Real>
 struct Features {
@@ -163,8 +163,8 @@ struct Features {
 };
 
 // Returns samples in which about a fifth of the features are nonzero. `shares` holds, in turn for each
-// sample, the share of the other features that are stored as zeros. A microbatch is sparse at 0, and rows
-// at 1.
+// sample, the share of the other features that are stored as zeros. The executor computes microbatches with
+// share 0 as sparse samples, and with share 1 as rows.
 template <class Real>
 std::vector<Features<Real>> samples_with_zeros(Index in, std::size_t count, std::vector<double> shares) {
   std::vector<Features<Real>> samples;

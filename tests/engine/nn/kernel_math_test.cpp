@@ -64,7 +64,8 @@ TYPED_TEST(KernelMath, TanhAndSigmoidErrorsAreAFewUlp) {
   }
 }
 
-// v <- v / 2 + 1/2 keeps 1, and v <- v + 1 counts the rounds: no multiply-add is left out.
+// The loop runs v <- v / 2 + 1/2, which keeps 1, and v <- v + 1, which counts the rounds. A multiply-add that
+// is left out would change the sums.
 TYPED_TEST(KernelMath, PeakLoopDoesAllItsMultiplyAdds) {
   for (const Kernels<TypeParam>* kernels : available_kernels<TypeParam>()) {
     SCOPED_TRACE(kernels->name);

@@ -89,7 +89,7 @@ void expect_gradients_of_one_lane(Index in, Index out, WeightGradient kind, bool
   }
 }
 
-// dw[o][k] (+)= sum_l dy[o][l] x[l][k], the lanes one after another.
+// Checks dw[o][k] (+)= sum_l dy[o][l] x[l][k]. The lanes are added one after another.
 template <class Real>
 void expect_weight_gradients(Index in, Index out, Index lanes, bool add) {
   const auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b + kSlack); };

@@ -1,4 +1,4 @@
-// LeNet learns handwritten digits from 9,000 images: 97 % of 1,000 test images.
+// LeNet learns handwritten digits from 9,000 images, and then recognizes 97 % of 1,000 test images.
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -12,7 +12,7 @@
 namespace gradwire {
 namespace {
 
-// Expects at least `right` of 1,000 right answers after so many epochs.
+// Expects at least `right` right answers for 1,000 images after `epochs` epochs.
 void expect_learnt(int epochs, std::uint64_t right) {
   const std::filesystem::path folder = std::filesystem::path(GRADWIRE_TEST_DATA) / "mnist";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no MNIST in " << folder;

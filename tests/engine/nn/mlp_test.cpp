@@ -26,8 +26,8 @@ NetworkOracle<Real> oracle_of(const MlpShape& shape, const ClientDataset& part,
           lambda};
 }
 
-// The place of a layer in the flat vector: weights (in, out) of the first layer and (out, in) of the others,
-// then bias.
+// The place of a layer in the flat vector: weights, then bias. The weights have shape (in, out) in the first
+// layer and (out, in) in the others.
 struct Layer {
   std::size_t in, out, weights, bias;
   bool by_input;

@@ -15,7 +15,7 @@
 #include "tests/engine/nn/network_zoo.h"
 #include "tests/support/count_allocations.h"
 
-// Aligned arrays count also.
+// Also counts aligned allocations.
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   ++gradwire::allocations::count;
   const std::size_t unit = static_cast<std::size_t>(alignment);

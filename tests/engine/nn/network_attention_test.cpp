@@ -53,7 +53,7 @@ TEST(NetworkAttention, AllMicroBatchSizesMatchTwin) {
   }
 }
 
-// Two or all of the three operands are one tensor; its gradient is the sum of theirs.
+// Two or all of the three operands are the same tensor. Its gradient is the sum of the operands' gradients.
 TEST(NetworkAttention, EqualOperandsMatchTwin) {
   for (int same = 0; same < 4; ++same)
     for (const bool causal : {true, false})

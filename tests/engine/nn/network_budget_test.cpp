@@ -191,7 +191,8 @@ TEST(ActivationBudget, ClipsEachSampleToTheSameBits) {
   EXPECT_EQ(got, expected);
 }
 
-// Tests a direction of features that an operation with a derivative reads: they do not change.
+// Activations kept in bfloat16 do not change derivatives in a direction, even if an operation reads features
+// together with a tensor that has a derivative.
 TEST(KeptActivations, KeepEveryBitOfDirectionsOfDataInSums) {
   for (NamedNetwork& each : networks_to_fit()) {
     SCOPED_TRACE(each.name);

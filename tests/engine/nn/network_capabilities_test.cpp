@@ -128,7 +128,7 @@ TEST(NetworkCapabilities, DeliverLastLayerFirst) {
   EXPECT_EQ(ranges, (std::vector<CoordinateRange>{{first, x.size()}, {table, first}, {0, table}}));
 }
 
-// An example that sets the stop token when it is read, as another thread could.
+// An example sets the stop token when it is read, as another thread could.
 TEST(NetworkCapabilities, StopBetweenMicroBatches) {
   const Network network = zoo_letters();
   Executor<float> executor(network);

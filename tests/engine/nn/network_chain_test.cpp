@@ -1,5 +1,5 @@
-// Schedules of chains. Each runs on a machine of stored results. The optimal ones cost as much as the
-// cheapest of all sequences of moves.
+// Schedules of chains of stages. Each one runs on a model of the memory. The optimal schedules are
+// as fast as the fastest sequence of moves.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -40,7 +40,7 @@ std::vector<ChainStage> random_chain(std::size_t stages, std::uint64_t seed) {
 // The memory while a chain runs. A result stays stored until its stage has gone backward. A result that was
 // passed on and not stored is in flight.
 struct ChainState {
-  std::uint32_t stored = 0, kept = 0;  // sets of stages
+  std::uint32_t stored = 0, kept = 0;  // bit s: stage s's entry is stored; its data for backward are kept
   std::size_t flight = 0;              // the stage whose entry is in flight; 0 if no entry is
   std::size_t back = 0;                // number of stages that have not gone backward
   auto operator<=>(const ChainState&) const = default;
@@ -60,7 +60,7 @@ class ChainMachine {
   bool ready(const ChainState& at, std::size_t s) const {
     return s == 0 || has(at.stored, s) || has(at.kept, s - 1);
   }
-  // These return false and change nothing if the move is not allowed or does not fit.
+  // Each of these functions returns false and changes nothing if the move is not allowed or does not fit.
   bool pass(ChainState& at, std::size_t s) const {
     const bool flies = at.flight == s && s > 0 && !ready(at, s);
     if (s + 1 >= at.back || (!ready(at, s) && !flies)) return false;
@@ -133,7 +133,7 @@ bool starts_again(const ChainSchedule& schedule, std::size_t k, std::size_t s) {
   return false;
 }
 
-// Runs a schedule and returns its time. A result in flight is stored if more than the next pass needs it.
+// Runs a schedule and returns its time. Stores a result in flight unless only the next pass needs it.
 float time_of(const ChainSchedule& schedule, const std::vector<ChainStage>& chain, std::size_t memory) {
   const ChainMachine machine(chain, memory);
   ChainState at{.back = chain.size()};

@@ -1,4 +1,4 @@
-// Very large, very small and degenerate numbers. Results are right, and finite if the function is.
+// Very large, very small and degenerate numbers. Results must be right, and finite if the function is finite.
 #include <cmath>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -25,7 +25,8 @@ class NetworkExtremes : public ::testing::Test {
     std::vector<Real> gradient;
   };
 
-  // Multiplies each feature by one parameter w; the network is build(w * features).
+  // Compares a network with its twin. The network maps the features by the unit matrix, and continues with
+  // build().
   template <class Build>
   static void expect_scaled(const std::vector<double>& features, Token label, Build&& build,
                             double tolerance) {
@@ -134,7 +135,7 @@ TYPED_TEST(NetworkExtremes, TinyArgumentsAreRight) {
   }
 }
 
-// The output itself has relative accuracy near 0.
+// The relative error of the outputs is small even near 0.
 TYPED_TEST(NetworkExtremes, TanhAndGeluOfTinyArgumentsAreRelativelyAccurate) {
   using Real = TypeParam;
   for (const Activation function : {Activation::kTanh, Activation::kGelu})
@@ -281,7 +282,7 @@ TYPED_TEST(NetworkExtremes, NanInputGivesNanLoss) {
   }
 }
 
-// Applies also if the loss does not read them.
+// A label of the wrong length is an error even if the loss does not read labels.
 TEST(NetworkScores, RejectLabelsOfWrongLength) {
   struct One final : Examples<double> {
     std::vector<double> features = std::vector<double>(6), targets = features;

@@ -82,7 +82,7 @@ TEST(NetworkMisuse, RejectsLayersOfAnotherNetwork) {
   expect_logic_error([&] { small.affine(sparse); }, "parameters");
 }
 
-// Applies also if the range of parameters exists.
+// A layer of another network is an error even if this network has a layer with the same range of parameters.
 TEST(NetworkMisuse, RejectsFittingLayersOfAnotherNetwork) {
   const auto declare = [](Network& net) {
     struct Layers {
@@ -239,7 +239,7 @@ struct Stand {
         gradient(net.dim()),
         example(samples[0]) {}
 
-  // Expects that all four calls reject `example`, and still compute the next valid one right.
+  // Expects that all four calls reject `bad`, and that the executor still computes valid examples right.
   void expect_data_error(const Example<Real>& bad, const std::string& part) {
     const double before = executor.loss(x, 1, samples.at());
     const auto at = [&](std::size_t) { return bad; };

@@ -26,8 +26,8 @@ Tensor some(Network& net, std::size_t width) { return affine(net.linear(3, width
 
 constexpr std::size_t kManyNumbers = scaled(600);
 
-// Checks networks of all widths and positions, and some of the large ones, each with the operation of
-// `build`.
+// Checks the operation of `build` in networks of all widths and numbers of positions. Checks only some of the
+// large networks.
 template <class Build>
 void expect_agrees_everywhere(Build&& build, const Comparison& comparison = kFew) {
   for (const std::size_t positions : kPositions)

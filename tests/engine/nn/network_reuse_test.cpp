@@ -79,7 +79,7 @@ TEST(NetworkReuse, SumsReadWithOperandsMatchTwin) {
     }
 }
 
-// A branch from x that is read before or after its sum with x. x is read again or not.
+// A branch from x is read before or after it is added to x. In some cases x is read once more.
 TEST(NetworkReuse, BranchesReadWithSumsMatchTwin) {
   for (const auto& [branch_name, branch] : uses())
     for (const auto& [use_name, use] : uses())
@@ -180,7 +180,7 @@ TEST(NetworkReuse, FeatureLayerReadTwiceMatchesTwin) {
   expect_agrees(net, {.counts = {1, 4, 17}, .micro_batches = {0, 1, 4}});
 }
 
-// The same numbers as a table of words and as the last layer's weights: tied embeddings.
+// Tied embeddings: the same numbers are a table of words and the weights of the last layer.
 TEST(NetworkReuse, TableReadAsLinearLayerMatchesTwin) {
   Network net(3);
   const Table table = net.table(8, 5);
@@ -189,7 +189,7 @@ TEST(NetworkReuse, TableReadAsLinearLayerMatchesTwin) {
   expect_agrees(net, {.counts = {1, 4, 9}, .micro_batches = {0, 1, 4}});
 }
 
-// Overlapping parts of one range.
+// Three layers read overlapping parts of one range.
 TEST(NetworkReuse, OverlappingRangesMatchTwin) {
   Network net(2);
   const Linear layer = net.linear(4, 6, false);  // 24 numbers

@@ -69,8 +69,8 @@ class RandomSamples {
   std::vector<Sample> samples_;
 };
 
-// Returns the network's own start, moved a little, so that no bias is 0 and no gain is 1. All numbers are
-// floats.
+// Returns the initial parameters of the network, slightly perturbed so that no bias is 0 and no gain is 1.
+// Every value is exactly representable as a float.
 inline std::vector<double> random_parameters(const Network& network, std::uint64_t seed) {
   std::vector<double> x = network.start(seed);
   Random random(seed, "network test point");

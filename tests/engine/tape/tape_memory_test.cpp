@@ -59,7 +59,7 @@ TEST(TapeInABuffer, GivesTheSameBitsAtEveryAddress) {
   set_parameters(plain);
   const std::vector<double> expected = gradient_of(plain);
   TapeSize size = size_of_record();
-  size.scalars += 1;  // the sum of two
+  size.scalars += 1;  // for the sum of two recordings
   std::vector<std::byte> memory(Tape<double>::bytes(size) + 64);
   for (const std::size_t offset : {0, 1, 7, 64}) {
     Tape<double> tape(size, std::span(memory).subspan(offset, Tape<double>::bytes(size)));
@@ -122,7 +122,7 @@ TEST(TapeInABuffer, RewindsHigherManyTimesWithoutMemory) {
   for (int k = 0; k < 90; ++k) tape.variable(k);
   const auto old = tape.variable(7);
   const auto end = tape.checkpoint();
-  for (int k = 0; k < 40; ++k) {  // none of these survives the one before
+  for (int k = 0; k < 40; ++k) {  // after the first round, each rewind drops one record
     tape.rewind(start);
     tape.variable(k);
     tape.variable(k);

@@ -256,7 +256,7 @@ double first_lane(const Lanes<Real, N>& x) {
   return static_cast<double>(x[0]);
 }
 
-// The arrays of a tape move when it grows.
+// The arrays of a tape move when it grows. leaves() must still copy numbers of the tape itself.
 template <class T>
 void expect_leaves_of_its_own_numbers() {
   Tape<T> tape(1);

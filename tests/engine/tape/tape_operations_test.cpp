@@ -18,7 +18,8 @@ template <class Tape>
 class TapeOperations : public ::testing::Test {};
 
 #if GRADWIRE_SANITIZED
-// One of each kind. The others are the same templates, and each costs an instrumented build half a minute.
+// One tape of each kind. The others are the same templates, and each costs an instrumented build half a
+// minute.
 using Tapes = ::testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
 #else
 using Tapes = ::testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, Tape<Lanes<float, 16>>,

@@ -11,7 +11,8 @@
 namespace gradwire::tape_tests {
 namespace {
 
-// A few roundings of 2^-11 and 2^-8; sums of squares of them, times derivatives.
+// Tolerances for a few roundings of relative size 2^-11 (Float16) or 2^-8 (BFloat16), which derivatives
+// magnify.
 constexpr Within kFp16{.value = 4e-3, .slope = 1e-2, .largest = 3e4, .nearest = 0.1};
 constexpr Within kBf16{.value = 3e-2, .slope = 8e-2, .nearest = 0.1};
 

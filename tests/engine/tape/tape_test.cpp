@@ -18,7 +18,7 @@ namespace {
 using V = Tape<double>::Var;
 using R = Tape<double>::Range;
 
-// The graphs of the engine's benchmark, as a user writes them: on any tape.
+// The graphs of the engine's benchmark, written as by a user, for any kind of tape.
 template <class V>
 V tiny(V a, V b) {
   V c = a + b;
@@ -213,7 +213,7 @@ const std::vector<Reduction> kReductions = {
      [](const std::vector<R>& x) { return inner_product(x, x); }}};
 #undef REDUCTION
 
-// Sizes around the number of running sums.
+// The sizes are below, at and above 16, the number of running sums.
 class TapeRanges : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Sizes, TapeRanges, ::testing::Values(2, 3, 15, 16, 17, 50));
 

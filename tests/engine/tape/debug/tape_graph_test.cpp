@@ -81,7 +81,8 @@ TEST(TapeGraph, HasSameNodesWithoutNames) {
   }
 }
 
-// Along the arrows, derivatives times gradients give the gradients, so no arrow is missing or wrong.
+// The gradient of each node is the sum of derivative times gradient over the nodes that read it. So no arrow
+// is missing or wrong.
 TEST(TapeGraph, ArrowsExplainGradientsOfEveryKindOfRecord) {
   Tape<double> tape(3);
   for (std::size_t j = 0; j < 3; ++j) tape.parameter_values()[j] = 0.5 + 0.25 * static_cast<double>(j);
