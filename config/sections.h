@@ -177,8 +177,8 @@ struct RunSection {
           "the run ends if this many evaluations in a row find no new minimum of the loss; 0 turns this off",
           {.quiet = true, .may_change = true, .sent_if_set = true});
     visit("x0", self.x0,
-          "the start point: `zeros`, `normal`, `model` (the model's own start) or `file:PATH` (d lines with "
-          "a number each, a model.bin, a .npy or a .gwn)",
+          "the start point: `zeros`, `normal`, `model` (the initial parameters of the model) or `file:PATH` "
+          "(d lines with a number each, a model.bin, a .npy or a .gwn)",
           {.note = "`zeros`; networks: `model`", .quiet = true, .check = check_x0});
     visit("monitor", self.monitor,
           "simulations: adds the Lyapunov function of the algorithm's theorem and its bound to metrics.csv; "
