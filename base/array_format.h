@@ -41,8 +41,7 @@ enum class NumberType : std::uint8_t { kFp32 = 1, kFp64 = 2, kFp16 = 3, kBf16 = 
 std::size_t bytes_per_number(NumberType type);
 std::string_view name_of(NumberType type);  // "fp32"
 
-// The NumberType of T, for types that can be saved. base/half.h and engine/tape/float128.h define more of
-// them.
+// The NumberType of T, a type that can be saved. base/half.h and engine/tape/float128.h define others.
 template <class T>
 inline constexpr NumberType kNumberType = T::kNumberType;
 template <>

@@ -14,7 +14,7 @@ struct RunFigures {
 };
 
 // Returns the path of the program `gradwire` in the folder `given`, or in the folder of this program if
-// `given` is empty. Empty if it is missing.
+// `given` is empty. Returns an empty path if the program is missing.
 std::filesystem::path find_gradwire(const std::filesystem::path& given);
 
 // Runs the experiment `toml`. Throws std::runtime_error with the last line that the program printed.

@@ -20,7 +20,7 @@ bool is(const Compressor& c) {
 }
 bool is_composed(const Compressor& c) { return is<Composed>(c) || is<Scaled>(c) || is<Induced>(c); }
 
-// Refuses RankR: its alpha refers to another norm than the alpha of the other compressors.
+// Refuses RankR: its alpha is relative to a different norm than the alpha of the other compressors.
 void refuse_rank_r(const std::vector<Compressor>& parts) {
   for (const Compressor& part : parts)
     if (is<RankR>(part)) refuse("rankr cannot be part of another compressor; use it alone");

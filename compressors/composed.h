@@ -1,5 +1,5 @@
-// Compressors made of others. `parts` are these others, in the order of the spelling.
-//   OUTER(INNER)     the rounding OUTER of the values that INNER sends; the support is that of INNER
+// Compressors built from other compressors. `parts` lists these in the order in which they are written.
+//   OUTER(INNER)     OUTER rounds the values that INNER sends; the support is that of INNER
 //   scaled(C)        C / (1 + omega)
 //   induced(C1,C2)   C1(x) + C2(x - C1(x)), both sent (arXiv:2006.11077)
 #pragma once

@@ -209,7 +209,7 @@ void PayloadBuffer<Real>::rescale(Real c) {
   const Real old = view_.unit;
   switch (view_.packing) {
     case Packing::kPlain: {
-      // Scaling a product scales only its first factor.
+      // Low-rank and symmetric matrices are stored as factors: scale only the first (or the eigenvalues).
       const std::size_t count =
           view_.shape == Shape::kLowRank
               ? values_.size() / (view_.rows + view_.dim / view_.rows) * std::size_t{view_.rows}

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestMessage = 500;
 
-// Makes one line of `text`: escapes control characters that a key or a value may contain.
+// Returns `text` as a single line. Escapes control characters, which a key or a value may contain.
 std::string one_line(const std::string& text) { return printable(text, kLongestMessage); }
 
 std::string path_of(const std::string& section, const std::string& key) {

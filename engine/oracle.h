@@ -126,7 +126,7 @@ class Oracle {
     return loss_and_gradient(x, batch, gradient);
   }
 
-  // Returns f_i over `batch` and its derivative at x in the direction v, shape (d).
+  // Returns f_i(x) over `batch` and its derivative in the direction v. The shape of v is (d).
   virtual Directional<Real> directional(Reals x, Reals v, Batch batch) {
     check_vector(v.size());
     std::vector<Real> gradient(dim());

@@ -50,9 +50,9 @@ class ServerConnection final : public Link {
   Status write(const std::string& frame) override;
   Status write(const Encoded& message) override;
 
-  // Calls work(). If work() still runs at the next tick (a quarter of a second or of the heartbeat interval),
-  // another thread begins to call take_one() whenever there is something to read. It stops once take_one()
-  // returns false or work() returns. REQUIRES: no other thread reads.
+  // Calls work(). If work() still runs at the next tick, another thread begins to call take_one() whenever
+  // there is something to read. Ticks are 1/4 of the heartbeat interval apart, but at most 250 ms. The thread
+  // stops once take_one() returns false or work() returns. REQUIRES: no other thread reads.
   void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
   // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up
@@ -94,7 +94,8 @@ class ServerConnection final : public Link {
   std::mutex working_;
   const std::function<bool()>* take_one_ = nullptr;  // null if no work is in progress
   std::thread reader_thread_;                        // reads until the work is done
-  int worked_ = -1;  // an eventfd: tells the reader thread that the work is done; created with the first one
+  // An eventfd that tells the reader thread that the work is done. Created with the first reader thread.
+  int worked_ = -1;
 
   std::mutex stopping_;
   std::condition_variable stop_changed_;

@@ -54,10 +54,12 @@ class UploadChunks {
   bool closed_ = true;
   std::uint64_t request_id_ = 0;
   std::span<const std::byte> payload_;
-  // Runs of final bytes that are not taken yet: the first byte and the end. Runs do not touch.
+  // The end of each run of final bytes that are not taken yet, by its first byte. Runs do not touch.
   std::map<std::size_t, std::size_t> ready_;
 
-  // Only the sending thread uses the members below. Sent chunks: the first byte, and the size and checksum.
+  // ---- members that only the sending thread uses ----
+
+  // The size and checksum of each sent chunk, by its first byte.
   std::map<std::size_t, std::pair<std::size_t, std::uint32_t>> sent_;
   Status trouble_ = Unit{};
   std::vector<ChunkRange> ranges_;  // ranges of sent_

@@ -68,7 +68,7 @@ class BroadcastCopy {
     return true;
   }
 
-  std::uint64_t bytes = 0;                           // added to a request by the body
+  std::uint64_t bytes = 0;                           // number of bytes that the body adds to a request
   std::shared_ptr<const EncodedBody<Real>> encoded;  // encoded down(); null if messages are not encoded
   std::uint32_t users = 0;
 

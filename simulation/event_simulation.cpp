@@ -115,7 +115,7 @@ struct EventSimulation<Real>::Impl {
     std::push_heap(heap.begin(), heap.end());
   }
 
-  // Returns a copy of the body, which all clients that get this body share.
+  // Returns a copy of `down`. Successive requests with equal bodies share one copy.
   Body* body_of(const Downlink<Real>& down) {
     if (newest == nullptr || !newest->is(down)) {
       give_back(newest);

@@ -85,9 +85,10 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
   return data;
 }
 
-// Replaces `schema` by the schema of a model, whose training data may have had more columns, labels or
-// letters. Throws DataError if these data have labels or letters that the model does not know. Returns a
-// warning if other labels, equal in number, replace those of the model.
+// Fits `schema`, that of the data at hand, to the schema of a model. The model's training data may have had
+// more columns, labels or letters. Throws DataError if the data have letters that the model does not know, or
+// unknown labels and a different number of labels. If labels are unknown but equal in number, keeps those of
+// the data, matched to those of the model in ascending order, and returns a warning. Otherwise returns "".
 std::string fit_to(DataSchema& schema, const DataSchema& model) {
   schema.columns = std::max(schema.columns, model.columns);
   if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)

@@ -382,7 +382,7 @@ Status Journal::write_durably(const std::string& name, std::span<const std::stri
   return disk_.rename(draft, name);
 }
 
-// Removes files older than the kept generations. The kept files are durable.
+// Removes files older than the kept generations. REQUIRES: the kept files are durable.
 Status Journal::prune() {
   const auto found = names();
   if (!found) return found.error();

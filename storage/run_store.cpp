@@ -87,7 +87,7 @@ template bool load_snapshot(std::span<const Section>, ServerAlgorithm<double>&, 
 template <class Real>
 struct RunStore<Real>::Snapshot {
   std::string metadata, progress, server, stage;
-  std::optional<std::string> clients;  // in a simulation
+  std::optional<std::string> clients;  // states of the clients; set only in a simulation
   CowSnapshot cow_snapshot;            // the algorithm, if `server` is empty
 
   std::vector<Section> sections() const {

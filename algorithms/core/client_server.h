@@ -43,8 +43,8 @@ class ClientAlgorithm {
   virtual bool accepts(const Downlink<Real>& down, bool is_resync) const = 0;
   virtual Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) = 0;
   virtual void commit(const Uplink<Real>& used) = 0;
-  // Returns whether commit() reads only `used` and the state. If so, a client's state follows from its used
-  // replies.
+  // Returns whether commit() reads only `used` and the state. If so, a client's state follows from those of
+  // its replies that were used.
   virtual bool follows_replies() const = 0;
   virtual void adopt(const Downlink<Real>& resync, const ClientContext<Real>& context) = 0;
   virtual std::string save() const = 0;

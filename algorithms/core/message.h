@@ -14,7 +14,7 @@ namespace gradwire {
 
 using ClientId = std::uint32_t;  // 0 .. n-1
 
-// The clients first, ..., end − 1.
+// The clients numbered `first` to `end` − 1.
 struct ClientRange {
   ClientId first = 0, end = 0;
   bool has(ClientId client) const { return client >= first && client < end; }

@@ -27,7 +27,7 @@ using OptimizerRule = std::variant<Sgd, Adam, MicroAdam>;
 // Reads "NAME" or "NAME:KEY=VALUE,..." for vectors of length d; d = 0 only checks the spelling. Throws
 // ConfigError(path) that suggests the nearest known word.
 OptimizerRule parse_optimizer(const std::string& path, std::string_view spec, std::size_t d);
-// Returns the rule in canonical form, with resolved counts.
+// Returns the rule in canonical form, with counts as numbers instead of percentages.
 std::string to_spec(const OptimizerRule& rule);
 
 struct OptimizerHelp {

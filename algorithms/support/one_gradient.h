@@ -29,9 +29,10 @@ constexpr AlgorithmTraits one_gradient_traits(std::string_view name, std::string
           .theory_knows_batches = true};
 }
 
-// Sets gamma = factor * of(the constants) unless it is a number already. Throws
-// ConfigError(algorithm.step_size) if replies are compressed or the constants are unknown. Warns if clients
-// differ and the theorem assumes f_i = f (`of_equal_clients`).
+// Does nothing if `step` is a number already. Otherwise sets it to its factor times the theory step
+// `of(smoothness)`. Throws ConfigError(algorithm.step_size) if replies are compressed or the smoothness
+// constants are unknown. Warns if `of_equal_clients` (the theorem assumes f_i = f for all i) but the clients
+// differ.
 inline void resolve_asynchronous_step(StepSize& step, std::string_view algorithm, const Theory& theory,
                                       Warnings& warnings, bool of_equal_clients, auto&& of) {
   if (step.value) return;

@@ -25,7 +25,7 @@ struct Dataset {
   std::vector<std::uint32_t> column;           // ascending within a row
   std::vector<double> value;                   // zeros are not stored
   std::vector<double> label;                   // one per row, as in the file
-  std::vector<std::string> warnings = {};      // decisions of a reader that the user should know
+  std::vector<std::string> warnings = {};      // choices of the file reader that the user should know about
 
   std::size_t rows() const { return label.size(); }
   std::span<const std::uint32_t> row_columns(std::size_t r) const {

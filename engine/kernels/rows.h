@@ -32,7 +32,7 @@ GRADWIRE_KERNEL void dot_tile(const T* w, const T* x, Index n, Index stride, con
   for (; k + N * U <= n; k += N * U) {
     GRADWIRE_UNROLL
     for (int u = 0; u < U; ++u) {
-      V q[R];  // the weights stay in registers, the data are loaded one by one
+      V q[R];  // the weights stay in registers; the data are loaded one vector at a time
       GRADWIRE_UNROLL
       for (int r = 0; r < R; ++r) q[r] = load<V>(w + r * stride + k + u * N);
       GRADWIRE_UNROLL

@@ -18,7 +18,8 @@ namespace {
 template <class Real>
 std::size_t choose_micro_batch(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
-  network.limit_activations({});  // a budget changes no bit, so it must not change how samples are grouped
+  // The budget is ignored: the grouping of samples affects the bits of results, and a budget must not.
+  network.limit_activations({});
   const PlanOptions options{.number_bytes = sizeof(Real)};
   std::size_t micro_batch = std::clamp<std::size_t>(kLanes / network.positions(), 1, MicroBatch<Real>::kMost);
   while (micro_batch > kFewest &&

@@ -79,7 +79,7 @@ class Var {
 
  private:
   TapePlace place_;
-  Value value_ = Value(0);  // in the handle, so that a Var plus a number needs no record
+  Value value_ = Value(0);  // kept in the handle, so adding a number to a Var records nothing on the tape
   Tape* tape_ = nullptr;
 };
 

@@ -28,7 +28,8 @@ class FrameHandler {
   virtual std::uint32_t on_misbehaviour() { return 0; }
   // Reports that the link closed. Never called from inside another call; only on_shut() follows.
   virtual void on_closed(const std::string& why) = 0;
-  // Reports that nothing is left to do. The link may be destroyed, even inside this call.
+  // Reports, after on_closed(), that the link has finished: a refusal was sent or given up. No callback
+  // follows. The link may be destroyed, even inside this call.
   virtual void on_shut() = 0;
 };
 

@@ -12,7 +12,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBatchEvery{200};
-constexpr int kRestPerWork = 10;  // the writer rests this many times the duration of a batch
+// After a batch, the writer rests for this many times the time that the batch took.
+constexpr int kRestPerWork = 10;
 constexpr milliseconds kRetry{500};
 constexpr milliseconds kLastTries{2000};
 constexpr std::size_t kRoundsOfBatch = 8192;

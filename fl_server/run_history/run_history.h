@@ -22,7 +22,7 @@ namespace gradwire {
 
 class RunHistory final : public SessionObserver {
  public:
-  // Limit of the rounds that wait for the writer; further ones displace the oldest.
+  // Limit on the number of rounds that wait for the writer; further ones displace the oldest.
   static constexpr std::size_t kMostRounds = 65'536;
 
   // Opens the file; waits a tenth of a second for the lock of another program. `log` takes one line for each

@@ -136,7 +136,7 @@ bool SessionManager::finish(std::chrono::milliseconds deadline) {
     if (heard() && session->state() == Session::SessionState::kRelay)
       session->link().send(Outgoing::control(control_frame(FrameType::kRelay, over)));
   m.sockets->wait(std::min(end, m.now() + kQuietShutdown),
-                  [&] { return m.counts.open == 0; });  // until they disconnect
+                  [&] { return m.counts.open == 0; });  // until all peers have disconnected
   return heard();
 }
 

@@ -34,15 +34,15 @@ void set_section_sizes(Layout& layout, std::size_t real_bytes) {
                            : std::uint64_t{layout.count} * real_bytes;
 }
 
-// Returns whether `count` values are the factors of a matrix with `rows` rows, of a possible rank.
+// Returns whether `count` values can be the two factors of a matrix of `dim` entries in `rows` rows.
 bool is_low_rank(std::uint64_t dim, std::uint64_t rows, std::uint64_t count) {
   if (rows == 0 || dim == 0 || dim % rows != 0) return false;
   const std::uint64_t cols = dim / rows;
   return count % (rows + cols) == 0 && count / (rows + cols) <= std::min(rows, cols);
 }
 
-// Returns whether `count` values are eigenvalues and eigenvectors of a matrix whose triangle has `dim`
-// entries.
+// Returns whether `count` values can be some eigenvalues and their eigenvectors, of a symmetric matrix whose
+// triangle has `dim` entries.
 bool is_symmetric(std::uint64_t dim, std::uint64_t count) {
   const std::uint64_t m = triangle_side(dim);
   return m > 0 && count % (m + 1) == 0 && count / (m + 1) <= m;

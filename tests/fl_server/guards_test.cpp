@@ -120,7 +120,8 @@ TEST_F(GuardsTest, CountsASlowHandshakeAsOneViolationPerConnection) {
   bans = kShort;
   WireTimes times = patient();
   times.handshake = milliseconds(100);
-  times.linger = milliseconds(500);  // the peer also reads its refusal slowly
+  // A refused connection stays open for several checks, which must not count it again.
+  times.linger = milliseconds(500);
   open(times);
   FakeClient slow[2] = {connect(), connect()};
   for (FakeClient& client : slow) client.send("G");

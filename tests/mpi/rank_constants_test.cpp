@@ -105,7 +105,7 @@ TEST_F(RankConstants, MatchOneProcessWithMoreRanksThanClients) {
   expect_same_on_ranks(experiment("kind = \"least_squares\"", "count = 2"));
 }
 
-// Returns the result of each rank: its error, "elsewhere", or nothing.
+// Returns, for each rank, its error, "elsewhere" if only other ranks failed, or "" if all succeeded.
 std::vector<std::string> complaints(const LoadedExperiment& loaded, unsigned count) {
   std::vector<std::string> said(count);
   on_ranks(count, [&](std::shared_ptr<Ranks> ranks) {

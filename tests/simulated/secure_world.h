@@ -22,7 +22,7 @@ class SecureWorld {
     client_ = std::make_unique<TlsClient>(TrustedServer{{}, fingerprint_of(place_ / "ca.pem")});
     clients_ = std::make_unique<AllowList>(clients_of(place_));
   }
-  // Returns the secure sockets of the server or of a relay.
+  // Wraps `sockets`, those of the server or of a relay, in TLS.
   std::unique_ptr<SocketLayer> secure(std::unique_ptr<SocketLayer> sockets) {
     return filtered(std::move(sockets), {[this] { return server_->accept(); },
                                          [this](const std::string& host) { return client_->connect(host); },
@@ -30,7 +30,7 @@ class SecureWorld {
   }
   std::unique_ptr<StreamFilter> connect() { return client_->connect("server"); }
   Authenticator& authenticator() { return *clients_; }
-  // Returns the credentials of a name, which is enrolled at the first call.
+  // Returns the credentials of `name`. The first call enrolls it.
   const Credentials& credentials(const std::string& name) {
     auto found = known_.find(name);
     if (found != known_.end()) return found->second;

@@ -51,8 +51,9 @@ struct End {
   std::vector<Vec<double>> models;
   std::vector<RunTotals> totals;
   std::uint64_t server_deaths = 0, client_deaths = 0, uplink_bytes = 0;
-  std::uint64_t chunks = 0, bytes_in_chunks = 0;  // sent chunks; bytes of the replies completed from chunks
-  std::size_t fewest_replies = SIZE_MAX;          // in a round with a quorum
+  // The number of sent chunks, and the bytes of completed replies that arrived in chunks.
+  std::uint64_t chunks = 0, bytes_in_chunks = 0;
+  std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum
   bool took_sums = false;
   double seconds = 0;
   std::string trouble;

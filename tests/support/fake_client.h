@@ -71,7 +71,7 @@ class FakeClient {
       if (n < 0 && errno != EAGAIN) break;  // the server has closed the connection
       turn_();
     }
-    turn_();  // also after an error, because the reply of the server may be on its way
+    turn_();  // also after an error: the server logs the reason only after it has closed the connection
   }
 
   // Returns the next frame, or nothing if the server closes the connection or sends nothing for 5 s.
@@ -154,7 +154,7 @@ class FakeClient {
       if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
       if (n == 0 || (n < 0 && errno != EAGAIN)) {
         ended_ = true;
-        turn_();  // the reply of the server may be on its way
+        turn_();  // the server logs the reason only after it has closed the connection
         return false;
       }
       turn_();

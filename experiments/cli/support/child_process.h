@@ -23,7 +23,7 @@ class ChildProcess {
 
   const std::string& role() const { return role_; }
   pid_t pid() const { return pid_; }
-  // Returns the path of the running program from the operating system.
+  // Returns the path of the child's executable, as the operating system reports it.
   const std::string& executable() const { return executable_; }
 
   // Returns the exit code (128 + the number of a signal), or nullopt if the program still runs. Does not

@@ -1,5 +1,5 @@
-// The naive twin itself, compared with hand-computed numbers. Its gradients are compared with differences of
-// its values.
+// Tests of the naive twin of the executor. Its values are compared with hand-computed numbers, and its
+// gradients with differences of its values.
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
