@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "rounds/finite.h"
 #include "rounds/reply_sum.h"
 #include "tests/fl_server/multiplexer_fixture.h"
 
