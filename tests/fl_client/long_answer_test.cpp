@@ -109,7 +109,7 @@ TEST_F(LongAnswerTest, EndWhenTheServerRefusesThem) {
   ask_for(milliseconds(500), 1);
   session_manager->abandon("there is no more work", true, 0);
   expect_the_client_ends();
-  EXPECT_THROW(client.get(), ClientError);
+  EXPECT_THROW(client.get(), ClientRefused);
 }
 
 }  // namespace
