@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/cli/sweep/sweep.h"
-#include "tests/experiments/sweep_fixture.h"
+#include "tests/sweeps/sweep_fixture.h"
 
 namespace gradwire {
 namespace {

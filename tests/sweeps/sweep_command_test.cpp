@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "experiments/cli/support/child_process.h"
-#include "tests/experiments/sweep_fixture.h"
+#include "tests/sweeps/sweep_fixture.h"
 
 namespace gradwire {
 namespace {

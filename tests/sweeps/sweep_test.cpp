@@ -9,7 +9,7 @@
 #include "experiments/cli/sweep/conditions.h"
 #include "experiments/cli/sweep/judge.h"
 #include "experiments/cli/sweep/shared_problems.h"
-#include "tests/experiments/sweep_fixture.h"
+#include "tests/sweeps/sweep_fixture.h"
 
 namespace gradwire {
 namespace {
