@@ -44,7 +44,8 @@ void* operator new(std::size_t size) {
   }
 }
 
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+// Not inlined: GCC 12 warns of free() where it inlines only one of new and delete.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 #endif  // GRADWIRE_OWN_NEW
