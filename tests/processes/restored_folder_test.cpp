@@ -125,8 +125,7 @@ TEST_F(RestoredFolderTest, EndsARunWhoseClientsCannotBeRestored) {
   more_of_server = "durability = \"process\"\n";
   restore_older_copy("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.1\n");
   EXPECT_EQ(server->wait(), 1) << server->log();
-  EXPECT_NE(server->log().find("if it was restored from an older copy, restore a newer one"),
-            std::string::npos)
+  EXPECT_NE(server->log().find("restored from an older copy, restore a newer one"), std::string::npos)
       << server->log();
   EXPECT_NE(server->log().find(kForgotten), std::string::npos) << server->log();
 }
