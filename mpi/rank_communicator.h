@@ -1,6 +1,6 @@
-// The clients of a run, distributed over ranks: each rank has a range of client numbers. Sums have the bits
-// of a single process (algorithms/core/tree_sum.h). Each rank adds up the subtrees whose clients are all its
-// own. Then the rank that owns a coordinate adds up the results of all ranks.
+// The clients of a run, distributed over ranks: each rank has a range of client numbers. Sums have the
+// bits of a single process (algorithms/core/tree_sum.h). Each rank adds up the subtrees whose clients are all
+// its own. Then the rank that owns a coordinate adds up the results of all ranks.
 #pragma once
 
 #include <cstddef>

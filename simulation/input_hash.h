@@ -10,8 +10,8 @@
 namespace gradwire {
 
 // Returns the hash of all samples of all clients, in their order. It does not depend on the number of ranks.
-// Generated data are not part of it. Collective if `ranks` is not null; then this rank needs only the samples
-// of its own clients.
+// Generated data are not part of it. Collective if `ranks` is not null; then this rank needs only the
+// samples of its own clients.
 std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks);
 
 // Returns the hash of the traces of clients.latency, or 0 without traces.

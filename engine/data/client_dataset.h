@@ -14,9 +14,9 @@ namespace gradwire {
 // label drawn from a Dirichlet distribution, or by the speaker of a dialogue.
 enum class PartitionKind : std::uint8_t { kContiguous, kIid, kByLabel, kDirichlet, kBySpeaker };
 
-// The rule that says which parts of the data a client holds. There are n parts, and each is held by `count`
-// of the n clients. kRing: `count` consecutive parts, from the client's own, with wrap-around. kGroups: all
-// parts of its group of `count` clients.
+// The rule that says which parts of the data a client holds. There are n parts, and each is held by
+// `count` of the n clients. kRing: `count` consecutive parts, from the client's own, with wrap-around.
+// kGroups: all parts of its group of `count` clients.
 enum class ReplicaPlacement : std::uint8_t { kRing, kGroups };
 struct DataReplication {
   std::uint32_t count = 1;

@@ -22,8 +22,8 @@ struct SharedSamples {
   Windows train_text = {};
   Windows test_text = {};
   Shares train_shares, test_shares;  // for rows and windows
-  // Rows that are made when their client needs them. If `part` is set, `train` has no rows, only the number
-  // of columns.
+  // Rows that are made when their client needs them. If `part` is set, `train` has no rows, only the
+  // number of columns.
   struct Made {
     std::function<ClientDataset(std::uint32_t client)> part;  // empty if the rows are stored
     std::vector<double> labels;                               // the distinct labels of classes, ascending

@@ -72,8 +72,8 @@ Status save_raw_numbers(const std::filesystem::path& file, std::span<const T> x)
 template <class T>
 Status save_npy(const std::filesystem::path& file, std::span<const T> x);
 
-// Loads a file of save_numbers, save_npy or numpy.save, or a model.bin. The file must hold x.size() numbers
-// of type T. If it does not, or if it is damaged, x is unchanged.
+// Loads a file of save_numbers, save_npy or numpy.save, or a model.bin. The file must hold x.size()
+// numbers of type T. If it does not, or if it is damaged, x is unchanged.
 template <class T>
 Status load_numbers(const std::filesystem::path& file, std::span<T> x);
 // Loads a file that holds only x.size() numbers.

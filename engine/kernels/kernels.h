@@ -119,8 +119,8 @@ struct Kernels {
   // y[c][r] = x[r][c]
   void (*transpose)(const Real* x, Index rows, Index columns, Index x_stride, Real* y, Index y_stride);
   // ---- affine maps of data. w and dw are [in][out]. The bias follows w in memory, and its gradient follows
-  // dw, so kernels may read `out` numbers after w and dw. Rows of y and dy have a stride that is a multiple
-  // of kSlack. Kernels overwrite y and add to dw. ----
+  // dw, so kernels may read `out` numbers after w and dw. Rows of y and dy have a stride that is a
+  // multiple of kSlack. Kernels overwrite y and add to dw. ----
 
   // y[s][c] = bias[c] + sum_k value_s[k] w[index_s[k]][c]
   void (*sparse_forward)(const Real* w, const Real* bias, Index out, const SparseSample<Real>* sample,

@@ -85,8 +85,8 @@ inline void lane_product_of(const LaneProduct<T>& p) {
 }
 
 // Computes a product with transposed weights if the lanes fill only half a register. A register holds
-// adjacent weights of many rows instead of lanes, and the result is transposed. One call computes C registers
-// of rows, and half a register more if kHalf.
+// adjacent weights of many rows instead of lanes, and the result is transposed. One call computes C
+// registers of rows, and half a register more if kHalf.
 template <int C, bool kHalf, class T>
 GRADWIRE_KERNEL void turned_rows(const LaneProduct<T>& p, Index first) {
   constexpr int N = kNative<T>, L = N / 2;

@@ -1,7 +1,7 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
 // processor's vectors. Batches of any size need only the memory of one microbatch, which has at most
-// kMaxMicroBatch samples. After construction a call allocates only if its comment says so. Uses the kernels
-// of engine/kernels/select.h unless the caller passes others.
+// kMaxMicroBatch samples. After construction a call allocates only if its comment says so. Uses the
+// kernels of engine/kernels/select.h unless the caller passes others.
 #pragma once
 
 #include <cstddef>

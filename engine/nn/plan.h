@@ -1,5 +1,5 @@
-// Decisions about a recorded network that do not depend on samples: which operations matter to the loss,
-// where values and gradients are in the arena, and which operations overwrite a gradient or add to it.
+// Decisions about a recorded network that do not depend on samples: which operations matter to the
+// loss, where values and gradients are in the arena, and which operations overwrite a gradient or add to it.
 //
 // Values live from the forward to the backward pass, unless the network says otherwise
 // (engine/nn/schedule.h). Gradients live from the first consumer that writes them to the operation that made
