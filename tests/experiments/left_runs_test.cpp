@@ -139,16 +139,23 @@ TEST_F(LeftRuns, AreRemovedWhileAnotherRunLives) {
                          "--set", "name=" + name, "--checkpoint-every", "0.01"},
                         folder_.path() / (name + ".log"));
   };
-  const auto work_of = [&](const ChildProcess& run, const std::string& name) {
-    return results() / ("." + name + ".unfinished-" + std::to_string(run.pid()));
+  // Finds the work folder of a run. If the other run takes it for an abandoned one before it is locked, the
+  // run makes another, with a larger number.
+  const auto work_of = [&](const std::string& name) {
+    const std::string start = "." + name + ".unfinished-";
+    std::error_code none_yet;
+    for (const auto& entry : fs::directory_iterator(results(), none_yet))
+      if (entry.path().filename().string().starts_with(start)) return entry.path();
+    return fs::path();
   };
   ChildProcess killed = start("killed"), alive = start("alive");
-  const fs::path left = work_of(killed, "killed"), used = work_of(alive, "alive");
-  for (const auto& [folder, name] : {std::pair{left, "killed"}, {used, "alive"}})
+  for (const std::string name : {"killed", "alive"})
     ASSERT_TRUE(eventually([&] {
+      const fs::path folder = work_of(name);
       return fs::exists(folder / "metrics.csv") && lines_of(read_file(folder / "metrics.csv")).size() > 3 &&
-             fs::exists(results() / ("." + std::string(name) + ".checkpoint") / "metrics.csv");
-    })) << folder;
+             fs::exists(results() / ("." + name + ".checkpoint") / "metrics.csv");
+    })) << name;
+  const fs::path left = work_of("killed"), used = work_of("alive");
   killed.signal(SIGKILL);
   ASSERT_TRUE(eventually([&] { return killed.ended().has_value(); }));
   EXPECT_TRUE(fs::exists(left));
