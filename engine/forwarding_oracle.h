@@ -24,6 +24,7 @@ class ForwardingOracle : public Base {
   bool hessian(Reals x, RealsOut upper) override { return inner().hessian(x, upper); }
   std::optional<Score> score(Reals x) override { return inner().score(x); }
 
+  bool share_work(const WorkSharing& sharing) override { return inner().share_work(sharing); }
   std::optional<Real> compute(Reals x, Batch batch, RealsOut gradient,
                               const GradientOptions& options) override {
     return inner().compute(x, batch, gradient, options);

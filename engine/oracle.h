@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/coordinates.h"
+#include "engine/work_sharing.h"
 
 namespace gradwire {
 
@@ -101,6 +102,10 @@ class Oracle {
   virtual std::optional<Score> score(Reals /*x*/) { return std::nullopt; }
 
   // ---- optional operations ----
+
+  // Lets later calls use these threads, which changes no bit of a result. Returns false if this oracle always
+  // computes on the caller's thread.
+  virtual bool share_work(const WorkSharing& /*sharing*/) { return false; }
 
   // Works like loss_and_gradient() with options. Returns nullopt if it was stopped. If all paths are kept,
   // the wanted coordinates have the bits of loss_and_gradient().

@@ -19,6 +19,8 @@
 #include "fl_client/connection.h"
 #include "fl_client/stoppable_oracle.h"
 #include "fl_client/upload_chunks.h"
+#include "parallel/processors.h"
+#include "parallel/shared_threads.h"
 #include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
 
@@ -138,8 +140,10 @@ void run_client(const ClientOptions& options) {
   }
   std::random_device device;
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
-  ClientSession session({name, process, options.data, options.log, options.credentials},
-                        journal ? &*journal : nullptr);
+  const unsigned threads = options.threads > 0 ? options.threads : usable_processors();
+  ClientSession session(
+      {name, process, options.data, options.log, options.credentials, shared_threads(threads)},
+      journal ? &*journal : nullptr);
   std::optional<OwnTls> tls;
   ServerConnection::MakeFilter filter;
   if (options.credentials || !options.ca_file.empty()) {

@@ -33,7 +33,8 @@ struct ClientOptions {
   std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter
   std::chrono::milliseconds back_off_cap{60'000};      // largest back-off
   std::chrono::milliseconds give_up_after{3'600'000};  // time without a connection to a server
-  Log log;                                             // receives one line at a time; may be empty
+  unsigned threads = 0;  // divide the gradient of a large batch; 0 means one per processor
+  Log log;               // receives one line at a time; may be empty
 };
 
 // Thrown if the server refused this client for good, or was not found in time. what() is one line.

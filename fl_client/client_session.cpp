@@ -218,7 +218,8 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
     if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // frees the memory of the old worker before the new one is made
-    worker_ = make_worker(plan, part(), number_, journal_, told + "#" + std::to_string(number_));
+    worker_ =
+        make_worker(plan, part(), number_, journal_, told + "#" + std::to_string(number_), identity_.sharing);
     worker_->begin_connection();
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
@@ -226,7 +227,8 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   part_.reset();
   started_ = told;
   log("client " + std::to_string(number_) + " of " + std::to_string(start.clients()) +
-      " starts: " + plan.experiment.algorithm.name + ", d = " + std::to_string(start.dim()));
+      " starts: " + plan.experiment.algorithm.name + ", d = " + std::to_string(start.dim()) +
+      (worker_->shares_work() ? ", on " + std::to_string(identity_.sharing.threads) + " threads" : ""));
   return Unit{};
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "engine/work_sharing.h"
 #include "fl_client/link.h"
 #include "proto/security/login.h"
 #include "proto/wire/frame.h"
@@ -27,6 +28,7 @@ struct ClientIdentity {
   ClientData data;
   Log log;
   std::optional<Credentials> credentials{};  // for `name`; empty if the client cannot authenticate
+  WorkSharing sharing{};                     // threads for the gradient of a large batch
 };
 
 // The end of one connection.

@@ -85,6 +85,9 @@ int main_of(int argc, char** argv) {
                  "Folder for this client's journal of the run, so that it can be killed and started "
                  "again without the help of the server")
       ->type_name("DIR");
+  app.add_option("--threads", options.threads,
+                 "Threads for the gradient of a network over a large batch (default: one per processor)")
+      ->check(CLI::Range(1u, 4096u));
   app.add_option("--give-up-after-ms", give_up_after_ms, "Exit after this time without a server")
       ->type_name("MS")
       ->check(CLI::Validator(gradwire::trouble_of_ms, "", "time"))

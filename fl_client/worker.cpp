@@ -23,7 +23,8 @@ template <class Real>
 class RealWorker final : public Worker, private EarlyValues<Real> {
  public:
   RealWorker(std::shared_ptr<const RunContext<Real>> run_context, const ZstdMode& zstd,
-             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientJournal* journal, bool overlaps)
+             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientJournal* journal, bool overlaps,
+             bool shares_work)
       : oracle_(std::move(oracle)),
         runtime_(run_context, client, oracle_),
         codec_(codec_context(*run_context, zstd)),
@@ -32,6 +33,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
         journal_(keeps_no_state_ ? nullptr : journal),  // there is nothing to store
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
+        shares_work_(shares_work),
         overlaps_(overlaps && zstd.kind == ZstdMode::Kind::kOff &&
                   codec_.context().longest() * sizeof(Real) >= UploadChunks::kLeastBytes),
         recalled_(codec_.context()) {}
@@ -59,6 +61,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     return runtime_.is_ahead_of(queue_[last_].request) &&
            std::exchange(reported_older_, runtime_.committed()) != runtime_.committed();
   }
+  bool shares_work() const override { return shares_work_; }
   std::uint64_t answered() const override { return answered_; }
 
   Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
@@ -224,6 +227,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   // True if the state follows from the used answers. Then the answers are stored: compressed ones are short,
   // and nothing is computed again. Otherwise the requests are stored.
   const bool keeps_replies_;
+  const bool shares_work_;
   const bool overlaps_;
   bool sends_chunks_ = false;  // the current request allows chunks
   UploadChunks chunks_;
@@ -233,13 +237,14 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
 template <class Real>
 std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, ClientId client,
-                             ClientJournal* journal, const std::string& run) {
+                             ClientJournal* journal, const std::string& run, const WorkSharing& sharing) {
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  auto worker = std::make_unique<RealWorker<Real>>(
-      make_run_context<Real>(plan, Role::kClient), *zstd,
-      make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client), client, journal,
-      plan.experiment.server.overlap);
+  auto oracle = make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client);
+  const bool shares = sharing.threads > 1 && oracle->share_work(sharing);
+  auto worker = std::make_unique<RealWorker<Real>>(make_run_context<Real>(plan, Role::kClient), *zstd,
+                                                   std::move(oracle), client, journal,
+                                                   plan.experiment.server.overlap, shares);
   worker->resume_from_journal(run,
                               survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
@@ -248,9 +253,11 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
 }  // namespace
 
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientJournal* journal, const std::string& run) {
-  if (plan.experiment.precision == Precision::kFp32) return make<float>(plan, part, client, journal, run);
-  return make<double>(plan, part, client, journal, run);
+                                    ClientJournal* journal, const std::string& run,
+                                    const WorkSharing& sharing) {
+  if (plan.experiment.precision == Precision::kFp32)
+    return make<float>(plan, part, client, journal, run, sharing);
+  return make<double>(plan, part, client, journal, run, sharing);
 }
 
 }  // namespace gradwire

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "config/run_plan.h"
 #include "engine/problems/problem.h"
+#include "engine/work_sharing.h"
 #include "fl_client/link.h"
 #include "proto/wire/frame.h"
 
@@ -47,6 +48,8 @@ class Worker {
   // Returns whether a newer request has arrived while the answer is computed, and stopping the computation
   // leaves no trace in the client's state.
   virtual bool is_superseded() const = 0;
+  // Returns whether the client's oracle divides large batches among the threads of make_worker().
+  virtual bool shares_work() const = 0;
   // Returns the number of rounds answered so far.
   virtual std::uint64_t answered() const = 0;
   // The number of payload bytes in these answers, and the number of them that were sent in chunks.
@@ -60,6 +63,7 @@ class Worker {
 // continues where an earlier process stopped in the run that the Start message `run` names. Otherwise it
 // starts from the beginning. Throws ConfigError, DataError or std::runtime_error.
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientJournal* journal = nullptr, const std::string& run = "");
+                                    ClientJournal* journal = nullptr, const std::string& run = "",
+                                    const WorkSharing& sharing = {});
 
 }  // namespace gradwire

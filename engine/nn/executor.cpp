@@ -1,12 +1,17 @@
 #include "engine/nn/executor.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/kernels/select.h"
+#include "engine/nn/backward_pass.h"
 #include "engine/nn/micro_batch.h"
 
 namespace gradwire {
@@ -42,75 +47,190 @@ void check_length(const char* what, std::size_t given, std::size_t needed) {
                          " of length " + std::to_string(given));
 }
 
+// Returns the fewest samples of a block. A block must be worth waking a thread, and adding its gradient must
+// cost little beside computing it; a gradient that exceeds the second cache costs more to add. Depends on the
+// network alone, because blocks affect the bits of results.
+template <class Real>
+std::size_t choose_block(const Network& network, const Plan& plan) {
+  constexpr double kWorthThread = 2e6, kWorthAdding = 256, kWorthAddingLarge = 1024;  // multiply-adds
+  constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
+  double sample = 0;
+  for (const Plan::Step& step : plan.steps) {
+    const OpCost cost = cost_of(plan, step);
+    sample += static_cast<double>(plan.positions) * (cost.forward + cost.input + cost.parameters);
+  }
+  const bool large = network.dim() * sizeof(Real) > kSecondCacheBytes;
+  const double adding = static_cast<double>(network.dim()) * (large ? kWorthAddingLarge : kWorthAdding);
+  return static_cast<std::size_t>(std::ceil(std::max(kWorthThread, adding) / std::max(sample, 1.0)));
+}
+
+// The cut of a batch into blocks: whole microbatches, in equal numbers as far as possible.
+struct Blocks {
+  static constexpr std::size_t kMost = 64;  // more would add more gradients without need
+
+  Blocks(std::size_t samples, std::size_t per_micro_batch, std::size_t fewest)
+      : samples(samples),
+        micro_batch(per_micro_batch),
+        micro_batches((samples + micro_batch - 1) / micro_batch),
+        count(rounded(std::min({samples / fewest, micro_batches, kMost}))) {}
+  std::size_t first(std::size_t block) const {
+    return std::min(samples, micro_batches * block / count * micro_batch);
+  }
+
+  // Returns an even number, because most processors have an even number of cores.
+  static std::size_t rounded(std::size_t blocks) { return blocks < 2 ? 1 : blocks / 2 * 2; }
+
+  const std::size_t samples, micro_batch, micro_batches, count;
+};
+
 }  // namespace
 
 template <class Real>
 class Executor<Real>::Impl {
  public:
+  // The objects that one block needs while it is computed.
+  struct Worker {
+    Worker(const Network& network, Plan plan, const Kernels<Real>& kernels, std::span<std::byte> arena)
+        : micro_batch(network, std::move(plan), kernels, arena) {}
+
+    MicroBatch<Real> micro_batch;
+    std::unique_ptr<MicroBatch<Real>> clipping;  // has a plan of its own
+    BackwardPass pass;
+    std::vector<Real> gradients;  // of a block that is added later, one after another
+    std::vector<Real> output;     // output of one sample
+    std::array<double, 2> sums{};
+    bool done = false;
+  };
+  // The gradients that a computation writes, at most two.
+  using Targets = std::array<Real*, 2>;
+  struct Block {
+    std::size_t first, end;  // samples
+    Targets to;              // the block's gradients; `add` is false for its first microbatch
+  };
+
   Impl(const Network& network, std::size_t micro_batch, const Kernels<Real>& kernels,
        std::span<std::byte> arena)
-      : network_(network),
-        size_(micro_batch),
-        kernels_(kernels),
-        micro_batch_(network_, make_plan(network_, micro_batch, {.number_bytes = sizeof(Real)}), kernels,
-                     arena) {
-    output_.resize(network_.positions() * network_.nodes()[network_.ops().back().in[0]].size());
+      : network_(network), size_(micro_batch), kernels_(kernels) {
+    Plan plan = plan_of(false);
+    block_ = choose_block<Real>(network_, plan);
+    workers_.push_back(std::make_unique<Worker>(network_, std::move(plan), kernels_, arena));
+    workers_[0]->output.resize(output_numbers());
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Calls pass() for each microbatch.
+  Plan plan_of(bool keep_gradients) const {
+    return make_plan(network_, size_, {.number_bytes = sizeof(Real), .keep_gradients = keep_gradients});
+  }
+  const Plan& plan() const { return workers_[0]->micro_batch.plan(); }
+  std::size_t output_numbers() const {
+    return network_.positions() * network_.nodes()[network_.ops().back().in[0]].size();
+  }
+  MicroBatch<Real>& clipping(Worker& worker) const {
+    if (worker.clipping == nullptr)
+      worker.clipping = std::make_unique<MicroBatch<Real>>(network_, plan_of(true), kernels_);
+    return *worker.clipping;
+  }
+
+  // Calls pass(first) for each microbatch of the samples first .. end - 1, until it returns false.
   template <class Pass>
-  static void for_micro_batches(MicroBatch<Real>& micro_batch, std::size_t size, std::size_t count,
-                                const ExampleAt& example, Pass&& pass) {
-    if (count == 0) throw std::logic_error("a network was run over no samples");
-    for (std::size_t first = 0; first < count; first += micro_batch.samples()) {
+  bool for_micro_batches(MicroBatch<Real>& micro_batch, std::size_t first, std::size_t end,
+                         const ExampleAt& example, Pass&& pass) const {
+    for (; first < end; first += micro_batch.samples()) {
       micro_batch.clear();
-      while (micro_batch.samples() < size && first + micro_batch.samples() < count)
+      while (micro_batch.samples() < size_ && first + micro_batch.samples() < end)
         micro_batch.push(example(first + micro_batch.samples()));
-      if (!pass(first)) return;
+      if (!pass(first)) return false;
     }
+    return true;
   }
 
-  // Returns the microbatch for the gradients of single samples. It has its own plan. The first call makes it.
-  MicroBatch<Real>& clipping_micro_batch() {
-    if (clipping_ == nullptr)
-      clipping_ = std::make_unique<MicroBatch<Real>>(
-          network_, make_plan(network_, size_, {.number_bytes = sizeof(Real), .keep_gradients = true}),
-          kernels_);
-    return *clipping_;
-  }
-
-  // Calls pass() for each microbatch, and returns the mean loss.
-  template <class Pass>
-  double run(const Real* x, std::size_t count, const ExampleAt& example, Pass&& pass) {
+  // Runs the blocks of `count` samples and adds up their sums and gradients in ascending order.
+  // run(worker, block) adds to worker.sums, writes block.to, and returns false if it was stopped. Then this
+  // returns nullopt. Blocks run at the same time as far as there are threads, which changes no bit.
+  template <class Run>
+  std::optional<std::array<double, 2>> for_blocks(std::size_t count, const Targets& targets, Run&& run) {
     if (count == 0) throw std::logic_error("a network was run over no samples");
-    const Real seed = Real(1) / static_cast<Real>(count);
-    return run_weighted(x, count, example, seed, pass) / static_cast<double>(count);
-  }
-
-  template <class Pass>
-  double run_weighted(const Real* x, std::size_t count, const ExampleAt& example, Real seed, Pass&& pass) {
-    double loss = 0;
-    for (std::size_t first = 0; first < count;) {
-      micro_batch_.clear();
-      while (micro_batch_.samples() < size_ && first + micro_batch_.samples() < count)
-        micro_batch_.push(example(first + micro_batch_.samples()));
-      loss += micro_batch_.forward(x, seed);
-      pass(first);
-      first += micro_batch_.samples();
+    const Blocks blocks(count, size_, block_);
+    const std::size_t together = std::min<std::size_t>(std::max(1u, sharing_.threads), blocks.count);
+    make_workers(together, blocks.count > 1 ? targets : Targets{});
+    std::array<double, 2> total{};
+    for (std::size_t next = 0; next < blocks.count; next += together) {
+      const std::size_t running = std::min(together, blocks.count - next);
+      for_each(running, [&](std::size_t i) {
+        Worker& worker = *workers_[i];
+        worker.sums = {};
+        const std::size_t b = next + i;
+        worker.done =
+            run(worker, Block{blocks.first(b), blocks.first(b + 1), b == 0 ? targets : own(worker, targets)});
+      });
+      for (std::size_t i = 0; i < running; ++i) {
+        if (!workers_[i]->done) return std::nullopt;
+        for (std::size_t k = 0; k < total.size(); ++k) total[k] += workers_[i]->sums[k];
+      }
+      add_gradients(next == 0 ? 1 : 0, running, targets);
     }
-    return loss;
+    return total;
+  }
+  std::size_t blocks(std::size_t count) const { return Blocks(count, size_, block_).count; }
+  // Returns the sums of for_blocks() for a run that nobody stops.
+  template <class Run>
+  std::array<double, 2> sum_blocks(std::size_t count, const Targets& targets, Run&& run) {
+    return *for_blocks(count, targets, [&](Worker& worker, const Block& block) {
+      run(worker, block);
+      return true;
+    });
   }
 
   const Network network_;
-  const std::size_t size_;
+  const std::size_t size_;  // samples of a microbatch
   const Kernels<Real>& kernels_;
-  MicroBatch<Real> micro_batch_;
-  BackwardPass pass_;
-  std::unique_ptr<MicroBatch<Real>> clipping_;
-  std::vector<Real> gradient_;  // for descend() over several microbatches
-  std::vector<Real> output_;    // output of one sample
+  std::size_t block_ = 1;  // fewest samples of a block
+  WorkSharing sharing_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // at least one
+  std::vector<Real> gradient_;                    // for descend() over several microbatches
+
+ private:
+  template <class Body>
+  void for_each(std::size_t items, const Body& body) const {
+    if (items > 1 && sharing_.for_each)
+      return sharing_.for_each(items, std::cref(body));  // allocates nothing
+    for (std::size_t i = 0; i < items; ++i) body(i);
+  }
+  // Makes the missing workers, and their memory for the gradients of blocks.
+  void make_workers(std::size_t count, const Targets& targets) {
+    while (workers_.size() < count) {
+      workers_.push_back(
+          std::make_unique<Worker>(network_, plan_of(false), kernels_, std::span<std::byte>()));
+      workers_.back()->output.resize(output_numbers());
+    }
+    const auto gradients =
+        static_cast<std::size_t>(std::ranges::count_if(targets, [](const Real* p) { return p != nullptr; }));
+    for (std::size_t i = 0; i < count; ++i)
+      if (workers_[i]->gradients.size() < gradients * network_.dim())
+        workers_[i]->gradients.resize(gradients * network_.dim());
+  }
+  Targets own(Worker& worker, const Targets& targets) const {
+    Targets own{};
+    for (std::size_t k = 0; k < targets.size(); ++k)
+      if (targets[k] != nullptr) own[k] = worker.gradients.data() + k * network_.dim();
+    return own;
+  }
+  // Adds the gradients of the workers first .. end - 1 to the targets, in this order.
+  void add_gradients(std::size_t first, std::size_t end, const Targets& targets) {
+    if (first >= end || targets[0] == nullptr) return;
+    constexpr std::size_t kRange = std::size_t{1} << 14;
+    const std::size_t d = network_.dim();
+    for_each((d + kRange - 1) / kRange, [&](std::size_t range) {
+      const std::size_t low = range * kRange, high = std::min(d, low + kRange);
+      for (std::size_t k = 0; k < targets.size() && targets[k] != nullptr; ++k)
+        for (std::size_t i = first; i < end; ++i) {
+          const Real* __restrict from = workers_[i]->gradients.data() + k * d;
+          Real* __restrict to = targets[k];
+          for (std::size_t j = low; j < high; ++j) to[j] += from[j];
+        }
+    });
+  }
 };
 
 template <class Real>
@@ -137,13 +257,19 @@ template <class Real>
 Executor<Real>& Executor<Real>::operator=(Executor&&) noexcept = default;
 
 template <class Real>
+std::size_t Executor<Real>::blocks(std::size_t count) const {
+  return impl_->blocks(count);
+}
+
+template <class Real>
+void Executor<Real>::share_work(const WorkSharing& sharing) {
+  impl_->sharing_ = sharing;
+}
+
+template <class Real>
 double Executor<Real>::loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                                          std::span<Real> gradient) {
-  check_length("a point", x.size(), dim());
-  check_length("a gradient", gradient.size(), dim());
-  return impl_->run(x.data(), count, example, [&](std::size_t first) {
-    impl_->micro_batch_.backward(x.data(), gradient.data(), first > 0);
-  });
+  return *compute(x, count, example, gradient, {});
 }
 
 template <class Real>
@@ -153,26 +279,28 @@ std::optional<double> Executor<Real>::compute(std::span<const Real> x, std::size
   check_length("a point", x.size(), dim());
   check_length("a gradient", gradient.size(), dim());
   check_options(options, dim());
-  MicroBatch<Real>& micro_batch = impl_->micro_batch_;
-  BackwardPass& pass = impl_->pass_;
-  pass.plan(micro_batch.plan(), options);
   const Real seed = Real(1) / static_cast<Real>(count);
-  double loss = 0;
-  bool done = false;
-  pass.micro_batch = 0;
-  Impl::for_micro_batches(micro_batch, impl_->size_, count, example, [&](std::size_t first) {
-    if (stopped(options.stop)) return false;
-    const std::optional<double> sum = micro_batch.forward(x.data(), seed, options.stop);
-    if (!sum) return false;
-    loss += *sum;
-    pass.last_micro_batch = first + micro_batch.samples() == count;
-    if (!micro_batch.backward(x.data(), gradient.data(), first > 0, pass)) return false;
-    ++pass.micro_batch;
-    done = pass.last_micro_batch;
-    return true;
+  // With one block, ranges are final during its last backward pass. With several, all are after the last sum.
+  const bool single = blocks(count) == 1;
+  GradientOptions of_block;
+  if (!single)
+    of_block = {.wanted = options.wanted, .stop = options.stop, .finished = {}, .paths = options.paths};
+  const auto sums = impl_->for_blocks(count, {gradient.data()}, [&](auto& worker, const auto& block) {
+    worker.pass.plan(worker.micro_batch.plan(), single ? options : of_block);
+    return impl_->for_micro_batches(
+        worker.micro_batch, block.first, block.end, example, [&](std::size_t first) {
+          if (stopped(options.stop)) return false;
+          const std::optional<double> sum = worker.micro_batch.forward(x.data(), seed, options.stop);
+          if (!sum) return false;
+          worker.sums[0] += *sum;
+          worker.pass.micro_batch = first / impl_->size_;
+          worker.pass.last_micro_batch = first + worker.micro_batch.samples() == block.end;
+          return worker.micro_batch.backward(x.data(), block.to[0], first > block.first, worker.pass);
+        });
   });
-  if (!done) return std::nullopt;
-  return loss / static_cast<double>(count);
+  if (!sums) return std::nullopt;
+  if (options.finished && !single) options.finished({0, dim()});
+  return (*sums)[0] / static_cast<double>(count);
 }
 
 template <class Real>
@@ -180,8 +308,8 @@ double Executor<Real>::cost(const Coordinates& wanted) const {
   wanted.check(dim());
   const GradientOptions options{.wanted = wanted};
   BackwardPass pass;
-  pass.plan(impl_->micro_batch_.plan(), options);
-  return backward_cost(impl_->micro_batch_.plan(), pass);
+  pass.plan(impl_->plan(), options);
+  return backward_cost(impl_->plan(), pass);
 }
 
 template <class Real>
@@ -191,16 +319,18 @@ TwoLosses<double> Executor<Real>::two_gradients(std::span<const Real> x, std::sp
   for (const std::size_t length : {x.size(), y.size()}) check_length("a point", length, dim());
   for (const std::size_t length : {at_x.size(), at_y.size()}) check_length("a gradient", length, dim());
   const Real seed = Real(1) / static_cast<Real>(count);
-  TwoLosses<double> loss{0, 0};
-  MicroBatch<Real>& micro_batch = impl_->micro_batch_;
-  Impl::for_micro_batches(micro_batch, impl_->size_, count, example, [&](std::size_t first) {
-    loss.x += micro_batch.forward(x.data(), seed);
-    micro_batch.backward(x.data(), at_x.data(), first > 0);
-    loss.y += micro_batch.forward(y.data(), seed);
-    micro_batch.backward(y.data(), at_y.data(), first > 0);
-    return true;
-  });
-  return {loss.x / static_cast<double>(count), loss.y / static_cast<double>(count)};
+  const auto sums =
+      impl_->sum_blocks(count, {at_x.data(), at_y.data()}, [&](auto& worker, const auto& block) {
+        impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t first) {
+          const bool add = first > block.first;
+          worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
+          worker.micro_batch.backward(x.data(), block.to[0], add);
+          worker.sums[1] += worker.micro_batch.forward(y.data(), seed);
+          worker.micro_batch.backward(y.data(), block.to[1], add);
+          return true;
+        });
+      });
+  return {sums[0] / static_cast<double>(count), sums[1] / static_cast<double>(count)};
 }
 
 template <class Real>
@@ -208,19 +338,20 @@ Directional<double> Executor<Real>::directional(std::span<const Real> x, std::sp
                                                 std::size_t count, const ExampleAt& example) {
   check_length("a point", x.size(), dim());
   check_length("a direction", v.size(), dim());
-  Directional<double> sum{0, 0};
-  Impl::for_micro_batches(impl_->micro_batch_, impl_->size_, count, example, [&](std::size_t) {
-    const auto part = impl_->micro_batch_.directional(x.data(), v.data());
-    sum.loss += part.loss;
-    sum.derivative += part.derivative;
-    return true;
+  const auto sums = impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
+    impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t) {
+      const auto part = worker.micro_batch.directional(x.data(), v.data());
+      worker.sums[0] += part.loss;
+      worker.sums[1] += part.derivative;
+      return true;
+    });
   });
-  return {sum.loss / static_cast<double>(count), sum.derivative / static_cast<double>(count)};
+  return {sums[0] / static_cast<double>(count), sums[1] / static_cast<double>(count)};
 }
 
 template <class Real>
 bool Executor<Real>::knows_sample_norms() const {
-  return impl_->network_.activation_budget().is_none() && has_sample_norms(impl_->micro_batch_.plan());
+  return impl_->network_.activation_budget().is_none() && has_sample_norms(impl_->plan());
 }
 
 template <class Real>
@@ -232,24 +363,30 @@ double Executor<Real>::scaled_gradients(std::span<const Real> x, std::size_t cou
   if (!knows_sample_norms())
     throw std::logic_error("this network cannot compute norms of its samples' gradients");
   const double share = 1 / static_cast<double>(count);
-  double loss = 0;
-  MicroBatch<Real>& micro_batch = impl_->clipping_micro_batch();
-  Impl::for_micro_batches(micro_batch, impl_->size_, count, example, [&](std::size_t first) {
-    loss += micro_batch.clipped(
-        x.data(), [&](double square) { return share * factor(square); }, gradient.data(), first > 0);
-    return true;
+  const auto sums = impl_->sum_blocks(count, {gradient.data()}, [&](auto& worker, const auto& block) {
+    MicroBatch<Real>& micro_batch = impl_->clipping(worker);
+    impl_->for_micro_batches(micro_batch, block.first, block.end, example, [&](std::size_t first) {
+      worker.sums[0] += micro_batch.clipped(
+          x.data(), [&](double square) { return share * factor(square); }, block.to[0], first > block.first);
+      return true;
+    });
   });
-  return loss * share;
+  return sums[0] * share;
 }
 
 template <class Real>
 double Executor<Real>::descend(std::span<Real> x, std::size_t count, const ExampleAt& example, Real step) {
   check_length("a point", x.size(), dim());
-  if (count > 0 && count <= impl_->size_ && !impl_->micro_batch_.plan().shared_parameters) {
+  if (count > 0 && count <= impl_->size_ && !impl_->plan().shared_parameters) {
     const Real seed = -step / static_cast<Real>(count);
-    return impl_->run_weighted(x.data(), count, example, seed, [&](std::size_t) {
-      impl_->micro_batch_.backward(x.data(), x.data(), true);
-    }) / static_cast<double>(count);
+    MicroBatch<Real>& micro_batch = impl_->workers_[0]->micro_batch;
+    double loss = 0;
+    impl_->for_micro_batches(micro_batch, 0, count, example, [&](std::size_t) {
+      loss = micro_batch.forward(x.data(), seed);
+      micro_batch.backward(x.data(), x.data(), true);
+      return true;
+    });
+    return loss / static_cast<double>(count);
   }
   impl_->gradient_.resize(dim());
   const double loss = loss_and_gradient(x, count, example, impl_->gradient_);
@@ -260,18 +397,31 @@ double Executor<Real>::descend(std::span<Real> x, std::size_t count, const Examp
 template <class Real>
 double Executor<Real>::loss(std::span<const Real> x, std::size_t count, const ExampleAt& example) {
   check_length("a point", x.size(), dim());
-  return impl_->run(x.data(), count, example, [](std::size_t) {});
+  const Real seed = Real(1) / static_cast<Real>(count);
+  const auto sums = impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
+    impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t) {
+      worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
+      return true;
+    });
+  });
+  return sums[0] / static_cast<double>(count);
 }
 
 template <class Real>
 void Executor<Real>::outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                              const TakeOutputs& take) {
   check_length("a point", x.size(), dim());
-  impl_->run(x.data(), count, example, [&](std::size_t first) {
-    for (std::size_t s = 0; s < impl_->micro_batch_.samples(); ++s) {
-      impl_->micro_batch_.copy_outputs(s, impl_->output_);
-      take(first + s, impl_->output_);
-    }
+  const Real seed = Real(1) / static_cast<Real>(count);
+  impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
+    MicroBatch<Real>& micro_batch = worker.micro_batch;
+    impl_->for_micro_batches(micro_batch, block.first, block.end, example, [&](std::size_t first) {
+      micro_batch.forward(x.data(), seed);
+      for (std::size_t s = 0; s < micro_batch.samples(); ++s) {
+        micro_batch.copy_outputs(s, worker.output);
+        take(first + s, worker.output);
+      }
+      return true;
+    });
   });
 }
 
@@ -293,7 +443,7 @@ std::size_t Executor<Real>::micro_batch() const {
 }
 template <class Real>
 std::size_t Executor<Real>::arena_bytes() const {
-  return impl_->micro_batch_.arena_bytes();
+  return impl_->workers_[0]->micro_batch.arena_bytes();
 }
 template <class Real>
 const Kernels<Real>& Executor<Real>::kernels() const {

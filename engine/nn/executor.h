@@ -1,7 +1,14 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
 // processor's vectors. Batches of any size need only the memory of one microbatch, which has at most
-// kMaxMicroBatch samples. After construction a call allocates only if its comment says so. Uses the
-// kernels of engine/kernels/select.h unless the caller passes others.
+// kMaxMicroBatch samples. Uses the kernels of engine/kernels/select.h unless the caller passes others.
+//
+// A large batch is cut into blocks of consecutive samples, which threads can compute at the same time
+// (share_work). The sums and gradients of blocks are added in ascending order. The cut depends on the network
+// and the number of samples, not on the threads.
+//
+// After construction a call allocates only if its comment says so. In addition, the first call over several
+// blocks allocates the gradient of a block, and with share_work() a microbatch and such a gradient for each
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +21,7 @@
 #include "engine/nn/example.h"
 #include "engine/nn/network.h"
 #include "engine/oracle.h"
+#include "engine/work_sharing.h"
 
 namespace gradwire {
 
@@ -37,8 +45,13 @@ class Executor {
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  // A function that returns sample k of a call, 0 <= k < count. It is called in ascending order of k, once or
-  // several times for each.
+  // Returns the number of blocks of a batch of `count` samples, at least 1.
+  std::size_t blocks(std::size_t count) const;
+  // Lets later calls use these threads. No bit of a result changes.
+  void share_work(const WorkSharing& sharing);
+
+  // A function that returns sample k of a call, 0 <= k < count. It is called once or several times for each
+  // k, in ascending order within a block. With share_work() several threads call it at the same time.
   using ExampleAt = std::function<Example<Real>(std::size_t k)>;
 
   // Returns the mean loss over the samples and writes its gradient to `gradient`, shape (dim()). Keeps
@@ -83,7 +96,7 @@ class Executor {
   double loss(std::span<const Real> x, std::size_t count, const ExampleAt& example);
 
   // Calls take(k, outputs) for each sample k. `outputs` is the input of the loss, shape (positions,
-  // channels).
+  // channels). With share_work() several threads call it at the same time.
   using TakeOutputs = std::function<void(std::size_t k, std::span<const Real> outputs)>;
   void outputs(std::span<const Real> x, std::size_t count, const ExampleAt& example, const TakeOutputs& take);
 

@@ -1,6 +1,7 @@
 #include "engine/nn/network_oracle.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -138,7 +139,7 @@ template <class Real>
 std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
   const ClientRows& tested = at_.test();
   if (test_ == nullptr || tested.count == 0) return std::nullopt;
-  Score score;
+  std::atomic<std::uint64_t> correct = 0, all = 0;  // several threads may count
   const std::size_t width = executor_.output_channels();
   executor_.outputs(
       x, tested.count, [&](std::size_t k) { return (*test_)[tested[k]]; },
@@ -153,11 +154,11 @@ std::optional<Score> NetworkOracle<Real>::score(std::span<const Real> x) {
           const auto z = outputs.subspan(t * width, width);
           const auto best = std::max_element(z.begin(), z.end()) - z.begin();  // the first of equal classes
           const bool numbers = std::none_of(z.begin(), z.end(), [](Real v) { return std::isnan(v); });
-          score.correct += numbers && static_cast<std::size_t>(best) == labels[t];
-          ++score.tested;
+          correct += numbers && static_cast<std::size_t>(best) == labels[t] ? 1 : 0;
         }
+        all += labels.size();
       });
-  return score.tested == 0 ? std::nullopt : std::optional<Score>(score);
+  return all == 0 ? std::nullopt : std::optional<Score>({correct, all});
 }
 
 template class NetworkOracle<float>;

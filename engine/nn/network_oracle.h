@@ -35,6 +35,10 @@ class NetworkOracle : public RebindableOracle<Real> {
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
   void bind(std::uint32_t client) override { at_.bind(client); }
+  bool share_work(const WorkSharing& sharing) override {
+    executor_.share_work(sharing);
+    return true;
+  }
   std::size_t dim() const override { return executor_.dim(); }
   std::size_t sample_count() const override { return at_.train().count; }
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override;
