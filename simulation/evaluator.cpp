@@ -1,17 +1,24 @@
 #include "simulation/evaluator.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "compressors/norms.h"
+#include "parallel/in_order.h"
+#include "simulation/shared_leaves.h"
 
 namespace gradwire {
 namespace {
 
-// Clients of a block, which a thread takes at once. A block is a subtree of the tree over the clients.
-constexpr std::size_t kClientsOfBlock = 1024;
+// A block is a subtree of the tree over the clients.
+constexpr std::size_t kMostClientsOfBlock = 1024;
+// With fewer blocks than half of this, threads share the clients of a block.
+constexpr std::size_t kBlocksPerThread = 16;
 
 }  // namespace
 
@@ -26,8 +33,36 @@ Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<Rebin
 }
 
 template <class Real>
-Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, RebindableOracle<Real>& oracle,
-                                     const Evaluation<Real>& to, Out<Real> gradient) const {
+struct Evaluator<Real>::Blocks {
+  struct Block {
+    EvaluationSum<Real> sum;
+    std::size_t begin = 0, end = 0;  // the places of its clients in `clients`; only set by by_clients()
+    InOrder turns = {};              // of these clients
+  };
+  std::size_t first = 0, count = 0, block_clients = 0;
+  std::deque<Block> list;  // the first `count` are in use
+  InOrder turns;           // of the blocks
+
+  // Returns the clients of a block that are in `mine`.
+  ClientRange clients_of(std::size_t b, ClientRange mine) const {
+    const std::size_t begin = (first + b) * block_clients;
+    return {static_cast<ClientId>(std::max<std::size_t>(begin, mine.first)),
+            static_cast<ClientId>(std::min<std::size_t>(begin + block_clients, mine.end))};
+  }
+  // Adds the sum of a complete block, after those of the blocks before it.
+  void add_block(std::size_t b, Evaluation<Real>& to) {
+    const auto add = [&](std::size_t k) { to.add(list[k].sum); };
+    turns.finish(
+        b, add, [] {}, add);
+  }
+};
+
+template <class Real>
+Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, EvaluationWorker& worker,
+                                     const Evaluation<Real>& to) {
+  RebindableOracle<Real>& oracle = *worker.oracle;
+  const Out<Real> gradient =
+      x_.empty() ? Out<Real>(worker.gradient) : Out<Real>(gradients_).subspan(place(client) * d_, d_);
   oracle.bind(client);
   Uplink<Real> up;
   up.client = client;
@@ -39,81 +74,103 @@ Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, RebindableOr
     up.correct = score->correct;
     up.tested = score->tested;
   }
+  if (!x_.empty() && up.status == ReplyStatus::kReply) losses_[place(client)] = static_cast<Real>(up.loss);
   return up;
+}
+
+// Returns the number of clients of a block, a power of two. With one thread, large blocks save additions.
+template <class Real>
+std::size_t Evaluator<Real>::clients_of_block() const {
+  std::size_t clients = kMostClientsOfBlock;
+  if (pool_.size() == 1) return clients;
+  while (clients > kClientsOfLeaf && mine_.size() < clients * kBlocksPerThread * pool_.size()) clients /= 2;
+  return clients;
+}
+
+template <class Real>
+std::size_t Evaluator<Real>::blocks_at_once(std::size_t block_clients) const {
+  constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  if (pool_.size() == 1) return 1;
+  const std::size_t levels = std::bit_width(block_clients / kClientsOfLeaf);
+  return std::clamp<std::size_t>(kMostBytes / (levels * d_ * sizeof(double)), 1,
+                                 kBlocksPerThread * pool_.size());
 }
 
 template <class Real>
 void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   x_.clear();
-  if (remembers_ && wants_gradients(to)) {
+  const bool has_gradients = wants_gradients(to);
+  if (remembers_ && has_gradients) {
     x_.assign(x.begin(), x.end());
     gradients_.resize(mine_.size() * d_);
     losses_.assign(mine_.size(), std::numeric_limits<Real>::quiet_NaN());
   }
-  if (pool_.size() == 1 || mine_.size() / kClientsOfBlock >= 2 * pool_.size()) {
-    by_blocks(x, to);
-  } else {
-    by_clients(x, to);
-  }
-}
-
-// Gives threads one block after another. Blocks are subtrees, and are added in their order.
-template <class Real>
-void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to) {
-  const std::size_t begin = mine_.first / kClientsOfBlock;
-  const std::size_t end = (std::size_t{mine_.end} + kClientsOfBlock - 1) / kClientsOfBlock;
-  std::vector<EvaluationSum<Real>> sums(std::min<std::size_t>(end - begin, std::size_t{2} * pool_.size()),
-                                        EvaluationSum<Real>(to.run_context(), to.kind(), to.kept()));
-  const bool has_gradients = wants_gradients(to);
-  for (std::size_t first = begin; first < end; first += sums.size()) {
-    const std::size_t count = std::min(sums.size(), end - first);
-    pool_.for_each(count, [&](unsigned thread, std::size_t k) {
-      EvaluationWorker& worker = workers_[thread];
-      sums[k].clear();
-      worker.gradient.resize(has_gradients ? d_ : 0);
-      const std::size_t block = (first + k) * kClientsOfBlock;
-      for (std::size_t i = std::max<std::size_t>(block, mine_.first);
-           i < std::min<std::size_t>(block + kClientsOfBlock, mine_.end); ++i) {
-        const auto client = static_cast<ClientId>(i);
-        if (!to.asks(client)) continue;
-        const Out<Real> gradient =
-            x_.empty() ? Out<Real>(worker.gradient) : Out<Real>(gradients_).subspan(place(client) * d_, d_);
-        const Uplink<Real> up = answer(client, x, *worker.oracle, to, gradient);
-        note(up);
-        if (up.status == ReplyStatus::kReply) sums[k].add(up);
-      }
-    });
-    for (std::size_t k = 0; k < count; ++k) to.add(sums[k]);
-  }
-}
-
-template <class Real>
-void Evaluator<Real>::note(const Uplink<Real>& up) {
-  if (x_.empty()) return;
-  const bool good = up.status == ReplyStatus::kReply;
-  losses_[place(up.client)] = good ? static_cast<Real>(up.loss) : std::numeric_limits<Real>::quiet_NaN();
-}
-
-// Shares the clients of a window among the threads. Their answers are added in the order of clients.
-template <class Real>
-void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to) {
-  std::vector<ClientId> window;
-  std::vector<Uplink<Real>> answers;
-  const bool has_gradients = wants_gradients(to);
-  for (ClientId next = mine_.first; next < mine_.end;) {
-    next = to.next_window(next, window);
-    if (x_.empty()) gradients_.resize(has_gradients ? window.size() * d_ : 0);
-    answers.resize(window.size());
-    pool_.for_each(window.size(), [&](unsigned thread, std::size_t k) {
-      const std::size_t row = x_.empty() ? k : place(window[k]);
-      const Out<Real> gradient = has_gradients ? Out<Real>(gradients_).subspan(row * d_, d_) : Out<Real>();
-      answers[k] = answer(window[k], x, *workers_[thread].oracle, to, gradient);
-    });
-    for (const Uplink<Real>& up : answers) {
-      note(up);
-      if (up.status == ReplyStatus::kReply) to.add(up);
+  for (EvaluationWorker& worker : workers_) worker.gradient.resize(has_gradients && x_.empty() ? d_ : 0);
+  Blocks blocks;
+  const std::size_t size = blocks.block_clients = clients_of_block();
+  const std::size_t begin = mine_.first / size, end = (std::size_t{mine_.end} + size - 1) / size;
+  const std::size_t at_once = std::min(end - begin, blocks_at_once(size));
+  while (blocks.list.size() < at_once)
+    blocks.list.emplace_back(EvaluationSum<Real>(to.run_context(), to.kind(), to.kept()));
+  for (blocks.first = begin; blocks.first < end; blocks.first += at_once) {
+    blocks.count = std::min(at_once, end - blocks.first);
+    blocks.turns.begin(blocks.count);
+    for (auto& block : blocks.list) block.sum.clear();
+    if (pool_.size() == 1 || blocks.count >= kBlocksPerThread / 2 * pool_.size()) {
+      by_blocks(x, to, blocks);
+    } else {
+      by_clients(x, to, blocks);
     }
   }
+}
+
+// Gives threads one block after another.
+template <class Real>
+void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to, Blocks& blocks) {
+  pool_.for_each(blocks.count, [&](unsigned thread, std::size_t b) {
+    const ClientRange range = blocks.clients_of(b, mine_);
+    for (ClientId client = range.first; client < range.end; ++client) {
+      if (!to.asks(client)) continue;
+      const Uplink<Real> up = answer(client, x, workers_[thread], to);
+      if (up.status == ReplyStatus::kReply) blocks.list[b].sum.add(up);
+    }
+    blocks.add_block(b, to);
+  });
+}
+
+// Gives threads one client after another. Each is added after the clients before it in its block.
+template <class Real>
+void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to, Blocks& blocks) {
+  std::vector<ClientId> clients;
+  for (std::size_t b = 0; b < blocks.count; ++b) {
+    auto& block = blocks.list[b];
+    const ClientRange range = blocks.clients_of(b, mine_);
+    block.begin = clients.size();
+    for (ClientId client = range.first; client < range.end; ++client)
+      if (to.asks(client)) clients.push_back(client);
+    block.end = clients.size();
+    block.turns.begin(block.end - block.begin);
+    if (block.begin == block.end) blocks.add_block(b, to);
+  }
+  WaitingReplies<Real> waiting;
+  std::vector<std::unique_ptr<typename WaitingReplies<Real>::Reply>> kept(clients.size());
+  pool_.for_each(clients.size(), [&](unsigned thread, std::size_t k) {
+    const Uplink<Real> up = answer(clients[k], x, workers_[thread], to);
+    const ClientRange range = blocks.clients_of(0, mine_);
+    const std::size_t b = clients[k] / blocks.block_clients - range.first / blocks.block_clients;
+    auto& block = blocks.list[b];
+    const auto add = [&](std::size_t place, const Uplink<Real>& reply) {
+      if (reply.status == ReplyStatus::kReply) block.sum.add(reply);
+      if (block.begin + place + 1 == block.end) blocks.add_block(b, to);
+    };
+    block.turns.finish(
+        k - block.begin, [&](std::size_t place) { add(place, up); }, [&] { kept[k] = waiting.copy(up); },
+        [&](std::size_t place) {
+          auto& reply = kept[block.begin + place];
+          add(place, reply->up);
+          waiting.give_back(std::move(reply));
+        });
+  });
 }
 
 template <class Real>

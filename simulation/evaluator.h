@@ -32,15 +32,17 @@ class Evaluator {
  private:
   struct EvaluationWorker {
     RebindableOracle<Real>* oracle;
-    Vec<Real> gradient;
+    Vec<Real> gradient;  // shape (d); empty if `gradients_` has the memory, or if there are no gradients
   };
+  // Some neighbouring blocks, which threads add up at the same time.
+  struct Blocks;
 
-  void by_blocks(View<Real> x, Evaluation<Real>& to);
-  void by_clients(View<Real> x, Evaluation<Real>& to);
-  void note(const Uplink<Real>& up);  // stores it for known()
-  // Writes the gradient, shape (d), unless `gradient` is empty.
-  Uplink<Real> answer(ClientId client, View<Real> x, RebindableOracle<Real>& oracle,
-                      const Evaluation<Real>& to, Out<Real> gradient) const;
+  std::size_t clients_of_block() const;
+  std::size_t blocks_at_once(std::size_t block_clients) const;
+  void by_blocks(View<Real> x, Evaluation<Real>& to, Blocks& blocks);
+  void by_clients(View<Real> x, Evaluation<Real>& to, Blocks& blocks);
+  // Asks the client. The gradient views memory of `worker` or of `gradients_`.
+  Uplink<Real> answer(ClientId client, View<Real> x, EvaluationWorker& worker, const Evaluation<Real>& to);
   // Returns true if gradients are computed at all.
   bool wants_gradients(const Evaluation<Real>& to) const {
     return to.has_gradient() || (remembers_ && reuses_gradients(to.run_context()));
@@ -54,7 +56,7 @@ class Evaluator {
   std::vector<EvaluationWorker> workers_;
   const bool remembers_;
   Vec<Real> x_;          // point of the kept results; empty if nothing is kept
-  Vec<Real> gradients_;  // shape (mine, d) if they are kept, else (window, d)
+  Vec<Real> gradients_;  // shape (mine, d) if they are kept
   Vec<Real> losses_;     // shape (mine); NaN if not finite
 };
 

@@ -1,7 +1,7 @@
 #include "simulation/fault_simulation.h"
 
 #include <algorithm>
-#include <chrono>
+#include <functional>
 #include <stdexcept>
 
 #include "base/serialize.h"
@@ -11,11 +11,6 @@
 #include "simulation/local_client.h"
 
 namespace gradwire {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 template <class Real>
 struct FaultSimulation<Real>::Impl {
@@ -40,6 +35,7 @@ struct FaultSimulation<Real>::Impl {
         context(codec_context(*run_context, zstd_of(options.zstd, options.encoded))),
         codec(context),
         pool(std::max(1u, options.threads)),
+        loop(pool, options.worth_threads_seconds),
         workers(make_workers(*functions, pool.size(), context)),
         evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),
         clients(run_context->n) {
@@ -114,18 +110,15 @@ struct FaultSimulation<Real>::Impl {
     queued = 0;
   }
 
+  // Answers all queued requests, those of long clients first.
   void run_clients() {
-    const auto started = Clock::now();
-    const auto one = [this](unsigned thread, std::size_t k) { answer(queue[k], workers[thread]); };
-    // Waking threads costs more than a few tiny gradients. The bits do not depend on the threads.
-    constexpr double kWorthThreadsSeconds = 100e-6;
-    if (last_batch_seconds * static_cast<double>(queued) < kWorthThreadsSeconds) {
-      for (std::size_t k = 0; k < queued; ++k) one(0, k);
-      last_batch_seconds =
-          std::chrono::duration<double>(Clock::now() - started).count() / static_cast<double>(queued);
-    } else {
-      pool.for_each(queued, one);
-    }
+    order.clear();
+    for (std::size_t k = 0; k < queued; ++k) order.push_back(k);
+    if (loop.uses_threads(queued))
+      std::ranges::stable_sort(order, std::greater{},
+                               [this](std::size_t k) { return functions->sample_count(queue[k].client); });
+    loop.run(queued, queued,
+             [this](unsigned thread, std::size_t k) { answer(queue[order[k]], workers[thread]); });
   }
 
   void answer(ClientWork& work, LocalWorker<Real>& worker) {
@@ -171,6 +164,7 @@ struct FaultSimulation<Real>::Impl {
   CodecContext context;
   Codec<Real> codec;
   ThreadPool pool;
+  ClientLoop loop;
   std::vector<LocalWorker<Real>> workers;
   Evaluator<Real> evaluator;
   std::vector<Client> clients;
@@ -188,8 +182,7 @@ struct FaultSimulation<Real>::Impl {
   std::vector<Event<Real>> arrived, late;
   std::size_t delivered = 0;
   const Event<Real> nothing;
-  double clock = 0;               // virtual: advances only if nothing is left to deliver
-  double last_batch_seconds = 0;  // per client, measured on one thread
+  double clock = 0;  // virtual: advances only if nothing is left to deliver
 };
 
 template <class Real>

@@ -16,6 +16,7 @@
 #include "rounds/evaluation.h"
 #include "rounds/runtime.h"
 #include "rounds/transport.h"
+#include "simulation/client_loop.h"
 #include "simulation/faults.h"
 
 namespace gradwire {
@@ -33,6 +34,7 @@ struct FaultSimulationOptions {
   // client, and evaluations are not kept. Results do not change. Ignored with faults.
   std::size_t runtime_bytes = std::size_t{64} << 20;
   std::size_t evaluation_bytes = std::size_t{512} << 20;
+  double worth_threads_seconds = kWorthThreadsSeconds;
 };
 
 template <class Real>

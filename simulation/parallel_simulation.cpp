@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,7 @@
 #include "simulation/evaluator.h"
 #include "simulation/local_client.h"
 #include "simulation/reply_cache.h"
+#include "simulation/shared_leaves.h"
 #include "simulation/state_cache.h"
 
 namespace gradwire {
@@ -24,7 +26,8 @@ template <class Real>
 struct ParallelSimulation<Real>::Impl {
   using Clock = std::chrono::steady_clock;
 
-  struct WorkerSlot {
+  // Two slots never share a cache line.
+  struct alignas(64) WorkerSlot {
     LocalWorker<Real> worker;
     std::unique_ptr<ClientRuntime<Real>> runtime;
     Arena arena;  // memory of this slot's replies
@@ -38,6 +41,9 @@ struct ParallelSimulation<Real>::Impl {
   struct AskedRange {
     std::size_t first, end;  // indices into the asked clients
   };
+  struct OrderedClient {
+    std::size_t samples, place;  // place: index into the asked clients
+  };
 
   Impl(std::shared_ptr<const RunContext<Real>> s, std::shared_ptr<const ClientObjectives<Real>> f,
        const ParallelSimulationOptions& options, RankBinding<Real> rank_binding)
@@ -46,6 +52,7 @@ struct ParallelSimulation<Real>::Impl {
         rank(std::move(rank_binding)),
         codec(codec_context(*run_context, zstd_of({}, false))),
         pool(std::max(1u, options.threads)),
+        loop(pool, options.worth_threads_seconds),
         slots(make_slots()),
         evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
         states(run_context->n, *make_client<Real>(run_context)),
@@ -81,8 +88,7 @@ struct ParallelSimulation<Real>::Impl {
     const AskedRange here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
     if (states.has_state())
       for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
-    share(asked, here,
-          [&](WorkerSlot& slot, std::size_t begin, std::size_t until) { answer(slot, batch, begin, until); });
+    if (here.first < here.end) share(batch, here);
     RankRound round;
     for (WorkerSlot& slot : slots) {
       round.bytes_up += std::exchange(slot.bytes_up, 0);
@@ -93,8 +99,7 @@ struct ParallelSimulation<Real>::Impl {
     std::ranges::sort(round.others);
     ReplyCountSum sum(run_context->mine(), run_context->n);
     for (std::size_t k = here.first; k < here.end; ++k)
-      if (k == here.first || count_of(asked[k]) != count_of(asked[k - 1]))
-        sum.add(asked[k], counts[count_of(asked[k])]);
+      if (begins_count(asked, k, here.first)) sum.add(asked[k], counts[count_of(asked[k])]);
     if (rank.communicator == nullptr) {
       round.counts = sum.sum();
     } else {
@@ -122,36 +127,129 @@ struct ParallelSimulation<Real>::Impl {
     return {head, no_parts};
   }
 
+  // Answers for the clients asked[here], on several threads if that is faster. The bits do not depend on the
+  // threads.
+  void share(const BatchRequest& batch, AskedRange here) {
+    // With fewer leaves than this, some threads would have no work at the end.
+    constexpr std::size_t kLeavesPerThread = 16;
+    const auto started = Clock::now();
+    const std::size_t count = here.end - here.first;
+    if (!loop.uses_threads(count)) {
+      loop.run(1, count, [&](unsigned thread, std::size_t) {
+        answer_leaves(slots[thread], batch, here.first, here.end);
+      });
+    } else if (shared_leaves.find(batch.asked.subspan(here.first, count), kLeavesPerThread * pool.size())) {
+      share_clients(batch, here);
+    } else {
+      share_leaves(batch, here);
+    }
+    shared_seconds += std::chrono::duration<double>(Clock::now() - started).count();
+  }
+
+  // Gives each thread whole leaves. Neighbours stay together, because their data and states are adjacent in
+  // memory.
+  void share_leaves(const BatchRequest& batch, AskedRange here) {
+    constexpr std::size_t kMostTogether = 64, kTurnsPerThread = 8;
+    const std::size_t count = here.end - here.first;
+    const std::size_t together =
+        std::clamp<std::size_t>(count / (pool.size() * kTurnsPerThread), 1, kMostTogether);
+    const auto next_leaf = [&](std::size_t k) {
+      while (k > here.first && k < here.end && leaf_of(batch.asked[k]) == leaf_of(batch.asked[k - 1])) ++k;
+      return std::min(k, here.end);
+    };
+    loop.run((count + together - 1) / together, count, [&](unsigned thread, std::size_t turn) {
+      const std::size_t begin = here.first + turn * together;
+      answer_leaves(slots[thread], batch, next_leaf(begin), next_leaf(begin + together));
+    });
+  }
+
+  // Gives each thread single clients, or a few very short ones. REQUIRES: shared_leaves.find() was called.
+  void share_clients(const BatchRequest& batch, AskedRange here) {
+    constexpr double kTurnSeconds = 10e-6;
+    constexpr std::size_t kTurnsPerThread = 8;
+    const std::size_t count = here.end - here.first;
+    if (adds) shared_leaves.begin(std::span(replies).subspan(here.first, count));
+    counts_apart.resize(count);
+    const std::size_t most = std::max<std::size_t>(1, count / (pool.size() * kTurnsPerThread));
+    const auto together = static_cast<std::size_t>(
+        std::clamp(kTurnSeconds / loop.seconds_each(), 1.0, static_cast<double>(most)));
+    set_order(batch.asked, here, together == 1);
+    loop.run((count + together - 1) / together, count, [&](unsigned thread, std::size_t turn) {
+      for (std::size_t k = turn * together; k < std::min(count, (turn + 1) * together); ++k)
+        answer_apart(slots[thread], batch, order[k].place, here);
+    });
+    for (std::size_t k = here.first; k < here.end; ++k) {
+      ReplyCounts& sum = counts[count_of(batch.asked[k])];
+      if (begins_count(batch.asked, k, here.first)) sum = {};
+      sum.add(counts_apart[k - here.first]);
+    }
+    shared_leaves.end(pool.size());
+  }
+
+  // Puts long clients first, unless the replies that then wait for their turn could take too much memory.
+  void set_order(std::span<const ClientId> asked, AskedRange here, bool longest_first) {
+    constexpr std::size_t kWaitingBytes = std::size_t{256} << 20;
+    order.clear();
+    for (std::size_t k = here.first; k < here.end; ++k)
+      order.push_back({longest_first ? functions->sample_count(asked[k]) : 0, k});
+    if (longest_first && (!adds || order.size() * run_context->d * sizeof(Real) <= kWaitingBytes))
+      std::ranges::stable_sort(order, std::greater{}, &OrderedClient::samples);
+  }
+
   // Answers for the clients asked[begin, end), which are whole leaves as far as this process has them.
-  void answer(WorkerSlot& slot, const BatchRequest& batch, std::size_t begin, std::size_t end) {
+  void answer_leaves(WorkerSlot& slot, const BatchRequest& batch, std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const ClientId client = batch.asked[k];
       if (k == begin || leaf_of(client) != leaf_of(batch.asked[k - 1])) slot.leaf.begin(adds);
       ReplyCounts& count = counts[count_of(client)];
-      if (k == begin || count_of(client) != count_of(batch.asked[k - 1])) count = {};
-      Request<Real> request = batch.request;
-      request.committed = batch.committed[client];
-      const auto take = [&](const Uplink<Real>& up) {
-        if (up.status != ReplyStatus::kReply || up.round != request.body->round ||
-            !batch.server.accepts(up)) {
-          slot.leaf.leave_out();
-          slot.others.emplace_back(client, up.status);
-        } else {
-          ++slot.good;
+      if (begins_count(batch.asked, k, begin)) count = {};
+      answer(slot, batch, client, [&](const Uplink<Real>& up, bool is_usable) {
+        if (is_usable) {
           count.add(counts_of<Real>(up.parts, up.grad_calls, traits));
+        } else {
+          slot.leaf.leave_out();
         }
         replies[k] = slot.leaf.keep(up, slot.arena);
-      };
-      std::optional<Downlink<Real>> lacked;
-      work(slot, client, request, [&](const Uplink<Real>& up) {
-        if (up.status == ReplyStatus::kNeedsState || up.status == ReplyStatus::kNeedsBroadcast)
-          lacked = restored(batch.server, client, up.status);
-        if (!lacked) take(up);
       });
-      if (!lacked) continue;
-      request.resync = &*lacked;
-      work(slot, client, request, take);
     }
+  }
+
+  // Answers for the client asked[k], while other threads answer for the others of its leaf.
+  void answer_apart(WorkerSlot& slot, const BatchRequest& batch, std::size_t k, AskedRange here) {
+    answer(slot, batch, batch.asked[k], [&](const Uplink<Real>& up, bool is_usable) {
+      counts_apart[k - here.first] =
+          is_usable ? counts_of<Real>(up.parts, up.grad_calls, traits) : ReplyCounts{};
+      if (adds) {
+        shared_leaves.keep(k - here.first, up, is_usable, slot.arena);
+      } else {
+        replies[k] = keep_reply(up, slot.arena);
+      }
+    });
+  }
+
+  // Lets the client answer, and calls take(answer, is_usable).
+  void answer(WorkerSlot& slot, const BatchRequest& batch, ClientId client, const auto& take) {
+    Request<Real> request = batch.request;
+    request.committed = batch.committed[client];
+    const auto check = [&](const Uplink<Real>& up) {
+      const bool is_usable =
+          up.status == ReplyStatus::kReply && up.round == request.body->round && batch.server.accepts(up);
+      if (is_usable) {
+        ++slot.good;
+      } else {
+        slot.others.emplace_back(client, up.status);
+      }
+      take(up, is_usable);
+    };
+    std::optional<Downlink<Real>> lacked;
+    work(slot, client, request, [&](const Uplink<Real>& up) {
+      if (up.status == ReplyStatus::kNeedsState || up.status == ReplyStatus::kNeedsBroadcast)
+        lacked = restored(batch.server, client, up.status);
+      if (!lacked) check(up);
+    });
+    if (!lacked) return;
+    request.resync = &*lacked;
+    work(slot, client, request, check);
   }
   // Returns the state that a client lacks, as RequestTracker does.
   static std::optional<Downlink<Real>> restored(const ServerAlgorithm<Real>& server, ClientId client,
@@ -162,6 +260,11 @@ struct ParallelSimulation<Real>::Impl {
   // Returns the place where the counts of the client's reply are added up: its leaf, unless processes share
   // leaves.
   std::size_t count_of(ClientId client) const { return whole_leaves ? leaf_of(client) : client; }
+  // Returns whether asked[k] is the first asked client from `begin` on whose counts are added up in its
+  // place.
+  bool begins_count(std::span<const ClientId> asked, std::size_t k, std::size_t begin) const {
+    return k == begin || count_of(asked[k]) != count_of(asked[k - 1]);
+  }
 
   // Frees the replies at a new request id, because answers to older ones are not read any more.
   void forget_replies(std::size_t size) {
@@ -171,38 +274,6 @@ struct ParallelSimulation<Real>::Impl {
     arrived.clear();
     delivered = 0;
     for (WorkerSlot& slot : slots) slot.arena.clear();
-  }
-
-  // Splits asked[here] into ranges and calls some(slot, begin, end) for each. No range ends within a leaf.
-  void share(std::span<const ClientId> asked, AskedRange here, const auto& some) {
-    const std::size_t count = here.end - here.first;
-    const auto started = Clock::now();
-    const auto over = [&] {
-      const std::chrono::duration<double> took = Clock::now() - started;
-      shared_seconds += took.count();
-      return took.count();
-    };
-    // Waking threads costs more than a few tiny gradients. The bits do not depend on the threads.
-    constexpr double kWorthThreadsSeconds = 100e-6;
-    if (pool.size() == 1 || seconds_each * static_cast<double>(count) < kWorthThreadsSeconds) {
-      some(slots[0], here.first, here.end);
-      const double took = over();
-      if (count > 0) seconds_each = took / static_cast<double>(count);
-      return;
-    }
-    // Neighbours stay together, because their data and states are adjacent in memory.
-    constexpr std::size_t kMostTogether = 64, kTurnsPerThread = 8;
-    const std::size_t together =
-        std::clamp<std::size_t>(count / (pool.size() * kTurnsPerThread), 1, kMostTogether);
-    const auto next_leaf = [&](std::size_t k) {
-      while (k > here.first && k < here.end && leaf_of(asked[k]) == leaf_of(asked[k - 1])) ++k;
-      return std::min(k, here.end);
-    };
-    pool.for_each((count + together - 1) / together, [&](unsigned thread, std::size_t turn) {
-      const std::size_t begin = here.first + turn * together;
-      some(slots[thread], next_leaf(begin), next_leaf(begin + together));
-    });
-    over();
   }
 
   // Lets the client answer, and calls take(answer) while the views of the answer are valid. REQUIRES: the
@@ -288,6 +359,7 @@ struct ParallelSimulation<Real>::Impl {
   const RankBinding<Real> rank;
   Codec<Real> codec;
   ThreadPool pool;
+  ClientLoop loop;
   std::vector<WorkerSlot> slots;
   Evaluator<Real> evaluator;
   StateCache<Real> states;
@@ -298,6 +370,10 @@ struct ParallelSimulation<Real>::Impl {
   std::vector<UplinkView<Real>> replies;  // to the last ask()
   std::vector<ClientId> others;           // clients of the last ask() without a usable reply
   std::vector<ReplyCounts> counts;        // by count_of()
+  // Memory of share_clients().
+  SharedLeaves<Real> shared_leaves;
+  std::vector<ReplyCounts> counts_apart;  // by asked client
+  std::vector<OrderedClient> order;
   std::vector<std::pair<ClientId, ReplyStatus>>
       remote_answers;  // answers to the last ask(), if ranks share the clients
   const Parts<Real> no_parts = {
@@ -306,8 +382,7 @@ struct ParallelSimulation<Real>::Impl {
   std::deque<Event<Real>> arrived;  // answers to send()
   std::size_t delivered = 0;        // prefix of `arrived`
   const Event<Real> nothing;
-  double clock = 0;         // virtual: advances only if nothing is left to deliver
-  double seconds_each = 0;  // time of one thread for one answer
+  double clock = 0;  // virtual: advances only if nothing is left to deliver
   double shared_seconds = 0;
 };
 

@@ -15,6 +15,7 @@
 #include "mpi/rank_communicator.h"
 #include "rounds/evaluation.h"
 #include "rounds/transport.h"
+#include "simulation/client_loop.h"
 #include "simulation/rank_round.h"
 
 namespace gradwire {
@@ -24,6 +25,7 @@ struct ParallelSimulationOptions {
   // Limit of the memory for all gradients of an evaluation. Within the limit they are kept, for algorithms
   // that need them at the same point.
   std::size_t evaluation_bytes = std::size_t{256} << 20;
+  double worth_threads_seconds = kWorthThreadsSeconds;
 };
 
 // The communicator and the signals of this process, if ranks share the clients.

@@ -101,8 +101,8 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
     const Found want = one_by_one(broken);
     EXPECT_EQ(want.answered, Bowl::kClients - (broken == kNoClient ? 0 : 1));
     const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, broken));
-    // With 3 threads there are too few blocks, so each thread takes single clients.
-    for (const unsigned threads : {1u, 2u, 3u}) {
+    // With many threads there are too few blocks, so each thread takes single clients.
+    for (const unsigned threads : {1u, 2u, 3u, 7u, 64u}) {
       for (const std::size_t memory_bytes : {std::size_t{0}, std::size_t{1} << 20}) {
         ThreadPool pool(threads);
         std::vector<std::unique_ptr<RebindableOracle<double>>> oracles;
@@ -137,7 +137,7 @@ TEST_P(EvaluatorTest, GivesLossAndAccuracyOfASampleWithoutGradients) {
   const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNoClient));
   std::optional<Found> want;
   for (const RequestKind kind : {RequestKind::kEvaluate, RequestKind::kMeasure}) {
-    for (const unsigned threads : {1u, 3u}) {
+    for (const unsigned threads : {1u, 3u, 64u}) {
       ThreadPool pool(threads);
       std::vector<std::unique_ptr<RebindableOracle<double>>> oracles;
       std::vector<RebindableOracle<double>*> pointers;

@@ -51,7 +51,8 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
   std::string saved;
   for (const std::uint32_t until : {pause_after, kRoundsHere}) {
     if (until == 0) continue;
-    ParallelSimulation<Real> clients(run_context, functions_of(federation), {.threads = threads});
+    ParallelSimulation<Real> clients(run_context, functions_of(federation),
+                                     {.threads = threads, .worth_threads_seconds = 0});
     if (others == Others::kLoadMost && !saved.empty()) saved = without_some(saved, run_context->n);
     if (!saved.empty() && others != Others::kLoadNothing) {
       EXPECT_TRUE(clients.load_clients(saved));
@@ -69,44 +70,113 @@ Trace<Real> run_virtual(const Federation<Real>& federation,
   return trace;
 }
 
+// Compares the simulation for each number of threads with permanent clients. Returns false if the algorithm
+// cannot run so.
 template <class Real>
-void compare_every_algorithm(double participation) {
-  const Federation<Real> federation(41, 8);
+bool compare(const AlgorithmInfo& algorithm, std::uint32_t n, double participation,
+             std::initializer_list<unsigned> threads) {
+  const Federation<Real> federation(n, 8);
+  AlgorithmSpec spec = spec_for(algorithm);
+  spec.participation = participation;
+  const auto run_context = federation.run_context(spec);
+  if (make_server<Real>(run_context)->may_refuse()) return false;
+  RoundLimits limits;
+  limits.evaluate_every = 3;
+  FaultSimulationOptions options;
+  options.zstd = {.kind = ZstdMode::Kind::kOff};
+  const auto stay = run<Real>(federation, run_context, kRoundsHere, options, limits);
+  EXPECT_NE(stay.model, run_context->x0);
+  std::vector<std::string> states;
+  for (const unsigned t : threads) {
+    SCOPED_TRACE(t);
+    const auto shared = run_virtual<Real>(federation, run_context, t, limits);
+    expect_same_steps(stay, shared);
+    if (states.empty()) states = shared.client_states;
+    EXPECT_EQ(states, shared.client_states);
+    const auto resumed = run_virtual<Real>(federation, run_context, t, limits, 5);
+    EXPECT_EQ(stay.model, resumed.model);
+    EXPECT_EQ(stay.server_state, resumed.server_state);
+  }
+  options.threads = 3;
+  options.worth_threads_seconds = 0;
+  expect_same_steps(stay, run<Real>(federation, run_context, kRoundsHere, options, limits));
+  return true;
+}
+
+template <class Real>
+void compare_every_algorithm(std::uint32_t n, double participation) {
   std::size_t compared = 0;
   for (const AlgorithmInfo& algorithm : synchronous_algorithms()) {
     if (participation < 1 && !algorithm.traits.partial) continue;
-    SCOPED_TRACE(std::string(algorithm.traits.name));
-    AlgorithmSpec spec = spec_for(algorithm);
-    spec.participation = participation;
-    const auto run_context = federation.run_context(spec);
-    if (make_server<Real>(run_context)->may_refuse()) continue;
-    ++compared;
-    RoundLimits limits;
-    limits.evaluate_every = 3;
-    FaultSimulationOptions options;
-    options.zstd = {.kind = ZstdMode::Kind::kOff};
-    const auto stay = run<Real>(federation, run_context, kRoundsHere, options, limits);
-    EXPECT_NE(stay.model, run_context->x0);
-    const auto alone = run_virtual<Real>(federation, run_context, 1, limits);
-    expect_same_steps(stay, alone);
-    const auto shared = run_virtual<Real>(federation, run_context, 3, limits);
-    expect_same_steps(stay, shared);
-    EXPECT_EQ(alone.client_states, shared.client_states);
-    const auto resumed = run_virtual<Real>(federation, run_context, 2, limits, 5);
-    EXPECT_EQ(stay.model, resumed.model);
-    EXPECT_EQ(stay.server_state, resumed.server_state);
+    SCOPED_TRACE(std::string(algorithm.traits.name) + " n=" + std::to_string(n));
+    compared += compare<Real>(algorithm, n, participation, {1, 2, 3, 7, 16}) ? 1 : 0;
   }
   EXPECT_GT(compared, participation < 1 ? 5u : 20u);
 }
 
 TEST(ParallelSimulation, GivesTheBitsOfPermanentClients) {
-  compare_every_algorithm<double>(1);
-  compare_every_algorithm<float>(1);
+  for (const std::uint32_t n : {1u, 2u, 15u, 16u, 17u, 33u}) {
+    compare_every_algorithm<double>(n, 1);
+    compare_every_algorithm<float>(n, 1);
+  }
 }
 
 TEST(ParallelSimulation, GivesTheSameBitsIfAFewClientsAreAsked) {
-  compare_every_algorithm<double>(0.35);
-  compare_every_algorithm<float>(0.35);
+  compare_every_algorithm<double>(41, 0.35);
+  compare_every_algorithm<float>(41, 0.35);
+}
+
+// With two threads there are whole leaves for each thread; with 16, threads share leaves.
+TEST(ParallelSimulation, GivesTheBitsOfPermanentClientsForManyClients) {
+  for (const char* algorithm : {"gd", "dcgd", "fedavg", "ef21", "diana"}) {
+    SCOPED_TRACE(algorithm);
+    EXPECT_TRUE(compare<float>(find_algorithm(algorithm), 1000, 1, {2, 16}));
+  }
+}
+
+// A client whose gradient fails in the given call.
+class FailingQuadratic final : public Oracle<double> {
+ public:
+  static constexpr std::uint32_t kNever = 1u << 30;
+  explicit FailingQuadratic(std::uint32_t fails_in) : fails_in_(fails_in) {}
+  std::size_t dim() const override { return 3; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(View<double> x, Batch, Out<double> gradient) override {
+    if (++calls_ == fails_in_) throw std::runtime_error("the disk of this client is full");
+    std::copy(x.begin(), x.end(), gradient.begin());
+    return 0.5 * x[0] * x[0];
+  }
+
+ private:
+  std::uint32_t fails_in_, calls_ = 0;
+};
+
+TEST(ParallelSimulation, PassesOnTheExceptionOfAClientAndCanBeAskedAgain) {
+  constexpr std::uint32_t kClients = 19;
+  for (const unsigned threads : {1u, 2u, 7u}) {
+    std::vector<std::unique_ptr<Oracle<double>>> oracles;
+    for (std::uint32_t i = 0; i < kClients; ++i)
+      oracles.push_back(std::make_unique<FailingQuadratic>(i == 5 ? 3 : FailingQuadratic::kNever));
+    const Federation<double> federation(kClients, 3);
+    const auto run_context = federation.run_context(spec_of("gd", "identity", {}, "0.5"));
+    const auto server = make_server<double>(run_context);
+    ParallelSimulation<double> clients(run_context, std::make_shared<OracleList<double>>(std::move(oracles)),
+                                       {.threads = threads, .worth_threads_seconds = 0});
+    RunProgress progress;
+    progress.committed.resize(kClients);
+    RoundLimits limits;
+    limits.rounds = 10;
+    limits.evaluate_every = 0;
+    const auto rounds = [&] {
+      return run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, clients, progress, limits,
+                                {});
+    };
+    EXPECT_THROW(rounds(), std::runtime_error);
+    EXPECT_EQ(progress.round, 2u);
+    EXPECT_EQ(rounds(), Outcome::kFinished);
+    for (std::size_t j = 0; j < 3; ++j)
+      EXPECT_DOUBLE_EQ(server->model()[j], std::ldexp(run_context->x0[j], -10));
+  }
 }
 
 // Some or all of the asked clients lack their state, so the server asks them again and sends the state.
