@@ -81,6 +81,23 @@ Result<NumbersView> read_model_numbers(std::span<const std::byte> bytes);
 // Reads a NumPy file.
 Result<NumbersView> read_npy(std::span<const std::byte> bytes);
 
+// An array of NumPy inside bytes that another object owns.
+struct NpyArray {
+  char kind = 'f';  // f: real, i: signed, u: unsigned, b: true or false
+  std::size_t bytes_per_number = 8;
+  bool foreign_order = false;  // as in NumbersView
+  bool fortran_order = false;  // the first index changes fastest
+  std::size_t dimensions = 1;
+  std::uint64_t rows = 1;   // size of the first dimension; 1 without dimensions
+  std::uint64_t count = 0;  // of all numbers
+  std::span<const std::byte> bytes;
+
+  // Returns a number of the array, by its place in `bytes`. REQUIRES: place < count.
+  double number(std::uint64_t place) const;
+};
+// Reads a NumPy file of real numbers, integers, or true and false.
+Result<NpyArray> read_npy_array(std::span<const std::byte> bytes);
+
 // Returns an error unless the view holds `count` numbers of `type`.
 Status check_numbers(const NumbersView& view, NumberType type, std::uint64_t count);
 // Copies the numbers in the byte order of this processor. REQUIRES: check_numbers() accepts the view; `to`

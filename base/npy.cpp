@@ -1,11 +1,14 @@
 // NumPy files: magic, two bytes of version, the length of the header (u16 in version 1, u32 later), and a
 // Python literal, {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }, padded with blanks.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <limits>
 #include <optional>
 
 #include "base/array_format.h"
+#include "base/half.h"
 
 namespace gradwire {
 namespace {
@@ -71,17 +74,20 @@ struct NpyFields {
   std::optional<std::string_view> descr;
   std::optional<bool> fortran_order;
   std::optional<std::uint64_t> count;
+  std::size_t dimensions = 0;
   std::size_t long_dimensions = 0;  // dimensions of size above one
+  std::uint64_t rows = 1;           // size of the first dimension
 };
 
 // Returns the number of elements, or nullopt if it exceeds 64 bits.
-std::optional<std::uint64_t> shape(Literal& text, std::size_t& long_dimensions) {
+std::optional<std::uint64_t> shape(Literal& text, NpyFields& fields) {
   std::uint64_t count = 1;
   bool zero = false, too_many = false;
   text.expect('(');
   while (!text.failed() && !text.take(')')) {
     const std::uint64_t size = text.integer();
-    long_dimensions += size > 1;
+    if (fields.dimensions++ == 0) fields.rows = size;
+    fields.long_dimensions += size > 1;
     zero = zero || size == 0;
     too_many = too_many || (size > 0 && count > std::numeric_limits<std::uint64_t>::max() / size);
     if (size > 0 && !too_many) count *= size;
@@ -104,7 +110,7 @@ std::optional<NpyFields> fields_of(std::string_view header) {
     } else if (key == "fortran_order" && !fields.fortran_order) {
       fields.fortran_order = text.boolean();
     } else if (key == "shape" && !fields.count) {
-      fields.count = shape(text, fields.long_dimensions);
+      fields.count = shape(text, fields);
       if (!fields.count) return std::nullopt;
     } else {
       return std::nullopt;
@@ -152,7 +158,19 @@ Result<NumbersHeader> npy_header(NumberType type, std::uint64_t count) {
   return header;
 }
 
-Result<NumbersView> read_npy(std::span<const std::byte> bytes) {
+namespace {
+
+struct NpyFile {
+  NpyFields fields;
+  std::span<const std::byte> numbers;
+
+  bool foreign_order() const {
+    const char order = fields.descr->front();
+    return order != '|' && (order == '<' || (order == '=' && kLittle)) != kLittle;
+  }
+};
+
+Result<NpyFile> read_npy_file(std::span<const std::byte> bytes) {
   if (bytes.size() < 12) return Error{"is cut short inside its header; copy the file again"};
   const auto version = static_cast<unsigned>(bytes[kVersionAt]);
   if (version < 1 || version > 3 || bytes[kVersionAt + 1] != std::byte{0})
@@ -168,20 +186,85 @@ Result<NumbersView> read_npy(std::span<const std::byte> bytes) {
   const auto fields = fields_of({reinterpret_cast<const char*>(bytes.data()) + front, length});
   if (!fields)
     return Error{"has a header that is not of a plain array; save one array of numbers with numpy.save"};
-  const std::string_view descr = *fields->descr;
+  return NpyFile{*fields, bytes.subspan(front + length)};
+}
+
+// Returns an error unless the file has as many bytes as its header says.
+Status check_size(const NpyFile& file, std::uint64_t bytes_per_number) {
+  if (file.numbers.size() % bytes_per_number == 0 &&
+      file.numbers.size() / bytes_per_number == *file.fields.count)
+    return Unit{};
+  return Error{"has " + std::to_string(file.numbers.size()) + " bytes of numbers, but its header says " +
+               std::to_string(*file.fields.count) + " of " + std::string(*file.fields.descr) +
+               "; copy the file again"};
+}
+
+template <class T>
+double number_at(const std::byte* at, bool foreign_order) {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), at, sizeof(T));
+  if (foreign_order) std::reverse(bytes.begin(), bytes.end());
+  return static_cast<double>(std::bit_cast<T>(bytes));
+}
+
+}  // namespace
+
+Result<NumbersView> read_npy(std::span<const std::byte> bytes) {
+  const Result<NpyFile> file = read_npy_file(bytes);
+  if (!file) return file.error();
+  const std::string_view descr = *file->fields.descr;
   const auto type = type_of(descr.substr(descr.empty() ? 0 : 1));
   if (!type || std::string_view("<>=").find(descr.front()) == std::string_view::npos)
     return Error{"holds numbers of type '" + std::string(descr.substr(0, 16)) +
                  "'; this program reads f2, f4 and f8: save x.astype('f8')"};
-  if (*fields->fortran_order && fields->long_dimensions > 1)
+  if (*file->fields.fortran_order && file->fields.long_dimensions > 1)
     return Error{"holds an array in Fortran order; save numpy.ascontiguousarray(x)"};
-  const auto numbers = bytes.subspan(front + length);
-  const std::uint64_t size = bytes_per_number(*type);
-  if (numbers.size() % size != 0 || numbers.size() / size != *fields->count)
-    return Error{"has " + std::to_string(numbers.size()) + " bytes of numbers, but its header says " +
-                 std::to_string(*fields->count) + " of " + std::string(descr) + "; copy the file again"};
-  const bool little_first = descr.front() == '<' || (descr.front() == '=' && kLittle);
-  return NumbersView{*type, *fields->count, little_first != kLittle, numbers};
+  if (Status fits = check_size(*file, bytes_per_number(*type)); !fits) return fits.error();
+  return NumbersView{*type, *file->fields.count, file->foreign_order(), file->numbers};
+}
+
+Result<NpyArray> read_npy_array(std::span<const std::byte> bytes) {
+  const Result<NpyFile> file = read_npy_file(bytes);
+  if (!file) return file.error();
+  const std::string_view descr = *file->fields.descr, code = descr.substr(descr.empty() ? 0 : 1);
+  constexpr auto kCodes = std::to_array<std::string_view>(
+      {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"});
+  if (std::find(kCodes.begin(), kCodes.end(), code) == kCodes.end() ||
+      std::string_view("<>=|").find(descr.front()) == std::string_view::npos)
+    return Error{"holds values of type '" + std::string(descr.substr(0, 16)) +
+                 "'; this program reads numbers: save x.astype('f8')"};
+  NpyArray array;
+  array.kind = code[0];
+  array.bytes_per_number = static_cast<std::size_t>(code[1] - '0');
+  if (Status fits = check_size(*file, array.bytes_per_number); !fits) return fits.error();
+  array.foreign_order = file->foreign_order();
+  array.fortran_order = *file->fields.fortran_order && file->fields.long_dimensions > 1;
+  array.dimensions = file->fields.dimensions;
+  array.rows = file->fields.rows;
+  array.count = *file->fields.count;
+  array.bytes = file->numbers;
+  return array;
+}
+
+double NpyArray::number(std::uint64_t place) const {
+  const std::byte* const at = bytes.data() + place * bytes_per_number;
+  switch (kind) {
+    case 'f':
+      if (bytes_per_number == 2) return number_at<Float16>(at, foreign_order);
+      return bytes_per_number == 4 ? number_at<float>(at, foreign_order)
+                                   : number_at<double>(at, foreign_order);
+    case 'i':
+      if (bytes_per_number == 1) return number_at<std::int8_t>(at, false);
+      if (bytes_per_number == 2) return number_at<std::int16_t>(at, foreign_order);
+      return bytes_per_number == 4 ? number_at<std::int32_t>(at, foreign_order)
+                                   : number_at<std::int64_t>(at, foreign_order);
+    case 'u':
+      if (bytes_per_number == 1) return number_at<std::uint8_t>(at, false);
+      if (bytes_per_number == 2) return number_at<std::uint16_t>(at, foreign_order);
+      return bytes_per_number == 4 ? number_at<std::uint32_t>(at, foreign_order)
+                                   : number_at<std::uint64_t>(at, foreign_order);
+    default: return bytes[place] != std::byte{0} ? 1 : 0;
+  }
 }
 
 }  // namespace gradwire

@@ -248,15 +248,16 @@ namespace {
 
 // Returns where the path begins, after "SCHEME:", or nullopt if `text` has no path.
 std::optional<std::size_t> path_start(const std::string& text) {
-  for (const std::string_view scheme : {"libsvm:", "csv:", "idx:", "text:", "file:"})
+  for (const std::string_view scheme : {"libsvm:", "csv:", "npz:", "idx:", "text:", "file:"})
     if (text.starts_with(scheme)) return scheme.size();
   return std::nullopt;
 }
 
 // Makes a path of --set absolute if it exists in the working directory but not in `folder`.
-void take_from_working_directory(Value& value, const std::filesystem::path& folder) {
-  std::string* const text = std::get_if<std::string>(&value);
+void take_from_working_directory(TomlEntry& entry, const std::filesystem::path& folder) {
+  std::string* const text = std::get_if<std::string>(&entry.value);
   if (text == nullptr) return;
+  if (entry.section == "problem" && (entry.key == "data" || entry.key == "test")) *text = full_source(*text);
   const auto start = path_start(*text);
   if (!start || *start == text->size()) return;
   const std::filesystem::path path = text->substr(*start);
@@ -301,7 +302,7 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
     }
     for (const std::string& text : overrides) {
       entries.push_back(read_override(text, loaded));
-      take_from_working_directory(entries.back().value, loaded.folder());
+      take_from_working_directory(entries.back(), loaded.folder());
       loaded.lines[path_of(entries.back().section, entries.back().key)] = LoadedExperiment::kFromSet;
       check_known(entries.back());
     }

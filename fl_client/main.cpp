@@ -55,10 +55,9 @@ int main_of(int argc, char** argv) {
   app.add_option("--server", options.server, "Address of the server, or of its relay")
       ->type_name("HOST:PORT")
       ->required();
-  app.add_option(
-         "--data", data,
-         "digits, synthetic, libsvm:PATH, csv:PATH, idx:DIR, text:PATH, or a PATH of the experiment's "
-         "kind; #i/n after it selects part i of n")
+  app.add_option("--data", data,
+                 "digits, synthetic, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH, or a PATH "
+                 "of the experiment's kind; #i/n after it selects part i of n")
       ->type_name("SOURCE");
   app.add_option(
          "--test", test,

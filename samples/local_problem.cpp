@@ -45,7 +45,8 @@ SharedSamples share_own(
 // Splits the samples. `test` may be empty. REQUIRES: the problem has data.
 SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
-                    std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {}) {
+                    std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
+                    std::shared_ptr<const TableEncoding>* encoding_of_training = nullptr) {
   const auto shared = [&](const auto& read) {
     auto data = read(source, SampleUse::kTraining);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
@@ -64,10 +65,20 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
+  std::shared_ptr<const TableEncoding> encoding;  // the test data have the encoding of the training data
   const auto read = [&](const std::string& from, SampleUse use, const KeepRow& keep = {}) {
-    return reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep, use);
+    Dataset data = reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep, use,
+                                {rows.table(), encoding.get()});
+    if (use == SampleUse::kTraining) encoding = data.encoding;
+    if (encoding != nullptr && !encoding->label.texts.empty() && !info_of(e.problem).has_classes)
+      throw DataError("kind = \"" + std::string(info_of(e.problem).name) +
+                      "\" needs numbers as labels, but the label has texts: it is " + encoding->label_place +
+                      "; problem.label names another column");
+    return data;
   };
-  return mine ? share_own(read, source, test, spec, *mine) : shared(read);
+  SharedSamples samples = mine ? share_own(read, source, test, spec, *mine) : shared(read);
+  if (encoding_of_training != nullptr) *encoding_of_training = encoding;
+  return samples;
 }
 
 }  // namespace
@@ -119,7 +130,7 @@ std::string complete_source(const std::string& source, const std::string& own) {
   if (source.empty()) return own;
   if (source == "digits" || source == "synthetic") return source;
   if (const std::string full = full_source(source); full != source) return full;
-  for (const std::string_view kind : {"libsvm:", "csv:", "idx:", "text:"})
+  for (const std::string_view kind : {"libsvm:", "csv:", "npy:", "npz:", "idx:", "text:"})
     if (source.starts_with(kind)) return source;
   const std::size_t colon = own.find(':');
   if (colon == std::string::npos) {
@@ -182,7 +193,15 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
   spec.clients = 1;
   spec.samples_per_client = 0;
   spec.partition = PartitionKind::kContiguous;
-  return split(e, source, test, spec, base).part(0);
+  std::shared_ptr<const TableEncoding> encoding;
+  ClientDataset part = split(e, source, test, spec, base, std::nullopt, {}, &encoding).part(0);
+  if (encoding != nullptr && encoding->has_texts())
+    throw DataError(
+        "--data '" + choice.source +
+        "': has columns of text, which each client would number by its own file; write numbers, or let "
+        "all clients hold parts of one file, as in --data '" +
+        choice.source + "#0/" + std::to_string(e.clients.count) + "'");
+  return part;
 }
 
 ClientData client_data(DataChoice choice) {

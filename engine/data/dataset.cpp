@@ -14,6 +14,7 @@ Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows) {
   }
   Dataset selected;
   selected.columns = data.columns;
+  selected.encoding = data.encoding;
   selected.row_start.reserve(rows.size() + 1);
   selected.label.reserve(rows.size());
   selected.column.reserve(entries);

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bad_input.h"
+#include "engine/data/table.h"
 
 namespace gradwire {
 
@@ -25,7 +27,8 @@ struct Dataset {
   std::vector<std::uint32_t> column;           // ascending within a row
   std::vector<double> value;                   // zeros are not stored
   std::vector<double> label;                   // one per row, as in the file
-  std::vector<std::string> warnings = {};      // choices of the file reader that the user should know about
+  std::vector<std::string> warnings = {};      // decisions of a reader that the user should know
+  std::shared_ptr<const TableEncoding> encoding = nullptr;  // null if the source is not a table
 
   std::size_t rows() const { return label.size(); }
   std::span<const std::uint32_t> row_columns(std::size_t r) const {
@@ -36,11 +39,11 @@ struct Dataset {
   }
 };
 
-// A function that says which rows a reader keeps; an empty function keeps all. A row that is not kept has
-// only its label in the dataset, but its columns still count.
+// The rows that a reader keeps; an empty function keeps all. Of another row it keeps only the label, and only
+// counts the columns of its features.
 using KeepRow = std::function<bool(std::size_t row)>;
 
-// Returns the rows `rows` of `data`, in that order. Does not change the number of columns.
+// Returns the rows `rows` of `data`, in that order. `columns` is kept.
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
 // Throws DataError if a feature is not below `columns`: the model does not have it.

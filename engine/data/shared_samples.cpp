@@ -18,6 +18,7 @@ std::vector<std::uint32_t> listed(const ClientRows& rows) {
 void append(Dataset& to, const Dataset& from) {
   const std::uint64_t before = to.column.size();
   to.columns = std::max(to.columns, from.columns);
+  if (to.encoding == nullptr) to.encoding = from.encoding;
   for (std::size_t r = 0; r < from.rows(); ++r) to.row_start.push_back(before + from.row_start[r + 1]);
   to.column.insert(to.column.end(), from.column.begin(), from.column.end());
   to.value.insert(to.value.end(), from.value.begin(), from.value.end());

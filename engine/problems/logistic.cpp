@@ -8,10 +8,10 @@ namespace gradwire {
 void Logistic::check(const DataSchema& schema) const {
   LinearModel::check(schema);
   if (schema.labels.size() == 2) return;
-  throw DataError("logistic regression needs exactly two labels but the data has " +
-                  count_and_list(schema.labels) +
+  throw DataError("logistic regression needs exactly two labels but the data has " + labels_found(schema) +
                   (schema.labels.size() < 2 ? "; add samples with another label"
-                                            : "; for more classes use kind = \"mlp\""));
+                                            : "; for more classes use kind = \"mlp\"") +
+                  other_label(schema));
 }
 
 // For (1 - sigma(z))^2, with s = 1 - sigma(z), l'' is 2 s^2 (1 - s) (2 - 3 s) in [-0.1202, 0.1541]. It is

@@ -74,7 +74,7 @@ void check_activation(Activation activation) {
 void check_classes(std::string_view kind, const DataSchema& schema) {
   if (schema.labels.size() >= 2 && schema.labels.size() <= kMaxClasses) return;
   throw DataError("kind = \"" + std::string(kind) + "\" needs 2 to " + std::to_string(kMaxClasses) +
-                  " distinct labels but the data has " + count_and_list(schema.labels));
+                  " distinct labels but the data has " + labels_found(schema) + other_label(schema));
 }
 
 void check_alphabet(const DataSchema& schema, std::size_t fewest) {

@@ -181,6 +181,7 @@ DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec) {
                                   samples.made.part ? samples.made.labels : distinct_labels(samples.train),
                               test = distinct_labels(samples.test);
     std::set_union(train.begin(), train.end(), test.begin(), test.end(), std::back_inserter(schema.labels));
+    if (samples.train.encoding != nullptr) schema.label_place = samples.train.encoding->label_place;
   }
   schema.alphabet = unite_alphabets(samples.train_text.alphabet(), samples.test_text.alphabet());
   return schema;

@@ -47,6 +47,7 @@ struct DataSchema {
   std::size_t columns = 0;          // number of features
   std::vector<double> labels = {};  // the distinct labels of all clients, ascending
   std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
+  std::string label_place = {};     // for messages: "column 5, 'id', of pets.csv"; empty if unknown
 };
 
 // The clients of a problem. Problem types without data draw the function of each client from the seed.

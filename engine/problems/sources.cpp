@@ -1,6 +1,7 @@
 #include "engine/problems/sources.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "base/config_error.h"
@@ -20,13 +21,16 @@ void check_source(const std::string& path, const std::string& source) {
   if (source.empty() || source == "digits" || source == "synthetic" || source != full_source(source)) return;
   const std::size_t colon = source.find(':');
   const std::string scheme = source.substr(0, colon);
-  if (scheme == "libsvm" || scheme == "csv" || scheme == "idx" || scheme == "text") {
+  if (scheme == "npy" && source.find(',') == std::string::npos)
+    throw ConfigError(path, key_of(path) + " 'npy' needs two paths, as in npy:X.npy,y.npy");
+  constexpr auto kSchemes = std::to_array<std::string_view>({"libsvm", "csv", "npy", "npz", "idx", "text"});
+  if (std::ranges::find(kSchemes, scheme) != kSchemes.end()) {
     if (colon != std::string::npos && colon + 1 < source.size()) return;
     throw ConfigError(path, key_of(path) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
   }
   throw ConfigError(path, "unknown data source " + describe(source) +
-                              suggest(scheme, {"digits", "libsvm", "csv", "idx", "text", "synthetic", "mnist",
-                                               "shakespeare"}));
+                              suggest(scheme, {"digits", "libsvm", "csv", "npy", "npz", "idx", "text",
+                                               "synthetic", "mnist", "shakespeare"}));
 }
 
 }  // namespace
@@ -34,6 +38,17 @@ void check_source(const std::string& path, const std::string& source) {
 std::string full_source(const std::string& source) {
   if (source == "mnist") return "idx:mnist";
   if (source == "shakespeare") return "text:tinyshakespeare.txt";
+  for (const char* name : {"a1a", "a9a", "australian", "ijcnn1", "mushrooms", "phishing", "w8a"})
+    if (source == name) return "libsvm:" + source;
+  if (source.find(':') < source.find('/')) return source;
+  const std::string_view path =
+      source.ends_with(".gz") ? std::string_view(source).substr(0, source.size() - 3) : source;
+  for (const char* ending : {".csv", ".tsv"})
+    if (path.ends_with(ending)) return "csv:" + source;
+  for (const char* ending : {".svm", ".libsvm", ".svmlight"})
+    if (path.ends_with(ending)) return "libsvm:" + source;
+  if (path.ends_with(".npz")) return "npz:" + source;
+  if (path.ends_with(".npy") && path.find(',') != std::string_view::npos) return "npy:" + source;
   return source;
 }
 
@@ -81,6 +96,14 @@ std::string count_and_list(const std::vector<double>& labels) {
     text += number;
   }
   return labels.size() > kShown ? text + ", ..." : text;
+}
+
+std::string labels_found(const DataSchema& schema) {
+  return count_and_list(schema.labels) + (schema.label_place.empty() ? "" : ", in " + schema.label_place);
+}
+
+std::string other_label(const DataSchema& schema) {
+  return schema.label_place.empty() ? "" : "; problem.label names another column";
 }
 
 }  // namespace gradwire

@@ -1,13 +1,16 @@
 // The keys of [problem] for sources of samples.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/table.h"
 #include "engine/problems/problem_type.h"
 
 namespace gradwire {
@@ -20,15 +23,37 @@ struct SampleSource {
   void check() const;  // throws ConfigError
 };
 
-// Returns the source of a public data set: "idx:mnist" for "mnist", "text:tinyshakespeare.txt" for
-// "shakespeare". Returns other sources unchanged.
+// Returns a source with its kind: "idx:mnist" for the public data set "mnist", "csv:pets.csv" for a path
+// whose ending says its kind. Returns other sources unchanged.
 std::string full_source(const std::string& source);
 
 // Throw ConfigError(path) if `source` is not a source of labelled samples, or not text, for kind `kind`.
 void check_rows_source(std::string_view kind, const std::string& path, const std::string& source);
 void check_text_source(std::string_view kind, const std::string& path, const std::string& source);
 
+inline std::span<const std::string_view> words_of(MissingValues) {
+  static constexpr auto words = std::to_array<std::string_view>({"refuse", "drop", "mean"});
+  return words;
+}
+
+// A column of a table: its name, or its number from 1. In an experiment file a number needs no quotes.
+struct ColumnName {
+  std::string text = {};
+};
+template <>
+struct TextCodec<ColumnName> {
+  static bool read(std::string_view text, ColumnName& out) {
+    out.text = text;
+    return true;
+  }
+  static std::string write(const ColumnName& column) { return column.text; }
+  static constexpr std::string_view expected = "a name or a number";
+};
+
 struct RowsData : SampleSource {
+  ColumnName label;
+  std::string columns;
+  MissingValues missing = MissingValues::kRefuse;
   std::uint64_t dim = 0;  // 0 for the largest feature index
   std::uint64_t samples = 1000;
   std::uint32_t classes = 2;
@@ -40,15 +65,31 @@ struct RowsData : SampleSource {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
       check_rows_source(Kind::traits.name, path, source);
     };
-    visit(
-        "data", self.data,
-        "`digits`, `libsvm:PATH`, `csv:PATH`, `idx:DIR`, `mnist` (idx:mnist) or `synthetic`; may be gzipped",
-        {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
+    visit("data", self.data,
+          "`digits`, `libsvm:PATH`, `csv:PATH`, `npy:X.npy,y.npy`, `npz:PATH`, `idx:DIR`, `synthetic`, or a "
+          "public data set such as `mnist` or `a9a`; a path that ends in .csv, .tsv, .svm, .libsvm, .npy or "
+          ".npz needs no kind; may be gzipped",
+          {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
     visit("test", self.test, "data on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});
     visit("test_share", self.test_share,
           "share of the samples held out for accuracy before the rest is split; they are drawn",
           {.high = 1, .high_open = true});
+    const bool is_table = self.data.starts_with("csv:") || self.test.starts_with("csv:");
+    visit("label", self.label, "for `csv`: the column of the label, by its name or its number from 1",
+          {.note = "label, class, target or y, else the last",
+           .quiet = !is_table,
+           .sent_if_set = true,
+           .idle_by = idle_if(!is_table, "data")});
+    visit("columns", self.columns, "for `csv`: the columns of the features, as in \"age, 3-7, color\"",
+          {.note = "all others",
+           .quiet = !is_table,
+           .sent_if_set = true,
+           .idle_by = idle_if(!is_table, "data")});
+    visit("missing", self.missing,
+          "for `csv`: a missing value is an error (`refuse`), leaves out its line (`drop`), or is the mean "
+          "of its column (`mean`)",
+          {.quiet = !is_table, .sent_if_set = true, .idle_by = idle_if(!is_table, "data")});
     visit("dim", self.dim, "number of features",
           {.high = kMaxModelDim, .note = "the largest feature index (0)", .quiet = true});
     visit("samples", self.samples, "number of samples of `synthetic`",
@@ -62,12 +103,17 @@ struct RowsData : SampleSource {
   }
   void check() const;  // throws ConfigError
 
+  TableOptions table() const { return {label.text, columns, missing}; }
+
   // Returns the number of features. Throws DataError if the data has more, or none.
   std::size_t features(const DataSchema& schema) const;
 };
 
 // Returns "5: 1, 2, ..." for messages.
 std::string count_and_list(const std::vector<double>& labels);
+// Return "5: 1, 2, ..., in column 5, 'id', of pets.csv" and what to do if this is not the label.
+std::string labels_found(const DataSchema& schema);
+std::string other_label(const DataSchema& schema);
 
 struct TextData : SampleSource {
   template <class Kind>

@@ -230,6 +230,47 @@ TEST(ExperimentConfigs, MatchTheirCommentsIfTheyAreForServers) {
   EXPECT_EQ(server("deploy_power.toml").durability, Survives::kPower);
 }
 
+std::string data_of(const std::string& data) {
+  return sources_of(parse(replaced("libsvm:a9a", data)).experiment.problem)->data;
+}
+
+TEST(ExperimentToml, TakesTheKindOfDataFromItsEndingOrItsPublicName) {
+  EXPECT_EQ(data_of("pets.csv"), "csv:pets.csv");
+  EXPECT_EQ(data_of("my/pets.tsv.gz"), "csv:my/pets.tsv.gz");
+  EXPECT_EQ(data_of("a.svm"), "libsvm:a.svm");
+  EXPECT_EQ(data_of("a.libsvm"), "libsvm:a.libsvm");
+  EXPECT_EQ(data_of("X.npy,y.npy"), "npy:X.npy,y.npy");
+  EXPECT_EQ(data_of("a.npz"), "npz:a.npz");
+  EXPECT_EQ(data_of("a9a"), "libsvm:a9a");
+  EXPECT_EQ(data_of("mnist"), "idx:mnist");
+  EXPECT_EQ(data_of("libsvm:a.csv"), "libsvm:a.csv");
+  EXPECT_NE(error_of(replaced("libsvm:a9a", "npy:X.npy")).find("needs two paths, as in npy:X.npy,y.npy"),
+            std::string::npos);
+}
+
+TEST(ExperimentToml, KeepsTheColumnsOfATable) {
+  const auto table = [](const std::string& lines) {
+    return replaced("data = \"libsvm:a9a\"\n", "data = \"pets.csv\"\n" + lines);
+  };
+  const auto kept = [&](const std::string& lines) {
+    const LoadedExperiment loaded = parse(table(lines));
+    return rows_of(parse(to_toml(loaded.experiment)).experiment.problem)->table();
+  };
+  for (const auto& [written, label] :
+       {std::pair{"3", "3"}, {"\"3\"", "3"}, {"\"animal\"", "animal"}, {"\"true\"", "true"}}) {
+    const TableOptions options =
+        kept("label = " + std::string(written) + "\ncolumns = \"age, 2-4\"\nmissing = \"mean\"\n");
+    EXPECT_EQ(options.label, label);
+    EXPECT_EQ(options.columns, "age, 2-4");
+    EXPECT_EQ(options.missing, MissingValues::kMean);
+  }
+  EXPECT_EQ(rows_of(parse(table(""), {"problem.label=Sepal Length", "problem.columns=7"}).experiment.problem)
+                ->table()
+                .label,
+            "Sepal Length");
+  EXPECT_NE(error_of(table("missing = \"skip\"\n")).find("refuse"), std::string::npos);
+}
+
 std::string without_pipes(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
   return text;

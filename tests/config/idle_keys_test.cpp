@@ -29,6 +29,8 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
   EXPECT_EQ(idle(kGood, {"clients.placement=groups", "clients.replication=2"}), Lines{});
   EXPECT_EQ(idle(kGood, {"problem.regularizer=none"}),
             Lines{"lambda has no effect with regularizer = \"none\""});
+  EXPECT_EQ(idle(kGood, {"problem.label=y"}), Lines{"label has no effect with data = \"libsvm:a9a\""});
+  EXPECT_EQ(idle(kGood, {"problem.label=y", "problem.data=pets.csv"}), Lines{});
   EXPECT_EQ(idle(kGood, {"problem.samples=50"}), Lines{"samples has no effect with data = \"libsvm:a9a\""});
   EXPECT_EQ(idle(kQuadratic, {"problem.noise=0.1"}),
             Lines{"noise has no effect with algorithm.batch = \"full\""});
@@ -132,9 +134,9 @@ TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
 
 // Returns a value that the field accepts and that differs from its current one.
 std::string other_value(const Field& field) {
-  for (const char* text : {"true",   "false",        "3",     "0.5",  "1",      "2",       "3",   "none",
-                           "normal", "libsvm:other", "off",   "warn", "groups", "samples", "l2",  "iid",
-                           "last",   "every",        "power", "fp32", "TLS1.2", "tanh",    "relu"}) {
+  for (const char* text : {"true",   "false",        "3",     "0.5",  "1",      "2",       "3",    "none",
+                           "normal", "libsvm:other", "off",   "warn", "groups", "samples", "l2",   "iid",
+                           "last",   "every",        "power", "fp32", "TLS1.2", "tanh",    "relu", "mean"}) {
     const std::string before = field.text();
     try {
       field.from_text("k", text);
@@ -179,11 +181,12 @@ TEST(IdleKeys, CauseAWarningForEveryField) {
         }
     }
   }
-  EXPECT_EQ(warned, (std::set<std::string>{"clients.dirichlet_alpha", "clients.partition",
-                                           "clients.placement", "clients.weights", "evaluation.accuracy",
-                                           "evaluation.clients", "evaluation.grad_norm", "problem.classes",
-                                           "problem.noise", "problem.samples", "run.client_metrics",
-                                           "server.client_state_replicas", "server.norm_action"}));
+  EXPECT_EQ(warned,
+            (std::set<std::string>{
+                "clients.dirichlet_alpha", "clients.partition", "clients.placement", "clients.weights",
+                "evaluation.accuracy", "evaluation.clients", "evaluation.grad_norm", "problem.classes",
+                "problem.columns", "problem.label", "problem.missing", "problem.noise", "problem.samples",
+                "run.client_metrics", "server.client_state_replicas", "server.norm_action"}));
   EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
 }
 

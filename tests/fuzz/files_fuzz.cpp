@@ -1,5 +1,6 @@
-// Targets for what users and their programs write: experiments, data sets, files of numbers, and words of the
-// command line.
+// Targets for the files and words of users and their programs: experiments, data sets, files of numbers, and
+// words of the command line.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -15,11 +16,13 @@
 #include "engine/data/readers/csv.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/readers/libsvm.h"
+#include "engine/data/readers/npy.h"
 #include "engine/files/number_file.h"
 #include "proto/wire/address.h"
 #include "proto/wire/codec.h"
 #include "storage/model_file.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/numpy_files.h"
 
 namespace gradwire::fuzz {
 namespace {
@@ -71,9 +74,9 @@ void check_rows(const Dataset& data) {
   }
 }
 
-// Returns whether the input was accepted as the file `name`. Checks that an error of of_text() begins with
-// the name, and that a stream of the same bytes gives the same rows. A stream that begins like a gzip file is
-// inflated instead.
+// Returns whether of_text() reads the rows of a file `name`. If it refuses the file, the error must begin
+// with the name. A stream of the same bytes gives the same rows; one that begins like a gzip file is
+// inflated.
 template <class OfText, class OfStream>
 bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {
   const auto path = write_scratch("rows", input);
@@ -95,7 +98,7 @@ bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_s
       throw;
     }
   });
-  const auto streamed = attempt([&] { return of_stream(*stream_file_bytes(path)); });
+  const auto streamed = attempt([&] { return of_stream([&] { return stream_file_bytes(path); }); });
   const bool is_gzip = input.size() >= 2 && input[0] == std::byte{0x1f} && input[1] == std::byte{0x8b};
   if (is_gzip) {
     try {
@@ -161,6 +164,8 @@ std::vector<Bytes> experiment_seeds() {
       bytes_of("[problem]\nkind = \"logistic\"\ndata = \"libsvm:a9a\"\nregularizer = \"l2\"\nlambda = 1e-3\n"
                "[clients]\ncount = 20\npartition = \"iid\"\n[algorithm]\nname = \"ef21\"\ncompressor = "
                "\"topk:k=1%\"\nstep_size = \"theory\"\n[run]\nrounds = 100\n"),
+      bytes_of("[problem]\nkind = \"mlp\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"age, 1-2\"\n"
+               "missing = \"mean\"\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n"),
       bytes_of("[problem]\nkind = \"quadratic\"\ndim = 10\n[clients]\ncount = 3\n[algorithm]\nname = "
                "\"marina\"\ncompressor = \"randk:k=2\"\np = 0.5\n[run]\nrounds = 3\n[sweep]\n"
                "algorithm.step_size = [\"theory\", 0.1]\n[[sweep.grid]]\nalgorithm.p = [0.1]\n")};
@@ -169,25 +174,84 @@ std::vector<Bytes> experiment_seeds() {
 bool run_libsvm(Input input) {
   return read_rows(
       input, "f.txt", [](std::string_view text) { return parse_libsvm(text, "f.txt", 40); },
-      [](ByteStream& stream) { return parse_libsvm(stream, "f.txt", 40, {}); });
+      [](const auto& open) { return parse_libsvm(*open(), "f.txt", 40, {}); });
 }
 std::vector<Bytes> libsvm_seeds() {
   return {bytes_of("1 2:1e-400 3:-1e-999\n"),
           bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n")};
 }
 
-bool run_csv(Input input) {
-  read_as_traces(write_scratch("traces", input).filename());
-  return read_rows(
-      input, "f.csv", [](std::string_view text) { return parse_csv(text, "f.csv"); },
-      [](ByteStream& stream) { return parse_csv(stream, "f.csv", {}); });
-}
-std::vector<Bytes> csv_seeds() {
-  return {bytes_of("a,b,label\n0.5,2,-1\n3,4e2,1\n"), bytes_of("1, 0.5\r\n\r\n2,7\r\n"),
-          bytes_of("0.5,2\n3,7\n")};
+// Reads some rows of a table, and the table as its own test data.
+void read_in_parts(const Dataset& whole, const auto& open, const TableOptions& options) {
+  const Dataset some = parse_csv(
+      open, "f.csv", [](std::size_t row) { return row % 2 == 0; }, options);
+  check(some.label == whole.label && some.columns == whole.columns, "other labels come with some rows");
+  for (std::size_t r = 0; r < whole.rows(); ++r)
+    check(std::ranges::equal(some.row_values(r),
+                             r % 2 == 0 ? whole.row_values(r) : whole.row_values(r).first(0)),
+          "a row that is kept has other values");
+  const Dataset test = parse_csv(open, "f.csv", {}, options, whole.encoding.get());
+  check(test.label == whole.label && test.value == whole.value && test.column == whole.column,
+        "a table has other rows as its own test data");
 }
 
-// Reads two files from the input: the images, after their length (u16), and the labels.
+bool run_csv(Input input) {
+  read_as_traces(write_scratch("traces", input).filename());
+  const auto path = write_scratch("table", input);
+  const auto open = [&] { return stream_file_bytes(path); };
+  bool taken = false;
+  for (const TableOptions& options :
+       {TableOptions{}, TableOptions{.missing = MissingValues::kDrop},
+        TableOptions{.missing = MissingValues::kMean}, TableOptions{.label = "1", .columns = "2-3,b"}}) {
+    try {
+      const Dataset whole = parse_csv(open, "f.csv", {}, options);
+      check_rows(whole);
+      read_in_parts(whole, open, options);
+      taken = true;
+    } catch (const DataError& error) {
+      check_words(error, "");
+    }
+  }
+  return read_rows(
+             input, "f.csv", [](std::string_view text) { return parse_csv(text, "f.csv"); },
+             [](const auto& open_rows) { return parse_csv(open_rows, "f.csv", {}); }) ||
+         taken;
+}
+std::vector<Bytes> csv_seeds() {
+  return {bytes_of("a,b,label\n0.5,2,-1\n3,4e2,1\n"),
+          bytes_of("1, 0.5\r\n\r\n2,7\r\n"),
+          bytes_of("0.5,2\n3,7\n"),
+          bytes_of("name;\"a \"\"b\"\"\";b;y\n\"x;1\";1,5;;ja\nz;1.000,25;-;nein\nz;?;3;ja\n"),
+          bytes_of(",age,job,label\n0,18,\tnone,cat\n1,NA,clerk,dog\n2,7,clerk,cat\n"),
+          bytes_of("a\tb\tc\t\n1\t\t5more\t\n2\t1e5\t3\t\n2\tnan\t5more\t\n"),
+          bytes_of("1|2|\"a\"\n-1|.5|b\n")};
+}
+
+// Reads an archive of arrays, and a file that is both arrays of samples.
+bool run_arrays(Input input) {
+  const auto attempt = [](auto read) {
+    try {
+      check_rows(read());
+      return true;
+    } catch (const DataError& error) {
+      check_words(error, "f.np");
+      return false;
+    }
+  };
+  const std::string_view bytes = text_of(input);
+  const bool is_archive = attempt([&] { return samples_of_npz(bytes, "f.npz"); });
+  return attempt([&] { return samples_of_arrays(bytes, "f.npy", bytes, "f.npy"); }) || is_archive;
+}
+std::vector<Bytes> arrays_seeds() {
+  const std::string x = npy<float>("<f4", "(2, 2)", {1, 0, 2, 3}),
+                    y = npy<std::int8_t>("|i1", "(2,)", {1, -1});
+  return {bytes_of(npz({{"X.npy", x}, {"y.npy", y}})),
+          bytes_of(npz({{"x_train.npy", x}, {"y_train.npy", y}}, true)),
+          bytes_of(npy<std::uint16_t>(">f2", "(1, 1)", {1})),
+          bytes_of(npy<std::int64_t>("<i8", "(2, 1)", {7, -8}, "True"))};
+}
+
+// Reads two files, whose lengths come first.
 bool run_idx(Input input) {
   Cursor cursor(input);
   const Input images = cursor.bytes(cursor.u16());
@@ -292,7 +356,7 @@ bool run_words(Input input) {
         return true;
       }
     }
-  } catch (const ExperimentError& error) {  // the word is also tried as a single TOML value
+  } catch (const ExperimentError& error) {  // also for a single value
     check_words(error, "");
     return read_toml_value(word).has_value();
   } catch (const ConfigError&) {

@@ -95,6 +95,8 @@ bool run_libsvm(Input);
 std::vector<Bytes> libsvm_seeds();
 bool run_csv(Input);
 std::vector<Bytes> csv_seeds();
+bool run_arrays(Input);
+std::vector<Bytes> arrays_seeds();
 bool run_idx(Input);
 std::vector<Bytes> idx_seeds();
 bool run_numbers(Input);

@@ -12,6 +12,7 @@ std::span<const Target> targets() {
       {"experiment", run_experiment, experiment_seeds},
       {"libsvm", run_libsvm, libsvm_seeds},
       {"csv", run_csv, csv_seeds},
+      {"arrays", run_arrays, arrays_seeds},
       {"idx", run_idx, idx_seeds},
       {"numbers", run_numbers, numbers_seeds},
       {"words", run_words, words_seeds},

@@ -153,6 +153,72 @@ TEST(LocalProblem, LoadsAWholeFileOfTheClientLessTheTestShare) {
   EXPECT_EQ(part.test.rows(), 2u);
 }
 
+constexpr const char* kPets =
+    "name,animal,age\nRex,dog,3\nTom,cat,2\nAce,dog,\nKit,cat,5\nLeo,cat,9\nSam,dog,7\n";
+const std::string kOfPets = "data = \"pets.csv\"\nlabel = \"animal\"\ncolumns = \"age\"\nmissing = \"drop\"";
+
+TEST(LocalProblem, ReadsATableByTheKeysOfTheExperiment) {
+  const TemporaryFolder folder;
+  folder.write("pets.csv", kPets);
+  const Experiment e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
+  SharedSamples all = load_samples(e, folder.path());
+  EXPECT_EQ(all.train.label, (std::vector<double>{1, -1, -1, -1, 1}));
+  EXPECT_EQ(all.train.value, (std::vector<double>{3, 2, 5, 9, 7}));
+  EXPECT_EQ(all.warnings, (std::vector<std::string>{
+                              (folder.path() / "pets.csv").string() + ": labels: cat -> -1, dog -> +1",
+                              (folder.path() / "pets.csv").string() +
+                                  ": problem.missing = \"drop\" leaves out 1 of 6 lines"}));
+  SharedSamples mine = load_samples(e, folder.path(), ClientRange{1, 3});
+  EXPECT_EQ(mine.train.label, all.train.label);
+  mine.keep_clients(1, 3);
+  all.keep_clients(1, 3);
+  EXPECT_TRUE(equal(mine.train, all.train));
+}
+
+TEST(LocalProblem, NumbersTheTextsOfTestDataAsThoseOfTheTrainingData) {
+  const TemporaryFolder folder;
+  folder.write("pets.csv", kPets);
+  folder.write("more.csv", "name,animal,age\nIda,dog,4\n");
+  const Experiment e = experiment("kind = \"logistic\"\ntest = \"more.csv\"\n" + kOfPets, "count = 1");
+  EXPECT_EQ(load_samples(e, folder.path()).test.label, std::vector<double>{1});
+  EXPECT_EQ(load_samples(e, folder.path(), ClientRange{0, 1}).test.label, std::vector<double>{1});
+}
+
+TEST(LocalProblem, RefusesTextLabelsWithoutClassesAndNamesTheirColumn) {
+  const TemporaryFolder folder;
+  folder.write("pets.csv", kPets);
+  const std::string column = "column 2, 'animal', of " + (folder.path() / "pets.csv").string();
+  EXPECT_EQ(message_of([&] {
+              load_samples(experiment("kind = \"least_squares\"\n" + kOfPets, "count = 1"), folder.path());
+            }),
+            "kind = \"least_squares\" needs numbers as labels, but the label has texts: it is " + column +
+                "; problem.label names another column");
+  const Experiment ages =
+      experiment("kind = \"logistic\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"2\"\nmissing = \"drop\"",
+                 "count = 1");
+  const SharedSamples samples = load_samples(ages, folder.path());
+  EXPECT_EQ(message_of([&] { check_schema(problem_spec(ages), schema_of(samples, problem_spec(ages))); }),
+            "logistic regression needs exactly two labels but the data has 5: 2, 3, 5, 7, 9, in column 3, "
+            "'age', of " +
+                (folder.path() / "pets.csv").string() +
+                "; for more classes use kind = \"mlp\"; problem.label names another column");
+}
+
+TEST(LocalProblem, RefusesTextsInAFileThatOneClientAloneHas) {
+  const TemporaryFolder folder;
+  const std::string pets = folder.write("pets.csv", kPets).string();
+  const Experiment e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
+  EXPECT_EQ(
+      message_of([&] {
+        load_part(e, {pets, std::nullopt}, folder.path());
+      }),
+      "--data '" + pets +
+          "': has columns of text, which each client would number by its own file; write numbers, or let all "
+          "clients hold parts of one file, as in --data '" +
+          pets + "#0/5'");
+  EXPECT_EQ(load_part(e, {pets, PartNumber{1, 5}}, folder.path()).train.label, std::vector<double>{-1});
+}
+
 TEST(LocalProblem, RejectsDataThatDoesNotFitTheExperiment) {
   const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 7");
   EXPECT_NE(message_of([&] {

@@ -262,4 +262,9 @@ std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_b
   return read_prefix(*stream_file_bytes(path, max_bytes), max_bytes + 1);
 }
 
+std::string read_packed_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
+  Limited bytes(std::make_unique<RawFile>(path), path.string(), max_bytes);
+  return read_prefix(bytes, max_bytes + 1);
+}
+
 }  // namespace gradwire

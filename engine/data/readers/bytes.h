@@ -1,5 +1,5 @@
-// Bytes of data files. The first two bytes of a file tell whether it is gzipped. All sizes are bounded. Files
-// with another compression are refused with the command that unpacks them.
+// Bytes of data files, plain or gzipped, which the first two bytes tell. All sizes are bounded. Files with
+// another compression are refused with the command that unpacks them.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ class ByteStream {
   virtual std::size_t read(std::span<char> to) = 0;
 };
 
-// Returns a stream of the bytes of `path`, which does not hold all of them in memory. Throws DataError if the
-// file cannot be opened. Reading beyond `max_bytes` also throws.
+// Returns a stream of the bytes of `path`, which never holds all of them. Throws DataError if the file cannot
+// be opened. Reading beyond `max_bytes` also throws.
 std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path,
                                               std::size_t max_bytes = kMaxFileBytes);
 
@@ -34,7 +34,10 @@ std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path,
 // `max_bytes`.
 std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
-// Return the same for a text file, without its byte-order mark. Also throw DataError for UTF-16.
+// Returns the same without inflation: the bytes as they are in the file.
+std::string read_packed_bytes(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
+
+// Return the same as the two above for a text, without its byte-order mark. Also throw DataError for UTF-16.
 std::unique_ptr<ByteStream> stream_text_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
 

@@ -1,234 +1,359 @@
 #include "engine/data/readers/csv.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
-#include <span>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "engine/data/readers/lines.h"
+#include "engine/data/readers/table_head.h"
 
 namespace gradwire {
 namespace {
 
-using CsvFields = std::vector<std::string_view>;
+constexpr std::size_t kMostTexts = 1000;  // different texts of a column
+constexpr std::size_t kMostNumbers = 64;  // different numbers of a column that also has texts
 
-constexpr auto kLabelNames = std::to_array<std::string_view>({"label", "class", "target", "y"});
+// Thrown by a pass at a value that needs a pass over the whole table before it.
+struct NeedsScan {};
+// Thrown by a row that lacks a value, if such rows are left out.
+struct LeavesOutRow {};
 
-bool equal_in_any_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
+// Two texts are -1 and 1, as logistic regression needs them; more are numbered from 0.
+double number_of_label(std::size_t index, std::size_t texts) {
+  return texts == 2 ? (index == 0 ? -1 : 1) : static_cast<double>(index);
 }
 
-bool is_one_of(std::string_view field, std::span<const std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return equal_in_any_case(field, word); });
-}
+// The values of a column over the whole table.
+struct SeenColumn {
+  std::size_t numbers = 0, texts = 0;
+  std::size_t number_line = 0, text_line = 0;       // first lines with a number and a text
+  std::string number, text;                         // and these values
+  std::set<std::string, std::less<>> marks;         // texts that are missing values between numbers
+  double sum = 0;                                   // of the numbers
+  std::set<std::string, std::less<>> different;     // the texts
+  std::set<std::string, std::less<>> number_texts;  // the numbers as written; at most kMostNumbers + 1
 
-// Returns true if the field marks a missing value.
-bool is_missing(std::string_view field) {
-  static constexpr auto kMarks =
-      std::to_array<std::string_view>({"", "?", "-", ".", "na", "n/a", "nan", "null", "none"});
-  return is_one_of(field, kMarks);
-}
-
-// Removes the first field and the comma after it from `line`. Sets `field` to it, without quotes and
-// surrounding blanks. Returns false if a quote is not closed before the next comma or the end.
-bool take_field(std::string_view& line, std::string_view& field) {
-  while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
-  std::size_t end = 0;
-  const bool is_quoted = line.starts_with('"');
-  if (is_quoted) {
-    end = line.find('"', 1);
-    while (end != std::string_view::npos && line.substr(end + 1).starts_with('"'))
-      end = line.find('"', end + 2);
-    if (end == std::string_view::npos) return false;
-  }
-  const std::size_t comma = std::min(line.find(',', end), line.size());
-  field = trim(line.substr(0, comma));
-  line.remove_prefix(comma);
-  if (!is_quoted) return true;
-  if (field.size() != end + 1) return false;
-  field = trim(field.substr(1, end - 1));
-  return true;
-}
-
-// Returns a hint for an error if the fields seem to have a separator other than a comma, else "".
-std::string separator_hint(std::string_view line) {
-  const bool has_commas = line.find(',') != std::string_view::npos;
-  for (const auto& [separator, name] :
-       {std::pair{';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}, {' ', "blanks"}}) {
-    if (line.find(separator) == std::string_view::npos || (separator == ' ' && has_commas)) continue;
-    return std::string("; its fields seem to be separated by ") + name +
-           ": save it with commas between fields, and decimal points";
-  }
-  return "";
-}
-
-class CsvParser {
- public:
-  CsvParser(Lines& lines, const std::string& file, KeepRow keep)
-      : lines_(lines), file_(file), keep_(std::move(keep)) {}
-
-  Dataset parse() {
-    while (const auto line = lines_.next()) {
-      if (line->empty()) continue;
-      line_ = *line;
-      const bool is_first = expected_ == 0;
-      if (!is_first && keep_ && !keep_(data_.rows()) && label_at_ + 1 == expected_) {
-        add_label(last_field());
-        data_.row_start.push_back(data_.column.size());
-        continue;
-      }
-      split_fields();
-      if (is_first && see_first_line()) continue;
-      add_sample(!keep_ || keep_(data_.rows()));
+  void see(std::string_view field, std::size_t line, Delimiter delimiter) {
+    if (is_missing_value(field)) return;
+    const auto number_here = parse_field_number(field, delimiter);
+    if (number_here) {
+      if (numbers++ == 0) number_line = line, number = field;
+      if (std::isfinite(*number_here)) sum += *number_here;
+      if (number_texts.size() <= kMostNumbers && !number_texts.contains(field)) number_texts.emplace(field);
+      return;
     }
-    if (data_.rows() == 0)
-      throw DataError(file_ + ": holds no samples; each line is FEATURE,...,FEATURE,LABEL");
-    data_.columns = expected_ - 1;
-    return std::move(data_);
+    if (is_missing_number(field)) {
+      if (!marks.contains(field)) marks.emplace(field);
+      return;
+    }
+    if (texts++ == 0) text_line = line, text = field;
+    if (different.size() <= kMostTexts && !different.contains(field)) different.emplace(field);
+  }
+
+  // Returns true if the numbers of a column with texts are names, as in 2, 3, 4, 5more.
+  bool numbers_are_texts() const {
+    const bool repeats = texts > different.size() && 10 * texts >= numbers;
+    return number_texts.size() <= kMostNumbers && (texts > numbers || repeats);
+  }
+};
+
+class TableReader {
+ public:
+  TableReader(const EachLine& each_line, const std::string& file, const KeepRow& keep,
+              const TableOptions& options, const TableEncoding* given)
+      : each_line_(each_line), file_(file), keep_(keep), options_(options), head_(each_line, file, options) {
+    if (head_.width() == 0) throw no_samples();
+    warnings_ = head_.warnings();
+    encoding_.label = {head_.name(head_.label()), {}, 0};
+    for (const std::size_t i : head_.features()) encoding_.features.push_back({head_.name(i), {}, 0});
+    if (given != nullptr) take_encoding(*given);
+    encoding_.label_place =
+        head_.described(head_.label()) + (head_.name(head_.label()).empty() ? "" : ",") + " of " + file_;
+  }
+
+  Dataset read() {
+    if (is_encoded_) return build();
+    if (options_.missing != MissingValues::kMean && !head_.has_texts()) {
+      try {
+        return build();
+      } catch (const NeedsScan&) {
+      }
+    }
+    scan();
+    return build();
   }
 
  private:
-  void split_fields() {
-    fields_.clear();
-    std::string_view rest = line_;
-    for (bool more = true; more;) {
-      std::string_view field;
-      if (!take_field(rest, field))
-        throw error("a quote is not closed at the end of its field; correct the field" +
-                    separator_hint(line_));
-      fields_.push_back(field);
-      more = !rest.empty();
-      if (more) rest.remove_prefix(1);
+  struct Feature {
+    std::size_t field;     // in a line
+    std::uint32_t column;  // the first one in the dataset
+    bool has_texts;
+    const TableEncoding::Column* encoding;
+  };
+
+  void take_encoding(const TableEncoding& given) {
+    if (given.features.size() != encoding_.features.size())
+      throw DataError(file_ + ": has " + std::to_string(encoding_.features.size()) +
+                      " columns for features, but the training data have " +
+                      std::to_string(given.features.size()));
+    for (std::size_t k = 0; k < given.features.size(); ++k) {
+      const std::string &here = encoding_.features[k].name, &there = given.features[k].name;
+      if (!here.empty() && !there.empty() && here != there)
+        throw DataError(file_ + ": " + head_.described(head_.features()[k]) + ", is " +
+                        gradwire::quoted(there) +
+                        " in the training data; both need the same columns in the same order");
     }
-    if (expected_ == 0) {
-      expected_ = fields_.size();
-      label_at_ = expected_ - 1;
-    }
-    if (expected_ < 2) throw error("one field; expected features and a label" + separator_hint(line_));
-    if (fields_.size() != expected_)
-      throw error(std::to_string(fields_.size()) + " fields, but the first line has " +
-                  std::to_string(expected_) + "; all lines need the same number" + separator_hint(line_));
+    encoding_ = given;
+    is_encoded_ = true;
   }
 
-  // Returns whether the first line is a header. If it is one, also chooses the column of the label.
-  bool see_first_line() {
-    std::vector<double> numbers;
-    std::size_t missing = 0;
-    for (const std::string_view field : fields_) {
-      const auto number = parse_number(field);
-      if (number) numbers.push_back(*number);
-      missing += !number && is_missing(field) ? 1 : 0;
-    }
-    if (numbers.size() == fields_.size()) {
-      if (fields_.size() > 2 && counts_up(numbers, 0))
-        data_.warnings.push_back(file_ + ":" + std::to_string(lines_.number()) +
-                                 ": the first line counts up from 0, like column names of pandas; it is "
-                                 "read as a sample: remove it if it is a header");
-      return false;
-    }
-    const bool is_unnamed = fields_[0].empty() || fields_[0].starts_with("Unnamed:");
-    if (numbers.empty() && missing == fields_.size()) return false;
-    if (!numbers.empty() && (missing > (fields_[0].empty() ? 1u : 0u) || !are_names(numbers))) return false;
-    if (is_unnamed)
-      throw error(
-          "the first column has no name, like the row numbers that pandas and R write; remove the "
-          "column (pandas: index=False), or name it");
-    choose_label();
-    return true;
-  }
+  // ---- the pass over the whole table ----
 
-  static bool counts_up(const std::vector<double>& numbers, double first) {
-    for (const double number : numbers)
-      if (number != first++) return false;
-    return true;
-  }
-
-  // Returns true if the numbers of the first line, which also has words, are names of columns.
-  bool are_names(const std::vector<double>& numbers) const {
-    if (!separator_hint(line_).empty()) return false;
-    if (counts_up(numbers, 0) || counts_up(numbers, 1)) return true;
-    return std::ranges::any_of(fields_, [](std::string_view f) { return is_one_of(f, kLabelNames); }) &&
-           std::ranges::all_of(numbers, [](double x) { return x >= 0 && x == std::floor(x); }) &&
-           std::ranges::adjacent_find(numbers, std::greater_equal()) == numbers.end();
-  }
-
-  void choose_label() {
-    std::vector<std::size_t> found;
-    for (const std::string_view name : kLabelNames)
-      for (std::size_t i = 0; i < expected_; ++i)
-        if (equal_in_any_case(fields_[i], name)) found.push_back(i);
-    if (!found.empty()) label_at_ = found.front();
-    const std::string column = "column " + std::to_string(label_at_ + 1) + ", " + quoted(fields_[label_at_]);
-    if (found.empty())
-      data_.warnings.push_back(file_ + ": the label is the last one, " + column +
-                               ": no column of the header is named label, class, target or y");
-    else if (found.size() > 1)
-      data_.warnings.push_back(file_ + ": the label is " + column + ", though the header names column " +
-                               std::to_string(found[1] + 1) + " " + quoted(fields_[found[1]]) + " as well");
-    else if (label_at_ + 1 != expected_)
-      data_.warnings.push_back(file_ + ": the label is " + column + ", as the header says");
-  }
-
-  // Returns the field after the last comma, which is the label of a row that is not kept.
-  std::string_view last_field() const {
-    std::string_view field = trim(line_.substr(line_.rfind(',') + 1));
-    if (field.size() > 1 && field.front() == '"' && field.back() == '"')
-      field = trim(field.substr(1, field.size() - 2));
-    return field;
-  }
-
-  void add_label(std::string_view field) { data_.label.push_back(parse_field(field, label_at_)); }
-
-  void add_sample(bool is_kept) {
-    std::uint32_t column = 0;
-    for (std::size_t i = 0; i < expected_; ++i) {
-      if (i == label_at_) {
-        add_label(fields_[i]);
-        continue;
+  void scan() {
+    std::vector<SeenColumn> columns(head_.width());
+    const std::size_t label = head_.label();
+    each_row([&](const Fields& fields, std::size_t line) {
+      if (options_.missing == MissingValues::kDrop) {
+        const auto is_missing = [&](std::size_t i) { return is_missing_value(fields[i]); };
+        if (is_missing(label) || std::ranges::any_of(head_.features(), is_missing)) return;
       }
-      if (const double number = is_kept ? parse_field(fields_[i], i) : 0; number != 0) {
-        data_.column.push_back(column);
-        data_.value.push_back(number);
-      }
-      ++column;
+      columns[label].see(fields[label], line, head_.delimiter());
+      for (const std::size_t i : head_.features()) columns[i].see(fields[i], line, head_.delimiter());
+    });
+    std::vector<std::string> one_hot, meaning;
+    for (std::size_t k = 0; k < head_.features().size(); ++k) {
+      const std::size_t i = head_.features()[k];
+      encode(columns[i], i, encoding_.features[k]);
+      if (const auto& texts = encoding_.features[k].texts; !texts.empty())
+        one_hot.push_back(head_.described(i) + " (" + std::to_string(texts.size()) + " features)");
     }
-    data_.row_start.push_back(data_.column.size());
+    if (!one_hot.empty()) warn("text becomes one feature for each different value: " + some_of(one_hot));
+    encode(columns[label], label, encoding_.label);
+    const auto& labels = encoding_.label.texts;
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      const int number = static_cast<int>(number_of_label(k, labels.size()));
+      meaning.push_back(labels[k] + " -> " + (labels.size() == 2 && k == 1 ? "+1" : std::to_string(number)));
+    }
+    if (!meaning.empty()) warn("labels: " + some_of(meaning));
+    is_encoded_ = true;
   }
 
-  double parse_field(std::string_view field, std::size_t position) const {
-    const auto number = parse_number(field);
+  void encode(const SeenColumn& seen, std::size_t i, TableEncoding::Column& to) const {
+    if (seen.numbers > 0) to.mean = seen.sum / static_cast<double>(seen.numbers);
+    if (options_.missing == MissingValues::kMean && !std::isfinite(to.mean))
+      throw DataError(file_ + ": " + head_.described(i) +
+                      ": the sum of its numbers is not finite; scale the column");
+    if (seen.texts == 0) {
+      if (seen.numbers == 0 && seen.marks.size() < 2 && options_.missing == MissingValues::kMean)
+        throw DataError(file_ + ": " + head_.described(i) +
+                        ", has no values; leave it out with problem.columns");
+      if (seen.numbers > 0 || seen.marks.size() < 2) return;
+    }
+    const std::string remedy = std::string("; correct the column") +
+                               (i == head_.label() ? "" : ", or leave it out with problem.columns");
+    const auto refuse = [&](const std::string& what) {
+      throw error(seen.text_line, head_.described(i) + ": " + gradwire::quoted(seen.text) + what);
+    };
+    if (has_thousands_commas(seen.text)) refuse(" has commas between thousands; remove them");
+    if (is_several_numbers(seen.text))
+      refuse(" holds several numbers with blanks between them; write the same separator between all fields");
+    if (seen.numbers > 0 && !seen.numbers_are_texts())
+      refuse(" is a text, but " + gradwire::quoted(seen.number) + " in line " +
+             std::to_string(seen.number_line) + " is a number" + remedy);
+    to.texts.assign(seen.different.begin(), seen.different.end());
+    for (const auto* more : {&seen.number_texts, &seen.marks})
+      to.texts.insert(to.texts.end(), more->begin(), more->end());
+    std::ranges::sort(to.texts);
+    if (to.texts.size() > kMostTexts)
+      throw DataError(file_ + ": " + head_.described(i) + ", has more than " + std::to_string(kMostTexts) +
+                      " different texts; " +
+                      (i == head_.label() ? "name another label with problem.label"
+                                          : "leave it out with problem.columns"));
+  }
+
+  // ---- the dataset ----
+
+  Dataset build() {
+    Dataset data;
+    std::vector<Feature> features;
+    std::uint32_t columns = 0;
+    for (std::size_t k = 0; k < encoding_.features.size(); ++k) {
+      const TableEncoding::Column& column = encoding_.features[k];
+      features.push_back({head_.features()[k], columns, !column.texts.empty(), &column});
+      columns += static_cast<std::uint32_t>(std::max<std::size_t>(column.texts.size(), 1));
+    }
+    std::size_t left_out = 0;
+    const std::size_t label = head_.label();
+    const auto add_row = [&](const Fields& fields, std::size_t line) {
+      try {
+        for (const Feature& feature : features) add_feature(feature, fields[feature.field], line, data);
+        data.label.push_back(label_of(fields[label], line));
+      } catch (const LeavesOutRow&) {
+        ++left_out;
+        forget_features(data);
+        return;
+      }
+      if (keep_ && !keep_(data.rows() - 1)) forget_features(data);
+      data.row_start.push_back(data.column.size());
+    };
+    const auto add_label = [&](std::string_view line, std::size_t number) {
+      if (!keep_ || keep_(data.rows()) || !has_only_numbers(line, head_.delimiter(), head_.width()))
+        return false;
+      data.label.push_back(label_of(field_of(line, label), number));
+      data.row_start.push_back(data.column.size());
+      return true;
+    };
+    each_row(add_row, add_label);
+    if (data.rows() == 0 && left_out > 0)
+      throw DataError(file_ +
+                      ": problem.missing = \"drop\" leaves out all lines, because each lacks a value; "
+                      "name the columns of the features in problem.columns");
+    if (data.rows() == 0) throw no_samples();
+    data.columns = columns;
+    data.warnings = warnings_;
+    if (left_out > 0)
+      data.warnings.push_back(file_ + ": problem.missing = \"drop\" leaves out " + std::to_string(left_out) +
+                              " of " + std::to_string(left_out + data.rows()) + " lines");
+    data.encoding = std::make_shared<const TableEncoding>(encoding_);
+    return data;
+  }
+
+  // Removes the features that were added after the last row.
+  static void forget_features(Dataset& data) {
+    data.column.resize(data.row_start.back());
+    data.value.resize(data.row_start.back());
+  }
+
+  // Returns a field of a line without quotes.
+  std::string_view field_of(std::string_view line, std::size_t at) const {
+    const char separator = head_.delimiter().separator;
+    if (at + 1 == head_.width()) return line.substr(line.rfind(separator) + 1);
+    for (; at > 0; --at) line.remove_prefix(line.find(separator) + 1);
+    return line.substr(0, line.find(separator));
+  }
+
+  double label_of(std::string_view field, std::size_t line) const {
+    const auto& texts = encoding_.label.texts;
+    if (texts.empty()) return number_of(field, head_.label(), line, encoding_.label);
+    const auto found = std::ranges::lower_bound(texts, field, std::less<>());
+    if (found != texts.end() && *found == field)
+      return number_of_label(static_cast<std::size_t>(found - texts.begin()), texts.size());
+    if (is_missing_value(field)) return missing(field, head_.label(), line, encoding_.label);
+    throw error(line, head_.described(head_.label()) + ": the label " + gradwire::quoted(field) +
+                          " is not in the training data, which have " + some_of(texts));
+  }
+
+  double number_of(std::string_view field, std::size_t i, std::size_t line,
+                   const TableEncoding::Column& column) const {
+    const auto number = head_.delimiter().has_decimal_commas ? parse_field_number(field, head_.delimiter())
+                                                             : parse_number(field);
+    return number && std::isfinite(*number) ? *number : odd_number(field, i, line, column);
+  }
+
+  void add_feature(const Feature& feature, std::string_view field, std::size_t line, Dataset& data) const {
+    std::uint32_t at = feature.column;
+    double value = 1;
+    if (!feature.has_texts) {
+      value = number_of(field, feature.field, line, *feature.encoding);
+    } else {
+      const auto& texts = feature.encoding->texts;
+      const auto found = std::ranges::lower_bound(texts, field, std::less<>());
+      const bool is_known = found != texts.end() && *found == field;
+      if (!is_known && is_missing_value(field)) missing(field, feature.field, line, *feature.encoding);
+      if (!is_known) return;
+      at += static_cast<std::uint32_t>(found - texts.begin());
+    }
+    if (value == 0) return;
+    data.column.push_back(at);
+    data.value.push_back(value);
+  }
+
+  // Returns the number that a missing value stands for, or throws.
+  double missing(std::string_view field, std::size_t i, std::size_t line,
+                 const TableEncoding::Column& column) const {
+    const bool is_label = i == head_.label();
+    if (options_.missing == MissingValues::kDrop) throw LeavesOutRow();
+    if (options_.missing == MissingValues::kMean && !is_label) return column.mean;
+    throw error(line, head_.described(i) + ": no value (" + gradwire::quoted(field) +
+                          "); problem.missing = \"drop\" leaves out such lines" +
+                          (is_label ? "" : ", and \"mean\" uses the mean of the column"));
+  }
+
+  // Returns the number of a field that is not a finite number, or throws.
+  double odd_number(std::string_view field, std::size_t i, std::size_t line,
+                    const TableEncoding::Column& column) const {
+    if (is_missing_value(field)) return missing(field, i, line, column);
+    const auto number = parse_field_number(field, head_.delimiter());
     if (number && std::isfinite(*number)) return *number;
-    throw error("field " + std::to_string(position + 1) + ", " + quoted(field) +
-                (number ? ", is not finite; remove or replace it"
-                        : ", is not a number; columns must be numeric" + separator_hint(field)));
+    const bool is_number = number.has_value();
+    if (!is_encoded_ && !is_number) throw NeedsScan();
+    if (is_missing_number(field)) return missing(field, i, line, column);
+    throw error(line, head_.described(i) + ": " + gradwire::quoted(field) +
+                          (is_number ? " is not finite; remove or replace it"
+                                     : " is not a number, as the training data have here"));
   }
 
-  DataError error(const std::string& what) const { return error_at(file_, lines_.number(), what); }
+  // ---- lines ----
 
-  Lines& lines_;
+  // Calls row(fields, line number) for each sample, but first skip(line, number), which may take the line.
+  template <class Row, class Skip>
+  void each_row(const Row& row, const Skip& skip) const {
+    Fields fields;
+    bool is_header = head_.has_header();
+    each_line_([&](std::string_view line, std::size_t number) {
+      if (std::exchange(is_header, false) || skip(line, number)) return true;
+      head_.split(line, number, fields);
+      row(fields, number);
+      return true;
+    });
+  }
+  template <class Row>
+  void each_row(const Row& row) const {
+    each_row(row, [](std::string_view, std::size_t) { return false; });
+  }
+
+  void warn(const std::string& what) { warnings_.push_back(file_ + ": " + what); }
+  DataError error(std::size_t line, const std::string& what) const { return error_at(file_, line, what); }
+  DataError no_samples() const {
+    return DataError(file_ + ": holds no samples; each line is FEATURE,...,FEATURE,LABEL");
+  }
+
+  const EachLine& each_line_;
   const std::string& file_;
-  const KeepRow keep_;
-  std::string_view line_;
-  CsvFields fields_;
-  std::size_t expected_ = 0;  // fields per line; 0 before the first line
-  std::size_t label_at_ = 0;
-  Dataset data_;
+  const KeepRow& keep_;
+  const TableOptions& options_;
+  const TableHead head_;
+  TableEncoding encoding_;
+  bool is_encoded_ = false;  // the encoding is of the whole table
+  std::vector<std::string> warnings_;
 };
+
+void visit(Lines&& lines, const std::function<bool(std::string_view line, std::size_t number)>& see) {
+  while (const auto line = lines.next())
+    if (!trim(*line).empty() && !see(*line, lines.number())) return;
+}
 
 }  // namespace
 
-Dataset parse_csv(std::string_view text, const std::string& file) {
-  Lines lines(text);
-  return CsvParser(lines, file, {}).parse();
+bool TableEncoding::has_texts() const {
+  return !label.texts.empty() ||
+         std::ranges::any_of(features, [](const Column& column) { return !column.texts.empty(); });
 }
 
-Dataset parse_csv(ByteStream& text, const std::string& file, const KeepRow& keep) {
-  Lines lines(text);
-  return CsvParser(lines, file, keep).parse();
+Dataset parse_csv(std::string_view text, const std::string& file, const TableOptions& options,
+                  const TableEncoding* given) {
+  const EachLine each_line = [text](const auto& see) { visit(Lines(text, true), see); };
+  return TableReader(each_line, file, {}, options, given).read();
+}
+
+Dataset parse_csv(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                  const KeepRow& keep, const TableOptions& options, const TableEncoding* given) {
+  const EachLine each_line = [&open](const auto& see) {
+    const std::unique_ptr<ByteStream> stream = open();
+    visit(Lines(*stream, true), see);
+  };
+  return TableReader(each_line, file, keep, options, given).read();
 }
 
 }  // namespace gradwire

@@ -1,22 +1,33 @@
-// Comma-separated values: one sample per line. The label is in the last column, or in the one that a header
-// names.
+// Tables: one sample per line, one field per column. A column is the label, the others are features.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "engine/data/dataset.h"
 #include "engine/data/readers/bytes.h"
+#include "engine/data/table.h"
 
 namespace gradwire {
 
-// Parses CSV text. Error messages name `file`. The first line is a header if it has column names. Numbers
-// among them must be ascending whole numbers, like the default column names of pandas. The label column is
-// the one named label, class, target or y, in any case. The dataset gets a warning if a header has no such
-// column, or if the label is not last. All lines must have the same number of fields, at least two. Fields
-// may be in double quotes. Blank lines are skipped. Zeros are not stored. Throws DataError.
-Dataset parse_csv(std::string_view text, const std::string& file);
-// Parses a stream without keeping its text in memory. `keep` says which rows to keep.
-Dataset parse_csv(ByteStream& text, const std::string& file, const KeepRow& keep);
+// Parses a table whose fields are separated by commas, semicolons, tabs or bars, whichever divides its first
+// lines. `file` is for errors.
+// - Header. The first line is a header if it has names where the lines after it have numbers, or if all its
+//   fields are words that do not appear again. Without a header, columns have numbers only.
+// - Numbers. Decimal commas are allowed between semicolons or tabs. Fields may be in double quotes.
+// - Texts. A column whose first value is a text has one feature for each text, which is 1 in the lines with
+//   that text (one-hot). Text labels are numbered in ascending order from 0.
+// - A first column without a name that counts the lines is left out.
+// All lines have the same number of fields, at least two. Blank lines are skipped. Zeros are not stored.
+// The warnings of the dataset name these decisions, and its encoding holds them. If `given` is not null, it
+// is the encoding; a text that it lacks is then 0 in all features of its column. Throws DataError.
+Dataset parse_csv(std::string_view text, const std::string& file, const TableOptions& options = {},
+                  const TableEncoding* given = nullptr);
+// Parses a file without keeping it in memory, or some of its rows. Calls `open` once or twice.
+Dataset parse_csv(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                  const KeepRow& keep, const TableOptions& options = {},
+                  const TableEncoding* given = nullptr);
 
 }  // namespace gradwire

@@ -41,6 +41,7 @@ class LibsvmParser {
   void parse_sample(std::string_view line) {
     const std::string_view label = take_word(line);
     data_.label.push_back(finite(label, "label"));
+    if (line.starts_with("qid:")) skip_query(line);
     std::uint64_t previous = 0;
     if (keep_ && !keep_(data_.label.size() - 1)) {
       previous = last_index(line);
@@ -56,6 +57,16 @@ class LibsvmParser {
       largest_index_line_ = lines_.number();
     }
     data_.row_start.push_back(data_.column.size());
+  }
+
+  // Removes the number of a query from the front of `line`. Rankings have it.
+  void skip_query(std::string_view& line) {
+    std::string_view rest = line;
+    const std::string_view word = take_word(rest);
+    if (word.size() == 4 || word.find_first_not_of("0123456789", 4) != std::string_view::npos) return;
+    line = rest;
+    if (data_.warnings.empty())
+      data_.warnings.push_back(file_ + ": qid: is skipped; the samples are not grouped by query");
   }
 
   // Returns the index of the last pair, or 0 if it cannot be read. Rows that are kept report such errors.

@@ -18,8 +18,9 @@ inline constexpr std::uint64_t kUnquestionedColumns = 1u << 20, kColumnsPerValue
 
 // Parses a LIBSVM text. `file` is for errors. Index 1 is column 0. If `dim` > 0, it sets the number of
 // columns; otherwise the largest index does. An index above dim or above 2^32-2 is an error, and so is one
-// above the limit of kColumnsPerValue. '#' starts a comment. Blank lines are skipped. A blank may stand
-// between a colon and its value. Throws DataError.
+// above the limit of kColumnsPerValue. '#' starts a comment. Blank lines are skipped, and so is a pair
+// qid:NUMBER after the label; a warning says so. A blank may stand between a colon and its value. Throws
+// DataError.
 Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t dim = 0);
 // Parses a stream without keeping its text in memory. `keep` says which rows to keep.
 Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep);

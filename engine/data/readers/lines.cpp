@@ -61,7 +61,7 @@ std::optional<std::string_view> Lines::next() {
   if (rest_.empty()) return std::nullopt;
   std::string_view line = take_line(rest_);
   ++number_;
-  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+  while (!keeps_blanks_ && !line.empty() && is_blank(line.back())) line.remove_suffix(1);
   return line;
 }
 

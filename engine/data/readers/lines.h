@@ -15,13 +15,16 @@ namespace gradwire {
 // Walks over the lines of a text, or of a file that is too large for memory.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
-  explicit Lines(ByteStream& stream) : stream_(&stream) {}
+  // With `keeps_blanks`, lines keep their trailing spaces and tabs.
+  explicit Lines(std::string_view text, bool keeps_blanks = false)
+      : rest_(text), keeps_blanks_(keeps_blanks) {}
+  explicit Lines(ByteStream& stream, bool keeps_blanks = false)
+      : stream_(&stream), keeps_blanks_(keeps_blanks) {}
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  // Returns the next line without its end (LF, CR LF or CR) and without trailing spaces and tabs, or nullopt
-  // after the last one. The line of a stream is valid until the next call.
+  // Returns the next line without its end (LF, CR LF or CR) and, by default, without trailing spaces and
+  // tabs, or nullopt after the last one. The line of a stream is valid until the next call.
   std::optional<std::string_view> next();
 
   std::size_t number() const { return number_; }  // the number of the line that next() returned, from 1
@@ -34,6 +37,7 @@ class Lines {
   ByteStream* stream_ = nullptr;  // null if `rest_` holds the whole text
   std::vector<char> buffer_;
   std::size_t number_ = 0;
+  bool keeps_blanks_;
 };
 
 bool is_blank(char c);  // space or tab

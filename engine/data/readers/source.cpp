@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "engine/data/readers/bytes.h"
-#include "engine/data/readers/csv.h"
 #include "engine/data/readers/dialogue.h"
 #include "engine/data/readers/digits.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/readers/libsvm.h"
 #include "engine/data/readers/lines.h"
+#include "engine/data/readers/npy.h"
 #include "engine/data/readers/synthetic.h"
 
 namespace gradwire {
@@ -102,7 +102,8 @@ std::filesystem::path find_data(const std::filesystem::path& path, const std::fi
 }
 
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
-                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
+                    const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use,
+                    const TableReading& table) {
   if (source == "digits") return widen(without_others(read_digits(), keep), source, dim);
   if (source == "synthetic") return widen(make_synthetic(synthetic, keep), source, dim);
   if (const auto path = path_of(source, "libsvm:")) {
@@ -112,18 +113,34 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
   }
   if (const auto path = path_of(source, "csv:")) {
     const std::filesystem::path found = find_data(*path, base);
-    if (keep) return widen(parse_csv(*stream_text_file(found), found.string(), keep), found.string(), dim);
-    return widen(parse_csv(read_text_file(found), found.string()), found.string(), dim);
+    const std::string name = found.string();
+    const auto open = [&] { return stream_text_file(found); };
+    return widen(keep ? parse_csv(open, name, keep, table.options, table.encoding)
+                      : parse_csv(read_text_file(found), name, table.options, table.encoding),
+                 name, dim);
   }
   if (const auto path = path_of(source, "idx:")) {
     const std::filesystem::path found = find_data(*path, base);
     return widen(read_idx(found, keep, use), found.string(), dim);
   }
+  if (const auto path = path_of(source, "npz:")) {
+    const std::filesystem::path found = find_data(*path, base);
+    return widen(read_npz(found, keep, use), found.string(), dim);
+  }
+  if (source.starts_with("npy:")) {
+    const std::string_view paths = source.substr(4);
+    const std::size_t comma = paths.find(',');
+    if (comma == std::string_view::npos)
+      throw DataError("data source " + quoted(source) +
+                      ": two files must follow the colon, as in npy:X.npy,y.npy");
+    const std::filesystem::path x = find_data(paths.substr(0, comma), base);
+    return widen(read_npy_pair(x, find_data(paths.substr(comma + 1), base), keep), x.string(), dim);
+  }
   if (source.starts_with("text:")) {
     throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");
   }
   throw DataError("unknown data source " + quoted(source) +
-                  "; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
+                  "; use digits, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH or synthetic");
 }
 
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how) {

@@ -12,6 +12,7 @@
 
 #include "engine/data/client_dataset.h"
 #include "engine/data/dataset.h"
+#include "engine/data/readers/csv.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/shared_samples.h"
 
@@ -48,12 +49,18 @@ std::filesystem::path data_cache();
 // Throws DataError that lists the places.
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
-// Reads labelled samples: digits | libsvm:PATH | csv:PATH | idx:DIR | synthetic. Files may be plain or
-// gzipped. If `dim` > 0, it sets the number of features, and a larger index in the file is an error. With
-// `keep`, text is not kept in memory. `use` chooses among the sets of a folder. Throws DataError.
+// How to read a table: its options, and its encoding if it is given (see parse_csv()).
+struct TableReading {
+  TableOptions options = {};
+  const TableEncoding* encoding = nullptr;
+};
+
+// Reads labelled samples: digits | libsvm:PATH | csv:PATH | npy:X,Y | npz:PATH | idx:DIR | synthetic. Files
+// may be plain or gzipped. If `dim` > 0, it sets the number of features, and a larger index in the file is an
+// error. With `keep`, text is not kept in memory. `use` chooses among the sets of a folder. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {},
-                    SampleUse use = SampleUse::kTraining);
+                    SampleUse use = SampleUse::kTraining, const TableReading& table = {});
 
 // Reads all samples of a text:PATH source, plain or gzipped. Keeps the bytes unchanged except for a
 // byte-order mark. Throws DataError.

@@ -1,5 +1,6 @@
 #include "experiments/cli/sweep/shared_problems.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace gradwire {
@@ -12,6 +13,13 @@ auto read_once(Files& files, const std::string& key, Read read) {
   using T = std::remove_cvref_t<decltype(*kept)>;
   if (kept == nullptr) kept = std::make_shared<const T>(read());
   return *kept;
+}
+
+// The encoding of a training table is kept as long as the table, so its address is its name.
+std::string key_of_table(const TableReading& table) {
+  return table.options.label + "\n" + table.options.columns + "\n" +
+         std::to_string(static_cast<int>(table.options.missing)) + "\n" +
+         std::to_string(reinterpret_cast<std::uintptr_t>(table.encoding));
 }
 
 }  // namespace
@@ -57,11 +65,12 @@ void SharedProblems::leave(const Settings& run) {
 Reading SharedProblems::reading() {
   Reading reading;
   reading.rows = [this](std::string_view source, const std::filesystem::path& base,
-                        const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use) {
+                        const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use,
+                        const TableReading& table) {
     if (source == "synthetic") return read_source(source, base, synthetic, dim, keep, use);
     const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim) +
-                            (use == SampleUse::kTest ? " for tests" : "");
-    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim, {}, use); });
+                            (use == SampleUse::kTest ? " for tests" : "") + "\n" + key_of_table(table);
+    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim, {}, use, table); });
   };
   reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" +

@@ -55,6 +55,21 @@ TEST(Libsvm, ReadsLabelsIndicesAndValues) {
   EXPECT_EQ(data.columns, 3u);
 }
 
+TEST(Libsvm, SkipsQueryNumbersWithOneWarning) {
+  const Dataset plain = parse_libsvm("2 1:1 3:4\n0.5 2:2\n1\n", "f");
+  const Dataset data = parse_libsvm("2 qid:1 1:1 3:4 # doc 7\n0.5 qid:12 2:2\n1 qid:2\n", "f");
+  EXPECT_EQ(data.label, plain.label);
+  EXPECT_EQ(data.column, plain.column);
+  EXPECT_EQ(data.value, plain.value);
+  EXPECT_EQ(data.row_start, plain.row_start);
+  EXPECT_EQ(data.columns, plain.columns);
+  EXPECT_EQ(data.warnings,
+            std::vector<std::string>{"f: qid: is skipped; the samples are not grouped by query"});
+  EXPECT_TRUE(plain.warnings.empty());
+  EXPECT_EQ(libsvm_error("1 qid:x 1:1\n"), "train.txt:1: expected INDEX:VALUE, found 'qid:x'");
+  EXPECT_EQ(libsvm_error("1 1:1 qid:3\n"), "train.txt:1: expected INDEX:VALUE, found 'qid:3'");
+}
+
 TEST(Libsvm, AcceptsCrlfTrailingBlanksCommentsAndNoFinalNewline) {
   const Dataset plain = parse_libsvm("1 1:1 2:3\n-1 2:2\n", "f");
   for (const char* text :
@@ -171,11 +186,11 @@ TEST(Libsvm, RefusesAnIndexThatIsLargeForTheNumberOfValues) {
 }
 
 TEST(Libsvm, RefusesNanInfinityAndText) {
-  for (const char* line : {"1 1:nan", "1 1:inf",     "1 1:-inf",    "1 1:infinity", "1 1:nan(1)", "nan 1:1",
-                           "inf",     "cat 1:1",     "1:1",         "1 1:1x",       "1 1:0x10",   "1 1:1e",
-                           "1 1:1:1", "1 qid:3 1:1", "1 a:1",       "1 -1:1",       "1 +1:1",     "1 1.5:1",
-                           "1 :1",    "1 :",         "1 1:+-1",     "1 1:++1",      "1 1:1,2:1",  "1 1:--1",
-                           "+",       "1,5 1:1",     "1 1:\xff\xfe"}) {
+  for (const char* line :
+       {"1 1:nan",   "1 1:inf", "1 1:-inf", "1 1:infinity", "1 1:nan(1)",  "nan 1:1", "inf",
+        "cat 1:1",   "1:1",     "1 1:1x",   "1 1:0x10",     "1 1:1e",      "1 1:1:1", "1 a:1",
+        "1 -1:1",    "1 +1:1",  "1 1.5:1",  "1 :1",         "1 :",         "1 1:+-1", "1 1:++1",
+        "1 1:1,2:1", "1 1:--1", "+",        "1,5 1:1",      "1 1:\xff\xfe"}) {
     const std::string error = libsvm_error(std::string("1 1:1\n") + line);
     EXPECT_EQ(error.rfind("train.txt:2: ", 0), 0u) << line << " gave " << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;

@@ -65,7 +65,8 @@ TEST(Source, AddsColumnsForDimAndNeverCutsThem) {
 
 TEST(Source, RefusesUnknownKindsAndMissingPaths) {
   EXPECT_EQ(data_error([] { read_source("a9a", "", {}); }),
-            "unknown data source 'a9a'; use digits, libsvm:PATH, csv:PATH, idx:DIR, text:PATH or synthetic");
+            "unknown data source 'a9a'; use digits, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, "
+            "text:PATH or synthetic");
   for (const char* source : {"libsvm:", "csv:", "idx:", ""}) {
     EXPECT_NE(data_error([&] { read_source(source, "", {}); }), "no error") << source;
   }
@@ -252,7 +253,7 @@ TEST(KeptRows, MatchTheWholeSource) {
 TEST(KeptRows, AreParsedAndTheOthersAreNot) {
   const TemporaryFolder folder;
   folder.write("a.txt", "1 1:1\n0 2:x\n1 3:1\n");
-  folder.write("a.csv", "1,2,0\n1,x,1\n");
+  folder.write("a.csv", "1,2,0\n1,2,1\n1,2e999,1\n1,2,0\n");
   const auto read = [&](const char* source, std::size_t kept) {
     return data_error(
         [&] { read_source(source, folder.path(), {}, 0, [&](std::size_t r) { return r == kept; }); });
@@ -260,7 +261,7 @@ TEST(KeptRows, AreParsedAndTheOthersAreNot) {
   EXPECT_EQ(read("libsvm:a.txt", 0), "no error");
   EXPECT_NE(read("libsvm:a.txt", 1).find("a.txt:2: the value 'x' is not a number"), std::string::npos);
   EXPECT_EQ(read("csv:a.csv", 0), "no error");
-  EXPECT_NE(read("csv:a.csv", 1).find("a.csv:2: field 2"), std::string::npos);
+  EXPECT_NE(read("csv:a.csv", 2).find("a.csv:3: column 2: '2e999' is not finite"), std::string::npos);
   folder.write("a.txt", "1 1:1\nx 2:1\n");
   EXPECT_NE(read("libsvm:a.txt", 0).find("a.txt:2: the label 'x'"), std::string::npos);
 }

@@ -1,0 +1,216 @@
+// Tables as people have them: separators, texts, missing values, chosen columns.
+#include <gtest/gtest.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/readers/csv.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+using Values = std::vector<double>;
+
+// Returns the samples as dense rows.
+std::vector<Values> rows_of(const Dataset& data) {
+  std::vector<Values> rows;
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    rows.emplace_back(data.columns);
+    for (std::size_t k = 0; k < data.row_columns(r).size(); ++k)
+      rows[r][data.row_columns(r)[k]] = data.row_values(r)[k];
+  }
+  return rows;
+}
+std::string table_error(const std::string& text, const TableOptions& options = {}) {
+  return data_error([&] { parse_csv(text, "t.csv", options); });
+}
+
+constexpr const char* kPets =
+    "name,animal,age,weight\n"
+    "Rex,dog,3,12.5\n"
+    "Tom,cat,2,4.1\n"
+    "Ace,dog,,9\n";
+
+TEST(Table, ReadsTextLabelsAndSaysTheirNumbers) {
+  const Dataset data = parse_csv(kPets, "t.csv", {.label = "animal", .columns = "weight"});
+  EXPECT_EQ(data.label, (Values{1, -1, 1}));
+  EXPECT_EQ(rows_of(data), (std::vector<Values>{{12.5}, {4.1}, {9}}));
+  EXPECT_EQ(data.warnings, std::vector<std::string>{"t.csv: labels: cat -> -1, dog -> +1"});
+  const Dataset iris = parse_csv("5,setosa\n7,versicolor\n6,virginica\n5,setosa\n", "t.csv");
+  EXPECT_EQ(iris.label, (Values{0, 1, 2, 0}));
+  EXPECT_EQ(iris.warnings,
+            std::vector<std::string>{"t.csv: labels: setosa -> 0, versicolor -> 1, virginica -> 2"});
+}
+
+TEST(Table, ReadsTextColumnsAsOneFeatureForEachText) {
+  const Dataset data = parse_csv("color,size,y\nred,1,0\nblue,2,1\nred,3,1\n", "t.csv");
+  EXPECT_EQ(rows_of(data), (std::vector<Values>{{0, 1, 1}, {1, 0, 2}, {0, 1, 3}}));
+  EXPECT_EQ(data.warnings, std::vector<std::string>{"t.csv: text becomes one feature for each different "
+                                                    "value: column 1, 'color' (2 features)"});
+}
+
+TEST(Table, FindsTheSeparatorAndDecimalCommas) {
+  const std::vector<Values> rows = {{1.75, 70.5}, {1001.5, 55}};
+  for (const char* text :
+       {"1.75,70.5,3\n1001.5,55,4\n", "1,75;70,5;3\n1.001,5;55;4\n", "1.75\t70.5\t3\n1001.5\t55\t4\n",
+        "1,75\t70,5\t3\n1001,5\t55\t4\n", "1.75|70.5|3\n1001.5|55|4\n",
+        "\"1.75\",\"70.5\",3\n1001.5,55,\"4\"\n", "a;b;y\n1,75;70,5;3\n1.001,5;55;4\n"}) {
+    const Dataset data = parse_csv(text, "t.csv");
+    EXPECT_EQ(rows_of(data), rows) << text;
+    EXPECT_EQ(data.label, (Values{3, 4})) << text;
+  }
+}
+
+TEST(Table, RefusesDropsOrAveragesMissingValues) {
+  const TableOptions refuse{.label = "animal", .columns = "3-4"};
+  EXPECT_EQ(table_error(kPets, refuse),
+            "t.csv:4: column 3, 'age': no value (''); problem.missing = \"drop\" leaves out such lines, and "
+            "\"mean\" uses the mean of the column");
+  TableOptions drop = refuse, mean = refuse;
+  drop.missing = MissingValues::kDrop;
+  mean.missing = MissingValues::kMean;
+  EXPECT_EQ(rows_of(parse_csv(kPets, "t.csv", drop)), (std::vector<Values>{{3, 12.5}, {2, 4.1}}));
+  EXPECT_EQ(rows_of(parse_csv(kPets, "t.csv", mean)), (std::vector<Values>{{3, 12.5}, {2, 4.1}, {2.5, 9}}));
+  EXPECT_EQ(table_error("x\ty\n1\t\n2\t3\n", {.missing = MissingValues::kMean}),
+            "t.csv:2: column 2, 'y': no value (''); problem.missing = \"drop\" leaves out such lines");
+}
+
+TEST(Table, RefusesAMeanThatIsNotFinite) {
+  const TableOptions mean{.missing = MissingValues::kMean};
+  EXPECT_EQ(table_error("1e308,2\n1e308,3\n,4\n", mean),
+            "t.csv: column 1: the sum of its numbers is not finite; scale the column");
+  EXPECT_EQ(table_error("a,y\n1,2\n,3\ninf,4\n", mean),
+            "t.csv:4: column 1, 'a': 'inf' is not finite; remove or replace it");
+}
+
+TEST(Table, SaysHowManyLinesItDrops) {
+  const TableOptions drop{.missing = MissingValues::kDrop};
+  EXPECT_EQ(parse_csv("1,2\n,3\n4,5\n", "t.csv", drop).warnings,
+            std::vector<std::string>{"t.csv: problem.missing = \"drop\" leaves out 1 of 3 lines"});
+  EXPECT_EQ(
+      table_error("a,y\n,3\n5,\n", drop),
+      "t.csv: problem.missing = \"drop\" leaves out all lines, because each lacks a value; name the columns "
+      "of the features in problem.columns");
+  EXPECT_EQ(table_error("a,b,y\n1,,3\n2,NA,4\n", {.missing = MissingValues::kMean}),
+            "t.csv: column 2, 'b', has no values; leave it out with problem.columns");
+}
+
+TEST(Table, TakesMarksOfMissingNumbersAsTextsBetweenTexts) {
+  EXPECT_EQ(rows_of(parse_csv("c,y\n-,0\nhttp,1\nnone,0\n", "t.csv")),
+            (std::vector<Values>{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}));
+  EXPECT_EQ(rows_of(parse_csv("c,y\n-,0\n2,1\nnone,0\n4,1\n", "t.csv", {.missing = MissingValues::kMean})),
+            (std::vector<Values>{{3}, {2}, {3}, {4}}));
+}
+
+TEST(Table, TakesNumbersBetweenRepeatedTextsAsTexts) {
+  const std::string text = "d,y\n2,0\n3,1\n5more,0\n2,1\n5more,0\n";
+  EXPECT_EQ(rows_of(parse_csv(text, "t.csv")),
+            (std::vector<Values>{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 0, 0}, {0, 0, 1}}));
+  std::string long_text = "d,y\n";  // the texts begin after the lines that are read first
+  for (int k = 0; k < 200; ++k) long_text += (k < 100 ? "2," : "5more,") + std::to_string(k % 2) + "\n";
+  EXPECT_EQ(parse_csv(long_text, "t.csv").columns, 2u);
+}
+
+TEST(Table, ReadsPointsAsThousandsOnlyNextToDecimalCommas) {
+  EXPECT_EQ(rows_of(parse_csv("1.234;1\n2.5;2\n", "t.csv")), (std::vector<Values>{{1.234}, {2.5}}));
+  EXPECT_EQ(rows_of(parse_csv("1.234;1\n2,5;2\n", "t.csv")), (std::vector<Values>{{1234}, {2.5}}));
+  EXPECT_EQ(table_error("a;y\n1,5;1\n2.5;2\n3,5;3\n"),
+            "t.csv:3: column 1, 'a': '2.5' is a text, but '1,5' in line 2 is a number; correct the column, "
+            "or leave "
+            "it out with problem.columns");
+}
+
+TEST(Table, ChoosesColumnsByNameAndNumber) {
+  const std::string text = "a,b,c,d,y\n1,2,3,4,5\n";
+  EXPECT_EQ(rows_of(parse_csv(text, "t.csv", {.columns = "3-4, A"})), (std::vector<Values>{{1, 3, 4}}));
+  EXPECT_EQ(parse_csv(text, "t.csv", {.label = "2"}).label, Values{2});
+  EXPECT_EQ(table_error(text, {.label = "z"}),
+            "problem.label: t.csv has no column 'z'; it has 5 columns: a, b, c, d, y");
+  EXPECT_EQ(table_error("1,2\n", {.label = "3"}),
+            "problem.label: t.csv has no column '3'; it has 2 columns, without names");
+  EXPECT_EQ(table_error(text, {.columns = "a,1"}), "problem.columns = 'a,1': a column is named twice");
+  EXPECT_EQ(table_error(text, {.columns = "a,y"}),
+            "problem.columns = 'a,y': column 5, 'y' is the label; leave it out, or name another one with "
+            "problem.label");
+}
+
+TEST(Table, LeavesOutAColumnThatCountsTheLines) {
+  for (const char* text : {",a,y\n0,2,3\n1,4,6\n", "Unnamed: 0,a,y\n1,2,3\n2,4,6\n"}) {
+    const Dataset data = parse_csv(text, "t.csv");
+    EXPECT_EQ(rows_of(data), (std::vector<Values>{{2}, {4}})) << text;
+    EXPECT_EQ(data.warnings, std::vector<std::string>{
+                                 "t.csv: the first column has no name and counts or names the lines, as "
+                                 "pandas and R write it; it is left out"});
+  }
+}
+
+TEST(Table, RefusesATextInAColumnOfNumbers) {
+  EXPECT_EQ(table_error("1,2\n3,x\n4,5\n6,7\n"),
+            "t.csv:2: column 2: 'x' is a text, but '2' in line 1 is a number; correct the column");
+}
+
+TEST(Table, ReadsTestDataWithTheEncodingOfTheTrainingData) {
+  const Dataset train = parse_csv("c,y\nred,dog\nblue,cat\n", "train.csv");
+  const Dataset test = parse_csv("c,y\ngreen,dog\nred,dog\n", "test.csv", {}, train.encoding.get());
+  EXPECT_EQ(test.label, (Values{1, 1}));
+  EXPECT_EQ(rows_of(test), (std::vector<Values>{{0, 0}, {0, 1}})) << "green is not in the training data";
+  EXPECT_EQ(data_error([&] { parse_csv("c,y\nred,cow\n", "test.csv", {}, train.encoding.get()); }),
+            "test.csv:2: column 2, 'y': the label 'cow' is not in the training data, which have cat, dog");
+  EXPECT_EQ(
+      data_error([&] { parse_csv("d,y\nred,dog\n", "test.csv", {}, train.encoding.get()); }),
+      "test.csv: column 1, 'd', is 'c' in the training data; both need the same columns in the same order");
+}
+
+// Returns one byte of a text at a time.
+class OneByOne : public ByteStream {
+ public:
+  explicit OneByOne(std::string_view text) : rest_(text) {}
+  std::size_t read(std::span<char> to) override {
+    if (rest_.empty()) return 0;
+    to[0] = rest_[0];
+    rest_.remove_prefix(1);
+    return 1;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+TEST(Table, ReadsAStreamAsItsText) {
+  const TableOptions options{.label = "animal", .missing = MissingValues::kDrop};
+  const auto open = [] { return std::make_unique<OneByOne>(kPets); };
+  const Dataset whole = parse_csv(kPets, "t.csv", options), streamed = parse_csv(open, "t.csv", {}, options);
+  EXPECT_EQ(rows_of(streamed), rows_of(whole));
+  EXPECT_EQ(streamed.label, whole.label);
+  const Dataset second = parse_csv(
+      open, "t.csv", [](std::size_t row) { return row == 1; }, options);
+  EXPECT_EQ(second.label, whole.label);
+  EXPECT_TRUE(second.row_values(0).empty());
+  EXPECT_EQ(rows_of(second)[1], rows_of(whole)[1]);
+}
+
+TEST(Table, FindsTextsAndMissingValuesInRowsThatAreNotKept) {
+  std::string lines;
+  for (int r = 0; r < 100; ++r) lines += "1," + std::to_string(r) + ",0\n";
+  for (const char* last : {"1,x,1\n", "1,,1\n", "1,2\n", "1,2020-01-01,1\n", "1,E5,1\n", "1,\"2,1\n"}) {
+    const std::string text = lines + last;
+    const auto open = [&] { return std::make_unique<OneByOne>(text); };
+    EXPECT_NE(data_error([&] {
+                parse_csv(open, "t.csv", [](std::size_t row) { return row == 5; });
+              }).find("t.csv:101: "),
+              std::string::npos)
+        << last;
+  }
+}
+
+TEST(Table, LimitsTheTextsOfAColumn) {
+  std::string text = "id,y\n";
+  for (int k = 0; k < 1001; ++k) text += "n" + std::to_string(k) + ",1\n";
+  EXPECT_EQ(table_error(text),
+            "t.csv: column 1, 'id', has more than 1000 different texts; leave it out with problem.columns");
+}
+
+}  // namespace
+}  // namespace gradwire
