@@ -88,7 +88,9 @@ EXCEPTIONS = {
     ("engine/data/readers/", "fstream"): "the readers of data sets open files",
     ("engine/data/readers/", "filesystem"): "the readers of data sets open files",
     ("engine/files/", "filesystem"): "numbers are saved to files",
-    ("engine/data/readers/", "zlib.h"): "data sets may be gzipped",
+    ("engine/data/readers/", "zlib.h"): "data sets may be compressed with gzip",
+    ("engine/data/readers/", "bzlib.h"): "data sets may be compressed with bzip2",
+    ("engine/data/readers/", "lzma.h"): "data sets may be compressed with xz",
     ("proto/wire/back_off.", "chrono"): "when to try again; results never depend on it",
     ("proto/wire/back_off.", "random"): "jitter; results never depend on it",
 }

@@ -27,7 +27,7 @@ struct Dataset {
   std::vector<std::uint32_t> column;           // ascending within a row
   std::vector<double> value;                   // zeros are not stored
   std::vector<double> label;                   // one per row, as in the file
-  std::vector<std::string> warnings = {};      // decisions of a reader that the user should know
+  std::vector<std::string> warnings = {};      // choices of the file reader that the user should know about
   std::shared_ptr<const TableEncoding> encoding = nullptr;  // null if the source is not a table
 
   std::size_t rows() const { return label.size(); }
@@ -39,11 +39,11 @@ struct Dataset {
   }
 };
 
-// The rows that a reader keeps; an empty function keeps all. Of another row it keeps only the label, and only
-// counts the columns of its features.
+// A function that says which rows a reader keeps; an empty function keeps all. A row that is not kept has
+// only its label in the dataset, but its columns still count.
 using KeepRow = std::function<bool(std::size_t row)>;
 
-// Returns the rows `rows` of `data`, in that order. `columns` is kept.
+// Returns the rows `rows` of `data`, in that order. Does not change the number of columns.
 Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 
 // Throws DataError if a feature is not below `columns`: the model does not have it.

@@ -25,6 +25,11 @@ struct TableEncoding {
     std::string name;                // "" without a header
     std::vector<std::string> texts;  // the texts, ascending; empty for a column of numbers
     double mean = 0;                 // mean of the numbers; with MissingValues::kMean
+
+    // Returns true if the texts are False and True. They are then one feature, 0 or 1.
+    bool is_flag() const;
+    // Returns the number of features.
+    std::size_t width() const { return texts.empty() || is_flag() ? 1 : texts.size(); }
     bool operator==(const Column&) const = default;
   };
   std::vector<Column> features;

@@ -28,6 +28,10 @@ void check_source(const std::string& path, const std::string& source) {
     if (colon != std::string::npos && colon + 1 < source.size()) return;
     throw ConfigError(path, key_of(path) + " '" + scheme + "' needs a path, as in " + scheme + ":PATH");
   }
+  if (colon == std::string::npos && source.find_first_of("./") != std::string::npos)
+    throw ConfigError(path, key_of(path) + " " + describe(source) +
+                                ": write the kind of the file before it, as in libsvm:" + source +
+                                " or csv:" + source);
   throw ConfigError(path, "unknown data source " + describe(source) +
                               suggest(scheme, {"digits", "libsvm", "csv", "npy", "npz", "idx", "text",
                                                "synthetic", "mnist", "shakespeare"}));
@@ -41,8 +45,9 @@ std::string full_source(const std::string& source) {
   for (const char* name : {"a1a", "a9a", "australian", "ijcnn1", "mushrooms", "phishing", "w8a"})
     if (source == name) return "libsvm:" + source;
   if (source.find(':') < source.find('/')) return source;
-  const std::string_view path =
-      source.ends_with(".gz") ? std::string_view(source).substr(0, source.size() - 3) : source;
+  std::string_view path = source;
+  for (const std::string_view packed : {".gz", ".bz2", ".xz"})
+    if (source.ends_with(packed)) path = path.substr(0, source.size() - packed.size());
   for (const char* ending : {".csv", ".tsv"})
     if (path.ends_with(ending)) return "csv:" + source;
   for (const char* ending : {".svm", ".libsvm", ".svmlight"})

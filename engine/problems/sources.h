@@ -68,7 +68,7 @@ struct RowsData : SampleSource {
     visit("data", self.data,
           "`digits`, `libsvm:PATH`, `csv:PATH`, `npy:X.npy,y.npy`, `npz:PATH`, `idx:DIR`, `synthetic`, or a "
           "public data set such as `mnist` or `a9a`; a path that ends in .csv, .tsv, .svm, .libsvm, .npy or "
-          ".npz needs no kind; may be gzipped",
+          ".npz needs no kind; may be compressed with gzip, bzip2 or xz",
           {.required = ", as in data = \"libsvm:PATH\" or \"digits\"", .quiet = true, .check = check_source});
     visit("test", self.test, "data on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});
@@ -121,7 +121,9 @@ struct TextData : SampleSource {
     constexpr auto check_source = [](const std::string& path, const std::string& source) {
       check_text_source(Kind::traits.name, path, source);
     };
-    visit("data", self.data, "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); may be gzipped",
+    visit("data", self.data,
+          "`text:PATH` or `shakespeare` (text:tinyshakespeare.txt); may be "
+          "compressed with gzip, bzip2 or xz",
           {.required = ", as in data = \"text:PATH\"", .quiet = true, .check = check_source});
     visit("test", self.test, "text on which accuracy is measured, spelled like data",
           {.note = "none", .quiet = true, .check = check_source});

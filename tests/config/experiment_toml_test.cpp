@@ -244,6 +244,12 @@ TEST(ExperimentToml, TakesTheKindOfDataFromItsEndingOrItsPublicName) {
   EXPECT_EQ(data_of("a9a"), "libsvm:a9a");
   EXPECT_EQ(data_of("mnist"), "idx:mnist");
   EXPECT_EQ(data_of("libsvm:a.csv"), "libsvm:a.csv");
+  EXPECT_EQ(data_of("sets/a.svm.bz2"), "libsvm:sets/a.svm.bz2");
+  EXPECT_EQ(data_of("a.csv.xz"), "csv:a.csv.xz");
+  EXPECT_NE(error_of(replaced("libsvm:a9a", "train.txt"))
+                .find("data \"train.txt\": write the kind of the file before it, as in libsvm:train.txt or "
+                      "csv:train.txt"),
+            std::string::npos);
   EXPECT_NE(error_of(replaced("libsvm:a9a", "npy:X.npy")).find("needs two paths, as in npy:X.npy,y.npy"),
             std::string::npos);
 }

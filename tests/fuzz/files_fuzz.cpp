@@ -1,5 +1,5 @@
-// Targets for the files and words of users and their programs: experiments, data sets, files of numbers, and
-// words of the command line.
+// Targets for what users and their programs write: experiments, data sets, files of numbers, and words of the
+// command line.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "config/settings.h"
 #include "config/toml_reader.h"
 #include "engine/data/readers/csv.h"
+#include "engine/data/readers/decompressor.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/readers/libsvm.h"
 #include "engine/data/readers/npy.h"
@@ -22,6 +23,7 @@
 #include "proto/wire/codec.h"
 #include "storage/model_file.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/compressed.h"
 #include "tests/support/numpy_files.h"
 
 namespace gradwire::fuzz {
@@ -74,9 +76,9 @@ void check_rows(const Dataset& data) {
   }
 }
 
-// Returns whether of_text() reads the rows of a file `name`. If it refuses the file, the error must begin
-// with the name. A stream of the same bytes gives the same rows; one that begins like a gzip file is
-// inflated.
+// Returns whether the input was accepted as the file `name`. Checks that an error of of_text() begins with
+// the name, and that a stream of the same bytes gives the same rows. A stream that begins like a compressed
+// file is inflated instead.
 template <class OfText, class OfStream>
 bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_stream) {
   const auto path = write_scratch("rows", input);
@@ -99,8 +101,7 @@ bool read_rows(Input input, std::string_view name, OfText of_text, OfStream of_s
     }
   });
   const auto streamed = attempt([&] { return of_stream([&] { return stream_file_bytes(path); }); });
-  const bool is_gzip = input.size() >= 2 && input[0] == std::byte{0x1f} && input[1] == std::byte{0x8b};
-  if (is_gzip) {
+  if (make_decompressor(text_of(input)) != nullptr) {
     try {
       (void)inflate_prefix(text_of(input), "f.gz", 1 << 16);
     } catch (const DataError& error) {
@@ -178,7 +179,9 @@ bool run_libsvm(Input input) {
 }
 std::vector<Bytes> libsvm_seeds() {
   return {bytes_of("1 2:1e-400 3:-1e-999\n"),
-          bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n")};
+          bytes_of("-1 3:1 11:0.5 # a comment\n+1 1:-2e-3 2:4\n\n1 5:7\n"),
+          bytes_of(bzip2("1 2:3\n") + bzip2("2 1:1\n")),
+          bytes_of(xz("1 2:3\n") + std::string(4, '\0') + xz("2 1:1\n"))};
 }
 
 // Reads some rows of a table, and the table as its own test data.
@@ -224,7 +227,8 @@ std::vector<Bytes> csv_seeds() {
           bytes_of("name;\"a \"\"b\"\"\";b;y\n\"x;1\";1,5;;ja\nz;1.000,25;-;nein\nz;?;3;ja\n"),
           bytes_of(",age,job,label\n0,18,\tnone,cat\n1,NA,clerk,dog\n2,7,clerk,cat\n"),
           bytes_of("a\tb\tc\t\n1\t\t5more\t\n2\t1e5\t3\t\n2\tnan\t5more\t\n"),
-          bytes_of("1|2|\"a\"\n-1|.5|b\n")};
+          bytes_of("1|2|\"a\"\n-1|.5|b\n"),
+          bytes_of("sep=;\na;b;y\nTrue;1,5;0\nFalse;2;1\n")};
 }
 
 // Reads an archive of arrays, and a file that is both arrays of samples.
@@ -251,7 +255,7 @@ std::vector<Bytes> arrays_seeds() {
           bytes_of(npy<std::int64_t>("<i8", "(2, 1)", {7, -8}, "True"))};
 }
 
-// Reads two files, whose lengths come first.
+// Reads two files from the input: the images, after their length (u16), and the labels.
 bool run_idx(Input input) {
   Cursor cursor(input);
   const Input images = cursor.bytes(cursor.u16());
@@ -356,7 +360,7 @@ bool run_words(Input input) {
         return true;
       }
     }
-  } catch (const ExperimentError& error) {  // also for a single value
+  } catch (const ExperimentError& error) {  // the word is also tried as a single TOML value
     check_words(error, "");
     return read_toml_value(word).has_value();
   } catch (const ConfigError&) {

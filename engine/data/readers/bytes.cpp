@@ -5,22 +5,18 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <new>
 #include <system_error>
 #include <utility>
 #include <vector>
-#include <zlib.h>
 
 #include "base/text_lines.h"
 #include "engine/data/dataset.h"
+#include "engine/data/readers/decompressor.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{1} << 16;
-constexpr int kGzipWindowBits = 15 + 16;  // the largest window of zlib; +16: gzip framing
-
-bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 // Throws DataError if `bytes` begins a file in an unsupported compressed format.
 void refuse_compressed(std::string_view bytes, const std::string& name) {
@@ -29,24 +25,16 @@ void refuse_compressed(std::string_view bytes, const std::string& name) {
   };
   using namespace std::string_view_literals;
   constexpr auto kPacked = std::to_array<PackedFormat>({
-      {"\xfd"
-       "7zXZ\0"sv,
-       "xz", "unxz"},
       {"\x28\xb5\x2f\xfd"sv, "zstd", "unzstd"},
       {"PK\x03\x04"sv, "zip", "unzip"},
       {"7z\xbc\xaf\x27\x1c"sv, "7z", "7z x"},
       {"\x1f\x9d"sv, "compress", "uncompress"},
   });
-  constexpr std::string_view kBlockOfBzip2 = "1AY&SY";  // follows "BZh" and the level
-  const auto refuse = [&](std::string_view format, std::string_view command) {
-    throw DataError(name + ": is compressed with " + std::string(format) +
-                    ", but only gzip is read; unpack it with `" + std::string(command) + " " + name + "`");
-  };
   for (const PackedFormat& packed : kPacked)
-    if (bytes.starts_with(packed.magic)) refuse(packed.format, packed.command);
-  if (bytes.starts_with("BZh") &&
-      bytes.substr(std::min<std::size_t>(4, bytes.size())).starts_with(kBlockOfBzip2))
-    refuse("bzip2", "bunzip2");
+    if (bytes.starts_with(packed.magic))
+      throw DataError(name + ": is compressed with " + std::string(packed.format) +
+                      ", but only gzip, bzip2 and xz are read; unpack it with `" +
+                      std::string(packed.command) + " " + name + "`");
 }
 
 class MemoryBytes final : public ByteStream {
@@ -87,24 +75,19 @@ class RawFile final : public ByteStream {
   std::size_t read_ = 0;
 };
 
-// The bytes of `raw`, inflated if they are gzipped. Owns the state of zlib, which inflateInit2 allocates.
+// The bytes of `raw`, unpacked if they are compressed.
 class PlainBytes final : public ByteStream {
  public:
   PlainBytes(std::unique_ptr<ByteStream> raw, std::string name)
       : raw_(std::move(raw)), name_(std::move(name)), in_(kInputBytes) {
     fill();
-    gzipped_ = is_gzip({in_.data(), have_});
-    refuse_compressed({in_.data(), have_}, name_);
-    if (gzipped_ && inflateInit2(&stream_, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
+    decompressor_ = make_decompressor(input());
+    is_compressed_ = decompressor_ != nullptr;
+    if (!is_compressed_) refuse_compressed(input(), name_);
   }
-  ~PlainBytes() override {
-    if (gzipped_) inflateEnd(&stream_);
-  }
-  PlainBytes(const PlainBytes&) = delete;
-  PlainBytes& operator=(const PlainBytes&) = delete;
 
   std::size_t read(std::span<char> to) override {
-    if (gzipped_) return inflate_to(to);
+    if (is_compressed_) return decompress_to(to);
     if (used_ == have_) fill();
     const std::size_t got = std::min(to.size(), have_ - used_);
     std::copy_n(in_.data() + used_, got, to.data());
@@ -113,13 +96,15 @@ class PlainBytes final : public ByteStream {
   }
 
  private:
+  std::string_view input() const { return {in_.data() + used_, have_ - used_}; }
+
   // Reads more bytes and keeps the unused ones.
   void fill() {
     std::copy(in_.begin() + static_cast<std::ptrdiff_t>(used_),
               in_.begin() + static_cast<std::ptrdiff_t>(have_), in_.begin());
     have_ -= used_;
     used_ = 0;
-    // The first two bytes tell the format, so a short read must not end here.
+    // The first bytes tell the format, so a short read must not end here.
     while (have_ < in_.size()) {
       const std::size_t got = raw_->read(std::span(in_).subspan(have_));
       have_ += got;
@@ -127,40 +112,45 @@ class PlainBytes final : public ByteStream {
     }
   }
 
-  std::size_t inflate_to(std::span<char> to) {
-    while (!ended_) {
-      if (have_ - used_ < 2) fill();
-      stream_.next_in = reinterpret_cast<Bytef*>(in_.data() + used_);
-      stream_.avail_in = static_cast<uInt>(have_ - used_);
-      stream_.next_out = reinterpret_cast<Bytef*>(to.data());
-      const auto room =
-          static_cast<uInt>(std::min(to.size(), std::size_t{1} << 30));  // zlib counts in 32 bits
-      stream_.avail_out = room;
-      const int result = inflate(&stream_, Z_NO_FLUSH);
-      used_ = have_ - stream_.avail_in;
-      const std::size_t got = room - stream_.avail_out;
-      if (result == Z_STREAM_END) {
-        if (have_ - used_ < 2) fill();
-        ended_ = used_ == have_;
-        // gzip files may be concatenated.
-        if (!ended_ && (!is_gzip({in_.data() + used_, have_ - used_}) || inflateReset(&stream_) != Z_OK))
-          throw damaged();
-      } else if (result != Z_OK) {
-        throw damaged();  // also Z_BUF_ERROR: the input ended inside the stream
+  std::size_t decompress_to(std::span<char> to) {
+    while (decompressor_ != nullptr) {
+      if (have_ - used_ < kFormatBytes) fill();
+      const Decompressor::Step step = decompressor_->run(input(), to);
+      used_ += step.read;
+      if (step.state == Decompressor::State::kEnd) {
+        begin_next_stream();
+      } else if (step.state == Decompressor::State::kTooLarge) {
+        throw DataError(name_ + ": needs more than " + std::to_string(kMaxDecompressorBytes >> 20) +
+                        " MiB of memory to unpack; unpack it with `unxz " + name_ + "`");
+      } else if (step.state == Decompressor::State::kDamaged || (step.read == 0 && step.written == 0)) {
+        throw damaged();  // without progress, the input has ended inside the stream
       }
-      if (got > 0) return got;
+      if (step.written > 0) return step.written;
     }
     return 0;
   }
 
-  DataError damaged() const { return DataError(name_ + ": damaged or cut gzip data; fetch the file again"); }
+  // Files may hold several streams, and zeros after one of xz.
+  void begin_next_stream() {
+    const std::string format(decompressor_->format());
+    for (fill(); format == "xz" && input().starts_with('\0'); fill())
+      used_ += std::min(input().find_first_not_of('\0'), input().size());
+    const bool has_ended = input().empty();
+    decompressor_ = make_decompressor(input());
+    if (!has_ended && (decompressor_ == nullptr || decompressor_->format() != format)) throw damaged(format);
+  }
+
+  DataError damaged(std::string_view format) const {
+    return DataError(name_ + ": damaged or cut " + std::string(format) + " data; fetch the file again");
+  }
+  DataError damaged() const { return damaged(decompressor_->format()); }
 
   std::unique_ptr<ByteStream> raw_;
   std::string name_;
   std::vector<char> in_;
   std::size_t used_ = 0, have_ = 0;  // positions in `in_`
-  bool gzipped_ = false, ended_ = false;
-  z_stream stream_{};
+  bool is_compressed_ = false;
+  std::unique_ptr<Decompressor> decompressor_;  // null after the last stream
 };
 
 class Limited final : public ByteStream {
@@ -241,8 +231,8 @@ std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path,
   return std::make_unique<Limited>(plain_bytes(path), path.string(), max_bytes);
 }
 
-std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes) {
-  PlainBytes bytes(std::make_unique<MemoryBytes>(gzipped), name);
+std::string inflate_prefix(std::string_view packed, const std::string& name, std::size_t max_bytes) {
+  PlainBytes bytes(std::make_unique<MemoryBytes>(packed), name);
   return read_prefix(bytes, max_bytes);
 }
 

@@ -1,5 +1,5 @@
-// Bytes of data files, plain or gzipped, which the first two bytes tell. All sizes are bounded. Files with
-// another compression are refused with the command that unpacks them.
+// Bytes of data files. The first bytes of a file tell whether it is compressed by gzip, bzip2 or xz. All
+// sizes are bounded. Files with another compression are refused with the command that unpacks them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace gradwire {
 
-// The limit for one data file after inflation. A gzip stream may grow a thousandfold, so its own size is not
-// a bound.
+// The limit for one data file after inflation. A compressed file may grow a thousandfold, so its own size is
+// not a bound.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << (sizeof(std::size_t) > 4 ? 33 : 30);
 
 // A stream of bytes.
@@ -25,8 +25,8 @@ class ByteStream {
   virtual std::size_t read(std::span<char> to) = 0;
 };
 
-// Returns a stream of the bytes of `path`, which never holds all of them. Throws DataError if the file cannot
-// be opened. Reading beyond `max_bytes` also throws.
+// Returns a stream of the bytes of `path`, which does not hold all of them in memory. Throws DataError if the
+// file cannot be opened. Reading beyond `max_bytes` also throws.
 std::unique_ptr<ByteStream> stream_file_bytes(const std::filesystem::path& path,
                                               std::size_t max_bytes = kMaxFileBytes);
 
@@ -37,7 +37,8 @@ std::string read_file_bytes(const std::filesystem::path& path, std::size_t max_b
 // Returns the same without inflation: the bytes as they are in the file.
 std::string read_packed_bytes(const std::filesystem::path& path, std::size_t max_bytes = kMaxFileBytes);
 
-// Return the same as the two above for a text, without its byte-order mark. Also throw DataError for UTF-16.
+// Return the same as the first two for a text file, without its byte-order mark. Also throw DataError for
+// UTF-16.
 std::unique_ptr<ByteStream> stream_text_file(const std::filesystem::path& path);
 std::string read_text_file(const std::filesystem::path& path);
 
@@ -45,8 +46,8 @@ std::string read_text_file(const std::filesystem::path& path);
 // checked.
 std::string read_file_prefix(const std::filesystem::path& path, std::size_t count);
 
-// Returns the first `max_bytes` bytes of the gzip stream `gzipped`, or fewer if it ends earlier. `name` is
-// for errors.
-std::string inflate_prefix(std::string_view gzipped, const std::string& name, std::size_t max_bytes);
+// Returns the first `max_bytes` bytes of the compressed bytes `packed`, or fewer if they end earlier. `name`
+// is for errors.
+std::string inflate_prefix(std::string_view packed, const std::string& name, std::size_t max_bytes);
 
 }  // namespace gradwire

@@ -88,7 +88,7 @@ class TableReader {
   struct Feature {
     std::size_t field;     // in a line
     std::uint32_t column;  // the first one in the dataset
-    bool has_texts;
+    bool has_texts, is_flag;
     const TableEncoding::Column* encoding;
   };
 
@@ -125,8 +125,9 @@ class TableReader {
     for (std::size_t k = 0; k < head_.features().size(); ++k) {
       const std::size_t i = head_.features()[k];
       encode(columns[i], i, encoding_.features[k]);
-      if (const auto& texts = encoding_.features[k].texts; !texts.empty())
-        one_hot.push_back(head_.described(i) + " (" + std::to_string(texts.size()) + " features)");
+      const TableEncoding::Column& column = encoding_.features[k];
+      if (!column.texts.empty() && !column.is_flag())
+        one_hot.push_back(head_.described(i) + " (" + std::to_string(column.width()) + " features)");
     }
     if (!one_hot.empty()) warn("text becomes one feature for each different value: " + some_of(one_hot));
     encode(columns[label], label, encoding_.label);
@@ -180,8 +181,8 @@ class TableReader {
     std::uint32_t columns = 0;
     for (std::size_t k = 0; k < encoding_.features.size(); ++k) {
       const TableEncoding::Column& column = encoding_.features[k];
-      features.push_back({head_.features()[k], columns, !column.texts.empty(), &column});
-      columns += static_cast<std::uint32_t>(std::max<std::size_t>(column.texts.size(), 1));
+      features.push_back({head_.features()[k], columns, !column.texts.empty(), column.is_flag(), &column});
+      columns += static_cast<std::uint32_t>(column.width());
     }
     std::size_t left_out = 0;
     const std::size_t label = head_.label();
@@ -262,7 +263,11 @@ class TableReader {
       const bool is_known = found != texts.end() && *found == field;
       if (!is_known && is_missing_value(field)) missing(field, feature.field, line, *feature.encoding);
       if (!is_known) return;
-      at += static_cast<std::uint32_t>(found - texts.begin());
+      const auto index = static_cast<std::uint32_t>(found - texts.begin());
+      if (feature.is_flag)
+        value = index;
+      else
+        at += index;
     }
     if (value == 0) return;
     data.column.push_back(at);
@@ -302,6 +307,7 @@ class TableReader {
     Fields fields;
     bool is_header = head_.has_header();
     each_line_([&](std::string_view line, std::size_t number) {
+      if (number == head_.separator_line()) return true;
       if (std::exchange(is_header, false) || skip(line, number)) return true;
       head_.split(line, number, fields);
       row(fields, number);
@@ -335,11 +341,6 @@ void visit(Lines&& lines, const std::function<bool(std::string_view line, std::s
 }
 
 }  // namespace
-
-bool TableEncoding::has_texts() const {
-  return !label.texts.empty() ||
-         std::ranges::any_of(features, [](const Column& column) { return !column.texts.empty(); });
-}
 
 Dataset parse_csv(std::string_view text, const std::string& file, const TableOptions& options,
                   const TableEncoding* given) {

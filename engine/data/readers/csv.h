@@ -18,7 +18,9 @@ namespace gradwire {
 //   fields are words that do not appear again. Without a header, columns have numbers only.
 // - Numbers. Decimal commas are allowed between semicolons or tabs. Fields may be in double quotes.
 // - Texts. A column whose first value is a text has one feature for each text, which is 1 in the lines with
-//   that text (one-hot). Text labels are numbered in ascending order from 0.
+//   that text (one-hot), but False and True are 0 and 1 of one feature. Text labels are numbered in
+//   ascending order: two are -1 and 1, more count from 0.
+// - A first line sep=; of Excel names the separator.
 // - A first column without a name that counts the lines is left out.
 // All lines have the same number of fields, at least two. Blank lines are skipped. Zeros are not stored.
 // The warnings of the dataset name these decisions, and its encoding holds them. If `given` is not null, it

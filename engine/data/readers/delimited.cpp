@@ -69,7 +69,18 @@ bool split_fields(std::string_view line, Delimiter delimiter, std::vector<std::s
   }
 }
 
-Delimiter find_delimiter(std::span<const std::string> lines) {
+constexpr std::string_view kSeparators = ",;\t|";
+
+std::optional<char> named_separator(std::string_view line) {
+  constexpr std::string_view kStart = "sep=";
+  if (line.starts_with('"') && line.ends_with('"') && line.size() > 2) line = line.substr(1, line.size() - 2);
+  if (line.size() != kStart.size() + 1 || !equal_in_any_case(line.substr(0, kStart.size()), kStart) ||
+      kSeparators.find(line.back()) == std::string_view::npos)
+    return std::nullopt;
+  return line.back();
+}
+
+Delimiter find_delimiter(std::span<const std::string> lines, std::optional<char> named) {
   struct Score {
     std::size_t lines = 0, numbers = 0, fields = 1;
     auto operator<=>(const Score&) const = default;
@@ -77,7 +88,9 @@ Delimiter find_delimiter(std::span<const std::string> lines) {
   Delimiter best;
   Score highest;
   std::vector<std::string_view> fields;
-  for (const char separator : {',', ';', '\t', '|'}) {
+  if (named) best.separator = *named;
+  for (const char separator : kSeparators) {
+    if (named && separator != *named) continue;
     std::map<std::size_t, Score> by_width;
     for (const std::string& line : lines) {
       if (!split_fields(line, Delimiter{.separator = separator}, fields) || fields.size() < 2) continue;

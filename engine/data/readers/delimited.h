@@ -20,8 +20,11 @@ struct Delimiter {
 };
 
 // Returns the separator that divides most of the lines into the same number of fields, at least two. Returns
-// a comma if none does.
-Delimiter find_delimiter(std::span<const std::string> lines);
+// a comma if none does. If `named` is given, it is the separator.
+Delimiter find_delimiter(std::span<const std::string> lines, std::optional<char> named = std::nullopt);
+
+// Returns the separator in a line like sep=; that Excel puts before a table, or nullopt.
+std::optional<char> named_separator(std::string_view line);
 
 // Splits a line into fields, without quotes and surrounding blanks. The fields view the line. Returns false
 // if a quote is not closed at the end of its field. A doubled quote in a quoted field stays doubled.

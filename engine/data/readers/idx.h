@@ -1,4 +1,4 @@
-// The IDX format of MNIST: a folder with a file of images and a file of labels, plain or gzipped.
+// The IDX format of MNIST: a folder with a file of images and a file of labels, plain or compressed.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace gradwire {
 Dataset samples_of_arrays(std::string_view x, const std::string& x_name, std::string_view y,
                           const std::string& y_name, const KeepRow& keep = {});
 
-// Reads X and y from the files of numpy.save, plain or gzipped. Throws DataError.
+// Reads X and y from the files of numpy.save, plain or compressed. Throws DataError.
 Dataset read_npy_pair(const std::filesystem::path& x, const std::filesystem::path& y,
                       const KeepRow& keep = {});
 

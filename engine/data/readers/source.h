@@ -56,13 +56,13 @@ struct TableReading {
 };
 
 // Reads labelled samples: digits | libsvm:PATH | csv:PATH | npy:X,Y | npz:PATH | idx:DIR | synthetic. Files
-// may be plain or gzipped. If `dim` > 0, it sets the number of features, and a larger index in the file is an
+// may be compressed. If `dim` > 0, it sets the number of features, and a larger index in the file is an
 // error. With `keep`, text is not kept in memory. `use` chooses among the sets of a folder. Throws DataError.
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {},
                     SampleUse use = SampleUse::kTraining, const TableReading& table = {});
 
-// Reads all samples of a text:PATH source, plain or gzipped. Keeps the bytes unchanged except for a
+// Reads all samples of a text:PATH source. Keeps the bytes unchanged except for a
 // byte-order mark. Throws DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
 

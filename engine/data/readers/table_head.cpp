@@ -70,14 +70,19 @@ std::string some_of(const std::vector<std::string>& words) {
 TableHead::TableHead(const EachLine& each_line, const std::string& file, const TableOptions& options)
     : file_(file), options_(options) {
   std::size_t bytes = 0;
+  std::optional<char> separator;
   each_line([&](std::string_view line, std::size_t number) {
+    if (lines_.empty() && separator_line_ == 0 && (separator = named_separator(line))) {
+      separator_line_ = number;
+      return true;
+    }
     lines_.emplace_back(line);
     if (lines_.size() == 1) first_line_ = number;
     bytes += line.size();
     return lines_.size() < kHeadLines && bytes < kHeadBytes;
   });
   if (lines_.empty()) return;
-  delimiter_ = find_delimiter(lines_);
+  delimiter_ = find_delimiter(lines_, separator);
   choose_header();
   choose_label();
   choose_features();

@@ -27,7 +27,8 @@ class TableHead {
   TableHead(const EachLine& each_line, const std::string& file, const TableOptions& options);
 
   Delimiter delimiter() const { return delimiter_; }
-  std::size_t width() const { return width_; }  // fields in each line
+  std::size_t separator_line() const { return separator_line_; }  // the number of the line sep=; or 0
+  std::size_t width() const { return width_; }                    // fields in each line
   bool has_header() const { return has_header_; }
   std::size_t label() const { return label_; }                                  // its column
   const std::vector<std::size_t>& features() const { return features_; }        // their columns, ascending
@@ -60,7 +61,7 @@ class TableHead {
   const TableOptions& options_;
   std::vector<std::string> lines_;
   std::vector<Fields> rows_;  // of the lines after the header that can be split
-  std::size_t first_line_ = 0;
+  std::size_t first_line_ = 0, separator_line_ = 0;
   Delimiter delimiter_;
   std::size_t width_ = 0;
   bool has_header_ = false, ends_with_separator_ = false;

@@ -3,10 +3,8 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "engine/data/readers/bytes.h"
 #include "engine/data/readers/source.h"
 #include "tests/support/data_files.h"
 #include "tests/support/test_data.h"
@@ -35,6 +33,7 @@ TEST(Digits, AreFoundFromAnyDirectory) {
   const Dataset data = read_source("digits", "/nonexistent", {});
   EXPECT_EQ(data.rows(), 1797u);
   EXPECT_EQ(data.columns, 64u);
+  EXPECT_EQ(data.encoding, nullptr);
 }
 
 TEST(Digits, HavePixelsBetweenZeroAndOneAndLabelsZeroToNine) {
@@ -141,69 +140,6 @@ TEST(FindData, NamesEachPlaceThatItSearched) {
                 hint);
 }
 
-TEST(Bytes, AreReadFromGzippedAndConcatenatedFiles) {
-  const TemporaryFolder folder;
-  std::string text;
-  for (int i = 0; i < 50000; ++i) text += std::to_string(i) + "\n";
-  EXPECT_EQ(read_file_bytes(folder.write("plain", text)), text);
-  EXPECT_EQ(read_file_bytes(folder.write("one.gz", gzip(text))), text);
-  EXPECT_EQ(read_file_bytes(folder.write("two.gz", gzip(text) + gzip("more"))), text + "more");
-  EXPECT_EQ(read_file_bytes(folder.write("empty", "")), "");
-  EXPECT_EQ(read_file_bytes(folder.write("empty.gz", gzip(""))), "");
-  EXPECT_EQ(read_file_prefix(folder.path() / "one.gz", 3), "0\n1");
-  const Dataset data = read_source("libsvm:a.gz", folder.write("a.gz", gzip("1 2:3\n")).parent_path(), {});
-  EXPECT_EQ(data.columns, 2u);
-}
-
-TEST(Bytes, AreRefusedFromDamagedAndCutGzipFiles) {
-  const TemporaryFolder folder;
-  const std::string whole = gzip("some text that is long enough to be cut");
-  for (std::size_t size = 2; size < whole.size(); ++size) {
-    const auto path = folder.write("cut.gz", whole.substr(0, size));
-    EXPECT_NE(data_error([&] { read_file_bytes(path); }).find("damaged or cut gzip"), std::string::npos)
-        << size;
-  }
-  std::string wrong_sum = whole;
-  wrong_sum[whole.size() - 6] ^= 1;
-  for (const std::string& bytes : {wrong_sum, whole + "x", whole + gzip("x").substr(0, 5)}) {
-    const auto path = folder.write("bad.gz", bytes);
-    EXPECT_NE(data_error([&] { read_file_bytes(path); }), "no error");
-  }
-}
-
-TEST(Bytes, StopAtTheLimitOfInflatedSize) {
-  const TemporaryFolder folder;
-  const auto bomb = folder.write("bomb.gz", gzip(std::string(20'000'000, '\0')));
-  EXPECT_LT(std::filesystem::file_size(bomb), 30'000u);
-  EXPECT_NE(data_error([&] { read_file_bytes(bomb, 1000); }).find("holds more than 1000 bytes"),
-            std::string::npos);
-  const auto plain = folder.write("plain", std::string(1001, 'a'));
-  EXPECT_NE(data_error([&] { read_file_bytes(plain, 1000); }).find("holds more than 1000 bytes"),
-            std::string::npos);
-  EXPECT_EQ(read_file_bytes(plain, 1001).size(), 1001u);
-}
-
-TEST(Bytes, ComeInTheSameOrderForEveryReadSize) {
-  const TemporaryFolder folder;
-  std::string text;
-  for (int i = 0; i < 50000; ++i) text += std::to_string(i * 7) + "\n";
-  folder.write("plain", text);
-  folder.write("one.gz", gzip(text));
-  folder.write("two.gz", gzip(text.substr(0, 1000)) + gzip(text.substr(1000)));
-  for (const char* name : {"plain", "one.gz", "two.gz"})
-    for (const std::size_t most : {std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
-      const auto stream = stream_file_bytes(folder.path() / name);
-      std::string all, piece(most, ' ');
-      while (const std::size_t got = stream->read(piece)) all.append(piece, 0, got);
-      EXPECT_EQ(all, text) << name << " " << most;
-      EXPECT_EQ(stream->read(piece), 0u);
-    }
-  const auto stream = stream_file_bytes(folder.path() / "one.gz", 10'000);
-  std::string piece(7'000, ' ');
-  stream->read(piece);
-  EXPECT_NE(data_error([&] { stream->read(piece); }).find("holds more than 10000 bytes"), std::string::npos);
-}
-
 // Checks that rows that are not kept lose their features, and that all else is the same as if all rows were
 // kept.
 void expect_keeps(const std::string& source, const std::filesystem::path& base, std::size_t dim = 0) {
@@ -264,32 +200,6 @@ TEST(KeptRows, AreParsedAndTheOthersAreNot) {
   EXPECT_NE(read("csv:a.csv", 2).find("a.csv:3: column 2: '2e999' is not finite"), std::string::npos);
   folder.write("a.txt", "1 1:1\nx 2:1\n");
   EXPECT_NE(read("libsvm:a.txt", 0).find("a.txt:2: the label 'x'"), std::string::npos);
-}
-
-TEST(Bytes, NameAFileThatCannotBeRead) {
-  const TemporaryFolder folder;
-  EXPECT_NE(data_error([&] { read_file_bytes(folder.path()); }).find("is a folder"), std::string::npos);
-  EXPECT_NE(data_error([&] { read_file_bytes(folder.path() / "none"); }).find("cannot be opened"),
-            std::string::npos);
-}
-
-TEST(Bytes, NameAnUnsupportedCompressorAndItsCommand) {
-  const TemporaryFolder folder;
-  const std::string name = (folder.path() / "f").string();
-  for (const auto& [bytes, format, command] : {std::tuple{std::string("BZh91AY&SY..."), "bzip2", "bunzip2"},
-                                               {std::string("\xfd"
-                                                            "7zXZ\0..",
-                                                            8),
-                                                "xz", "unxz"},
-                                               {std::string("\x28\xb5\x2f\xfd..."), "zstd", "unzstd"},
-                                               {std::string("PK\x03\x04..."), "zip", "unzip"}}) {
-    folder.write("f", bytes);
-    const std::string error = name + ": is compressed with " + format +
-                              ", but only gzip is read; unpack it with `" + command + " " + name + "`";
-    for (const char* source : {"libsvm:f", "csv:f"})
-      EXPECT_EQ(data_error([&] { read_source(source, folder.path(), {}); }), error);
-    EXPECT_EQ(data_error([&] { read_text("text:f", folder.path(), {TextForm::kRunning, 1}); }), error);
-  }
 }
 
 TEST(TextFile, SkipsTheByteOrderMarkAndRefusesUtf16) {

@@ -1,8 +1,10 @@
 // Tables as people have them: separators, texts, missing values, chosen columns.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/readers/csv.h"
@@ -23,6 +25,20 @@ std::vector<Values> rows_of(const Dataset& data) {
   }
   return rows;
 }
+// The bytes of a text, a few at once.
+class TextStream final : public ByteStream {
+ public:
+  explicit TextStream(std::string_view text) : rest_(text) {}
+  std::size_t read(std::span<char> to) override {
+    const std::size_t got = rest_.copy(to.data(), std::min<std::size_t>(to.size(), 3));
+    rest_.remove_prefix(got);
+    return got;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
 std::string table_error(const std::string& text, const TableOptions& options = {}) {
   return data_error([&] { parse_csv(text, "t.csv", options); });
 }
@@ -61,6 +77,38 @@ TEST(Table, FindsTheSeparatorAndDecimalCommas) {
     EXPECT_EQ(rows_of(data), rows) << text;
     EXPECT_EQ(data.label, (Values{3, 4})) << text;
   }
+}
+
+TEST(Table, TakesTheSeparatorThatExcelNames) {
+  // Without its first line, commas would divide this table.
+  EXPECT_EQ(rows_of(parse_csv("sep=;\n1,5;2\n2,5;3\n", "t.csv")), (std::vector<Values>{{1.5}, {2.5}}));
+  const Dataset named =
+      parse_csv("\n\"sep=\t\"\na\tb\ty\n1\t2\t3\n4\tx\t5\n4\tz\t5\n", "t.csv", {.columns = "1"});
+  EXPECT_EQ(rows_of(named), (std::vector<Values>{{1}, {4}, {4}}));
+  EXPECT_EQ(
+      table_error("sep=,\n1;5,2\n2,5\n"),
+      "t.csv:2: column 1: '1;5' is a text, but '2' in line 3 is a number; correct the column, or leave it "
+      "out with problem.columns");
+  EXPECT_EQ(table_error("sep=;\n1;2\n3;x;4\n"),
+            "t.csv:3: 3 fields, but the first line has 2; all lines need the same number");
+  EXPECT_EQ(table_error("sep=;\n"), "t.csv: holds no samples; each line is FEATURE,...,FEATURE,LABEL");
+  const std::string text = "sep=;\nx;y\n1;2\n3;4\n";
+  const auto open = [&] { return std::make_unique<TextStream>(text); };
+  const Dataset some = parse_csv(open, "t.csv", [](std::size_t row) { return row == 1; });
+  EXPECT_EQ(some.label, (Values{2, 4}));
+  EXPECT_EQ(rows_of(some), (std::vector<Values>{{0}, {3}}));
+}
+
+TEST(Table, ReadsFalseAndTrueAsOneFeature) {
+  const Dataset data = parse_csv("a,b,y\nTrue,1,False\nFalse,2,True\nTrue,3,True\n", "t.csv");
+  EXPECT_EQ(rows_of(data), (std::vector<Values>{{1, 1}, {0, 2}, {1, 3}}));
+  EXPECT_EQ(data.label, (Values{-1, 1, 1}));
+  EXPECT_EQ(data.warnings, std::vector<std::string>{"t.csv: labels: False -> -1, True -> +1"});
+  const TableOptions mean{.missing = MissingValues::kMean};
+  EXPECT_EQ(rows_of(parse_csv("a,y\nTRUE,1\nFALSE,2\n,3\n", "t.csv", mean)),
+            (std::vector<Values>{{1}, {0}, {0}}));
+  const Dataset test = parse_csv("a,b,y\nFalse,1,True\nmaybe,2,True\n", "t.csv", {}, data.encoding.get());
+  EXPECT_EQ(rows_of(test), (std::vector<Values>{{0, 1}, {0, 2}}));
 }
 
 TEST(Table, RefusesDropsOrAveragesMissingValues) {
