@@ -46,7 +46,7 @@ SharedSamples share_own(
 SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
                     std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
-                    std::shared_ptr<const TableEncoding>* encoding_of_training = nullptr) {
+                    const Preprocessing& given = {}) {
   const auto shared = [&](const auto& read) {
     auto data = read(source, SampleUse::kTraining);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
@@ -63,21 +63,37 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     if (!test.empty())
       throw DataError("problem.test cannot be used with synthetic data of more than " +
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
+    if (rows.normalize != Normalize::kNone)
+      throw DataError("problem.normalize cannot be used with synthetic data of more than " +
+                      std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
-  std::shared_ptr<const TableEncoding> encoding;  // the test data have the encoding of the training data
+  // The test data have the encoding of the training data.
+  std::shared_ptr<const TableEncoding> encoding = given.encoding;
   const auto read = [&](const std::string& from, SampleUse use, const KeepRow& keep = {}) {
     Dataset data = reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep, use,
                                 {rows.table(), encoding.get()});
-    if (use == SampleUse::kTraining) encoding = data.encoding;
+    if (use == SampleUse::kTraining && encoding == nullptr) encoding = data.encoding;
     if (encoding != nullptr && !encoding->label.texts.empty() && !info_of(e.problem).has_classes)
       throw DataError("kind = \"" + std::string(info_of(e.problem).name) +
                       "\" needs numbers as labels, but the label has texts: it is " + encoding->label_place +
                       "; problem.label names another column");
     return data;
   };
-  SharedSamples samples = mine ? share_own(read, source, test, spec, *mine) : shared(read);
-  if (encoding_of_training != nullptr) *encoding_of_training = encoding;
+  const Normalize kind = given.normalization != nullptr ? given.normalization->kind : rows.normalize;
+  const bool needs_all = given.normalization == nullptr && needs_sums(kind);
+  SharedSamples samples = mine && !needs_all ? share_own(read, source, test, spec, *mine) : shared(read);
+  if (kind == Normalize::kNone) return samples;
+  samples.normalization = given.normalization;
+  if (samples.normalization == nullptr) {
+    samples.normalization =
+        std::make_shared<const Normalization>(normalization_of(samples.train, samples.train_shares, kind));
+    if (std::string warning = sparse_warning(*samples.normalization); !warning.empty())
+      samples.warnings.push_back(std::move(warning));
+  }
+  if (mine && needs_all) samples.keep_clients(mine->first, mine->end);
+  normalize(samples.train, *samples.normalization);
+  normalize(samples.test, *samples.normalization);
   return samples;
 }
 
@@ -141,10 +157,11 @@ std::string complete_source(const std::string& source, const std::string& own) {
 }
 
 SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base,
-                           std::optional<ClientRange> mine, const Reading& reading) {
+                           std::optional<ClientRange> mine, const Reading& reading,
+                           const Preprocessing& given) {
   const SampleSource* const own = sources_of(e.problem);
   return own == nullptr ? SharedSamples()
-                        : split(e, own->data, own->test, split_spec(e), base, mine, reading);
+                        : split(e, own->data, own->test, split_spec(e), base, mine, reading, given);
 }
 
 bool leaves_out_test(const Experiment& e, const DataChoice& choice) {
@@ -193,15 +210,22 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
   spec.clients = 1;
   spec.samples_per_client = 0;
   spec.partition = PartitionKind::kContiguous;
-  std::shared_ptr<const TableEncoding> encoding;
-  ClientDataset part = split(e, source, test, spec, base, std::nullopt, {}, &encoding).part(0);
+  const std::string part_of_one = "let all clients hold parts of one file, as in --data '" + choice.source +
+                                  "#0/" + std::to_string(e.clients.count) + "'";
+  if (const RowsData* const rows = rows_of(e.problem); rows != nullptr && needs_sums(rows->normalize))
+    throw DataError("--data '" + choice.source + "': problem.normalize = \"" +
+                    std::string(normalize_word(rows->normalize)) +
+                    "\" needs the samples of all clients, but this file has only those of this one; use "
+                    "\"unit_rows\", write normalised numbers, or " +
+                    part_of_one);
+  SharedSamples samples = split(e, source, test, spec, base);
+  const TableEncoding* const encoding = samples.train.encoding.get();
   if (encoding != nullptr && encoding->has_texts())
     throw DataError(
         "--data '" + choice.source +
-        "': has columns of text, which each client would number by its own file; write numbers, or let "
-        "all clients hold parts of one file, as in --data '" +
-        choice.source + "#0/" + std::to_string(e.clients.count) + "'");
-  return part;
+        "': has columns of text, which each client would number by its own file; write numbers, or " +
+        part_of_one);
+  return samples.part(0);
 }
 
 ClientData client_data(DataChoice choice) {

@@ -42,9 +42,11 @@ struct Reading {
 
 // Loads the samples of all clients, by problem.data and problem.test; paths are relative to `base`. Returns
 // no samples for a problem type without data. With `mine`, the rows of other clients have no features and are
-// not parsed; drawn rows and text are read whole. Throws DataError.
+// not parsed; drawn rows, text and rows that are normalised by sums are read whole. `given` is the
+// preprocessing of a model; otherwise it comes from the data. Throws DataError.
 SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
-                           std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {});
+                           std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
+                           const Preprocessing& given = {});
 
 // Loads the samples of one client. With a part number, these are the samples that load_samples() gives to
 // that client. Without one, they are the whole source, without the share problem.test_share. Opens only what

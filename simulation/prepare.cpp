@@ -131,12 +131,15 @@ ClientLatency client_latency(const LoadedExperiment& loaded) {
   }
 }
 
-Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model) {
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model,
+                 const Preprocessing& given) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
   const OrderedScan scan = ordered_scan_of(ranks, p.problem.clients);
   p.data = load_samples(loaded.experiment, loaded.folder(),
-                        ranks == nullptr ? std::nullopt : std::optional(ClientRange{scan.first, scan.end}));
+                        ranks == nullptr ? std::nullopt : std::optional(ClientRange{scan.first, scan.end}),
+                        {}, given);
+  p.preprocessing = p.data.preprocessing();
   ClientsData data = clients_data(p.problem, p.data);
   if (model != nullptr)
     if (std::string warning = fit_to(data.schema, *model); !warning.empty())

@@ -34,6 +34,7 @@ struct Functions {
 struct Prepared : RunPlan {
   ProblemSpec problem;
   SharedSamples data;                  // empty if the objectives are generated
+  Preprocessing preprocessing;         // the one of `data`, which may be empty
   Functions functions;                 // null if they must be made from the data
   ClientLatency seconds;               // `clients.latency`, with the content of its file
   std::optional<MonitorPlan> monitor;  // `run.monitor`
@@ -45,8 +46,9 @@ ClientLatency client_latency(const LoadedExperiment& loaded);
 // Reads the data, and resolves every setting to a number. Throws ExperimentError or DataError (one line).
 // With `ranks` it is collective and must be called in all_or_none(); each rank reads the samples of its
 // clients, and all get the same numbers. `model` is the schema of the clients that trained a model; the data
-// may then lack some of its features, labels or letters.
-Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr);
+// may then lack some of its features, labels or letters. `given` is the preprocessing of the model.
+Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr,
+                 const Preprocessing& given = {});
 
 // Makes the plan for data that were read before. Uses the constants in `known`, or stores them there if they
 // were computed from the data alone.

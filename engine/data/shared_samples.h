@@ -4,16 +4,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/data/client_dataset.h"
 #include "engine/data/dataset.h"
+#include "engine/data/normalize.h"
 #include "engine/data/shares.h"
 #include "engine/data/text.h"
 
 namespace gradwire {
+
+// The preparation of rows before the model sees them. Members are null if there is none.
+struct Preprocessing {
+  std::shared_ptr<const TableEncoding> encoding;
+  std::shared_ptr<const Normalization> normalization;
+};
 
 struct SharedSamples {
   // Rows or windows of text, whichever the problem type reads. The other form stays empty.
@@ -28,7 +36,8 @@ struct SharedSamples {
     std::function<ClientDataset(std::uint32_t client)> part;  // empty if the rows are stored
     std::vector<double> labels;                               // the distinct labels of classes, ascending
   } made = {};
-  std::vector<std::string> warnings = {};  // notes about the samples for the user
+  std::vector<std::string> warnings = {};                        // notes about the samples for the user
+  std::shared_ptr<const Normalization> normalization = nullptr;  // the one of the rows; null if there is none
 
   SharedSamples() = default;  // for a problem type without data
   // Takes one part per client, in order.
@@ -37,6 +46,7 @@ struct SharedSamples {
   SharedSamples(const ClientDataset& part) : SharedSamples(std::span(&part, 1)) {}
 
   std::uint32_t clients() const { return train_shares.clients(); }  // 0 if there are no data
+  Preprocessing preprocessing() const { return {train.encoding, normalization}; }
   std::size_t train_count(std::uint32_t client) const { return train_shares.size(client); }
   // Frees the rows that no client in [first, end) holds; the other clients then have none. Keeps all rows
   // that clients draw, and the letters of a text.

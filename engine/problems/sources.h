@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/normalize.h"
 #include "engine/data/table.h"
 #include "engine/problems/problem_type.h"
 
@@ -36,6 +37,13 @@ inline std::span<const std::string_view> words_of(MissingValues) {
   return words;
 }
 
+inline std::span<const std::string_view> words_of(Normalize) {
+  static constexpr std::array words = {normalize_word(Normalize::kNone), normalize_word(Normalize::kStandard),
+                                       normalize_word(Normalize::kMinMax),
+                                       normalize_word(Normalize::kUnitRows)};
+  return words;
+}
+
 // A column of a table: its name, or its number from 1. In an experiment file a number needs no quotes.
 struct ColumnName {
   std::string text = {};
@@ -54,6 +62,7 @@ struct RowsData : SampleSource {
   ColumnName label;
   std::string columns;
   MissingValues missing = MissingValues::kRefuse;
+  Normalize normalize = Normalize::kNone;
   std::uint64_t dim = 0;  // 0 for the largest feature index
   std::uint64_t samples = 1000;
   std::uint32_t classes = 2;
@@ -90,6 +99,10 @@ struct RowsData : SampleSource {
           "for `csv`: a missing value is an error (`refuse`), leaves out its line (`drop`), or is the mean "
           "of its column (`mean`)",
           {.quiet = !is_table, .sent_if_set = true, .idle_by = idle_if(!is_table, "data")});
+    visit("normalize", self.normalize,
+          "features of mean 0 and standard deviation 1 (`standard`), features from 0 to 1 (`minmax`), or "
+          "samples of Euclidean norm 1 (`unit_rows`)",
+          {.quiet = true, .sent_if_set = true});
     visit("dim", self.dim, "number of features",
           {.high = kMaxModelDim, .note = "the largest feature index (0)", .quiet = true});
     visit("samples", self.samples, "number of samples of `synthetic`",

@@ -275,6 +275,12 @@ TEST(ExperimentToml, KeepsTheColumnsOfATable) {
                 .label,
             "Sepal Length");
   EXPECT_NE(error_of(table("missing = \"skip\"\n")).find("refuse"), std::string::npos);
+  const auto normalized = [&](const std::string& lines) {
+    return rows_of(parse(to_toml(parse(table(lines)).experiment)).experiment.problem)->normalize;
+  };
+  EXPECT_EQ(normalized(""), Normalize::kNone);
+  EXPECT_EQ(normalized("normalize = \"minmax\"\n"), Normalize::kMinMax);
+  EXPECT_NE(error_of(table("normalize = \"l2\"\n")).find("minmax, unit_rows"), std::string::npos);
 }
 
 std::string without_pipes(std::string text) {

@@ -1,4 +1,6 @@
 // gradwire evaluate: the measurements of a model equal those of its run.
+#include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "tests/support/data_files.h"
@@ -98,6 +100,105 @@ TEST_F(Evaluate, MeasuresAModelOnDataThatLackItsLastClassAndFeature) {
   EXPECT_EQ(unknown.code, 2);
   EXPECT_NE(unknown.err.find("set problem.dim to the number that it was trained with"), std::string::npos)
       << unknown.err;
+}
+
+constexpr const char* kPets = R"([problem]
+kind = "logistic"
+data = "pets.csv"
+label = "animal"
+normalize = "standard"
+[clients]
+count = 2
+[algorithm]
+name = "gd"
+step_size = 0.5
+[run]
+rounds = 20
+)";
+
+constexpr const char* kPetsTable =
+    "color,age,animal\nred,3,dog\nblue,2,cat\nred,5,dog\nblue,7,cat\ngreen,1,cat\nred,4,dog\n";
+
+TEST_F(Evaluate, ReadsATableAsTheRunReadIt) {
+  folder_.write("pets.csv", kPetsTable);
+  // Alone, this table has another first color, one label, and other means.
+  folder_.write("more.csv", "color,age,animal\nred,30,dog\nviolet,20,dog\n");
+  folder_.write("pets.toml", kPets);
+  const auto run = run_gradwire(folder_.path(), {"run", "pets.toml"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::string model = "results/pets/model.bin";
+  const auto same = evaluate({model, "pets.toml", "--json"});
+  ASSERT_EQ(same.code, 0) << same.err;
+  const std::string metrics = read_file(folder_.path() / "results/pets/metrics.csv");
+  const std::string row = lines_of(metrics).back();
+  const std::string loss = row.substr(row.find(',') + 1);
+  EXPECT_EQ(std::stod(same.out.substr(same.out.find(':') + 1)), std::stod(loss)) << same.out << row;
+
+  const std::vector<std::string> on_more = {
+      model, "pets.toml", "--json", "--set", "problem.data=csv:more.csv", "--set", "clients.count=1"};
+  const auto more = evaluate(on_more);
+  ASSERT_EQ(more.code, 0) << more.err;
+  // By hand: red and violet dogs, with the features blue, green, red, age of the run.
+  const std::vector<double> x = [&] {
+    std::vector<double> numbers;
+    const std::string bytes = read_file(folder_.path() / model);
+    for (std::size_t k = 0; k < 4; ++k) {
+      double number = 0;
+      std::memcpy(&number, bytes.data() + 24 + 8 * k, 8);
+      numbers.push_back(number);
+    }
+    return numbers;
+  }();
+  const auto loss_of = [&](double blue, double green, double red, double age) {
+    const auto standard = [](double value, double mean, double squares) {
+      return (value - mean) / std::sqrt(squares - mean * mean);
+    };
+    const double z = x[0] * standard(blue, 2.0 / 6, 2.0 / 6) + x[1] * standard(green, 1.0 / 6, 1.0 / 6) +
+                     x[2] * standard(red, 0.5, 0.5) + x[3] * standard(age, 22.0 / 6, 104.0 / 6);
+    return std::log1p(std::exp(-z));
+  };
+  EXPECT_NEAR(std::stod(more.out.substr(more.out.find(':') + 1)),
+              (loss_of(0, 0, 1, 30) + loss_of(0, 0, 0, 20)) / 2, 1e-12)
+      << more.out;
+
+  const auto other = evaluate({model, "pets.toml", "--set", "problem.normalize=none"});
+  EXPECT_EQ(other.code, 0);
+  EXPECT_NE(other.err.find("the model was trained with problem.normalize = \"standard\", which replaces "
+                           "\"none\" of the experiment"),
+            std::string::npos)
+      << other.err;
+  std::filesystem::rename(folder_.path() / "results/pets/preprocessing.json", folder_.path() / "saved.json");
+  const auto without = evaluate({model, "pets.toml"});
+  EXPECT_NE(without.err.find("there is no preprocessing.json next to the model"), std::string::npos)
+      << without.err;
+  folder_.write("results/pets/preprocessing.json", "{\"normalize\": {\"kind\": \"standard\"}}");
+  const auto damaged = evaluate({model, "pets.toml"});
+  EXPECT_EQ(damaged.code, 2);
+  EXPECT_NE(damaged.err.find("preprocessing.json: is damaged"), std::string::npos) << damaged.err;
+  // A run without preprocessing removes the file of an earlier one.
+  ASSERT_EQ(
+      run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet", "--set", "problem.normalize=minmax"})
+          .code,
+      0);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "results/digits/preprocessing.json"));
+  ASSERT_EQ(run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet"}).code, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "results/digits/preprocessing.json"));
+}
+
+TEST_F(Evaluate, FindsTheSameModelAfterARunOverTheNetwork) {
+  folder_.write("pets.csv", kPetsTable);
+  folder_.write("pets.toml", kPets);
+  for (const std::string kind : {"standard", "minmax", "unit_rows"}) {
+    const std::string set = "problem.normalize=" + kind;
+    for (const std::string way : {"memory", "tcp"}) {
+      const auto run = run_gradwire(
+          folder_.path(), {"run", "pets.toml", "--quiet", "--set", set, "--transport", way, "--out", way});
+      ASSERT_EQ(run.code, 0) << run.err;
+    }
+    for (const char* file : {"model.bin", "preprocessing.json"})
+      EXPECT_EQ(read_file(folder_.path() / "memory" / file), read_file(folder_.path() / "tcp" / file))
+          << kind << file;
+  }
 }
 
 TEST_F(Evaluate, RefusesAModelThatDoesNotFit) {

@@ -165,8 +165,9 @@ std::vector<Bytes> experiment_seeds() {
       bytes_of("[problem]\nkind = \"logistic\"\ndata = \"libsvm:a9a\"\nregularizer = \"l2\"\nlambda = 1e-3\n"
                "[clients]\ncount = 20\npartition = \"iid\"\n[algorithm]\nname = \"ef21\"\ncompressor = "
                "\"topk:k=1%\"\nstep_size = \"theory\"\n[run]\nrounds = 100\n"),
-      bytes_of("[problem]\nkind = \"mlp\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"age, 1-2\"\n"
-               "missing = \"mean\"\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n"),
+      bytes_of(
+          "[problem]\nkind = \"mlp\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"age, 1-2\"\n"
+          "missing = \"mean\"\nnormalize = \"minmax\"\n[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n"),
       bytes_of("[problem]\nkind = \"quadratic\"\ndim = 10\n[clients]\ncount = 3\n[algorithm]\nname = "
                "\"marina\"\ncompressor = \"randk:k=2\"\np = 0.5\n[run]\nrounds = 3\n[sweep]\n"
                "algorithm.step_size = [\"theory\", 0.1]\n[[sweep.grid]]\nalgorithm.p = [0.1]\n")};

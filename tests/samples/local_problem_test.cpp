@@ -219,6 +219,89 @@ TEST(LocalProblem, RefusesTextsInAFileThatOneClientAloneHas) {
   EXPECT_EQ(load_part(e, {pets, PartNumber{1, 5}}, folder.path()).train.label, std::vector<double>{-1});
 }
 
+// A file whose numbers differ from client to client.
+std::string write_numbers(const TemporaryFolder& folder) {
+  std::string text;
+  for (int k = 0; k < 70; ++k)
+    text += std::to_string(k % 2) + " 1:" + std::to_string(k * k + 1) + " 2:" + std::to_string(k % 7) +
+            (k == 3 ? " 4:5\n" : "\n");
+  return folder.write("n.txt", text).string();
+}
+
+TEST(LocalProblem, NormalizesPartsOfOneFileByTheSamplesOfAllClients) {
+  const TemporaryFolder folder;
+  const std::string file = write_numbers(folder);
+  for (const std::string kind : {"standard", "minmax", "unit_rows"})
+    for (const std::string clients : {"partition = \"iid\"", "samples_per_client = 4", "replication = 3"}) {
+      SCOPED_TRACE(kind + ", " + clients);
+      const std::string problem =
+          "kind = \"logistic\"\ndata = \"libsvm:" + file + "\"\ntest = \"libsvm:" + file + "\"";
+      const Experiment plain = experiment(problem, "count = 7\n" + clients),
+                       e = experiment(problem + "\nnormalize = \"" + kind + "\"", "count = 7\n" + clients);
+      SharedSamples want = load_samples(plain, "/");
+      const SharedSamples all = load_samples(e, "/");
+      const Normalization map = *all.normalization;
+      if (kind == "standard")
+        EXPECT_GT(map.shift[0], 1000);
+      else
+        EXPECT_EQ(map.scale.size(), kind == "minmax" ? 4u : 0u);
+      normalize(want.train, map);
+      normalize(want.test, map);
+      EXPECT_TRUE(equal(all.train, want.train));
+      EXPECT_TRUE(equal(all.test, want.test));
+      for (std::uint32_t i = 0; i < 7; ++i) {
+        const ClientDataset part = load_part(e, {"libsvm:" + file, PartNumber{i, 7}, "libsvm:" + file}, "/");
+        EXPECT_TRUE(equal(part.train, all.part(i).train)) << i;
+        EXPECT_TRUE(equal(part.test, all.part(i).test)) << i;
+        SharedSamples mine = load_samples(e, "/", ClientRange{i, i + 1});
+        EXPECT_EQ(*mine.normalization, map);
+        EXPECT_TRUE(equal(mine.part(i).train, all.part(i).train)) << i;
+      }
+    }
+}
+
+TEST(LocalProblem, NormalizesOtherDataByTheMapOfAModel) {
+  const TemporaryFolder folder;
+  write_numbers(folder);
+  folder.write("more.txt", "1 1:7\n0 3:2\n");
+  const std::string problem = "kind = \"logistic\"\nnormalize = \"minmax\"\ndata = ";
+  const Preprocessing model =
+      load_samples(experiment(problem + "\"libsvm:n.txt\"", "count = 2"), folder.path()).preprocessing();
+  const Experiment e = experiment(problem + "\"libsvm:more.txt\"", "count = 2");
+  const SharedSamples own = load_samples(e, folder.path()),
+                      given = load_samples(e, folder.path(), std::nullopt, {}, model);
+  EXPECT_EQ(own.train.value, (std::vector<double>{1, 1}));
+  EXPECT_EQ(given.train.value, (std::vector<double>{(7.0 - 1) / (69 * 69), -1.0 / (69 * 69), 2}));
+  EXPECT_EQ(*given.normalization, *model.normalization);
+}
+
+TEST(LocalProblem, NormalizesAFileOfOneClientOnlyByRows) {
+  const TemporaryFolder folder;
+  const std::string file = write_numbers(folder);
+  const auto load = [&](const std::string& kind) {
+    return load_part(
+        experiment("kind = \"logistic\"\ndata = \"libsvm:x\"\nnormalize = \"" + kind + "\"", "count = 5"),
+        {"libsvm:" + file, std::nullopt}, "/");
+  };
+  EXPECT_EQ(load("unit_rows").train.value[0], 1);
+  EXPECT_EQ(
+      message_of([&] { load("standard"); }),
+      "--data 'libsvm:" + file +
+          "': problem.normalize = \"standard\" needs the samples of all clients, but this file has only "
+          "those of this one; use \"unit_rows\", write normalised numbers, or let all clients hold "
+          "parts of one file, as in --data 'libsvm:" +
+          file + "#0/5'");
+}
+
+TEST(LocalProblem, RefusesToNormalizeSamplesThatAreNotStored) {
+  const Experiment e =
+      experiment("kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 4000000000\nnormalize = \"unit_rows\"",
+                 "count = 5");
+  EXPECT_NE(
+      message_of([&] { load_samples(e, "/"); }).find("problem.normalize cannot be used with synthetic data"),
+      std::string::npos);
+}
+
 TEST(LocalProblem, RejectsDataThatDoesNotFitTheExperiment) {
   const auto e = experiment("kind = \"mlp\"\ndata = \"digits\"", "count = 7");
   EXPECT_NE(message_of([&] {

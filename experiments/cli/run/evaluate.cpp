@@ -11,11 +11,35 @@
 #include "config/experiment_file.h"
 #include "parallel/processors.h"
 #include "report/json.h"
+#include "report/preprocessing_file.h"
 #include "report/summary.h"
 #include "simulation/prepare.h"
 #include "simulation/simulate.h"
 
 namespace gradwire {
+
+namespace {
+
+// Returns the preprocessing of the model's training data. Warns if the model's folder does not have one that
+// the experiment needs, or has another one.
+Preprocessing preprocessing_of(const EvaluateRequest& request, const Experiment& experiment) {
+  const Preprocessing stored = preprocessing_in(request.model.parent_path()).value_or(Preprocessing());
+  const RowsData* const rows = rows_of(experiment.problem);
+  const Normalize asked = rows == nullptr ? Normalize::kNone : rows->normalize;
+  const Normalize used = stored.normalization == nullptr ? Normalize::kNone : stored.normalization->kind;
+  if (used == asked || !request.log) return stored;
+  const auto word = [](Normalize kind) { return "\"" + std::string(normalize_word(kind)) + "\""; };
+  if (used != Normalize::kNone)
+    request.log(LogLine::warning("the model was trained with problem.normalize = " + word(used) +
+                                 ", which replaces " + word(asked) + " of the experiment"));
+  else if (needs_sums(asked))
+    request.log(LogLine::warning(
+        "problem.normalize = " + word(asked) + " is computed from these data, because there is no " +
+        std::string(kPreprocessingFile) + " next to the model; put the one of its run there"));
+  return stored;
+}
+
+}  // namespace
 
 RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<bool>& stop) {
   // Evaluates the model by a run with 0 rounds that starts from it. The first row is the evaluation.
@@ -31,9 +55,10 @@ RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<boo
     for (const std::string& warning : loaded.warnings) request.log(LogLine::warning(warning));
   const std::optional<DataSchema> trained_on =
       schema_in_summary(request.model.parent_path(), info_of(loaded.experiment.problem).name);
+  const Preprocessing preprocessing = preprocessing_of(request, loaded.experiment);
   const auto prepared = [&] {
     try {
-      return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr);
+      return prepare(loaded, nullptr, trained_on ? &*trained_on : nullptr, preprocessing);
     } catch (const ExperimentError& error) {
       // Removes the key from the message: the user named a model, not run.x0.
       constexpr std::string_view kOption = "--set run.x0: ";

@@ -18,6 +18,7 @@
 #include "report/build_info.h"
 #include "report/clients_file.h"
 #include "report/metrics_file.h"
+#include "report/preprocessing_file.h"
 #include "report/results_dir.h"
 #include "simulation/checkpoint.h"
 #include "simulation/input_hash.h"
@@ -80,7 +81,7 @@ void write_text(const fs::path& file, const std::string& text) {
 
 void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
                    const RunResult& result, const MetricsFile& metrics,
-                   const std::optional<EnergyUse>& energy) {
+                   const std::optional<EnergyUse>& energy, const Preprocessing& preprocessing) {
   write_text(folder / "config.toml", to_toml(plan.experiment));
   if (plan.experiment.precision == Precision::kFp32) {
     const std::vector<float> x(result.model.begin(), result.model.end());
@@ -88,6 +89,8 @@ void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest
   } else {
     write_model<double>(folder / "model.bin", result.model);
   }
+  if (const std::string text = preprocessing_json(plan.experiment, preprocessing); !text.empty())
+    write_text(folder / kPreprocessingFile, text);
   Summary summary;
   summary.experiment = &plan.experiment;
   summary.asked = &plan.asked;
@@ -257,6 +260,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   if (request.ranks != nullptr) check_same_run(*request.ranks, run_text(prepared));
   ResultsDir& folder = *made;
   const RunPlan plan = prepared;
+  const Preprocessing preprocessing = prepared.preprocessing;
   const unsigned threads = threads_of(request);
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
@@ -338,12 +342,12 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   std::optional<EnergyUse> used;
   if (energy) used = tell_energy(*energy, report.result, progress);
   guard([&] {
-    write_results(folder.work(), plan, request, threads, report.result, metrics, used);
+    write_results(folder.work(), plan, request, threads, report.result, metrics, used, preprocessing);
     clients->finish();
     if (!result.clients.empty()) write_text(clients_file, result.clients);
   });
   std::vector<const char*> missing;  // files that this run did not write; an earlier run may have left them
-  for (const char* name : {kEnergyFile, kClientsFile})
+  for (const char* name : {kEnergyFile, kClientsFile, kPreprocessingFile})
     if (!fs::exists(folder.work() / name)) missing.push_back(name);
   folder.publish();
   report.folder = folder.target();

@@ -92,6 +92,7 @@ Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
   Prepared p;
   static_cast<RunPlan&>(p) = plan_on(loaded, problem->spec, problem->samples, problem->smoothness);
   p.problem = problem->spec;
+  p.preprocessing = problem->samples.preprocessing();
   p.seconds = client_latency(loaded);
   // Made after the plan, which checks that the samples fit the problem.
   if (p.experiment.precision == Precision::kFp32) {
