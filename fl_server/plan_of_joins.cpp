@@ -137,6 +137,8 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
 
 Status check_client(const ClientInfo& info, const Experiment& experiment) {
   const ProblemSpec spec = problem_spec(experiment);
+  if (spec.info().needs_data() && info.sample_count == 0)
+    return Error{"its data has no sample for training; add samples, or start it with other data"};
   const std::string data = "its data has " + std::to_string(info.columns) + " columns, ";
   const RowsData* const rows = rows_of(spec.problem);
   if (rows != nullptr && rows->dim > 0 && info.columns > rows->dim)

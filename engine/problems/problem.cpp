@@ -325,8 +325,11 @@ template std::unique_ptr<ClientObjectives<double>> make_client_objectives(const 
 
 ClientSmoothness client_smoothness(const ProblemSpec& spec, const DataSchema& schema,
                                    const ClientDataset& part, std::uint32_t client) {
+  // A client whose samples are all zero knows no feature. Any number of them gives it the same constants.
+  DataSchema seen = schema;
+  seen.columns = std::max<std::size_t>(seen.columns, 1);
   return with_constants<ClientSmoothness>(
-      spec, [&](const auto& type) { return type.client_smoothness(schema, part, client, spec); });
+      spec, [&](const auto& type) { return type.client_smoothness(seen, part, client, spec); });
 }
 
 Smoothness smoothness(const ProblemSpec& spec, const DataSchema& schema, std::span<const ClientDataset> parts,

@@ -333,6 +333,11 @@ TEST(RunPlan, NamesAClientWithoutSamples) {
   } catch (const DataError& error) {
     EXPECT_STREQ(error.what(), "client 2 has no samples");
   }
+  const Status refused = check_client(table.info(2), loaded.experiment);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "its data has no sample for training; add samples, or start it with other data");
+  EXPECT_TRUE(check_client(table.info(1), loaded.experiment));
 }
 
 }  // namespace
