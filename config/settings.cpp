@@ -92,21 +92,31 @@ Result<Experiment> unpack_experiment(std::string_view bytes) {
   }
 }
 
-std::string first_difference(const Experiment& now, const Experiment& before) {
+std::string first_difference(const Experiment& now, const Experiment& before, Compared compared) {
+  const auto changed = [](const std::string& path, const std::string& is, const std::string& was) {
+    return path + " is " + is + " now and was " + was;
+  };
   Experiment a = now, b = before;
-  if (problem_type_name(a) != problem_type_name(b))
-    return "kind = " + toml_literal(std::string(problem_type_name(a)));
+  const std::string mine(problem_type_name(a)), theirs(problem_type_name(b));
+  if (mine != theirs) return changed(std::string(kKind), toml_literal(mine), toml_literal(theirs));
   const std::vector<KeySection> as = sections_of(a), bs = sections_of(b);
   for (std::size_t s = 0; s < as.size(); ++s)
     for (std::size_t k = 0; k < as[s].fields.size(); ++k) {
-      const Field& field = as[s].fields[k];
-      if (!field.constraints.may_change && field.get() != bs[s].fields[k].get())
-        return std::string(field.key) + " = " + toml_literal(field.get());
+      const Field &field = as[s].fields[k], &other = bs[s].fields[k];
+      if (compared == Compared::kFixed && field.constraints.may_change) continue;
+      if (field.get() != other.get())
+        return changed(as[s].path(field.key), toml_literal(field.get()), toml_literal(other.get()));
     }
-  const Options &mine = a.algorithm.parameters, &theirs = b.algorithm.parameters;
-  const auto [changed, other] = std::mismatch(mine.begin(), mine.end(), theirs.begin(), theirs.end());
-  if (changed != mine.end()) return changed->first + " = " + toml_literal(value_of(changed->second));
-  if (other != theirs.end()) return other->first + " = " + toml_literal(value_of(other->second));
+  const auto text_in = [](const Options& parameters, const std::string& key) {
+    for (const auto& [name, text] : parameters)
+      if (name == key) return toml_literal(value_of(text));
+    return std::string("not set");
+  };
+  const Options &is = a.algorithm.parameters, &was = b.algorithm.parameters;
+  for (const Options* parameters : {&is, &was})
+    for (const auto& [key, text] : *parameters)
+      if (text_in(is, key) != text_in(was, key))
+        return changed(kParameter.data() + key, text_in(is, key), text_in(was, key));
   return "";
 }
 

@@ -1,6 +1,7 @@
 // An experiment on the wire and in state folders: every key with its value as text.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,9 +24,12 @@ Experiment experiment_of(const Settings& settings);
 std::string pack_experiment(const Experiment& experiment);
 Result<Experiment> unpack_experiment(std::string_view bytes);
 
-// Returns "KEY = VALUE" of the first setting of `now` that differs from `before` and may not change between
-// two processes of a run. Empty if there is none.
-std::string first_difference(const Experiment& now, const Experiment& before);
+// The settings that first_difference() compares: those that may not change between two processes of a run, or
+// all of them.
+enum class Compared : std::uint8_t { kFixed, kAll };
+// Returns how the first setting differs, as in "clients.count is 20 now and was 10". Empty if none does.
+std::string first_difference(const Experiment& now, const Experiment& before,
+                             Compared compared = Compared::kFixed);
 // Gives `to` the settings of `from` that may change. REQUIRES: first_difference(from, to) is empty.
 void copy_what_may_change(const Experiment& from, Experiment& to);
 

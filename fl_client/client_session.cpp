@@ -160,7 +160,7 @@ const ClientDataset& ClientSession::Impl::part() {
   if (hash_.value_or(hash) != hash)
     throw DataError(
         "the samples have changed since this client joined with them; start the client again, and then the "
-        "run from the beginning (--no-resume at the server), or put the old ones back");
+        "run from the beginning (--fresh at the server), or put the old ones back");
   hash_ = hash;
   return *part_;
 }

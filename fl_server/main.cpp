@@ -173,7 +173,8 @@ int main_of(int argc, char** argv) {
                  "Time for clients to join or return; overrides server.join_deadline_ms")
       ->type_name("MS")
       ->check(time);
-  app.add_flag("--no-resume", restart, "Delete the run in the folder and start a new one");
+  app.add_flag("--fresh,--no-resume", restart,
+               "Start a new run, and move the one in the folder to before/ there");
   app.add_flag("--json", common.json,
                "Print one JSON object per evaluated round on stdout, and log lines as JSON");
   gradwire::add_refused_options(app, {"--give-up-after-ms", "--connections-per-address"}, {"--aggregate"});

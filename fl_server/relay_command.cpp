@@ -69,7 +69,7 @@ std::string trouble_of(const CLI::App& app, const ListenOptions& common, const R
   if (has_file || app.count("--set") > 0)
     return "a relay has no experiment: give FILE.toml and --set to its server";
   if (!others.empty()) return "The following argument was not expected: " + others[0];
-  for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume"})
+  for (const char* option : {"--registry", "--join-deadline-ms", "--no-resume", "--fresh"})
     if (app.count(option) > 0)
       return std::string(option) + " is only for servers: a relay has no run of its own";
   return "";
@@ -116,7 +116,7 @@ int relay_command(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--json", common.json, "Print log lines as JSON");
   app.allow_extras();
-  add_refused_options(app, {"--set", "--registry", "--join-deadline-ms"}, {"--no-resume"});
+  add_refused_options(app, {"--set", "--registry", "--join-deadline-ms"}, {"--no-resume", "--fresh"});
   const int skipped = is_old_form ? 0 : 1;
   if (const auto code = parse_command_line(app, argc - skipped, argv + skipped, logger)) return *code;
   logger.set_quiet(common.quiet);

@@ -64,11 +64,11 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
 }
 
 void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder) {
-  const std::string line = first_difference(now, metadata.asked);
-  if (!line.empty())
-    throw ExperimentError("--state " + folder + ": holds a run of another experiment, which differs in '" +
-                          line +
-                          "'; use the experiment that the run was started with, or choose another folder");
+  const std::string changed = first_difference(now, metadata.asked);
+  if (!changed.empty())
+    throw ExperimentError("--state " + folder + ": holds a run of another experiment: " + changed +
+                          "; restore it, choose another folder, or start again with --fresh, which moves "
+                          "that run aside");
   copy_what_may_change(now, metadata.asked);
   copy_what_may_change(now, metadata.resolved);
 }

@@ -16,6 +16,7 @@
 #include "config/idle_keys.h"
 #include "config/settings.h"
 #include "fl_server/access/server_identity.h"
+#include "fl_server/fresh_start.h"
 #include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/net/tcp_sockets.h"
 #include "fl_server/plan_of_joins.h"
@@ -107,8 +108,11 @@ class Serving {
 
   // Recovers the run in the folder. Returns false if there is none.
   bool recover() {
-    if (!options_.resume)
-      if (const Status status = journal_.remove(); !status) fail(status.error());
+    if (!options_.resume) {
+      const auto kept = set_run_aside(options_.state, disk_, journal_);
+      if (!kept) fail(kept.error());
+      if (*kept) options_.log("starts again; moved the run in the folder to " + (*kept)->string());
+    }
     const Result<bool> found =
         journal_.recover({.snapshot = [this](std::span<const Section> sections) { return load(sections); },
                           .record = [this](std::string_view record) { return replay(record); }});
@@ -176,7 +180,7 @@ class Serving {
         write_config();
         options_.log("listening on " + session_manager.address() + "; the run resumes after round " +
                      std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
-                     " clients to return");
+                     " clients to return; --fresh starts again");
       } else {
         options_.log("listening on " + session_manager.address() + ", waiting for " +
                      std::to_string(clients) + " clients");
@@ -367,7 +371,7 @@ Served serve(const ServeOptions& given) {
   if (resumed && serving.stage() != RunStage::kRounds) {
     if (serving.stage() == RunStage::kNotifyingClients) serving.notify_clients();
     options.log("the run in " + options.state.string() +
-                " is over; --no-resume runs it again, a higher run.rounds continues it");
+                " is over; --fresh runs it again, a higher run.rounds continues it");
     return {serving.outcome(), true};
   }
   Served served{serving.serve(resumed)};

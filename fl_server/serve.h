@@ -28,7 +28,7 @@ struct ServeOptions {
   std::optional<std::chrono::milliseconds> join_deadline;  // replaces server.join_deadline_ms
   WireTimes times;
   bool handle_signals = true;
-  bool resume = true;  // resumes the run in the folder; else replaces it by a new run
+  bool resume = true;  // resumes the run in the folder; else moves it aside for a new run
   Log log;
   std::function<void(const RoundRecord&)> on_record;
 };

@@ -33,7 +33,7 @@ struct LeftRun {
   std::filesystem::path folder;
   std::string run;              // the name that the folder of its results would have
   bool is_kept = false;         // true if the run failed, false if it was killed
-  bool has_checkpoint = false;  // --resume continues the run
+  bool has_checkpoint = false;  // the same command resumes the run
 };
 // Returns the left runs in the folder `results`, ordered by folder. Empty if `results` cannot be read.
 std::vector<LeftRun> left_runs(const std::filesystem::path& results);

@@ -91,7 +91,7 @@ const Downlink<Real>* RequestTracker<Real>::state_for(ClientId client, ReplyStat
         "client " + std::to_string(client) +
         " lost its state, and the server has no copy of it; bring the client back with its --state. If it "
         "has its --state, the server's folder has lost rounds that the client knows of: if the folder was "
-        "restored from an older copy, restore a newer one; otherwise start from round 0 (--no-resume) with "
+        "restored from an older copy, restore a newer one; otherwise start from round 0 (--fresh) with "
         "server.client_state_replicas = true if the algorithm supports it, otherwise with "
         "server.durability = \"power\"");
   note(about(client, " lost its state; sending it back"));

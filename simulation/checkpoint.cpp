@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "config/experiment_file.h"
+#include "config/settings.h"
+#include "report/earlier_results.h"
 #include "report/results_dir.h"
 #include "storage/run_store.h"
 
@@ -29,6 +32,22 @@ std::string text_of(const RunInputs& inputs) {
          std::to_string(inputs.traces);
 }
 
+constexpr const char* kRemedies =
+    "; restore it, choose another folder with --out, or start again with --fresh, which moves the checkpoint "
+    "aside";
+
+// Returns the first setting that differs between two configs.
+std::string changed_setting(std::string_view saved, std::string_view now) {
+  std::string changed;
+  try {
+    changed = first_difference(parse_experiment(now, "the experiment").experiment,
+                               parse_experiment(saved, "the checkpoint").experiment, Compared::kAll);
+  } catch (const ExperimentError& error) {
+    changed = error.what();
+  }
+  return changed.empty() ? "its settings differ" : changed;
+}
+
 // Returns the reason why a run with the metadata `now` cannot continue one with `saved`. Nullopt if it can.
 std::optional<std::string> difference(const std::string& saved, const std::string& now) {
   if (saved == now) return std::nullopt;
@@ -44,15 +63,15 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
   const auto before = split(saved), after = split(now);
   if (!before.has_hashes)
     return "was written by an earlier version of gradwire, which saved too little to continue with the same "
-           "bits; finish the run with that version, or run without --resume, which starts from round 0";
+           "bits; finish the run with that version, or start again with --fresh, which moves the checkpoint "
+           "aside";
   if (before.config != after.config)
-    return "is of a run with other settings; restore them, or run without --resume, which starts from round "
-           "0";
-  return std::string(
-             before.samples != after.samples
-                 ? "is of a run with other data: a file that problem.data or problem.test reads has changed"
-                 : "is of a run with other traces: the file of clients.latency has changed") +
-         "; restore the file, or run without --resume, which starts from round 0";
+    return "is of a run with other settings: " + changed_setting(before.config, after.config) + kRemedies;
+  return std::string(before.samples != after.samples ? "is of a run with other data: a file that "
+                                                       "problem.data or problem.test reads has changed"
+                                                     : "is of a run with other traces: the file of "
+                                                       "clients.latency has changed") +
+         kRemedies;
 }
 
 }  // namespace
@@ -77,7 +96,7 @@ RunCheckpoint::Saved RunCheckpoint::resume() {
   std::optional<Saved> saved = find();
   if (!saved)
     throw UsageError("--resume: there is no checkpoint of this run in " + folder_.string() +
-                     "; run without --resume, or with --resume=auto, which then starts from round 0");
+                     "; leave --resume out, to start from round 0");
   return std::move(*saved);
 }
 
@@ -98,9 +117,11 @@ std::optional<RunCheckpoint::Saved> RunCheckpoint::find() {
                                                      return true;
                                                    },
                                                .record = [](std::string_view) { return true; }});
-  if (!found) throw UsageError("--resume: " + found.error().message);
+  if (!found)
+    throw UsageError("the checkpoint in " + folder_.string() + " cannot be used: " + found.error().message +
+                     "; start again with --fresh, which moves it aside");
   if (!*found) return std::nullopt;
-  if (trouble) throw UsageError("--resume: the checkpoint in " + folder_.string() + " " + *trouble);
+  if (trouble) throw UsageError("the checkpoint in " + folder_.string() + " " + *trouble);
   for (const fs::path& file : files_)
     if (const fs::path copy = folder_ / file.filename(); file == files_.front() || fs::exists(copy))
       fs::copy_file(copy, file, fs::copy_options::overwrite_existing);
@@ -136,6 +157,20 @@ bool RunCheckpoint::has_snapshot() {
   if (!exists()) return false;
   const Result<bool> found = journal_.is_there();
   return found && *found;
+}
+
+std::optional<fs::path> RunCheckpoint::set_aside() {
+  if (!exists()) return std::nullopt;
+  open();
+  FolderDisk disk(folder_);  // disk_ would expect the renamed folder
+  const Result<bool> found = Journal(disk, Durability::kProcess).is_there();
+  if (found && !*found) {
+    remove();
+    return std::nullopt;
+  }
+  const fs::path kept = gradwire::set_aside(folder_);
+  lock_.reset();
+  return kept;
 }
 
 void RunCheckpoint::remove() {

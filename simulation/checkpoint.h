@@ -1,4 +1,4 @@
-// Checkpoint folder of a run, from which `gradwire run --resume` continues. It is next to the results folder,
+// Checkpoint folder of a run, from which `gradwire run` resumes. It is next to the results folder,
 // and is removed once the run is over.
 #pragma once
 
@@ -35,7 +35,8 @@ class RunCheckpoint {
     Plateau plateau;  // state of the metrics; find() leaves it empty
   };
   // Returns the newest readable snapshot, or nullopt if none exists. Its copy of metrics.csv replaces the
-  // run's metrics. Throws UsageError if the snapshot is damaged or belongs to another experiment.
+  // run's metrics. Throws UsageError if the snapshot is damaged or belongs to another experiment; the
+  // checkpoint then stays.
   std::optional<Saved> find();
   // Like find(), but also throws UsageError if it finds nothing.
   Saved resume();
@@ -44,9 +45,13 @@ class RunCheckpoint {
   Journal& journal() { return journal_; }
   Status prepare();
   bool exists() const;
-  // Returns true if there is a snapshot from which --resume continues.
+  // Returns true if there is a snapshot from which the next process resumes.
   bool has_snapshot();
-  // Removes the checkpoint of a run that is over or starts from the beginning. Throws std::runtime_error if
+  const std::filesystem::path& folder() const { return folder_; }
+  // Renames the checkpoint, and returns its new folder; removes it if it has no snapshot. Returns nullopt if
+  // none is left. Call it before the other functions. Throws std::runtime_error if another process uses it.
+  std::optional<std::filesystem::path> set_aside();
+  // Removes the checkpoint of a run that is over, or one without a snapshot. Throws std::runtime_error if
   // another process uses the folder.
   void remove();
   bool used() const { return lock_.has_value(); }  // true if this process has locked the folder

@@ -66,7 +66,7 @@ struct DriverWork {
   std::string saved;                  // saved by the process that this run continues
 };
 
-constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; run without --resume";
+constexpr const char* kDoesNotFit = "the checkpoint does not fit the experiment; start again with --fresh";
 
 template <class Real, class Clients>
 SimulationSnapshots snapshots_of(const Checkpoints& checkpoints, const RunProgress& progress,

@@ -173,12 +173,28 @@ Result<bool> Journal::is_there() {
   return !found->snapshots.empty() || !found->copies.empty() || !found->logs.empty() || found->corrupt;
 }
 
+Status Journal::check_marked(const Names& names) {
+  if (names.marked || names.removed || names.all.empty()) return Unit{};
+  return Error{names.all.front() + " has the name of a run's file, but no file '" + kMarker +
+               "' in this folder confirms that gradwire wrote it; move it away, or choose another folder"};
+}
+
+Status Journal::move_into(const std::string& subfolder) {
+  const auto found = names();
+  if (!found) return found.error();
+  if (Status marked = check_marked(*found); !marked) return marked;
+  if (found->removed) return remove_files(*found);
+  for (const std::string& name : found->all)
+    if (Status status = disk_.rename(name, subfolder + "/" + name); !status) return status;
+  if (found->marked)
+    if (Status status = disk_.rename(kMarker, subfolder + "/" + kMarker); !status) return status;
+  return disk_.sync_folder();
+}
+
 Status Journal::remove() {
   const auto found = names();
   if (!found) return found.error();
-  if (!found->marked && !found->removed && !found->all.empty())
-    return Error{found->all.front() + " has the name of a run's file, but no file '" + kMarker +
-                 "' in this folder confirms that gradwire wrote it; move it away, or choose another folder"};
+  if (Status marked = check_marked(*found); !marked) return marked;
   if (found->marked) {
     if (Status status = disk_.rename(kMarker, kRemovedMarker); !status) return status;
     if (Status status = disk_.sync_folder(); !status) return status;

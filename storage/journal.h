@@ -85,6 +85,9 @@ class Journal {
 
   // Returns whether the disk has files of a journal.
   Result<bool> is_there();
+  // Moves the files of a journal, and no others, into a subfolder of the disk, which must exist. Returns an
+  // error as remove() does.
+  Status move_into(const std::string& subfolder);
   // Removes the files of a journal, and no others. If the process dies meanwhile, the journal counts as
   // removed, and the next recover() or remove() removes the rest. Returns an error if no mark says that these
   // files are a journal's.
@@ -93,6 +96,8 @@ class Journal {
  private:
   struct Names;
   Result<Names> names();
+  // Returns an error if no mark says that the files are a journal's.
+  static Status check_marked(const Names& names);
   // Returns false if the snapshot in that file is damaged.
   Result<bool> recover_from(const std::string& name, std::uint64_t number, const Names& names,
                             const Reader& reader);

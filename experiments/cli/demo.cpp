@@ -47,6 +47,9 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
     RunRequest request;
     request.out = results / e.name;
     request.verbosity = verbosity;
+    request.checkpoint_seconds = 0;
+    request.resume = Resume::kFresh;
+    request.earlier = EarlierResults::kMoveAside;  // an earlier version may have other settings
     request.log = [&](const LogLine& line) { logger.log(line); };
     const std::string compressor = e.algorithm.compressor;
     std::string algorithm =

@@ -156,7 +156,7 @@ std::string runs(const fs::path& results) {
                                    ", of a run that " +
                                    (left.is_kept ? "failed; remove the folder if you do not need it"
                                                  : "was killed; the next run in this folder removes it") +
-                                   (left.has_checkpoint ? "; gradwire run --resume continues the run" : "")});
+                                   (left.has_checkpoint ? "; the same gradwire run resumes it" : "")});
   }
   const std::string lines = table.text();
   return lines.empty() ? "" : "Runs that ended without results\n" + lines;

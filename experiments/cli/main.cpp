@@ -61,7 +61,8 @@ struct Arguments {
   std::vector<std::string> sets, folders;
   std::string out;
   unsigned threads = 0;
-  std::string resume = "no";
+  std::string resume = "auto";
+  bool fresh = false, overwrite = false;
   bool quiet = false, json = false, energy = false;
   double checkpoint_seconds = 30;
   std::string shard = "1/1";
@@ -86,7 +87,10 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
                       : a.transport == "encoded" ? TransportKind::kEncoded
                                                  : TransportKind::kMemory;
   request.threads = a.threads;
-  request.resume = a.resume == "no" ? Resume::kNo : a.resume == "auto" ? Resume::kAuto : Resume::kYes;
+  request.resume = a.fresh || a.resume == "no" ? Resume::kFresh
+                   : a.resume == "auto"        ? Resume::kAuto
+                                               : Resume::kYes;
+  if (a.overwrite) request.earlier = EarlierResults::kOverwrite;
   request.checkpoint_seconds = a.checkpoint_seconds;
   if (a.energy) request.energy = kPowercap;
   request.verbosity = talks ? verbosity(a) : Verbosity::kQuiet;
@@ -150,6 +154,7 @@ int sweep(const Arguments& a, Logger& logger) {
   request.jobs = a.threads;
   request.shard = parse_shard(a.shard);
   request.quiet = a.quiet;
+  request.fresh = a.fresh;
   request.tikz = a.plot.tikz;
   request.log = [&](const LogLine& line) { logger.log(line); };
   const bool merges = !a.merged.empty();
@@ -199,6 +204,9 @@ void add_sweep(CLI::App& app, Arguments& a) {
       sweep->add_option("--merge", a.merged, "Join the finished runs in these folders, and run nothing")
           ->type_name("DIR");
   merge->excludes(shard);
+  sweep->add_flag("--fresh", a.fresh, "Move the sweep in the folder aside, and start again")
+      ->excludes(shard)
+      ->excludes(merge);
   sweep->add_flag("--dry-run", a.dry_run, "List the runs, but run nothing")->excludes(shard)->excludes(merge);
   sweep->add_flag("--tikz", a.plot.tikz, "Also write plot.tex and plot.dat: the figure for LaTeX (PGFPlots)");
   sweep->add_flag("--quiet", a.quiet, "Print only errors and warnings");
@@ -221,7 +229,8 @@ void add_run(CLI::App& app, Arguments& a) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
-  run->add_option("--out", a.out, "Folder for the results (default: results/NAME)")->type_name("DIR");
+  run->add_option("--out", a.out, "Folder for the results (default: results/NAME, and what --set changes)")
+      ->type_name("DIR");
   run->add_option("--threads", a.threads, "Threads that clients share (default: one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
@@ -231,10 +240,14 @@ void add_run(CLI::App& app, Arguments& a) {
          "each with an identity). All give the same bits")
       ->type_name("KIND")
       ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}));
-  run->add_flag("--resume{yes}", a.resume,
-                "Resume a stopped or killed run from its last checkpoint; --resume=auto starts a new run "
-                "if there is no checkpoint")
-      ->check(CLI::IsMember({"no", "yes", "auto"}));
+  CLI::Option* resume =
+      run->add_flag(
+             "--resume{yes}", a.resume,
+             "Fail if there is no checkpoint to resume from; by default the run then starts from round 0")
+          ->check(CLI::IsMember({"no", "yes", "auto"}));
+  run->add_flag("--fresh", a.fresh, "Start from round 0, and move the checkpoint of an earlier run aside")
+      ->excludes(resume);
+  run->add_flag("--overwrite", a.overwrite, "Replace finished results, also those of other settings");
   run->add_option("--checkpoint-every", a.checkpoint_seconds,
                   "Seconds from one checkpoint to the next; 0 turns checkpoints off")
       ->type_name("SECONDS")
@@ -250,8 +263,10 @@ void add_run(CLI::App& app, Arguments& a) {
   gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
 
 Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
-Ctrl-C ends the run after its round and writes its results so far. --resume continues a stopped run, or a killed run
-from its last checkpoint, and gives the same bits. If gradwire was built with MPI (docs/cluster.md), `mpirun -n 8
+A folder is not replaced by results of other settings. With --set, its name has what was changed, as in
+results/quadratics-compressor=sign.
+Ctrl-C ends the run after its round and writes its results so far. The same command continues a stopped run, or a
+killed run from its last checkpoint, and gives the same bits. If gradwire was built with MPI (docs/cluster.md), `mpirun -n 8
 gradwire run FILE` divides the clients among 8 processes, and gives the same bits.
 )");
 }

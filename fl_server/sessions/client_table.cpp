@@ -87,7 +87,7 @@ Status ClientTable::join(ClientId client, ClientInfo info) {
   if (entry.joined && !entry.info.same_data(info)) {
     return Error{"client " + std::to_string(client) + " ('" + entry.info.name +
                  "') returned with other data than before: restore its old data (--data), or start the run "
-                 "from the beginning with --no-resume at the server"};
+                 "from the beginning with --fresh at the server"};
   }
   info.name = entry.info.name;
   if (entry.joined && !info.data_hash) info.data_hash = entry.info.data_hash;

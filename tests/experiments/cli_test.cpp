@@ -137,8 +137,8 @@ TEST_F(Cli, ReadsTheTestDataOfTheExperimentOverTcp) {
   std::string rows;
   for (const char* transport : {"memory", "tcp"}) {
     folder_.write("test.csv", "1,2,1\n-1,0,0\n0.5,1,1\n2,1,1\n-2,-2,0\n0,1,1\n3,1,0\n");
-    const auto r =
-        gradwire({"run", "small.toml", "--transport", transport, "--set", "problem.test=csv:test.csv"});
+    const auto r = gradwire({"run", "small.toml", "--transport", transport, "--set",
+                             "problem.test=csv:test.csv", "--set", "name=small"});
     ASSERT_EQ(r.code, 0) << r.err;
     EXPECT_NE(read("results/small/summary.json").find("\"accuracy\": 0."), std::string::npos);
     const std::string metrics = without_seconds(read("results/small/metrics.csv"));
@@ -177,10 +177,8 @@ TEST_F(Cli, GivesTheSameBitsForTheResolvedConfigInAnotherFolder) {
             without_seconds(read_file(elsewhere.path() / "again/metrics.csv")));
 }
 
-TEST_F(Cli, ReplacesOnlyResultsOfTheSameName) {
+TEST_F(Cli, RejectsAFolderOfAnotherName) {
   ASSERT_EQ(gradwire({"run", "small.toml", "--quiet"}).code, 0);
-  ASSERT_EQ(gradwire({"run", "small.toml", "--quiet", "--set", "run.rounds=3"}).code, 0);
-  EXPECT_EQ(lines_of(read("results/small/metrics.csv")).size(), 3u);
   const std::string before = read("results/small/metrics.csv");
   const auto other = gradwire({"run", "small.toml", "--set", "name=other", "--out", "results/small"});
   EXPECT_EQ(other.code, 2);
@@ -224,7 +222,7 @@ TEST_F(Cli, ResolvesPathsOfSetInTheWorkingDirectory) {
 }
 
 TEST_F(Cli, WritesAModelAndNoPlotWithoutEvaluations) {
-  const auto r = gradwire({"run", "small.toml", "--set", "run.evaluate_every=0"});
+  const auto r = gradwire({"run", "small.toml", "--set", "run.evaluate_every=0", "--out", "results/small"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(lines_of(read("results/small/metrics.csv")).size(), 1u);
   EXPECT_EQ(read_model(path() / "results/small/model.bin").size(), 2u);
@@ -240,8 +238,9 @@ TEST_F(Cli, NamesTheNormLimitIfItRejectsReplies) {
 }
 
 TEST_F(Cli, ReportsADivergedRunAndKeepsItsResults) {
-  const auto r = gradwire({"run", "small.toml", "--quiet", "--set", "problem.kind=least_squares", "--set",
-                           "algorithm.step_size=1e60", "--set", "algorithm.compressor=identity"});
+  const auto r =
+      gradwire({"run", "small.toml", "--quiet", "--set", "problem.kind=least_squares", "--set",
+                "algorithm.step_size=1e60", "--set", "algorithm.compressor=identity", "--set", "name=small"});
   EXPECT_EQ(r.code, 1);
   EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
   EXPECT_NE(r.err.find("gradwire: small: diverged at round "), std::string::npos) << r.err;
@@ -252,14 +251,14 @@ TEST_F(Cli, ReportsADivergedRunAndKeepsItsResults) {
 
 TEST_F(Cli, ReportsALossAboveThatOfTheStart) {
   for (const std::string transport : {"memory", "tcp"}) {
-    const auto r =
-        gradwire({"run", "small.toml", "--transport", transport, "--set", "problem.kind=least_squares",
-                  "--set", "algorithm.step_size=1", "--set", "algorithm.compressor=identity"});
+    const auto r = gradwire({"run", "small.toml", "--transport", transport, "--set",
+                             "problem.kind=least_squares", "--set", "algorithm.step_size=1", "--set",
+                             "algorithm.compressor=identity", "--out", "poor"});
     ASSERT_EQ(r.code, 0) << r.err;
     const std::string line = "the run ends with a loss of ";
     EXPECT_NE(r.err.find("warning: " + line), std::string::npos) << r.err;
     EXPECT_EQ(r.err.find(line), r.err.rfind(line)) << "once: " << r.err;
-    const std::string summary = read("results/small/summary.json");
+    const std::string summary = read("poor/summary.json");
     EXPECT_NE(summary.find(line), std::string::npos) << summary;
     EXPECT_NE(summary.find("\"loss_at_start\": "), std::string::npos) << summary;
   }
@@ -269,8 +268,9 @@ TEST_F(Cli, ReportsALossAboveThatOfTheStart) {
 }
 
 TEST_F(Cli, ShowsWarningsOnce) {
-  const auto r = gradwire({"run", "small.toml", "--set", "algorithm.name=diana", "--set",
-                           "algorithm.step_size=0.01", "--set", "algorithm.alpha=0.5"});
+  const auto r =
+      gradwire({"run", "small.toml", "--set", "algorithm.name=diana", "--set", "algorithm.step_size=0.01",
+                "--set", "algorithm.alpha=0.5", "--set", "name=small"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.err.find("warning: diana needs an unbiased compressor"), r.err.rfind("warning: ")) << r.err;
   EXPECT_NE(read("results/small/summary.json").find("diana needs an unbiased compressor"), std::string::npos);
@@ -366,7 +366,7 @@ TEST_P(LongRun, EndsAfterTheRoundOnCtrlCAndWritesItsResults) {
   EXPECT_EQ(*run.ended(), 1);
   EXPECT_NE(run.last_line().find("gradwire: small: stopped after round "), std::string::npos)
       << run.last_line();
-  const char* advice = std::string(GetParam()) == "tcp" ? "--set run.x0=file:" : "run it again with --resume";
+  const char* advice = std::string(GetParam()) == "tcp" ? "--set run.x0=file:" : "run the same command again";
   EXPECT_NE(run.last_line().find(advice), std::string::npos) << run.last_line();
   EXPECT_NE(read("results/small/summary.json").find("\"outcome\": \"stopped\""), std::string::npos);
   EXPECT_EQ(read_model(path() / "results/small/model.bin").size(), 2u);
@@ -449,8 +449,10 @@ INSTANTIATE_TEST_SUITE_P(Transports, TcpRun, ::testing::Values("tcp"));
 // ---- the demo ----
 
 TEST_F(Cli, TrainsAndComparesBothAlgorithmsInTheDemo) {
+  ASSERT_EQ(gradwire({}).code, 0);
   const auto r = gradwire({});
   ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_FALSE(exists("results/demo-gd.before")) << "equal results are replaced";
   for (const char* file : {"demo-gd/metrics.csv", "demo-gd/plot.svg", "demo-ef21/metrics.csv",
                            "demo-ef21/plot.svg", "demo.svg", "demo.py"})
     EXPECT_TRUE(exists(std::string("results/") + file)) << file;

@@ -47,7 +47,7 @@ class ClientMetricsRun : public ::testing::Test {
   // Runs with these keys. Returns the lines of clients.csv without the header and without names.
   std::vector<std::string> lines(const std::vector<std::string>& keys,
                                  const std::vector<std::string>& options = {"--threads", "1"}) {
-    std::vector<std::string> arguments = {"run", "digits.toml", "--quiet", "--out", "out"};
+    std::vector<std::string> arguments = {"run", "digits.toml", "--quiet", "--overwrite", "--out", "out"};
     for (const std::string& key : keys) arguments.insert(arguments.end(), {"--set", key});
     arguments.insert(arguments.end(), options.begin(), options.end());
     const ProgramResult r = run_gradwire(folder_.path(), arguments);
@@ -163,8 +163,9 @@ TEST_F(ClientMetricsRun, EndsAtATargetLossOrAccuracyOrAtAStandstill) {
 }
 
 TEST_F(ClientMetricsRun, SaysThatAnAccuracyCannotBeReachedWithoutTestSamples) {
-  const ProgramResult r = run_gradwire(folder_.path(), {"run", "digits.toml", "--set", "problem.test_share=0",
-                                                        "--set", "run.stop_at_accuracy=0.5", "--out", "out"});
+  const ProgramResult r =
+      run_gradwire(folder_.path(), {"run", "digits.toml", "--overwrite", "--set", "problem.test_share=0",
+                                    "--set", "run.stop_at_accuracy=0.5", "--out", "out"});
   EXPECT_EQ(r.code, 0);
   EXPECT_NE(r.err.find("warning: run.stop_at_accuracy has no effect"), std::string::npos) << r.err;
 }

@@ -175,7 +175,7 @@ TEST(CodedGd, RunsOverTcpWithTheSameBits) {
   const TemporaryFolder folder;
   const std::string file = folder.write("coded.toml", kCoded).string();
   const auto run = [&](const std::string& transport, Sets sets) {
-    Sets arguments = {"run", file, "--quiet", "--transport", transport, "--out", transport};
+    Sets arguments = {"run", file, "--quiet", "--overwrite", "--transport", transport, "--out", transport};
     for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
     const auto program = run_gradwire(folder.path(), arguments);
     EXPECT_EQ(program.code, 0) << program.err;

@@ -142,7 +142,8 @@ TEST_F(Export, MakesRunsNameTheLineOfAFileThatIsNotAModel) {
 TEST_F(Export, LetsRunsReportDivergenceAtTheirStart) {
   ASSERT_TRUE(save_npy<double>(path() / "far.npy", std::vector<double>(5, 1e200)));  // its square is infinite
   folder_.write("run.toml", kExportedRun);
-  const auto r = gradwire({"run", "run.toml", "--quiet", "--set", "run.x0=file:far.npy"});
+  const auto r =
+      gradwire({"run", "run.toml", "--quiet", "--set", "run.x0=file:far.npy", "--set", "name=small"});
   EXPECT_EQ(r.code, 1) << r.err;
   EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
   EXPECT_NE(r.err.find("gradwire: small: diverged at round 0: "), std::string::npos) << r.err;

@@ -76,7 +76,8 @@ TEST(RunOptions, GiveTheSameMeasurementsOverTcpAsInMemory) {
         {"evaluation.grad_norm=none", "evaluation.accuracy=false"}}) {
     std::string rows;
     for (const char* transport : {"memory", "tcp"}) {
-      std::vector<std::string> arguments = {"run", file, "--quiet", "--transport", transport, "--out", "out"};
+      std::vector<std::string> arguments = {"run",     file,    "--quiet", "--transport",
+                                            transport, "--out", "out",     "--overwrite"};
       for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
       const auto r = run_gradwire(folder.path(), arguments);
       ASSERT_EQ(r.code, 0) << r.err;
@@ -109,7 +110,8 @@ TEST(RunOptions, RejectClipOrUseRepliesBeyondTheNormLimitWithTheSameBits) {
     SCOPED_TRACE(sets.back());
     std::string first;
     for (const char* transport : {"memory", "encoded", "tcp"}) {
-      std::vector<std::string> arguments = {"run", file, "--quiet", "--transport", transport, "--out", "out"};
+      std::vector<std::string> arguments = {"run",     file,    "--quiet", "--transport",
+                                            transport, "--out", "out",     "--overwrite"};
       for (const std::string& set : sets) arguments.insert(arguments.end(), {"--set", set});
       const auto run = run_gradwire(folder.path(), arguments);
       ASSERT_EQ(run.code, 0) << run.err;
@@ -221,8 +223,8 @@ TEST(RunOptions, KeepTheBitsWithABudgetForActivations) {
     const std::string precision = number++ % 2 == 0 ? "fp64" : "fp32";
     const std::string file = folder.write("same.toml", model_config(model, precision)).string();
     const auto run = [&](const std::string& out, const std::string& transport, const std::string& budget) {
-      return run_gradwire(folder.path(), {"run", file, "--quiet", "--out", out, "--transport", transport,
-                                          "--set", "problem.activation_budget=" + budget});
+      return run_gradwire(folder.path(), {"run", file, "--quiet", "--overwrite", "--out", out, "--transport",
+                                          transport, "--set", "problem.activation_budget=" + budget});
     };
     const auto refused = run("small", "encoded", "1KB");
     ASSERT_EQ(refused.code, 2);

@@ -102,7 +102,7 @@ TEST(ClientTable, RefusesDataOfTheSameShapeWithAnotherHash) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "client 1 ('b') returned with other data than before: restore its old data (--data), or start "
-            "the run from the beginning with --no-resume at the server");
+            "the run from the beginning with --fresh at the server");
   table.leave(1);
   EXPECT_TRUE(table.join(1, info)) << "before the run begins";
   EXPECT_EQ(table.info(1).data_hash, 2u);

@@ -77,7 +77,7 @@ class ChangedDataTest : public ProcessTest {
   void expect_refused(std::uint32_t k, const std::string& source) {
     const std::string line = "('site-" + std::to_string(k) +
                              "') returned with other data than before: restore its old data (--data), or "
-                             "start the run from the beginning with --no-resume at the server";
+                             "start the run from the beginning with --fresh at the server";
     const auto count = [&] {
       const std::string log = server->log();
       std::size_t found = 0;

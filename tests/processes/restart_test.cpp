@@ -179,7 +179,7 @@ TEST_F(ProcessTest, RejectsAFolderOfAnotherExperiment) {
   expect_refusal(
       "gradwire-server",
       {"run.toml", "--listen", "127.0.0.1:0", "--state", "state", "--set", "algorithm.step_size=0.2"}, 2,
-      "holds a run of another experiment, which differs in 'step_size = 0.2'");
+      "holds a run of another experiment: algorithm.step_size is \"0.2\" now and was ");
 }
 
 TEST_F(ProcessTest, RejectsAFolderOfAnotherVersionAndLeavesItUnchanged) {
@@ -212,15 +212,16 @@ TEST_F(ProcessTest, RejectsAFolderOfAnotherVersionAndLeavesItUnchanged) {
 TEST_F(ProcessTest, KeepsAFinishedRunUnlessTheUserRestartsIt) {
   write_config();
   for (const bool restart : {false, true}) {
-    Process server =
-        start_server(restart ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    Process server = start_server(restart ? std::vector<std::string>{"--fresh"} : std::vector<std::string>{});
     std::vector<Process> clients = start_clients(address);
     expect_all_end_well(server, clients);
     expect_same_as_simulated();
+    EXPECT_EQ(fs::exists(state() / "before/model.bin"), restart);
+    EXPECT_EQ(fs::exists(state() / "before/journal"), restart);
     Process again("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0", "--state", "state"},
                   folder.path() / "again.log");
     EXPECT_EQ(again.wait(), 0);
-    EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+    EXPECT_NE(again.log().find("is over; --fresh runs it again"), std::string::npos) << again.log();
   }
 }
 
@@ -289,7 +290,7 @@ TEST_F(ProcessTest, DoesNotWaitForClientsOfAFinishedRunWithADamagedSnapshot) {
                 folder.path() / "again.log");
   EXPECT_EQ(again.wait(), 0);
   EXPECT_NE(again.log().find("cannot be used: its"), std::string::npos) << again.log();
-  EXPECT_NE(again.log().find("is over; --no-resume runs it again"), std::string::npos) << again.log();
+  EXPECT_NE(again.log().find("is over; --fresh runs it again"), std::string::npos) << again.log();
 }
 
 TEST_F(ProcessTest, KeepsForeignFilesInARestartFromTheBeginning) {
@@ -298,8 +299,7 @@ TEST_F(ProcessTest, KeepsForeignFilesInARestartFromTheBeginning) {
   const std::vector<std::string> others = {"log-2024.bin", "ckpt-best.bin", "ckpt-000000000000.bin.mine"};
   for (const std::string& name : others) std::ofstream(state() / name) << "foreign";
   for (const bool restart : {false, true}) {
-    Process server =
-        start_server(restart ? std::vector<std::string>{"--no-resume"} : std::vector<std::string>{});
+    Process server = start_server(restart ? std::vector<std::string>{"--fresh"} : std::vector<std::string>{});
     std::vector<Process> clients = start_clients(address);
     expect_all_end_well(server, clients);
     for (const std::string& name : others) EXPECT_EQ(read_file(state() / name), "foreign") << name;

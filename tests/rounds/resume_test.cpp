@@ -1,4 +1,4 @@
-// Tests of gradwire run --resume: a simulation that continues in another process gives the same bits as one
+// Tests of resumed runs: a simulation that continues in another process gives the same bits as one
 // that was never interrupted.
 #include <algorithm>
 #include <csignal>
@@ -114,7 +114,6 @@ client_state_replicas = true
       ASSERT_TRUE(eventually([&] { return newest_checkpoint() != before; })) << cut.log();
       cut.kill(signal);
       cut.wait();
-      if (k == 0 && std::ranges::find(more, "--resume=auto") == more.end()) more.push_back("--resume");
     }
     Process rest = run(more);
     EXPECT_EQ(rest.wait(), 0) << rest.log();
@@ -188,13 +187,12 @@ TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
   }
 }
 
-// This is what a batch job does that is restarted by the same command.
-TEST_P(ResumeTest, StartsANewRunWithAutoIfThereIsNoCheckpoint) {
-  run_whole();
+// Batch jobs of earlier versions give the option.
+TEST_P(ResumeTest, TakesTheOptionOfEarlierVersions) {
+  run_whole({"--resume=auto"});
   run_cut(GetParam(), {"--resume=auto"});
   EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
-  EXPECT_EQ(without_seconds(read("cut/metrics.csv")), without_seconds(read("whole/metrics.csv")));
-  EXPECT_EQ(read("log").find("starts a new run"), std::string::npos) << read("log");
+  EXPECT_NE(read("log").find(" is here: resuming; --fresh starts again"), std::string::npos) << read("log");
 }
 INSTANTIATE_TEST_SUITE_P(Signals, ResumeTest, ::testing::Values(SIGINT, SIGKILL));
 
@@ -218,7 +216,61 @@ TEST_F(ResumeFixture, ExplainsWhyItCannotResume) {
     cut.kill(SIGINT);
     EXPECT_EQ(cut.wait(), 1) << cut.log();
   }
-  refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, "is of a run with other settings");
+  // With and without the option, another experiment neither uses the checkpoint nor removes it.
+  const std::string saved = newest_checkpoint();
+  const std::string other = "is of a run with other settings: algorithm.step_size is \"0.01\" now and was ";
+  refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, other);
+  const auto without =
+      run_gradwire(folder.path(), {"run", "run.toml", "--out", "cut", "--set", "algorithm.step_size=0.01"});
+  EXPECT_EQ(without.code, 2);
+  EXPECT_NE(without.err.find(other), std::string::npos) << without.err;
+  EXPECT_NE(without.err.find("or start again with --fresh, which moves the checkpoint aside"),
+            std::string::npos)
+      << without.err;
+  EXPECT_EQ(newest_checkpoint(), saved);
+}
+
+TEST_F(ResumeFixture, StartsAgainIfAskedAndKeepsTheCheckpoint) {
+  run_whole();
+  for (const std::string aside : {".cut.checkpoint.before", ".cut.checkpoint.before-2"}) {
+    Process cut = run({"--out", "cut"});
+    ASSERT_TRUE(eventually([&] { return !newest_checkpoint().empty(); })) << cut.log();
+    cut.kill(SIGKILL);
+    cut.wait();
+    const std::string saved = newest_checkpoint();
+    Process again = run({"--out", "cut", "--fresh"});
+    EXPECT_EQ(again.wait(), 0) << again.log();
+    EXPECT_NE(again.log().find("starts again; moved the checkpoint of an earlier run to "), std::string::npos)
+        << again.log();
+    EXPECT_EQ(again.log().find("resuming"), std::string::npos) << again.log();
+    EXPECT_TRUE(fs::exists(folder.path() / aside / saved));
+    EXPECT_FALSE(fs::exists(checkpoint()));
+    EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+  }
+  // A checkpoint that was moved back works.
+  fs::rename(folder.path() / ".cut.checkpoint.before", checkpoint());
+  Process rest = run({"--out", "cut"});
+  EXPECT_EQ(rest.wait(), 0) << rest.log();
+  EXPECT_NE(rest.log().find("a checkpoint of round "), std::string::npos) << rest.log();
+  EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
+}
+
+TEST_F(ResumeFixture, LeavesACheckpointAloneThatARunOverANetworkCannotUse) {
+  const std::vector<std::string> few = {"--set", "faults.lost_replies=0", "--set", "faults.crashes=0",
+                                        "--set", "run.rounds=1000000000"};
+  std::vector<std::string> arguments = few;
+  arguments.insert(arguments.end(), {"--out", "cut"});
+  Process cut = run(arguments);
+  ASSERT_TRUE(eventually([&] { return !newest_checkpoint().empty(); })) << cut.log();
+  cut.kill(SIGKILL);
+  cut.wait();
+  const std::string saved = newest_checkpoint();
+  arguments.insert(arguments.end(), {"--transport", "tcp", "--set", "run.rounds=20"});
+  Process over_tcp = run(arguments);
+  EXPECT_EQ(over_tcp.wait(), 0) << over_tcp.log();
+  EXPECT_NE(over_tcp.log().find(" stays: a run over a network does not use it"), std::string::npos)
+      << over_tcp.log();
+  EXPECT_EQ(newest_checkpoint(), saved);
 }
 
 TEST_F(ResumeFixture, RefusesChangedDataAndTraces) {

@@ -34,6 +34,19 @@ TEST(Journal, RemovesWhatItWroteAndNothingElse) {
   EXPECT_FALSE(*next.journal().is_there());
 }
 
+TEST(Journal, MovesWhatItWroteAndNothingElse) {
+  SimulatedDisk disk;
+  put_file(disk, "log-2024.bin");
+  Counter counter(disk, Durability::kProcess);
+  count_to(counter, 25, 10);
+  const std::vector<std::string> before = *disk.list();
+  ASSERT_TRUE(counter.journal().move_into("before"));
+  EXPECT_FALSE(*counter.journal().is_there());
+  for (const std::string& name : *disk.list())
+    EXPECT_EQ(name.starts_with("before/"), name != "log-2024.bin") << name;
+  EXPECT_EQ(disk.list()->size(), before.size());
+}
+
 // Counts to 25, with a damaged snapshot that is set aside. Then removes the journal and crashes in call
 // `call` of the disk. Returns false if the removal completed before.
 bool crash_while_removing(SimulatedDisk& disk, std::uint64_t call) {

@@ -89,6 +89,12 @@ TEST_F(Sweep, RunsOnlyNewRunsTheSecondTime) {
   EXPECT_EQ(drawn.code, 0);
   EXPECT_NE(drawn.err.find("3 of 3 runs have results already"), std::string::npos) << drawn.err;
   EXPECT_NE(read("results/steps/plot.tex").find("\\begin{groupplot}"), std::string::npos);
+  const auto fresh = gradwire({"sweep", "sweep.toml", "--fresh"});
+  EXPECT_EQ(fresh.code, 0);
+  EXPECT_NE(fresh.err.find("moved the earlier sweep to results/steps.before"), std::string::npos)
+      << fresh.err;
+  EXPECT_EQ(fresh.err.find("have results already"), std::string::npos) << fresh.err;
+  EXPECT_EQ(read("results/steps/runs.csv"), read("results/steps.before/runs.csv"));
 }
 
 TEST_F(Sweep, HasTheSameTableAfterAKillAndARestart) {

@@ -77,10 +77,10 @@ rounds = 20
   folder_.write("alone.toml", base);
   for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
     const std::string seconds = setting(run, "clients.latency");
-    ASSERT_EQ(
-        gradwire({"run", "alone.toml", "--quiet", "--out", "alone", "--set", "clients.latency=" + seconds})
-            .code,
-        0);
+    ASSERT_EQ(gradwire({"run", "alone.toml", "--quiet", "--overwrite", "--out", "alone", "--set",
+                        "clients.latency=" + seconds})
+                  .code,
+              0);
     EXPECT_EQ(read("r/runs/" + run.id + "/metrics.csv"), read("alone/metrics.csv")) << seconds;
   }
 }
@@ -307,7 +307,7 @@ TEST_F(Sweep, GivesTheBitsOfGradwireRun) {
   folder_.write("one.toml", kSweptQuadratic);
   for (const RunOfSweep& run : read_sweep(path() / "sweep.toml", {}).runs) {
     const auto alone =
-        gradwire({"run", "one.toml", "--quiet", "--out", "alone", "--set",
+        gradwire({"run", "one.toml", "--quiet", "--overwrite", "--out", "alone", "--set",
                   "algorithm.step_size=" + setting(run, "algorithm.step_size"), "--set",
                   "seed=" + setting(run, "seed"), "--set", "precision=" + setting(run, "precision")});
     ASSERT_EQ(alone.code, 0) << alone.err;

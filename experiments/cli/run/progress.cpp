@@ -48,6 +48,12 @@ std::size_t terminal_width() {
 
 }  // namespace
 
+std::string count_text(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
 std::string bytes_text(double bytes) { return scaled(bytes, "B", "bytes"); }
 std::string bits_text(double bits) { return scaled(bits, "bit", "bits"); }
 

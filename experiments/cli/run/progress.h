@@ -53,6 +53,8 @@ class Progress {
   bool finished_ = false;
 };
 
+// Returns the number with a comma before each group of three digits, as in "22,676".
+std::string count_text(std::uint64_t count);
 // Format a number, as in "12.3 MB" or "950 bytes", and as in "1.24 Gbit".
 std::string bytes_text(double bytes);
 std::string bits_text(double bits);

@@ -10,6 +10,7 @@
 #include "config/experiment_file.h"
 #include "config/idle_keys.h"
 #include "engine/kernels/select.h"
+#include "experiments/cli/run/default_folder.h"
 #include "experiments/cli/run/energy_log.h"
 #include "experiments/cli/run/monitor_plan.h"
 #include "experiments/cli/run/tcp_run.h"
@@ -17,6 +18,7 @@
 #include "plotting/plot.h"
 #include "report/build_info.h"
 #include "report/clients_file.h"
+#include "report/earlier_results.h"
 #include "report/metrics_file.h"
 #include "report/preprocessing_file.h"
 #include "report/results_dir.h"
@@ -68,7 +70,7 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
   if (request.ranks != nullptr && request.transport != TransportKind::kMemory)
     throw UsageError(
         "--transport: several ranks can share only a run in memory; leave it out, or start the run once");
-  if (is_networked(request.transport) && request.resume != Resume::kNo)
+  if (is_networked(request.transport) && request.resume == Resume::kYes)
     throw UsageError(
         "--resume: gradwire cannot resume runs over a network; leave --transport out, or start "
         "gradwire-server yourself, which resumes by itself");
@@ -123,7 +125,7 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
     return name + ": diverged at " + at + ": " + divergence(plan.experiment);
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
-           (can_resume ? "; to continue, run it again with --resume"
+           (can_resume ? "; to continue, run the same command again"
                        : "; to continue from this model, run again with --set run.x0=file:" +
                              (folder / "model.bin").string());
   return "";
@@ -149,7 +151,7 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
     left = "; the measurements until then are in " + folder.work().string();
   }
   if (checkpoint.used() && checkpoint.has_snapshot())
-    left += "; the same command with --resume continues from the last checkpoint";
+    left += "; the same command continues from the last checkpoint";
   if (left.empty()) throw;
   throw std::runtime_error(error + left);
 }
@@ -165,17 +167,41 @@ Prepared prepare_for(const LoadedExperiment& loaded, const RunRequest& request) 
   return prepared;
 }
 
-// Returns the checkpoint to resume from, if the user asked for it; otherwise removes an old one.
+// Returns the checkpoint to resume from, or moves it aside if the user wants a new run.
 RunCheckpoint::Saved begin_or_resume(RunCheckpoint& checkpoint, Resume resume, Progress& progress) {
-  if (resume == Resume::kYes) return checkpoint.resume();
-  if (resume == Resume::kAuto) {
-    if (std::optional<RunCheckpoint::Saved> saved = checkpoint.find()) return std::move(*saved);
-  } else if (checkpoint.exists()) {
-    progress.note(
-        LogLine::warning("starts a new run, and removes the checkpoint of an earlier one (for --resume)"));
+  if (resume == Resume::kFresh) {
+    if (const std::optional<fs::path> kept = checkpoint.set_aside())
+      progress.note(LogLine("starts again; moved the checkpoint of an earlier run to " + kept->string()));
+    return {};
   }
-  checkpoint.remove();
-  return {};
+  std::optional<RunCheckpoint::Saved> saved =
+      resume == Resume::kYes ? checkpoint.resume() : checkpoint.find();
+  if (!saved) {
+    checkpoint.remove();  // it has no snapshot
+    return {};
+  }
+  progress.note(LogLine("a checkpoint of round " + count_text(saved->round) +
+                        " is here: resuming; --fresh starts again"));
+  return std::move(*saved);
+}
+
+// Reports the checkpoint of an earlier run, which a run that cannot be resumed leaves alone.
+void leave_checkpoint(const RunCheckpoint& checkpoint, const RunPlan& plan, Progress& progress) {
+  if (!checkpoint.exists()) return;
+  progress.note(LogLine("the checkpoint in " + checkpoint.folder().string() + " stays: a run " +
+                        (plan.experiment.run.monitor ? "with run.monitor" : "over a network") +
+                        " does not use it"));
+}
+
+// Moves finished results that this run would replace by others out of the way. Other data or another program
+// lead to other results of the same settings.
+void keep_earlier_results(const ResultsDir& folder, Progress& progress) {
+  if (outcome_in(folder.target()).empty()) return;
+  const bool measured = fs::exists(folder.target() / kEnergyFile);
+  if (!measured && same_results(folder.target(), folder.work())) return;
+  const fs::path kept = set_aside(folder.target());
+  progress.note(LogLine::warning("the results differ from those that an earlier run left in " +
+                                 folder.target().string() + "; moved the earlier ones to " + kept.string()));
 }
 
 unsigned threads_of(const RunRequest& request) {
@@ -206,15 +232,20 @@ std::string run_text(const RunPlan& plan) {
   return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
 }
 
+bool can_resume(const RunPlan& plan, const RunRequest& request) {
+  return !is_networked(request.transport) && !plan.experiment.run.monitor;
+}
+
 bool saves_checkpoints(const RunPlan& plan, const RunRequest& request) {
-  return !is_networked(request.transport) && request.checkpoint_seconds > 0 && !plan.experiment.run.monitor;
+  return can_resume(plan, request) && request.checkpoint_seconds > 0;
 }
 
 // Returns the facts about the run's inputs that its checkpoint records. Collective.
 RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   // Uses the old names: checkpoints of earlier releases contain them, and the texts are compared.
   RunInputs inputs{to_toml(prepared.experiment, Names::kOld)};
-  if (!saves_checkpoints(prepared, request) && request.resume == Resume::kNo) return inputs;
+  const bool resumes = can_resume(prepared, request) && request.resume != Resume::kFresh;
+  if (!saves_checkpoints(prepared, request) && !resumes) return inputs;
   inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
   inputs.traces = hash_of_traces(prepared.seconds);
   return inputs;
@@ -254,8 +285,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   Prepared prepared;
   all_or_none(request.ranks.get(), [&] {
     check_request(loaded, request);
-    made.emplace(request.out.empty() ? fs::path("results") / name : request.out, name);
+    made.emplace(request.out.empty() ? default_folder(loaded) : request.out, name);
     prepared = prepare_for(loaded, request);
+    if (request.earlier == EarlierResults::kRefuse)
+      check_same_experiment(made->target(), prepared.experiment);
   });
   if (request.ranks != nullptr) check_same_run(*request.ranks, run_text(prepared));
   ResultsDir& folder = *made;
@@ -271,22 +304,22 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
       progress.note(LogLine(key + " has no effect in memory; it applies to clients over a network"));
   for (const LeftRun& left : folder.cleared())
     progress.note(LogLine::warning("removed " + left.folder.string() + ", which a killed run had left" +
-                                   (left.has_checkpoint && left.run != folder.target().filename()
-                                        ? "; the checkpoint of that run stays, and --resume continues from it"
-                                        : "")));
+                                   (left.has_checkpoint ? "; its checkpoint stays" : "")));
   const fs::path metrics_file = folder.work() / "metrics.csv";
   RunCheckpoint checkpoint(folder.target(), inputs_of(prepared, request), metrics_file);
-  const bool can_resume = saves_checkpoints(plan, request);
+  const bool saves = saves_checkpoints(plan, request);
   Checkpoints checkpoints;
   checkpoints.seconds = request.checkpoint_seconds;
-  const Resume resume = plan.experiment.run.monitor ? Resume::kNo : request.resume;
-  if (resume != Resume::kNo || can_resume) checkpoints.checkpoint = &checkpoint;
   std::optional<MetricsFile> file;
   std::optional<ClientsFile> clients;
   const fs::path clients_file = folder.work() / kClientsFile;
   if (client_metrics(plan.experiment) == ClientMetrics::kAll) checkpoint.copy_also(clients_file);
   all_or_none(request.ranks.get(), [&] {
-    checkpoints.saved = begin_or_resume(checkpoint, resume, progress);
+    if (can_resume(plan, request))
+      checkpoints.saved = begin_or_resume(checkpoint, request.resume, progress);
+    else
+      leave_checkpoint(checkpoint, plan, progress);
+    if (saves || !checkpoints.saved.sections.empty()) checkpoints.checkpoint = &checkpoint;
     progress.resume_after(checkpoints.saved.round);
     file.emplace(metrics_file, checkpoints.saved.round);
     clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
@@ -349,10 +382,11 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   std::vector<const char*> missing;  // files that this run did not write; an earlier run may have left them
   for (const char* name : {kEnergyFile, kClientsFile, kPreprocessingFile})
     if (!fs::exists(folder.work() / name)) missing.push_back(name);
+  if (request.earlier != EarlierResults::kOverwrite) keep_earlier_results(folder, progress);
   folder.publish();
   report.folder = folder.target();
   for (const char* name : missing) fs::remove(report.folder / name);
-  report.trouble = trouble_of(plan, report.result, report.folder, can_resume);
+  report.trouble = trouble_of(plan, report.result, report.folder, saves);
   if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;
 }

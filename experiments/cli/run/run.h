@@ -16,16 +16,21 @@
 
 namespace gradwire {
 
-// The choice to resume an unfinished run from its checkpoint. kAuto resumes if there is a checkpoint, and
-// else starts a new run.
-enum class Resume : std::uint8_t { kNo, kYes, kAuto };
+// The choice to resume an unfinished run from its checkpoint. kAuto resumes if there is a checkpoint. kYes
+// requires one. kFresh moves it aside and starts a new run.
+enum class Resume : std::uint8_t { kFresh, kYes, kAuto };
+
+// The treatment of results in the run's folder. Equal results are replaced by any choice. kRefuse rejects
+// those of other settings, and moves others of the same settings aside. kMoveAside moves all aside.
+enum class EarlierResults : std::uint8_t { kRefuse, kMoveAside, kOverwrite };
 
 struct RunRequest {
-  std::filesystem::path out;  // empty for results/NAME
+  std::filesystem::path out;  // empty for default_folder()
   TransportKind transport = TransportKind::kMemory;
   unsigned threads = 0;  // 0 for one per processor
   Verbosity verbosity = Verbosity::kNormal;
-  Resume resume = Resume::kNo;
+  Resume resume = Resume::kAuto;
+  EarlierResults earlier = EarlierResults::kRefuse;
   double checkpoint_seconds = 30;  // from one checkpoint to the next; 0 for none
   Log log;                         // receives all lines unless `verbosity` is kQuiet
   bool figure = true;              // writes plot.svg and plot.py

@@ -16,7 +16,7 @@
 #include "parallel/processors.h"
 #include "parallel/thread_pool.h"
 #include "plotting/plot.h"
-#include "report/json.h"
+#include "report/earlier_results.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
 #include "storage/atomic_file.h"
@@ -38,14 +38,6 @@ fs::path failure_file(const fs::path& folder, const RunOfSweep& run) {
   return folder / kRuns / (run.id + ".failed");
 }
 
-// Returns how the run ended, or "" if it has no results or was stopped.
-std::string outcome_in(const fs::path& folder) {
-  const Json summary = Json::parse(read_text_of(folder / "summary.json"), nullptr, false);
-  if (!summary.is_object() || !summary.contains("outcome") || !summary["outcome"].is_string()) return "";
-  const std::string outcome = summary["outcome"];
-  return outcome == "stopped" ? "" : outcome;
-}
-
 fs::path folder_of(const SweepPlan& plan, const SweepRequest& request) {
   return request.out.empty() ? fs::path("results") / plan.name : request.out;
 }
@@ -61,6 +53,10 @@ fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
         folder.string() +
         ": the folder is not empty and does not contain a sweep; choose another with --out, or move this one "
         "away");
+  if (request.fresh && fs::exists(folder / kSweepFile)) {
+    const fs::path kept = set_aside(folder);
+    if (request.log) request.log(LogLine("moved the earlier sweep to " + kept.string()));
+  }
   fs::create_directories(folder / kRuns, error);
   if (error)
     throw UsageError(folder.string() + ": cannot be used for results (" + error.message() +
@@ -124,6 +120,8 @@ bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folde
   request.threads = 1;
   request.verbosity = Verbosity::kQuiet;
   request.checkpoint_seconds = 0;
+  request.resume = Resume::kFresh;
+  request.earlier = EarlierResults::kOverwrite;  // only runs that were stopped are repeated
   request.figure = false;
   request.prepare = [&](const LoadedExperiment& loaded) { return problems.prepare(loaded); };
   return run_experiment(load_run(plan, run), request, stop).result.outcome != Outcome::kStopped;
@@ -202,7 +200,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
   SweepProgress progress(to_do.size(), request);
   if (report.found > 0)
     progress.note(LogLine(std::to_string(report.found) + " of " + std::to_string(share) +
-                          " runs have results already and are not repeated"));
+                          " runs have results already and are not repeated; --fresh starts again"));
   std::mutex mutex;
   std::set<std::string> reasons;
   // Many runs may fail for one reason, such as a missing file. If the disk is full, only the log has the

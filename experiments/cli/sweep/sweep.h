@@ -23,6 +23,7 @@ struct SweepRequest {
   std::filesystem::path out;  // empty for results/NAME
   unsigned jobs = 0;          // runs at a time; 0 for one per processor
   Shard shard;
+  bool fresh = false;  // moves an earlier sweep in the folder aside
   bool quiet = false;
   bool tikz = false;  // also writes the figure for LaTeX
   Log log;
