@@ -151,7 +151,7 @@ void run_client(const ClientOptions& options) {
     filter = [&tls](const std::string& host) { return tls->connect(host); };
   }
   BackOff back_off(options.back_off_base, options.back_off_cap, device());
-  Clock::time_point last_contact = Clock::now();
+  Clock::time_point last_contact = Clock::now(), warned_since;  // a contact that was lost warns once
   for (;;) {
     if (tls) tls->look_for_certificate();
     auto connection =
@@ -170,7 +170,9 @@ void run_client(const ClientOptions& options) {
           " ms without a server; check its address, or give it more time with --give-up-after-ms");
     }
     const milliseconds delay = back_off.next(ending.retry_after);
-    if (options.log) options.log(ending.why + "; trying again in " + std::to_string(delay.count()) + " ms");
+    LogLine line(ending.why + "; trying again in " + std::to_string(delay.count()) + " ms");
+    if (std::exchange(warned_since, last_contact) != last_contact) line.level = LogLevel::kWarning;
+    if (options.log) options.log(line);
     std::this_thread::sleep_for(delay);
   }
 }

@@ -79,6 +79,7 @@ class ClientSession::Impl {
   // The state of the connection: how far the handshake has come, and what follows.
   enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
+  bool enrolled_ = false;          // the log says so
   bool first_request_ = false;     // the next request is the first one of the connection
   bool takes_chunks_ = false;      // the server and all relays on the way take chunks
   std::uint32_t connections_ = 0;  // so far
@@ -249,6 +250,8 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   link.start_heartbeats(heartbeat);
   if (join_.empty()) join_ = join();
   const Status joined = link.write(join_);
+  if (joined && identity_.credentials && identity_.credentials->token && !std::exchange(enrolled_, true))
+    log("enrolled as '" + identity_.name + "'; later starts need no --token");
   if (joined)
     log("joined as client " + std::to_string(number_) + " of " + std::to_string(experiment_.clients.count) +
         "; the run begins or continues when all clients have joined");

@@ -1,11 +1,13 @@
 #include "fl_server/identity_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <fcntl.h>
 #include <filesystem>
@@ -21,6 +23,7 @@
 #include "base/printable.h"
 #include "fl_server/access/server_identity.h"
 #include "proto/security/certificates.h"
+#include "proto/security/private_file.h"
 #include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
@@ -66,6 +69,11 @@ void add_hosts(CLI::App& app, IdentityArguments& a, const std::string& otherwise
       ->allow_extra_args(false);
   add_days(app, a);
 }
+void add_token_folder(CLI::App& app, IdentityArguments& a) {
+  app.add_option("--out", a.out,
+                 "Folder for the tokens, one file NAME.token for each client, which only you can read")
+      ->type_name("DIR");
+}
 void add_validity(CLI::App& app, IdentityArguments& a) {
   app.add_option("--valid-hours", a.valid_hours, "Validity of a token in hours")
       ->type_name("N")
@@ -77,8 +85,98 @@ std::vector<std::string> hosts_of(const IdentityArguments& a) {
   return a.hosts.empty() ? names_of_this_machine() : a.hosts;
 }
 
-void print_token(AllowList& clients, const std::string& name, const IdentityArguments& a) {
-  std::printf("%s\n", clients.invite(name, std::chrono::hours(a.valid_hours)).text().c_str());
+// Prints the explanation of a command whose stdout has only tokens.
+void say(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
+
+std::string date_text(std::chrono::system_clock::time_point when) {
+  const std::time_t time = std::chrono::system_clock::to_time_t(when);
+  std::tm date{};
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", ::gmtime_r(&time, &date));
+  return text;
+}
+std::string date_after(std::chrono::hours hours) {
+  return date_text(std::chrono::system_clock::now() + hours);
+}
+std::string date_of_certificate(const IdentityArguments& a) { return date_after(std::chrono::days(a.days)); }
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// Gives tokens to the operator: prints them, or writes each to a file of its own in --out.
+class TokenWriter {
+ public:
+  // `replaces` means that files of the same names are left from a command that was killed.
+  TokenWriter(const IdentityArguments& a, bool replaces) : a_(a), replaces_(replaces) {
+    if (!a.out.empty() && !make_folder(a.out))
+      throw std::runtime_error("--out " + a.out + ": is not a folder and cannot be created");
+  }
+  // Removes the files again if the command fails.
+  ~TokenWriter() {
+    std::error_code ignored;
+    if (!succeeded_)
+      for (const fs::path& file : made_) fs::remove(file, ignored);
+  }
+  TokenWriter(const TokenWriter&) = delete;
+  TokenWriter& operator=(const TokenWriter&) = delete;
+
+  void give(AllowList& clients, const std::string& name) {
+    const fs::path file = fs::path(a_.out) / (name + ".token");
+    if (!a_.out.empty() && !replaces_ && fs::exists(fs::symlink_status(file)))
+      throw std::runtime_error(file.string() + ": exists; move it away, or choose another --out");
+    const std::string token = clients.invite(name, std::chrono::hours(a_.valid_hours)).text() + "\n";
+    ++count_;
+    if (a_.out.empty()) {
+      std::fputs(token.c_str(), stdout);
+      return;
+    }
+    replace_private(file, token);
+    made_.push_back(file);
+  }
+
+  // Says what became of the tokens, and the command that uses one. `host` is a name of the server.
+  void explain(const std::string& host) {
+    // Tokens are printed only once. If they cannot be printed, the command must be repeated.
+    if (const std::string trouble = flush_standard_output(); !trouble.empty())
+      throw std::runtime_error(trouble);
+    succeeded_ = true;
+    if (count_ == 0) return;
+    const std::string validity =
+        "enrolls one client, once, until " + date_after(std::chrono::hours(a_.valid_hours));
+    if (a_.out.empty())
+      say("a token is not shown again; it " + validity + " (--out DIR writes a file for each client)");
+    else
+      say("wrote " + made_.front().string() + (count_ > 1 ? " to " + made_.back().filename().string() : "") +
+          "; a token " + validity);
+    say("next, at the client: gradwire-client --server " + host +
+        ":7000 --data SOURCE --identity me --token " +
+        (a_.out.empty() ? "TOKEN" : "@" + made_.front().filename().string()));
+  }
+
+ private:
+  const IdentityArguments& a_;
+  const bool replaces_;
+  std::vector<fs::path> made_;
+  std::uint32_t count_ = 0;
+  bool succeeded_ = false;
+};
+
+// Returns the name of the server in its certificate that is most useful to other machines.
+std::string host_of(const IdentityArguments& a) {
+  const auto rank = [](const std::string& host) {
+    const bool is_local = host == "localhost" || host == "127.0.0.1" || host == "::1";
+    return is_local                                                                            ? 2
+           : host.find_first_not_of("0123456789.") == host.npos || host.find(':') != host.npos ? 1
+                                                                                               : 0;
+  };
+  const std::vector<std::string> hosts = hosts_in_certificate(fs::path(a.folder) / "server.pem");
+  const auto best =
+      std::min_element(hosts.begin(), hosts.end(),
+                       [&](const std::string& x, const std::string& y) { return rank(x) < rank(y); });
+  return best == hosts.end() ? "HOST" : best->find(':') == best->npos ? *best : "[" + *best + "]";
 }
 
 // An attempt to make files in a folder, as the only process. If it fails, its files are removed again, so the
@@ -150,16 +248,25 @@ void init(const IdentityArguments& a) {
         ": already holds an identity; enroll clients with gradwire-server enroll, or choose another folder");
   make_identity(a.folder, hosts_of(a), std::chrono::days(a.days));
   AllowList clients = clients_of(a.folder);
-  for (std::uint32_t k = 0; k < a.clients; ++k) print_token(clients, "client-" + std::to_string(k), a);
-  // Tokens are printed only once. If they cannot be printed, init must start again.
-  if (const std::string trouble = flush_standard_output(); !trouble.empty())
-    throw std::runtime_error(trouble);
+  TokenWriter tokens(a, attempt.continues());
+  for (std::uint32_t k = 0; k < a.clients; ++k) tokens.give(clients, "client-" + std::to_string(k));
+  tokens.explain(host_of(a));
   attempt.succeeded();
+  say("made " + a.folder + ": a server for " +
+      listed(hosts_in_certificate(fs::path(a.folder) / "server.pem")) + ", with a certificate until " +
+      date_of_certificate(a) + "; keep a copy of its ca.key");
+  say("next, here: " + (a.clients > 0
+                            ? "gradwire-server FILE.toml --listen 0.0.0.0:7000 --identity " + a.folder
+                            : "gradwire-server enroll NAME --identity " + a.folder));
 }
 
 void enroll(const IdentityArguments& a) {
   AllowList clients = clients_of(a.folder);
-  if (a.relay.empty()) return print_token(clients, a.name, a);
+  if (a.relay.empty()) {
+    TokenWriter tokens(a, false);
+    tokens.give(clients, a.name);
+    return tokens.explain(host_of(a));
+  }
   clients.check_may_enroll(a.name);
   Attempt attempt(a.relay, {"server.key", "server.pem", "client.key", "client"});
   if (attempt.continues())  // keys that are not enrolled yet: see check_may_enroll()
@@ -167,8 +274,9 @@ void enroll(const IdentityArguments& a) {
   make_relay_identity(a.folder, a.name, a.relay, hosts_of(a), std::chrono::days(a.days));
   attempt.succeeded();
   std::printf(
-      "%s holds all that the relay needs: copy it to the relay's machine over a confidential channel\n",
-      a.relay.c_str());
+      "%s holds all that the relay needs: copy it to the relay's machine over a confidential channel\n"
+      "next, there: gradwire-server relay --upstream %s:7000 --listen 0.0.0.0:7001 --identity %s\n",
+      a.relay.c_str(), host_of(a).c_str(), a.relay.c_str());
 }
 
 void certify(const IdentityArguments& a) {
@@ -206,7 +314,8 @@ constexpr Command kCommands[] = {
     {"init", "Makes the identity of a server: an authority, a certificate and a list of clients.",
      R"(
 Example:
-  gradwire-server init identity --clients 10      prints ten tokens, one for each client)",
+  gradwire-server init identity --clients 10                 prints ten tokens, one for each client
+  gradwire-server init identity --clients 10 --out tokens    writes tokens/client-0.token ... client-9.token)",
      [](CLI::App& app, IdentityArguments& a) {
        app.add_option("DIR", a.folder, "The folder to make")->type_name("")->required();
        app.add_option("--clients", a.clients,
@@ -214,6 +323,7 @@ Example:
            ->type_name("N")
            ->check(CLI::Range(0, 1'000'000));
        add_hosts(app, a);
+       add_token_folder(app, a);
        add_validity(app, a);
      },
      init},
@@ -227,6 +337,7 @@ The client:
      [](CLI::App& app, IdentityArguments& a) {
        add_name(app, a);
        add_folder(app, a);
+       add_token_folder(app, a);
        add_validity(app, a);
        CLI::Option* const relay =
            app.add_option("--relay", a.relay,
@@ -234,7 +345,8 @@ The client:
                ->type_name("DIR");
        add_hosts(app, a);
        for (const char* of_certificate : {"--host", "--days"}) app.get_option(of_certificate)->needs(relay);
-       app.get_option("--valid-hours")->excludes(relay);  // a relay gets a key and no token
+       for (const char* of_token : {"--valid-hours", "--out"})
+         app.get_option(of_token)->excludes(relay);  // a relay gets a key and no token
      },
      enroll},
     {"revoke", "Revokes a client; a running server disconnects it.",
@@ -245,7 +357,13 @@ Example:
        add_name(app, a);
        add_folder(app, a);
      },
-     [](const IdentityArguments& a) { clients_of(a.folder).revoke(a.name); }},
+     [](const IdentityArguments& a) {
+       clients_of(a.folder).revoke(a.name);
+       std::printf(
+           "revoked '%s': a running server disconnects it within about a second; gradwire-server enroll "
+           "invites it again\n",
+           a.name.c_str());
+     }},
     {"role", "Sets the role of an enrolled key: client or relay.",
      R"(
 Example:
@@ -261,6 +379,7 @@ Example:
      [](const IdentityArguments& a) {
        clients_of(a.folder).set_role(a.name,
                                      a.role == "relay" ? Login::PeerRole::kRelay : Login::PeerRole::kClient);
+       std::printf("'%s' is a %s from its next login on\n", a.name.c_str(), a.role.c_str());
      }},
     {"renew", "Makes a new certificate; a running server uses it for new connections.",
      R"(
@@ -274,7 +393,13 @@ Examples:
        add_hosts(app, a, "those of the old certificate");
      },
      [](const IdentityArguments& a) {
-       renew_certificate(a.folder, a.out.empty() ? a.folder : a.out, a.hosts, std::chrono::days(a.days));
+       const std::string to = a.out.empty() ? a.folder : a.out;
+       renew_certificate(a.folder, to, a.hosts, std::chrono::days(a.days));
+       std::printf("wrote %s/server.pem and server.key for %s, valid until %s; %s\n", to.c_str(),
+                   listed(hosts_in_certificate(fs::path(to) / "server.pem")).c_str(),
+                   date_of_certificate(a).c_str(),
+                   a.out.empty() ? "a running server uses them for new connections"
+                                 : "copy both to the --identity of the relay");
      }},
     {"certify", "Makes a certificate for a client, for servers that require one.",
      R"(

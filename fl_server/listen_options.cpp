@@ -20,7 +20,7 @@ void add_options(CLI::App& app, ListenOptions& to, const ListenHelp& help) {
   app.set_version_flag("--version", build_info());
   app.add_option("--listen", to.listen, "Address to listen on; port 0 picks a free port")
       ->type_name("HOST:PORT")
-      ->required();
+      ->capture_default_str();
   app.add_option("--state", to.state, help.state)->type_name("DIR");
   app.add_option("--identity", to.identity, help.identity)->type_name("DIR");
   app.add_flag("--insecure", to.insecure,

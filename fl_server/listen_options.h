@@ -25,7 +25,7 @@ struct ListenOptions {
 struct ListenHelp {
   const char *state, *identity;
 };
-// Adds the options to the command line, except --json. `to` must outlive it.
+// Adds the options to the command line, except --json. None is required. `to` must outlive it.
 void add_options(CLI::App& app, ListenOptions& to, const ListenHelp& help);
 
 // Adds options without help that exist only to be refused with a better error, those with a value and those

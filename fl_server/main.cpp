@@ -32,9 +32,11 @@ using gradwire::kFailed;
 using gradwire::Logger;
 
 constexpr std::chrono::seconds kProgressEvery{5};
+constexpr const char* kDefaultListen = "127.0.0.1:7000";
 
 constexpr const char* kExamples = R"(
 Examples:
+  gradwire-server experiment.toml                     listens on 127.0.0.1:7000, with its state in NAME-state
   gradwire-server experiment.toml --listen 127.0.0.1:7000 --state run1
   gradwire-server experiment.toml --listen 127.0.0.1:0 --state run1 --set run.rounds=100
 The server writes its address to run1/address and its results to run1. Clients:
@@ -141,7 +143,6 @@ std::string trouble_of(const CLI::App& app, const gradwire::ListenOptions& commo
     return "--connections-per-address is only for relays: for a server, use --set "
            "server.connections_per_address=N";
   if (options.file.empty()) return "FILE.toml is required";
-  if (options.state.empty()) return "--state is required";
   return "";
 }
 
@@ -158,9 +159,11 @@ int main_of(int argc, char** argv) {
   app.footer(kExamples);
   const CLI::Validator time(gradwire::trouble_of_ms, "", "time");
   app.add_option("FILE.toml", options.file, "The experiment")->type_name("");
-  gradwire::add_options(app, common,
-                        {.state = "Folder of the run: its address, results and recovery files",
-                         .identity = "Folder made by gradwire-server init: clients authenticate over TLS"});
+  common.listen = kDefaultListen;
+  gradwire::add_options(
+      app, common,
+      {.state = "Folder of the run: its address, results and recovery files. Default: NAME-state",
+       .identity = "Folder made by gradwire-server init: clients authenticate over TLS"});
   app.add_option("--registry", options.run_history,
                  "Database of clients, runs and rounds, which runs may share, or 'none'. Default: "
                  "registry.sqlite3 in the --state folder")
@@ -192,8 +195,14 @@ int main_of(int argc, char** argv) {
   options.log = [&](const gradwire::LogLine& line) { logger.log(line); };
   options.on_record = [&](const gradwire::RoundRecord& record) { rounds.record(record); };
   gradwire::warn_about(common, options.log);
-  return gradwire::exit_code_of([&] { return run(options, logger); },
-                                [&](const std::string& what, int code) { logger.fail(what, code); });
+  return gradwire::exit_code_of(
+      [&] {
+        if (options.state.empty())
+          options.state =
+              gradwire::load_experiment(options.file, options.overrides).experiment.name + "-state";
+        return run(options, logger);
+      },
+      [&](const std::string& what, int code) { logger.fail(what, code); });
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ int relay_command(int argc, char** argv) {
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--json", common.json, "Print log lines as JSON");
+  app.get_option("--listen")->required();
   app.allow_extras();
   add_refused_options(app, {"--set", "--registry", "--join-deadline-ms"}, {"--no-resume", "--fresh"});
   const int skipped = is_old_form ? 0 : 1;

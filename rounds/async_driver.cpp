@@ -264,9 +264,9 @@ class AsyncDriver final : public Driver<Real> {
         continue;
       }
       misses_[client] += 1;
-      this->note(
-          LogLine("client " + std::to_string(client) + " has not answered for a long time; asking it again")
-              .of_client(client));
+      this->note(LogLine::warning("client " + std::to_string(client) +
+                                  " has not answered for a long time; asking it again")
+                     .of_client(client));
       ask_again(client);
     }
   }

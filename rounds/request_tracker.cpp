@@ -163,7 +163,9 @@ bool RequestTracker<Real>::take(const Event<Real>& event, Kind& kind) {
   }
   if (up.round != pending.round ||
       !(is_round ? server_.accepts(up) : Evaluation<Real>::accepts(up, run_context_, pending.kind))) {
-    note(about(up.client, " sent a message of the wrong shape or for another round; ignoring it"));
+    note(LogLine::warning("client " + std::to_string(up.client) +
+                          " sent a message of the wrong shape or for another round; ignoring it")
+             .of_client(up.client));
     transport_.discard(event);
     transport_.report_misbehaviour(event);
     if (is_round) acknowledge(event, Ack::kRefused);

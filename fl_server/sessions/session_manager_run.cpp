@@ -37,9 +37,11 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   while (!m.stopped && !complete() && m.now() < end) {
     const SteadyTime soon = std::min(end, m.now() + kReportMissingEvery);
     m.sockets->wait(soon, [&] { return m.stopped || complete(); });
-    if (!m.stopped && !complete() && m.now() < end)
-      m.log("still waiting for clients " + m.missing() + " to join; start them with --server " +
-            m.sockets->address());
+    if (m.stopped || complete() || m.now() >= end) continue;
+    LogLine line("still waiting for clients " + m.missing() + " to join; start them with --server " +
+                 m.sockets->address());
+    if (!std::exchange(warned, true)) line.level = LogLevel::kWarning;
+    m.log(line);
   }
   if (m.stopped) return false;
   if (complete()) return true;
@@ -54,6 +56,7 @@ void SessionManager::begin(std::string start, std::uint64_t max_payload, Session
   Impl& m = *impl_;
   m.takes_sums = takes_sums;
   m.start = std::move(start);
+  bool warned = false;
   m.longest_payload = max_payload;
   m.events = &events;
   for (const auto& [id, session] : m.sessions)

@@ -341,7 +341,8 @@ TEST_F(ProcessTest, RejectsBadCommandLinesWithCode2AndOneLine) {
       server,
       {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--join-deadline-ms", "9223372036854775807"}, 2,
       "is not a time: write a whole number of milliseconds, 1 to 315360000000 (ten years)");
-  expect_refusal(server, {"run.toml", "--listen", "127.0.0.1:0"}, 2, "--state is required");
+  expect_refusal(server, {"none.toml"}, 2, "none.toml: no such file");
+  expect_refusal(server, {"relay", "--upstream", "127.0.0.1:1"}, 2, "--listen is required");
   expect_refusal(server, {"none.toml", "--listen", "127.0.0.1:0", "--state", "s"}, 2,
                  "none.toml: no such file");
   expect_refusal(server, {"run.toml", "--listen", "7000", "--state", "s"}, 2, "HOST:PORT");

@@ -10,41 +10,11 @@
 #include <unistd.h>
 
 #include "proto/security/certificates.h"
-#include "tests/processes/process_fixture.h"
+#include "tests/processes/identity_fixture.h"
 #include "tests/support/fake_client.h"
 
 namespace gradwire {
 namespace {
-
-class IdentityProcess : public ProcessTest {
- protected:
-  struct Ended {
-    int code;
-    std::string said;
-  };
-  Ended run(const std::string& name, const std::vector<std::string>& arguments) {
-    const fs::path log = folder.path() / ("command" + std::to_string(++commands_) + ".log");
-    Process process(name, arguments, log);
-    const int code = process.wait();
-    return {code, process.log()};
-  }
-  std::vector<std::string> init(const std::string& where, std::uint32_t clients) {
-    const Ended ended =
-        run("gradwire-server", {"init", where, "--clients", std::to_string(clients), "--host", "127.0.0.1"});
-    EXPECT_EQ(ended.code, 0) << ended.said;
-    return lines_of(ended.said);
-  }
-  Process start_known(std::uint32_t part, const std::string& where, const std::string& token) {
-    const std::string own = "me" + std::to_string(part);
-    std::vector<std::string> arguments = {
-        "--server", where, "--data", "synthetic#" + std::to_string(part) + "/3", "--identity", own};
-    if (!token.empty()) arguments.insert(arguments.end(), {"--token", token});
-    return Process("gradwire-client", arguments, folder.path() / (own + ".log"));
-  }
-
- private:
-  int commands_ = 0;
-};
 
 TEST_F(IdentityProcess, ClosesConnectionsOfAHandshakeFloodAtARelay) {
   init("identity", kClients);
@@ -305,7 +275,7 @@ TEST_F(IdentityProcess, RenewsAnExpiringCertificateWhileTheServerRuns) {
       << server.log();
   const auto names = hosts_in_certificate(folder.path() / "identity/server.pem");
   EXPECT_EQ(names, (std::vector<std::string>{"127.0.0.1", "fl.example.org"}));
-  Process client = start_known(0, address, lines_of(init.said).at(0));
+  Process client = start_known(0, address, tokens_in(init.said).at(0));
   EXPECT_TRUE(eventually([&] { return client.log().find("joined as client") != std::string::npos; }))
       << client.log();
   EXPECT_NE(server.log().find("'client-0' has enrolled, with the key "), std::string::npos) << server.log();
@@ -348,7 +318,7 @@ TEST_F(IdentityProcess, ExactlyOneOfManyProcessesMakesAnIdentity) {
     for (Process& one : all) {
       if (one.wait() == 0) {
         made += 1;
-        tokens = lines_of(one.log());
+        tokens = tokens_in(one.log());
       } else {
         EXPECT_TRUE(one.log().find("holds an identity") != std::string::npos ||
                     one.log().find("is making an identity in it") != std::string::npos)
@@ -383,10 +353,10 @@ TEST_F(IdentityProcess, RepairsAKilledInit) {
     const Ended again = run("gradwire-server", arguments);
     if (again.code != 0) {  // killed after its last step: it had printed every token
       EXPECT_NE(again.said.find("already holds an identity"), std::string::npos) << again.said;
-      EXPECT_EQ(lines_of(first.log()).size(), 20u) << first.log();
+      EXPECT_EQ(tokens_in(first.log()).size(), 20u) << first.log();
       continue;
     }
-    EXPECT_EQ(lines_of(again.said).size(), 20u) << again.said;
+    EXPECT_EQ(tokens_in(again.said).size(), 20u) << again.said;
     expect_refusal("gradwire-server", arguments, 1, "holds an identity");
     ASSERT_EQ(run("gradwire-server", {"renew", "--identity", where}).code, 0);
   }

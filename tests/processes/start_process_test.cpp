@@ -34,6 +34,20 @@ TEST_F(StartTest, ReportsMissingDescriptorsInOneLine) {
   }
 }
 
+TEST_F(StartTest, NeedsOnlyTheExperiment) {
+  write_config();
+  Process help("gradwire-server", {"--help"}, folder.path() / "help.log");
+  EXPECT_EQ(help.wait(), 0);
+  EXPECT_NE(help.log().find("--listen HOST:PORT=127.0.0.1:7000"), std::string::npos) << help.log();
+  Process server("gradwire-server", {"run.toml", "--listen", "127.0.0.1:0"}, folder.path() / "server.log");
+  const fs::path where = folder.path() / "processes-state/address";
+  ASSERT_TRUE(eventually([&] { return fs::exists(where); })) << server.log();
+  std::ifstream(where) >> address;
+  std::vector<Process> clients = start_clients(address);
+  expect_all_end_well(server, clients);
+  EXPECT_TRUE(fs::exists(folder.path() / "processes-state/model.bin"));
+}
+
 TEST_F(StartTest, AcceptsADeadlineOfTenYears) {
   write_config();
   Process server = start_server({"--join-deadline-ms", "315360000000", "--set", "run.rounds=20"});

@@ -119,23 +119,16 @@ class TcpRun {
   }
 
   fs::path identity() const { return folder_.path() / "identity"; }
-  fs::path token_file(std::uint32_t c) const { return folder_.path() / ("token-" + std::to_string(c)); }
+  fs::path tokens() const { return folder_.path() / "tokens"; }
 
   // Makes the identity of the server, and a file with a token for each client.
   void make_identities(const fs::path& server, std::uint32_t clients) {
-    const fs::path log = folder_.path() / "tokens";
-    ChildProcess init(
-        "init", server,
-        {"init", identity().string(), "--clients", std::to_string(clients), "--host", "127.0.0.1"}, log);
+    ChildProcess init("init", server,
+                      {"init", identity().string(), "--clients", std::to_string(clients), "--out",
+                       tokens().string(), "--host", "127.0.0.1"},
+                      folder_.path() / "init.log");
     while (!init.ended()) std::this_thread::sleep_for(kPoll);
     if (*init.ended() != 0) fail(init, "failed");
-    std::ifstream tokens(log);
-    for (std::string token; std::getline(tokens, token); ++tokens_) {
-      std::ofstream file(token_file(tokens_));
-      fs::permissions(token_file(tokens_), fs::perms::owner_read | fs::perms::owner_write);
-      if (!(file << token << '\n').flush()) fail(init, "made tokens, but they cannot be written to a file");
-    }
-    if (tokens_ != clients) fail(init, "made too few tokens");
   }
 
   void start_client(const fs::path& program, const std::string& address, std::uint32_t c, std::uint32_t n) {
@@ -148,7 +141,7 @@ class TcpRun {
     if (secure_)
       arguments.insert(arguments.end(),
                        {"--identity", (folder_.path() / ("client-" + std::to_string(c))).string(), "--token",
-                        "@" + token_file(c).string()});
+                        "@" + (tokens() / ("client-" + std::to_string(c) + ".token")).string()});
     start("client " + std::to_string(c), program, arguments);
   }
 
@@ -243,7 +236,6 @@ class TcpRun {
 
   const Prepared& prepared_;
   const bool secure_;
-  std::uint32_t tokens_ = 0;  // number of tokens made
   const RunObserver& observer_;
   const std::atomic<bool>& stop_;
   ScratchFolder folder_;
