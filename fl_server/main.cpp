@@ -110,12 +110,18 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
   return 0;
 }
 
+constexpr int kStalled = 3;  // exit code of `status`
+
 // Runs gradwire-server status DIR.
 int show_status(int argc, char** argv) {
   std::string folder, run_history;
   bool json = false;
-  CLI::App app{"Shows the state of a server's run from its folder, even while the server runs.",
+  CLI::App app{"Shows the state of a server's run, or of a relay, from its folder, even while it runs.",
                "gradwire-server status"};
+  app.footer(
+      "Exit codes: 0; 3 if the run waits for lost or silent clients, or the relay for its server; 1 if there "
+      "is no "
+      "run");
   app.add_option("DIR", folder, "The folder of --state")->type_name("")->required();
   app.add_option("--registry", run_history, "The registry, if the server was started with --registry")
       ->type_name("FILE");
@@ -124,10 +130,10 @@ int show_status(int argc, char** argv) {
   if (const auto code = gradwire::parse_command_line(app, argc - 1, argv + 1, logger)) return *code;
   return gradwire::exit_code_of(
       [&] {
-        const std::string text =
+        const gradwire::ShownStatus status =
             json ? gradwire::status_json(folder, run_history) : gradwire::status_text(folder, run_history);
-        std::fputs(text.c_str(), stdout);
-        return 0;
+        std::fputs(status.text.c_str(), stdout);
+        return status.stalled ? kStalled : 0;
       },
       [&](const std::string& what, int) { logger.complain(what); });
 }

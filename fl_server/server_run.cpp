@@ -14,6 +14,7 @@
 #include "config/experiment_file.h"
 #include "config/start_point.h"
 #include "fl_server/sessions/tcp_transport.h"
+#include "fl_server/stall_report.h"
 #include "parallel/processors.h"
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
@@ -197,6 +198,12 @@ class RealRun final : public ServerRun {
     summary.warnings = plan_.warnings;
     LoopHooks<Real> hooks;
     hooks.on_note = options_.log;
+    StallReport stalls(
+        {[&](ClientId client) { return session_manager.connected(client); },
+         [&](ClientId client) { return session_manager.standing(client); }},
+        [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }, server_metrics_,
+        options_.log);
+    hooks.on_stall = [&](const StalledRound& wait) { stalls.see(wait); };
     hooks.before_apply = [this] { durable_.before_apply(); };
     hooks.on_commit = [this](const RoundCommit<Real>& commit) {
       const auto began = std::chrono::steady_clock::now();

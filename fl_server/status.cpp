@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -14,89 +16,20 @@
 #include "base/printable.h"
 #include "base/value.h"
 #include "config/experiment.h"
-#include "fl_server/metrics/exposition.h"
-#include "fl_server/metrics/metrics_endpoint.h"
 #include "fl_server/plan_of_joins.h"
-#include "fl_server/run_history/run_history_file.h"
-#include "fl_server/run_metadata.h"
+#include "fl_server/stall_report.h"
+#include "fl_server/state_folder.h"
 #include "report/columns.h"
 #include "report/json.h"
+#include "report/quantities.h"
 #include "report/summary.h"
-#include "storage/folder_disk.h"
-#include "storage/journal.h"
-#include "storage/run_store.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostClientsShown = 20;
-constexpr std::size_t kMaxMetricsBytes = 256 << 10;  // many times what a server writes
-
-// A disk that ignores all writes, because only the server may repair its files.
-class ReadOnlyDisk final : public Disk {
- public:
-  explicit ReadOnlyDisk(const fs::path& folder) : folder_(folder) {}
-  Result<std::vector<std::string>> list() override { return folder_.list(); }
-  Result<std::string> read(const std::string& name) override { return folder_.read(name); }
-  Status write(const std::string&, Segments) override { return Unit{}; }
-  Status append(const std::string&, Segments) override { return Unit{}; }
-  Status sync(const std::string&) override { return Unit{}; }
-  Status sync_folder() override { return Unit{}; }
-  Status rename(const std::string&, const std::string&) override { return Unit{}; }
-  Status remove(const std::string&) override { return Unit{}; }
-
- private:
-  FolderDisk folder_;
-};
-
-struct SavedRun {
-  RunMetadata metadata;
-  RunStage stage = RunStage::kRounds;
-  Outcome outcome = Outcome::kStopped;  // valid if the run is over
-  RunProgress progress;
-};
-
-// Reads the run in the folder. Returns nullopt if there is none, or an error if it cannot be read.
-Result<std::optional<SavedRun>> read_state(const fs::path& state) {
-  ReadOnlyDisk disk(state);
-  Journal journal(disk, Durability::kProcess);
-  SavedRun seen;
-  const Result<bool> found = journal.recover({.snapshot =
-                                                  [&](std::span<const Section> sections) {
-                                                    auto said = snapshot_metadata(sections);
-                                                    if (!said) return false;
-                                                    Result<RunMetadata> metadata =
-                                                        load_metadata(said->metadata);
-                                                    if (!metadata) return false;
-                                                    seen.metadata = std::move(*metadata);
-                                                    seen.stage = said->stage;
-                                                    seen.outcome = said->outcome;
-                                                    seen.progress = said->progress;
-                                                    return true;
-                                                  },
-                                              .record =
-                                                  [&](std::string_view record) {
-                                                    if (const auto end = peek_end(record)) {
-                                                      seen.stage = end->stage;
-                                                      seen.outcome = end->outcome;
-                                                      return true;
-                                                    }
-                                                    seen.stage = RunStage::kRounds;
-                                                    const auto progress = peek_record(record);
-                                                    if (progress) seen.progress = *progress;
-                                                    return progress.has_value();
-                                                  }});
-  if (!found) return found.error();
-  return *found ? std::optional(std::move(seen)) : std::nullopt;
-}
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
+constexpr std::size_t kMostMissingNamed = 8;
 
 std::string last_line(const fs::path& file) {
   std::ifstream in(file);
@@ -110,66 +43,12 @@ std::optional<RoundRecord> last_evaluation(const fs::path& state) {
   return parse_metrics_line(last_line(state / "metrics.csv"));
 }
 
-std::string read_metrics_file(const fs::path& state) {
-  std::ifstream in(state / kMetricsFileName, std::ios::binary);
-  std::string text(kMaxMetricsBytes, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return text;
-}
-
-// The contents of the folder.
-struct Found {
-  fs::path state;
-  std::optional<std::string> holder;  // process id of the running server
-  std::string address;
-  std::optional<SavedRun> run;  // empty while the server waits for its clients
-  std::optional<RunHistoryContent> run_history;
-  std::string no_run_history;   // the reason if run_history is empty
-  std::vector<Sample> metrics;  // values of the current or the last process; may be empty
-};
-
-Found find(const fs::path& state, const fs::path& run_history) {
-  if (!fs::is_directory(state)) throw std::runtime_error(state.string() + ": is not a folder");
-  Found found;
-  found.state = state;
-  found.holder = lock_holder(state);
-  if (found.holder) found.address = first_line(state / "address");
-  Result<std::optional<SavedRun>> run = read_state(state);
-  if (run) found.run = std::move(*run);
-  // If a server holds the folder, it may be writing the part that could not be read.
-  if (!found.run && !found.holder)
-    throw std::runtime_error(
-        state.string() + ": " +
-        (run ? "holds no run of gradwire-server; is it the folder of --state?" : run.error().message));
-  const std::string id = found.run ? run_history_id(run_of(found.run->metadata.start)) : "";
-  auto seen = read_run_history(run_history.empty() ? state / kRunHistoryName : run_history, id,
-                               run_history_folder(state));
-  if (!seen) {
-    found.no_run_history = seen.error().message;
-  } else if (*seen) {
-    found.run_history = std::move(*seen);
-  } else {
-    found.no_run_history = "the registry has no record of this run";
-  }
-  found.metrics = samples_of(read_metrics_file(state));
-  // A client that was connected when the server was killed is no longer connected.
-  if (found.run_history && !found.holder)
-    for (RunHistoryClient& client : found.run_history->clients) client.connected = false;
-  return found;
-}
-
-double count(const Found& found, std::string_view name) {
-  const auto sample = std::ranges::find(found.metrics, name, &Sample::first);
-  return sample == found.metrics.end() ? 0 : sample->second;
-}
-
 std::string whole(double value) {
   return value < 1e18 ? std::to_string(static_cast<std::uint64_t>(value)) : "?";
 }
 
 // Returns the values of a metric for each reason, except zeros, as in "late 3, norm 1". Empty if all are 0.
-std::string reasons(const Found& found, const std::string& metric) {
+std::string reasons(const StateFolder& found, const std::string& metric) {
   const std::string begin = metric + "{reason=\"";
   std::string text;
   for (const auto& [name, value] : found.metrics)
@@ -180,7 +59,7 @@ std::string reasons(const Found& found, const std::string& metric) {
 }
 
 // Returns the mean of a histogram of seconds, as in "mean 1.2 ms of 200".
-std::string mean_time(const Found& found, const std::string& metric) {
+std::string mean_time(const StateFolder& found, const std::string& metric) {
   const double times = count(found, metric + "_count");
   if (times == 0) return "none yet";
   std::array<char, 80> text{};
@@ -189,7 +68,7 @@ std::string mean_time(const Found& found, const std::string& metric) {
   return text.data();
 }
 
-double sum_of(const Found& found, const std::string& begin) {
+double sum_of(const StateFolder& found, const std::string& begin) {
   double sum = 0;
   for (const auto& [name, value] : found.metrics)
     if (name.starts_with(begin)) sum += value;
@@ -198,28 +77,31 @@ double sum_of(const Found& found, const std::string& begin) {
 
 using StatusRow = std::pair<std::string, std::string>;
 
-std::vector<StatusRow> rows_of_metrics(const Found& found) {
+std::vector<StatusRow> rows_of_metrics(const StateFolder& found) {
   if (found.metrics.empty()) return {};
   const std::string rejected = reasons(found, "gradwire_rejected_updates_total");
   const std::string ended = reasons(found, "gradwire_connections_ended_total");
   const auto frames = [&](const std::string& direction) {
     const std::string labels = "{direction=\"" + direction + "\"";
     return whole(sum_of(found, "gradwire_frames_total" + labels)) + " messages, " +
-           whole(sum_of(found, "gradwire_frame_bytes_total" + labels)) + " bytes " + direction;
+           bytes_text(sum_of(found, "gradwire_frame_bytes_total" + labels)) + " " + direction;
   };
-  return {
+  std::vector<StatusRow> rows = {
       {"messages", frames("received") + "; " + frames("sent") +
                        (found.holder ? "" : "; this line and those below: of the last process")},
-      {"replies", whole(count(found, "gradwire_replies_used_total")) + " used; " +
-                      (rejected.empty() ? "none rejected" : "rejected: " + rejected)},
       {"connections", whole(count(found, "gradwire_connections")) + " open, " +
                           whole(count(found, "gradwire_connections_accepted_total")) + " accepted" +
                           (ended.empty() ? "" : "; ended: " + ended)},
-      {"waiting", whole(count(found, "gradwire_waiting_bytes{queue=\"write\"}")) + " bytes to be sent, " +
-                      whole(count(found, "gradwire_waiting_bytes{queue=\"replies\"}")) + " bytes of replies"},
-      {"times", "round " + mean_time(found, "gradwire_round_seconds") + "; reply " +
-                    mean_time(found, "gradwire_reply_seconds") + "; commit " +
-                    mean_time(found, "gradwire_commit_seconds")}};
+      {"waiting", bytes_text(count(found, "gradwire_waiting_bytes{queue=\"write\"}")) + " to be sent, " +
+                      bytes_text(count(found, "gradwire_waiting_bytes{queue=\"replies\"}")) + " of replies"}};
+  if (found.is_relay) return rows;
+  rows.insert(rows.begin() + 1,
+              {"replies", whole(count(found, "gradwire_replies_used_total")) + " used; " +
+                              (rejected.empty() ? "none rejected" : "rejected: " + rejected)});
+  rows.push_back({"times", "round " + mean_time(found, "gradwire_round_seconds") + "; reply " +
+                               mean_time(found, "gradwire_reply_seconds") + "; commit " +
+                               mean_time(found, "gradwire_commit_seconds")});
+  return rows;
 }
 
 std::string describe(const RunHistoryClient& c) {
@@ -237,14 +119,29 @@ std::string describe(const RunHistoryClient& c) {
   return text;
 }
 
-// Lists missing clients first, because readers look for them.
-std::vector<std::string> describe_clients(const Found& found) {
+std::string named(const RunHistoryClient& c) { return std::to_string(c.number) + " '" + c.name + "'"; }
+
+// Returns the clients that are not connected, ordered by number.
+std::vector<const RunHistoryClient*> missing_clients(const StateFolder& found) {
+  std::vector<const RunHistoryClient*> missing;
+  if (found.run_history)
+    for (const RunHistoryClient& c : found.run_history->clients)
+      if (!c.connected) missing.push_back(&c);
+  return missing;
+}
+
+// Lists the clients by number. The first line names those that are not connected.
+std::vector<std::string> describe_clients(const StateFolder& found) {
   if (!found.run_history) return {"unknown: " + found.no_run_history};
-  std::vector<RunHistoryClient> clients = found.run_history->clients;
-  const auto away = std::stable_partition(clients.begin(), clients.end(),
-                                          [](const RunHistoryClient& c) { return !c.connected; });
-  std::vector<std::string> lines = {std::to_string(clients.end() - away) + " connected, " +
-                                    std::to_string(away - clients.begin()) + " not"};
+  const std::vector<RunHistoryClient>& clients = found.run_history->clients;
+  const std::vector<const RunHistoryClient*> missing = missing_clients(found);
+  std::string head = std::to_string(clients.size() - missing.size()) + " of " +
+                     std::to_string(clients.size()) + " connected";
+  for (std::size_t k = 0; k < std::min(kMostMissingNamed, missing.size()); ++k)
+    head += (k == 0 ? "; missing: " : ", ") + named(*missing[k]);
+  if (missing.size() > kMostMissingNamed)
+    head += " and " + std::to_string(missing.size() - kMostMissingNamed) + " more";
+  std::vector<std::string> lines = {head};
   for (const RunHistoryClient& c : clients) {
     if (lines.size() > kMostClientsShown) break;
     lines.push_back(describe(c));
@@ -254,7 +151,44 @@ std::vector<std::string> describe_clients(const Found& found) {
   return lines;
 }
 
-std::string stage_name(const Found& found) {
+// Returns why the running process cannot continue at the moment. Empty if it can.
+std::string stall(const StateFolder& found) {
+  if (!found.holder) return "";
+  if (found.is_relay)
+    return count(found, kRelayHasServer) > 0 ? ""
+                                             : "this relay has no connection to its server; its log says why";
+  const double since = count(found, "gradwire_stalled_since_seconds");
+  if (since <= 0) return "";
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  std::vector<std::string> names;
+  for (const RunHistoryClient* c : missing_clients(found))
+    names.push_back(named(*c) + (c->last_lost.empty()
+                                     ? " (not back since the server started)"
+                                     : " (lost at " + c->last_lost + ": " + c->why_lost + ")"));
+  return stall_text(found.run ? found.run->progress.round : 0, now - since,
+                    std::max(0.0, count(found, "gradwire_gives_up_at_seconds") - now), names,
+                    static_cast<std::size_t>(count(found, "gradwire_stalled_clients")));
+}
+
+// Returns the progress of the rounds, as in "20139 of 100000 (20 %), 210 rounds/s, 6:20 min left".
+std::string progress_text(const StateFolder& found) {
+  const double done = found.run->progress.round, rounds = found.run->metadata.resolved.run.rounds;
+  std::string text = whole(done) + " of " + whole(rounds) + " committed";
+  std::array<char, 32> percent{};
+  std::snprintf(percent.data(), percent.size(), " (%.0f %%)",
+                std::floor(rounds > 0 ? 100 * done / rounds : 100));
+  text += percent.data();
+  const double measured = count(found, "gradwire_round_seconds_count"),
+               seconds = count(found, "gradwire_round_seconds_sum");
+  if (!found.holder || measured == 0 || seconds <= 0 || done >= rounds) return text;
+  const double rate = measured / seconds;
+  return text + ", " + rate_text(rate) + " rounds/s" +
+         (stall(found).empty() ? ", " + duration_text((rounds - done) / rate) + " left" : "");
+}
+
+std::string stage_name(const StateFolder& found) {
+  if (found.is_relay) return "relay";
   if (!found.run) return "waiting";  // for its clients
   switch (found.run->stage) {
     case RunStage::kRounds: return "rounds";
@@ -267,7 +201,7 @@ std::string stage_name(const Found& found) {
 // Returns null for an empty text.
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-void add_run(Json& json, const Found& found) {
+void add_run(Json& json, const StateFolder& found) {
   const Experiment& e = found.run->metadata.resolved;
   const RunTotals& totals = found.run->progress.totals;
   json["run"] = run_history_id(run_of(found.run->metadata.start));
@@ -305,9 +239,10 @@ Json client_json(const RunHistoryClient& c) {
 
 }  // namespace
 
-std::string status_text(const fs::path& state, const fs::path& run_history) {
-  const Found found = find(state, run_history);
-  std::string text;
+ShownStatus status_text(const fs::path& state, const fs::path& run_history) {
+  const StateFolder found = read_state_folder(state, run_history);
+  const std::string trouble = stall(found);
+  std::string text = trouble.empty() ? "" : "warning: " + printable(trouble) + "\n";
   const auto row = [&](const std::string& name, const std::string& value) {
     text += name + std::string(12 - name.size(), ' ') + printable(value) + "\n";
   };
@@ -317,11 +252,18 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
   };
   const std::string server =
       found.holder ? "process " + *found.holder + ", listening on " + found.address : "not running";
+  if (found.is_relay) {
+    row("relay", server);
+    row("server", count(found, kRelayHasServer) > 0 && found.holder ? "connected" : "not connected");
+    row("clients", whole(count(found, "gradwire_clients{state=\"connected\"}")) + " connected");
+    for (const auto& [name, value] : rows_of_metrics(found)) row(name, value);
+    return {text, !trouble.empty()};
+  }
   if (!found.run) {
     row("server", server + ", waiting for its clients");
     for (const auto& [name, value] : rows_of_metrics(found)) row(name, value);
     rows_of_clients();
-    return text;
+    return {text};
   }
   const Experiment& e = found.run->metadata.resolved;
   const RunTotals& totals = found.run->progress.totals;
@@ -329,26 +271,27 @@ std::string status_text(const fs::path& state, const fs::path& run_history) {
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"
                 : found.holder                      ? server
                                : server + "; to resume, start it with the same arguments");
-  row("round",
-      std::to_string(found.run->progress.round) + " of " + std::to_string(e.run.rounds) + " committed");
+  row("round", progress_text(found));
   const auto last = last_evaluation(state);
   row("evaluation",
       last ? "loss " + number_text(last->loss) + " at round " + std::to_string(last->round) : "none yet");
-  row("received", std::to_string(totals.bytes_up) + " bytes");
-  row("sent", std::to_string(totals.bytes_down) + " bytes");
-  row("time", std::to_string(static_cast<long long>(totals.seconds)) + " s of rounds");
+  row("received", bytes_text(static_cast<double>(totals.bytes_up)));
+  row("sent", bytes_text(static_cast<double>(totals.bytes_down)));
+  row("time", duration_text(totals.seconds) + " of rounds");
   row("durability", survives_power(e) ? "power" : "process");
   for (const auto& [name, value] : rows_of_metrics(found)) row(name, value);
   rows_of_clients();
-  return text;
+  return {text, !trouble.empty()};
 }
 
-std::string status_json(const fs::path& state, const fs::path& run_history) {
-  const Found found = find(state, run_history);
+ShownStatus status_json(const fs::path& state, const fs::path& run_history) {
+  const StateFolder found = read_state_folder(state, run_history);
   Json json = {{"stage", stage_name(found)}, {"server", nullptr}};
   if (found.holder)
     json["server"] = {{"pid", std::strtoull(found.holder->c_str(), nullptr, 10)},
                       {"address", text_or_null(found.address)}};
+  const std::string trouble = stall(found);
+  json["stalled"] = text_or_null(trouble);
   if (found.run) add_run(json, found);
   json["counts"] = found.metrics.empty() ? Json() : Json::object();
   for (const auto& [name, value] : found.metrics) json["counts"][name] = value;
@@ -357,10 +300,10 @@ std::string status_json(const fs::path& state, const fs::path& run_history) {
     json["clients"] = Json::array();
     for (const RunHistoryClient& client : found.run_history->clients)
       json["clients"].push_back(client_json(client));
-  } else {
+  } else if (!found.is_relay) {
     json["clients_unknown"] = found.no_run_history;
   }
-  return json_text(json);
+  return {json_text(json), !trouble.empty()};
 }
 
 }  // namespace gradwire

@@ -36,8 +36,15 @@ class AsyncDriver final : public Driver<Real> {
   bool step(std::uint32_t k) override {
     if (!begun_) begin();
     RetryPolicy retry = this->new_retry_policy();
+    StallReports stalls = this->new_stall_reports();
+    const bool usable = take_reply(k, retry, stalls);
+    this->end_stall(k, stalls);
+    return usable;
+  }
+
+  bool take_reply(std::uint32_t k, RetryPolicy& retry, StallReports& stalls) {
     for (;;) {
-      const double until = std::min(retry.deadline(), next_cut());
+      const double until = std::min({retry.deadline(), next_cut(), stalls.next()});
       const auto arrival = tracker_.next(until);
       const ClientId client = arrival.event.up.client;
       if (arrival.kind != Kind::kDeadline)
@@ -50,7 +57,8 @@ class AsyncDriver final : public Driver<Real> {
             cut(cuts_.top().client);
             return true;
           }
-          after_silence(k, retry);
+          if (stalls.next() <= until) this->report_stall(k, retry, stalls, 1, missing_workers());
+          if (retry.deadline() <= until) after_silence(k, retry);
           break;
         case Kind::kUnusable:
           if (!unusable(client)) return false;
@@ -276,11 +284,16 @@ class AsyncDriver final : public Driver<Real> {
     if (!due_.has(client) && !std::isinf(at)) due_.push(at, client);
   }
 
-  // Handles a whole deadline without any answer.
-  void after_silence(std::uint32_t k, RetryPolicy& retry) {
+  std::vector<ClientId> missing_workers() const {
     std::vector<ClientId> missing;
     for (const ClientId c : workers_)
       if (tracker_.owes(c)) missing.push_back(c);
+    return missing;
+  }
+
+  // Handles a whole deadline without any answer.
+  void after_silence(std::uint32_t k, RetryPolicy& retry) {
+    const std::vector<ClientId> missing = missing_workers();
     const std::string state =
         "step " + std::to_string(k) + ": no reply; waiting for clients " + name_some(missing);
     if (this->is_stopping()) {
@@ -291,7 +304,7 @@ class AsyncDriver final : public Driver<Real> {
     if (!retry.next_attempt(now))
       throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                                RetryPolicy::advice(now, "start the missing clients"));
-    this->note(state + "; asking them again");
+    if (!run_.hooks.on_stall) this->note(state + "; asking them again");
     for (const ClientId c : missing) {
       const bool evaluates = is_evaluation(tracker_.kind_of(c));
       if (!evaluates) repeat_work(c);

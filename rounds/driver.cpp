@@ -201,19 +201,57 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
   // `lost` may be too large: a client may send a usable answer after an unusable one.
   std::size_t got = ask_all(kind, body), lost = 0;
   RetryPolicy retry = new_retry_policy();
+  StallReports stalls = new_stall_reports();
   while (got < quorum) {
-    const auto arrival = tracker_.next(retry.deadline());
+    const double until = std::min(retry.deadline(), stalls.next());
+    const auto arrival = tracker_.next(until);
     switch (arrival.kind) {
       case Kind::kStopped: stop_seen_ = true; break;
       case Kind::kAgain: tracker_.repeat(arrival.event.up.client, body); break;
-      case Kind::kDeadline: ask_missing(body, k, retry, got, quorum); break;
+      case Kind::kDeadline:
+        if (stalls.next() <= until) report_stall(k, retry, stalls, quorum - got, missing_clients());
+        if (retry.deadline() <= until) ask_missing(body, k, retry, got, quorum);
+        break;
       case Kind::kUnusable:
         if (asked_.size() - ++lost < quorum && !can_reach(quorum)) return false;
         break;
       case Kind::kReply: got += keep(arrival.event); break;
     }
   }
+  end_stall(k, stalls);
   return true;
+}
+
+template <class Real>
+std::vector<ClientId> Driver<Real>::missing_clients() const {
+  std::vector<ClientId> missing;
+  for (const ClientId c : asked_)
+    if (tracker_.owes(c)) missing.push_back(c);
+  return missing;
+}
+
+template <class Real>
+StallReports Driver<Real>::new_stall_reports() const {
+  const bool wanted = run_.hooks.on_stall != nullptr;
+  return StallReports(run_.limits, wanted ? run_.transport.now() : 0, wanted);
+}
+
+template <class Real>
+void Driver<Real>::report_stall(std::uint32_t k, const RetryPolicy& retry, StallReports& stalls,
+                                std::size_t needed, const std::vector<ClientId>& missing) const {
+  const double now = run_.transport.now();
+  StalledRound stall{k, retry.waited(now), std::max(0.0, retry.gives_up_at() - now), needed, missing};
+  stall.past_deadline = stall.waited_seconds >= run_.limits.deadline_seconds;
+  run_.hooks.on_stall(stall);
+  stalls.reported(now);
+}
+
+template <class Real>
+void Driver<Real>::end_stall(std::uint32_t k, const StallReports& stalls) const {
+  if (!stalls.has_reported()) return;
+  StalledRound over;
+  over.round = k;
+  run_.hooks.on_stall(over);
 }
 
 // Sends the requests. Returns the number of answers that a batch brought at once.
@@ -279,9 +317,7 @@ std::size_t Driver<Real>::place(ClientId client) const {
 template <class Real>
 void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry,
                                std::size_t got, std::size_t quorum) {
-  std::vector<ClientId> missing;
-  for (const ClientId c : asked_)
-    if (tracker_.owes(c)) missing.push_back(c);
+  const std::vector<ClientId> missing = missing_clients();
   const std::string state = "round " + std::to_string(k) + ": " + std::to_string(got) + " of " +
                             std::to_string(quorum) + " needed replies; waiting for clients " +
                             name_some(missing);
@@ -293,7 +329,7 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
   if (!retry.next_attempt(now))
     throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
                              RetryPolicy::advice(now, "start the missing clients, or lower server.quorum"));
-  note(state + "; asking them again");
+  if (!run_.hooks.on_stall) note(state + "; asking them again");
   for (const ClientId c : missing) tracker_.repeat(c, body);
 }
 

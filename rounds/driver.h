@@ -76,6 +76,11 @@ class Driver {
   RetryPolicy new_retry_policy() {
     return RetryPolicy(run_.limits, run_.transport.now(), std::exchange(is_first_, false));
   }
+  // Report a wait for clients to LoopHooks::on_stall, and its end. REQUIRES: stalls.next() has come.
+  StallReports new_stall_reports() const;
+  void report_stall(std::uint32_t k, const RetryPolicy& retry, StallReports& stalls, std::size_t needed,
+                    const std::vector<ClientId>& missing) const;
+  void end_stall(std::uint32_t k, const StallReports& stalls) const;
   // Returns how many of `size` clients are enough.
   std::size_t quorum_of(std::size_t size) const;
 
@@ -109,6 +114,7 @@ class Driver {
   std::size_t keep(const Event<Real>& event);
   std::size_t ask_all(RequestKind kind, const Downlink<Real>& body);
   std::size_t place(ClientId client) const;
+  std::vector<ClientId> missing_clients() const;  // of asked_
   bool ask_for_evaluation(Evaluation<Real>& evaluation, std::uint32_t k);
   void ask_missing(const Downlink<Real>& body, std::uint32_t k, RetryPolicy& retry, std::size_t got,
                    std::size_t quorum);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,28 @@ inline std::string name_some(const std::vector<ClientId>& clients) {
   return text;
 }
 
+// The times at which a waiting round is reported: at growing intervals.
+class StallReports {
+ public:
+  // Makes no reports unless `wanted`.
+  StallReports(const RoundLimits& limits, double now, bool wanted)
+      : begun_(now), next_(wanted ? now + std::min(kFirstSeconds, limits.deadline_seconds) : kNever) {}
+
+  double next() const { return next_; }
+  bool has_reported() const { return reported_; }
+  void reported(double now) {
+    reported_ = true;
+    next_ = begun_ + 2 * (now - begun_);
+  }
+
+ private:
+  static constexpr double kFirstSeconds = 5, kNever = std::numeric_limits<double>::infinity();
+
+  const double begun_;
+  double next_;
+  bool reported_ = false;
+};
+
 class RetryPolicy {
  public:
   // `now` is the time on the transport's clock. `first` means that this is the first request of this process.
@@ -32,6 +55,11 @@ class RetryPolicy {
         patience_seconds_(first ? limits.first_wait_seconds : 0) {}
 
   double deadline() const { return deadline_; }
+  double waited(double now) const { return now - begun_; }
+  // Returns the time at which the last attempt ends.
+  double gives_up_at() const {
+    return begun_ + std::max(patience_seconds_, limits_.attempts * limits_.deadline_seconds);
+  }
   // Starts the next attempt after a deadline. Returns false after the last attempt, or if a virtual clock is
   // at infinity, because then no pending work will ever finish.
   bool next_attempt(double now) {

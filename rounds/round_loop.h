@@ -103,6 +103,15 @@ struct EvaluationBytes {
   std::uint64_t counts = 0;  // extra bytes in the answer of a client with test samples
 };
 
+// A round that waits for replies.
+struct StalledRound {
+  std::uint32_t round = 0;
+  double waited_seconds = 0, left_seconds = 0;  // since its requests; until the run gives up
+  std::size_t needed = 0;                       // replies that it still needs; 0 once the wait is over
+  std::span<const ClientId> missing = {};       // the clients that have not replied, ascending
+  bool past_deadline = false;                   // they have been asked again
+};
+
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
@@ -117,6 +126,9 @@ struct LoopHooks {
   std::function<void(std::uint32_t round)> on_round;  // after every round
   // Called after the last round, before any client is told to shut down.
   std::function<void(Outcome)> on_over;
+  // Called at growing intervals while a round waits, and once more after the wait. If it is empty, as in
+  // simulations, the log gets a line after each deadline.
+  std::function<void(const StalledRound&)> on_stall;
   Log on_note;  // gets log lines, such as clients that are missing or were resynchronized
   // Returns the time of the run for the records, wall or virtual, including the time of earlier processes. If
   // empty, no time is recorded.

@@ -111,6 +111,13 @@ void write_run(Writer& to, const ServerMetrics& server_metrics) {
   to.gauge("gradwire_rounds", "Rounds planned for the run.", server_metrics.rounds.value());
   to.counter("gradwire_rounds_done_total", "Rounds that this process has committed.",
              server_metrics.rounds_done.value());
+  to.gauge("gradwire_stalled_since_seconds",
+           "Since when a round waits for lost or silent clients, in seconds since 1970; 0 if none does.",
+           server_metrics.stalled_since.value());
+  to.gauge("gradwire_gives_up_at_seconds", "When the server gives up that wait; 0 if there is none.",
+           server_metrics.gives_up_at.value());
+  to.gauge("gradwire_stalled_clients", "Clients that the waiting round has no reply of.",
+           server_metrics.stalled_clients.value());
   to.gauge("gradwire_loss", "Loss at the last evaluation.", server_metrics.loss.value());
   to.gauge("gradwire_accuracy_ratio", "Accuracy at the last evaluation.", server_metrics.accuracy.value());
   to.metric("gradwire_bytes_total", "counter",

@@ -145,6 +145,10 @@ struct ServerMetrics {
   // Rounds. round, rounds, bytes_up and bytes_down include earlier processes of the run (as in metrics.csv).
   Gauge<std::uint64_t> round, rounds, bytes_up, bytes_down;
   Counter rounds_done, replies_used;
+  // A round that waits for clients (fl_server/stall_report.h). Times are seconds since 1970; all are 0 if the
+  // run is not stalled.
+  Gauge<double> stalled_since, gives_up_at;
+  Gauge<std::uint64_t> stalled_clients;
   TimeHistogram round_time, commit_time;  // for a round with its evaluation; for making it durable
   // Results of the last evaluation. NaN if there is none.
   Gauge<double> loss{std::numeric_limits<double>::quiet_NaN()};

@@ -210,6 +210,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
                            !former->same_process(session));
   }
   set_connected(client, true);
+  losses.erase(client);
   const std::uint32_t left = table.size() - table.joined_count();
   log(LogLine(name(client) + " (" + process + ") joined with " + detail +
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
@@ -286,6 +287,8 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
             .of_client(is_live ? client : std::nullopt));
   }
   if (is_live) {
+    losses[*client] = {std::chrono::system_clock::now(),
+                       why.empty() ? "the server closed the connection" : why};
     server_metrics().connected.set(clients.connected_count());
     if (options.observer != nullptr)
       options.observer->client_gone(*client, session.link().ending() ? "" : why);

@@ -82,6 +82,9 @@ class SessionManager {
   SteadyTime now() const;
   const ClientTable& table() const;
   bool stopped() const;  // the operator asked the process to stop
+  bool connected(ClientId client) const;
+  // Returns the client and its connection, as in "1 'n1' (lost at 03:56:22: it closed the connection)".
+  std::string standing(ClientId client) const;
 
   // Waits until all clients have joined. Returns false if stopped. Throws std::runtime_error, which names the
   // missing clients, after the deadline.

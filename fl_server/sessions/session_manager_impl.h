@@ -1,6 +1,7 @@
 // The implementation of SessionManager. Only its source files include this header.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -82,6 +83,11 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   // Includes relays without clients, and refused peers that still read the reason.
   UnauthenticatedPeers unauthenticated;
   ClientSessions clients;
+  struct Loss {
+    std::chrono::system_clock::time_point at;
+    std::string why;
+  };
+  std::map<ClientId, Loss> losses;  // of clients that are not connected
   // By client: its last message, until the client confirms it. Sent again if the client reconnects.
   std::map<ClientId, Outgoing> pending_shutdowns;
 };

@@ -1,5 +1,6 @@
 // The use of a session manager by the server: the start, the rounds, the shutdown.
 #include <algorithm>
+#include <ctime>
 #include <stdexcept>
 #include <utility>
 
@@ -30,10 +31,30 @@ SteadyTime SessionManager::now() const { return impl_->now(); }
 const ClientTable& SessionManager::table() const { return impl_->table; }
 bool SessionManager::stopped() const { return impl_->stopped; }
 
+bool SessionManager::connected(ClientId client) const {
+  const Session* const session = impl_->clients.current(client);
+  return session != nullptr && session->state() == Session::SessionState::kRounds;
+}
+
+std::string SessionManager::standing(ClientId client) const {
+  std::string state = "connected, no reply yet";
+  if (const auto loss = impl_->losses.find(client); loss != impl_->losses.end()) {
+    const std::time_t time = std::chrono::system_clock::to_time_t(loss->second.at);
+    std::tm date{};
+    char text[16];
+    std::strftime(text, sizeof text, "%H:%M:%S", ::gmtime_r(&time, &date));
+    state = "lost at " + std::string(text) + ": " + loss->second.why;
+  } else if (!connected(client)) {
+    state = "not back since this server started";
+  }
+  return std::to_string(client) + " '" + impl_->table.info(client).name + "' (" + state + ")";
+}
+
 bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
+  bool warned = false;
   while (!m.stopped && !complete() && m.now() < end) {
     const SteadyTime soon = std::min(end, m.now() + kReportMissingEvery);
     m.sockets->wait(soon, [&] { return m.stopped || complete(); });
@@ -56,7 +77,6 @@ void SessionManager::begin(std::string start, std::uint64_t max_payload, Session
   Impl& m = *impl_;
   m.takes_sums = takes_sums;
   m.start = std::move(start);
-  bool warned = false;
   m.longest_payload = max_payload;
   m.events = &events;
   for (const auto& [id, session] : m.sessions)

@@ -28,6 +28,7 @@ TEST(Exposition, WritesTheCounts) {
   server_metrics.sent.add(FrameType::kRound, 1ull << 60);
   server_metrics.bytes_up.set(123456789012345);
   server_metrics.bytes_staged.set(11);
+  server_metrics.stalled_since.set(1.7e9);
   server_metrics.loss.set(1e-300);
   server_metrics.round_time.observe(0.02);
   server_metrics.round_time.observe(3000);
@@ -42,6 +43,8 @@ TEST(Exposition, WritesTheCounts) {
   EXPECT_EQ(text["gradwire_bytes_total{direction=\"up\"}"], 123456789012345);
   EXPECT_EQ(text["gradwire_waiting_bytes{queue=\"replies\"}"], 11);
   EXPECT_EQ(text["gradwire_loss"], 1e-300);
+  EXPECT_EQ(text["gradwire_stalled_since_seconds"], 1.7e9);
+  EXPECT_EQ(text["gradwire_stalled_clients"], 0);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.0001\"}"], 0);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.01\"}"], 0);
   EXPECT_EQ(text["gradwire_round_seconds_bucket{le=\"0.025\"}"], 1);

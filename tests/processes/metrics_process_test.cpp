@@ -69,14 +69,14 @@ TEST_F(MetricsProcessTest, WritesTheCountsOfMetricsCsvAndStatus) {
   EXPECT_EQ(text["gradwire_connections_accepted_total"], 3);
   EXPECT_EQ(text["gradwire_connections"], 0) << "the process has ended";
 
-  const Json status = Json::parse(status_json(state()));
+  const Json status = Json::parse(status_json(state()).text);
   ASSERT_TRUE(status.at("counts").is_object());
   EXPECT_EQ(status.at("counts").size(), text.samples().size());
   for (const auto& [name, value] : text.samples())
     EXPECT_TRUE(status.at("counts").contains(name) &&
                 (std::isnan(value) || status.at("counts").at(name).get<double>() == value))
         << name;
-  const std::string said = status_text(state());
+  const std::string said = status_text(state()).text;
   EXPECT_NE(said.find("replies     600 used; none rejected\n"), std::string::npos) << said;
 }
 
@@ -89,8 +89,9 @@ TEST_F(MetricsProcessTest, ShowsRejectedPeersInTheStatusOfARunningServer) {
     unauthenticated.send(bytes);
     EXPECT_EQ(unauthenticated.read_all(), "");
   }
-  EXPECT_TRUE(eventually([&] { return status_text(state()).find("ended: foreign 2") != std::string::npos; }))
-      << status_text(state());
+  EXPECT_TRUE(eventually([&] {
+    return status_text(state()).text.find("ended: foreign 2") != std::string::npos;
+  })) << status_text(state()).text;
 }
 
 TEST_F(MetricsProcessTest, RejectsOpenOrInvalidMetricsAddresses) {

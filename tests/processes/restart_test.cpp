@@ -162,7 +162,7 @@ TEST_F(ProcessTest, ShowsTheStatusDuringARunAndAfterwards) {
     const std::string text = status();
     says(text, "run         processes: ef21, 3 clients\n");
     says(text, "listening on " + address + "\n");
-    says(text, " of 1000000 committed\n");
+    says(text, " of 1000000 committed (");
     says(text, "evaluation  loss 0.");
   }
   says(status(), "not running; to resume, start it with the same arguments\n");

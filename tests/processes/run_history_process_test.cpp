@@ -84,12 +84,13 @@ TEST_F(RunHistoryProcessTest, ShowsThatAClientWasKilledAndReturned) {
   clients[1].kill(SIGKILL);
   ASSERT_TRUE(eventually([&] { return ask("SELECT times_lost FROM clients WHERE client = 1") == 1; }));
   std::string text = said_by("gradwire-server", {"status", "state"}).first;
-  expect_says(text, "clients     2 connected, 1 not\n            1 '");
+  expect_says(text, "clients     2 of 3 connected; missing: 1 '");
+  expect_says(text, "'\n            0 '");
   expect_says(text, "' not connected, lost 20");
   clients[1] = start_client(1, address);
   ASSERT_TRUE(eventually([&] { return ask("SELECT times_joined FROM clients WHERE client = 1") == 2; }));
   text = said_by("gradwire-server", {"status", "state"}).first;
-  expect_says(text, "clients     3 connected, 0 not\n            0 '");
+  expect_says(text, "clients     3 of 3 connected\n            0 '");
   const auto [json, code] = said_by("gradwire-server", {"status", "state", "--json"});
   EXPECT_EQ(code, 0);
   EXPECT_TRUE(is_json_object(json)) << json;
@@ -124,7 +125,7 @@ TEST_F(RunHistoryProcessTest, ShowsTheStatusWithoutWritePermission) {
     if (child == 0) {
       if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(3);
       try {
-        std::ofstream(out) << status_json(state());
+        std::ofstream(out) << status_json(state()).text;
       } catch (const std::exception& error) {
         std::ofstream(out) << error.what();
         ::_exit(2);
@@ -183,7 +184,7 @@ TEST_F(RunHistoryProcessTest, ReplacesADamagedFileAndKeepsTheBits) {
   EXPECT_FALSE(fs::exists(run_history()));
   const auto [text, code] = said_by("gradwire-server", {"status", "state", "--registry", "shared.sqlite3"});
   EXPECT_EQ(code, 0);
-  expect_says(text, "clients     0 connected, 3 not\n");
+  expect_says(text, "clients     0 of 3 connected; missing: 0 '");
   expect_says(said_by("gradwire-server", {"status", "state"}).first, "clients     unknown: state/registry");
 }
 

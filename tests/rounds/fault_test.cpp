@@ -335,6 +335,41 @@ TEST(Quorum, WaitsForTheFirstRequestAsLongAsTheLimitsSay) {
   }
 }
 
+TEST(Quorum, ReportsAStalledRoundAtGrowingIntervals) {
+  const Federation<double> federation(2, 6);
+  const auto run_context = federation.run_context(spec_of("gd"));
+  const auto server = make_server<double>(run_context);
+  for (const double deadline : {3.0, 60.0}) {
+    Flapping transport;
+    RunProgress progress;
+    RoundLimits limits;
+    limits.rounds = 1;
+    limits.evaluate_every = 0;
+    limits.deadline_seconds = deadline;
+    std::vector<double> waited;
+    std::vector<std::string> notes;
+    LoopHooks<double> hooks;
+    hooks.on_note = [&](const LogLine& line) { notes.push_back(line.text); };
+    hooks.on_stall = [&](const StalledRound& stall) {
+      waited.push_back(stall.waited_seconds);
+      EXPECT_EQ(stall.needed, 2u);
+      EXPECT_EQ(std::vector<ClientId>(stall.missing.begin(), stall.missing.end()),
+                (std::vector<ClientId>{0, 1}));
+      EXPECT_NEAR(stall.waited_seconds + stall.left_seconds, limits.attempts * deadline, 0.1);
+      EXPECT_EQ(stall.past_deadline, stall.waited_seconds >= deadline);
+    };
+    EXPECT_THROW(run_rounds<double>(*server, find_algorithm("gd").traits, *run_context, transport, progress,
+                                    limits, hooks),
+                 std::runtime_error);
+    const double first = std::min(5.0, deadline);
+    ASSERT_GE(waited.size(), 4u);
+    EXPECT_LE(waited.size(), 8u);
+    for (std::size_t k = 0; k < waited.size(); ++k)
+      EXPECT_NEAR(waited[k], first * std::ldexp(1.0, static_cast<int>(k)), 0.5) << k;
+    for (const std::string& note : notes) EXPECT_EQ(note.find("asking them again"), note.npos) << note;
+  }
+}
+
 TEST(SavedState, RejectsTruncatedAndOverlongBytes) {
   const Federation<double> federation(3, 5);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {

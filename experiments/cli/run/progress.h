@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "report/quantities.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
@@ -52,13 +53,5 @@ class Progress {
   bool line_open_ = false;
   bool finished_ = false;
 };
-
-// Returns the number with a comma before each group of three digits, as in "22,676".
-std::string count_text(std::uint64_t count);
-// Format a number, as in "12.3 MB" or "950 bytes", and as in "1.24 Gbit".
-std::string bytes_text(double bytes);
-std::string bits_text(double bits);
-// Returns events per second as "8.1", "850" or "5.2k".
-std::string rate_text(double per_second);
 
 }  // namespace gradwire
