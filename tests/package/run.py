@@ -35,6 +35,17 @@ for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "incl
     if not (prefix / file).exists():
         sys.exit(f"{file} is not installed")
 run(prefix / "bin/gradwire", "--version")
+# A build of some programs, or of none, installs what is there.
+partial, some = work / "partial", work / "some"
+run("cmake", "-S", HERE.parent.parent, "-B", partial, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={compiler}", "-DGRADWIRE_TESTS=OFF",
+    stdout=subprocess.DEVNULL)
+(partial / "bin").mkdir(exist_ok=True)
+shutil.copy(build / "bin/gradwire-client", partial / "bin")
+said = run("cmake", "--install", partial, "--prefix", some, capture_output=True, text=True).stdout
+if "Not installed: headers and libraries" not in said or not (some / "bin/gradwire-client").exists():
+    sys.exit(f"a partial build is not installed well: {said}")
+if (some / "bin/gradwire").exists() or (some / "lib").exists() or (some / "include").exists():
+    sys.exit("a partial build installs more than its programs")
 run(*configure(HERE, work / "build"))
 run("cmake", "--build", work / "build")
 for program in ["outside", "compress", "expression", "custom_model", "custom_loss", "custom_oracle", "custom_algorithm",
