@@ -7,7 +7,7 @@ foreach(part server client)
   set(package gradwire-${part})
   install(TARGETS ${package} RUNTIME DESTINATION bin COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES "${from}/${package}.service" DESTINATION lib/systemd/system COMPONENT ${part} EXCLUDE_FROM_ALL)
-  install(FILES docs/deployment.md docs/security.md docs/watching.md docs/reliability.md DESTINATION share/doc/${package}
+  install(FILES docs/deployment.md docs/security.md docs/watching.md docs/reliability.md docs/upgrades.md DESTINATION share/doc/${package}
           COMPONENT ${part} EXCLUDE_FROM_ALL)
   install(FILES packaging/copyright CHANGELOG.md DESTINATION share/doc/${package} COMPONENT ${part} EXCLUDE_FROM_ALL)
   string(TOUPPER ${part} PART)
@@ -16,6 +16,9 @@ foreach(part server client)
   set(CPACK_DEBIAN_${PART}_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_${PART}_PACKAGE_CONTROL_EXTRA "${from}/postinst;${from}/prerm;${from}/postrm;${from}/conffiles")
 endforeach()
+install(FILES "packaging/server/gradwire-server@.service" DESTINATION lib/systemd/system COMPONENT server EXCLUDE_FROM_ALL)
+install(FILES packaging/monitoring/gradwire-alerts.yml packaging/monitoring/gradwire-dashboard.json
+        DESTINATION share/gradwire/monitoring COMPONENT server EXCLUDE_FROM_ALL)
 install(FILES packaging/server/gradwire-server.sysusers RENAME gradwire-server.conf DESTINATION lib/sysusers.d COMPONENT server
         EXCLUDE_FROM_ALL)
 file(GLOB configs CONFIGURE_DEPENDS experiments/configs/deploy_*.toml)

@@ -52,6 +52,8 @@ done
 # ---- installed ----
 dpkg_there --install "${packages[@]}"
 for file in usr/bin/gradwire-server usr/bin/gradwire-client usr/lib/systemd/system/gradwire-server.service \
+  usr/lib/systemd/system/gradwire-server@.service usr/share/gradwire/monitoring/gradwire-alerts.yml \
+  usr/share/gradwire/monitoring/gradwire-dashboard.json usr/share/doc/gradwire-server/upgrades.md \
   usr/lib/systemd/system/gradwire-client.service usr/lib/sysusers.d/gradwire-server.conf etc/gradwire/experiment.toml \
   etc/gradwire/client.env usr/share/doc/gradwire-server/copyright usr/share/doc/gradwire-client/deployment.md; do
   [ -f "$root/$file" ] || fail "$file is not installed"
@@ -69,11 +71,15 @@ code=0
 [ $code -eq 1 ] && grep -q 'clients have joined' "$work/server.log" || fail "the example: $(cat "$work/server.log")"
 
 # ---- the units ----
+# Servers of several runs have the guards of a single one.
+guards() { sed -n '/may only listen/,$p' "$root/usr/lib/systemd/system/$1"; }
+[ -n "$(guards gradwire-server.service)" ] && [ "$(guards gradwire-server.service)" = "$(guards gradwire-server@.service)" ] ||
+  fail "the guards of gradwire-server@.service differ"
 if command -v systemd-analyze > /dev/null; then
-  for part in server client; do
-    unit=$work/gradwire-$part.service
+  for part in server client server@; do
+    unit=$work/gradwire-${part/@/@run}.service
     sed "s#^ExecStart=gradwire#ExecStart=$root/usr/bin/gradwire#" "$root/usr/lib/systemd/system/gradwire-$part.service" > "$unit"
-    said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-$part" || true)
+    said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-${part%@}" || true)
     [ -z "$said" ] || fail "systemd-analyze verify: $said"
     # The exposure must be 2.0 or less ("OK"); docs/deployment.md has the figures. Before version 250, systemd-analyze rates only
     # loaded units.
