@@ -18,6 +18,7 @@
 #include "config/renamed_keys.h"
 #include "experiments/cli/data/data_command.h"
 #include "experiments/cli/demo.h"
+#include "experiments/cli/experiment_commands.h"
 #include "experiments/cli/list.h"
 #include "experiments/cli/model_commands.h"
 #include "experiments/cli/run/energy.h"
@@ -70,6 +71,7 @@ struct Arguments {
   std::vector<std::string> merged;
   PlotRequest plot;
   ModelArguments model;
+  ExperimentArguments experiment;
   DataArguments data;
 };
 
@@ -109,8 +111,7 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
     return 0;  // the rank that reports the error sets the exit code of the job
   }
   if (!talks) return 0;
-  const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
-  if (request.verbosity == Verbosity::kNormal) std::cout << "results: " << folder.string() << '\n';
+  if (!report.last_line.empty()) std::cout << report.last_line << '\n';
   if (report.trouble.empty()) return 0;
   logger.complain(report.trouble);
   return kFailed;
@@ -339,6 +340,7 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (const auto code =
           run_model_command(app, a.model, stop_requested, [&](const LogLine& line) { logger.log(line); }))
     return *code;
+  if (const auto code = run_experiment_command(app, a.experiment, logger)) return *code;
   handle_signals();
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);
@@ -365,6 +367,7 @@ Examples:
   app.require_subcommand(0, 1);
   add_run(app, a);
   add_sweep(app, a);
+  add_experiment_commands(app, a.experiment);
   add_model_commands(app, a.model);
   add_plot(app, a);
   add_list(app, a);

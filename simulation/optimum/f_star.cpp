@@ -21,6 +21,7 @@ namespace {
 constexpr double kSmallestEigenvalue = 1e-15;
 constexpr std::size_t kNewtonDim = 1500;           // a step takes about a second
 constexpr std::size_t kHessianBytes = 512u << 20;  // least squares keeps one Hessian per client
+constexpr std::uintmax_t kQuickFile = 64u << 20;   // a larger file takes long to read
 
 // Returns f* of f(x) = x^T A x / 2 - b e_1^T x with A = tridiag(m, a, m): f* = -b^2 (A^-1)_11 / 2. (A^-1)_11
 // is a sum over the eigenvectors sqrt(2 / (d + 1)) sin(j k pi / (d + 1)), j = 1..d, of A. All terms have the
@@ -51,7 +52,7 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   return static_cast<double>(-linear * linear * corner / 2);
 }
 
-std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
+std::optional<Optimum> minimum_of(const Experiment& e, const fs::path& base) {
   const ProblemSpec spec = problem_spec(e);
   SharedSamples data = load_samples(e, base);
   const DataSchema schema = schema_of(data, spec);
@@ -65,11 +66,17 @@ std::optional<Minimum> minimum_of(const Experiment& e, const fs::path& base) {
   MeanFunction f(*functions, weights);
   const bool keeps = std::holds_alternative<LeastSquares>(e.problem);
   const std::size_t triangles = keeps ? data.clients() + std::size_t{2} : 3;
+  std::optional<Minimum> found;
   if (d <= kNewtonDim && triangles * upper_size(d) <= kHessianBytes / sizeof(double))
-    return newton_minimum(f);
-  const double mu = known_convexity(spec);
-  if (!(mu > 0)) return std::nullopt;
-  return accelerated_minimum(f, smoothness(spec, schema, data.all_parts(), weights).L, mu);
+    found = newton_minimum(f);
+  else if (const double mu = known_convexity(spec); mu > 0)
+    found = accelerated_minimum(f, smoothness(spec, schema, data.all_parts(), weights).L, mu);
+  if (!found) return std::nullopt;
+  Optimum optimum{found->value, std::move(found->x), 0};
+  std::vector<double> gradient(d);
+  f.value_and_gradient(optimum.x, gradient);
+  for (const double g : gradient) optimum.grad_norm = std::hypot(optimum.grad_norm, g);
+  return optimum;
 }
 
 const LinearModel* linear_model(const ProblemType& problem) {
@@ -119,17 +126,19 @@ std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
   if (quadratic == nullptr) {
-    const std::optional<Minimum> found = minimum_of(e, base);
-    return found ? std::optional(found->value) : std::nullopt;
+    const std::optional<Optimum> found = minimum_of(e, base);
+    return found ? std::optional(found->f_star) : std::nullopt;
   }
   const QuadraticFamily family(quadratic->shape, e.clients.count, e.seed);
   return e.precision == Precision::kFp32 ? quadratic_f_star<float>(family) : quadratic_f_star<double>(family);
 }
 
-std::optional<std::vector<double>> find_optimum(const Experiment& e, const fs::path& base) {
+std::optional<Optimum> find_optimum(const Experiment& e, const fs::path& base) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
-  std::optional<Minimum> found = minimum_of(e, base);
-  return found ? std::optional(std::move(found->x)) : std::nullopt;
+  std::optional<Optimum> found = minimum_of(e, base);
+  if (found && std::holds_alternative<Quadratic>(e.problem))
+    found->f_star = find_f_star(e, base).value_or(found->f_star);
+  return found;
 }
 
 FStars::OfRun FStars::of(const fs::path& config) {
@@ -153,6 +162,26 @@ FStars::OfRun FStars::of(const Experiment& experiment, const fs::path& base) {
   }
   known_.emplace(problem, value);
   return {problem, value};
+}
+
+std::optional<double> FStars::known(const Experiment& e, const fs::path& base) const {
+  if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
+  if (std::holds_alternative<Quadratic>(e.problem)) return find_f_star(e, base);
+  bool is_large = false;
+  Experiment unused = e;
+  map_paths(unused, [&](const fs::path& path) {
+    std::error_code error;
+    const fs::path file = find_data(path, base);
+    is_large |= !fs::is_directory(file, error) && fs::file_size(file, error) > kQuickFile;
+    return path;
+  });
+  if (is_large) return std::nullopt;
+  const auto kept = FStarFile(cache_, problem_text(e, base)).read();
+  return kept ? kept->value : std::nullopt;
+}
+
+void FStars::keep(const Experiment& e, const fs::path& base, double value) const {
+  FStarFile(cache_, problem_text(e, base)).write({value});
 }
 
 fs::path cache_folder() {

@@ -17,9 +17,13 @@ namespace gradwire {
 // found. Paths are relative to `base`. Throws DataError.
 std::optional<double> find_f_star(const Experiment& experiment, const std::filesystem::path& base);
 
-// Returns x*, shape (d), as exact as rounding allows. Uses the iterative methods above, also for quadratics.
-std::optional<std::vector<double>> find_optimum(const Experiment& experiment,
-                                                const std::filesystem::path& base);
+struct Optimum {
+  double f_star = 0;
+  std::vector<double> x;  // x*, shape (d), as exact as rounding allows
+  double grad_norm = 0;   // ||grad f|| at x
+};
+// Returns f* and x*. Finds x* by the iterative methods above, also for quadratics.
+std::optional<Optimum> find_optimum(const Experiment& experiment, const std::filesystem::path& base);
 
 // Returns true if find_f_star() would try; does not read the data.
 bool is_convex(const Experiment& experiment);
@@ -38,6 +42,11 @@ class FStars {
   // Returns f* of a run. `config` is its config.toml. Throws ExperimentError or DataError.
   OfRun of(const std::filesystem::path& config);
   OfRun of(const Experiment& experiment, const std::filesystem::path& base);  // paths relative to `base`
+  // Returns f* if it has a closed form or is in the cache. Computes no minimum, and reads no file of more
+  // than 64 MiB. Throws DataError.
+  std::optional<double> known(const Experiment& experiment, const std::filesystem::path& base) const;
+  // Writes f* of an experiment into the cache.
+  void keep(const Experiment& experiment, const std::filesystem::path& base, double value) const;
 
   int computed() const { return computed_; }  // number of f* that were not in a file
 

@@ -73,6 +73,7 @@ TEST_F(Cli, HasHelpWithExamplesForEveryCommand) {
        std::vector<std::vector<std::string>>{{"--help"},
                                              {"run", "--help"},
                                              {"sweep", "--help"},
+                                             {"optimum", "--help"},
                                              {"plot", "--help"},
                                              {"list", "--help"},
                                              {"bench", "--help"}}) {
@@ -150,7 +151,8 @@ TEST_F(Cli, ReadsTheTestDataOfTheExperimentOverTcp) {
 TEST_F(Cli, WritesAllResultsOfARun) {
   const auto r = gradwire({"run", "small.toml"});
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(r.out, "results: results/small\n");
+  EXPECT_TRUE(r.out.starts_with("results: results/small, figure: results/small/plot.svg, ")) << r.out;
+  EXPECT_EQ(lines_of(r.out).size(), 1u) << r.out;
   EXPECT_NE(r.err.find("small  12/12  loss "), std::string::npos) << r.err;
   for (const char* file : {"config.toml", "metrics.csv", "model.bin", "summary.json", "plot.svg", "plot.py"})
     EXPECT_TRUE(exists(std::string("results/small/") + file)) << file;

@@ -170,8 +170,12 @@ TEST(FStar, AgreesBetweenTheAcceleratedMethodAndNewtons) {
   const auto optimum = find_optimum(e, ".");
   ASSERT_TRUE(optimum);
   std::vector<double> gradient(30);
-  EXPECT_NEAR(f.value_and_gradient(*optimum, gradient) / *closed, 1, 1e-14);
+  EXPECT_NEAR(f.value_and_gradient(optimum->x, gradient) / *closed, 1, 1e-14);
   for (const double g : gradient) EXPECT_NEAR(g, 0, 1e-13);
+  EXPECT_EQ(optimum->f_star, *closed);
+  double sum = 0;
+  for (const double g : gradient) sum += g * g;
+  EXPECT_NEAR(optimum->grad_norm, std::sqrt(sum), 1e-20);
 }
 
 TEST(FStar, IsTheInfimumIfNoPointAttainsIt) {
@@ -243,6 +247,22 @@ TEST_F(FStarCache, DistinguishesProblemsWithOtherData) {
   FStars stars(cache);
   EXPECT_NE(stars.of(config("a")).value, before);
   EXPECT_EQ(stars.computed(), 1);
+}
+
+TEST_F(FStarCache, KnowsOnlyWhatItKeepsOrHasInClosedForm) {
+  FewSamples(false).write(folder);
+  const LoadedExperiment loaded = load_experiment(config("a"));
+  const FStars stars(cache);
+  EXPECT_FALSE(stars.known(loaded.experiment, loaded.folder()));
+  const double value = *FStars(cache).of(config("a")).value;
+  EXPECT_EQ(stars.known(loaded.experiment, loaded.folder()), value);
+  stars.keep(loaded.experiment, loaded.folder(), value + 1);
+  EXPECT_EQ(stars.known(loaded.experiment, loaded.folder()), value + 1);
+  EXPECT_EQ(FStars(cache).of(config("a")).value, value + 1);
+  const Experiment quadratic = problem_of_text("kind = \"quadratic\"\ndim = 20\n", "count = 5\n");
+  EXPECT_EQ(stars.known(quadratic, "."), find_f_star(quadratic, "."));
+  fs::resize_file(folder.path() / "data.txt", 65u << 20);
+  EXPECT_FALSE(stars.known(loaded.experiment, loaded.folder())) << "the file takes long to read";
 }
 
 TEST_F(FStarCache, ReplacesADamagedFile) {

@@ -32,12 +32,12 @@ MonitorPlan monitor_plan(const RunPlan& plan) {
                       "the theorem bounds f - f*, but f* of this problem is not known; write "
                       "monitor = false");
   if (!l.needs_optimum()) return monitor;
-  std::optional<std::vector<double>> optimum = find_optimum(e, {});
+  std::optional<Optimum> optimum = find_optimum(e, {});
   if (!optimum)
     throw ConfigError("run.monitor",
                       "the theorem bounds the distance to x*, but x* of this problem is not known; write "
                       "monitor = false");
-  monitor.optimum = std::move(*optimum);
+  monitor.optimum = std::move(optimum->x);
   return monitor;
 }
 

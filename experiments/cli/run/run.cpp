@@ -12,6 +12,7 @@
 #include "engine/kernels/select.h"
 #include "experiments/cli/run/default_folder.h"
 #include "experiments/cli/run/energy_log.h"
+#include "experiments/cli/run/last_line.h"
 #include "experiments/cli/run/monitor_plan.h"
 #include "experiments/cli/run/tcp_run.h"
 #include "parallel/processors.h"
@@ -387,6 +388,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   report.folder = folder.target();
   for (const char* name : missing) fs::remove(report.folder / name);
   report.trouble = trouble_of(plan, report.result, report.folder, saves);
+  if (request.verbosity == Verbosity::kNormal)
+    report.last_line = last_line(plan, report.result, report.folder.lexically_proximate(fs::current_path()));
   if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/value.h"
+#include "experiments/cli/support/text_columns.h"
 #include "report/columns.h"
 #include "report/csv_field.h"
 
@@ -187,18 +188,7 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
     for (const double value : row.shown)
       rows.back().push_back(std::isinf(value) ? "never" : rounded_text(value, 4));
   }
-  std::vector<std::size_t> width(rows[0].size());
-  for (const auto& row : rows)
-    for (std::size_t k = 0; k < row.size(); ++k) width[k] = std::max(width[k], row[k].size());
-  std::string text = what_is_judged(plan.judgement) + ":\n";
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      const std::string fill(width[k] - row[k].size(), ' ');
-      line += (k == 0 ? "" : "  ") + (k < 2 ? row[k] + fill : fill + row[k]);
-    }
-    text += line + "\n";
-  }
+  std::string text = what_is_judged(plan.judgement) + ":\n" + text_columns(rows, 2);
   std::set<std::string> said;
   for (const BestOf& row : best)
     if (!row.at_the_edge.empty() && said.insert(row.compared).second)
