@@ -1,9 +1,7 @@
 #include "plotting/plot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <set>
 #include <span>
@@ -13,60 +11,17 @@
 #include "base/suggest.h"
 #include "config/experiment_file.h"
 #include "engine/data/dataset.h"
-#include "plotting/plot_script.h"
-#include "plotting/plot_svg.h"
-#include "plotting/plot_table.h"
-#include "plotting/plot_tikz.h"
+#include "plotting/plot_files.h"
+#include "plotting/plot_width.h"
 #include "report/columns.h"
 #include "report/results_dir.h"
 #include "simulation/optimum/f_star.h"
-#include "storage/atomic_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostPanels = 12;
-
-// Throws unless gradwire wrote the file. Such a file says so in its first lines, or is a table of
-// draw_table().
-void check_overwrite(const fs::path& file) {
-  std::error_code ignored;
-  if (!fs::exists(file, ignored)) return;
-  std::array<char, 400> head{};
-  std::ifstream(file, std::ios::binary).read(head.data(), head.size() - 1);
-  const std::string_view text(head.data());
-  if (text.find("gradwire") == std::string_view::npos && !text.starts_with(kTableHeader))
-    throw UsageError(file.string() +
-                     ": exists and was not written by gradwire; name another file with --out");
-}
-
-void write_drawing(const fs::path& file, const std::string& text) {
-  const std::string_view bytes = text;
-  if (const Status status = disk_of(file)->write(file.filename().string(), std::span(&bytes, 1)); !status)
-    throw UsageError(status.error().message);
-}
-
-std::vector<fs::path> write_figure(const Figure& figure, const fs::path& svg, const PlotRequest& request) {
-  const auto with_extension = [&](const char* extension) {
-    return fs::path(svg).replace_extension(extension);
-  };
-  std::vector<std::pair<fs::path, std::string>> drawings = {
-      {svg, draw_svg(figure)}, {with_extension(".py"), draw_script(figure, fs::absolute(svg).parent_path())}};
-  if (request.tikz) {
-    const TikzFigure page = draw_tikz(figure, with_extension(".dat").filename().string());
-    drawings.emplace_back(with_extension(".tex"), page.tex);
-    drawings.emplace_back(with_extension(".dat"), page.dat);
-  }
-  if (request.csv) drawings.emplace_back(with_extension(".csv"), draw_table(figure));
-  std::vector<fs::path> files;
-  for (const auto& [file, text] : drawings) check_overwrite(file);
-  for (const auto& [file, text] : drawings) {
-    write_drawing(file, text);
-    files.push_back(file);
-  }
-  return files;
-}
 
 // Returns all columns that the figure needs or might need.
 std::vector<std::string> columns_to_read(const PlotRequest& request) {
@@ -206,6 +161,47 @@ bool set_f_star(std::vector<PlotRun>& runs, const std::optional<double>& given) 
   return guessed;
 }
 
+// Returns where "DIR=TEXT" has the "=" after DIR, which may have further "=" in its name.
+std::size_t end_of_folder(const std::string& label) {
+  std::size_t end = label.find('=');
+  std::error_code ignored;
+  for (std::size_t at = end; at != std::string::npos; at = label.find('=', at + 1))
+    if (fs::is_directory(label.substr(0, at), ignored)) end = at;
+  if (end == std::string::npos || end == 0 || end + 1 == label.size())
+    throw UsageError("--label " + label + ": write it as DIR=TEXT, as in 'results/ef21=EF21, tuned'");
+  return end;
+}
+
+// Sets the label of the curve with the runs in DIR of "DIR=TEXT".
+void set_label(Figure& figure, const std::string& label) {
+  const std::size_t end = end_of_folder(label);
+  const std::string folder = label.substr(0, end);
+  std::error_code ignored;
+  const auto path_of = [&](const fs::path& path) {
+    fs::path whole = fs::weakly_canonical(path, ignored);
+    return whole.has_filename() ? whole : whole.parent_path();
+  };
+  const fs::path wanted = path_of(folder);
+  const auto is_in = [&](const PlotRun& run) {
+    const fs::path own = path_of(run.folder);
+    return std::mismatch(wanted.begin(), wanted.end(), own.begin(), own.end()).first == wanted.end();
+  };
+  PlotCurve* found = nullptr;
+  for (PlotCurve& curve : figure.curves) {
+    if (std::none_of(curve.runs.begin(), curve.runs.end(),
+                     [&](std::size_t r) { return is_in(figure.runs[r]); }))
+      continue;
+    if (found != nullptr)
+      throw UsageError("--label " + label + ": " + folder +
+                       " has several curves; name the folder of one run");
+    found = &curve;
+  }
+  if (found == nullptr)
+    throw UsageError("--label " + label + ": no run of the figure is in " + folder +
+                     "; name the folder of a run that the figure shows");
+  found->label = label.substr(end + 1);
+}
+
 }  // namespace
 
 std::string trouble_of_panel(const std::string& panel) {
@@ -231,10 +227,8 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
   const std::vector<fs::path> folders = find_runs(request.folders);
   fs::path out = request.out;
   if (out.empty()) out = folders.size() == 1 ? folders[0] / "plot.svg" : fs::path("plot.svg");
-  if (out.extension() != ".svg")
-    throw UsageError(
-        "--out " + out.string() +
-        ": the figure is an SVG, so its name must end in .svg; for PNG or PDF run the script next to it");
+  check_format("--out", out);
+  const double width = request.width.empty() ? 0 : parse_width(request.width);
   const std::optional<Band> band = band_of(request.band);
   std::vector<PlotRun> runs = read_runs(folders, columns_to_read(request));
   std::vector<PlotAxes> axes = axes_of(request, runs);
@@ -247,7 +241,10 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
     }
   }
   check_by(request.keys, axes.size(), runs);
-  return write_figure(make_figure(std::move(runs), axes, band, request.keys), out, request);
+  Figure figure = make_figure(std::move(runs), axes, band, request.keys);
+  figure.width = width;
+  for (const std::string& label : request.labels) set_label(figure, label);
+  return write_figure(figure, out, request.tikz, request.csv);
 }
 
 }  // namespace gradwire

@@ -12,9 +12,13 @@
 namespace gradwire {
 
 struct PlotRequest {
-  std::vector<std::filesystem::path> folders;  // folders of results, or folders that contain such folders
-  // If empty, plot.svg: in the folder of results if there is only one, else in the working directory.
+  std::vector<std::filesystem::path> folders =
+      {};  // folders of results, or folders that contain such folders
+  // If empty, plot.svg: in the folder of results if there is only one, else in the working directory. Its
+  // ending is the format: .svg, .pdf, .png, .tex or .csv.
   std::filesystem::path out = {};
+  std::string width = {};                // as in "234pt"; empty for the usual width
+  std::vector<std::string> labels = {};  // "DIR=TEXT" each: the label of the curve with the runs in DIR
   std::string x = {}, y = {};            // column names; chosen automatically if empty
   std::vector<std::string> panels = {};  // "Y:X" or "Y" each; if empty, the panels follow from `y` and `x`
   std::string band = {};                 // auto, quartiles, range or none; empty means auto
@@ -28,9 +32,10 @@ struct PlotRequest {
 // that this version writes to metrics.csv.
 std::string trouble_of_panel(const std::string& panel);
 
-// Writes FILE.svg, the script FILE.py next to it, and the other requested files. Returns their paths, the SVG
-// first. Throws UsageError if a folder has no results, the request cannot be met, or a file that gradwire did
-// not write would be overwritten. Throws std::runtime_error if results are damaged.
+// Writes the figure, and next to FILE.svg the script FILE.py, and the other requested files. Returns their
+// paths, the figure first. Throws UsageError if a folder has no results, the request cannot be met, or a file
+// that gradwire did not write would be overwritten. Throws std::runtime_error if results are damaged, or if a
+// program that converts the figure fails.
 std::vector<std::filesystem::path> plot_command(const PlotRequest& request);
 
 }  // namespace gradwire

@@ -7,6 +7,7 @@
 
 #include "base/value.h"
 #include "compressors/compressor.h"
+#include "plotting/plot_names.h"
 
 namespace gradwire {
 namespace {
@@ -33,7 +34,10 @@ std::string short_compressor(std::string spec) {
 std::string name_of(const RunKeys& keys) {
   const std::string compressor = value_of_key(keys, "algorithm.compressor");
   const std::string name = value_of_key(keys, "algorithm.name");
-  return compressor.empty() || compressor == "identity" ? name : name + ", " + short_compressor(compressor);
+  const std::string title = algorithm_title(name);
+  return compressor.empty() || compressor == "identity"
+             ? title
+             : title + ", " + compressor_title(short_compressor(compressor));
 }
 
 bool is_of_name(std::string_view key) { return key == "algorithm.name" || key == "algorithm.compressor"; }

@@ -16,10 +16,10 @@ struct PlotCurve {
 };
 
 // Groups runs into one curve if their configurations differ only in the seed and the run's name. Runs that
-// repeat a seed get a curve of their own. A label has the algorithm, its compressor, and the other keys in
-// which curves differ. It omits the algorithm if all curves share it and such keys distinguish them. Curves
-// that still have equal labels get the names of their runs, or else their folders. Keys in `aside` neither
-// distinguish curves nor appear in labels.
+// repeat a seed get a curve of their own. A label has the algorithm and its compressor, as papers write them
+// ("EF21, Top-1"), and the other keys in which curves differ. It omits the algorithm if all curves share it
+// and such keys distinguish them. Curves that still have equal labels get the names of their runs, or else
+// their folders. Keys in `aside` neither distinguish curves nor appear in labels.
 std::vector<PlotCurve> make_curves(std::span<const PlotRun> runs, std::span<const std::string> aside = {});
 
 // Returns a key with its value as labels spell it, as in "count = 10". A path is shortened to its last

@@ -44,6 +44,7 @@ struct Figure {
   std::string by;                 // PlotKeys::by
   std::vector<PlotPanel> panels;  // row by row
   std::size_t columns = 1;        // panels in a row
+  double width = 0;               // points on the page; 0 if the figure is as wide as its panels
   Band band = Band::kNone;
   std::string note;  // explains lines and bands, if a curve has several runs
 };

@@ -6,9 +6,14 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kLabelsX = 6, kLabelsY = 7;
+constexpr double kLabelWidth = 48, kLabelHeight = 27;  // points of a panel for each label of its axes
+constexpr std::size_t kFewestLabels = 2;
 // A run has diverged if it exceeds the largest start by this factor. The axis then ends there.
 constexpr double kDiverged = 1e4;
+
+std::size_t labels_in(double length, double of_each) {
+  return std::max(kFewestLabels, static_cast<std::size_t>(length / of_each));
+}
 
 double highest_shown(const PlotPanel& panel) {
   double start = 0;
@@ -33,8 +38,8 @@ PanelLayout::PanelLayout(const PlotPanel& panel, const Box& box) : box_(box) {
       ys.push_back(std::min(series.high[k], highest));
     }
   }
-  x_ = Axis::cover(xs, panel.log_x, kLabelsX);
-  y_ = Axis::cover(ys, panel.log_y, kLabelsY);
+  x_ = Axis::cover(xs, panel.log_x, labels_in(box.width, kLabelWidth));
+  y_ = Axis::cover(ys, panel.log_y, labels_in(box.height, kLabelHeight));
 }
 
 std::vector<std::vector<Point>> PanelLayout::pieces(const Series& series) const {

@@ -1,10 +1,13 @@
 #include "plotting/plot_script.h"
 
 #include "base/value.h"
+#include "plotting/plot_width.h"
 #include "report/json.h"
 
 namespace gradwire {
 namespace {
+
+constexpr double kInch = 72, kSides = 78;  // points
 
 constexpr std::string_view kHead = R"py(#!/usr/bin/env python3
 # Written by gradwire; you may edit it. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
@@ -88,9 +91,9 @@ def summary(runs, panel):
 
 
 def main():
-    plt.rcParams.update({"font.size": 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True})
+    plt.rcParams.update({"font.size": 8 if WIDTH else 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True})
     rows = (len(PANELS) + COLUMNS - 1) // COLUMNS
-    figure, grid = plt.subplots(rows, COLUMNS, figsize=(5.1 * COLUMNS, 3.5 * rows), squeeze=False)
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH or 5.1 * COLUMNS, (WIDTH or 5.1 * COLUMNS) / COLUMNS * 0.69 * rows), squeeze=False)
     axes = [ax for line in grid for ax in line]
     for ax, panel in zip(axes, PANELS):
         if panel["log_x"]:
@@ -198,7 +201,10 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
               ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + ", \"bound\": " +
               list_of(p.y.bound.empty() ? std::vector<std::string>{} : std::vector{p.y.bound}) + "},\n";
   }
-  script += "]\nCOLUMNS = " + std::to_string(figure.columns) + "  # panels in a row\n";
+  const PanelSize size = panel_size(figure, kSides);
+  script += "]\nCOLUMNS = " + std::to_string(size.columns) +
+            "  # panels in a row\nWIDTH = " + number_text(figure.width / kInch) +
+            "  # inches; 0 for the usual width\n";
   script +=
       "BAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";
   return script + "NOTE = " + literal(figure.note) + "\n" + std::string(kTail);

@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "plotting/plot_panel.h"
+#include "plotting/plot_width.h"
 #include "plotting/svg_text.h"
 
 namespace gradwire::svg {
 namespace {
 
-// Lengths in points: a single panel is as wide as a column of text, and two are as wide as a page.
-constexpr double kPanelWidth = 290, kPanelHeight = 195;
+// Lengths in points, or in units of the drawing if the figure has a given width.
 constexpr double kLeft = 62, kRight = 16, kTop = 10, kBottom = 48, kTitle = 16;
 constexpr double kLegendRow = 17, kLegendLine = 30, kLegendGap = 16, kLegendText = 6;
 constexpr double kTickLength = 4, kMinorTickLength = 2.2;
@@ -240,11 +240,12 @@ class Legend {
 };
 
 std::string draw(const Figure& figure) {
-  const std::size_t count = figure.panels.size(), columns = figure.columns;
+  const PanelSize size = panel_size(figure, kLeft + kRight);
+  const std::size_t count = figure.panels.size(), columns = size.columns;
   const bool titles = std::any_of(figure.panels.begin(), figure.panels.end(),
                                   [](const PlotPanel& p) { return !p.title.empty(); });
   const double title = titles ? kTitle : 0;
-  const double slot = kLeft + kPanelWidth + kRight, step = title + kPanelHeight + kBottom + kTop;
+  const double slot = kLeft + size.width + kRight, step = title + size.height + kBottom + kTop;
   const double width = slot * static_cast<double>(columns);
   const Legend legend(figure, width);
   const double top = legend.bottom() + kTop + title;
@@ -253,15 +254,15 @@ std::string draw(const Figure& figure) {
   for (std::size_t p = 0; p < count; ++p)
     panels.emplace_back(figure.panels[p], p,
                         Box{slot * static_cast<double>(p % columns) + kLeft,
-                            top + step * static_cast<double>(p / columns), kPanelWidth, kPanelHeight});
+                            top + step * static_cast<double>(p / columns), size.width, size.height});
   for (double column_width = 1; column_width <= kWidestColumn; column_width *= 1.25) {
     std::size_t points = 0;
     for (PanelPainter& panel : panels) points += panel.thin(column_width);
     if (points <= kMostPoints) break;
   }
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + num(width) + "pt\" height=\"" +
-                    num(height) + "pt\" viewBox=\"0 0 " + num(width) + " " + num(height) +
-                    "\" font-family=\"" + std::string(kFonts) +
+  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + num(width * size.scale) +
+                    "pt\" height=\"" + num(height * size.scale) + "pt\" viewBox=\"0 0 " + num(width) + " " +
+                    num(height) + "\" font-family=\"" + std::string(kFonts) +
                     "\" fill=\"#111111\">\n<!-- written by gradwire -->\n<rect width=\"100%\" "
                     "height=\"100%\" fill=\"#ffffff\"/>\n" +
                     legend.draw();

@@ -6,12 +6,12 @@
 
 #include "base/value.h"
 #include "plotting/plot_panel.h"
+#include "plotting/plot_width.h"
 
 namespace gradwire {
 namespace {
 
-constexpr double kTikzPanelWidth = 290,
-                 kTikzPanelHeight = 195;  // for the thinning: as large as the panels of the SVG
+constexpr double kTikzSides = 52;  // points between panels, for ticks and labels
 constexpr double kTikzColumnWidth = 1;
 constexpr std::size_t kMarks = 6;
 
@@ -84,7 +84,9 @@ struct TikzTable {
   }
 };
 
-std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t rows) {
+std::string tikz_head(const Figure& figure, const PanelSize& size, std::size_t rows) {
+  // A figure of a given width has the letters of a caption.
+  const std::string font = figure.width > 0 ? "\\footnotesize" : "\\small";
   std::string tex =
       "% Written by gradwire; you may edit it. pdflatex needs pgfplots (TeX Live: collection-pictures; "
       "Debian and\n"
@@ -95,18 +97,22 @@ std::string tikz_head(const Figure& figure, std::size_t columns, std::size_t row
     tex += "\\definecolor{curve" + std::to_string(c + 1) + "}{HTML}{" +
            std::string(curve_style(c).color.substr(1)) + "}\n";
   // The legend is above the first panel and takes no space from it.
-  return tex +
-         "\\begin{tikzpicture}\n\\begin{groupplot}[\n  group style={group size=" + std::to_string(columns) +
-         " by " + std::to_string(rows) +
-         ", horizontal sep=52pt, vertical sep=" + (figure.by.empty() ? "46pt" : "64pt") +
-         "},\n  width=290pt, height=195pt, scale only axis, grid=major, "
+  return tex + "\\begin{tikzpicture}\n\\begin{groupplot}[\n  group style={group size=" +
+         std::to_string(size.columns) + " by " + std::to_string(rows) +
+         ", horizontal sep=" + data_cell(kTikzSides * size.scale) +
+         "pt, vertical sep=" + (figure.by.empty() ? "46pt" : "64pt") +
+         "},\n  width=" + data_cell(size.width) + "pt, height=" + data_cell(size.height) +
+         "pt, scale only axis, " + (figure.width > 0 ? "font=" + font + ", " : "") +
+         "grid=major, "
          "grid style={black!11, line width=0.4pt},\n  tick align=outside, tick pos=left, "
          "unbounded coords=jump, enlargelimits=false,\n  every axis plot/.append style={line width=1pt, "
          "mark size=2pt},\n  legend style={draw=none, at={(0,1.03)}, anchor=south west, legend cell "
          "align=left, "
-         "font=\\small, /tikz/every even column/.append style={column sep=8pt}},\n  "
+         "font=" +
+         font +
+         ", /tikz/every even column/.append style={column sep=8pt}},\n  "
          "/pgf/number format/1000 sep={\\,},\n  legend columns=" +
-         std::to_string(std::min<std::size_t>(figure.curves.size(), 2 * columns)) + "]\n";
+         std::to_string(std::min<std::size_t>(figure.curves.size(), 2 * size.columns)) + "]\n";
 }
 
 std::string axis_limits(const PanelLayout& layout) {
@@ -117,12 +123,15 @@ std::string axis_limits(const PanelLayout& layout) {
 }  // namespace
 
 TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
-  const std::size_t count = figure.panels.size(), in_a_row = figure.columns;
+  PanelSize size = panel_size(figure, kTikzSides);
+  size.width *= size.scale;
+  size.height *= size.scale;
+  const std::size_t count = figure.panels.size(), in_a_row = size.columns;
   TikzTable table;
-  std::string tex = tikz_head(figure, in_a_row, (count + in_a_row - 1) / in_a_row);
+  std::string tex = tikz_head(figure, size, (count + in_a_row - 1) / in_a_row);
   for (std::size_t p = 0; p < count; ++p) {
     const PlotPanel& panel = figure.panels[p];
-    const PanelLayout layout(panel, {0, 0, kTikzPanelWidth, kTikzPanelHeight});
+    const PanelLayout layout(panel, {0, 0, size.width, size.height});
     tex += "\\nextgroupplot[" + (panel.title.empty() ? "" : "title={" + tex_escape(panel.title) + "}, ") +
            "xlabel={" + panel.x_tex + "}, ylabel={" + panel.y_tex + "}, " + axis_limits(layout) +
            (panel.log_x ? ", xmode=log" : "") + (panel.log_y ? ", ymode=log" : "") + "]\n";

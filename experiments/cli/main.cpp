@@ -60,7 +60,7 @@ void handle_signals() {
 struct Arguments {
   std::string file, topic, transport = "memory";
   std::vector<std::string> sets, folders;
-  std::string out;
+  std::string out, figure;
   unsigned threads = 0;
   std::string resume = "auto";
   bool fresh = false, overwrite = false;
@@ -157,6 +157,8 @@ int sweep(const Arguments& a, Logger& logger) {
   request.quiet = a.quiet;
   request.fresh = a.fresh;
   request.tikz = a.plot.tikz;
+  request.figure = a.figure;
+  request.width = a.plot.width;
   request.log = [&](const LogLine& line) { logger.log(line); };
   const bool merges = !a.merged.empty();
   const SweepReport report = merges ? merge_sweep(plan, request, {a.merged.begin(), a.merged.end()})
@@ -210,6 +212,10 @@ void add_sweep(CLI::App& app, Arguments& a) {
       ->excludes(merge);
   sweep->add_flag("--dry-run", a.dry_run, "List the runs, but run nothing")->excludes(shard)->excludes(merge);
   sweep->add_flag("--tikz", a.plot.tikz, "Also write plot.tex and plot.dat: the figure for LaTeX (PGFPlots)");
+  sweep->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex or .csv")
+      ->type_name("FILE");
+  sweep->add_option("--width", a.plot.width, "Width of --figure on the page, as in 234pt, 8.5cm or 3.25in")
+      ->type_name("LENGTH");
   sweep->add_flag("--quiet", a.quiet, "Print only errors and warnings");
   sweep->footer(R"(Examples:
   gradwire sweep experiments/sweeps/step_sizes.toml
@@ -275,8 +281,16 @@ gradwire run FILE` divides the clients among 8 processes, and gives the same bit
 void add_plot(CLI::App& app, Arguments& a) {
   CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
   plot->add_option("DIR", a.folders, "Folders of results, or folders that contain such folders")->required();
-  plot->add_option("--out", a.out, "The figure (default: DIR/plot.svg; for several DIR plot.svg here)")
-      ->type_name("FILE.svg");
+  plot->add_option("--out", a.out,
+                   "The figure, by its ending: .svg, .pdf, .png, .tex (PGFPlots) or .csv (numbers) (default: "
+                   "DIR/plot.svg; for several DIR plot.svg here)")
+      ->type_name("FILE");
+  plot->add_option("--width", a.plot.width, "Width on the page, as in 234pt, 8.5cm or 3.25in")
+      ->type_name("LENGTH");
+  plot->add_option("--label", a.plot.labels, "Label of the curve with the runs in DIR; may be repeated")
+      ->type_name("DIR=TEXT")
+      ->expected(1)
+      ->take_all();
   plot->add_option(
           "--x", a.plot.x,
           "bits, total_bits, paper_bits, bytes, total_bytes, rounds, grad_calls, seconds, sim_seconds, or "
@@ -302,7 +316,8 @@ void add_plot(CLI::App& app, Arguments& a) {
   plot->add_flag("--csv", a.plot.csv, "Also write FILE.csv: the numbers of the curves, thinned");
   plot->add_flag("--tikz", a.plot.tikz, "Also write FILE.tex and FILE.dat: the figure for LaTeX (PGFPlots)");
   plot->footer(
-      R"(Writes an SVG, and next to it a Python script that draws the same with Matplotlib (PNG, PDF).
+      R"(Writes an SVG, and next to it a Python script that draws the same with Matplotlib. PDF and PNG need rsvg-convert
+(Debian, Ubuntu: librsvg2-bin) or inkscape.
 Runs that differ only in the seed are one curve. Without --y and --panel the figure shows accuracy and loss if all runs
 measured accuracy, else ||grad f(x)||^2.
 
@@ -310,6 +325,7 @@ Examples:
   gradwire plot results/ef21_a9a
   gradwire plot results/ef21_a9a results/marina_a9a --out compare.svg
   gradwire plot results --panel gap:bits --panel grad_norm_sq:seconds --out compare.svg
+  gradwire plot results/gd results/ef21 --width 234pt --label 'results/gd=no compression' --out fig.pdf
   gradwire plot results/sweep --by problem.data --csv
 )");
 }

@@ -296,7 +296,7 @@ TEST_F(Cli, ComparesRunsInAPlot) {
       {"plot", "results/small", "results/whole", "--out", "both.svg", "--x", "rounds", "--y", "loss"});
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.out, "both.svg\nboth.py\n");
-  EXPECT_NE(read("both.svg").find("ef21, topk:k=1"), std::string::npos);
+  EXPECT_NE(read("both.svg").find("EF21, Top-1"), std::string::npos);
   EXPECT_NE(read("both.py").find("results/whole/metrics.csv"), std::string::npos);
 }
 

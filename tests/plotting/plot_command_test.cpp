@@ -88,7 +88,7 @@ TEST(PlotCurves, OmitDefaultParametersFromLabels) {
   write_run(folder, "e", {.compressor = "randk:k=10,scaled=false"});
   write_run(folder, "f", {.algorithm = "gd", .compressor = "identity"});
   EXPECT_EQ(labels_of(curves_of(folder, {"d", "e", "f"})),
-            (Labels{"marina, randk:k=10", "ef21, randk:k=10,scaled=false", "gd"}));
+            (Labels{"MARINA, Rand-10", "EF21, Rand-10, scaled=false", "GD"}));
 }
 
 TEST(PlotCurves, MergeRunsThatDifferOnlyInTheSeed) {
@@ -96,7 +96,7 @@ TEST(PlotCurves, MergeRunsThatDifferOnlyInTheSeed) {
   for (int seed = 1; seed <= 4; ++seed) write_run(folder, "all/s" + std::to_string(seed), {.seed = seed});
   write_run(folder, "all/gd", {.algorithm = "gd", .compressor = "identity", .seed = 3});
   const auto curves = curves_of(folder, {"all"});
-  EXPECT_EQ(labels_of(curves), (Labels{"gd", "ef21, topk:k=1"}));
+  EXPECT_EQ(labels_of(curves), (Labels{"GD", "EF21, Top-1"}));
   EXPECT_EQ(curves[1].runs.size(), 4u);
 }
 
@@ -114,10 +114,10 @@ TEST(PlotCurves, NameTheKeysThatDifferInLabels) {
   write_run(folder, "c", {.algorithm = "gd", .compressor = "identity", .more = "step_size = 0.5\n"});
   EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"step_size = 0.1", "step_size = 0.2"}));
   EXPECT_EQ(labels_of(curves_of(folder, {"a", "b", "c"})),
-            (Labels{"ef21, topk:k=1, step_size = 0.1", "ef21, topk:k=1, step_size = 0.2", "gd"}));
+            (Labels{"EF21, Top-1, step_size = 0.1", "EF21, Top-1, step_size = 0.2", "GD"}));
   write_run(folder, "d", {.problem = "[problem]\nkind = \"quadratic\"\ndim = 7\nlambda = 0.1\n"});
   write_run(folder, "e", {.algorithm = "gd", .compressor = "identity"});
-  EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"ef21, topk:k=1, dim = 7", "gd, dim = 5"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"d", "e"})), (Labels{"EF21, Top-1, dim = 7", "GD, dim = 5"}));
 }
 
 TEST(PlotCurves, NameTheLengthOfARunOnlyIfNothingElseDiffers) {
@@ -125,7 +125,7 @@ TEST(PlotCurves, NameTheLengthOfARunOnlyIfNothingElseDiffers) {
   write_run(folder, "a", {.more = "[run]\nrounds = 10\n"});
   write_run(folder, "b", {.more = "[run]\nrounds = 20\n"});
   write_run(folder, "c", {.algorithm = "gd", .compressor = "identity", .more = "[run]\nrounds = 30\n"});
-  EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})), (Labels{"ef21, topk:k=1", "gd"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"b", "c"})), (Labels{"EF21, Top-1", "GD"}));
   EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"rounds = 10", "rounds = 20"}));
 }
 
@@ -146,7 +146,7 @@ TEST(PlotCurves, MergeStepSizesThatTheoryChoseForEachSeed) {
   EXPECT_EQ(curves_of(folder, {"a", "b"}).size(), 2u);
   for (const char* name : {"a", "b"})
     folder.write(std::string(name) + "/summary.json", R"({"asked": {"algorithm.step_size": "\"theory\""}})");
-  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"ef21, topk:k=1"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"EF21, Top-1"}));
   for (const char* damaged :
        {"", "{", "[1]", R"({"asked": 3})", R"({"asked": {"algorithm.step_size": [1]}})"}) {
     folder.write("b/summary.json", damaged);
@@ -197,7 +197,7 @@ TEST(Plot, RejectsImpossibleRequestsAndForeignFiles) {
   fs::create_directory(folder.path() / "nothing");
   error_has({.folders = {folder.path() / "nothing"}}, "has no results of a run, nor have its folders");
   error_has({.folders = {folder.path() / "absent"}}, "has no results of a run, nor have its folders");
-  error_has({.folders = {a}, .out = "x.png"}, "its name must end in .svg");
+  error_has({.folders = {a}, .out = "x.jpg"}, "the name must end in .svg, .pdf");
   error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
   error_has({.folders = {a}, .x = "sim_seconds"}, "has no sim_seconds; choose another column");
   error_has({.folders = {a}, .y = "accuracy"}, "has no accuracy");
@@ -288,7 +288,7 @@ TEST(PlotBy, DrawsAPanelForEachValueAndTheSameCurvesInAll) {
   std::vector<PlotRun> runs = read_runs(find_runs(paths), wanted);
   const std::vector<PlotAxes> axes = usual_axes(runs, nullptr);
   const Figure f = make_figure(runs, axes, std::nullopt, {"problem.data", {"algorithm.step_size"}});
-  EXPECT_EQ(labels_of(f.curves), (Labels{"ef21, topk:k=1", "gd"}))
+  EXPECT_EQ(labels_of(f.curves), (Labels{"EF21, Top-1", "GD"}))
       << "dim depends on the data and is not in the label";
   ASSERT_EQ(f.panels.size(), 2u);
   EXPECT_EQ(f.panels[0].title, "data = ten");
@@ -362,7 +362,7 @@ TEST(PlotBy, PutsPanelsOfOneValueIntoOneRow) {
   const Figure f = make_figure(read_runs(find_runs(paths), wanted), axes, std::nullopt, {"problem.dim", {}});
   ASSERT_EQ(f.panels.size(), 6u);
   EXPECT_EQ(f.columns, 2u);
-  EXPECT_EQ(labels_of(f.curves), Labels{"ef21, topk:k=1"});
+  EXPECT_EQ(labels_of(f.curves), Labels{"EF21, Top-1"});
   const Labels titles = {"dim = 9", "dim = 9", "dim = 10", "dim = 10", "dim = 100", "dim = 100"};
   for (std::size_t p = 0; p < 6; ++p) EXPECT_EQ(f.panels[p].title, titles[p]) << "numbers by size";
 }
@@ -400,10 +400,10 @@ TEST(PlotTable, HasThePointsOfEachCurveAndReplacesOnlyItself) {
   // times one curve.
   EXPECT_EQ(table,
             "panel,curve,x,y,low,high\n"
-            "grad_norm_sq:rounds,\"ef21, topk:k=1\",0,1,,\n"
-            "grad_norm_sq:rounds,\"ef21, topk:k=1\",20,0.13534,,\n"
-            "grad_norm_sq:rounds,gd,0,2,1,3\n"
-            "grad_norm_sq:rounds,gd,20,0.27067,0.13534,0.40601\n");
+            "grad_norm_sq:rounds,\"EF21, Top-1\",0,1,,\n"
+            "grad_norm_sq:rounds,\"EF21, Top-1\",20,0.13534,,\n"
+            "grad_norm_sq:rounds,GD,0,2,1,3\n"
+            "grad_norm_sq:rounds,GD,20,0.27067,0.13534,0.40601\n");
   EXPECT_EQ(usage_error(request), "no error") << "gradwire replaces its own file";
   folder.write("f.csv", "name,address\n");
   EXPECT_NE(usage_error(request).find("was not written by gradwire"), std::string::npos);
@@ -448,10 +448,10 @@ TEST(Plot, WritesAScriptThatRunsFromAnyFolder) {
                   (folder.path() / "figures/both.py").string() + "' '" + out + "' '" + log.string() + "'"),
             0);
   const std::string noted = whole_text(log);
-  EXPECT_EQ(times_in(noted, "plot ef21, topk:k=1 21 21 o "), 2u) << noted;
-  EXPECT_EQ(times_in(noted, "plot gd, topk:k=1 21 21 s "), 2u) << noted;
+  EXPECT_EQ(times_in(noted, "plot EF21, Top-1 21 21 o "), 2u) << noted;
+  EXPECT_EQ(times_in(noted, "plot GD, Top-1 21 21 s "), 2u) << noted;
   // The median of three seeds, whose gradients are 1, 2 and 3 times one curve.
-  EXPECT_NE(noted.find("plot gd, topk:k=1 21 21 s 0 2.0000 14080 0.2707\n"), std::string::npos) << noted;
+  EXPECT_NE(noted.find("plot GD, Top-1 21 21 s 0 2.0000 14080 0.2707\n"), std::string::npos) << noted;
   EXPECT_EQ(times_in(noted, "band 21 1.0000 3.0000\n"), 1u) << noted;
   EXPECT_TRUE(fs::exists(out));
 }
@@ -471,7 +471,7 @@ TEST(Plot, WritesAScriptThatDrawsTheBoundOfTheTheorem) {
             0);
   const std::string noted = whole_text(log);
   EXPECT_EQ(times_in(noted, "plot None 21 21 None 0 2.0000 20 0.2707\n"), 1u) << noted;
-  EXPECT_EQ(times_in(noted, "plot ef21, topk:k=1 21 21 o 0 1.0000 20 0.1353\n"), 1u) << noted;
+  EXPECT_EQ(times_in(noted, "plot EF21, Top-1 21 21 o 0 1.0000 20 0.1353\n"), 1u) << noted;
 }
 
 TEST(Plot, WritesWellFormedSvg) {

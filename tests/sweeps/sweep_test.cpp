@@ -109,8 +109,8 @@ by = "problem.dim"
   const ProgramResult result = gradwire({"sweep", "sweep.toml", "--out", "r", "--quiet"});
   ASSERT_EQ(result.code, 0) << result.err;
   const std::string table = read("r/plot.csv");
-  EXPECT_NE(table.find("\n\"dim = 20, grad_norm_sq:bits\",\"ef21, topk:k=2\","), std::string::npos) << table;
-  EXPECT_NE(table.find("\n\"dim = 30, grad_norm_sq:bits\",\"ef21, topk:k=2\","), std::string::npos) << table;
+  EXPECT_NE(table.find("\n\"dim = 20, grad_norm_sq:bits\",\"EF21, Top-2\","), std::string::npos) << table;
+  EXPECT_NE(table.find("\n\"dim = 30, grad_norm_sq:bits\",\"EF21, Top-2\","), std::string::npos) << table;
   EXPECT_EQ(table.find("step_size"), std::string::npos) << table;
 }
 

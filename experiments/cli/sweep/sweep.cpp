@@ -17,6 +17,9 @@
 #include "parallel/thread_pool.h"
 #include "plotting/plot.h"
 #include "report/earlier_results.h"
+#include "plotting/plot_files.h"
+#include "plotting/plot_width.h"
+#include "report/json.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
 #include "storage/atomic_file.h"
@@ -152,7 +155,7 @@ std::vector<EndedRun> with_failed_runs(const SweepPlan& plan, const fs::path& fo
 }
 
 // Writes the tables and the figure of the runs that have ended.
-void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepReport& report) {
+void sum_up(const SweepPlan& plan, const fs::path& folder, const SweepRequest& request, SweepReport& report) {
   const std::vector<EndedRun> ended = ended_runs(plan, folder);
   report.folder = folder;
   report.missing = plan.runs.size() - ended.size();
@@ -164,7 +167,7 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepRepor
   PlotRequest figure;
   figure.out = folder / "plot.svg";
   figure.csv = true;
-  figure.tikz = tikz;
+  figure.tikz = request.tikz;
   figure.panels = plan.figure.panels;
   figure.keys.by = plan.figure.by;
   // Each curve is one algorithm, although its best step may differ between panels.
@@ -172,6 +175,19 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, bool tikz, SweepRepor
   for (const BestOf& row : best)
     for (const std::size_t run : row.runs) figure.folders.push_back(folder / kRuns / plan.runs[run].id);
   plot_command(figure);
+  if (request.figure.empty()) return;
+  figure.out = request.figure;
+  figure.width = request.width;
+  figure.csv = figure.tikz = false;
+  plot_command(figure);
+}
+
+// Throws UsageError if the user's figure could not be drawn after the runs.
+void check_figure(const SweepRequest& request) {
+  if (!request.figure.empty()) check_format("--figure", request.figure);
+  if (!request.width.empty()) parse_width(request.width);
+  if (!request.width.empty() && request.figure.empty())
+    throw UsageError("--width is the width of the figure that --figure names; add --figure FILE");
 }
 
 }  // namespace
@@ -189,6 +205,7 @@ Shard parse_shard(const std::string& text) {
 }
 
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop) {
+  check_figure(request);
   const fs::path folder = open_folder(plan, request);
   const std::vector<std::size_t> to_do = runs_to_do(plan, folder, request.shard);
   SweepReport report;
@@ -234,7 +251,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
     report.done += ended;
   });
   report.stopped = stop;
-  sum_up(plan, folder, request.tikz, report);
+  sum_up(plan, folder, request, report);
   return report;
 }
 
@@ -244,6 +261,7 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
     if (!fs::is_directory(from / kRuns))
       throw UsageError(from.string() +
                        ": does not contain a sweep; name the folder that gradwire sweep wrote");
+  check_figure(request);
   const fs::path folder = open_folder(plan, request);
   SweepReport report;
   for (const RunOfSweep& run : plan.runs) {
@@ -270,7 +288,7 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
     std::ofstream(failure_file(folder, run)) << failure;
     report.failed.push_back(label_of(run, plan.varied) + ": " + failure.substr(0, failure.find('\n')));
   }
-  sum_up(plan, folder, request.tikz, report);
+  sum_up(plan, folder, request, report);
   return report;
 }
 

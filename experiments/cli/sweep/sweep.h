@@ -25,7 +25,9 @@ struct SweepRequest {
   Shard shard;
   bool fresh = false;  // moves an earlier sweep in the folder aside
   bool quiet = false;
-  bool tikz = false;  // also writes the figure for LaTeX
+  bool tikz = false;             // also writes the figure for LaTeX
+  std::filesystem::path figure;  // one more file with the figure, as for gradwire plot --out; may be empty
+  std::string width;             // width of that figure; may be empty
   Log log;
 };
 
