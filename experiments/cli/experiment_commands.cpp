@@ -1,6 +1,7 @@
 #include "experiments/cli/experiment_commands.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 
 #include "experiments/cli/run/optimum.h"
@@ -31,17 +32,91 @@ Examples:
 )");
 }
 
+void add_compare(CLI::App& app, ExperimentArguments& a) {
+  CLI::App* compare = app.add_subcommand("compare", "Run several algorithms on the problem of an experiment");
+  add_file(*compare, a);
+  compare
+      ->add_option("--algorithms", a.compare.algorithms,
+                   "Their names, with commas between them (gradwire list algorithms)")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->required();
+  compare->add_option("--seeds", a.compare.seeds, "Runs of each algorithm, with consecutive seeds")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  compare->add_flag("--tune", a.compare.tune,
+                    "Search the best step size of each algorithm among powers of two of theory's");
+  compare
+      ->add_option("--budget", a.compare.budget,
+                   "Judge runs by the last row within a budget, as in 'bits_up = 1e7'")
+      ->type_name("COLUMN=NUMBER");
+  compare->add_option("--out", a.out, "Folder for the results (default: results/NAME-compare)")
+      ->type_name("DIR");
+  compare->add_option("--jobs", a.compare.sweep.jobs, "Runs at a time (default: one per processor)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  compare->add_flag("--tikz", a.compare.sweep.tikz, "Also write plot.tex and plot.dat, for LaTeX (PGFPlots)");
+  compare->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex or .csv")
+      ->type_name("FILE");
+  compare
+      ->add_option("--width", a.compare.sweep.width,
+                   "Width of --figure on the page, as in 234pt, 8.5cm or 3.25in")
+      ->type_name("LENGTH");
+  compare->add_flag("--quiet", a.compare.sweep.quiet, "Print only errors and warnings");
+  compare->footer(
+      R"(Each algorithm has the compressor of the experiment if it takes that, else randk or topk with as many numbers;
+log lines say which. The folder of the results is that of a sweep: sweep.toml is the sweep that was run, and
+gradwire sweep repeats or extends it. Runs with results are not repeated.
+
+Examples:
+  gradwire compare experiments/configs/quadratics.toml --algorithms gd,diana,marina,ef21 --seeds 5
+  gradwire compare FILE.toml --algorithms gd,ef21 --tune --budget 'bits_up = 1e6'
+  gradwire compare FILE.toml --algorithms gd,ef21 --tune --figure fig.pdf --width 234pt
+)");
+}
+
+int run_compare(const ExperimentArguments& a, const std::atomic<bool>& stop, Logger& logger) {
+  CompareRequest request = a.compare;
+  request.file = a.file;
+  request.sets = a.sets;
+  request.sweep.out = a.out;
+  request.sweep.figure = a.figure;
+  request.sweep.log = [&](const LogLine& line) {
+    if (!request.sweep.quiet || line.level != LogLevel::kInfo) logger.log(line);
+  };
+  const SweepReport report = compare(request, stop);
+  const std::filesystem::path folder = report.folder.lexically_proximate(std::filesystem::current_path());
+  if (!request.sweep.quiet && !report.table.empty())
+    std::cout << report.table << "results: " << folder.string()
+              << ", figure: " << (a.figure.empty() ? (folder / "plot.svg").string() : a.figure)
+              << ", table: " << (folder / "best.csv").string() << '\n';
+  std::string trouble;
+  if (report.stopped) trouble = "stopped; run the same command again to continue";
+  if (!report.failed.empty())
+    trouble = std::to_string(report.failed.size()) + " runs failed (see " + (folder / "runs.csv").string() +
+              "); the first: " + report.failed.front();
+  if (trouble.empty()) return 0;
+  logger.complain(trouble);
+  return kFailed;
+}
+
 }  // namespace
 
-void add_experiment_commands(CLI::App& app, ExperimentArguments& a) { add_optimum(app, a); }
+void add_experiment_commands(CLI::App& app, ExperimentArguments& a) {
+  add_optimum(app, a);
+  add_compare(app, a);
+}
 
-std::optional<int> run_experiment_command(const CLI::App& app, const ExperimentArguments& a, Logger& logger) {
+std::optional<int> run_experiment_command(const CLI::App& app, const ExperimentArguments& a,
+                                          const std::atomic<bool>& stop, Logger& logger) {
   if (app.got_subcommand("optimum")) {
     const OptimumReport report =
         report_optimum(a.file, a.sets, [&](const LogLine& line) { logger.log(line); });
     std::cout << (a.json ? optimum_json(report) : optimum_text(report));
     return 0;
   }
+  if (app.got_subcommand("compare")) return run_compare(a, stop, logger);
   return std::nullopt;
 }
 

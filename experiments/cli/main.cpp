@@ -356,7 +356,8 @@ int dispatch(const CLI::App& app, const Arguments& a, Logger& logger) {
   if (const auto code =
           run_model_command(app, a.model, stop_requested, [&](const LogLine& line) { logger.log(line); }))
     return *code;
-  if (const auto code = run_experiment_command(app, a.experiment, logger)) return *code;
+  if (app.got_subcommand("compare")) handle_signals();
+  if (const auto code = run_experiment_command(app, a.experiment, stop_requested, logger)) return *code;
   handle_signals();
   const Launch launch = launch_of(std::getenv);
   if (app.got_subcommand("run")) return run(a, launch, logger);

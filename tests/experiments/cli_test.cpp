@@ -74,6 +74,7 @@ TEST_F(Cli, HasHelpWithExamplesForEveryCommand) {
                                              {"run", "--help"},
                                              {"sweep", "--help"},
                                              {"optimum", "--help"},
+                                             {"compare", "--help"},
                                              {"plot", "--help"},
                                              {"list", "--help"},
                                              {"bench", "--help"}}) {

@@ -46,6 +46,19 @@ std::string fitting_compressor(const AlgorithmTraits& algorithm, const std::stri
   return (algorithm.compressor_class == CompressorClass::kUnbiased ? "randk:" : "topk:") + count;
 }
 
+std::string why_compressor(const AlgorithmTraits& algorithm, const std::string& wished,
+                           const std::string& chosen) {
+  if (algorithm.compressor_class == CompressorClass::kIdentity) return "compresses nothing";
+  if (chosen == wished) return "the experiment's compressor";
+  if (chosen == "identity") return "the theorem of its step covers no compressor";
+  if (wished == "identity") return "the experiment names no compressor";
+  switch (algorithm.compressor_class) {
+    case CompressorClass::kUnbiased: return wished + " is biased";
+    case CompressorClass::kContractive: return wished + " is not contractive";
+    default: return wished + " does not fit";
+  }
+}
+
 std::string theory_step_key(const AlgorithmInfo& algorithm) {
   for (const ParameterHelp& help : algorithm.parameters)
     if (help.name.ends_with("step_size") && help.fallback.starts_with("theory")) return help.name;

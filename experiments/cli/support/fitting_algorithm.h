@@ -15,6 +15,10 @@ namespace gradwire {
 std::string fitting_compressor(const AlgorithmTraits& algorithm, const std::string& wished, std::size_t d,
                                std::uint32_t n);
 
+// Returns the reason for a choice of fitting_compressor(), as in "topk:k=5 is biased".
+std::string why_compressor(const AlgorithmTraits& algorithm, const std::string& wished,
+                           const std::string& chosen);
+
 // Returns `own` with another algorithm: a compressor that fits, the algorithm's default step size, batch and
 // participation if the algorithm has them, and its default parameters. Keeps the parameters if `own` is the
 // spec of this algorithm.

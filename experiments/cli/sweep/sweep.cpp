@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "experiments/cli/run/run.h"
-#include "experiments/cli/sweep/judge.h"
 #include "experiments/cli/sweep/shared_problems.h"
 #include "parallel/processors.h"
 #include "parallel/thread_pool.h"
@@ -161,7 +160,8 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, const SweepRequest& r
   report.missing = plan.runs.size() - ended.size();
   write_whole(folder / "runs.csv", runs_csv(plan, with_failed_runs(plan, folder, ended)));
   if (ended.empty()) return;
-  const std::vector<BestOf> best = best_of(plan, ended);
+  report.best = best_of(plan, ended);
+  const std::vector<BestOf>& best = report.best;
   report.table = table_text(plan, best);
   write_whole(folder / "best.csv", best_csv(plan, best));
   PlotRequest figure;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "experiments/cli/sweep/judge.h"
 #include "experiments/cli/sweep/sweep_plan.h"
 
 namespace gradwire {
@@ -38,7 +39,8 @@ struct SweepReport {
   std::size_t missing = 0;          // runs without results: of other shards, failed or stopped
   std::vector<std::string> failed;  // one line for each run that failed
   bool stopped = false;
-  std::string table;  // lists the ended runs; empty if no run has ended
+  std::vector<BestOf> best;  // the best runs of each algorithm; empty if no run has ended
+  std::string table;         // the same for people
 };
 
 // Does the runs that have no results yet. A run that fails leaves a file ID.failed with the reason, and the

@@ -330,9 +330,14 @@ std::vector<std::string> SweepPlan::compared() const {
 }
 
 SweepPlan read_sweep(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return plan_sweep(read_experiment_text(file), file, overrides);
+}
+
+SweepPlan plan_sweep(std::string content, const std::filesystem::path& file,
+                     std::span<const std::string> overrides) {
   SweepPlan plan;
   plan.file = file;
-  plan.text = read_experiment_text(file);
+  plan.text = std::move(content);
   plan.overrides.assign(overrides.begin(), overrides.end());
   for (const std::string& text : overrides)
     if (const std::string key = key_of_override(text);

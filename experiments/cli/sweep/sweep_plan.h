@@ -54,8 +54,11 @@ struct SweepPlan {
   std::vector<std::string> compared() const;
 };
 
-// Reads the sweep, and checks every run. Throws ExperimentError.
+// Read the sweep, and check every run. plan_sweep() gets the content of the file. Throw
+// ExperimentError.
 SweepPlan read_sweep(const std::filesystem::path& file, std::span<const std::string> overrides);
+SweepPlan plan_sweep(std::string content, const std::filesystem::path& file,
+                     std::span<const std::string> overrides);
 
 // Returns the run as a separate experiment.
 LoadedExperiment load_run(const SweepPlan& plan, const RunOfSweep& run);
