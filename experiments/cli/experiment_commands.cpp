@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "experiments/cli/run/new_experiment.h"
 #include "experiments/cli/run/optimum.h"
 
 namespace gradwire {
@@ -76,6 +77,22 @@ Examples:
 )");
 }
 
+void add_new(CLI::App& app, ExperimentArguments& a) {
+  CLI::App* made = app.add_subcommand("new", "Write an experiment file for your data");
+  made->add_option("NAME", a.name, "The experiment; the file is NAME.toml")->type_name("")->required();
+  made->add_option("--data", a.data, "The data: a file, or a source as in problem.data")
+      ->type_name("DATA")
+      ->required();
+  made->footer(
+      R"(Looks at the data, and chooses the problem type, the number of clients and the algorithm. The file has comments and
+runs as it is. The command replaces no file.
+
+Examples:
+  gradwire new pets --data pets.csv
+  gradwire new a9a --data libsvm:a9a
+)");
+}
+
 int run_compare(const ExperimentArguments& a, const std::atomic<bool>& stop, Logger& logger) {
   CompareRequest request = a.compare;
   request.file = a.file;
@@ -106,6 +123,7 @@ int run_compare(const ExperimentArguments& a, const std::atomic<bool>& stop, Log
 void add_experiment_commands(CLI::App& app, ExperimentArguments& a) {
   add_optimum(app, a);
   add_compare(app, a);
+  add_new(app, a);
 }
 
 std::optional<int> run_experiment_command(const CLI::App& app, const ExperimentArguments& a,
@@ -117,6 +135,10 @@ std::optional<int> run_experiment_command(const CLI::App& app, const ExperimentA
     return 0;
   }
   if (app.got_subcommand("compare")) return run_compare(a, stop, logger);
+  if (app.got_subcommand("new")) {
+    std::cout << write_new_experiment(a.name, a.data).string() << '\n';
+    return 0;
+  }
   return std::nullopt;
 }
 

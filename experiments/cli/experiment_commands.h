@@ -1,4 +1,4 @@
-// The commands of `gradwire` around an experiment file: optimum, compare.
+// The commands of `gradwire` around an experiment file: optimum, compare, new.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class App;
 namespace gradwire {
 
 struct ExperimentArguments {
-  std::string file, out, figure;
+  std::string file, out, figure, name, data;
   std::vector<std::string> sets;
   bool json = false;
   CompareRequest compare;

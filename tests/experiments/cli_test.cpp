@@ -75,6 +75,7 @@ TEST_F(Cli, HasHelpWithExamplesForEveryCommand) {
                                              {"sweep", "--help"},
                                              {"optimum", "--help"},
                                              {"compare", "--help"},
+                                             {"new", "--help"},
                                              {"plot", "--help"},
                                              {"list", "--help"},
                                              {"bench", "--help"}}) {
