@@ -1,4 +1,4 @@
-// Threads that a caller lends to a computation. The engine has no threads of its own.
+// Threads of the caller for a computation. The engine itself has none.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include "parallel/thread_pool.h"
 #include "proto/wire/codec_context.h"
 #include "simulation/evaluator.h"
+#include "simulation/idle_threads.h"
 #include "simulation/local_client.h"
 
 namespace gradwire {
@@ -37,6 +38,7 @@ struct FaultSimulation<Real>::Impl {
         pool(std::max(1u, options.threads)),
         loop(pool, options.worth_threads_seconds),
         workers(make_workers(*functions, pool.size(), context)),
+        idle(oracles_of(workers)),
         evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),
         clients(run_context->n) {
     if (functions->clients() != run_context->n)
@@ -117,6 +119,7 @@ struct FaultSimulation<Real>::Impl {
     if (loop.uses_threads(queued))
       std::ranges::stable_sort(order, std::greater{},
                                [this](std::size_t k) { return functions->sample_count(queue[k].client); });
+    idle.share_among(queued);
     loop.run(queued, queued,
              [this](unsigned thread, std::size_t k) { answer(queue[order[k]], workers[thread]); });
   }
@@ -166,6 +169,7 @@ struct FaultSimulation<Real>::Impl {
   ThreadPool pool;
   ClientLoop loop;
   std::vector<LocalWorker<Real>> workers;
+  IdleThreads<Real> idle;
   Evaluator<Real> evaluator;
   std::vector<Client> clients;
   bool reuses_runtimes = false, forgets = false;
@@ -207,6 +211,7 @@ double FaultSimulation<Real>::now() const {
 }
 template <class Real>
 void FaultSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+  impl_->idle.share_among(impl_->run_context->mine().size());
   impl_->evaluator.evaluate(x, to);
 }
 template <class Real>

@@ -15,6 +15,7 @@
 #include "proto/wire/codec_context.h"
 #include "rounds/runtime.h"
 #include "simulation/evaluator.h"
+#include "simulation/idle_threads.h"
 #include "simulation/local_client.h"
 #include "simulation/reply_cache.h"
 #include "simulation/shared_leaves.h"
@@ -54,6 +55,7 @@ struct ParallelSimulation<Real>::Impl {
         pool(std::max(1u, options.threads)),
         loop(pool, options.worth_threads_seconds),
         slots(make_slots()),
+        idle(oracles()),
         evaluator(run_context->mine(), pool, oracles(), options.evaluation_bytes),
         states(run_context->n, *make_client<Real>(run_context)),
         traits(traits_of(*run_context)),
@@ -134,6 +136,7 @@ struct ParallelSimulation<Real>::Impl {
     constexpr std::size_t kLeavesPerThread = 16;
     const auto started = Clock::now();
     const std::size_t count = here.end - here.first;
+    idle.share_among(count);
     if (!loop.uses_threads(count)) {
       loop.run(1, count, [&](unsigned thread, std::size_t) {
         answer_leaves(slots[thread], batch, here.first, here.end);
@@ -361,6 +364,7 @@ struct ParallelSimulation<Real>::Impl {
   ThreadPool pool;
   ClientLoop loop;
   std::vector<WorkerSlot> slots;
+  IdleThreads<Real> idle;
   Evaluator<Real> evaluator;
   StateCache<Real> states;
   const AlgorithmTraits& traits;
@@ -419,6 +423,7 @@ double ParallelSimulation<Real>::shared_seconds() const {
 }
 template <class Real>
 void ParallelSimulation<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
+  impl_->idle.share_among(impl_->run_context->mine().size());
   impl_->evaluator.evaluate(x, to);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/experiments/trace.h"
 #include "tests/processes/process_fixture.h"
 
 namespace gradwire {
@@ -47,6 +48,18 @@ TEST_F(ClientThreads, GiveTheBitsOfASimulation) {
   expect_all_end_well(server, clients);
   expect_same_as_simulated();
   EXPECT_NE(clients[2].log().find("on 3 threads"), std::string::npos) << clients[2].log();
+}
+
+TEST_F(ClientThreads, ChangeNoBitOfASimulationWithFewClients) {
+  for (const std::string count : {"1", "2", "3"}) {
+    const Prepared prepared =
+        prepare(load_experiment(folder.path() / "run.toml", {"clients.count=" + count}));
+    const RunTrace one = trace(prepared, false, 1), encoded = trace(prepared, true, 1);
+    for (const unsigned threads : {2, 7, 16}) {
+      EXPECT_EQ(trace(prepared, false, threads), one) << count << ", " << threads;
+      EXPECT_EQ(trace(prepared, true, threads), encoded) << count << ", " << threads;
+    }
+  }
 }
 
 TEST_F(ClientThreads, AreRefusedBelowOne) {
