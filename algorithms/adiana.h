@@ -83,8 +83,7 @@ struct Adiana {
       const View<Real> x = down.parts[0].values, w = down.parts[1].values;
       Vec<Real>& at_w = ctx.scratch.vec(0, x.size());
       ctx.oracle.loss_and_gradient(w, {}, at_w);
-      axpy<Real>(Real(-1), this->h_i, at_w);
-      compress(ctx.compressor, at_w, ctx.draw_key(down.round, 1), ctx.scratch, s_i);
+      compress_shifted<Real>(ctx.compressor, at_w, this->h_i, ctx.draw_key(down.round, 1), ctx.scratch, s_i);
       Vec<Real>& at_x = ctx.scratch.vec(0, x.size());
       const double loss = ctx.oracle.loss_and_gradient(x, {}, at_x);
       Uplink<Real> up = this->propose(at_x, loss, down, ctx);

@@ -164,8 +164,11 @@ struct DashaClient {
   // Proposes the message for h_next.
   Uplink<Real> propose(double loss, const Downlink<Real>& down, const ClientContext<Real>& ctx) {
     Vec<Real>& v = ctx.scratch.vec(0, h_next.size());
-    for (std::size_t j = 0; j < v.size(); ++j) v[j] = h_next[j] - h_i[j] - a * (g_i[j] - h_i[j]);
-    return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));
+    const auto fill = [&](std::size_t first, std::size_t end) {
+      for (std::size_t j = first; j < end; ++j) v[j] = h_next[j] - h_i[j] - a * (g_i[j] - h_i[j]);
+    };
+    return reply_of(down, loss,
+                    compress_made(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i, fill));
   }
   void commit() {
     h_i.swap(h_next);

@@ -108,8 +108,9 @@ struct ShiftClient {
   // Proposes m_i for the estimate v; overwrites v.
   Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
                        const ClientContext<Real>& ctx) {
-    axpy<Real>(Real(-1), h_i, v);
-    return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, m_i));
+    return reply_of(
+        down, loss,
+        compress_shifted<Real>(ctx.compressor, v, h_i, ctx.draw_key(down.round), ctx.scratch, m_i));
   }
   void learn(const Payload<Real>& m) { add_decoded<Real>(m, alpha, h_i); }
   void commit(const Uplink<Real>& used) { learn(used.parts[0]); }

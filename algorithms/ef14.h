@@ -53,10 +53,13 @@ struct Ef14 {
     Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
       const View<Real> x = down.parts[0].values;
       const double loss = gradient_at(run_context, ctx, down.round, x, q_i);
-      for (std::size_t j = 0; j < x.size(); ++j) q_i[j] = e_i[j] + gamma * q_i[j];
       Vec<Real>& v = ctx.scratch.vec(0, x.size());
-      v = q_i;
-      return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, sent));
+      const auto add_error = [&](std::size_t first, std::size_t end) {
+        for (std::size_t j = first; j < end; ++j) v[j] = q_i[j] = e_i[j] + gamma * q_i[j];
+      };
+      return reply_of(
+          down, loss,
+          compress_made(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, sent, add_error));
     }
     void commit() {
       e_i.swap(q_i);

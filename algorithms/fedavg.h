@@ -73,8 +73,8 @@ struct LocalTrainer {
       }
       optimizer.step(k, gamma_l, grad, y, ctx.scratch);
     });
-    axpy<Real>(Real(-1), x, y);
-    return reply_of(down, loss_at_x, compress(ctx.compressor, y, ctx.draw_key(ctx.draw), ctx.scratch, delta));
+    return reply_of(down, loss_at_x,
+                    compress_shifted(ctx.compressor, y, x, ctx.draw_key(ctx.draw), ctx.scratch, delta));
   }
   void commit() {}
 };

@@ -62,10 +62,12 @@ struct Frecon {
       Vec<Real>& grad = ctx.scratch.vec(0, x.size());
       Vec<Real>& before = ctx.scratch.vec(1, x.size());
       const double loss = ctx.oracle.two_gradients(x, x_prev, {}, grad, before).x;
-      for (std::size_t j = 0; j < x.size(); ++j) before[j] = grad[j] - before[j];
-      axpy<Real>(Real(-1), this->h_i, grad);
-      compress(ctx.compressor, before, ctx.draw_key(down.round, 0), ctx.scratch, q_i);
-      compress(ctx.compressor, grad, ctx.draw_key(down.round, 1), ctx.scratch, this->m_i);
+      const auto subtract = [&](std::size_t first, std::size_t end) {
+        for (std::size_t j = first; j < end; ++j) before[j] = grad[j] - before[j];
+      };
+      compress_made(ctx.compressor, before, ctx.draw_key(down.round, 0), ctx.scratch, q_i, subtract);
+      compress_shifted<Real>(ctx.compressor, grad, this->h_i, ctx.draw_key(down.round, 1), ctx.scratch,
+                             this->m_i);
       return reply_of(down, loss, Parts<Real>{q_i.view(), this->m_i.view()});
     }
     void commit(const Uplink<Real>& used) { this->learn(used.parts[1]); }

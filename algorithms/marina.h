@@ -171,9 +171,12 @@ struct Marina {
       const double loss = ctx.oracle.loss_and_gradient(x, {}, grad);
       if (down.flags == kWholeRound) return reply_of(down, loss, Payload<Real>::dense(grad));
       Vec<Real>& difference = ctx.scratch.vec(0, x.size());
-      for (std::size_t j = 0; j < x.size(); ++j) difference[j] = grad[j] - grad_prev[j];
-      return reply_of(down, loss,
-                      compress(ctx.compressor, difference, ctx.draw_key(down.round), ctx.scratch, q_i));
+      const auto subtract = [&](std::size_t first, std::size_t end) {
+        for (std::size_t j = first; j < end; ++j) difference[j] = grad[j] - grad_prev[j];
+      };
+      return reply_of(
+          down, loss,
+          compress_made(ctx.compressor, difference, ctx.draw_key(down.round), ctx.scratch, q_i, subtract));
     }
     void commit() { grad_prev.swap(grad); }
     void adopt(const Downlink<Real>& resync, const ClientContext<Real>& ctx) {

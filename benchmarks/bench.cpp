@@ -44,6 +44,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"papers/burtorch", "the tasks of BurTorch's paper, compared with its authors' figures and PyTorch",
      bench::papers_burtorch},
     {"compressors/compress", "each compressor, per element of a million", bench::compressors_compress},
+    {"compressors/check", "a difference that is checked and compressed, against the difference alone",
+     bench::compressors_check},
     {"compressors/decode", "adding payloads to a vector, per entry", bench::compressors_decode},
     {"compressors/add", "adding payloads to a vector, per element of the vector", bench::compressors_add},
     {"rounds/overhead", "everything but the gradient, per simulated client update", bench::rounds_overhead},

@@ -21,6 +21,7 @@ void engine_files(Bench& bench);
 void engine_scalars(Bench& bench);
 void papers_burtorch(Bench& bench);
 void compressors_compress(Bench& bench);
+void compressors_check(Bench& bench);
 void compressors_decode(Bench& bench);
 void compressors_add(Bench& bench);
 void rounds_overhead(Bench& bench);

@@ -3,6 +3,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/workloads.h"
+#include "compressors/compress_finite.h"
 #include "compressors/compressor.h"
 
 namespace gradwire::bench {
@@ -74,6 +75,51 @@ void compressors_compress(Bench& bench) {
     row.value = series[k + 1].times(to_ns);
     row.unit = "ns/element";
     row.versus = {"memcpy of the vector", series[0].times(to_ns)};
+    bench.row(row);
+  }
+}
+
+// The steps of EF21 and DIANA that make a message: v - shift, its check, and its compression. The time of v -
+// shift alone is left out.
+void compressors_check(Bench& bench) {
+  const std::size_t d = bench.size<std::size_t>(1000000, 2000);
+  const std::uint32_t calls = bench.size(5u, 1u);
+  Vectors vectors(d);
+  Scratch<float> scratch;
+  PayloadBuffer<float> buffer;
+  Vec<float> v(d);
+  const std::vector<float> shift = normal_vector<float>(d, 4);
+  const auto timed = [&](const auto& work) {
+    return [&, work] {
+      double seconds = 0;
+      for (std::uint32_t k = 0; k < calls; ++k) {
+        v = vectors.source;
+        seconds += seconds_of([&] { work(RngKey{1, k % kClients, 0, RngDomain::kCompressor}); });
+        bench.keep(v[d / 2]);
+      }
+      return seconds;
+    };
+  };
+  std::vector<BenchBody> bodies = {timed([&](const RngKey&) { bench.keep(vectors.seconds_of_memcpy()); }),
+                                   timed([&](const RngKey&) {
+                                     for (std::size_t j = 0; j < d; ++j) v[j] -= shift[j];
+                                   })};
+  constexpr std::pair<const char*, double> kChecked[] = {{"randseqk:k=1%", 0.1}, {"randk:k=1%", 0.45}};
+  for (const auto& [spec, target] : kChecked)
+    bodies.push_back(timed([&, compressor = parse_compressor(spec, d, kClients)](const RngKey& key) {
+      compress_shifted<float>(compressor, v, shift, key, scratch, buffer);
+    }));
+  const auto series = interleave(bench.repeats(25), bodies);
+  const double to_ns = 1e9 / (static_cast<double>(d) * calls);
+  for (std::size_t k = 0; k < std::size(kChecked); ++k) {
+    Row row;
+    row.name = "compressors/check " + std::string(kChecked[k].first);
+    // The difference of the least times: pairs of single times differ by more than the check takes.
+    row.value.add(to_ns * (series[k + 2].min() - series[1].min()));
+    row.unit = "ns/element";
+    row.versus.emplace().what = "memcpy of the vector";
+    row.versus->value.add(to_ns * series[0].min());
+    row.target = {Target::Of::kRatio, kChecked[k].second};
     bench.row(row);
   }
 }

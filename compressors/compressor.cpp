@@ -206,7 +206,8 @@ const Payload<Real>& compress(const Compressor& compressor, Vec<Real>& v, const 
                               Scratch<Real>& scratch, PayloadBuffer<Real>& to) {
   // Rounding would turn a NaN into a number, and a sparse compressor could drop it. So send all entries; then
   // the receiver notices the NaN.
-  return all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
+  const bool sends_all = std::holds_alternative<Identity>(compressor);
+  return sends_all || all_finite<Real>(v) ? compress_finite(compressor, v, key, scratch, to) : to.whole(v);
 }
 
 template <class Real>

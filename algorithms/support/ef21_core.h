@@ -84,9 +84,13 @@ struct Ef21CoreClient {
   // Proposes c_i for the estimate v; overwrites v.
   Uplink<Real> propose(Vec<Real>& v, double loss, const Downlink<Real>& down,
                        const ClientContext<Real>& ctx) {
-    axpy<Real>(Real(-1), g_i, v);
-    if (ctx.first && first_whole) return reply_of(down, loss, c_i.whole(v));
-    return reply_of(down, loss, compress(ctx.compressor, v, ctx.draw_key(down.round), ctx.scratch, c_i));
+    if (ctx.first && first_whole) {
+      axpy<Real>(Real(-1), g_i, v);
+      return reply_of(down, loss, c_i.whole(v));
+    }
+    return reply_of(
+        down, loss,
+        compress_shifted<Real>(ctx.compressor, v, g_i, ctx.draw_key(down.round), ctx.scratch, c_i));
   }
   // Proposes c_i for v = ∇f_i(x^t; ξ), on all samples or on the experiment's batch.
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {

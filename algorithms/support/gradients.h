@@ -10,6 +10,7 @@
 #include "algorithms/core/sampling.h"
 #include "algorithms/core/vector_ops.h"
 #include "base/rng_stream.h"
+#include "compressors/compress_finite.h"
 #include "compressors/scaled_entries.h"
 #include "compressors/support.h"
 
@@ -113,11 +114,14 @@ struct GradientMessage {
     const double loss = shows || some || backprop_fraction < 1
                             ? ctx.oracle.compute(x, batch_of(run_context, ctx, t), v, options).value()
                             : gradient_at(run_context, ctx, t, x, v);
-    if (!shows && !shift.empty()) wanted.for_runs(x.size(), subtract);
+    const bool is_shifted = shows || shift.empty();
     if (some) {
+      if (!is_shifted) wanted.for_runs(x.size(), subtract);
       compress_at(ctx.compressor, support, v, key, ctx.scratch, to);
-    } else {
+    } else if (is_shifted) {
       compress(ctx.compressor, v, key, ctx.scratch, to);
+    } else {
+      compress_shifted(ctx.compressor, v, shift, key, ctx.scratch, to);
     }
     return loss;
   }
