@@ -35,6 +35,7 @@ void scale_rounds(Bench& bench);
 void scale_ef21(Bench& bench);
 void scale_evaluation(Bench& bench);
 void scale_serial(Bench& bench);
+void scale_threads(Bench& bench);
 void algorithms_quadratic(Bench& bench);
 void algorithms_permk(Bench& bench);
 void algorithms_fednl(Bench& bench);

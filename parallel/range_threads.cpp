@@ -30,4 +30,12 @@ ForRanges ranges_of(std::size_t d, unsigned threads) {
   return ranges_on(std::make_shared<ThreadPool>(threads));
 }
 
+ForRanges items_of(unsigned threads) {
+  if (threads <= 1) return {};
+  return [pool = std::make_shared<ThreadPool>(threads)](
+             std::size_t size, const std::function<void(std::size_t, std::size_t)>& body) {
+    pool->for_each(size, [&](unsigned, std::size_t k) { body(k, k + 1); });
+  };
+}
+
 }  // namespace gradwire

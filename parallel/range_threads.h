@@ -12,4 +12,7 @@ namespace gradwire {
 // (algorithms/core/vector_ops.h).
 ForRanges ranges_of(std::size_t d, unsigned threads);
 
+// Returns a function that calls body(k, k + 1) for each item k, on several threads. Empty for one thread.
+ForRanges items_of(unsigned threads);
+
 }  // namespace gradwire

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "algorithms/core/many_replies.h"
 #include "algorithms/core/sampling.h"
 
 namespace gradwire {
@@ -106,13 +107,26 @@ void Driver<Real>::commit(Replies<Real> replies, std::span<const Frame> frames) 
   run_.transport.settle();
   if (run_.hooks.before_apply) run_.hooks.before_apply();
   const bool used = run_.server.apply(replies);
-  if (used)
-    for (const auto& up : replies) run_.progress.committed[up.client] = up.request_id;
+  if (used) commit_requests(replies);
   totals_.replies = static_cast<std::uint32_t>(replies.size());
   if (run_.hooks.seconds) totals_.seconds = run_.hooks.seconds();
   run_.progress.round += 1;
   if (run_.hooks.on_commit) run_.hooks.on_commit({run_.progress, replies, used, frames});
   if (run_.hooks.on_round) run_.hooks.on_round(run_.progress.round);
+}
+
+template <class Real>
+void Driver<Real>::commit_requests(Replies<Real> replies) {
+  const auto commit_some = [&](Replies<Real> some) {
+    for (const auto& up : some) run_.progress.committed[up.client] = up.request_id;
+  };
+  if (!run_.run_context.items || replies.size() < kManyReplies) return commit_some(replies);
+  constexpr std::size_t kTogether = 8192;
+  run_.run_context.items(
+      (replies.size() + kTogether - 1) / kTogether, [&](std::size_t first, std::size_t end) {
+        const std::size_t begin = first * kTogether;
+        commit_some(replies.subspan(begin, std::min((end - first) * kTogether, replies.size() - begin)));
+      });
 }
 
 template <class Real>

@@ -109,6 +109,7 @@ class Driver {
  private:
   Outcome rounds();
   void pause(bool stopped);
+  void commit_requests(Replies<Real> replies);
   bool stopped() const { return stop_seen_ || (run_.hooks.stop != nullptr && run_.hooks.stop->load()); }
   bool can_reach(std::size_t quorum) const;
   std::size_t keep(const Event<Real>& event);

@@ -17,6 +17,29 @@
 namespace gradwire {
 namespace {
 
+// Splits the bytes that save_clients() returned for all clients. `ends` has the ends of the ranks' client
+// ranges, in ascending order. The last rank gets the rest.
+std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends) {
+  std::vector<std::string_view> slices;
+  Loader loader(saved);
+  std::uint32_t requests = 0;
+  std::vector<char> state;
+  std::size_t begin = 0, at = 0;
+  ClientId client = 0;
+  for (const ClientId end : ends.first(ends.size() - 1)) {
+    for (; client < end; ++client) {
+      loader(requests);
+      loader(state);
+      at += sizeof requests + sizeof(std::uint64_t) + state.size();
+    }
+    at = std::min(at, saved.size());  // too few bytes; load_clients() rejects them
+    slices.push_back(saved.substr(begin, at - begin));
+    begin = at;
+  }
+  slices.push_back(saved.substr(begin));
+  return slices;
+}
+
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -88,8 +88,6 @@ struct ParallelSimulation<Real>::Impl {
     const auto first = std::ranges::lower_bound(asked, run_context->mine().first) - asked.begin();
     const auto end = std::ranges::lower_bound(asked, run_context->mine().end) - asked.begin();
     const AskedRange here{static_cast<std::size_t>(first), static_cast<std::size_t>(end)};
-    if (states.has_state())
-      for (const ClientId client : asked.subspan(here.first, here.end - here.first)) states.reserve(client);
     if (here.first < here.end) share(batch, here);
     RankRound round;
     for (WorkerSlot& slot : slots) {
@@ -279,14 +277,14 @@ struct ParallelSimulation<Real>::Impl {
     for (WorkerSlot& slot : slots) slot.arena.clear();
   }
 
-  // Lets the client answer, and calls take(answer) while the views of the answer are valid. REQUIRES: the
-  // client's state has memory.
+  // Lets the client answer, and calls take(answer) while the views of the answer are valid.
   void work(WorkerSlot& slot, ClientId client, const Request<Real>& request, const auto& take) {
     const bool is_round = request.kind == RequestKind::kRound;
     KeptState<Real> state;
     const KeptState<Real>* kept = nullptr;
     std::uint64_t known_to = request.committed;  // 0 if the client has seen nothing or lost its state
     if (states.has_state() && is_round) {
+      states.reserve(client);
       if (!states.holds(client)) known_to = 0;
       if (known_to == 0) states.begin(client);
       state = states.of(client);
@@ -313,7 +311,6 @@ struct ParallelSimulation<Real>::Impl {
     if (rank.communicator != nullptr) return repeat_answer(client, request);
     if (request.request_id != request_id) forget_replies(0);
     request_id = request.request_id;
-    if (states.has_state() && request.kind == RequestKind::kRound) states.reserve(client);
     WorkerSlot& slot = slots[0];
     Event<Real>& event = arrived.emplace_back();
     event.kind = Event<Real>::Kind::kReply;
@@ -460,27 +457,6 @@ bool ParallelSimulation<Real>::load_clients(std::string_view bytes) {
     impl_->states.settled(c);
   }
   return loader.done();
-}
-
-std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends) {
-  std::vector<std::string_view> slices;
-  Loader loader(saved);
-  std::uint32_t requests = 0;
-  std::vector<char> state;
-  std::size_t begin = 0, at = 0;
-  ClientId client = 0;
-  for (const ClientId end : ends.first(ends.size() - 1)) {
-    for (; client < end; ++client) {
-      loader(requests);
-      loader(state);
-      at += sizeof requests + sizeof(std::uint64_t) + state.size();
-    }
-    at = std::min(at, saved.size());  // too few bytes; load_clients() rejects them
-    slices.push_back(saved.substr(begin, at - begin));
-    begin = at;
-  }
-  slices.push_back(saved.substr(begin));
-  return slices;
 }
 
 template class ParallelSimulation<float>;

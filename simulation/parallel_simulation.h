@@ -72,8 +72,4 @@ class ParallelSimulation final : public Transport<Real>, public BatchTransport<R
   std::unique_ptr<Impl> impl_;
 };
 
-// Splits the bytes that save_clients() returned for all clients. `ends` has the ends of the ranks' client
-// ranges, in ascending order. The last rank gets the rest.
-std::vector<std::string_view> cut_clients(std::string_view saved, std::span<const ClientId> ends);
-
 }  // namespace gradwire

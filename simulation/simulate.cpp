@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "algorithms/core/many_replies.h"
 #include "base/serialize.h"
 #include "config/client_latency.h"
 #include "config/experiment.h"
@@ -186,6 +187,7 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
                       const std::atomic<bool>& stop, Checkpoints checkpoints,
                       const std::shared_ptr<Ranks>& ranks) {
   auto run_context = make_run_context<Real>(p, Role::kSimulation, ranges_of(p.d, threads));
+  if (run_context->n >= kManyReplies) run_context->items = items_of(threads);
   RankSignals signals;
   RankBinding<Real> rank;
   if (ranks != nullptr) {

@@ -1,6 +1,7 @@
 // States of clients that are not at work.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,17 +29,19 @@ class StateCache {
   bool has_state() const { return shape_.vectors + shape_.number_bytes > 0; }
   // Returns true if settled() was called for the client.
   bool holds(ClientId client) const {
-    return has_state() && blocks_[client / kBlock] != nullptr &&
-           blocks_[client / kBlock]->holds[client % kBlock];
+    return has_state() && blocks_[client / kBlock].get() != nullptr &&
+           blocks_[client / kBlock].get()->holds[client % kBlock];
   }
-  // Allocates memory for the client, if it has none. REQUIRES, here and below: has_state().
+  // Allocates memory for the client, if it has none. Several threads may call this at the same time, and the
+  // functions below for different clients. REQUIRES, here and below: has_state().
   void reserve(ClientId client) {
-    std::unique_ptr<Block>& block = blocks_[client / kBlock];
-    if (block != nullptr) return;
-    block = std::make_unique<Block>();
+    BlockPointer& place = blocks_[client / kBlock];
+    if (place.get() != nullptr) return;
+    auto block = std::make_unique<Block>();
     block->holds.resize(kBlock);
     block->vectors.resize(kBlock * shape_.vectors);
     block->numbers.resize(kBlock * shape_.number_bytes);
+    place.set(std::move(block));
   }
   // Writes the state of a client that has seen no request. REQUIRES: reserve() was called.
   void begin(ClientId client) {
@@ -48,11 +51,11 @@ class StateCache {
   }
   // Records that the kept state is the one after a reply that was used.
   void settled(ClientId client) {
-    if (has_state()) blocks_[client / kBlock]->holds[client % kBlock] = 1;
+    if (has_state()) blocks_[client / kBlock].get()->holds[client % kBlock] = 1;
   }
   // REQUIRES: reserve() was called.
   KeptState<Real> of(ClientId client) {
-    Block& block = *blocks_[client / kBlock];
+    Block& block = *blocks_[client / kBlock].get();
     const std::size_t place = client % kBlock;
     return {std::span(block.vectors).subspan(place * shape_.vectors, shape_.vectors),
             std::span(block.numbers).subspan(place * shape_.number_bytes, shape_.number_bytes)};
@@ -65,11 +68,28 @@ class StateCache {
     std::vector<Vec<Real>> vectors;
     std::vector<std::byte> numbers;
   };
+  // A block that one of several threads allocates.
+  class BlockPointer {
+   public:
+    BlockPointer() = default;
+    BlockPointer(const BlockPointer&) = delete;
+    BlockPointer& operator=(const BlockPointer&) = delete;
+    ~BlockPointer() { delete get(); }
+    Block* get() const { return block_.load(std::memory_order_acquire); }
+    // Takes the block, unless another thread was faster.
+    void set(std::unique_ptr<Block> block) {
+      Block* none = nullptr;
+      if (block_.compare_exchange_strong(none, block.get())) block.release();
+    }
+
+   private:
+    std::atomic<Block*> block_ = nullptr;
+  };
 
   StateShape shape_;
   std::vector<Vec<Real>> fresh_vectors_;
   std::vector<std::byte> fresh_numbers_;
-  std::vector<std::unique_ptr<Block>> blocks_;
+  std::vector<BlockPointer> blocks_;
 };
 
 }  // namespace gradwire

@@ -38,6 +38,7 @@ struct RunContext {
   bool counts_correct = true;               // true if evaluations count correctly classified test samples
   bool keep_client_state_replicas = false;  // true: the server keeps n vectors of length d to restore clients
   ForRanges ranges = for_ranges_serial;
+  ForRanges items;  // like `ranges`, for items that take long, such as a thousand replies; empty if serial
   std::shared_ptr<Communicator<Real>> communicator;  // null if this process has all clients
   std::shared_ptr<const CustomAlgorithm<Real>>
       custom_algorithm;  // null if algorithm.name is in all_algorithms()

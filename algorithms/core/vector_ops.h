@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "algorithms/core/context.h"
+#include "algorithms/core/many_replies.h"
 #include "algorithms/core/message.h"
 #include "algorithms/core/tree_sum.h"
 #include "compressors/payload.h"
@@ -41,17 +42,20 @@ template <class Real>
 void add_parts_by(const RunContext<Real>& run_context, Replies<Real> uplinks, std::size_t first, auto&& last,
                   Real scale, auto&& weight, Vec<Real>& out) {
   const Replies<Real> mine = of_clients(uplinks, run_context.mine());
-  const auto each = [&](const auto& use) {
-    for (const auto& up : mine)
+  const auto each_of = [&](std::size_t begin, std::size_t end, const auto& use) {
+    for (const auto& up : mine.subspan(begin, end - begin))
       for (std::size_t k = first; k < last(up); ++k)
         for (const Payload<Real>* p = &up.parts[k]; p != nullptr; p = p->next)
           if (p->shape != Shape::kNothing) use(up.client, *p);
   };
+  const auto each = [&](const auto& use) { each_of(0, mine.size(), use); };
   if (run_context.communicator != nullptr) {
     std::vector<typename Communicator<Real>::Summand> summands;
     each([&](ClientId i, const Payload<Real>& p) { summands.push_back({i, weight(i), &p}); });
     return run_context.communicator->add(summands, scale, run_context.ranges, out);
   }
+  if (run_context.items && mine.size() >= kManyReplies && !out.empty())
+    return ManyReplies(run_context, mine.size(), each_of, scale, weight).add_to(out);
   std::size_t others = 0;
   std::vector<typename TreeSum<Real>::Term> dense;
   each([&](ClientId i, const Payload<Real>& p) {

@@ -157,6 +157,52 @@ TYPED_TEST(TreeSums, DoNotDependOnTheSplitOfCoordinates) {
   EXPECT_EQ(whole, shared);
 }
 
+// Threads share so many replies. The items are called in another order, as threads may do.
+TYPED_TEST(TreeSums, DoNotDependOnTheSplitOfManyReplies) {
+  using Real = TypeParam;
+  const std::uint32_t n = 3 * kManyReplies / 2;
+  for (const std::size_t d : {std::size_t{1}, std::size_t{3}, std::size_t{70}}) {
+    RngStream stream({d, 0, 0, RngDomain::kCohort});
+    std::vector<std::uint32_t> indices;
+    for (std::uint32_t j = 0; j < d; j += 1 + j % 3) indices.push_back(j);
+    std::vector<Vec<Real>> values(n);
+    for (Vec<Real>& v : values) {
+      v.resize(d);
+      for (Real& x : v) x = static_cast<Real>((stream.uniform() - 0.5) * std::exp(10 * stream.uniform()));
+    }
+    // All replies are dense, sparse, a mixture, or ranges; or all but one are sparse.
+    for (const char* shapes : {"d", "s", "ds", "dsr", "one"}) {
+      std::vector<Uplink<Real>> uplinks;
+      for (std::uint32_t i = 0; i < n; ++i) {
+        if (i % 11 == 3) continue;
+        Uplink<Real>& up = uplinks.emplace_back();
+        up.client = i;
+        Payload<Real> part = Payload<Real>::dense(values[i]);
+        const std::string_view all = shapes;
+        const char shape = all == "one" ? (i == 5000 ? 'd' : 's') : all[(i / 700) % all.size()];
+        if (shape != 'd') part.values = View<Real>(values[i]).first(indices.size());
+        if (shape == 's') part.shape = Shape::kSparse, part.indices = indices;
+        if (shape == 'r') part.shape = Shape::kRange, part.first = static_cast<std::uint32_t>(i % d);
+        up.parts = {part};
+      }
+      for (const bool weighted : {false, true}) {
+        RunContext<Real> run_context = run_context_of<Real>(n, d);
+        for (std::uint32_t i = 0; i < n && weighted; ++i) run_context.weights.push_back((i % 5 + 1.0) / n);
+        Vec<Real> alone(d, Real(0.5)), shared = alone;
+        add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(0.3), alone);
+        std::size_t items = 0;
+        run_context.items = [&](std::size_t size, const auto& body) {
+          items += size;
+          for (std::size_t k = size; k-- > 0;) body(k, k + 1);
+        };
+        add_weighted<Real>(run_context, views<Real>(uplinks), 0, Real(0.3), shared);
+        EXPECT_GT(items, 0u);
+        EXPECT_EQ(alone, shared) << shapes << ", d = " << d << (weighted ? ", weighted" : "");
+      }
+    }
+  }
+}
+
 // Each relay serves an aligned range of clients, and sends one sum in place of their replies.
 TYPED_TEST(TreeSums, DoNotChangeIfRelaysAddWholeSubtrees) {
   using Real = TypeParam;

@@ -86,6 +86,33 @@ TEST(Scale, RunsAHundredThousandClientsInTurns) {
   EXPECT_LT(records[1].grad_norm_sq, 0.1 * *records[0].grad_norm_sq);
 }
 
+TEST(Scale, GivesTheSameRowsIfThreadsShareManyReplies) {
+  for (const char* algorithm : {"name = \"gd\"\n", "name = \"ef21\"\ncompressor = \"topk:k=2\"\n",
+                                "name = \"dcgd\"\ncompressor = \"randseqk:k=2\"\n"}) {
+    const auto loaded = parse_experiment(
+        "[problem]\nkind = \"quadratic\"\ndim = 10\nheterogeneity = 0.1\n[clients]\ncount = 20000\n"
+        "[algorithm]\nstep_size = 0.1\n" +
+            std::string(algorithm) + "[run]\nrounds = 4\nevaluate_every = 1\n",
+        "t.toml");
+    std::vector<RoundRecord> alone, shared;
+    for (const unsigned threads : {1u, 3u}) {
+      RunObserver observer;
+      observer.on_record = [&](const RoundRecord& r) { (threads == 1 ? alone : shared).push_back(r); };
+      const std::atomic<bool> stop{false};
+      simulate(prepare(loaded), false, threads, observer, stop);
+    }
+    ASSERT_EQ(alone.size(), 5u);
+    ASSERT_EQ(shared.size(), 5u);
+    EXPECT_LT(alone[4].loss, alone[0].loss);
+    for (std::size_t k = 0; k < alone.size(); ++k) {
+      EXPECT_EQ(alone[k].loss, shared[k].loss) << algorithm << k;
+      EXPECT_EQ(alone[k].grad_norm_sq, shared[k].grad_norm_sq) << algorithm << k;
+      EXPECT_EQ(alone[k].bits_up, shared[k].bits_up) << algorithm << k;
+      EXPECT_EQ(alone[k].bytes_up, shared[k].bytes_up) << algorithm << k;
+    }
+  }
+}
+
 TEST(ClientRuntime, RebindsOnlyWithoutState) {
   const Federation<double> federation(2, 4);
   const auto oracles = federation.oracle_pointers();
