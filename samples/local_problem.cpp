@@ -91,7 +91,6 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
     if (std::string warning = sparse_warning(*samples.normalization); !warning.empty())
       samples.warnings.push_back(std::move(warning));
   }
-  if (mine && needs_all) samples.keep_clients(mine->first, mine->end);
   normalize(samples.train, *samples.normalization);
   normalize(samples.test, *samples.normalization);
   return samples;

@@ -125,8 +125,9 @@ void normalize(Dataset& data, const Normalization& map) {
     std::uint32_t column;
     double zero;  // the new value of a zero
   };
+  data.columns = std::max(data.columns, map.shift.size());  // these data may lack the last features
   std::vector<Shifted> shifted;
-  for (std::size_t column = 0; column < std::min(map.shift.size(), data.columns); ++column)
+  for (std::size_t column = 0; column < map.shift.size(); ++column)
     if (map.shift[column] != 0)
       shifted.push_back({static_cast<std::uint32_t>(column), (0 - map.shift[column]) / map.scale[column]});
   std::vector<std::uint64_t> row_start = {0};

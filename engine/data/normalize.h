@@ -50,7 +50,7 @@ struct Normalization {
 // DataError if a sum is not finite. REQUIRES: `kind` is not kNone.
 Normalization normalization_of(const Dataset& data, const Shares& shares, Normalize kind);
 
-// Normalises each sample.
+// Normalises each sample. The data then have all features of the map.
 void normalize(Dataset& data, const Normalization& map);
 
 // Returns a warning about sparse features, or "".

@@ -253,8 +253,10 @@ TEST(LocalProblem, NormalizesPartsOfOneFileByTheSamplesOfAllClients) {
         const ClientDataset part = load_part(e, {"libsvm:" + file, PartNumber{i, 7}, "libsvm:" + file}, "/");
         EXPECT_TRUE(equal(part.train, all.part(i).train)) << i;
         EXPECT_TRUE(equal(part.test, all.part(i).test)) << i;
-        SharedSamples mine = load_samples(e, "/", ClientRange{i, i + 1});
+        const SharedSamples mine = load_samples(e, "/", ClientRange{i, i + 1});
         EXPECT_EQ(*mine.normalization, map);
+        EXPECT_EQ(mine.train.label, all.train.label);
+        for (std::uint32_t k = 0; k < 7; ++k) EXPECT_EQ(mine.train_count(k), all.train_count(k));
         EXPECT_TRUE(equal(mine.part(i).train, all.part(i).train)) << i;
       }
     }

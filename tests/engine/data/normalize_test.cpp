@@ -125,6 +125,9 @@ TEST(Normalize, GivesTestSamplesTheMapOfTheTrainingSamples) {
   Dataset test = sparse_data({{5, 3, 7}, {0, 0, 0}});  // has a feature more
   normalize(test, map);
   EXPECT_EQ(dense_rows(test), (RowsByHand{{3, 1, 7}, {-2, -2, 0}}));
+  Dataset narrow = sparse_data({{4}});  // lacks a feature, which is 0
+  normalize(narrow, map);
+  EXPECT_EQ(dense_rows(narrow), (RowsByHand{{2, -2}}));
 }
 
 TEST(Normalize, CountsASampleOnceForEachClientThatHasIt) {
