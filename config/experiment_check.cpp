@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "config/client_latency.h"
 #include "config/experiment.h"
+#include "config/known_keys.h"
 
 namespace gradwire {
 namespace {
@@ -71,6 +72,17 @@ void check_replication(const Experiment& e) {
                                " clients into groups; change one of them, or write placement = \"ring\"");
 }
 
+// Throws if the algorithm has no name, and blames a key that means it.
+void check_algorithm_name(const Experiment& e) {
+  if (!e.algorithm.name.empty()) return;
+  for (const auto& [key, value] : e.algorithm.parameters)
+    if (key_of_word(key) == "algorithm.name")
+      throw ConfigError("algorithm." + key,
+                        "unknown key " + quote(key) + " in [algorithm]; did you mean 'name'?");
+  throw ConfigError("algorithm.name",
+                    "required: an algorithm, as in name = \"ef21\"; gradwire list names all");
+}
+
 // Finds errors that check_algorithm() misses: a key that is given twice, and keys of other sections.
 void check_parameters(Experiment& e) {
   const std::vector<ParameterHelp>& own = find_algorithm(e.algorithm.name).parameters;
@@ -90,10 +102,12 @@ void check_parameters(Experiment& e) {
       throw ConfigError(path, quote(key) + " is given twice");
     seen.push_back(key);
     check_printable(path, value);
-    if (is_field &&
-        std::none_of(own.begin(), own.end(), [&key = key](const auto& p) { return p.name == key; }))
-      throw ConfigError(path, "unknown key " + quote(key) + " in [algorithm]; did you mean " +
-                                  quote(section->path(find_in(*section)->key)) + "?");
+    if (std::any_of(own.begin(), own.end(), [&key = key](const auto& p) { return p.name == key; })) continue;
+    const std::string meant =
+        is_field ? section->path(find_in(*section)->key) : key_of_word(key).value_or("");
+    if (is_field || (!meant.empty() && !meant.starts_with("algorithm.")))
+      throw ConfigError(path,
+                        "unknown key " + quote(key) + " in [algorithm]; did you mean " + quote(meant) + "?");
   }
 }
 
@@ -202,9 +216,7 @@ void check_latency(const std::string& /*path*/, const std::string& latency) {
 
 void check_experiment(const Experiment& experiment) {
   Experiment e = experiment;
-  if (e.algorithm.name.empty())
-    throw ConfigError("algorithm.name",
-                      "required: an algorithm, as in name = \"ef21\"; gradwire list names all");
+  check_algorithm_name(e);
   check_values(e);
   check_problem(e.problem);
   check_partition(e);

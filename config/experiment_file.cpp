@@ -11,8 +11,10 @@
 #include "base/printable.h"
 #include "base/suggest.h"
 #include "config/client_latency.h"
+#include "config/known_keys.h"
 #include "config/renamed_entries.h"
 #include "config/renamed_keys.h"
+#include "config/shipped_experiments.h"
 #include "config/toml_reader.h"
 
 namespace gradwire {
@@ -23,15 +25,6 @@ constexpr std::size_t kLongestMessage = 500;
 // Returns `text` as a single line. Escapes control characters, which a key or a value may contain.
 std::string one_line(const std::string& text) { return printable(text, kLongestMessage); }
 
-std::string path_of(const std::string& section, const std::string& key) {
-  return section.empty() ? key : key.empty() ? section : section + "." + key;
-}
-
-bool is_section(const std::string& name) {
-  const auto names = section_names();
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // Returns "a", "a and b", "a, b and c".
 std::string listed(const std::vector<std::string>& words) {
   std::string text;
@@ -40,96 +33,7 @@ std::string listed(const std::vector<std::string>& words) {
   return text;
 }
 
-// A key that a file may have, for some or all problem types.
-struct KnownKey {
-  std::string section, key;
-  bool takes_any_text = false;
-  std::vector<std::string> kinds = {};  // problem types that have it; empty for keys outside [problem]
-};
-
-void add_problem_keys(std::vector<KnownKey>& all) {
-  all.push_back({"problem", "kind"});
-  for (const ProblemInfo& kind : problem_types()) {
-    ProblemType problem = problem_of(std::string(kind.name));
-    for (const Field& field : problem_fields(problem)) {
-      auto at = std::find_if(all.begin(), all.end(), [&](const KnownKey& known) {
-        return known.section == "problem" && known.key == field.key;
-      });
-      if (at == all.end()) at = all.insert(at, {"problem", std::string(field.key), field.takes_any_text()});
-      at->kinds.emplace_back(kind.name);
-    }
-  }
-}
-
-const std::vector<KnownKey>& known_keys() {
-  static const std::vector<KnownKey> keys = [] {
-    std::vector<KnownKey> all;
-    Experiment e;
-    for (const KeySection& section : sections_of(e)) {
-      if (section.name == "problem") {
-        add_problem_keys(all);
-        continue;
-      }
-      for (const Field& field : section.fields)
-        all.push_back({std::string(section.name), std::string(field.key), field.takes_any_text()});
-    }
-    return all;
-  }();
-  return keys;
-}
-const KnownKey* find_key(const std::string& section, const std::string& key) {
-  for (const KnownKey& known : known_keys())
-    if (known.section == section && known.key == key) return &known;
-  return nullptr;
-}
-
 // ---- reading ----
-
-[[noreturn]] void refuse_section(const std::string& section, const std::string& path) {
-  if (section == kSweepSection)
-    throw ConfigError(path, "[sweep] describes many runs; start them with gradwire sweep, or leave it out");
-  throw ConfigError(path, "unknown section '" + section + "'" + suggest(section, section_names()));
-}
-
-// Returns the old name of a key in its section, or "" if it was not renamed.
-std::string old_key_of(const KnownKey& known) {
-  const std::string path = path_of(known.section, known.key), old = old_path(path);
-  return old == path ? "" : old.substr(path.size() - known.key.size());
-}
-
-// Throws an error that suggests the key of that name in another section if there is one, else the nearest
-// key of this section.
-[[noreturn]] void refuse_key(const std::string& section, const std::string& key) {
-  std::vector<std::string> siblings;
-  std::vector<Renamed> renamed;
-  std::string elsewhere;
-  for (const KnownKey& known : known_keys()) {
-    const std::string old_key = old_key_of(known);
-    if (known.section == section) siblings.push_back(known.key);
-    if (known.section == section && !old_key.empty()) renamed.push_back({old_key, known.key});
-    if ((known.key != key && old_key != key) || !elsewhere.empty()) continue;
-    elsewhere = known.section.empty()
-                    ? "; '" + known.key + "' belongs at the top of the file, before the sections"
-                    : "; did you mean '" + path_of(known.section, known.key) + "'?";
-  }
-  std::string message = "unknown key '" + key + "'";
-  if (!section.empty()) message += " in [" + section + "]";
-  if (section.empty() && is_section(key)) {
-    message = "'" + key + "' is a section: write [" + key + "], and its keys below";
-  } else {
-    message += elsewhere.empty() ? suggest(key, siblings, renamed) : elsewhere;
-  }
-  throw ConfigError(path_of(section, key), message);
-}
-
-// Throws if no experiment file may have the key of `entry`, whatever its problem type.
-void check_known(const TomlEntry& entry) {
-  if (!entry.section.empty() && !is_section(entry.section))
-    refuse_section(entry.section, path_of(entry.section, entry.key));
-  const bool parameter = entry.section == "algorithm";
-  if (!entry.is_header && !parameter && find_key(entry.section, entry.key) == nullptr)
-    refuse_key(entry.section, entry.key);
-}
 
 void set_parameter(Options& parameters, const std::string& key, const Value& value) {
   if (std::holds_alternative<OtherValue>(value) || std::holds_alternative<std::vector<std::int64_t>>(value))
@@ -175,13 +79,14 @@ void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& 
                                 ", not kind '" + std::string(problem_type_name(e)) + "'");
 }
 
-// Reads "a.b=v". A text key takes v literally if v is not a TOML string: --set name=7.
+// Reads "a.b=v", or "b=v" if key_of_word() knows b. A text key takes v literally if v is not a TOML string:
+// --set name=7.
 TomlEntry read_override(const std::string& text, LoadedExperiment& loaded) {
   const std::size_t equals = text.find('=');
-  const std::string path = text.substr(0, equals);
-  if (equals == std::string::npos || path.empty())
+  const std::string typed = text.substr(0, equals);
+  if (equals == std::string::npos || typed.empty())
     throw ExperimentError("--set " + one_line(text) + ": write it as KEY=VALUE, as in run.rounds=100");
-  const std::string spelled = text.substr(equals + 1);
+  const std::string path = key_of_word(typed).value_or(typed), spelled = text.substr(equals + 1);
   TomlEntry entry;
   const std::size_t dot = path.find('.');
   if (dot != std::string::npos) entry.section = path.substr(0, dot);
@@ -189,8 +94,8 @@ TomlEntry read_override(const std::string& text, LoadedExperiment& loaded) {
   entry.value = read_toml_value(spelled).value_or(spelled);
   use_current_names(entry, "--set ", loaded.warnings);
   const std::string current = path_of(entry.section, entry.key);
-  loaded.old_sets.erase(current);
-  if (current != path) loaded.old_sets[current] = path;
+  loaded.typed_sets.erase(current);
+  if (current != typed) loaded.typed_sets[current] = typed;
   const KnownKey* known = find_key(entry.section, entry.key);
   if (known != nullptr && known->takes_any_text && !std::holds_alternative<std::string>(entry.value))
     entry.value = spelled;
@@ -224,13 +129,23 @@ void fill_in(LoadedExperiment& loaded) {
     throw ConfigError("problem.lambda", "lambda has no effect without regularizer = \"l2\" or \"nonconvex\"");
 }
 
+// Returns "; did you mean 'NAME'?" if a shipped experiment has nearly the name of the file, else "".
+std::string shipped_like(const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  for (const ShippedExperiment& shipped : shipped_experiments()) names.emplace_back(shipped.name);
+  return did_you_mean(file.stem().string(), names);
+}
+
 }  // namespace
 
 std::string read_experiment_text(const std::filesystem::path& file) {
   const std::string name = file.string();
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) throw ExperimentError(one_line(name + ": no such file"));
+  const ShippedExperiment* const shipped = find_shipped(name);
+  if (shipped != nullptr && !std::filesystem::is_regular_file(status)) return std::string(shipped->toml);
+  if (!std::filesystem::exists(status))
+    throw ExperimentError(one_line(name + ": no such file" + shipped_like(file)));
   if (std::filesystem::is_directory(status))
     throw ExperimentError(one_line(name + ": is a folder; name the experiment file in it"));
   std::ifstream in(file, std::ios::binary);
@@ -332,7 +247,8 @@ LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem
 }
 
 std::string key_of_override(std::string_view override_text) {
-  return current_path(std::string(override_text.substr(0, override_text.find('='))));
+  const std::string typed(override_text.substr(0, override_text.find('=')));
+  return current_path(key_of_word(typed).value_or(typed));
 }
 
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error) {
@@ -340,8 +256,8 @@ ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error)
   const std::string file = loaded.file.string();
   if (const auto at = loaded.lines.find(key); at != loaded.lines.end()) {
     if (at->second == LoadedExperiment::kFromSet) {
-      const auto old = loaded.old_sets.find(key);
-      const std::string& typed = old == loaded.old_sets.end() ? key : old->second;
+      const auto other = loaded.typed_sets.find(key);
+      const std::string& typed = other == loaded.typed_sets.end() ? key : other->second;
       return ExperimentError(one_line("--set " + typed + ": " + error.what()));
     }
     return ExperimentError(one_line(file + ":" + std::to_string(at->second) + ": " + error.what()));

@@ -32,8 +32,9 @@ struct LoadedExperiment {
   // The line of each key ("problem.kind") and section ("problem"); kFromSet if the key comes from --set.
   std::map<std::string, std::uint32_t> lines;
   static constexpr std::uint32_t kFromSet = 0;
-  // The old names that --set used, by current name.
-  std::map<std::string, std::string> old_sets;
+  // The words that --set used in place of a key's current path, by that path: old names, and words of
+  // key_of_word().
+  std::map<std::string, std::string> typed_sets;
   // A warning for each old name of a key or word in the file and in --set (config/renamed_keys.h). Programs
   // that read the user's file print them.
   std::vector<std::string> warnings;
@@ -42,8 +43,9 @@ struct LoadedExperiment {
   std::filesystem::path folder() const;
 };
 
-// Read and check an experiment. `overrides` are the arguments of --set, "a.b=v". v is read as a TOML value,
-// or as a string if it is none. Throw ExperimentError.
+// Read and check an experiment: the file, or the shipped experiment of that name if there is no such file.
+// `overrides` are the arguments of --set, "a.b=v", or "b=v" if only one key ends so. v is read as a TOML
+// value, or as a string if it is none. Throw ExperimentError.
 LoadedExperiment load_experiment(const std::filesystem::path& file,
                                  std::span<const std::string> overrides = {});
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
@@ -57,7 +59,7 @@ LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem
                                     std::span<const TomlEntry> chosen,
                                     std::span<const std::string> overrides);
 
-// Returns the text of a file. Throws ExperimentError.
+// Returns the text of a file, or of a shipped experiment. Throws ExperimentError.
 std::string read_experiment_text(const std::filesystem::path& file);
 // Returns the key in an argument of --set, under its current name.
 std::string key_of_override(std::string_view override_text);

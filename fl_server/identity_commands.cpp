@@ -430,6 +430,12 @@ const Command* find(std::string_view word) {
 
 }  // namespace
 
+std::vector<std::string> identity_command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  return names;
+}
+
 bool is_identity_command(std::string_view word) { return find(word) != nullptr; }
 
 int identity_command(int argc, char** argv) {

@@ -6,12 +6,18 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "config/duration_option.h"
 #include "config/experiment_file.h"
+#include "config/known_keys.h"
+#include "config/shipped_experiments.h"
 #include "fl_server/identity_commands.h"
 #include "fl_server/listen_options.h"
 #include "fl_server/relay_command.h"
@@ -152,6 +158,17 @@ std::string trouble_of(const CLI::App& app, const gradwire::ListenOptions& commo
   return "";
 }
 
+// Returns the error about a first word that is neither a command, an option nor an experiment, else "".
+std::string trouble_of_command(const std::string& word) {
+  std::error_code ignored;
+  if (word.empty() || word[0] == '-' || word.find_first_of("./") != std::string::npos ||
+      std::filesystem::exists(word, ignored) || gradwire::find_shipped(word) != nullptr)
+    return "";
+  std::vector<std::string> known = {"relay", "status"};
+  for (std::string& name : gradwire::identity_command_names()) known.push_back(std::move(name));
+  return gradwire::unknown_command(word, known);
+}
+
 int main_of(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "status") return show_status(argc, argv);
   if (argc > 1 && gradwire::is_identity_command(argv[1])) return gradwire::identity_command(argc, argv);
@@ -175,7 +192,7 @@ int main_of(int argc, char** argv) {
                  "registry.sqlite3 in the --state folder")
       ->type_name("FILE");
   app.add_option("--set", options.overrides,
-                 "Override a value of the file (see gradwire list keys); may be repeated")
+                 "Override a value of the file (see gradwire list keys); --rounds 100 is --set rounds=100")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--join-deadline-ms", join_deadline_ms,
@@ -187,7 +204,10 @@ int main_of(int argc, char** argv) {
   app.add_flag("--json", common.json,
                "Print one JSON object per evaluated round on stdout, and log lines as JSON");
   gradwire::add_refused_options(app, {"--give-up-after-ms", "--connections-per-address"}, {"--aggregate"});
-  if (const auto code = gradwire::parse_command_line(app, argc, argv, logger)) return *code;
+  if (const std::string trouble = argc > 1 ? trouble_of_command(argv[1]) : ""; !trouble.empty())
+    return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
+  if (const auto code = gradwire::parse_command_line(app, argc, argv, logger, gradwire::key_of_word))
+    return *code;
   logger.set_quiet(common.quiet);
   RoundLog rounds(logger, common.json, common.quiet);
   options.listen = common.listen;

@@ -210,7 +210,8 @@ std::string trouble_of_panel(const std::string& panel) {
     return "write a panel as Y:X, as in loss:bits or grad_norm_sq:seconds";
   std::vector<std::string> in_file;
   const RoundRecord record;
-  metric_columns(record, [&](std::string_view name, const auto&) { in_file.emplace_back(name); });
+  metric_columns(record,
+                 [&](std::string_view name, const auto&, std::string_view) { in_file.emplace_back(name); });
   for (const bool is_x : {false, true}) {
     const std::string name = is_x ? panel.substr(colon + 1) : panel.substr(0, colon);
     const std::span<const PlotColumn> columns = is_x ? x_columns() : y_columns();

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "base/synonyms.h"
+
 namespace gradwire {
 
 std::span<const PlotColumn> x_columns() {
   static const std::vector<PlotColumn> columns = {
-      {"bits",
-       {"bits_up"},
-       "communicated bits per client (uplink)",
-       "communicated bits per client (uplink)",
-       false,
-       false,
-       {"bits_up"}},
+      {"bits", {"bits_up"}, "communicated bits per client (uplink)", "communicated bits per client (uplink)"},
       {"total_bits",
        {"bits_up", "bits_down"},
        "communicated bits per client (both ways)",
@@ -20,25 +16,16 @@ std::span<const PlotColumn> x_columns() {
       {"paper_bits",
        {"bits_up_paper"},
        "bits per client as papers count (uplink)",
-       "bits per client as papers count (uplink)",
-       false,
-       false,
-       {"bits_up_paper"}},
-      {"rounds", {"round"}, "rounds", "rounds", false, false, {"round"}},
-      {"bytes",
-       {"bytes_up"},
-       "sent by all clients ({})",
-       "sent by all clients ({})",
-       true,
-       false,
-       {"bytes_up"}},
+       "bits per client as papers count (uplink)"},
+      {"rounds", {"round"}, "rounds", "rounds"},
+      {"bytes", {"bytes_up"}, "sent by all clients ({})", "sent by all clients ({})", true},
       {"total_bytes",
        {"bytes_up", "bytes_down"},
        "sent in both directions ({})",
        "sent in both directions ({})",
        true},
       {"grad_calls", {"grad_calls"}, "gradients of samples per client", "gradients of samples per client"},
-      {"seconds", {"seconds"}, "time (s)", "time (s)", false, false, {"time"}},
+      {"seconds", {"seconds"}, "time (s)", "time (s)"},
       {"sim_seconds", {"sim_seconds"}, "simulated time (s)", "simulated time (s)"},
   };
   return columns;
@@ -46,21 +33,9 @@ std::span<const PlotColumn> x_columns() {
 
 std::span<const PlotColumn> y_columns() {
   static const std::vector<PlotColumn> columns = {
-      {"grad_norm_sq",
-       {"grad_norm_sq"},
-       "‖∇f(x)‖²",
-       "$\\|\\nabla f(x)\\|^2$",
-       false,
-       false,
-       {"grad_norm", "gradient"}},
-      {"loss", {"loss"}, "loss f(x)", "loss $f(x)$", false, false, {"f"}},
-      {"gap",
-       {"loss"},
-       "f(x) − f*",
-       "$f(x) - f^\\star$",
-       false,
-       true,
-       {"f-f*", "f-fstar", "f-f_star", "f_gap", "suboptimality"}},
+      {"grad_norm_sq", {"grad_norm_sq"}, "‖∇f(x)‖²", "$\\|\\nabla f(x)\\|^2$"},
+      {"loss", {"loss"}, "loss f(x)", "loss $f(x)$"},
+      {"gap", {"loss"}, "f(x) − f*", "$f(x) - f^\\star$", false, true},
       {"accuracy", {"accuracy"}, "test accuracy (%)", "test accuracy (\\%)"},
       {.name = "lyapunov",
        .csv = {"lyapunov"},
@@ -72,8 +47,11 @@ std::span<const PlotColumn> y_columns() {
 }
 
 const PlotColumn* find_column(std::span<const PlotColumn> columns, std::string_view name) {
-  const auto at = std::find_if(columns.begin(), columns.end(), [&](const PlotColumn& c) {
-    return c.name == name || std::find(c.also.begin(), c.also.end(), name) != c.also.end();
+  std::vector<std::string> names;
+  for (const PlotColumn& column : columns) names.emplace_back(column.name);
+  const auto meant = meant_name(name, names);
+  const auto at = std::find_if(columns.begin(), columns.end(), [&](const PlotColumn& column) {
+    return meant ? column.name == meant->name : column.csv == std::vector<std::string>{std::string(name)};
   });
   return at == columns.end() ? nullptr : &*at;
 }

@@ -9,14 +9,13 @@
 namespace gradwire {
 
 struct PlotColumn {
-  std::string name;                    // in --x, --y and --panel
-  std::vector<std::string> csv;        // columns of metrics.csv, which are added up
-  std::string label;                   // with {} in place of the unit, if there is one
-  std::string tex;                     // the label in LaTeX
-  bool bytes = false;                  // shown in kB, MB, ...
-  bool gap = false;                    // f* is subtracted
-  std::vector<std::string> also = {};  // accepted aliases
-  std::string bound = {};              // column of metrics.csv that is drawn as a thin dashed line
+  std::string name;              // in --x, --y and --panel
+  std::vector<std::string> csv;  // columns of metrics.csv, which are added up
+  std::string label;             // with {} in place of the unit, if there is one
+  std::string tex;               // the label in LaTeX
+  bool bytes = false;            // shown in kB, MB, ...
+  bool gap = false;              // f* is subtracted
+  std::string bound = {};        // column of metrics.csv that is drawn as a thin dashed line
 
   // Returns true if rows may lack the number; such rows have no point.
   bool may_lack() const { return csv.front() == "accuracy" || csv.front().starts_with("lyapunov"); }

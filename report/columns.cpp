@@ -39,7 +39,7 @@ const std::string& metrics_header() {
   static const std::string header = [] {
     std::string names;
     const RoundRecord any;
-    metric_columns(any, [&](std::string_view name, const auto&) {
+    metric_columns(any, [&](std::string_view name, const auto&, std::string_view) {
       names += (names.empty() ? "" : ",") + std::string(name);
     });
     return names;
@@ -49,7 +49,7 @@ const std::string& metrics_header() {
 
 std::string metrics_line(const RoundRecord& record) {
   std::string line;
-  metric_columns(record, [&](std::string_view name, const auto& value) {
+  metric_columns(record, [&](std::string_view name, const auto& value, std::string_view) {
     line += (name == "round" ? "" : ",") + cell_of(value);
   });
   return line;
@@ -59,7 +59,7 @@ std::optional<RoundRecord> parse_metrics_line(std::string_view line) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   RoundRecord record;
   bool whole = true, ended = false;
-  metric_columns(record, [&](std::string_view name, auto& value) {
+  metric_columns(record, [&](std::string_view name, auto& value, std::string_view) {
     if (ended) {
       whole = whole && may_lack(name);
       return;

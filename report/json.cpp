@@ -33,7 +33,7 @@ std::string json_line(const Json& json) { return printable(dumped(json, -1)); }
 void to_json(Json& json, const RoundRecord& record) {
   json = Json::object();
   const auto add = [&](const char* name, const auto& value) { json[name] = value; };
-  metric_columns(record, [&](const char* name, const auto& value) {
+  metric_columns(record, [&](const char* name, const auto& value, std::string_view) {
     if constexpr (std::is_same_v<decltype(value), const std::optional<double>&>)
       value ? add(name, *value) : add(name, nullptr);
     else

@@ -9,7 +9,9 @@
 #include <new>
 #include <poll.h>
 #include <stdexcept>
+#include <string_view>
 #include <unistd.h>
+#include <vector>
 
 #include "base/bad_input.h"
 #include "report/logger.h"
@@ -40,6 +42,18 @@ int trouble_of_standard_output() { return ::write(STDOUT_FILENO, "\n", 1) < 0 ? 
 bool reader_has_gone() {
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   return ::poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+// Returns the arguments and a null. `PROGRAM help COMMAND` becomes `PROGRAM COMMAND --help`, with `option` as
+// the last argument.
+std::vector<char*> help_last(int argc, char** argv, std::string& option) {
+  std::vector<char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(option.data());
+  }
+  words.push_back(nullptr);
+  return words;
 }
 
 }  // namespace
@@ -86,7 +100,9 @@ int run_main(const std::string& program, int argc, char** argv, int (*work)(int 
   guard_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like a full disk
   end_on_signals();
-  const int code = work(argc, argv);
+  std::string option = "--help";
+  std::vector<char*> words = help_last(argc, argv, option);
+  const int code = work(static_cast<int>(words.size()) - 1, words.data());
   const std::string trouble = flush_standard_output();
   if (code != 0 || trouble.empty()) return code;
   Logger(program, log_format(argc, argv)).complain(trouble);

@@ -6,9 +6,10 @@
 
 namespace gradwire {
 
-// Runs a program and returns its exit code. Guards the standard streams, makes signals end the process, calls
-// work(argc, argv), and checks that all of standard output was written. If it was not, and work() returned 0,
-// prints one line and returns kFailed. A reader that has closed its pipe is not an error.
+// Runs a program and returns its exit code. The word `help` in place of a command means --help. Guards the
+// standard streams, makes signals end the process, calls work(argc, argv), and checks that all of standard
+// output was written. If it was not, and work() returned 0, prints one line and returns kFailed. A reader
+// that has closed its pipe is not an error.
 int run_main(const std::string& program, int argc, char** argv, int (*work)(int argc, char** argv));
 
 // Returns the result of `work`. If `work` throws, returns kBadUsage for bad input and kFailed otherwise, and

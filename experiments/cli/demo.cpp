@@ -1,10 +1,10 @@
 #include "experiments/cli/demo.h"
 
-#include <array>
 #include <cstdio>
 #include <vector>
 
 #include "config/experiment_file.h"
+#include "config/shipped_experiments.h"
 #include "experiments/cli/run/run.h"
 #include "plotting/plot.h"
 
@@ -32,11 +32,10 @@ void print_table(const std::vector<DemoRow>& rows) {
 }  // namespace
 
 int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const std::atomic<bool>& stop) {
-  const std::array<std::string_view, 2> configs = {demo_gd_config(), demo_ef21_config()};
   std::vector<DemoRow> rows;
   std::vector<fs::path> folders;
-  for (const std::string_view config : configs) {
-    const LoadedExperiment loaded = parse_experiment(config, "demo.toml");
+  for (const char* name : {"demo_gd", "demo_ef21"}) {
+    const LoadedExperiment loaded = parse_experiment(find_shipped(name)->toml, name);
     const Experiment& e = loaded.experiment;
     if (rows.empty()) {
       std::printf(

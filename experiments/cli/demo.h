@@ -4,17 +4,11 @@
 
 #include <atomic>
 #include <filesystem>
-#include <string_view>
 
 #include "experiments/cli/run/progress.h"
 #include "report/logger.h"
 
 namespace gradwire {
-
-// Return the text of experiments/configs/demo_gd.toml and demo_ef21.toml. The build generates their
-// definitions.
-std::string_view demo_gd_config();
-std::string_view demo_ef21_config();
 
 // Writes `results`/demo-gd, `results`/demo-ef21 and `results`/demo.svg; prints a table. Returns the exit
 // code.

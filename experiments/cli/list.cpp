@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "algorithms/algorithms.h"
 #include "algorithms/optimizers/optimizer.h"
 #include "base/suggest.h"
+#include "base/synonyms.h"
 #include "config/experiment.h"
+#include "config/known_keys.h"
+#include "config/shipped_experiments.h"
 #include "engine/problems/problem.h"
+#include "experiments/cli/data/catalogue.h"
+#include "plotting/plot_column.h"
+#include "report/columns.h"
 #include "report/results_dir.h"
 
 namespace gradwire {
@@ -17,6 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kWidth = 110;
+constexpr const char* kRuns = "runs";
 
 // Rows of cells, padded to the widest cell of their column. The last cell of a row is wrapped.
 class TextTable {
@@ -77,10 +85,23 @@ std::string survival_text(ClientState state) {
                                              : "from the state that the server sends again");
 }
 
-std::string algorithms() {
-  std::string out = "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n";
+// Returns the title and the table, or "" if the table is empty.
+std::string titled(const std::string& title, const TextTable& table) {
+  const std::string text = table.text();
+  return text.empty() ? "" : title + "\n" + text;
+}
+
+// The entries of a topic that are shown. All of them if `name` is empty.
+struct Wanted {
+  std::string name;
+  bool operator()(std::string_view entry) const { return name.empty() || plain_spelling(entry) == name; }
+};
+
+std::string algorithms(const Wanted& wanted) {
+  std::string out;
   for (const AlgorithmInfo& m : all_algorithms()) {
     const AlgorithmTraits& f = m.traits;
+    if (!wanted(f.name)) continue;
     out += "\n" + std::string(f.name) + ": " + std::string(f.summary) + "\n  " + std::string(f.reference) +
            "; takes " + takes_text(f) + (f.asynchronous ? "; asynchronous" : "") +
            (f.stochastic ? "; batch" : "") + (f.partial ? "; participation" : "") +
@@ -91,24 +112,30 @@ std::string algorithms() {
       table.row({p.name, p.fallback.empty() ? "-" : p.fallback, p.meaning});
     out += table.text();
   }
-  return out;
+  return out.empty() ? ""
+                     : "Algorithms: [algorithm] name = \"...\", and their parameters in [algorithm]\n" + out;
 }
 
-std::string compressors() {
+std::string compressors(const Wanted& wanted) {
   TextTable table;
   for (const CompressorHelp& c : compressor_help())
-    table.row({c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.constants});
-  return "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or "
-         "a share of d, as in k=1%\n" +
-         table.text();
+    if (wanted(c.name.substr(0, c.name.find('('))))
+      table.row(
+          {c.parameters.empty() ? c.name : c.name + ":" + c.parameters, c.summary + "; " + c.constants});
+  return titled(
+      "Compressors: [algorithm] compressor = \"NAME:KEY=VALUE,...\"; a count is a number, or a share of d, "
+      "as in k=1%",
+      table);
 }
 
-std::string optimizers() {
+std::string optimizers(const Wanted& wanted) {
   TextTable table;
-  for (const OptimizerHelp& o : optimizer_help()) table.row({o.name + ":" + o.parameters, o.summary});
-  return "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is the "
-         "direction of the algorithm's step, gamma its step size\n" +
-         table.text();
+  for (const OptimizerHelp& o : optimizer_help())
+    if (wanted(o.name)) table.row({o.name + ":" + o.parameters, o.summary});
+  return titled(
+      "Optimisers of local steps: [algorithm] local_optimizer = \"NAME:KEY=VALUE,...\"; g is the "
+      "direction of the algorithm's step, gamma its step size",
+      table);
 }
 
 std::string what_it_reads(DataForm data) {
@@ -120,22 +147,59 @@ std::string what_it_reads(DataForm data) {
   return "nothing";
 }
 
-std::string problems() {
+std::string problems(const Wanted& wanted) {
   TextTable table;
   for (const ProblemInfo& kind : problem_types())
-    table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
-               kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
-               std::string(kind.summary)});
-  return "Problems: [problem] kind = \"...\"\n" + table.text();
+    if (wanted(kind.name))
+      table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
+                 kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
+                 std::string(kind.summary)});
+  return titled("Problems: [problem] kind = \"...\"", table);
 }
 
-std::string keys() {
+// Shows the keys whose path or last part is wanted.
+std::string keys(const Wanted& wanted) {
   TextTable table;
   for (const KeyHelp& key : experiment_keys())
-    table.row({key.key, key.meaning + " [" + key.type +
-                            (key.fallback.starts_with("required") ? "; " : "; default: ") + key.fallback +
-                            "]"});
-  return "Keys of an experiment file\n" + table.text();
+    if (wanted(key.key) || wanted(key.key.substr(key.key.find('.') + 1)))
+      table.row({key.key, key.meaning + " [" + key.type +
+                              (key.fallback.starts_with("required") ? "; " : "; default: ") + key.fallback +
+                              "]"});
+  return titled("Keys of an experiment file", table);
+}
+
+std::string metrics(const Wanted& wanted) {
+  TextTable table;
+  const RoundRecord record;
+  metric_columns(record, [&](std::string_view name, const auto&, std::string_view meaning) {
+    if (wanted(name)) table.row({std::string(name), std::string(meaning)});
+  });
+  return titled("Columns of metrics.csv, also for gradwire plot --x and --y", table);
+}
+
+std::string axes(const Wanted& wanted) {
+  TextTable table;
+  for (const auto& [option, columns] : {std::pair("--x", x_columns()), std::pair("--y", y_columns())})
+    for (const PlotColumn& column : columns)
+      if (wanted(column.name)) table.row({std::string(option) + " " + column.name, column.label});
+  return titled("More names for gradwire plot", table);
+}
+
+std::string data(const Wanted& wanted) {
+  std::string text;
+  for (const DataSet& set : data_sets())
+    if (wanted(set.name)) text += "  " + data_set_text(set) + "\n";
+  return text.empty() ? "" : "Public data sets: [problem] data = \"...\"; gradwire data fetch NAME\n" + text;
+}
+
+std::string experiments(const Wanted& wanted) {
+  TextTable table;
+  for (const ShippedExperiment& shipped : shipped_experiments()) {
+    const std::string_view first = shipped.toml.substr(0, shipped.toml.find('\n'));
+    if (wanted(shipped.name))
+      table.row({std::string(shipped.name), std::string(first.starts_with("# ") ? first.substr(2) : "")});
+  }
+  return titled("Shipped experiments: gradwire run NAME", table);
 }
 
 // Returns the number of rows in a metrics.csv.
@@ -158,26 +222,75 @@ std::string runs(const fs::path& results) {
                                                  : "was killed; the next run in this folder removes it") +
                                    (left.has_checkpoint ? "; the same gradwire run resumes it" : "")});
   }
-  const std::string lines = table.text();
-  return lines.empty() ? "" : "Runs that ended without results\n" + lines;
+  return titled("Runs that ended without results", table);
+}
+
+struct Topic {
+  std::string name;
+  std::string (*text)(const Wanted&);
+  bool is_in_all = true;  // `gradwire list` without a topic shows it
+};
+
+const std::vector<Topic>& topics() {
+  static const std::vector<Topic> all = {
+      {"algorithms", algorithms},
+      {"compressors", compressors},
+      {"optimizers", optimizers},
+      {"problems", problems},
+      {"keys", keys},
+      {"metrics", [](const Wanted& wanted) { return metrics(wanted) + axes(wanted); }, false},
+      {"data", data, false},
+      {"experiments", experiments, false},
+  };
+  return all;
+}
+
+// Returns every entry of that name, whatever its topic is. Empty if there is none.
+std::string entries(const std::string& word) {
+  const std::string key = key_of_word(word).value_or("");
+  std::string text;
+  for (const Topic& topic : topics()) {
+    std::string found = topic.text({plain_spelling(word)});
+    if (found.empty() && topic.name == "keys" && !key.empty()) found = topic.text({key});
+    if (!found.empty()) text += (text.empty() ? "" : "\n") + found;
+  }
+  return text;
+}
+
+std::vector<std::string> topic_names() {
+  std::vector<std::string> names;
+  for (const Topic& topic : topics()) names.push_back(topic.name);
+  names.push_back(kRuns);
+  return names;
+}
+
+std::vector<std::string> entry_names() {
+  std::vector<std::string> names = topic_names();
+  for (const AlgorithmInfo& algorithm : all_algorithms()) names.emplace_back(algorithm.traits.name);
+  for (const CompressorHelp& compressor : compressor_help()) names.push_back(compressor.name);
+  for (const ProblemInfo& kind : problem_types()) names.emplace_back(kind.name);
+  return names;
 }
 
 }  // namespace
 
-std::string list_text(std::string_view topic, const fs::path& results) {
-  if (topic == "algorithms") return algorithms();
-  if (topic == "compressors") return compressors();
-  if (topic == "optimizers") return optimizers();
-  if (topic == "problems") return problems();
-  if (topic == "keys") return keys();
-  const std::string left = topic.empty() || topic == "runs" ? runs(results) : "";
-  if (topic == "runs")
+std::string list_text(std::string_view word, const fs::path& results) {
+  const std::vector<std::string> names = topic_names();
+  const auto meant = meant_name(word, names);
+  const std::string left = word.empty() || (meant && meant->name == kRuns) ? runs(results) : "";
+  if (meant && meant->name == kRuns)
     return left.empty() ? "No run in " + results.string() + " ended without results\n" : left;
-  if (topic.empty())
-    return algorithms() + "\n" + compressors() + "\n" + optimizers() + "\n" + problems() + "\n" + keys() +
-           (left.empty() ? "" : "\n" + left);
-  throw UsageError("unknown topic '" + std::string(topic) + "'" +
-                   suggest(topic, {"algorithms", "compressors", "optimizers", "problems", "keys", "runs"}));
+  std::string all;
+  for (const Topic& topic : topics()) {
+    if (meant && topic.name == meant->name) return topic.text({});
+    if (topic.is_in_all) all += (all.empty() ? "" : "\n") + topic.text({});
+  }
+  if (word.empty()) return all + (left.empty() ? "" : "\n" + left);
+  std::string found = entries(std::string(word));
+  if (!found.empty()) return found;
+  std::string near = did_you_mean(word, entry_names());
+  throw UsageError("unknown topic or name '" + std::string(word) + "'" +
+                   (near.empty() ? suggest(word, names) : near));
 }
 
 }  // namespace gradwire

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "config/experiment_file.h"
+#include "config/known_keys.h"
 #include "config/renamed_keys.h"
 #include "experiments/cli/data/data_command.h"
 #include "experiments/cli/demo.h"
@@ -229,10 +230,13 @@ Results: runs/ID for each run, runs.csv, best.csv, plot.svg, plot.py, plot.csv. 
 
 void add_run(CLI::App& app, Arguments& a) {
   CLI::App* run = app.add_subcommand("run", "Run one experiment");
-  run->add_option("FILE", a.file, "The experiment, a TOML file (gradwire list keys)")
+  run->add_option("FILE", a.file,
+                  "The experiment: a TOML file (gradwire list keys), or the name of a shipped one (gradwire "
+                  "list experiments)")
       ->type_name("")
       ->required();
-  run->add_option("--set", a.sets, "Override a key: a.b=v, where v is a TOML value, else a string")
+  run->add_option("--set", a.sets,
+                  "Override a key: a.b=v, or b=v if only one key ends so; v is a TOML value, else a string")
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
@@ -246,7 +250,7 @@ void add_run(CLI::App& app, Arguments& a) {
          "memory; encoded (through the codec); tcp (separate processes); tls (separate processes over TLS, "
          "each with an identity). All give the same bits")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}));
+      ->check(CLI::IsMember({"memory", "encoded", "tcp", "tls"}, CLI::ignore_case));
   CLI::Option* resume =
       run->add_flag(
              "--resume{yes}", a.resume,
@@ -268,7 +272,10 @@ void add_run(CLI::App& app, Arguments& a) {
   gradwire run experiments/configs/ef21_a9a.toml
   gradwire run experiments/configs/ef21_a9a.toml --set algorithm.compressor=topk:k=5 --set 'name="ef21-top5"'
   gradwire run experiments/configs/fedavg_digits.toml --transport tcp --out results/over-tcp
+  gradwire run quadratics --rounds 100 --seed 3 --method ef21 --compressor topk:k=5
 
+Every key of an experiment is an option: --rounds 100 is --set run.rounds=100. Words that people use in place of keys
+work also: --method, --step, --lr, --n.
 Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
 A folder is not replaced by results of other settings. With --set, its name has what was changed, as in
 results/quadratics-compressor=sign.
@@ -306,7 +313,7 @@ void add_plot(CLI::App& app, Arguments& a) {
                    "Band around the median of runs that differ only in the seed: quartiles, range or none; "
                    "auto: quartiles, or the range for three seeds or fewer")
       ->type_name("KIND")
-      ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}));
+      ->check(CLI::IsMember({"auto", "quartiles", "range", "none"}, CLI::ignore_case));
   plot->add_option("--f-star", a.plot.f_star, "f* of gap (default: computed once for each problem)")
       ->type_name("VALUE");
   plot->add_option("--by", a.plot.keys.by,
@@ -334,9 +341,11 @@ void add_list(CLI::App& app, Arguments& a) {
   CLI::App* list = app.add_subcommand("list", "Show the names and keys that an experiment file can use");
   list->add_option(
       "TOPIC", a.topic,
-      "algorithms, compressors, optimizers, problems, keys, or runs (those in results/ that ended "
-      "without results); default: all");
-  list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n");
+      "algorithms, compressors, optimizers, problems, keys; metrics (columns of metrics.csv), data (public "
+      "data sets), experiments (shipped ones) or runs (those in results/ that ended without results); or a "
+      "name "
+      "of one of them, such as ef21; default: the first five");
+  list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n  gradwire list ef21\n");
 }
 
 // Adds `bench`. All arguments after it go to gradwire-bench, including --help.
@@ -379,7 +388,9 @@ int main_of(int argc, char** argv) {
 Examples:
   gradwire
   gradwire run experiments/configs/ef21_a9a.toml
+  gradwire run quadratics --rounds 100 --method diana --compressor randk:k=10
   gradwire list algorithms
+  gradwire help run
 )");
   app.require_subcommand(0, 1);
   add_run(app, a);
@@ -390,7 +401,7 @@ Examples:
   add_list(app, a);
   add_bench(app);
   add_data_command(app, a.data);
-  if (const auto code = parse_command_line(app, argc, argv, logger)) return *code;
+  if (const auto code = parse_command_line(app, argc, argv, logger, key_of_word)) return *code;
   return exit_code_of([&] { return dispatch(app, a, logger); },
                       [&](const std::string& what, int) { logger.complain(what); });
 }

@@ -135,7 +135,9 @@ TEST(ExperimentOverrides, AreNamedInErrors) {
   EXPECT_EQ(error_of(kGood, {"=3"}), "--set =3: write it as KEY=VALUE, as in run.rounds=100");
   EXPECT_EQ(error_of(kGood, {"run.round=3"}),
             "--set run.round: unknown key 'round' in [run]; did you mean 'rounds'?");
-  EXPECT_EQ(error_of(kGood, {"rounds=3"}), "--set rounds: unknown key 'rounds'; did you mean 'run.rounds'?");
+  EXPECT_EQ(error_of(kGood, {"rounds=-3"}),
+            "--set rounds: rounds must be an integer, 0 to 4294967295, not -3");
+  EXPECT_EQ(error_of(kGood, {"round=3"}), "--set round: unknown key 'round'; did you mean 'run.rounds'?");
   EXPECT_EQ(error_of(kGood, {"run={rounds=3}"}),
             "--set run: 'run' is a section: write [run], and its keys below");
   EXPECT_EQ(error_of(kGood, {"algorithm.compressor=topq"}),

@@ -96,7 +96,7 @@ TEST_F(Cli, RejectsBadUsageWithCode2AndOneLine) {
                                              {"plot"},
                                              {"plot", "no-such-folder"},
                                              {"plot", ".", "--x", "bits"},
-                                             {"list", "algorithm"},
+                                             {"list", "algoritmz"},
                                              {"run", "small.toml", "--set"}}) {
     const auto r = gradwire(arguments);
     EXPECT_EQ(r.code, 2) << arguments.back();

@@ -26,15 +26,15 @@ inline std::filesystem::path program(const std::string& name) {
   return std::filesystem::path(GRADWIRE_BIN_DIR) / name;
 }
 
-// Runs gradwire with `folder` as the working directory.
-inline ProgramResult run_gradwire(const std::filesystem::path& folder,
-                                  const std::vector<std::string>& arguments) {
+// Runs a program with `folder` as the working directory.
+inline ProgramResult run_program(const std::string& name, const std::filesystem::path& folder,
+                                 const std::vector<std::string>& arguments) {
   const auto quote = [](const std::string& text) {
     std::string quoted = "'";
     for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return quoted + "'";
   };
-  std::string command = "cd " + quote(folder.string()) + " && " + quote(program("gradwire").string());
+  std::string command = "cd " + quote(folder.string()) + " && " + quote(program(name).string());
   for (const std::string& argument : arguments) command += " " + quote(argument);
   const std::filesystem::path out = folder / ".stdout", err = folder / ".stderr";
   command += " > " + quote(out.string()) + " 2> " + quote(err.string()) + " < /dev/null";
@@ -44,6 +44,11 @@ inline ProgramResult run_gradwire(const std::filesystem::path& folder,
   std::filesystem::remove(out);
   std::filesystem::remove(err);
   return result;
+}
+
+inline ProgramResult run_gradwire(const std::filesystem::path& folder,
+                                  const std::vector<std::string>& arguments) {
+  return run_program("gradwire", folder, arguments);
 }
 
 inline std::vector<std::string> lines_of(const std::string& text) {

@@ -1,12 +1,18 @@
 #include "experiments/cli/data/catalogue.h"
 
 #include <array>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "base/suggest.h"
+#include "engine/data/dataset.h"
+#include "engine/data/readers/source.h"
 #include "report/results_dir.h"
 
 namespace gradwire {
+namespace fs = std::filesystem;
 namespace {
 
 #define LIBSVM "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
@@ -54,9 +60,32 @@ constexpr DataSet kDataSets[] = {
     {"mnist", "mnist", "60,000 images of 28 x 28 pixels, 10 classes; test: idx:mnist.t, 10,000", kMnist},
     {"shakespeare", "shakespeare", "1,115,394 letters of text", kShakespeare}};
 
+// Returns the path of the set's first file, as an experiment in the current folder finds it. Returns nullopt
+// if a file of the set is missing.
+std::optional<fs::path> found(const DataSet& set) {
+  std::optional<fs::path> first;
+  for (const DataFile& file : set.files) {
+    try {
+      const fs::path path = find_data(fs::path(file.name), "");
+      if (!first) first = path;
+    } catch (const DataError&) {
+      return std::nullopt;
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 std::span<const DataSet> data_sets() { return kDataSets; }
+
+std::string data_set_text(const DataSet& set) {
+  const auto path = found(set);
+  std::array<char, 40> name{};
+  std::snprintf(name.data(), name.size(), "%-12s", std::string(set.name).c_str());
+  return std::string(name.data()) + " data = \"" + std::string(set.source) + "\": " + std::string(set.about) +
+         "; " + (path ? "here, " + path->string() : "not here");
+}
 
 const DataSet& find_data_set(const std::string& name) {
   std::vector<std::string> known;

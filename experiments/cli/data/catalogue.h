@@ -23,6 +23,8 @@ struct DataSet {
 };
 
 std::span<const DataSet> data_sets();
+// Returns a line about a data set: its value of `data`, and the place of its file if it is here.
+std::string data_set_text(const DataSet& set);
 // Returns the data set of that name. Throws UsageError with the nearest name.
 const DataSet& find_data_set(const std::string& name);
 

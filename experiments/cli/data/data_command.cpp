@@ -8,7 +8,6 @@
 #include <optional>
 #include <unistd.h>
 
-#include "engine/data/dataset.h"
 #include "engine/data/readers/source.h"
 #include "experiments/cli/data/catalogue.h"
 #include "experiments/cli/data/fetch.h"
@@ -18,31 +17,6 @@ namespace gradwire {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Returns the path of the set's first file, as an experiment in the current folder finds it. Returns nullopt
-// if a file of the set is missing.
-std::optional<fs::path> found(const DataSet& set) {
-  std::optional<fs::path> first;
-  for (const DataFile& file : set.files) {
-    try {
-      const fs::path path = find_data(fs::path(file.name), "");
-      if (!first) first = path;
-    } catch (const DataError&) {
-      return std::nullopt;
-    }
-  }
-  return first;
-}
-
-int list() {
-  for (const DataSet& set : data_sets()) {
-    const auto path = found(set);
-    std::printf("%-12s data = \"%s\": %s; %s\n", std::string(set.name).c_str(),
-                std::string(set.source).c_str(), std::string(set.about).c_str(),
-                path ? ("here, " + path->string()).c_str() : "not here");
-  }
-  return 0;
-}
 
 // A line of progress on a terminal, which is rewritten in place.
 class ProgressLine {
@@ -116,7 +90,9 @@ Examples:
 }
 
 int run_data_command(const CLI::App& app, const DataArguments& a, const std::atomic<bool>& stop) {
-  return app.get_subcommand("data")->got_subcommand("list") ? list() : fetch(a, stop);
+  if (!app.get_subcommand("data")->got_subcommand("list")) return fetch(a, stop);
+  for (const DataSet& set : data_sets()) std::cout << data_set_text(set) << '\n';
+  return 0;
 }
 
 }  // namespace gradwire

@@ -28,7 +28,7 @@ double as_number(const T& value) {
 
 double column_of(const RoundRecord& record, const std::string& name) {
   double found = kNothing;
-  metric_columns(record, [&](std::string_view column, const auto& value) {
+  metric_columns(record, [&](std::string_view column, const auto& value, std::string_view) {
     if (column == name) found = as_number(value);
   });
   return found;

@@ -22,7 +22,8 @@ constexpr const char* kGrids = "grid";
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
   const RoundRecord record;
-  metric_columns(record, [&](std::string_view name, const auto&) { names.emplace_back(name); });
+  metric_columns(record,
+                 [&](std::string_view name, const auto&, std::string_view) { names.emplace_back(name); });
   return names;
 }
 
