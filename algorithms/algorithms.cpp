@@ -21,6 +21,7 @@ struct Entry {
   std::function<bool(const AlgorithmSpec&)>
       uses_theory;  // true if theory must give a step size or another parameter
   std::function<bool(const AlgorithmSpec&)> step_is_theory;
+  std::vector<std::string> step_keys;  // the parameters that are step sizes
   std::function<NeededConstants(const AlgorithmSpec&)> needs;
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, Warnings&)> resolve;
   std::function<Lyapunov(const AlgorithmSpec&, const Theory&)>
@@ -58,6 +59,9 @@ Entry entry() {
   for (const Field& field : fields_of(defaults))
     e.info.parameters.push_back({std::string(field.key), field.text(), std::string(field.meaning),
                                  std::string(field.constraints.old_key)});
+  Params::fields(defaults, [&](std::string_view key, const auto& member, auto&&...) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(member)>, StepSize>) e.step_keys.emplace_back(key);
+  });
   e.uses_theory = [](const AlgorithmSpec& spec) {
     bool any = false;
     const auto params = parse_params<Params>(spec);
@@ -317,6 +321,38 @@ AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, c
   AlgorithmSpec named = spec;
   named.compressor = to_spec(compressor);
   return resolve_around(compressor, named, theory, warnings);
+}
+
+namespace {
+
+// Returns the text of a step size, which is `step_size` or a parameter. REQUIRES: the spec is resolved.
+std::string& step_text(AlgorithmSpec& resolved, std::string_view key) {
+  if (key == "step_size") return resolved.step_size;
+  return std::find_if(resolved.parameters.begin(), resolved.parameters.end(),
+                      [&](const auto& p) { return p.first == key; })
+      ->second;
+}
+
+}  // namespace
+
+std::vector<TheoryStep> theory_steps(const AlgorithmSpec& resolved, const Theory& theory) {
+  const Entry& e = find_entry(resolved.name);
+  const Theory with = with_compressor(resolved, uplink_compressor(resolved, theory.d, theory.n), theory);
+  if (e.info.traits.compressor_class == CompressorClass::kUnbiased && !with.compressor.unbiased) return {};
+  std::vector<TheoryStep> steps;
+  for (const std::string& key : e.step_keys) {
+    AlgorithmSpec spec = resolved;
+    const double value = std::stod(step_text(spec, key));
+    step_text(spec, key) = "theory";
+    try {
+      Warnings unused;
+      spec = e.resolve(spec, with, unused);
+      steps.push_back({key, value, std::stod(step_text(spec, key))});
+    } catch (const ConfigError&) {
+      // Theory has no step size for these parameters.
+    }
+  }
+  return steps;
 }
 
 Monitored monitored(const AlgorithmSpec& resolved, const Theory& theory) {

@@ -73,6 +73,14 @@ AlgorithmSpec resolve(const AlgorithmSpec& spec, const Theory& theory, std::vect
 AlgorithmSpec resolve(const AlgorithmSpec& spec, const Compressor& compressor, const Theory& theory,
                       std::vector<std::string>& warnings);
 
+// A step size of a resolved spec, and the number that theory gives for it.
+struct TheoryStep {
+  std::string key;  // "step_size", "local_step_size"
+  double value = 0, theory = 0;
+};
+// Returns the step sizes of a resolved spec for which theory has a number, given its other parameters.
+std::vector<TheoryStep> theory_steps(const AlgorithmSpec& resolved, const Theory& theory);
+
 // The Lyapunov function of the theorem that covers a run, its step size, and the step size that the theorem
 // gives. `theory_step` is 0 if the smoothness constants are unknown.
 struct Monitored {

@@ -250,9 +250,10 @@ class RealRun final : public ServerRun {
       summary.rounds = progress_.round;
       summary.loss_at_start = metrics->loss_at_start();
       summary.last = metrics->last();
-      const std::string trouble = outcome == Outcome::kDiverged
-                                      ? divergence(plan_.experiment)
-                                      : loss_rise(summary.loss_at_start, summary.last);
+      const std::string trouble =
+          outcome == Outcome::kDiverged
+              ? divergence(plan_.experiment, plan_.theory())
+              : loss_rise(summary.loss_at_start, summary.last, plan_.experiment, plan_.theory());
       if (!trouble.empty() && options_.log) options_.log(LogLine::warning(trouble));
       const std::string reason = end_reason(plan_.experiment, outcome, summary.last);
       if (!reason.empty() && options_.log)

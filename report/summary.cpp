@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/algorithms.h"
 #include "base/value.h"
 #include "config/experiment.h"
 #include "report/build_info.h"
@@ -109,7 +110,18 @@ Json schema_json(const DataSchema& schema) {
 
 }  // namespace
 
-std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last) {
+std::string step_above_theory(const Experiment& resolved, const Theory& theory) {
+  constexpr double kRounding = 1e-9;
+  if (theory.smoothness == nullptr) return "";
+  for (const TheoryStep& step : theory_steps(algorithm_spec(resolved), theory))
+    if (step.value > step.theory * (1 + kRounding))
+      return "algorithm." + step.key + " = " + rounded_text(step.value, 6) + " is above theory's " +
+             rounded_text(step.theory, 6) + "; write " + step.key + " = \"theory\"";
+  return "";
+}
+
+std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last,
+                      const Experiment& resolved, const Theory& theory) {
   constexpr double kRounding = 1e-9;
   const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
@@ -119,15 +131,19 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
     end = number_text(at_end);
     start = number_text(*at_start);
   }
-  return "the run ends with a loss of " + end + ", above the " + start +
-         " at its start; try a smaller algorithm.step_size, or other parameters in [algorithm]";
+  const std::string above = step_above_theory(resolved, theory);
+  return "the run ends with a loss of " + end + ", above the " + start + " at its start; " +
+         (above.empty() ? "try a smaller algorithm.step_size, or other parameters in [algorithm]" : above);
 }
 
-std::string divergence(const Experiment& experiment) {
-  const double norm_limit = experiment.server.norm_limit;
+std::string divergence(const Experiment& resolved, const Theory& theory) {
+  const double norm_limit = resolved.server.norm_limit;
+  const std::string above = step_above_theory(resolved, theory);
   return std::string("a loss or a gradient is not finite") +
-         (norm_limit > 0 ? ", or a reply is beyond server.norm_limit" : "") +
-         "; try a smaller step (this was algorithm.step_size = " + experiment.algorithm.step_size + ")" +
+         (norm_limit > 0 ? ", or a reply is beyond server.norm_limit; " : "; ") +
+         (above.empty()
+              ? "try a smaller step (this was algorithm.step_size = " + resolved.algorithm.step_size + ")"
+              : above) +
          (norm_limit > 0 ? " or a larger server.norm_limit (this was " + number_text(norm_limit) + ")" : "");
 }
 
@@ -191,7 +207,7 @@ std::string summary_json(const Summary& s) {
   const Experiment& e = *s.experiment;
   const SampleSource* const source = sources_of(e.problem);
   std::vector<std::string> warnings = s.warnings;
-  if (std::string rise = loss_rise(s.loss_at_start, s.last); !rise.empty())
+  if (std::string rise = loss_rise(s.loss_at_start, s.last, *s.experiment, s.theory); !rise.empty())
     warnings.push_back(std::move(rise));
   Json json = {{"name", e.name},
                {"version", version()},

@@ -57,12 +57,18 @@ std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder,
 // Returns the text of summary.json. Its warnings include the line of loss_rise().
 std::string summary_json(const Summary& summary);
 
+// Returns what to do about a step size of a resolved experiment that is above theory's: "algorithm.step_size
+// = 5 is above theory's 0.25; write step_size = \"theory\"". Returns "" if there is none, or theory has no
+// step.
+std::string step_above_theory(const Experiment& resolved, const Theory& theory);
+
 // Returns a line if the loss at the end of a run is above the loss at its start, else "". Also returns "" if
 // one of them is not known.
-std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last);
+std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last,
+                      const Experiment& resolved, const Theory& theory);
 
 // Returns a line that explains why a run diverged and what to try.
-std::string divergence(const Experiment& experiment);
+std::string divergence(const Experiment& resolved, const Theory& theory);
 
 // Returns "evaluations took 12 % of 3.2 s", or "" if that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);

@@ -203,35 +203,6 @@ TEST(Metrics, GiveTheLastRowInAResumedRun) {
   EXPECT_FALSE(MetricsFile(file, 0).last());
 }
 
-TEST(Summary, SuggestsARemedyForADivergedRun) {
-  Experiment e;
-  e.algorithm.step_size = "0.5";
-  EXPECT_EQ(divergence(e),
-            "a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = 0.5)");
-  e.server.norm_limit = 100;
-  EXPECT_EQ(divergence(e),
-            "a loss or a gradient is not finite, or a reply is beyond server.norm_limit; try a smaller step "
-            "(this was algorithm.step_size = 0.5) or a larger server.norm_limit (this was 100)");
-}
-
-TEST(Summary, ReportsARisenLoss) {
-  const auto rise = [](std::optional<double> at_start, double at_end) {
-    RoundRecord last;
-    last.loss = at_end;
-    return loss_rise(at_start, last);
-  };
-  EXPECT_NE(rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 at"), std::string::npos);
-  EXPECT_NE(rise(1.0 / 3, 1e300 / 3).find("a loss of 3.33333e+299, above the 0.333333 at"),
-            std::string::npos);
-  EXPECT_NE(rise(0.5, 0.50000001).find("a loss of 0.50000001, above the 0.5 at"), std::string::npos);
-  EXPECT_EQ(rise(0.5, 0.5), "");
-  EXPECT_EQ(rise(0.5, 0.5 * (1 + 1e-12)), "") << "rounding";
-  EXPECT_NE(rise(-0.5, -0.4), "");
-  EXPECT_EQ(rise(std::nullopt, 264.25), "") << "nothing was evaluated at the start";
-  EXPECT_EQ(rise(0.5, std::nan("")), "") << "a diverged run reports the divergence";
-  EXPECT_EQ(loss_rise(0.5, std::nullopt), "") << "nothing was evaluated";
-}
-
 TEST(Metrics, ConvertLinesOfAnotherVersionInAResumedRun) {
   const TemporaryFolder folder;
   const std::string header = metrics_header(), line = metrics_line(record());

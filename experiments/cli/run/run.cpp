@@ -123,7 +123,7 @@ std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::p
   const std::string name = plan.experiment.name;
   const std::string at = "round " + std::to_string(result.rounds);
   if (result.outcome == Outcome::kDiverged)
-    return name + ": diverged at " + at + ": " + divergence(plan.experiment);
+    return name + ": diverged at " + at + ": " + divergence(plan.experiment, plan.theory());
   if (result.outcome == Outcome::kStopped)
     return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
            (can_resume ? "; to continue, run the same command again"
@@ -364,7 +364,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   if (const std::string share = evaluation_share(report.result.evaluation_seconds, report.result.seconds);
       !share.empty())
     progress.note(LogLine(share));
-  const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last());
+  const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last(), plan.experiment, plan.theory());
   const RunResult& result = report.result;
   const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
   if (!reason.empty())
