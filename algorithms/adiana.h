@@ -46,9 +46,9 @@ struct AdianaParams : ShiftParams {
   }
   void resolve(const Theory& theory, Warnings& warnings) {
     const Assumptions assume(traits.name, step_size, theory, warnings);
+    if (p) check_probability(*p, "p");
     resolve_alpha(theory, assume);
-    mu = need_convexity(mu, theory, "mu");
-    assume.convexity("mu", *mu);
+    mu = assume.convexity("mu", mu);
     const CompressorConstants q = counted(theory);
     const double omega = q.omega, ratio = q.A;  // ω/n
     if (!p) {
@@ -56,7 +56,6 @@ struct AdianaParams : ShiftParams {
           ratio > 0 ? std::sqrt(1 / (32 * ratio)) - 1 : std::numeric_limits<double>::infinity();
       p = std::min(1.0, std::max(1.0, root) / (2 * (1 + omega)));
     }
-    check_probability(*p, "p");
     if (step_size.value) return;
     const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
     if (!s.convex)

@@ -145,8 +145,11 @@ void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warning
 }
 
 void check_matrix(const Entry& e, const Compressor& compressor) {
+  const CompressorClass takes = e.info.traits.compressor_class;
+  const bool is_biased_fine = takes == CompressorClass::kContractive || takes == CompressorClass::kEither;
   if (std::holds_alternative<RankR>(compressor) && !e.info.traits.needs_hessian)
-    refuse("rankr approximates Hessians: use it with fednl; for vectors there is rankk");
+    refuse(std::string("rankr approximates Hessians: use it with fednl") +
+           (is_biased_fine ? "; for vectors there is rankk" : ""));
 }
 
 void check_partial_gradient(const AlgorithmTraits& traits, const AlgorithmSpec& spec,
@@ -182,15 +185,15 @@ void check_class(const Entry& e, const AlgorithmSpec& spec, const Compressor& co
     refuse("permk splits the coordinates among the replies of a round, but " + std::string(traits.name) +
            " uses each reply separately; use randk");
   const bool identity = is_identity(compressor);
+  const CompressorConstants q = constants(compressor, d);
   if (traits.compressor_class == CompressorClass::kIdentity && !identity)
     refuse(std::string(traits.name) + " compresses nothing, so its compressor must be identity; for " +
-           spec.compressor + " use dcgd, diana, marina or ef21");
+           spec.compressor + " use " + (q.unbiased ? "dcgd, diana or marina" : "ef21"));
   if (identity) return;
-  const CompressorConstants q = constants(compressor, d);
   if (traits.compressor_class == CompressorClass::kUnbiased && !q.unbiased) check_unbiased(e, spec, warnings);
   if (traits.compressor_class == CompressorClass::kContractive && !(q.alpha > 0))
     refuse(std::string(traits.name) + " needs a contractive compressor, but " + spec.compressor +
-           " is not one in dimension " + std::to_string(d) + "; add scaled=false, or use topk");
+           " is not one in dimension " + std::to_string(d) + contractive_advice(spec.compressor, q));
   if (traits.compressor_class == CompressorClass::kEither && !q.unbiased && !(q.alpha > 0))
     refuse(std::string(traits.name) + " needs an unbiased or a contractive compressor, but " +
            spec.compressor + " is neither");

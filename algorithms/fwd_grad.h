@@ -86,11 +86,11 @@ struct FwdGradParams {
   void resolve(const Theory& theory, Warnings& warnings) {
     const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(theory.d, kMostDirections));
     if (directions == 0) directions = std::min(kUsualDirections, most);
-    resolve_step(theory, warnings);
     if (directions > most)
       throw ConfigError("algorithm.directions",
                         "must be at most " + std::to_string(most) +
                             ", one for each coordinate; for more work a round use gd");
+    resolve_step(theory, warnings);
   }
 
  private:

@@ -36,12 +36,13 @@ struct NesterovParams {
     if (!mu) constants.convexity = "algorithm.mu";
   }
   void resolve(const Theory& theory, Warnings& warnings) {
-    mu = need_convexity(mu, theory, "mu");
-    Assumptions(traits.name, step_size, theory, warnings).convexity("mu", *mu);
+    mu = Assumptions(traits.name, step_size, theory, warnings).convexity("mu", mu);
+    const bool is_plain_theory = !step_size.value && step_size.factor == 1;
     if (!step_size.value) step_size.resolve(1 / need_smoothness(theory, "algorithm.step_size").L);
     if (*step_size.value * *mu > 1)
-      throw ConfigError("algorithm.step_size",
-                        "gamma * mu is above 1, where the momentum is undefined; give a smaller step_size");
+      throw ConfigError(is_plain_theory ? "algorithm.mu" : "algorithm.step_size",
+                        "gamma * mu is above 1, where the momentum is undefined; give a smaller " +
+                            std::string(is_plain_theory ? "mu" : "step_size"));
   }
 };
 

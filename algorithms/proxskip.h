@@ -46,6 +46,7 @@ struct ProxSkipParams {
     if (!p) constants.convexity = "algorithm.p";
   }
   void resolve(const Theory& theory, Warnings& warnings) {
+    if (p) check_probability(*p, "p");
     if (!step_size.value) {
       const Smoothness& s = need_smoothness(theory, "algorithm.step_size");
       if (!s.convex)
@@ -54,7 +55,6 @@ struct ProxSkipParams {
       step_size.resolve(1 / s.L_max());
     }
     if (!p) p = std::min(1.0, std::sqrt(*step_size.value * need_convexity(std::nullopt, theory, "p")));
-    check_probability(*p, "p");
   }
 };
 

@@ -44,14 +44,15 @@ void check_partition(const Experiment& e) {
   if (e.clients.partition == PartitionKind::kBySpeaker && !text)
     throw ConfigError("clients.partition", "partition 'by_role' has no meaning for kind " +
                                                quote(problem_type_name(e)) +
-                                               ", which reads no text; use dirichlet");
+                                               ", which reads no text; use iid");
   if (e.clients.samples_per_client == 0) return;
   if (sources_of(e.problem) == nullptr)
     throw ConfigError("clients.samples_per_client", "kind " + quote(problem_type_name(e)) +
                                                         " has no samples; leave samples_per_client out");
   if (e.clients.partition != PartitionKind::kContiguous)
     throw ConfigError("clients.samples_per_client",
-                      "partition and samples_per_client exclude each other: samples are divided or drawn");
+                      "partition and samples_per_client exclude each other: samples are divided or drawn; "
+                      "leave one of them out");
 }
 
 // Checks clients.replication and clients.placement.
@@ -128,9 +129,11 @@ void check_server(const Experiment& e, const AlgorithmTraits& traits) {
   const std::string key = "server.over_selection";
   if (traits.needs_all_replies) throw ConfigError(key, needs_all + "over_selection must be 0");
   if (e.clients.participation == 1)
-    throw ConfigError(key,
-                      "over_selection needs clients.participation below 1: at 1 a round already asks all "
-                      "clients; lower server.quorum to continue without the slowest");
+    throw ConfigError(
+        key,
+        "over_selection needs clients.participation below 1" +
+            std::string(traits.partial ? "" : ", which " + std::string(traits.name) + " has not") +
+            ": at 1 a round already asks all clients; lower server.quorum to continue without the slowest");
 }
 
 // Rejects settings that make no sense for asynchronous algorithms or on the virtual clock.
@@ -158,7 +161,8 @@ void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
   if (e.faults.state_loss == 0) return;
   if (has(traits.client_state, ClientState::kMirrored) && e.server.client_state_replicas == "false")
     throw ConfigError("server.client_state_replicas",
-                      "faults.state_loss above 0 needs replicas: only they restore the clients of " + name);
+                      "faults.state_loss above 0 needs replicas: only they restore the clients of " + name +
+                          "; write client_state_replicas = \"auto\"");
 }
 
 // Checks the keys that end a run at an evaluation.
@@ -170,8 +174,9 @@ void check_ends(const Experiment& e) {
                                                  {"patience", e.run.patience > 0}};
     for (const auto& [key, is_set] : keys)
       if (is_set)
-        throw ConfigError("run." + std::string(key),
-                          std::string(key) + " needs evaluations, but evaluate_every is 0");
+        throw ConfigError(
+            "run." + std::string(key),
+            std::string(key) + " needs evaluations, but evaluate_every is 0; set it to 1 or more");
   }
   if (e.run.stop_at_accuracy > 0 && !e.evaluation.accuracy)
     throw ConfigError("evaluation.accuracy",

@@ -95,15 +95,20 @@ void Assumptions::at_most(std::string_view name, double value, double most, std:
   const std::string what =
       key + " = " + number_text(value) + " is above " + std::string(formula) + " = " + number_text(most);
   if (from_theory_)
-    throw ConfigError("algorithm." + key, what + ", which the theorem of the step size excludes; leave " +
-                                              key + " to theory, or give step_size a number");
+    throw ConfigError("algorithm." + key, what + ", which the theorem of the step size excludes; " +
+                                              (most > 0 ? "leave " + key + " to theory, or " : "") +
+                                              "give step_size a number");
   warnings_.push_back(algorithm_ + ": " + what + "; no theorem covers this run");
 }
 
-void Assumptions::convexity(std::string_view name, double mu) const {
+double Assumptions::convexity(std::string_view name, const std::optional<double>& given) const {
   const Smoothness* s = theory_.smoothness;
-  if (s != nullptr && s->exact && !s->estimated)
-    at_most(name, mu, s->mu, "the strong convexity of the problem");
+  const bool is_known = s != nullptr && s->exact && !s->estimated;
+  const std::string advice =
+      from_theory_ && is_known ? "give numbers for " + std::string(name) + " and step_size" : "give a number";
+  const double mu = need_convexity(given, theory_, name, advice);
+  if (is_known) at_most(name, mu, s->mu, "the strong convexity of the problem");
+  return mu;
 }
 
 CompressorConstants counted_as(const CompressorConstants& q, double larger_omega) {
@@ -120,7 +125,8 @@ std::uint32_t replies_of(const Theory& theory) {
   return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(ceil_share(theory.quorum, asked)), 1, asked);
 }
 
-double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name) {
+double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name,
+                      const std::string& advice) {
   const std::string key = "algorithm." + std::string(name);
   if (given) {
     check_positive(*given, name);
@@ -128,9 +134,12 @@ double need_convexity(const std::optional<double>& given, const Theory& theory, 
   }
   const double mu = theory.smoothness == nullptr ? 0 : theory.smoothness->mu;
   if (!(mu > 0))
-    throw ConfigError(key,
-                      "this problem is not known to be strongly convex, so theory has no value; give a "
-                      "number, or use regularizer = \"l2\"");
+    throw ConfigError(
+        key, "this problem is not known to be strongly convex, so theory has no value; " + advice +
+                 std::string(
+                     theory.smoothness != nullptr && theory.smoothness->convex
+                         ? ", or problem.lambda above 0, with regularizer = \"l2\" if the kind has that key"
+                         : ""));
   return mu;
 }
 

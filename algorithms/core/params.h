@@ -114,8 +114,9 @@ class Assumptions {
 
   // Requires value <= most. `formula` spells `most` out: "alpha = 0.5 is above 1/(1 + omega) = 0.2".
   void at_most(std::string_view name, double value, double most, std::string_view formula) const;
-  // Requires that mu is at most the strong convexity of f, if that is known exactly.
-  void convexity(std::string_view name, double mu) const;
+  // Returns the given mu, or else the problem's. Requires that it is at most the strong convexity of f, if
+  // that is known exactly. Throws ConfigError if neither is known.
+  double convexity(std::string_view name, const std::optional<double>& given) const;
 
  private:
   std::string algorithm_;
@@ -132,9 +133,10 @@ CompressorConstants counted_as(const CompressorConstants& q, double larger_omega
 // ones.
 std::uint32_t replies_of(const Theory& theory);
 
-// Returns mu > 0: the given one, or else the problem's. Throws a ConfigError that asks for a number if there
-// is neither.
-double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name);
+// Returns mu > 0: the given one, or else the problem's. Throws a ConfigError with `advice` if there is
+// neither.
+double need_convexity(const std::optional<double>& given, const Theory& theory, std::string_view name,
+                      const std::string& advice = "give a number");
 
 // Return L_s and the largest L_ij of single samples, or L_max if they are unknown.
 inline double sample_smoothness(const Smoothness& s) { return s.L_s > 0 ? s.L_s : s.L_max(); }

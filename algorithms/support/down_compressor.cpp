@@ -13,13 +13,17 @@ Compressor parse_down(const std::string& spec, std::size_t d) {
   }
 }
 
+std::string contractive_advice(const std::string& spec, const CompressorConstants& q) {
+  return q.unbiased ? "; write scaled(" + spec + "), or use topk" : "; use topk";
+}
+
 CompressorConstants resolve_contractive_down(std::string& spec, const Theory& theory) {
   const Compressor down = parse_down(spec, theory.d);
   const CompressorConstants q = constants(down, theory.d, 1);
   if (!(q.alpha > 0))
     throw ConfigError(std::string(kDownKey), "a contractive compressor is needed, and " + spec +
                                                  " is not one in dimension " + std::to_string(theory.d) +
-                                                 "; use topk, or randk with scaled=false");
+                                                 contractive_advice(spec, q));
   spec = to_spec(down);
   return q;
 }

@@ -22,7 +22,8 @@ struct Mlp : NetworkProblem<Mlp> {
     RowsData::fields<Mlp>(self.rows, visit);
     visit("hidden", self.shape.hidden, "widths of the hidden layers; [] is softmax regression",
           {.low = 1, .high = kMaxWidth});
-    visit("activation", self.shape.activation, "activation function between layers");
+    visit("activation", self.shape.activation, "activation function between layers",
+          {.idle_by = idle_if(self.shape.hidden.empty(), "hidden")});
     ActivationSettings::fields(self.activations, visit);
   }
   void check() const { rows.check(); }

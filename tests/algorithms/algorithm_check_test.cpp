@@ -49,8 +49,9 @@ TEST(Checks, AcceptDianaWithTopkOnlyWithNumericSteps) {
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_TRUE(has(warnings[0], "no theorem covers this run")) << warnings[0];
 }
-TEST(Checks, SuggestUnscaledRandkForEf21) {
-  EXPECT_TRUE(has(complaint(spec_of("ef21", "randk:k=2")), "scaled=false"));
+TEST(Checks, SuggestScaledCompressorsForEf21) {
+  EXPECT_TRUE(has(complaint(spec_of("ef21", "randk:k=2")), "write scaled(randk:k=2), or use topk"));
+  EXPECT_EQ(complaint(spec_of("ef21", "scaled(randk:k=2)")), "nothing");
   EXPECT_EQ(complaint(spec_of("ef21", "randk:k=2,scaled=false")), "nothing");
   EXPECT_EQ(complaint(spec_of("ef21", "randk:k=8")), "nothing")
       << "omega = 1/4 < 1 is contractive without scaling";

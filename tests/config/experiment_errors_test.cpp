@@ -206,12 +206,13 @@ TEST(ExperimentErrors, RefuseContradictions) {
   EXPECT_EQ(error_of(kGood, {"problem.test=digits", "problem.test_share=0.2"}),
             "--set problem.test_share: test_share and test exclude each other; set one "
             "of them");
-  EXPECT_EQ(error_of(with("evaluate_every = 0\nstop_at_grad_norm_sq = 1e-9")),
-            "dir/a.toml:16: stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0");
+  EXPECT_EQ(
+      error_of(with("evaluate_every = 0\nstop_at_grad_norm_sq = 1e-9")),
+      "dir/a.toml:16: stop_at_grad_norm_sq needs evaluations, but evaluate_every is 0; set it to 1 or more");
   for (const char* line : {"stop_at_loss = 0.1", "stop_at_accuracy = 0.9", "patience = 3"})
     EXPECT_EQ(error_of(with(std::string("evaluate_every = 0\n") + line)),
               "dir/a.toml:16: " + std::string(line).substr(0, std::string(line).find(' ')) +
-                  " needs evaluations, but evaluate_every is 0");
+                  " needs evaluations, but evaluate_every is 0; set it to 1 or more");
   EXPECT_EQ(
       error_of(kGood, {"run.stop_at_accuracy=0.9", "evaluation.accuracy=false"}),
       "--set evaluation.accuracy: stop_at_accuracy needs the accuracy in every row: accuracy must be true");
@@ -268,7 +269,7 @@ TEST(ExperimentErrors, RejectSettingsThatTheAlgorithmDoesNotSupport) {
 TEST(ExperimentErrors, RejectWipesOfClientsThatCannotBeRestored) {
   EXPECT_EQ(error_of(kGood, {"faults.state_loss=0.1", "server.client_state_replicas=false"}),
             "--set server.client_state_replicas: faults.state_loss above 0 needs replicas: only they restore "
-            "the clients of ef21");
+            "the clients of ef21; write client_state_replicas = \"auto\"");
   EXPECT_EQ(error_of(kGood, {"faults.state_loss=0.1"}), "");
   EXPECT_EQ(error_of(kGood, {"server.client_state_replicas=false"}), "");
   // MARINA's clients compute their lost state again.

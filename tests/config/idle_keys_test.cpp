@@ -32,6 +32,11 @@ TEST(IdleKeys, NameTheKeyAndTheValueThatLeavesItWithoutEffect) {
   EXPECT_EQ(idle(kGood, {"problem.label=y"}), Lines{"label has no effect with data = \"libsvm:a9a\""});
   EXPECT_EQ(idle(kGood, {"problem.label=y", "problem.data=pets.csv"}), Lines{});
   EXPECT_EQ(idle(kGood, {"problem.samples=50"}), Lines{"samples has no effect with data = \"libsvm:a9a\""});
+  Overrides mlp = {"problem.kind=mlp", "problem.regularizer=none", "problem.lambda=0",
+                   "problem.activation=relu"};
+  EXPECT_EQ(idle(kGood, mlp), Lines{"activation has no effect with hidden = []"});
+  mlp.push_back("problem.hidden=[4]");
+  EXPECT_EQ(idle(kGood, mlp), Lines{});
   EXPECT_EQ(idle(kQuadratic, {"problem.noise=0.1"}),
             Lines{"noise has no effect with algorithm.batch = \"full\""});
   EXPECT_EQ(idle(kQuadratic, {"clients.partition=iid"}),
@@ -181,12 +186,12 @@ TEST(IdleKeys, CauseAWarningForEveryField) {
         }
     }
   }
-  EXPECT_EQ(warned,
-            (std::set<std::string>{
-                "clients.dirichlet_alpha", "clients.partition", "clients.placement", "clients.weights",
-                "evaluation.accuracy", "evaluation.clients", "evaluation.grad_norm", "problem.classes",
-                "problem.columns", "problem.label", "problem.missing", "problem.noise", "problem.samples",
-                "run.client_metrics", "server.client_state_replicas", "server.norm_action"}));
+  EXPECT_EQ(warned, (std::set<std::string>{
+                        "clients.dirichlet_alpha", "clients.partition", "clients.placement",
+                        "clients.weights", "evaluation.accuracy", "evaluation.clients",
+                        "evaluation.grad_norm", "problem.activation", "problem.classes", "problem.columns",
+                        "problem.label", "problem.missing", "problem.noise", "problem.samples",
+                        "run.client_metrics", "server.client_state_replicas", "server.norm_action"}));
   EXPECT_TRUE(quiet.count("run.rounds") && quiet.count("problem.lambda") && quiet.count("server.quorum"));
 }
 
