@@ -67,9 +67,9 @@ class OptimumCommand : public ::testing::Test {
   const ScopedEnvironment cache_{"XDG_CACHE_HOME", folder_.path().c_str()};
 };
 
-const TheoryStep& step_of(const OptimumReport& report, const std::string& algorithm) {
+const FittedAlgorithm& step_of(const OptimumReport& report, const std::string& algorithm) {
   return *std::find_if(report.steps.begin(), report.steps.end(),
-                       [&](const TheoryStep& step) { return step.algorithm == algorithm; });
+                       [&](const FittedAlgorithm& step) { return step.algorithm == algorithm; });
 }
 
 TEST_F(OptimumCommand, HasTheConstantsAndTheMinimumOfTheProblem) {
@@ -91,7 +91,7 @@ TEST_F(OptimumCommand, HasTheStepThatARunOfEachAlgorithmUses) {
   for (const char* name : {"q.toml", "l.toml"}) {
     const OptimumReport report = report_optimum(file(name), {}, {});
     EXPECT_EQ(report.steps.size(), all_algorithms().size());
-    for (const TheoryStep& step : report.steps) {
+    for (const FittedAlgorithm& step : report.steps) {
       ASSERT_EQ(step.trouble, "") << step.algorithm;
       std::vector<std::string> sets = {"algorithm.name=" + step.algorithm,
                                        "algorithm.compressor=" + step.spec.compressor};

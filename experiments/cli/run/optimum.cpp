@@ -26,7 +26,7 @@ double number_in(const std::string& text) {
 }
 
 // Sets the numbers that theory gives step.spec. Throws ConfigError, DataError.
-void resolve_step(TheoryStep& step, const AlgorithmInfo& algorithm, const Experiment& own,
+void resolve_step(FittedAlgorithm& step, const AlgorithmInfo& algorithm, const Experiment& own,
                   const RunPlan& plan) {
   Experiment e = own;
   e.run.monitor = false;
@@ -92,8 +92,8 @@ RunPlan plan_with_constants(LoadedExperiment loaded) {
   return prepare(loaded);
 }
 
-TheoryStep theory_step(const AlgorithmInfo& algorithm, const Experiment& own, const RunPlan& plan) {
-  TheoryStep step;
+FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const Experiment& own, const RunPlan& plan) {
+  FittedAlgorithm step;
   step.algorithm = algorithm.traits.name;
   try {
     step.spec = fitting_spec(algorithm, algorithm_spec(own), plan.d, plan.n());
@@ -127,7 +127,7 @@ OptimumReport report_optimum(const std::filesystem::path& file, const std::vecto
   report.smoothness = *plan.smoothness;
   find_minimum(report, loaded);
   for (const AlgorithmInfo& algorithm : all_algorithms())
-    report.steps.push_back(theory_step(algorithm, loaded.experiment, plan));
+    report.steps.push_back(fit_algorithm(algorithm, loaded.experiment, plan));
   return report;
 }
 
@@ -148,7 +148,7 @@ std::string optimum_text(const OptimumReport& report) {
   std::vector<std::vector<std::string>> rows = {
       {"algorithm", "compressor", "step_size", "", "also by theory"}};
   std::string misfits;
-  for (const TheoryStep& step : report.steps) {
+  for (const FittedAlgorithm& step : report.steps) {
     if (!step.trouble.empty()) {
       misfits += "  " + step.algorithm + ": " + step.trouble + "\n";
       continue;
@@ -181,7 +181,7 @@ std::string optimum_json(const OptimumReport& report) {
                {"estimated", s.estimated},
                {"algorithms", Json::array()}};
   if (!report.no_f_star.empty()) json["no_f_star"] = report.no_f_star;
-  for (const TheoryStep& step : report.steps) {
+  for (const FittedAlgorithm& step : report.steps) {
     Json row = {{"name", step.algorithm}, {"compressor", step.spec.compressor}};
     if (step.trouble.empty()) {
       row["step_size"] = step.step_size;

@@ -17,7 +17,7 @@
 namespace gradwire {
 
 // An algorithm on this problem, with the numbers that theory gives.
-struct TheoryStep {
+struct FittedAlgorithm {
   std::string algorithm;
   AlgorithmSpec spec;  // as an experiment file has it: "theory" in place of a number
   double step_size = 0;
@@ -33,7 +33,7 @@ struct OptimumReport {
   std::optional<double> f_star, grad_norm;  // grad_norm is ||grad f(x*)||
   std::string no_f_star;                    // why f* is not known; empty if it is
   Smoothness smoothness;
-  std::vector<TheoryStep> steps;  // in the order of gradwire list
+  std::vector<FittedAlgorithm> steps;  // in the order of gradwire list
 
   // Returns L / mu, or nullopt if f is not known to be strongly convex.
   std::optional<double> condition() const;
@@ -45,7 +45,7 @@ RunPlan plan_with_constants(LoadedExperiment loaded);
 
 // Returns the numbers that theory gives an algorithm in place of that of the experiment `own`. `plan` has the
 // constants of its problem.
-TheoryStep theory_step(const AlgorithmInfo& algorithm, const Experiment& own, const RunPlan& plan);
+FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const Experiment& own, const RunPlan& plan);
 
 // Computes the report from the data of the experiment, and keeps f* in the cache of FStars. `log` receives
 // warnings. Throws ExperimentError, DataError.

@@ -41,7 +41,7 @@ std::vector<Competitor> competitors(const CompareRequest& request, const Experim
     }
     if (std::any_of(all.begin(), all.end(), [&](const Competitor& c) { return c.spec.name == name; }))
       throw UsageError(option + "is named twice; name each algorithm once");
-    const TheoryStep step = theory_step(*info, own, plan);
+    const FittedAlgorithm step = fit_algorithm(*info, own, plan);
     if (!step.trouble.empty()) throw UsageError(option + step.trouble);
     Competitor c{step.spec, theory_step_key(*info)};
     if (request.tune && !c.step_key.empty()) c.low = kFirstLow, c.high = kFirstHigh;
