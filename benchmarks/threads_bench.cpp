@@ -29,7 +29,7 @@ std::vector<ThreadsRun> runs_of(const Bench& bench) {
            "\n[algorithm]\nname = \"fedavg\"\nbatch = 20\nlocal_steps = 5\nlocal_step_size = 0.01\n" +
            run(number(40, 2))},
       {"ef21 topk:k=1, logistic, 0.03 ms a client, n = 64",
-       "[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\ndim = 100\nsamples = " + number(32000, 640) +
+       "[problem]\nkind = \"logistic\"\ndata = \"synthetic\"\ndim = 100\nsamples = " + number(9600, 640) +
            "\n[clients]\ncount = 64\n[algorithm]\nname = \"ef21\"\ncompressor = \"topk:k=1\"\nstep_size = "
            "0.1\n" +
            run(number(1000, 2))},
