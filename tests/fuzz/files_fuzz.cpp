@@ -187,13 +187,15 @@ std::vector<Bytes> libsvm_seeds() {
 
 // Reads some rows of a table, and the table as its own test data.
 void read_in_parts(const Dataset& whole, const auto& open, const TableOptions& options) {
-  const Dataset some = parse_csv(
-      open, "f.csv", [](std::size_t row) { return row % 2 == 0; }, options);
-  check(some.label == whole.label && some.columns == whole.columns, "other labels come with some rows");
-  for (std::size_t r = 0; r < whole.rows(); ++r)
-    check(std::ranges::equal(some.row_values(r),
-                             r % 2 == 0 ? whole.row_values(r) : whole.row_values(r).first(0)),
-          "a row that is kept has other values");
+  for (const TableEncoding* given : {static_cast<const TableEncoding*>(nullptr), whole.encoding.get()}) {
+    const Dataset some = parse_csv(
+        open, "f.csv", [](std::size_t row) { return row % 2 == 0; }, options, given);
+    check(some.label == whole.label && some.columns == whole.columns, "other labels come with some rows");
+    for (std::size_t r = 0; r < whole.rows(); ++r)
+      check(std::ranges::equal(some.row_values(r),
+                               r % 2 == 0 ? whole.row_values(r) : whole.row_values(r).first(0)),
+            "a row that is kept has other values");
+  }
   const Dataset test = parse_csv(open, "f.csv", {}, options, whole.encoding.get());
   check(test.label == whole.label && test.value == whole.value && test.column == whole.column,
         "a table has other rows as its own test data");

@@ -198,10 +198,17 @@ class TableReader {
       if (keep_ && !keep_(data.rows() - 1)) forget_features(data);
       data.row_start.push_back(data.column.size());
     };
+    // In a table without texts, a pass over all lines has checked the lines that are not kept, or the process
+    // that keeps them does. Lines may be left out only if values are missing.
+    const bool has_numbers =
+        is_encoded_ && !encoding_.has_texts() && options_.missing != MissingValues::kDrop;
+    const auto is_simple = [&](std::string_view line) {
+      return has_numbers ? line.find('"') == std::string_view::npos
+                         : has_only_numbers(line, head_.delimiter(), head_.width());
+    };
     const auto add_label = [&](std::string_view line, std::size_t number) {
-      if (!keep_ || keep_(data.rows()) || !has_only_numbers(line, head_.delimiter(), head_.width()))
-        return false;
-      data.label.push_back(label_of(field_of(line, label), number));
+      if (!keep_ || keep_(data.rows()) || !is_simple(line)) return false;
+      data.label.push_back(label_of(trim(field_of(line, label)), number));
       data.row_start.push_back(data.column.size());
       return true;
     };

@@ -99,6 +99,23 @@ TEST(Table, TakesTheSeparatorThatExcelNames) {
   EXPECT_EQ(rows_of(some), (std::vector<Values>{{0}, {3}}));
 }
 
+TEST(Table, FindsTheLabelsOfRowsThatAreNotKept) {
+  const TableOptions mean{.missing = MissingValues::kMean};
+  for (const std::string text : {"1,2,3\n4,5,6\n7,8,9\n", "1, 2 , 3 \n4,5,\"6\"\n7,,9\n",
+                                 "1;2,5;3\n4;5;6\n7;8;9\n", "y,a,b\n3,1,2\n6,NA,5\n \"9\",7,8\n"}) {
+    const auto open = [&] { return std::make_unique<TextStream>(text); };
+    const Dataset all = parse_csv(open, "t.csv", {}, mean);
+    EXPECT_EQ(all.label, (Values{3, 6, 9}));
+    for (const TableEncoding* given : {static_cast<const TableEncoding*>(nullptr), all.encoding.get()}) {
+      const Dataset some = parse_csv(
+          open, "t.csv", [](std::size_t row) { return row == 1; }, mean, given);
+      EXPECT_EQ(some.label, all.label) << text;
+      EXPECT_EQ(rows_of(some)[1], rows_of(all)[1]) << text;
+      EXPECT_EQ(some.row_values(0).size() + some.row_values(2).size(), 0u) << text;
+    }
+  }
+}
+
 TEST(Table, ReadsFalseAndTrueAsOneFeature) {
   const Dataset data = parse_csv("a,b,y\nTrue,1,False\nFalse,2,True\nTrue,3,True\n", "t.csv");
   EXPECT_EQ(rows_of(data), (std::vector<Values>{{1, 1}, {0, 2}, {1, 3}}));
