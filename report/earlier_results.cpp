@@ -54,15 +54,17 @@ std::string outcome_in(const fs::path& results) {
   return outcome == "stopped" ? "" : outcome;
 }
 
-void check_same_experiment(const fs::path& results, const Experiment& resolved) {
-  if (!identify_run(results)) return;
-  std::string changed;
+std::string changed_setting(const fs::path& results, const Experiment& resolved) {
   try {
-    changed = first_difference(resolved, load_experiment(results / "config.toml").experiment, Compared::kAll);
+    return first_difference(resolved, load_experiment(results / "config.toml").experiment, Compared::kAll);
   } catch (const ExperimentError& error) {
-    changed = error.what();
+    return error.what();
   }
-  if (!changed.empty())
+}
+
+void check_same_experiment(const fs::path& results, const Experiment& resolved) {
+  if (!identify_run(results) || outcome_in(results).empty()) return;
+  if (const std::string changed = changed_setting(results, resolved); !changed.empty())
     throw UsageError(results.string() + ": has the results of other settings: " + changed +
                      "; choose another folder with --out, or replace them with --overwrite");
 }

@@ -12,7 +12,10 @@ namespace gradwire {
 // those of a run that was stopped.
 std::string outcome_in(const std::filesystem::path& results);
 
-// Throws UsageError if `results` has the results of a run with other settings than `resolved`.
+// Returns the first setting of `resolved` that differs from that of the run in `results`. Empty if none does.
+// REQUIRES: identify_run(results).
+std::string changed_setting(const std::filesystem::path& results, const Experiment& resolved);
+// Throws UsageError if `results` has the finished results of a run with other settings than `resolved`.
 void check_same_experiment(const std::filesystem::path& results, const Experiment& resolved);
 
 // Returns whether two folders have the same model and the same metrics, apart from the wall-clock seconds.

@@ -76,7 +76,7 @@ TEST_F(Export, PlacesParametersOfAnMlpAsDocumented) {
                       widths +
                       "]\n[clients]\ncount = 1\n[algorithm]\nname = \"gd\"\nstep_size = "
                       "0.1\n[run]\nrounds = 5\n");
-    ASSERT_EQ(gradwire({"run", "mlp.toml", "--quiet"}).code, 0);
+    ASSERT_EQ(gradwire({"run", "mlp.toml", "--quiet", "--overwrite"}).code, 0);
     ASSERT_EQ(gradwire({"export", "results/mlp/model.bin", "x.raw"}).code, 0);
     std::vector<double> x(fs::file_size(path() / "x.raw") / sizeof(double));
     ASSERT_TRUE(load_raw_numbers<double>(path() / "x.raw", x));
@@ -113,7 +113,7 @@ TEST_F(Export, LetsRunsContinueFromModelBinAndNpy) {
   ASSERT_EQ(gradwire({"export", "results/small/model.bin", "x.npy"}).code, 0);
   const std::vector<double> want = read_model(path() / "results/small/model.bin");
   for (const char* start : {"results/small/model.bin", "x.npy"}) {
-    const auto r = gradwire({"run", "run.toml", "--quiet", "--out", "warm", "--set",
+    const auto r = gradwire({"run", "run.toml", "--quiet", "--overwrite", "--out", "warm", "--set",
                              std::string("run.x0=file:") + start, "--set", "run.rounds=0"});
     ASSERT_EQ(r.code, 0) << r.err;
     EXPECT_EQ(read_model(path() / "warm/model.bin"), want) << start;

@@ -91,7 +91,7 @@ TEST_F(LeftRuns, AreListedWithTheirContents) {
   EXPECT_NE(said.out.find("results/.killed.unfinished-1  metrics.csv with 2 rows, of a run that was killed"),
             std::string::npos)
       << said.out;
-  EXPECT_NE(said.out.find("--resume"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("the same gradwire run resumes it"), std::string::npos) << said.out;
   EXPECT_EQ(said.out.find(".early."), std::string::npos) << said.out;
   const std::string all = run_gradwire(folder_.path(), {"list"}).out;
   EXPECT_TRUE(all.ends_with("\n" + said.out)) << all;

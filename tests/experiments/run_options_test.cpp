@@ -139,8 +139,8 @@ TEST(RunOptions, RunAsynchronousAlgorithmsOverTcp) {
     SCOPED_TRACE(choice.algorithm + " " + choice.compressor);
     const std::string file = folder.write("async.toml", config(choice, "fp64")).string();
     const auto tcp =
-        run_gradwire(folder.path(), {"run", file, "--quiet", "--out", "tcp", "--transport", "tcp", "--set",
-                                     "run.rounds=60", "--set", "run.evaluate_every=20"});
+        run_gradwire(folder.path(), {"run", file, "--quiet", "--overwrite", "--out", "tcp", "--transport",
+                                     "tcp", "--set", "run.rounds=60", "--set", "run.evaluate_every=20"});
     ASSERT_EQ(tcp.code, 0) << tcp.err;
     const auto rows = lines_of(read_file(folder.path() / "tcp/metrics.csv"));
     ASSERT_GE(rows.size(), 3u);

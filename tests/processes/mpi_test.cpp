@@ -155,7 +155,7 @@ TEST_F(MpiTest, StopsAllRanksAfterTheSameRoundOnASignalToOne) {
   ASSERT_EQ(pids.size(), 3u) << job.log();
   ::kill(pids[1], SIGTERM);
   EXPECT_EQ(job.wait(30), 1) << job.log();
-  EXPECT_NE(job.log().find("to continue, run it again with --resume"), std::string::npos) << job.log();
+  EXPECT_NE(job.log().find("to continue, run the same command again"), std::string::npos) << job.log();
   // The run also resumes on one process.
   EXPECT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--resume", "--out", "shared"}).code, 0);
   expect_results("alone", "shared");

@@ -179,7 +179,7 @@ TEST_F(ProcessTest, RejectsAFolderOfAnotherExperiment) {
   expect_refusal(
       "gradwire-server",
       {"run.toml", "--listen", "127.0.0.1:0", "--state", "state", "--set", "algorithm.step_size=0.2"}, 2,
-      "holds a run of another experiment: algorithm.step_size is \"0.2\" now and was ");
+      "holds a run of another experiment: algorithm.step_size is 0.2 now and was ");
 }
 
 TEST_F(ProcessTest, RejectsAFolderOfAnotherVersionAndLeavesItUnchanged) {

@@ -45,6 +45,7 @@ TEST_F(Upgrade, RestoresABackupWithoutTheAuthoritysKeyAndMovesToANewAuthority) {
   std::vector<Process> clients = start_all("tokens", "me");
   wait_for_more_rounds(server);
   stop(server);
+  fs::create_directory(folder.path() / "backup");
   for (const char* name : {"state", "identity"}) {
     fs::copy(folder.path() / name, folder.path() / "backup" / name, fs::copy_options::recursive);
     fs::remove_all(folder.path() / name);

@@ -172,13 +172,19 @@ TEST_P(ResumeTest, ResumesAsynchronousAlgorithmsToTheBitsOfAWholeRun) {
   std::ofstream(folder.path() / "speeds.txt") << "1 2.5 0.3\n1\n2\n1.5 1\n3\n2 0.5\n1\n4 1 1 1\n";
   for (const char* speeds : {"sqrt*lognormal:1+fail:0.01", "1*file:speeds.txt+fail:0.01"}) {
     SCOPED_TRACE(speeds);
-    const std::vector<std::string> asynchronous = {
-        "--set", "algorithm.name=ringmaster",
-        "--set", "algorithm.compressor=identity",
-        "--set", "algorithm.delay_threshold=20",
-        "--set", "algorithm.step_size=0.001",
-        "--set", std::string("clients.latency=") + speeds,
-        "--set", "run.rounds=" + std::to_string(10 * kResumedRounds)};
+    const std::vector<std::string> asynchronous = {"--overwrite",
+                                                   "--set",
+                                                   "algorithm.name=ringmaster",
+                                                   "--set",
+                                                   "algorithm.compressor=identity",
+                                                   "--set",
+                                                   "algorithm.delay_threshold=20",
+                                                   "--set",
+                                                   "algorithm.step_size=0.001",
+                                                   "--set",
+                                                   std::string("clients.latency=") + speeds,
+                                                   "--set",
+                                                   "run.rounds=" + std::to_string(10 * kResumedRounds)};
     run_whole(asynchronous);
     run_cut(GetParam(), asynchronous);
     EXPECT_EQ(read("cut/model.bin"), read("whole/model.bin"));
@@ -218,7 +224,7 @@ TEST_F(ResumeFixture, ExplainsWhyItCannotResume) {
   }
   // With and without the option, another experiment neither uses the checkpoint nor removes it.
   const std::string saved = newest_checkpoint();
-  const std::string other = "is of a run with other settings: algorithm.step_size is \"0.01\" now and was ";
+  const std::string other = "is of a run with other settings: algorithm.step_size is 0.01 now and was ";
   refused({"--out", "cut", "--set", "algorithm.step_size=0.01"}, other);
   const auto without =
       run_gradwire(folder.path(), {"run", "run.toml", "--out", "cut", "--set", "algorithm.step_size=0.01"});

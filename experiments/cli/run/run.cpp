@@ -194,12 +194,14 @@ void leave_checkpoint(const RunCheckpoint& checkpoint, const RunPlan& plan, Prog
                         " does not use it"));
 }
 
-// Moves finished results that this run would replace by others out of the way. Other data or another program
-// lead to other results of the same settings.
-void keep_earlier_results(const ResultsDir& folder, Progress& progress) {
-  if (outcome_in(folder.target()).empty()) return;
+// Moves results that this run would replace by others out of the way, except those of the stopped run that it
+// continues. Other data or another program lead to other results of the same settings.
+void keep_earlier_results(const ResultsDir& folder, const Experiment& resolved, Progress& progress) {
+  if (!identify_run(folder.target())) return;
+  const bool continues =
+      outcome_in(folder.target()).empty() && changed_setting(folder.target(), resolved).empty();
   const bool measured = fs::exists(folder.target() / kEnergyFile);
-  if (!measured && same_results(folder.target(), folder.work())) return;
+  if (continues || (!measured && same_results(folder.target(), folder.work()))) return;
   const fs::path kept = set_aside(folder.target());
   progress.note(LogLine::warning("the results differ from those that an earlier run left in " +
                                  folder.target().string() + "; moved the earlier ones to " + kept.string()));
@@ -383,7 +385,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   std::vector<const char*> missing;  // files that this run did not write; an earlier run may have left them
   for (const char* name : {kEnergyFile, kClientsFile, kPreprocessingFile})
     if (!fs::exists(folder.work() / name)) missing.push_back(name);
-  if (request.earlier != EarlierResults::kOverwrite) keep_earlier_results(folder, progress);
+  if (request.earlier != EarlierResults::kOverwrite) keep_earlier_results(folder, plan.experiment, progress);
   folder.publish();
   report.folder = folder.target();
   for (const char* name : missing) fs::remove(report.folder / name);
