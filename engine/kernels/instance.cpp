@@ -6,6 +6,7 @@
 #include "engine/kernels/features.h"
 #include "engine/kernels/gram.h"
 #include "engine/kernels/images.h"
+#include "engine/kernels/lane_outer.h"
 #include "engine/kernels/lane_product.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/one_lane.h"
@@ -31,6 +32,7 @@ const Kernels<Real> GRADWIRE_TABLE = {
     .row_backward = row_backward<Real>,
     .single_backward = single_backward<Real>,
     .outer = outer<Real>,
+    .lane_outer = lane_outer<Real>,
     .lane_sums = lane_sums<Real>,
     .transpose = transpose<Real>,
     .sparse_forward = sparse_forward<Real>,

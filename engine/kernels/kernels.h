@@ -54,6 +54,24 @@ struct RowTangent {
   Real* dy;
 };
 
+// dw[r][c] (+)= sum_l A(r, l) B(c, l): a weight gradient of many lanes. A and B are [row][lane], or
+// [lane][row] if turned.
+template <class Real>
+struct LaneOuter {
+  const Real* a;
+  Index a_stride;
+  bool a_turned;
+  Index rows;
+  const Real* b;
+  Index b_stride;
+  bool b_turned;
+  Index columns;
+  Index lanes;
+  bool add;
+  Real* dw;      // [rows][columns]
+  Real* panels;  // scratch of columns * lanes numbers
+};
+
 // The nonzero features of one sample: their numbers and their values.
 template <class Real>
 struct SparseSample {
@@ -114,6 +132,8 @@ struct Kernels {
   void (*single_backward)(const RowAffine<Real>&, const Real* dy, bool add_x, Real* dx, bool add_w, Real* dw);
   // dw[o][k] (+)= sum_l dy[o][l] x[l][k]
   void (*outer)(const Real* dy, Index out, Index lanes, const Real* x, Index in, bool add, Real* dw);
+  // Computes the same for matrices that exceed the caches. Copies B into panels first.
+  void (*lane_outer)(const LaneOuter<Real>&);
   // g[c] (+)= sum_l d[c][l]
   void (*lane_sums)(const Real* d, Index channels, Index lanes, bool add, Real* g);
   // y[c][r] = x[r][c]

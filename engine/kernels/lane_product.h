@@ -138,9 +138,32 @@ inline void half_register_product(const LaneProduct<T>& p) {
   if (p.rows - r == N / 2) return turned_rows<0, true>(p, r);
 }
 
+// Computes a product of many lanes tile row by tile row, in pieces of the depth. The weights of a tile row
+// stay in the first-level cache while they meet all lanes, and a piece of all lanes stays in the second.
+// Transposed weights have short pieces, because each of their rows is in another page.
+template <bool kTransposed, class T>
+void large_lane_product(const LaneProduct<T>& p) {
+  constexpr Index kPiece = kTransposed ? 128 : 1024;
+  for (Index k = 0; k < p.depth; k += kPiece)
+    for (Index r = 0; r < p.rows; r += kTileRows) {
+      LaneProduct<T> tiles = p;
+      tiles.w += kTransposed ? k * p.w_stride + r : r * p.w_stride + k;
+      tiles.rows = p.rows - r < kTileRows ? p.rows - r : kTileRows;
+      tiles.depth = p.depth - k < kPiece ? p.depth - k : kPiece;
+      tiles.x += k * p.x_stride;
+      tiles.bias = p.bias != nullptr && k == 0 ? p.bias + r : nullptr;
+      tiles.add = p.add || k > 0;
+      tiles.y += r * p.y_stride;
+      lane_product_of<kTransposed>(tiles);
+    }
+}
+
 template <class T>
 void lane_product(const LaneProduct<T>& p) {
   constexpr int N = kNative<T>;
+  constexpr Index kManyWeights = 1 << 16;
+  if (p.lanes > 2 * N && p.rows * p.depth >= kManyWeights)
+    return p.transposed ? large_lane_product<true>(p) : large_lane_product<false>(p);
   if constexpr (N == 16) {
     if (p.transposed && p.lanes == N / 2 && p.rows % (N / 2) == 0 && p.bias == nullptr)
       return half_register_product(p);

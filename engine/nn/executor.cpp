@@ -17,16 +17,36 @@
 namespace gradwire {
 namespace {
 
+constexpr std::size_t kMostSamples = 16;  // of a microbatch without large layers
+
+bool has_large_layer(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Plan::Step& step) {
+    return (step.op.kind == OpKind::kAffine || step.op.kind == OpKind::kSparseFeatures) &&
+           step.op.count[0] >= kLargeLayer;
+  });
+}
+
 // Returns the number of samples that gives enough lanes for the widest tiles. It is larger if a sample has
 // few positions, and smaller if the samples would take much memory. Four samples still fill the narrowest
-// registers.
+// registers. A network with a large layer takes at least four times as many samples, if the arena is then not
+// larger than the parameters and their gradient.
 template <class Real>
 std::size_t choose_micro_batch(Network network) {
   constexpr std::size_t kLanes = 32, kFewest = 4, kArenaBytes = std::size_t{64} << 20;
   // The budget is ignored: the grouping of samples affects the bits of results, and a budget must not.
   network.limit_activations({});
   const PlanOptions options{.number_bytes = sizeof(Real)};
-  std::size_t micro_batch = std::clamp<std::size_t>(kLanes / network.positions(), 1, MicroBatch<Real>::kMost);
+  std::size_t micro_batch = std::clamp<std::size_t>(kLanes / network.positions(), 1, kMostSamples);
+  Network exact = network;
+  exact.keep_activations(KeptActivations::kExact);
+  const Plan plan = make_plan(exact, micro_batch, options);
+  if (plan.single_lane && has_large_layer(plan))
+    for (std::size_t more = Executor<Real>::kMaxMicroBatch; more >= 4 * micro_batch; more /= 2) {
+      const Plan larger = make_plan(exact, more, options);
+      if (arena_numbers(larger) + larger.dense_numbers <= 2 * network.dim() &&
+          larger.value_numbers * sizeof(Real) <= kArenaBytes)
+        return more;
+    }
   while (micro_batch > kFewest &&
          make_plan(network, micro_batch, options).value_numbers * sizeof(Real) > kArenaBytes)
     micro_batch /= 2;
@@ -35,9 +55,10 @@ std::size_t choose_micro_batch(Network network) {
 
 template <class Real>
 std::size_t checked_micro_batch(const Network& network, std::size_t micro_batch) {
-  if (micro_batch > MicroBatch<Real>::kMost)
+  constexpr std::size_t kMost = Executor<Real>::kMaxMicroBatch;
+  if (micro_batch > kMost)
     throw std::logic_error("a microbatch of " + std::to_string(micro_batch) + " samples; at most " +
-                           std::to_string(MicroBatch<Real>::kMost));
+                           std::to_string(kMost));
   return micro_batch == 0 ? choose_micro_batch<Real>(network) : micro_batch;
 }
 
@@ -132,13 +153,14 @@ class Executor<Real>::Impl {
     return *worker.clipping;
   }
 
-  // Calls pass(first) for each microbatch of the samples first .. end - 1, until it returns false.
+  // Calls pass(first) for each microbatch of `size` samples, of the samples first .. end - 1, until it
+  // returns false.
   template <class Pass>
-  bool for_micro_batches(MicroBatch<Real>& micro_batch, std::size_t first, std::size_t end,
+  bool for_micro_batches(MicroBatch<Real>& micro_batch, std::size_t size, std::size_t first, std::size_t end,
                          const ExampleAt& example, Pass&& pass) const {
     for (; first < end; first += micro_batch.samples()) {
       micro_batch.clear();
-      while (micro_batch.samples() < size_ && first + micro_batch.samples() < end)
+      while (micro_batch.samples() < size && first + micro_batch.samples() < end)
         micro_batch.push(example(first + micro_batch.samples()));
       if (!pass(first)) return false;
     }
@@ -285,15 +307,17 @@ std::optional<double> Executor<Real>::compute(std::span<const Real> x, std::size
   GradientOptions of_block;
   if (!single)
     of_block = {.wanted = options.wanted, .stop = options.stop, .finished = {}, .paths = options.paths};
+  // Each microbatch draws its own paths. Larger ones would draw fewer, and the variance would grow.
+  const std::size_t size = options.paths.share < 1 ? std::min(impl_->size_, kMostSamples) : impl_->size_;
   const auto sums = impl_->for_blocks(count, {gradient.data()}, [&](auto& worker, const auto& block) {
     worker.pass.plan(worker.micro_batch.plan(), single ? options : of_block);
     return impl_->for_micro_batches(
-        worker.micro_batch, block.first, block.end, example, [&](std::size_t first) {
+        worker.micro_batch, size, block.first, block.end, example, [&](std::size_t first) {
           if (stopped(options.stop)) return false;
           const std::optional<double> sum = worker.micro_batch.forward(x.data(), seed, options.stop);
           if (!sum) return false;
           worker.sums[0] += *sum;
-          worker.pass.micro_batch = first / impl_->size_;
+          worker.pass.micro_batch = first / size;
           worker.pass.last_micro_batch = first + worker.micro_batch.samples() == block.end;
           return worker.micro_batch.backward(x.data(), block.to[0], first > block.first, worker.pass);
         });
@@ -321,14 +345,15 @@ TwoLosses<double> Executor<Real>::two_gradients(std::span<const Real> x, std::sp
   const Real seed = Real(1) / static_cast<Real>(count);
   const auto sums =
       impl_->sum_blocks(count, {at_x.data(), at_y.data()}, [&](auto& worker, const auto& block) {
-        impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t first) {
-          const bool add = first > block.first;
-          worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
-          worker.micro_batch.backward(x.data(), block.to[0], add);
-          worker.sums[1] += worker.micro_batch.forward(y.data(), seed);
-          worker.micro_batch.backward(y.data(), block.to[1], add);
-          return true;
-        });
+        impl_->for_micro_batches(worker.micro_batch, impl_->size_, block.first, block.end, example,
+                                 [&](std::size_t first) {
+                                   const bool add = first > block.first;
+                                   worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
+                                   worker.micro_batch.backward(x.data(), block.to[0], add);
+                                   worker.sums[1] += worker.micro_batch.forward(y.data(), seed);
+                                   worker.micro_batch.backward(y.data(), block.to[1], add);
+                                   return true;
+                                 });
       });
   return {sums[0] / static_cast<double>(count), sums[1] / static_cast<double>(count)};
 }
@@ -339,12 +364,13 @@ Directional<double> Executor<Real>::directional(std::span<const Real> x, std::sp
   check_length("a point", x.size(), dim());
   check_length("a direction", v.size(), dim());
   const auto sums = impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
-    impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t) {
-      const auto part = worker.micro_batch.directional(x.data(), v.data());
-      worker.sums[0] += part.loss;
-      worker.sums[1] += part.derivative;
-      return true;
-    });
+    impl_->for_micro_batches(worker.micro_batch, impl_->size_, block.first, block.end, example,
+                             [&](std::size_t) {
+                               const auto part = worker.micro_batch.directional(x.data(), v.data());
+                               worker.sums[0] += part.loss;
+                               worker.sums[1] += part.derivative;
+                               return true;
+                             });
   });
   return {sums[0] / static_cast<double>(count), sums[1] / static_cast<double>(count)};
 }
@@ -365,11 +391,13 @@ double Executor<Real>::scaled_gradients(std::span<const Real> x, std::size_t cou
   const double share = 1 / static_cast<double>(count);
   const auto sums = impl_->sum_blocks(count, {gradient.data()}, [&](auto& worker, const auto& block) {
     MicroBatch<Real>& micro_batch = impl_->clipping(worker);
-    impl_->for_micro_batches(micro_batch, block.first, block.end, example, [&](std::size_t first) {
-      worker.sums[0] += micro_batch.clipped(
-          x.data(), [&](double square) { return share * factor(square); }, block.to[0], first > block.first);
-      return true;
-    });
+    impl_->for_micro_batches(micro_batch, impl_->size_, block.first, block.end, example,
+                             [&](std::size_t first) {
+                               worker.sums[0] += micro_batch.clipped(
+                                   x.data(), [&](double square) { return share * factor(square); },
+                                   block.to[0], first > block.first);
+                               return true;
+                             });
   });
   return sums[0] * share;
 }
@@ -381,7 +409,7 @@ double Executor<Real>::descend(std::span<Real> x, std::size_t count, const Examp
     const Real seed = -step / static_cast<Real>(count);
     MicroBatch<Real>& micro_batch = impl_->workers_[0]->micro_batch;
     double loss = 0;
-    impl_->for_micro_batches(micro_batch, 0, count, example, [&](std::size_t) {
+    impl_->for_micro_batches(micro_batch, impl_->size_, 0, count, example, [&](std::size_t) {
       loss = micro_batch.forward(x.data(), seed);
       micro_batch.backward(x.data(), x.data(), true);
       return true;
@@ -399,10 +427,11 @@ double Executor<Real>::loss(std::span<const Real> x, std::size_t count, const Ex
   check_length("a point", x.size(), dim());
   const Real seed = Real(1) / static_cast<Real>(count);
   const auto sums = impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
-    impl_->for_micro_batches(worker.micro_batch, block.first, block.end, example, [&](std::size_t) {
-      worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
-      return true;
-    });
+    impl_->for_micro_batches(worker.micro_batch, impl_->size_, block.first, block.end, example,
+                             [&](std::size_t) {
+                               worker.sums[0] += worker.micro_batch.forward(x.data(), seed);
+                               return true;
+                             });
   });
   return sums[0] / static_cast<double>(count);
 }
@@ -414,14 +443,15 @@ void Executor<Real>::outputs(std::span<const Real> x, std::size_t count, const E
   const Real seed = Real(1) / static_cast<Real>(count);
   impl_->sum_blocks(count, {}, [&](auto& worker, const auto& block) {
     MicroBatch<Real>& micro_batch = worker.micro_batch;
-    impl_->for_micro_batches(micro_batch, block.first, block.end, example, [&](std::size_t first) {
-      micro_batch.forward(x.data(), seed);
-      for (std::size_t s = 0; s < micro_batch.samples(); ++s) {
-        micro_batch.copy_outputs(s, worker.output);
-        take(first + s, worker.output);
-      }
-      return true;
-    });
+    impl_->for_micro_batches(micro_batch, impl_->size_, block.first, block.end, example,
+                             [&](std::size_t first) {
+                               micro_batch.forward(x.data(), seed);
+                               for (std::size_t s = 0; s < micro_batch.samples(); ++s) {
+                                 micro_batch.copy_outputs(s, worker.output);
+                                 take(first + s, worker.output);
+                               }
+                               return true;
+                             });
   });
 }
 

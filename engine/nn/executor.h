@@ -28,11 +28,11 @@ namespace gradwire {
 template <class Real>
 class Executor {
  public:
-  static constexpr std::size_t kMaxMicroBatch = 16;
+  static constexpr std::size_t kMaxMicroBatch = 256;
 
-  // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from the positions
-  // and the memory of the network. Throws std::logic_error if the network has no loss, and BudgetTooSmall
-  // (engine/nn/network.h).
+  // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from the positions,
+  // the largest layer and the memory of the network. Throws std::logic_error if the network has no loss, and
+  // BudgetTooSmall (engine/nn/network.h).
   explicit Executor(const Network& network, std::size_t micro_batch = 0,
                     const Kernels<Real>* kernels = nullptr);
   // Uses the caller's memory as arena: at least arena_bytes_of(network, micro_batch) bytes at any address. It

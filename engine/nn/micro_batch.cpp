@@ -48,17 +48,18 @@ MicroBatch<Real>::MicroBatch(const Network& network, Plan plan, const Kernels<Re
     : network_(network), plan_(std::move(plan)), kernels_(kernels) {
   const std::size_t numbers = arena_numbers(plan_);
   if (memory.empty()) {
-    arena_.reset(new (std::align_val_t{kArenaAlignment}) Real[arena_bytes(plan_) / sizeof(Real)]);
-    values_ = arena_.get();
-  } else {
-    void* start = memory.data();
-    std::size_t left = memory.size();
-    if (std::align(kArenaAlignment, arena_bytes(plan_) - kArenaAlignment, start, left) == nullptr)
-      throw std::logic_error("a network was given an arena of " + std::to_string(memory.size()) +
-                             " bytes; it needs " + std::to_string(arena_bytes(plan_)));
-    values_ = static_cast<Real*>(start);
+    // calloc() gives pages of zeros that take memory only once they are used. Small batches use few of them.
+    arena_.reset(static_cast<std::byte*>(std::calloc(arena_bytes(plan_), 1)));
+    if (arena_ == nullptr) throw std::bad_alloc();
+    memory = {arena_.get(), arena_bytes(plan_)};
   }
-  std::fill_n(values_, numbers, Real(0));
+  void* start = memory.data();
+  std::size_t left = memory.size();
+  if (std::align(kArenaAlignment, arena_bytes(plan_) - kArenaAlignment, start, left) == nullptr)
+    throw std::logic_error("a network was given an arena of " + std::to_string(memory.size()) +
+                           " bytes; it needs " + std::to_string(arena_bytes(plan_)));
+  values_ = static_cast<Real*>(start);
+  if (arena_ == nullptr) std::fill_n(values_, numbers, Real(0));
   slopes_ = values_ + plan_.value_numbers;
   scratch_ = slopes_ + plan_.gradient_numbers;
   turned_ = scratch_ + plan_.scratch_numbers;
@@ -68,6 +69,8 @@ MicroBatch<Real>::MicroBatch(const Network& network, Plan plan, const Kernels<Re
     where_.push_back(place.value == Plan::kNowhere ? nullptr : values_ + place.value);
   for (const Step& step : plan_.steps)
     keep_.push_back(step.keep == Plan::kNowhere ? nullptr : values_ + step.keep);
+  sample_.resize(plan_.micro_batch);
+  features_.resize(plan_.micro_batch);
   label_.resize(plan_.capacity);
   for (auto* numbers_by_lane : {&seed_, &top_, &total_}) numbers_by_lane->resize(plan_.capacity);
   const Op& loss = plan_.steps.back().op;

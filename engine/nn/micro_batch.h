@@ -2,9 +2,10 @@
 // each operation.
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,8 +27,6 @@ bool has_sample_norms(const Plan& plan);
 template <class Real>
 class MicroBatch {
  public:
-  static constexpr std::size_t kMost = 16;  // samples
-
   // Puts the arena into `memory`, of at least arena_bytes(plan) bytes, or allocates it if `memory` is empty.
   MicroBatch(const Network& network, Plan plan, const Kernels<Real>& kernels,
              std::span<std::byte> memory = {});
@@ -74,6 +73,8 @@ class MicroBatch {
  private:
   using Op = Network::Op;
   using Step = Plan::Step;
+
+  static constexpr Index kFewestWideLanes = 32;
 
   Real* value(std::uint32_t node) { return where_[node]; }
   const Real* value(std::uint32_t node) const { return where_[node]; }
@@ -129,7 +130,11 @@ class MicroBatch {
   void features_forward(const Step& step, const Real* x, Real* to);
   void features_backward(const Step& step, Real* gradient, bool add);
   bool dense(const Step& step) const;
+  // Returns whether a layer of `weights` weights is large, and the lanes are enough for the kernels of large
+  // layers.
+  bool wide(std::size_t weights) const { return weights >= kLargeLayer && lanes_ >= kFewestWideLanes; }
   FeatureRows<Real> dense_rows(Index in);
+  void wide_features(const Step& step, const Real* x, Real* to);
 
   void start_forward();
   void forward(const Step& step, const Real* x);
@@ -181,7 +186,10 @@ class MicroBatch {
   struct ArenaDeleter {
     void operator()(Real* p) const;
   };
-  std::unique_ptr<Real[], ArenaDeleter> arena_;  // null if the caller gave the memory
+  struct FreeMemory {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, FreeMemory> arena_;  // null if the caller gave the memory
   Real *values_ = nullptr, *slopes_ = nullptr, *scratch_ = nullptr, *turned_ = nullptr;
   std::vector<Real*> where_;               // the value of each node
   std::vector<Real*> keep_;                // numbers that each step keeps for backward
@@ -195,12 +203,12 @@ class MicroBatch {
   Real* dense_ = nullptr;       // rows of features; only dense data touch this memory
   Index dense_in_ = 0;          // number of features in dense_, or 0 if it is empty
 
-  std::array<Example<Real>, kMost> sample_;
+  std::vector<Example<Real>> sample_;
   std::size_t samples_ = 0;
-  std::size_t read_ = 0;                            // samples that read() has seen
-  std::array<SparseSample<Real>, kMost> features_;  // the features of each sample
-  std::size_t nonzeros_ = 0;                        // total over features_
-  bool ascending_ = true;                           // the feature numbers of each sample ascend
+  std::size_t read_ = 0;                      // samples that read() has seen
+  std::vector<SparseSample<Real>> features_;  // the features of each sample
+  std::size_t nonzeros_ = 0;                  // total over features_
+  bool ascending_ = true;                     // the feature numbers of each sample ascend
   Index real_lanes_ = 0, lanes_ = 0;
   std::vector<Token> label_;                          // by lane
   std::vector<Real> seed_, top_, total_;              // by lane

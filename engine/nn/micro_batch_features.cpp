@@ -49,9 +49,24 @@ FeatureRows<Real> MicroBatch<Real>::dense_rows(Index in) {
   return {dense_, stride, in, lanes};
 }
 
+// Computes the forward pass of dense features with many outputs. Features and outputs are lanes.
+template <class Real>
+void MicroBatch<Real>::wide_features(const Step& step, const Real* x, Real* to) {
+  const Op& op = step.op;
+  const Index out = channels(op.out), in = static_cast<Index>(op.count[0]) / out;
+  const FeatureRows<Real> rows = dense_rows(in);
+  turned_node_ = Op::kNone;
+  kernels_.transpose(rows.x, rows.lanes, in, rows.stride, turned_, lanes_);
+  for (Index k = 0; k < in; ++k)
+    std::fill(turned_ + k * lanes_ + rows.lanes, turned_ + (k + 1) * lanes_, Real(0));
+  kernels_.lane_product(
+      {x + op.first[0], out, true, out, in, turned_, lanes_, lanes_, x + op.first[1], false, to, lanes_});
+}
+
 template <class Real>
 void MicroBatch<Real>::features_forward(const Step& step, const Real* x, Real* to) {
   const Op& op = step.op;
+  if (wide(op.count[0]) && dense(step)) return wide_features(step, x, to);
   const Index out = channels(op.out), stride = padded(out);
   const Real *w = x + op.first[0], *bias = x + op.first[1];
   Real* rows = as_rows(op.out) ? to : scratch_;
@@ -70,6 +85,12 @@ void MicroBatch<Real>::features_backward(const Step& step, Real* gradient, bool 
   const Index out = channels(op.out), stride = padded(out);
   const Real* rows = slope(op.out);
   kernels_.lane_sums(rows, out, lanes_, add, gradient + op.first[1]);
+  if (wide(op.count[0]) && dense(step)) {
+    const FeatureRows<Real> x = dense_rows(static_cast<Index>(op.count[0]) / out);
+    turned_node_ = Op::kNone;
+    return kernels_.lane_outer({x.x, x.stride, true, x.in, rows, lanes_, false, out, x.lanes, true,
+                                gradient + op.first[0], turned_});
+  }
   if (lanes_ > 1) {
     kernels_.transpose(rows, out, lanes_, lanes_, scratch_, stride);
     rows = scratch_;
@@ -85,6 +106,7 @@ void MicroBatch<Real>::features_backward(const Step& step, Real* gradient, bool 
 #define GRADWIRE_INSTANTIATE(Real)                                                         \
   template bool MicroBatch<Real>::dense(const Plan::Step&) const;                          \
   template FeatureRows<Real> MicroBatch<Real>::dense_rows(Index);                          \
+  template void MicroBatch<Real>::wide_features(const Plan::Step&, const Real*, Real*);    \
   template void MicroBatch<Real>::features_forward(const Plan::Step&, const Real*, Real*); \
   template void MicroBatch<Real>::features_backward(const Plan::Step&, Real*, bool);
 GRADWIRE_INSTANTIATE(float)

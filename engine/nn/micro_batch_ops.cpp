@@ -88,9 +88,14 @@ void MicroBatch<Real>::unit_gradients(const Step& step, const UnitRun& units, co
   if (dx != nullptr && !as_rows(op.in[0]))
     kernels_.lane_product(
         {w, in, true, in, units.count, dy, lanes_, lanes_, nullptr, units.add_input, dx, lanes_});
-  if (weights > 0)
-    kernels_.outer(dy + (units.weights_first - units.first) * lanes_, weights, lanes_, turned(op.in[0]), in,
-                   units.add_weights, dw);
+  if (weights == 0) return;
+  const Real* of_weights = dy + (units.weights_first - units.first) * lanes_;
+  if (!wide(op.count[0]))
+    return kernels_.outer(of_weights, weights, lanes_, turned(op.in[0]), in, units.add_weights, dw);
+  const bool rows_of_x = as_rows(op.in[0]);
+  turned_node_ = Op::kNone;
+  kernels_.lane_outer({of_weights, lanes_, false, weights, value(op.in[0]), rows_of_x ? in : lanes_,
+                       rows_of_x, in, lanes_, units.add_weights, dw, turned_});
 }
 
 template <class Real>

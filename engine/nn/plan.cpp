@@ -55,6 +55,7 @@ class Planner {
 
   Plan run() {
     keep_what_reaches_the_loss();
+    plan_.micro_batch = micro_batch_;
     plan_.positions = network_.positions();
     plan_.single_lane =
         plan_.positions == 1 && std::all_of(plan_.steps.begin(), plan_.steps.end(),
@@ -347,6 +348,8 @@ class Planner {
         scratch = round_up(out) * lanes;
         if (in <= kMostDenseFeatures)
           plan_.dense_numbers = std::max(plan_.dense_numbers, micro_batch_ * feature_stride(in));
+        if (in <= kMostDenseFeatures && op.count[0] >= kLargeLayer)
+          turned = round_up(std::max(in, out)) * lanes;  // features or slopes of wide_features()
       }
       if (op.kind == OpKind::kNorm)  // the second term is for parameter gradients that are not needed
         scratch = size(op.out) + round_up(2 * plan_.places[op.out].shape.size());

@@ -66,6 +66,7 @@ struct Plan {
   // Ranges of parameters, each with the step of the backward pass after which its gradient is final. Steps
   // descend. Parameters that no operation reads have the step of the loss.
   std::vector<Final> finals;
+  std::size_t micro_batch = 0;  // the most samples
   std::size_t positions = 1;
   std::size_t capacity = 0;  // lanes that fit the arena
   std::size_t value_numbers = 0, gradient_numbers = 0, scratch_numbers = 0, turned_numbers = 0;
@@ -74,6 +75,10 @@ struct Plan {
   bool single_lane = false;       // one sample runs as one lane
   bool shared_parameters = false;
 };
+
+// A layer with this many weights or more fills the second-level cache, together with its gradient. It wants
+// many samples a microbatch, because each microbatch streams both through the cache.
+inline constexpr std::size_t kLargeLayer = std::size_t{3} << 15;
 
 // Returns the distance between two rows of features, in numbers. Adds to the row length, because rows at a
 // distance of a power of two would share few sets of the cache.

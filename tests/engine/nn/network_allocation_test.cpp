@@ -159,7 +159,7 @@ TEST(NetworkAllocations, FusedStepHoldsNoGradient) {
   const RandomSamples<float> samples(net, 1, 1);
   const Executor<float>::ExampleAt at = samples.at();
   std::vector<float> x(net.dim());
-  Executor<float> executor(net);
+  Executor<float> executor(net, 16);  // the default takes more memory for large batches
   allocations::reset();
   executor.descend(x, 1, at, 0.1f);
   EXPECT_EQ(allocations::count, 0u);
