@@ -24,6 +24,8 @@ constexpr Benchmark kBenchmarks[] = {
     {"engine/mlp", "a gradient of a 64-32-10 network, per sample", bench::engine_mlp},
     {"engine/first_layer", "a gradient of softmax regression on images, dense and sparse",
      bench::engine_first_layer},
+    {"engine/dense", "a gradient of large dense networks, compared with products by hand",
+     bench::engine_dense},
     {"engine/tape", "value and gradient of small graphs on the tape", bench::engine_tape},
     {"engine/letters", "SGD steps of a next-letter network on names, one sample and 64",
      bench::engine_letters},

@@ -8,6 +8,7 @@ namespace gradwire::bench {
 void engine_logistic(Bench& bench);
 void engine_mlp(Bench& bench);
 void engine_first_layer(Bench& bench);
+void engine_dense(Bench& bench);
 void engine_tape(Bench& bench);
 void engine_letters(Bench& bench);
 void engine_batches(Bench& bench);

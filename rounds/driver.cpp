@@ -253,6 +253,7 @@ StallReports Driver<Real>::new_stall_reports() const {
 template <class Real>
 void Driver<Real>::report_stall(std::uint32_t k, const RetryPolicy& retry, StallReports& stalls,
                                 std::size_t needed, const std::vector<ClientId>& missing) const {
+  if (!run_.hooks.on_stall) return;
   const double now = run_.transport.now();
   StalledRound stall{k, retry.waited(now), std::max(0.0, retry.gives_up_at() - now), needed, missing};
   stall.past_deadline = stall.waited_seconds >= run_.limits.deadline_seconds;

@@ -189,13 +189,15 @@ TEST(SettingsOfARestart, MayDifferOnlyInFieldsThatMayChange) {
   };
   EXPECT_EQ(difference([](Experiment&) {}), "");
   EXPECT_EQ(difference([](Experiment& e) { e.run.rounds = 7, e.server.deadline_ms = 8; }), "");
-  EXPECT_EQ(difference([](Experiment& e) { e.seed = 9; }), "seed = 9");
-  EXPECT_EQ(difference([](Experiment& e) { e.problem = Quadratic{}; }), "kind = \"quadratic\"");
-  EXPECT_EQ(difference([](Experiment& e) { std::get<Logistic>(e.problem).lambda = 0.5; }), "lambda = 0.5");
+  EXPECT_EQ(difference([](Experiment& e) { e.seed = 9; }), "seed is 9 now and was 1");
+  EXPECT_EQ(difference([](Experiment& e) { e.problem = Quadratic{}; }),
+            "problem.kind is \"quadratic\" now and was \"logistic\"");
+  EXPECT_EQ(difference([](Experiment& e) { std::get<Logistic>(e.problem).lambda = 0.5; }),
+            "problem.lambda is 0.5 now and was 0.0");
   EXPECT_EQ(difference([](Experiment& e) {
               e.algorithm.parameters = {{"init", "zero"}};
             }),
-            "init = \"zero\"");
+            "algorithm.init is \"zero\" now and was not set");
 
   Experiment now = before, then = before;
   now.run.rounds = 7;

@@ -42,7 +42,7 @@ class CommandAdvice : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(CommandAdvice, OfAnErrorWorks) {
+TEST_F(CommandAdvice, WorksAfterAnError) {
   ASSERT_EQ(gradwire({"run", "q.toml", "--quiet"}).code, 0);
   const std::string lost = "faults.lost_replies=0.1", latency = "clients.latency=1",
                     monitor = "run.monitor=true";
@@ -92,7 +92,7 @@ TEST_F(CommandAdvice, OfAnErrorWorks) {
   }
 }
 
-TEST_F(CommandAdvice, OfAWarningSilencesIt) {
+TEST_F(CommandAdvice, SilencesAWarning) {
   const auto run = [&](const Command& sets) {
     Command command = {"run", "q.toml"};
     for (const std::string& set : sets) command.insert(command.end(), {"--set", set});

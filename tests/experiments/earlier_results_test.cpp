@@ -53,10 +53,10 @@ TEST_F(EarlierResultsTest, NamesTheFolderAfterTheSettingsOfSet) {
   const auto r =
       gradwire({"run", "small.toml", "--set", "run.rounds=3", "--set", "algorithm.compressor=sign"});
   ASSERT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(r.out, "results: results/small-compressor=sign-rounds=3\n");
+  EXPECT_TRUE(r.out.starts_with("results: results/small-compressor=sign-rounds=3, ")) << r.out;
   EXPECT_FALSE(exists("results/small"));
   const auto other = gradwire({"run", "small.toml", "--set", "name=other", "--set", "run.rounds=3"});
-  EXPECT_EQ(other.out, "results: results/other\n") << other.err;
+  EXPECT_TRUE(other.out.starts_with("results: results/other, ")) << other.out;
 }
 
 TEST_F(EarlierResultsTest, ShortensALongNameAndKeepsItUnique) {

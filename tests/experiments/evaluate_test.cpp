@@ -177,11 +177,12 @@ TEST_F(Evaluate, ReadsATableAsTheRunReadIt) {
   EXPECT_NE(damaged.err.find("preprocessing.json: is damaged"), std::string::npos) << damaged.err;
   // A run without preprocessing removes the file of an earlier one.
   ASSERT_EQ(
-      run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet", "--set", "problem.normalize=minmax"})
+      run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet", "--set", "problem.normalize=minmax",
+                                    "--out", "results/digits", "--overwrite"})
           .code,
       0);
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "results/digits/preprocessing.json"));
-  ASSERT_EQ(run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet"}).code, 0);
+  ASSERT_EQ(run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet", "--overwrite"}).code, 0);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "results/digits/preprocessing.json"));
 }
 
@@ -191,8 +192,8 @@ TEST_F(Evaluate, FindsTheSameModelAfterARunOverTheNetwork) {
   for (const std::string kind : {"standard", "minmax", "unit_rows"}) {
     const std::string set = "problem.normalize=" + kind;
     for (const std::string way : {"memory", "tcp"}) {
-      const auto run = run_gradwire(
-          folder_.path(), {"run", "pets.toml", "--quiet", "--set", set, "--transport", way, "--out", way});
+      const auto run = run_gradwire(folder_.path(), {"run", "pets.toml", "--quiet", "--set", set,
+                                                     "--transport", way, "--out", way, "--overwrite"});
       ASSERT_EQ(run.code, 0) << run.err;
     }
     for (const char* file : {"model.bin", "preprocessing.json"})

@@ -56,6 +56,7 @@ TEST_F(NewExperiment, ChoosesTheProblemByTheLabels) {
   const Experiment two = made_and_run("two", "two.csv");
   EXPECT_EQ(problem_type_name(two), "logistic");
   EXPECT_EQ(sources_of(two.problem)->data, "csv:two.csv");
+  EXPECT_NE(read_file(path("two.toml")).find("normalize = \"standard\""), std::string::npos);
   EXPECT_EQ(two.clients.count, 4u) << "twenty samples for each client";
   EXPECT_EQ(two.name, "two");
   const Experiment three = made_and_run("three", "csv:three.csv");

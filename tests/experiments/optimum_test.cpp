@@ -178,10 +178,10 @@ TEST_F(OptimumCommand, LetsTheLastLineOfARunSayTheGapAndTheStep) {
   EXPECT_NEAR(std::stod(value_after(line, "f - f*")) / (loss - f_star), 1, 1e-3) << line;
   EXPECT_NE(value_after(line, "step_size").find(" (theory)"), std::string::npos) << line;
   const auto step = [&](const char* value) {
-    return value_after(
-        gradwire({"run", "q.toml", "--out", "other", "--set", std::string("algorithm.step_size=") + value})
-            .out,
-        "step_size");
+    return value_after(gradwire({"run", "q.toml", "--out", "other", "--overwrite", "--set",
+                                 std::string("algorithm.step_size=") + value})
+                           .out,
+                       "step_size");
   };
   EXPECT_EQ(step("0.25"), "0.25 (given)");
   EXPECT_NE(step("theory*2").find(" (theory*2)"), std::string::npos);
@@ -203,9 +203,9 @@ TEST_F(OptimumCommand, LetsTheLastLineOfARunHaveFStarOnceItIsKnown) {
 }
 
 TEST_F(OptimumCommand, LetsTheLastLineOfAnAsynchronousRunHaveSimulatedSeconds) {
-  const std::string line =
-      gradwire({"run", "q.toml", "--set", "algorithm.name=asgd", "--set", "algorithm.compressor=identity"})
-          .out;
+  const std::string line = gradwire({"run", "q.toml", "--set", "algorithm.name=asgd", "--set",
+                                     "algorithm.compressor=identity", "--out", "results/q"})
+                               .out;
   const auto seconds = read_metrics(folder_.path() / "results/q/metrics.csv").back().sim_seconds;
   ASSERT_TRUE(seconds);
   EXPECT_NE(line.find(", " + rounded_text(*seconds, 4) + " simulated seconds\n"), std::string::npos) << line;

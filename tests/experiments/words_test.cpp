@@ -109,7 +109,8 @@ TEST_F(TypedWords, NameTheKnownCommandsOfTheServer) {
             std::string::npos);
   EXPECT_NE(server({"xyzzy"}).err.find("known: relay, status, init"), std::string::npos);
   EXPECT_EQ(server({"absent.toml"}).err.find("unknown command"), std::string::npos);
-  EXPECT_EQ(server({"quadratics"}).err.find("unknown command"), std::string::npos) << "a shipped experiment";
+  EXPECT_EQ(server({"quadratics", "--listen", "nowhere"}).err.find("unknown command"), std::string::npos)
+      << "a shipped experiment";
   EXPECT_EQ(server({"help"}).out, server({"--help"}).out);
   EXPECT_EQ(server({"help", "enroll"}).out, server({"enroll", "--help"}).out);
 }
@@ -142,7 +143,7 @@ TEST_F(TypedWords, ListOneEntryByItsName) {
 TEST_F(TypedWords, RunAShippedExperimentByItsName) {
   const auto r = gradwire({"run", "quadratics", "--rounds", "10"});
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_NE(read_file(folder_.path() / "results/quadratics/config.toml").find("rounds = 10\n"),
+  EXPECT_NE(read_file(folder_.path() / "results/quadratics-rounds=10/config.toml").find("rounds = 10\n"),
             std::string::npos);
   EXPECT_NE(gradwire({"run", "quadratic"}).err.find("did you mean 'quadratics'?"), std::string::npos);
   folder_.write("quadratics", kExperiment);
@@ -224,7 +225,9 @@ TEST_F(TypedWords, NameTheRightWordInErrorsAndItRuns) {
     EXPECT_EQ(r.code, 2);
     EXPECT_EQ(lines_of(r.err).size(), 1u) << r.err;
     EXPECT_NE(r.err.find(a.answer), std::string::npos) << r.err;
-    const auto again = run("d.toml", advised(a.section, a.key, r.err));
+    Arguments advice = advised(a.section, a.key, r.err);
+    advice.push_back("--overwrite");
+    const auto again = run("d.toml", advice);
     EXPECT_EQ(again.code, 0) << again.err;
   }
   expect_answer("q.toml", {"--compressor", "TopK:k=1"}, "did you mean 'topk'?");

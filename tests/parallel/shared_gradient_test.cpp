@@ -19,7 +19,7 @@
 namespace gradwire {
 namespace {
 
-constexpr unsigned kThreads[] = {1, 2, 3, 7, 16};
+constexpr unsigned kThreadCounts[] = {1, 2, 3, 7, 16};
 
 // Networks whose batches of some hundred samples have several blocks.
 std::vector<NamedNetwork> networks() {
@@ -56,7 +56,7 @@ TYPED_TEST(SharedGradient, HasTheBitsOfOneThread) {
       std::vector<Real> expected(x.size());
       const double loss = alone.loss_and_gradient(x, count, samples.at(), expected);
       EXPECT_EQ(alone.loss(x, count, samples.at()), loss) << each.name;
-      for (const unsigned threads : kThreads) {
+      for (const unsigned threads : kThreadCounts) {
         SCOPED_TRACE(each.name + ", " + std::to_string(count) + " samples, " + std::to_string(threads));
         Executor<Real> executor(each.network);
         executor.share_work(shared_threads(threads));
@@ -121,7 +121,7 @@ TYPED_TEST(SharedGradient, HasAllOperations) {
     if (alone.knows_sample_norms()) alone.scaled_gradients(x, kCount, samples.at(), factor, scaled);
     std::vector<Real> stepped(x);
     alone.descend(stepped, kCount, samples.at(), Real(0.1));
-    for (const unsigned threads : kThreads) {
+    for (const unsigned threads : kThreadCounts) {
       SCOPED_TRACE(each.name + ", " + std::to_string(threads));
       Executor<Real> executor(each.network);
       executor.share_work(shared_threads(threads));

@@ -52,8 +52,8 @@ TEST_F(ClientThreads, GiveTheBitsOfASimulation) {
 
 TEST_F(ClientThreads, ChangeNoBitOfASimulationWithFewClients) {
   for (const std::string count : {"1", "2", "3"}) {
-    const Prepared prepared =
-        prepare(load_experiment(folder.path() / "run.toml", {"clients.count=" + count}));
+    const std::vector<std::string> overrides = {"clients.count=" + count};
+    const Prepared prepared = prepare(load_experiment(folder.path() / "run.toml", overrides));
     const RunTrace one = trace(prepared, false, 1), encoded = trace(prepared, true, 1);
     for (const unsigned threads : {2, 7, 16}) {
       EXPECT_EQ(trace(prepared, false, threads), one) << count << ", " << threads;

@@ -94,7 +94,7 @@ TEST_F(Sweep, RunsOnlyNewRunsTheSecondTime) {
   EXPECT_NE(fresh.err.find("moved the earlier sweep to results/steps.before"), std::string::npos)
       << fresh.err;
   EXPECT_EQ(fresh.err.find("have results already"), std::string::npos) << fresh.err;
-  EXPECT_EQ(read("results/steps/runs.csv"), read("results/steps.before/runs.csv"));
+  EXPECT_EQ(read("results/steps/best.csv"), read("results/steps.before/best.csv"));
 }
 
 TEST_F(Sweep, HasTheSameTableAfterAKillAndARestart) {

@@ -30,9 +30,11 @@ std::string scheme_of(const fs::path& file) {
   std::error_code error;
   if (fs::is_directory(file, error)) return "idx:";
   const std::string name = file.filename().string();
-  for (const std::string_view ending : {".csv", ".csv.gz", ".tsv", ".tsv.gz"})
-    if (name.ends_with(ending)) return "csv:";
-  if (name.ends_with(".gz")) return "libsvm:";
+  for (const std::string_view ending : {".csv", ".tsv"})
+    if (name.find(ending) != name.npos) return "csv:";
+  if (name.ends_with(".npz")) return "npz:";
+  for (const std::string_view ending : {".gz", ".bz2", ".xz"})
+    if (name.ends_with(ending)) return "libsvm:";
   std::ifstream in(file, std::ios::binary);
   std::array<char, 4096> block{};
   in.read(block.data(), block.size());
@@ -49,14 +51,15 @@ std::string scheme_of(const fs::path& file) {
 
 // Returns the source as problem.data has it in a file in `folder`.
 std::string source_of(const std::string& data, const fs::path& folder) {
-  if (full_source(data) != data || data == "digits" || data == "synthetic") return data;
+  std::error_code error;
+  const bool is_public = full_source(data) != data && !fs::exists(data, error);
+  if (is_public || data == "digits" || data == "synthetic" || data.starts_with("npy:")) return data;
   std::string scheme;
-  for (const std::string_view known : {"libsvm:", "csv:", "idx:", "text:"})
+  for (const std::string_view known : {"libsvm:", "csv:", "npz:", "idx:", "text:"})
     if (data.starts_with(known)) scheme = known;
   const fs::path typed = data.substr(scheme.size());
   const fs::path file = find_data(typed, ".");
   if (scheme.empty()) scheme = scheme_of(file);
-  std::error_code error;
   const bool is_here = typed.is_relative() && fs::exists(typed, error);
   const fs::path named = is_here ? fs::relative(fs::absolute(typed), fs::absolute(folder), error) : typed;
   return scheme + (error || named.empty() ? fs::absolute(typed) : named).generic_string();
@@ -104,9 +107,12 @@ std::string clients(std::size_t samples) {
 
 std::string linear_experiment(const std::string& source, const Facts& facts) {
   const bool classes = facts.has_classes();
+  const bool is_table = source.starts_with("csv:") || source.starts_with("np");
   return std::string("\n[problem]\nkind = ") +
          (classes ? "\"logistic\"       # for two labels\n" : "\"least_squares\"  # for real labels\n") +
          "data = " + toml_literal(source) +
+         (is_table ? "\nnormalize = \"standard\"  # features of mean 0 and deviation 1, so steps may be large"
+                   : "") +
          "\nregularizer = \"l2\"      # f is strongly convex, so f* exists\nlambda = 0.001\nbias = true\n" +
          (classes ? "test_share = 0.2        # held out, to measure accuracy\n" : "") +
          clients(facts.samples) +
