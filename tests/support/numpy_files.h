@@ -32,7 +32,7 @@ std::string npy(const std::string& descr, const std::string& shape, std::vector<
 }
 
 inline void put_little(std::string& to, std::uint64_t number, int bytes) {
-  for (int k = 0; k < bytes; ++k) to += static_cast<char>(number >> (8 * k) & 0xff);
+  for (int k = 0; k < bytes; ++k) to += k < 8 ? static_cast<char>(number >> (8 * k) & 0xff) : '\0';
 }
 
 inline std::string deflated(const std::string& bytes) {
