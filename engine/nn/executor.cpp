@@ -17,7 +17,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostSamples = 16;  // of a microbatch without large layers
+constexpr std::size_t kMostSamples = 16;  // the largest microbatch without large layers
 
 bool has_large_layer(const Plan& plan) {
   return std::ranges::any_of(plan.steps, [](const Plan::Step& step) {
@@ -68,9 +68,9 @@ void check_length(const char* what, std::size_t given, std::size_t needed) {
                          " of length " + std::to_string(given));
 }
 
-// Returns the fewest samples of a block. A block must be worth waking a thread, and adding its gradient must
-// cost little beside computing it; a gradient that exceeds the second cache costs more to add. Depends on the
-// network alone, because blocks affect the bits of results.
+// Returns the fewest samples of a block. Computing a block must take long enough to wake a thread for it, and
+// much longer than adding its gradient. A gradient larger than the second cache takes longer to add. The
+// result depends on the network alone, because blocks affect the bits of results.
 template <class Real>
 std::size_t choose_block(const Network& network, const Plan& plan) {
   constexpr double kWorthThread = 2e6, kWorthAdding = 256, kWorthAddingLarge = 1024;  // multiply-adds
@@ -117,7 +117,7 @@ class Executor<Real>::Impl {
     MicroBatch<Real> micro_batch;
     std::unique_ptr<MicroBatch<Real>> clipping;  // has a plan of its own
     BackwardPass pass;
-    std::vector<Real> gradients;  // of a block that is added later, one after another
+    std::vector<Real> gradients;  // the gradients of one block, until they are added
     std::vector<Real> output;     // output of one sample
     std::array<double, 2> sums{};
     bool done = false;
@@ -195,7 +195,7 @@ class Executor<Real>::Impl {
     return total;
   }
   std::size_t blocks(std::size_t count) const { return Blocks(count, size_, block_).count; }
-  // Returns the sums of for_blocks() for a run that nobody stops.
+  // Works like for_blocks() with a run that cannot stop.
   template <class Run>
   std::array<double, 2> sum_blocks(std::size_t count, const Targets& targets, Run&& run) {
     return *for_blocks(count, targets, [&](Worker& worker, const Block& block) {

@@ -25,8 +25,8 @@ constexpr const char* kSweep = "[sweep]\nseed = [1, 2]\n";
 
 struct Advised {
   Command wrong;
-  std::string words;  // of the advice
-  Command right;      // follows it
+  std::string advice;  // a part of the message
+  Command right;       // follows it
 };
 
 class CommandAdvice : public ::testing::Test {
@@ -82,11 +82,11 @@ TEST_F(CommandAdvice, WorksAfterAnError) {
             {"plot", "results/q", "--by", "problem.dim"}},
            {{"q.toml"}, "gradwire run q.toml", {"run", "q.toml"}},
        }) {
-    SCOPED_TRACE(a.words);
+    SCOPED_TRACE(a.advice);
     const auto wrong = gradwire(a.wrong);
     EXPECT_EQ(wrong.code, 2);
     EXPECT_EQ(lines_of(wrong.err).size(), 1u) << wrong.err;
-    EXPECT_NE(wrong.err.find(a.words), std::string::npos) << wrong.err;
+    EXPECT_NE(wrong.err.find(a.advice), std::string::npos) << wrong.err;
     const auto right = gradwire(a.right);
     EXPECT_EQ(right.code, 0) << right.err;
   }

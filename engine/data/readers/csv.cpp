@@ -30,7 +30,7 @@ struct SeenColumn {
   std::size_t number_line = 0, text_line = 0;       // first lines with a number and a text
   std::string number, text;                         // and these values
   std::set<std::string, std::less<>> marks;         // texts that are missing values between numbers
-  double sum = 0;                                   // of the numbers
+  double sum = 0;                                   // sum of the numbers
   std::set<std::string, std::less<>> different;     // the texts
   std::set<std::string, std::less<>> number_texts;  // the numbers as written; at most kMostNumbers + 1
 

@@ -49,7 +49,7 @@ std::filesystem::path data_cache();
 // Throws DataError that lists the places.
 std::filesystem::path find_data(const std::filesystem::path& path, const std::filesystem::path& base);
 
-// How to read a table: its options, and its encoding if it is given (see parse_csv()).
+// The options of parse_csv(), and the encoding of an earlier table if there is one.
 struct TableReading {
   TableOptions options = {};
   const TableEncoding* encoding = nullptr;

@@ -60,7 +60,7 @@ class TableHead {
   const std::string& file_;
   const TableOptions& options_;
   std::vector<std::string> lines_;
-  std::vector<Fields> rows_;  // of the lines after the header that can be split
+  std::vector<Fields> rows_;  // the first lines after the header, as fields
   std::size_t first_line_ = 0, separator_line_ = 0;
   Delimiter delimiter_;
   std::size_t width_ = 0;

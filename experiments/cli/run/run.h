@@ -43,7 +43,7 @@ struct RunReport {
   std::filesystem::path folder;  // folder of the results, absolute
   RunResult result;
   std::string trouble;    // one line on why the run ended early, and what to do; empty if it did not
-  std::string last_line;  // where the results are and what came out; empty unless the verbosity is kNormal
+  std::string last_line;  // names the results, the gap and the step; empty unless verbosity is kNormal
 };
 
 // An error on one of several ranks while the others continue. Call end_job() after it.

@@ -106,8 +106,8 @@ std::string sweep_section(const CompareRequest& request, const Experiment& e,
   return text;
 }
 
-// Extends the list of a competitor whose best step is at an end of it, or of which every run failed. Returns
-// whether it has grown.
+// Adds step sizes to a competitor if its best one is the first or the last, or if every run failed. Returns
+// false if it adds none.
 bool widen(Competitor& c, const SweepPlan& plan, const BestOf& best, const Log& log) {
   const std::string step = setting(plan.runs[best.runs.front()], "algorithm." + c.step_key);
   const bool has_failed = std::isinf(best.median);
