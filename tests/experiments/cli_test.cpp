@@ -9,6 +9,7 @@
 #include "report/build_info.h"
 #include "report/columns.h"
 #include "storage/model_file.h"
+#include "tests/experiments/small_folder.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
@@ -18,41 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr const char* kConfig = R"(name = "small"
-[problem]
-kind = "logistic"
-data = "csv:points.csv"
-regularizer = "l2"
-lambda = 0.1
-[clients]
-count = 3
-[algorithm]
-name = "ef21"
-compressor = "topk:k=1"
-[run]
-rounds = 12
-evaluate_every = 5
-)";
-
-// A folder with an experiment and its data.
-class Cli : public ::testing::Test {
+class Cli : public SmallFolder {
  protected:
-  Cli() {
-    std::string points;
-    for (int k = 0; k < 30; ++k)
-      points += std::to_string((k * 7) % 11) + "," + std::to_string((k * 5) % 13) + "," +
-                std::to_string(k % 3 % 2) + "\n";
-    folder_.write("points.csv", points);
-    folder_.write("small.toml", kConfig);
-  }
-
-  ProgramResult gradwire(const std::vector<std::string>& arguments) {
-    return run_gradwire(path(), arguments);
-  }
-  const fs::path& path() const { return folder_.path(); }
-  std::string read(const std::string& name) const { return read_file(path() / name); }
-  bool exists(const std::string& name) const { return fs::exists(path() / name); }
-
   // Runs `gradwire run` with `arguments`. Expects exit code 2, nothing on stdout, and only `line` on stderr.
   void expect_refused(const std::vector<std::string>& arguments, const std::string& line) {
     std::vector<std::string> all = {"run"};
@@ -64,8 +32,6 @@ class Cli : public ::testing::Test {
     EXPECT_NE(r.err.find(line), std::string::npos) << r.err;
     EXPECT_FALSE(exists("results"));
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(Cli, HasHelpWithExamplesForEveryCommand) {
@@ -111,7 +77,7 @@ TEST_F(Cli, RejectsBadUsageWithCode2AndOneLine) {
 }
 
 TEST_F(Cli, NamesFileAndLineOfAnError) {
-  folder_.write("typo.toml", std::string(kConfig) + "roundz = 3\n");
+  folder_.write("typo.toml", std::string(kSmallExperiment) + "roundz = 3\n");
   expect_refused({"typo.toml"}, "typo.toml:15: unknown key 'roundz' in [run]; did you mean 'rounds'?");
   expect_refused({"small.toml", "--set", "algorithm.compressor=topk:k=3"}, "--set algorithm.compressor: ");
   expect_refused({"small.toml", "--set", "algorithm.compressor=topq"}, "did you mean 'topk'?");
@@ -191,7 +157,7 @@ TEST_F(Cli, RejectsAFolderOfAnotherName) {
   EXPECT_EQ(read("results/small/metrics.csv"), before);
   const auto unrelated = gradwire({"run", "small.toml", "--out", "."});
   EXPECT_EQ(unrelated.code, 2);
-  EXPECT_EQ(read("small.toml"), kConfig);
+  EXPECT_EQ(read("small.toml"), kSmallExperiment);
 }
 
 TEST_F(Cli, PrintsNothingIfQuietAndJsonPerEvaluation) {

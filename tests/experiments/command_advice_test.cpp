@@ -111,8 +111,8 @@ TEST_F(CommandAdvice, SilencesAWarning) {
             {"algorithm.name=ringleader", "heterogeneity=0.1"}},
            {{"clients.dirichlet_alpha=0.5"}, "dirichlet_alpha has no effect", {}},
        }) {
-    SCOPED_TRACE(a.words);
-    EXPECT_NE(run(a.wrong).find(a.words), std::string::npos);
+    SCOPED_TRACE(a.advice);
+    EXPECT_NE(run(a.wrong).find(a.advice), std::string::npos);
     EXPECT_EQ(run(a.right).find("warning:"), std::string::npos) << run(a.right);
   }
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
+#include "tests/experiments/small_folder.h"
 #include "tests/support/data_files.h"
 #include "tests/support/process.h"
 #include "tests/support/run_program.h"
@@ -12,42 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPoints = R"(name = "small"
-[problem]
-kind = "logistic"
-data = "csv:points.csv"
-regularizer = "l2"
-lambda = 0.1
-[clients]
-count = 3
-[algorithm]
-name = "ef21"
-compressor = "topk:k=1"
-[run]
-rounds = 12
-evaluate_every = 5
-)";
-
-// A folder with an experiment and its data.
-class EarlierResultsTest : public ::testing::Test {
- protected:
-  EarlierResultsTest() {
-    std::string points;
-    for (int k = 0; k < 30; ++k)
-      points += std::to_string((k * 7) % 11) + "," + std::to_string((k * 5) % 13) + "," +
-                std::to_string(k % 3 % 2) + "\n";
-    folder_.write("points.csv", points);
-    folder_.write("small.toml", kPoints);
-  }
-  ProgramResult gradwire(const std::vector<std::string>& arguments) {
-    return run_gradwire(path(), arguments);
-  }
-  const fs::path& path() const { return folder_.path(); }
-  bool exists(const std::string& file) const { return fs::exists(path() / file); }
-  std::string read(const std::string& file) const { return read_file(path() / file); }
-
-  TemporaryFolder folder_;
-};
+class EarlierResultsTest : public SmallFolder {};
 
 TEST_F(EarlierResultsTest, NamesTheFolderAfterTheSettingsOfSet) {
   const auto r =
@@ -99,7 +65,7 @@ TEST_F(EarlierResultsTest, RejectsAFolderWithResultsOfOtherSettings) {
 }
 
 TEST_F(EarlierResultsTest, ReplacesEqualResultsAndMovesOthersAside) {
-  std::string config = kPoints;
+  std::string config = kSmallExperiment;
   config.replace(config.find("name = \"ef21\""), 13, "name = \"ef21\"\nstep_size = 0.1");
   folder_.write("small.toml", config);
   for (int k = 0; k < 2; ++k) {

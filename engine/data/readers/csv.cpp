@@ -27,10 +27,10 @@ double number_of_label(std::size_t index, std::size_t texts) {
 // The values of a column over the whole table.
 struct SeenColumn {
   std::size_t numbers = 0, texts = 0;
-  std::size_t number_line = 0, text_line = 0;       // first lines with a number and a text
-  std::string number, text;                         // and these values
-  std::set<std::string, std::less<>> marks;         // texts that are missing values between numbers
-  double sum = 0;                                   // sum of the numbers
+  std::size_t number_line = 0, text_line = 0;  // first lines with a number and a text
+  std::string number, text;                    // and these values
+  std::set<std::string, std::less<>> marks;    // texts that are missing values between numbers
+  double sum = 0;
   std::set<std::string, std::less<>> different;     // the texts
   std::set<std::string, std::less<>> number_texts;  // the numbers as written; at most kMostNumbers + 1
 
