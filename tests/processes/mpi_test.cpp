@@ -117,9 +117,9 @@ TEST_F(MpiTest, WritesTheResultsOfOneProcess) {
                                                "name = \"fednl\"\ncompressor = \"randseqk:k=20\""};
   for (const std::string& algorithm : algorithms) {
     write(experiment(algorithm));
-    ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone"}).code, 0);
+    ASSERT_EQ(run_gradwire(folder_, {"run", "run.toml", "--quiet", "--out", "alone", "--overwrite"}).code, 0);
     for (const unsigned ranks : {2u, 3u}) {
-      Process job = start(ranks, {"run", "run.toml", "--threads", "2", "--out", "shared"});
+      Process job = start(ranks, {"run", "run.toml", "--threads", "2", "--out", "shared", "--overwrite"});
       EXPECT_EQ(job.wait(120), 0) << job.log();
       expect_results("alone", "shared");
     }
