@@ -9,6 +9,7 @@
 #include "simulation/prepare.h"
 #include "tests/algorithms/every_algorithm.h"
 #include "tests/support/data_files.h"
+#include "tests/support/sanitized.h"
 
 namespace gradwire {
 namespace {
@@ -177,6 +178,7 @@ TEST(RunPlan, HasATheoryStepForLargeData) {
     if (name != "asgd" && name != "ringmaster" && name != "mindflayer" && name != "ef21_p" &&
         name != "ef21_bc")
       continue;
+    if (kSanitized && name != "mindflayer") continue;  // all have the same data
     SCOPED_TRACE(name);
     EXPECT_GT(step_of(prepare(by_theory(algorithm, large, true)).experiment), 0);
   }

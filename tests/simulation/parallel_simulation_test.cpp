@@ -123,6 +123,7 @@ void compare_every_algorithm(std::uint32_t n, double participation) {
 
 TEST(ParallelSimulation, GivesTheBitsOfPermanentClients) {
   for (const std::uint32_t n : {1u, 2u, 15u, 16u, 17u, 33u}) {
+    if (kSanitized && n != 2 && n != 33) continue;
     compare_every_algorithm<double>(n, 1);
     compare_every_algorithm<float>(n, 1);
   }
