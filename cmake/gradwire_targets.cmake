@@ -78,8 +78,8 @@ function(gradwire_program name)
 endfunction()
 
 # gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels]): one GoogleTest program. The thread sanitizer runs
-# tests with the label `threads`; tests with the label `processes` start the three programs; tests named Slow... also get the
-# label `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists on; `ctest -L threads` matches
+# tests with the label `threads`; tests with the label `processes` start our programs; tests named Slow... also get the label
+# `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists on; `ctest -L threads` matches
 # a part of the word.
 function(gradwire_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
@@ -92,7 +92,7 @@ function(gradwire_test name)
     add_dependencies(threads ${name})
   endif()
   if("processes" IN_LIST ARG_LABELS)
-    add_dependencies(${name} gradwire gradwire-server gradwire-client)
+    add_dependencies(${name} programs)
   endif()
   list(JOIN ARG_LABELS "," labels)
   gtest_discover_tests(${name} TEST_FILTER "-*.Slow*" NO_PRETTY_VALUES PROPERTIES TIMEOUT 600 LABELS "${labels}")
