@@ -1,5 +1,5 @@
 // `gradwire bench`: measures the speed of gradwire's parts. Each is compared with a reference that is
-// measured in the same run (docs/benchmarks.md).
+// measured in the same run (docs/reference/benchmarks.md).
 #pragma once
 
 #include <cstdint>

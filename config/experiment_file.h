@@ -1,4 +1,4 @@
-// The TOML file of an experiment (docs/experiment_file.md).
+// The TOML file of an experiment (docs/reference/experiment_file.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tables of docs/experiment_file.md and of `gradwire list`.
+// The tables of docs/reference/experiment_file.md and of `gradwire list`.
 #include <algorithm>
 
 #include "config/experiment.h"

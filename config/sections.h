@@ -248,7 +248,7 @@ struct ServerSection {
           {.low = 1, .high = 19, .words = kAutoOrOff, .or_integer = true});
     visit("overlap", self.overlap,
           "over TCP: clients send the final values of a compressed gradient while they compute the rest, if "
-          "algorithm and compressor allow it (docs/wire.md); needs zstd = \"off\"",
+          "algorithm and compressor allow it (docs/reference/wire.md); needs zstd = \"off\"",
           {.place = RunIn::kNetwork});
     visit("client_state_replicas", self.client_state_replicas,
           "the server keeps a replica of each client's state, to restore clients that lost it; `auto`: over "

@@ -41,9 +41,10 @@ struct Served {
 
 // Resumes the run in the folder, or waits for the clients and begins one. Runs all rounds and shuts the
 // clients down. Writes DIR/address at once, config.toml after all clients joined, metrics.csv during the run,
-// and model.bin and summary.json at the end. Also writes the recovery files (docs/reliability.md). With
-// Outcome::kStopped, rounds are left and the clients wait for the server to return. Throws ExperimentError,
-// DataError, std::invalid_argument (--listen) or std::runtime_error (one line).
+// and model.bin and summary.json at the end. Also writes the recovery files
+// (docs/explanation/reliability.md). With Outcome::kStopped, rounds are left and the clients wait for the
+// server to return. Throws ExperimentError, DataError, std::invalid_argument (--listen) or std::runtime_error
+// (one line).
 Served serve(const ServeOptions& options);
 
 }  // namespace gradwire

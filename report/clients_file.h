@@ -1,4 +1,4 @@
-// clients.csv: loss and accuracy of each client at an evaluation (docs/results.md).
+// clients.csv: loss and accuracy of each client at an evaluation (docs/reference/results.md).
 #pragma once
 
 #include <cstdint>

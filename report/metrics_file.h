@@ -1,4 +1,4 @@
-// metrics.csv: one row for every evaluated round (docs/results.md).
+// metrics.csv: one row for every evaluated round (docs/reference/results.md).
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
 // preprocessing.json: what a model's data went through before the model saw them. Other data of the same kind
-// must go through the same: texts get the same numbers, and features the same map (docs/results.md).
+// must go through the same: texts get the same numbers, and features the same map
+// (docs/reference/results.md).
 #pragma once
 
 #include <filesystem>

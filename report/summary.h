@@ -1,5 +1,5 @@
 // summary.json: the facts of a run and its outcome, the same for a simulation and for a server
-// (docs/results.md).
+// (docs/reference/results.md).
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,8 @@ struct RoundLimits {
   bool keep_clients = false;  // a stopped run will be resumed, so do not shut the clients down
 };
 
-// Row k of the metrics, at x^k. Values are cumulative unless the name says "per round" (docs/results.md).
+// Row k of the metrics, at x^k. Values are cumulative unless the name says "per round"
+// (docs/reference/results.md).
 struct RoundRecord {
   std::uint32_t round = 0;
   double loss = 0;

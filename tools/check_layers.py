@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the shape of the source tree from its #include lines (docs/architecture.md has the picture).
+"""Checks the shape of the source tree from its #include lines (docs/explanation/architecture.md has the picture).
 
     tools/check_layers.py [ROOT]        prints FILE:LINE: message lines; exit code 1 if there is an error
     tools/check_layers.py --self-test   plants one violation of each kind and expects each to be found
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # The folders that each folder may include, directly or through other headers. A folder may always include itself. The order is
-# that of docs/architecture.md: no folder may include one below it.
+# that of docs/explanation/architecture.md: no folder may include one below it.
 _ORACLES = "base engine engine/data engine/smoothness"
 _ALGORITHMS = f"{_ORACLES} compressors algorithms/optimizers algorithms/core algorithms/support algorithms"
 _ROUNDS = f"{_ALGORITHMS} rounds"
@@ -102,7 +102,7 @@ HEADER_EXCEPTIONS = {
     ("report/json.h", "nlohmann/"): "JSON values have a type of this library; only .cpp files include it",
 }
 
-DOCUMENTS = ("*.md", "docs/*.md")
+DOCUMENTS = ("*.md", "docs/**/*.md")
 # Names of files in documents: `room/file.h`, a path from the root, and [text](file.md), a path from the document's folder.
 NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`|\]\(([\w./-]+)\)")
 

@@ -111,7 +111,7 @@ enum class Activation : std::uint8_t { kTanh, kRelu, kSigmoid, kGelu };
 
 // The number type in which activations wait for the backward pass: their own type, or bfloat16, which takes
 // half of the memory of float and a quarter of double. With bfloat16, losses and outputs keep their bits, but
-// derivatives read activations that are rounded to 8 bits. docs/engine.md gives the error.
+// derivatives read activations that are rounded to 8 bits. docs/explanation/engine.md gives the error.
 enum class KeptActivations : std::uint8_t { kExact, kBFloat16 };
 
 // The bytes that one microbatch may take: activations, their gradients and scratch. Activations that do not

@@ -1,4 +1,4 @@
-// The constants of step-size theory (notation of docs/algorithms.md), exact to 1e-12 relative.
+// The constants of step-size theory (notation of docs/reference/algorithms.md), exact to 1e-12 relative.
 #pragma once
 
 #include <algorithm>

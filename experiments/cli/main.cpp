@@ -280,8 +280,8 @@ Results: config.toml, metrics.csv, model.bin, summary.json, plot.svg, plot.py.
 A folder is not replaced by results of other settings. With --set, its name has what was changed, as in
 results/quadratics-compressor=sign.
 Ctrl-C ends the run after its round and writes its results so far. The same command continues a stopped run, or a
-killed run from its last checkpoint, and gives the same bits. If gradwire was built with MPI (docs/cluster.md), `mpirun -n 8
-gradwire run FILE` divides the clients among 8 processes, and gives the same bits.
+killed run from its last checkpoint, and gives the same bits. If gradwire was built with MPI, `mpirun -n 8 gradwire run
+FILE` divides the clients among 8 processes, and gives the same bits (docs/how-to/run_on_a_cluster.md).
 )");
 }
 

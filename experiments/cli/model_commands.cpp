@@ -40,7 +40,7 @@ void add_export(CLI::App& app, ModelArguments& a) {
   exported->footer(
       R"(The numbers keep the precision of the run, fp32 or fp64. A .raw is little-endian. Matrices are in
 row-major order. For problem.kind = "mlp" the first layer is weights (in, out), bias; each further
-layer is weights (out, in), bias. For all other networks every layer is (out, in). docs/results.md
+layer is weights (out, in), bias. For all other networks every layer is (out, in). docs/reference/results.md
 has the order of all parameters.
 
 Examples:

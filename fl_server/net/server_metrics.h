@@ -102,7 +102,8 @@ enum class Rejection : std::uint8_t {
 };
 const char* name_of(Rejection rejection);  // the value of a label, in lower case
 
-const char* name_of(FrameType type);  // the name in docs/wire.md, as in "Hello"; "unknown" for other values
+// Returns the name in docs/reference/wire.md, as in "Hello", or "unknown" for other values.
+const char* name_of(FrameType type);
 
 // Counts of whole messages in one direction.
 class FrameCounts {

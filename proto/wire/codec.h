@@ -4,8 +4,8 @@
 //
 // A part has up to two sections: indices and values. Indices are bit-packed at ceil(log2 d) bits, or a d-bit
 // bitmap if that is smaller; seeded parts and ranges have none. Values are plain little-endian reals, or
-// packed as docs/wire.md says. A payload with a second summand becomes two parts, the first marked as
-// continued. A section of kZstdMinBytes or more is zstd-compressed if a trial on its first kZstdTrialBytes
+// packed as docs/reference/wire.md says. A payload with a second summand becomes two parts, the first marked
+// as continued. A section of kZstdMinBytes or more is zstd-compressed if a trial on its first kZstdTrialBytes
 // gains 5 %.
 #pragma once
 

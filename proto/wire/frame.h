@@ -1,4 +1,5 @@
-// The 32-byte little-endian prefix in front of every message (docs/wire.md). Bytes in, numbers out; no I/O.
+// The 32-byte little-endian prefix in front of every message (docs/reference/wire.md). Bytes in, numbers out;
+// no I/O.
 //
 //   offset  field            rule
 //   0       magic u32        "GWR1"; wrong: close without an answer

@@ -288,7 +288,7 @@ std::string without_pipes(std::string text) {
   return text;
 }
 
-// Returns the row that docs/experiment_file.md must have for one key.
+// Returns the row that docs/reference/experiment_file.md must have for one key.
 std::string markdown_row(const KeyHelp& help) {
   const std::string key = help.key.substr(help.key.find('.') + 1);
   return without_pipes("`" + key + "`").insert(0, "| ") + " | " + without_pipes(help.type) + " | " +
@@ -304,7 +304,7 @@ TEST(ExperimentDocs, ListEveryKeyAsTheProgramKnowsIt) {
     section = now;
     expected += markdown_row(help) + "\n";
   }
-  std::istringstream page(text_of_file(kRoot / "docs" / "experiment_file.md"));
+  std::istringstream page(text_of_file(kRoot / "docs" / "reference" / "experiment_file.md"));
   std::string actual, line, previous;
   while (std::getline(page, line)) {
     const bool is_row = line.starts_with("| `");
@@ -312,7 +312,7 @@ TEST(ExperimentDocs, ListEveryKeyAsTheProgramKnowsIt) {
     if (is_row) actual += line + "\n";
     previous = line;
   }
-  EXPECT_EQ(actual, expected) << "the tables of docs/experiment_file.md should be:\n" << expected;
+  EXPECT_EQ(actual, expected) << "the tables of docs/reference/experiment_file.md should be:\n" << expected;
 }
 
 }  // namespace

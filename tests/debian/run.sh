@@ -53,9 +53,9 @@ done
 dpkg_there --install "${packages[@]}"
 for file in usr/bin/gradwire-server usr/bin/gradwire-client usr/lib/systemd/system/gradwire-server.service \
   usr/lib/systemd/system/gradwire-server@.service usr/share/gradwire/monitoring/gradwire-alerts.yml \
-  usr/share/gradwire/monitoring/gradwire-dashboard.json usr/share/doc/gradwire-server/upgrades.md \
+  usr/share/gradwire/monitoring/gradwire-dashboard.json usr/share/doc/gradwire-server/how-to/upgrade_and_back_up.md \
   usr/lib/systemd/system/gradwire-client.service usr/lib/sysusers.d/gradwire-server.conf etc/gradwire/experiment.toml \
-  etc/gradwire/client.env usr/share/doc/gradwire-server/copyright usr/share/doc/gradwire-client/deployment.md; do
+  etc/gradwire/client.env usr/share/doc/gradwire-server/copyright usr/share/doc/gradwire-client/how-to/run_a_federation.md; do
   [ -f "$root/$file" ] || fail "$file is not installed"
 done
 for program in gradwire-server gradwire-client; do
@@ -81,7 +81,7 @@ if command -v systemd-analyze > /dev/null; then
     sed "s#^ExecStart=gradwire#ExecStart=$root/usr/bin/gradwire#" "$root/usr/lib/systemd/system/gradwire-$part.service" > "$unit"
     said=$(systemd-analyze verify "$unit" 2>&1 | grep "gradwire-${part%@}" || true)
     [ -z "$said" ] || fail "systemd-analyze verify: $said"
-    # The exposure must be 2.0 or less ("OK"); docs/deployment.md has the figures. Before version 250, systemd-analyze rates only
+    # The exposure must be 2.0 or less ("OK"); docs/how-to/run_a_federation.md has the figures. Before version 250, systemd-analyze rates only
     # loaded units.
     if [[ $(systemd-analyze --help) == *--offline* ]]; then
       systemd-analyze security --offline=yes --threshold=20 --no-pager "$unit" > "$work/security-$part.log" 2>&1 ||

@@ -55,8 +55,8 @@ TEST_F(Export, WritesTheNumbersOfAModelInItsOwnPrecision) {
   EXPECT_EQ(d, large);
 }
 
-// Computes the loss by plain loops over the parameters, at the places that docs/results.md documents. It must
-// equal that of `evaluate`.
+// Computes the loss by plain loops over the parameters, at the places that docs/reference/results.md
+// documents. It must equal that of `evaluate`.
 TEST_F(Export, PlacesParametersOfAnMlpAsDocumented) {
   constexpr std::size_t kClasses = 3;
   std::vector<std::vector<double>> features;

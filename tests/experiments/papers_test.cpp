@@ -62,13 +62,13 @@ TEST(PaperFiles, SayThePaperItsClaimAndTheCommand) {
 
 TEST(PaperFiles, HaveAFigureItsNumbersAndAPlaceInTheDocumentation) {
   const fs::path docs = kProject / "docs";
-  const std::string page = read_file(docs / "papers.md");
+  const std::string page = read_file(docs / "reference" / "papers.md");
   for (const fs::path& file : paper_files()) {
     const std::string name = file.stem().string();
     const fs::path svg = docs / "images" / "papers" / (name + ".svg"),
                    csv = fs::path(svg).replace_extension(".csv");
     EXPECT_NE(page.find("experiments/papers/" + name + ".toml"), std::string::npos) << name;
-    EXPECT_NE(page.find("(images/papers/" + name + ".svg)"), std::string::npos) << name;
+    EXPECT_NE(page.find("(../images/papers/" + name + ".svg)"), std::string::npos) << name;
     ASSERT_TRUE(fs::exists(svg) && fs::exists(csv)) << name;
     EXPECT_LT(fs::file_size(svg), 300'000u) << name;
     EXPECT_LT(fs::file_size(csv), 100'000u) << name;
@@ -90,7 +90,7 @@ TEST(PaperFiles, RunTheirFirstExperimentIfTheirDataAreAvailable) {
 
 TEST(ClassicFiles, SayTheCommandTheNumberOfRunsAndTheTarget) {
   ASSERT_GT(classic_files().size(), 0u);
-  const std::string page = read_file(kProject / "docs" / "classics.md");
+  const std::string page = read_file(kProject / "docs" / "reference" / "classics.md");
   for (const fs::path& file : classic_files()) {
     const SweepPlan plan = read_sweep(file, {});
     const std::string text = read_file(file), head = text.substr(0, text.find("\n\n"));

@@ -1,5 +1,6 @@
-// A problem type that a user adds as docs/architecture.md describes: linear regression with bounded gradients
-// for outliers. It needs this header, and one name in the list of engine/problems/problem.h.
+// A problem type that a user adds as docs/explanation/architecture.md describes: linear regression with
+// bounded gradients for outliers. It needs this header, and one name in the list of
+// engine/problems/problem.h.
 #pragma once
 
 #include <cmath>

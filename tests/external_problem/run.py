@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds a problem type to a copy of the source as docs/architecture.md describes: its header, and its name in the list. Builds
-the copy and runs it.
+"""Adds a problem type to a copy of the source as docs/explanation/architecture.md describes: its header, and its name in the
+list. Builds the copy and runs it.
 
     run.py BUILD COMPILER      BUILD/external_problem_test holds the copy and its build
 """

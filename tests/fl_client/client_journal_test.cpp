@@ -69,7 +69,7 @@ TEST(ClientJournal, UsesBoundedSpaceForRequestsOfAnyLength) {
       }
     }
     const std::size_t snapshot = 2 * size, log = std::max<std::size_t>(1 << 20, 2 * snapshot) + size;
-    EXPECT_LT(most, 4 * snapshot + 4 * log) << "docs/reliability.md promises this";
+    EXPECT_LT(most, 4 * snapshot + 4 * log) << "docs/explanation/reliability.md promises this";
     Counting again(disk, size);
     EXPECT_EQ(again.answered, 200u);
     EXPECT_LE(again.read_again, log + size);

@@ -1,4 +1,5 @@
-// Tests of the memory of a simulation of a million clients, with the formula of docs/experiment_file.md.
+// Tests of the memory of a simulation of a million clients, with the formula of
+// docs/reference/experiment_file.md.
 #include <gtest/gtest.h>
 #include <string>
 

@@ -1,4 +1,5 @@
-// Tests of docs/upgrades.md: a restored backup, a lost key of the authority, and the versions on that page.
+// Tests of docs/how-to/upgrade_and_back_up.md: a restored backup, a lost key of the authority, and the
+// versions on that page.
 #include <csignal>
 #include <gtest/gtest.h>
 
@@ -77,7 +78,8 @@ TEST_F(Upgrade, HasTheVersionsOfThePage) {
   for (const auto& entry : fs::directory_iterator(state()))
     if (entry.path().filename().string().starts_with("ckpt-")) snapshot = read_file(entry.path());
   ASSERT_GT(snapshot.size(), 8u);
-  const std::string page = read_file(fs::path(__FILE__).parent_path() / "../../docs/upgrades.md");
+  const std::string page =
+      read_file(fs::path(__FILE__).parent_path() / "../../docs/how-to/upgrade_and_back_up.md");
   for (const std::string& rule :
        {"the same version of the protocol: " + std::to_string(kWireVersion) + " in gradwire 0.2",
         "the same format of snapshots: " + snapshot.substr(7, 1) + " in gradwire 0.2"})

@@ -109,7 +109,7 @@ TEST(ClientReplies, RestoreTheStateOfEveryAlgorithmThatFollowsReplies) {
   }
   const std::set<std::string> expected = {"adiana",  "cofig",    "diana",  "ef21",   "ef21_hb", "ef21_plus",
                                           "ef21_pp", "ef21_sgd", "ef21_w", "frecon", "scaffold"};
-  EXPECT_EQ(followed, expected) << "docs/reliability.md names them";
+  EXPECT_EQ(followed, expected) << "docs/explanation/reliability.md names them";
 }
 
 // The client crashes after it recorded an answer, but before it saved the state that the server sent back.

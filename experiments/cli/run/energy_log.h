@@ -1,4 +1,4 @@
-// energy.csv: the energy that a run used until each round (docs/results.md).
+// energy.csv: the energy that a run used until each round (docs/reference/results.md).
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// gradwire sweep: runs all combinations in a [sweep], then makes a table and a figure (docs/sweeps.md).
+// gradwire sweep: runs all combinations in a [sweep], then makes a table and a figure
+// (docs/reference/sweeps.md).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The [sweep] of an experiment file: its runs, and the rules for the best ones (docs/sweeps.md).
+// The [sweep] of an experiment file: its runs, and the rules for the best ones (docs/reference/sweeps.md).
 #pragma once
 
 #include <cstddef>

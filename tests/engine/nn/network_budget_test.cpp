@@ -251,7 +251,7 @@ TEST(ActivationBudget, PredictsThatUpperLayersCostLess) {
   EXPECT_GT(executor.cost(Coordinates::range(0, 1)), 0.7);
 }
 
-// docs/engine.md quotes the printed figures.
+// docs/explanation/engine.md quotes the printed figures.
 TEST(ActivationBudget, RunsDeepTransformerInQuarterOfMemory) {
   const Network network = gpt({.vocabulary = 65, .context = 32, .width = 48, .layers = 48, .heads = 6});
   const RandomSamples<float> samples(network, 3, 1);

@@ -79,7 +79,7 @@ TEST(KeptActivations, AreRounded) {
   EXPECT_NE(got, exact);
 }
 
-// docs/engine.md quotes the printed figures.
+// docs/explanation/engine.md quotes the printed figures.
 TEST(KeptActivations, ShrinkArenaOfDeepTransformerToTwoThirds) {
   const Network network = gpt({.vocabulary = 65, .context = 32, .width = 48, .layers = 24, .heads = 6});
   constexpr std::size_t kCount = 8;
