@@ -102,7 +102,7 @@ std::uint32_t packed_bits(Packing packing, std::uint32_t levels, std::size_t rea
 // Returns true if the values are sent with a unit that depends on the vector.
 constexpr bool sends_unit(Packing packing) { return packing > Packing::kNatural; }
 
-// Returns the size in bits by the definition of the compressor (docs/reference/algorithms.md, Compressors).
+// Returns the size in bits by the definition of the compressor (docs/reference/compressors.md).
 // The size depends only on the payload, so a peer cannot claim another one.
 template <class Real>
 double wire_bits(const Payload<Real>& p);

@@ -85,5 +85,7 @@ struct KeyHelp {
 // Returns all keys except the algorithms' own parameters, section by section. A text that differs between
 // problem types names the types.
 std::vector<KeyHelp> experiment_keys();
+// Returns the keys of [problem] for one problem type, without `kind`.
+std::vector<KeyHelp> problem_keys(std::string_view kind);
 
 }  // namespace gradwire

@@ -44,25 +44,31 @@ void add_problem_keys(std::vector<KeyHelp>& all) {
   all.push_back({"problem.kind", kind.expected(), fallback_text(kind), std::string(kind.meaning)});
   std::vector<std::pair<std::string, std::vector<OfProblemType>>> keys;
   for (const ProblemInfo& traits : problem_types()) {
-    ProblemType problem = problem_of(std::string(traits.name));
-    for (const Field& field : problem_fields(problem)) {
-      const std::string key(field.key);
-      auto at = std::find_if(keys.begin(), keys.end(), [&](const auto& known) { return known.first == key; });
-      if (at == keys.end()) at = keys.insert(at, {key, {}});
-      at->second.push_back(
-          {std::string(traits.name), field.expected(), fallback_text(field), std::string(field.meaning)});
+    for (const KeyHelp& own : problem_keys(traits.name)) {
+      auto at =
+          std::find_if(keys.begin(), keys.end(), [&](const auto& known) { return known.first == own.key; });
+      if (at == keys.end()) at = keys.insert(at, {own.key, {}});
+      at->second.push_back({std::string(traits.name), own.type, own.fallback, own.meaning});
     }
   }
   for (const auto& [key, kinds] : keys) {
     const std::string meaning = joined(kinds, &OfProblemType::meaning);
     const bool named = meaning != kinds[0].meaning;
-    all.push_back({"problem." + key, joined(kinds, &OfProblemType::type),
-                   joined(kinds, &OfProblemType::fallback),
+    all.push_back({key, joined(kinds, &OfProblemType::type), joined(kinds, &OfProblemType::fallback),
                    named ? meaning : names_of(kinds) + ": " + meaning});
   }
 }
 
 }  // namespace
+
+std::vector<KeyHelp> problem_keys(std::string_view kind) {
+  std::vector<KeyHelp> all;
+  ProblemType problem = problem_of(std::string(kind));
+  for (const Field& field : problem_fields(problem))
+    all.push_back({"problem." + std::string(field.key), field.expected(), fallback_text(field),
+                   std::string(field.meaning)});
+  return all;
+}
 
 std::vector<KeyHelp> experiment_keys() {
   std::vector<KeyHelp> all;

@@ -1,7 +1,8 @@
 // The local objective f_i : R^d -> R of one client. Users derive from Oracle.
 //
 // Every oracle implements loss_and_gradient(). The optional operations have defaults that use it; oracles
-// override them if they can do better. docs/explanation/engine.md has an example of each, with its cost.
+// override them if they can do better. docs/reference/oracle_operations.md has an example of each, with its
+// cost.
 #pragma once
 
 #include <atomic>

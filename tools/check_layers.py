@@ -103,8 +103,8 @@ HEADER_EXCEPTIONS = {
 }
 
 DOCUMENTS = ("*.md", "docs/**/*.md")
-# Names of files in documents: `room/file.h`, a path from the root, and [text](file.md), a path from the document's folder.
-NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`|\]\(([\w./-]+)\)")
+# Names of files in documents, as paths from the root: `room/file.h`. tools/check_links.py checks links.
+NAMED = re.compile(r"`((?:[\w-]+/)+[\w-]+\.[a-z]{1,5})(?::\d+)?`")
 
 LINES_WARN = 400
 LINES_FAIL = 500
@@ -155,10 +155,9 @@ class Tree:
             name = document.relative_to(self.root).as_posix()
             for k, line in enumerate(document.read_text(encoding="utf-8").splitlines()):
                 for match in NAMED.finditer(line):
-                    path = self.root / match[1] if match[1] else document.parent / match[2]
-                    ours = match[2] or match[1].split("/")[0] in (*ROOMS, "cmake", "data", "docs", "tools")
-                    if ours and not path.exists() and "NAME" not in match[0]:
-                        self.error(name, k + 1, f"names {match[1] or match[2]}, which does not exist")
+                    ours = match[1].split("/")[0] in (*ROOMS, "cmake", "data", "docs", "tools")
+                    if ours and not (self.root / match[1]).exists() and "NAME" not in match[0]:
+                        self.error(name, k + 1, f"names {match[1]}, which does not exist")
 
     def check_file(self, file):
         if folder_of(file) not in MAY_INCLUDE:
@@ -265,7 +264,7 @@ def self_test():
         "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',
         "storage/disk.cpp": "#include <fstream>\n",
         "fl_server/net/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
-        "docs/good.md": "See `engine/oracle.h`, [this](good.md), `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
+        "docs/good.md": "See `engine/oracle.h`, `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
         "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
     }
     planted = [
@@ -293,7 +292,6 @@ def self_test():
         ({"engine/a.h": '#pragma once\n#include "engine/b.h"\n', "engine/b.h": '#pragma once\n#include "engine/a.h"\n'},
          "engine/b.h:2: include cycle: engine/a.h -> engine/b.h -> engine/a.h"),
         ({"docs/bad.md": "\nSee `engine/none.h`.\n"}, "docs/bad.md:2: names engine/none.h, which does not exist"),
-        ({"README.md": "[a](docs/none.md)\n"}, "README.md:1: names docs/none.md, which does not exist"),
     ]
     failures = 0
     for k, (folder, allowed) in enumerate(MAY_INCLUDE.items()):

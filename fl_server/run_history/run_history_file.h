@@ -1,5 +1,5 @@
 // registry.sqlite3: the clients of each run, and the cost of each round, for users and their queries. A model
-// is never restored from it. docs/how-to/run_a_federation.md describes its tables.
+// is never restored from it. docs/reference/registry.md describes its tables.
 #pragma once
 
 #include <cstddef>

@@ -283,37 +283,5 @@ TEST(ExperimentToml, KeepsTheColumnsOfATable) {
   EXPECT_NE(error_of(table("normalize = \"l2\"\n")).find("minmax, unit_rows"), std::string::npos);
 }
 
-std::string without_pipes(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
-}
-
-// Returns the row that docs/reference/experiment_file.md must have for one key.
-std::string markdown_row(const KeyHelp& help) {
-  const std::string key = help.key.substr(help.key.find('.') + 1);
-  return without_pipes("`" + key + "`").insert(0, "| ") + " | " + without_pipes(help.type) + " | " +
-         without_pipes(help.fallback) + " | " + without_pipes(help.meaning) + " |";
-}
-
-TEST(ExperimentDocs, ListEveryKeyAsTheProgramKnowsIt) {
-  std::string expected, section = "?";
-  for (const KeyHelp& help : experiment_keys()) {
-    const std::size_t dot = help.key.find('.');
-    const std::string now = dot == std::string::npos ? "" : help.key.substr(0, dot);
-    if (now != section) expected += "\n";
-    section = now;
-    expected += markdown_row(help) + "\n";
-  }
-  std::istringstream page(text_of_file(kRoot / "docs" / "reference" / "experiment_file.md"));
-  std::string actual, line, previous;
-  while (std::getline(page, line)) {
-    const bool is_row = line.starts_with("| `");
-    if (is_row && !previous.starts_with("| `")) actual += "\n";
-    if (is_row) actual += line + "\n";
-    previous = line;
-  }
-  EXPECT_EQ(actual, expected) << "the tables of docs/reference/experiment_file.md should be:\n" << expected;
-}
-
 }  // namespace
 }  // namespace gradwire

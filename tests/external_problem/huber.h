@@ -1,4 +1,4 @@
-// A problem type that a user adds as docs/explanation/architecture.md describes: linear regression with
+// A problem type that a user adds as docs/contributing/adding_parts.md describes: linear regression with
 // bounded gradients for outliers. It needs this header, and one name in the list of
 // engine/problems/problem.h.
 #pragma once

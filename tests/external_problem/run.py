@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds a problem type to a copy of the source as docs/explanation/architecture.md describes: its header, and its name in the
+"""Adds a problem type to a copy of the source as docs/contributing/adding_parts.md describes: its header, and its name in the
 list. Builds the copy and runs it.
 
     run.py BUILD COMPILER      BUILD/external_problem_test holds the copy and its build

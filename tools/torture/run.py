@@ -20,7 +20,7 @@ GIVE_UP_MS = 300_000  # time limit of clients and relays without a server; longe
 FAREWELLS = 6  # limit of server starts for clients that missed the shutdown
 DEADLINES_OVER = 8  # limit of server ends after ten deadlines without enough replies
 
-# Allowed growth of a server once rounds are done, in bytes; docs/explanation/reliability.md has the figures.
+# Allowed growth of a server once rounds are done, in bytes; docs/contributing/reliability_tests.md has the figures.
 MEMORY = 32 << 20
 MODELS = 24  # additional vectors of d numbers per client
 RELAY_HOLDS = (64 + 256) << 20  # bytes that a relay may hold for the server, and with --aggregate for its site
