@@ -34,6 +34,6 @@ install(CODE "
 install(DIRECTORY experiments/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gradwire/configs COMPONENT programs
         FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire COMPONENT programs
-        PATTERN "*.dox" EXCLUDE PATTERN "Doxyfile" EXCLUDE)
+        PATTERN "*.dox" EXCLUDE PATTERN "Doxyfile" EXCLUDE PATTERN "site" EXCLUDE)
 install(FILES README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire COMPONENT programs)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gradwire COMPONENT programs)
