@@ -9,7 +9,8 @@ A fenced block is read by its language and title:
     ```toml title="a.toml"     a file, for the machine of the next commands
     ```text                    the output of the commands before: each line must come, in this order. `...` stands for any words;
                                numbers may differ by a tenth, as compilers and processors round differently
-`<!-- keeps running -->` before commands: the next block does not wait for their end. At the end of the page they must end with 0.
+`<!-- keeps running -->` before commands: the next block does not wait for their end. `<!-- after the end of all -->` before
+commands, and the end of the page, wait for those that keep running; they must end with 0.
 The address 192.0.2.7 becomes 127.0.0.1, port 7000 a free one, and scp copies between the folders of the machines.
 
 Also checks that the reference names every option of every command.
@@ -37,13 +38,13 @@ def free_port():
 
 
 def blocks_of(page):
-    """Yields (language, title, text, keeps running, line number) of each fenced block."""
+    """Yields (language, title, text, the line before it, line number) of each fenced block."""
     lines, k = page.read_text(encoding="utf-8").splitlines(), 0
     while k < len(lines):
         fence = re.match(r'```(\w*)(?: title="([^"]*)")?$', lines[k])
         if fence:
             end = lines.index("```", k + 1)
-            yield fence[1], fence[2] or "", "\n".join(lines[k + 1:end]), lines[k - 1] == "<!-- keeps running -->", k + 1
+            yield fence[1], fence[2] or "", "\n".join(lines[k + 1:end]), lines[k - 1], k + 1
             k = end
         k += 1
 
@@ -129,11 +130,19 @@ class Page:
                 self.fail(number, f"the output lacks, from here on:\n{missing}\nIt is:\n{output}")
             time.sleep(0.05)
 
+    def wait(self):
+        for process, log, number in self.running:
+            if process.wait(timeout=PATIENCE_S) != 0:
+                self.fail(number, f"the commands end with {process.returncode}:\n{log.read_text()}")
+        self.running = []
+
     def follow(self):
         blocks, commands = list(blocks_of(self.page)), 0
-        for k, (language, title, text, keeps_running, number) in enumerate(blocks):
+        for k, (language, title, text, before, number) in enumerate(blocks):
+            if before == "<!-- after the end of all -->":
+                self.wait()
             if language == "sh":
-                self.run(title, text, keeps_running, number)
+                self.run(title, text, before == "<!-- keeps running -->", number)
                 commands += 1
             elif language == "text":
                 self.expect(text, number)
@@ -142,9 +151,7 @@ class Page:
                 (self.folder(machine) / title).write_text(text + "\n")
             else:
                 self.fail(number, f"a block of {language or 'no language'} in a tutorial is neither run nor compared")
-        for process, log, number in self.running:
-            if process.wait(timeout=PATIENCE_S) != 0:
-                self.fail(number, f"the commands end with {process.returncode}:\n{log.read_text()}")
+        self.wait()
         return commands
 
 
