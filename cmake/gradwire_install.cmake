@@ -33,7 +33,7 @@ install(CODE "
 
 install(DIRECTORY experiments/configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/gradwire/configs COMPONENT programs
         FILES_MATCHING PATTERN "*.toml")
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire COMPONENT programs
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire/docs COMPONENT programs
         PATTERN "*.dox" EXCLUDE PATTERN "Doxyfile" EXCLUDE PATTERN "site" EXCLUDE)
-install(FILES README.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire COMPONENT programs)
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gradwire COMPONENT programs)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/gradwire COMPONENT programs)
