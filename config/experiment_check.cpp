@@ -9,7 +9,7 @@
 #include "base/config_error.h"
 #include "base/suggest.h"
 #include "config/client_latency.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/known_keys.h"
 
 namespace gradwire {
@@ -20,7 +20,7 @@ constexpr std::size_t kLongestName = 100;
 std::string quote(std::string_view word) { return "'" + std::string(word) + "'"; }
 
 // Checks each value against its constraints, and that all required keys are given.
-void check_values(Experiment& e) {
+void check_values(ExperimentSpec& e) {
   const std::string of_kind = "required for kind " + quote(problem_type_name(e));
   for (const KeySection& section : sections_of(e))
     for (const Field& field : section.fields) {
@@ -31,7 +31,7 @@ void check_values(Experiment& e) {
     }
 }
 
-void check_partition(const Experiment& e) {
+void check_partition(const ExperimentSpec& e) {
   const bool by_label =
       e.clients.partition == PartitionKind::kByLabel || e.clients.partition == PartitionKind::kDirichlet;
   const auto text = text_reading(e.problem);
@@ -56,7 +56,7 @@ void check_partition(const Experiment& e) {
 }
 
 // Checks clients.replication and clients.placement.
-void check_replication(const Experiment& e) {
+void check_replication(const ExperimentSpec& e) {
   const ClientsSection& c = e.clients;
   if (c.replication == 1) return;
   const std::string key = "clients.replication", of = "replication = " + std::to_string(c.replication);
@@ -74,7 +74,7 @@ void check_replication(const Experiment& e) {
 }
 
 // Throws if the algorithm has no name, and blames a key that means it.
-void check_algorithm_name(const Experiment& e) {
+void check_algorithm_name(const ExperimentSpec& e) {
   if (!e.algorithm.name.empty()) return;
   for (const auto& [key, value] : e.algorithm.parameters)
     if (key_of_word(key) == "algorithm.name")
@@ -85,7 +85,7 @@ void check_algorithm_name(const Experiment& e) {
 }
 
 // Finds errors that check_algorithm() misses: a key that is given twice, and keys of other sections.
-void check_parameters(Experiment& e) {
+void check_parameters(ExperimentSpec& e) {
   const std::vector<ParameterHelp>& own = find_algorithm(e.algorithm.name).parameters;
   const std::vector<KeySection> sections = sections_of(e);
   std::vector<std::string> seen;
@@ -112,7 +112,7 @@ void check_parameters(Experiment& e) {
   }
 }
 
-void check_server(const Experiment& e, const AlgorithmTraits& traits) {
+void check_server(const ExperimentSpec& e, const AlgorithmTraits& traits) {
   const std::string needs_all = std::string(traits.name) + " needs the replies of all clients asked: ";
   if (traits.needs_all_replies && e.server.quorum < 1)
     throw ConfigError("server.quorum", needs_all + "quorum must be 1, not " + number_text(e.server.quorum));
@@ -137,7 +137,7 @@ void check_server(const Experiment& e, const AlgorithmTraits& traits) {
 }
 
 // Rejects settings that make no sense for asynchronous algorithms or on the virtual clock.
-void check_asynchronous(const Experiment& e, const AlgorithmTraits& traits) {
+void check_asynchronous(const ExperimentSpec& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
   if (e.faults.shuffle && (traits.asynchronous || !e.clients.latency.empty()))
     throw ConfigError(
@@ -151,7 +151,7 @@ void check_asynchronous(const Experiment& e, const AlgorithmTraits& traits) {
                       name + " uses each reply as it arrives, from any client: weights must be equal");
 }
 
-void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
+void check_faults(const ExperimentSpec& e, const AlgorithmTraits& traits) {
   const std::string name(traits.name);
   if (has(traits.client_state, ClientState::kPrivate)) {
     const std::string why = "a client of " + name + " keeps state that the server cannot restore: ";
@@ -166,7 +166,7 @@ void check_faults(const Experiment& e, const AlgorithmTraits& traits) {
 }
 
 // Checks the keys that end a run at an evaluation.
-void check_ends(const Experiment& e) {
+void check_ends(const ExperimentSpec& e) {
   if (e.run.evaluate_every == 0) {
     const std::pair<const char*, bool> keys[] = {{"stop_at_grad_norm_sq", e.run.stop_at_grad_norm_sq > 0},
                                                  {"stop_at_loss", e.run.stop_at_loss.value.has_value()},
@@ -219,8 +219,8 @@ void check_latency(const std::string& /*path*/, const std::string& latency) {
   (void)parse_client_latency(latency);
 }
 
-void check_experiment(const Experiment& experiment) {
-  Experiment e = experiment;
+void check_experiment(const ExperimentSpec& experiment) {
+  ExperimentSpec e = experiment;
   check_algorithm_name(e);
   check_values(e);
   check_problem(e.problem);

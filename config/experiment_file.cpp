@@ -65,7 +65,7 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
 }
 
 // Applies one of `entries`. REQUIRES: check_known() passes, and the problem type is set.
-void apply(Experiment& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
+void apply(ExperimentSpec& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const std::string path = path_of(entry.section, entry.key);
   if (entry.is_header || path == "problem.kind" || is_replaced(entry, entries)) return;
   for (const KeySection& section : sections_of(e)) {
@@ -103,7 +103,7 @@ TomlEntry read_override(const std::string& text, LoadedExperiment& loaded) {
 }
 
 // Sets the problem type that the last entry for problem.kind names.
-void choose_problem_type(Experiment& e, const std::vector<TomlEntry>& entries) {
+void choose_problem_type(ExperimentSpec& e, const std::vector<TomlEntry>& entries) {
   std::string kind;
   const Field field = problem_type_field(kind);
   for (const TomlEntry& entry : entries)
@@ -117,7 +117,7 @@ void fill_in(LoadedExperiment& loaded) {
     source->data = full_source(source->data);
     source->test = full_source(source->test);
   }
-  Experiment& e = loaded.experiment;
+  ExperimentSpec& e = loaded.experiment;
   if (loaded.lines.count("name") == 0) e.name = loaded.file.stem().string();
   if (e.run.x0.empty()) e.run.x0 = info_of(e.problem).is_network ? "model" : "zeros";
   bool plain = false, weighted = false;
@@ -268,7 +268,8 @@ ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error)
   return ExperimentError(one_line(file + ":" + std::to_string(line) + ": " + key + ": " + error.what()));
 }
 
-void map_paths(Experiment& e, const std::function<std::filesystem::path(const std::filesystem::path&)>& f) {
+void map_paths(ExperimentSpec& e,
+               const std::function<std::filesystem::path(const std::filesystem::path&)>& f) {
   const auto map = [&](std::string& text) {
     if (const auto start = path_start(text)) text = text.substr(0, *start) + f(text.substr(*start)).string();
   };
@@ -283,7 +284,7 @@ void map_paths(Experiment& e, const std::function<std::filesystem::path(const st
   }
 }
 
-void make_paths_absolute(Experiment& e, const std::filesystem::path& base) {
+void make_paths_absolute(ExperimentSpec& e, const std::filesystem::path& base) {
   map_paths(e, [&](const std::filesystem::path& path) {
     std::error_code error;
     const auto absolute = std::filesystem::absolute(base / path, error).lexically_normal();

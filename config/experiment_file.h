@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bad_input.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 
@@ -27,7 +27,7 @@ struct TomlEntry;
 inline constexpr std::size_t kMaxExperimentBytes = 1 << 20;
 
 struct LoadedExperiment {
-  Experiment experiment;       // complete and checked
+  ExperimentSpec experiment;   // complete and checked
   std::filesystem::path file;  // as the user gave it
   // The line of each key ("problem.kind") and section ("problem"); kFromSet if the key comes from --set.
   std::map<std::string, std::uint32_t> lines;
@@ -68,10 +68,10 @@ std::string key_of_override(std::string_view override_text);
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
 
 // Replaces each path (in problem.data, problem.test, run.x0 and clients.latency) with f(path).
-void map_paths(Experiment& experiment,
+void map_paths(ExperimentSpec& experiment,
                const std::function<std::filesystem::path(const std::filesystem::path&)>& f);
 // Makes a copy of the file work in another folder. A path that exists relative to `base` becomes absolute;
 // other paths do not change, and are searched for in $GRADWIRE_DATA.
-void make_paths_absolute(Experiment& experiment, const std::filesystem::path& base);
+void make_paths_absolute(ExperimentSpec& experiment, const std::filesystem::path& base);
 
 }  // namespace gradwire

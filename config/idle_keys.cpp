@@ -13,7 +13,7 @@ std::string line(std::string_view key, std::string_view by, const Value& value) 
 
 // Returns `path` ("run.rounds", or "rounds" in `section`) and the value of its key.
 std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std::string_view section,
-                                   std::string_view path, const Experiment& e) {
+                                   std::string_view path, const ExperimentSpec& e) {
   if (path == "problem.kind") return {std::string(path), std::string(problem_type_name(e))};
   for (const KeySection& s : sections)
     for (const Field& field : s.fields)
@@ -23,8 +23,8 @@ std::pair<std::string, Value> find(const std::vector<KeySection>& sections, std:
 }
 
 // Calls visit(sections, section, field, has_default) for each key except the algorithm's own parameters.
-void each_field(Experiment e, auto&& visit) {
-  Experiment defaults;
+void each_field(ExperimentSpec e, auto&& visit) {
+  ExperimentSpec defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));
   const std::vector<KeySection> sections = sections_of(e), unset = sections_of(defaults);
   for (std::size_t s = 0; s < sections.size(); ++s)
@@ -37,7 +37,7 @@ void each_field(Experiment e, auto&& visit) {
 }  // namespace
 
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded) {
-  const Experiment& e = loaded.experiment;
+  const ExperimentSpec& e = loaded.experiment;
   std::vector<std::string> lines;
   each_field(e, [&](const auto& sections, const KeySection& section, const Field& field, bool has_default) {
     if (field.constraints.idle_by.empty() || loaded.lines.count(section.path(field.key)) == 0 ||
@@ -50,7 +50,7 @@ std::vector<std::string> idle_keys(const LoadedExperiment& loaded) {
   return lines;
 }
 
-std::vector<IdleParameter> idle_parameters(const Experiment& e) {
+std::vector<IdleParameter> idle_parameters(const ExperimentSpec& e) {
   std::vector<IdleParameter> idle = idle_parameters(algorithm_spec(e));
   std::erase_if(idle,
                 [&](const IdleParameter& p) { return p.has_default || (p.monitored && e.run.monitor); });

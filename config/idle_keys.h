@@ -14,7 +14,7 @@ namespace gradwire {
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
 
 // Returns the parameters of the algorithm that have no effect and differ from their default.
-std::vector<IdleParameter> idle_parameters(const Experiment& e);
+std::vector<IdleParameter> idle_parameters(const ExperimentSpec& e);
 
 // Returns the paths of the keys that have an effect only at `place` and differ from their default.
 std::vector<std::string> keys_of(RunIn place, const LoadedExperiment& loaded);

@@ -1,7 +1,7 @@
 // The tables of docs/reference/experiment_file.md and of `gradwire list`.
 #include <algorithm>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 namespace {
@@ -72,7 +72,7 @@ std::vector<KeyHelp> problem_keys(std::string_view kind) {
 
 std::vector<KeyHelp> experiment_keys() {
   std::vector<KeyHelp> all;
-  Experiment defaults;
+  ExperimentSpec defaults;
   for (const KeySection& section : sections_of(defaults)) {
     if (section.name == "problem") {
       add_problem_keys(all);

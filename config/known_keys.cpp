@@ -6,7 +6,7 @@
 #include "base/config_error.h"
 #include "base/suggest.h"
 #include "base/synonyms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
 #include "config/renamed_keys.h"
 
@@ -35,7 +35,7 @@ void add_problem_keys(std::vector<KnownKey>& all) {
 const std::vector<KnownKey>& known_keys() {
   static const std::vector<KnownKey> keys = [] {
     std::vector<KnownKey> all;
-    Experiment e;
+    ExperimentSpec e;
     for (const KeySection& section : sections_of(e)) {
       if (section.name == "problem") {
         add_problem_keys(all);

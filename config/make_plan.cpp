@@ -101,7 +101,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   return plan;
 }
 
-RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData& data) {
+RunPlan make_plan_again(ExperimentSpec asked, ExperimentSpec resolved, const ClientsData& data) {
   RunPlan plan;
   plan.asked = std::move(asked);
   plan.experiment = std::move(resolved);

@@ -28,6 +28,6 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data);
 // Makes the plan again in a later process. `resolved` is the experiment of the plan that make_plan() returned
 // for `asked`. x0 is zeros, because the algorithm's state replaces it. Throws ConfigError or DataError if the
 // arguments do not fit together.
-RunPlan make_plan_again(Experiment asked, Experiment resolved, const ClientsData& data);
+RunPlan make_plan_again(ExperimentSpec asked, ExperimentSpec resolved, const ClientsData& data);
 
 }  // namespace gradwire

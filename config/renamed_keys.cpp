@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "algorithms/algorithms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 namespace {
@@ -35,7 +35,7 @@ void add(RenamedKeys& to, const KeySection& section) {
 const RenamedKeys& all() {
   static const RenamedKeys renamed = [] {
     RenamedKeys found;
-    Experiment e;
+    ExperimentSpec e;
     for (const KeySection& section : sections_of(e))
       if (section.name != "problem") add(found, section);
     for (const ProblemInfo& kind : problem_types()) {

@@ -40,7 +40,7 @@ void see_compressor(RunPlan& plan) {
       constants(uplink_compressor(spec, plan.d, plan.n()), compressed_dim(spec.name, plan.d), plan.n());
 }
 
-RunPlan plan_of_start(Experiment resolved, DataSchema schema) {
+RunPlan plan_of_start(ExperimentSpec resolved, DataSchema schema) {
   RunPlan plan;
   plan.experiment = std::move(resolved);
   plan.schema = std::move(schema);

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "algorithms/core/context.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 
 struct RunPlan {
-  Experiment asked;       // as the user gave it, paths absolute; empty in clients
-  Experiment experiment;  // resolved: step sizes are numbers, paths absolute
+  ExperimentSpec asked;       // as the user gave it, paths absolute; empty in clients
+  ExperimentSpec experiment;  // resolved: step sizes are numbers, paths absolute
   DataSchema schema;
   std::size_t d = 0;
   // The start point, shape (d). Zeros after a restart. Empty in clients, and in a server whose run has begun.
@@ -43,7 +43,7 @@ void see_schema(RunPlan& plan);
 void see_compressor(RunPlan& plan);
 
 // Makes the plan of a client from the server's Start message. Throws ConfigError, DataError.
-RunPlan plan_of_start(Experiment resolved, DataSchema schema);
+RunPlan plan_of_start(ExperimentSpec resolved, DataSchema schema);
 
 // The process that makes a RunContext. A client needs no start point and no weights; a server keeps
 // replicas of the states of its clients, which are separate processes.

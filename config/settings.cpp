@@ -21,8 +21,8 @@ const Field* find(const std::vector<KeySection>& sections, const std::string& pa
 
 }  // namespace
 
-Settings settings_of(const Experiment& experiment, Names names) {
-  Experiment e = experiment, defaults;
+Settings settings_of(const ExperimentSpec& experiment, Names names) {
+  ExperimentSpec e = experiment, defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));
   Settings settings = {{std::string(kKind), std::string(problem_type_name(e))}};
   const std::vector<KeySection> sections = sections_of(e), unset = sections_of(defaults);
@@ -39,10 +39,10 @@ Settings settings_of(const Experiment& experiment, Names names) {
   return settings;
 }
 
-Experiment experiment_of(const Settings& given) {
+ExperimentSpec experiment_of(const Settings& given) {
   Settings settings = given;
   for (auto& [path, text] : settings) path = current_path(path);
-  Experiment e;
+  ExperimentSpec e;
   std::set<std::string> seen;
   for (const auto& [path, text] : settings) {
     check_printable("a setting", path);
@@ -65,7 +65,7 @@ Experiment experiment_of(const Settings& given) {
   return e;
 }
 
-std::string pack_experiment(const Experiment& experiment) {
+std::string pack_experiment(const ExperimentSpec& experiment) {
   wire::Experiment message;
   for (const auto& [path, text] : settings_of(experiment, Names::kOld)) {
     wire::Setting& setting = *message.add_settings();
@@ -75,7 +75,7 @@ std::string pack_experiment(const Experiment& experiment) {
   return message.SerializeAsString();
 }
 
-Result<Experiment> unpack_experiment(std::string_view bytes) {
+Result<ExperimentSpec> unpack_experiment(std::string_view bytes) {
   wire::Experiment message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || message.settings_size() == 0 ||
       message.settings_size() > kMostSettings)
@@ -92,11 +92,11 @@ Result<Experiment> unpack_experiment(std::string_view bytes) {
   }
 }
 
-std::string first_difference(const Experiment& now, const Experiment& before, Compared compared) {
+std::string first_difference(const ExperimentSpec& now, const ExperimentSpec& before, Compared compared) {
   const auto changed = [](const std::string& path, const std::string& is, const std::string& was) {
     return path + " is " + is + " now and was " + was;
   };
-  Experiment a = now, b = before;
+  ExperimentSpec a = now, b = before;
   const std::string mine(problem_type_name(a)), theirs(problem_type_name(b));
   if (mine != theirs) return changed(std::string(kKind), toml_literal(mine), toml_literal(theirs));
   const std::vector<KeySection> as = sections_of(a), bs = sections_of(b);
@@ -120,8 +120,8 @@ std::string first_difference(const Experiment& now, const Experiment& before, Co
   return "";
 }
 
-void copy_what_may_change(const Experiment& from, Experiment& to) {
-  Experiment source = from;
+void copy_what_may_change(const ExperimentSpec& from, ExperimentSpec& to) {
+  ExperimentSpec source = from;
   const std::vector<KeySection> theirs = sections_of(source), mine = sections_of(to);
   for (std::size_t s = 0; s < mine.size(); ++s)
     for (std::size_t k = 0; k < mine[s].fields.size(); ++k)

@@ -15,7 +15,7 @@
 #include "base/rng_stream.h"
 #include "base/text_lines.h"
 #include "base/value.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/files/number_file.h"
 #include "storage/model_file.h"
 
@@ -134,7 +134,7 @@ std::vector<double> read_start(const std::filesystem::path& file, std::size_t d,
 
 }  // namespace
 
-std::vector<double> start_point(const Experiment& experiment, const DataSchema& schema,
+std::vector<double> start_point(const ExperimentSpec& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base) {
   const ProblemSpec spec = problem_spec(experiment);
   const std::size_t d = model_dim(spec, schema);
@@ -147,7 +147,7 @@ std::vector<double> start_point(const Experiment& experiment, const DataSchema& 
   throw ConfigError(kKey, "unknown x0 '" + x0 + "'; use zeros, normal, model or file:PATH");
 }
 
-std::vector<double> client_weights(const Experiment& experiment,
+std::vector<double> client_weights(const ExperimentSpec& experiment,
                                    std::span<const std::uint64_t> sample_counts) {
   if (experiment.clients.weights != Weighting::kSamples) return {};
   const std::uint64_t total = std::accumulate(sample_counts.begin(), sample_counts.end(), std::uint64_t{0});
@@ -158,7 +158,7 @@ std::vector<double> client_weights(const Experiment& experiment,
   return weights;
 }
 
-RoundLimits round_limits(const Experiment& experiment, bool over_network) {
+RoundLimits round_limits(const ExperimentSpec& experiment, bool over_network) {
   RoundLimits limits;
   limits.rounds = experiment.run.rounds;
   limits.evaluate_every = experiment.run.evaluate_every;

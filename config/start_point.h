@@ -12,20 +12,20 @@
 
 namespace gradwire {
 
-struct Experiment;
+struct ExperimentSpec;
 
 // Returns the point that run.x0 names, shape (d): zeros, standard normal numbers (a function of the seed),
 // the initial parameters of the model, or those of file:PATH, with PATH relative to `base`. Rejects files
 // with numbers that are not finite in the experiment's precision. Throws ConfigError("run.x0").
-std::vector<double> start_point(const Experiment& experiment, const DataSchema& schema,
+std::vector<double> start_point(const ExperimentSpec& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base);
 
 // Returns clients.weights: the shares of the samples, shape (n), or an empty vector for equal weights.
-std::vector<double> client_weights(const Experiment& experiment,
+std::vector<double> client_weights(const ExperimentSpec& experiment,
                                    std::span<const std::uint64_t> sample_counts);
 
 // Returns the limits in [run], [evaluation] and [server]. `over_network` is true for a gradwire-server that
 // the user started.
-RoundLimits round_limits(const Experiment& experiment, bool over_network);
+RoundLimits round_limits(const ExperimentSpec& experiment, bool over_network);
 
 }  // namespace gradwire

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/idle_keys.h"
 #include "config/renamed_keys.h"
 
@@ -19,8 +19,8 @@ std::string line(const std::string& key, const Value& value) {
 
 }  // namespace
 
-std::string to_toml(const Experiment& experiment, Names names) {
-  Experiment e = experiment, defaults;
+std::string to_toml(const ExperimentSpec& experiment, Names names) {
+  ExperimentSpec e = experiment, defaults;
   defaults.problem = problem_of(std::string(problem_type_name(e)));
   const std::vector<KeySection> now = sections_of(e), unset = sections_of(defaults);
   const auto name_of = [&](std::string_view section, std::string_view key) {

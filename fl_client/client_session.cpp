@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "algorithms/algorithms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/settings.h"
 #include "engine/data/sample_hash.h"
 #include "engine/kernels/select.h"
@@ -87,7 +87,7 @@ class ClientSession::Impl {
   // From the Welcome.
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
-  Experiment experiment_;
+  ExperimentSpec experiment_;
   std::optional<ClientDataset> part_;  // read when needed, freed once the worker has its own form of it
   // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;
@@ -130,7 +130,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   takes_chunks_ = welcome.pieces();
   heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
-  Result<Experiment> experiment = unpack_experiment(welcome.experiment());
+  Result<ExperimentSpec> experiment = unpack_experiment(welcome.experiment());
   if (!experiment) return Error{"Welcome: " + experiment.error().message};
   if (welcome.client() >= experiment->clients.count)
     return Error{"Welcome: the number of the client is too large"};
@@ -210,7 +210,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   if (!start.has_dim() || !start.has_columns() || !start.has_clients() || !start.has_run() ||
       !start.has_experiment())
     return Error{"Start: a field is missing or damaged"};
-  Result<Experiment> experiment = unpack_experiment(start.experiment());
+  Result<ExperimentSpec> experiment = unpack_experiment(start.experiment());
   if (!experiment) return Error{"Start: " + experiment.error().message};
   RunPlan plan;
   try {

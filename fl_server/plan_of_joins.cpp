@@ -135,7 +135,7 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   return needed;
 }
 
-Status check_client(const ClientInfo& info, const Experiment& experiment) {
+Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
   const ProblemSpec spec = problem_spec(experiment);
   if (spec.info().needs_data() && info.sample_count == 0)
     return Error{"its data has no sample for training; add samples, or start it with other data"};
@@ -174,7 +174,8 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
   return plan;
 }
 
-RunPlan plan_of_snapshot(const Experiment& asked, const Experiment& resolved, const ClientTable& table) {
+RunPlan plan_of_snapshot(const ExperimentSpec& asked, const ExperimentSpec& resolved,
+                         const ClientTable& table) {
   const ProblemSpec spec = problem_spec(resolved);
   return make_plan_again(asked, resolved, data_of(spec, table));
 }

@@ -16,7 +16,7 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded);
 
 // Returns an error if no run is possible with this client's data. The server refuses such a client before it
 // can end the run for all.
-Status check_client(const ClientInfo& info, const Experiment& experiment);
+Status check_client(const ClientInfo& info, const ExperimentSpec& experiment);
 
 // Makes the plan. REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one
 // line).
@@ -25,7 +25,8 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table);
 // Makes the plan again in a later process. `resolved` is the experiment of the earlier plan. x0 is zero,
 // because the algorithm's state replaces it. Throws ConfigError or DataError if the arguments do not fit
 // together.
-RunPlan plan_of_snapshot(const Experiment& asked, const Experiment& resolved, const ClientTable& table);
+RunPlan plan_of_snapshot(const ExperimentSpec& asked, const ExperimentSpec& resolved,
+                         const ClientTable& table);
 
 // Returns the Start frame, which tells the clients the plan.
 std::string start_frame(const RunPlan& plan, std::uint64_t run);

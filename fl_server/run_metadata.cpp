@@ -34,7 +34,8 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
   state::Run run;
   if (!run.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || run.start().empty())
     return Error{"its record of the run cannot be read"};
-  Result<Experiment> asked = unpack_experiment(run.asked()), resolved = unpack_experiment(run.experiment());
+  Result<ExperimentSpec> asked = unpack_experiment(run.asked()),
+                         resolved = unpack_experiment(run.experiment());
   if (!asked) return asked.error();
   if (!resolved) return resolved.error();
   if (resolved->clients.count != static_cast<std::uint32_t>(run.clients_size()))
@@ -63,7 +64,7 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
   return metadata;
 }
 
-void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder) {
+void take_settings(const ExperimentSpec& now, RunMetadata& metadata, const std::string& folder) {
   const std::string changed = first_difference(now, metadata.asked);
   if (!changed.empty())
     throw ExperimentError("--state " + folder + ": holds a run of another experiment: " + changed +

@@ -12,10 +12,10 @@
 namespace gradwire {
 
 struct RunMetadata {
-  Experiment asked;      // as the operator gave it, with absolute paths
-  Experiment resolved;   // step sizes are numbers
-  std::string start;     // the Start frame
-  ClientTable table{0};  // clients that have joined
+  ExperimentSpec asked;     // as the operator gave it, with absolute paths
+  ExperimentSpec resolved;  // step sizes are numbers
+  std::string start;        // the Start frame
+  ClientTable table{0};     // clients that have joined
 };
 
 std::string save_metadata(const RunMetadata& metadata);
@@ -24,6 +24,6 @@ Result<RunMetadata> load_metadata(std::string_view bytes);
 // Applies changed settings to a resumed run. Quorum, over-selection, deadline, join deadline, durability,
 // evaluations and the number of rounds may change; they are copied from `now` into the metadata. Throws
 // ExperimentError, which names `folder` and the first other key that differs.
-void take_settings(const Experiment& now, RunMetadata& metadata, const std::string& folder);
+void take_settings(const ExperimentSpec& now, RunMetadata& metadata, const std::string& folder);
 
 }  // namespace gradwire

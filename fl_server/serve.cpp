@@ -327,7 +327,7 @@ class Serving {
 
   const ServeOptions& options_;
   const LoadedExperiment& loaded_;
-  Experiment told_;
+  ExperimentSpec told_;
   FolderDisk disk_;
   Journal journal_;
   const std::unique_ptr<Background> background_;

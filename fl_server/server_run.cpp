@@ -52,7 +52,7 @@ std::string kernels(const ClientTable& table) {
   return text;
 }
 
-ZstdMode zstd_mode(const Experiment& e) {
+ZstdMode zstd_mode(const ExperimentSpec& e) {
   const Result<ZstdMode> zstd = parse_zstd_mode(e.server.zstd);
   if (!zstd) throw ExperimentError("server.zstd: " + zstd.error().message);
   return *zstd;
@@ -345,11 +345,11 @@ class RealRun final : public ServerRun {
 
 }  // namespace
 
-Durability durability_of(const Experiment& experiment) {
+Durability durability_of(const ExperimentSpec& experiment) {
   return survives_power(experiment) ? Durability::kPower : Durability::kProcess;
 }
 
-std::chrono::milliseconds join_deadline(const ServeOptions& options, const Experiment& experiment) {
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const ExperimentSpec& experiment) {
   return options.join_deadline.value_or(std::chrono::milliseconds(experiment.server.join_deadline_ms));
 }
 

@@ -17,9 +17,9 @@
 
 namespace gradwire {
 
-Durability durability_of(const Experiment& experiment);
+Durability durability_of(const ExperimentSpec& experiment);
 // Returns the deadline of the command line, or else of the experiment.
-std::chrono::milliseconds join_deadline(const ServeOptions& options, const Experiment& experiment);
+std::chrono::milliseconds join_deadline(const ServeOptions& options, const ExperimentSpec& experiment);
 
 class ServerRun {
  public:

@@ -15,7 +15,7 @@
 
 #include "base/printable.h"
 #include "base/value.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "fl_server/plan_of_joins.h"
 #include "fl_server/stall_report.h"
 #include "fl_server/state_folder.h"
@@ -202,7 +202,7 @@ std::string stage_name(const StateFolder& found) {
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 void add_run(Json& json, const StateFolder& found) {
-  const Experiment& e = found.run->metadata.resolved;
+  const ExperimentSpec& e = found.run->metadata.resolved;
   const RunTotals& totals = found.run->progress.totals;
   json["run"] = run_history_id(run_of(found.run->metadata.start));
   json["name"] = e.name;
@@ -265,7 +265,7 @@ ShownStatus status_text(const fs::path& state, const fs::path& run_history) {
     rows_of_clients();
     return {text};
   }
-  const Experiment& e = found.run->metadata.resolved;
+  const ExperimentSpec& e = found.run->metadata.resolved;
   const RunTotals& totals = found.run->progress.totals;
   row("run", e.name + ": " + e.algorithm.name + ", " + std::to_string(e.clients.count) + " clients");
   row("server", found.run->stage == RunStage::kOver ? server + "; the run is over"

@@ -54,7 +54,7 @@ std::string outcome_in(const fs::path& results) {
   return outcome == "stopped" ? "" : outcome;
 }
 
-std::string changed_setting(const fs::path& results, const Experiment& resolved) {
+std::string changed_setting(const fs::path& results, const ExperimentSpec& resolved) {
   try {
     return first_difference(resolved, load_experiment(results / "config.toml").experiment, Compared::kAll);
   } catch (const ExperimentError& error) {
@@ -62,7 +62,7 @@ std::string changed_setting(const fs::path& results, const Experiment& resolved)
   }
 }
 
-void check_same_experiment(const fs::path& results, const Experiment& resolved) {
+void check_same_experiment(const fs::path& results, const ExperimentSpec& resolved) {
   if (!identify_run(results) || outcome_in(results).empty()) return;
   if (const std::string changed = changed_setting(results, resolved); !changed.empty())
     throw UsageError(results.string() + ": has the results of other settings: " + changed +

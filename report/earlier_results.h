@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 
@@ -14,9 +14,9 @@ std::string outcome_in(const std::filesystem::path& results);
 
 // Returns the first setting of `resolved` that differs from that of the run in `results`. Empty if none does.
 // REQUIRES: identify_run(results).
-std::string changed_setting(const std::filesystem::path& results, const Experiment& resolved);
+std::string changed_setting(const std::filesystem::path& results, const ExperimentSpec& resolved);
 // Throws UsageError if `results` has the finished results of a run with other settings than `resolved`.
-void check_same_experiment(const std::filesystem::path& results, const Experiment& resolved);
+void check_same_experiment(const std::filesystem::path& results, const ExperimentSpec& resolved);
 
 // Returns whether two folders have the same model and the same metrics, apart from the wall-clock seconds.
 bool same_results(const std::filesystem::path& one, const std::filesystem::path& other);

@@ -77,7 +77,7 @@ Normalization normalization_of(const Json& json) {
 
 }  // namespace
 
-std::string preprocessing_json(const Experiment& experiment, const Preprocessing& preprocessing) {
+std::string preprocessing_json(const ExperimentSpec& experiment, const Preprocessing& preprocessing) {
   const RowsData* const rows = rows_of(experiment.problem);
   const TableEncoding* const encoding = preprocessing.encoding.get();
   Json json = Json::object();

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/data/shared_samples.h"
 
 namespace gradwire {
@@ -16,7 +16,7 @@ inline constexpr const char* kPreprocessingFile = "preprocessing.json";
 
 // Returns the text of the file, or "" if the model needs none: its data have no texts, no missing values that
 // means replace, and are not normalised.
-std::string preprocessing_json(const Experiment& experiment, const Preprocessing& preprocessing);
+std::string preprocessing_json(const ExperimentSpec& experiment, const Preprocessing& preprocessing);
 
 // Reads the file in the folder of a model. Returns nullopt if there is none. Throws DataError if it is
 // damaged.

@@ -12,7 +12,7 @@
 
 #include "algorithms/algorithms.h"
 #include "base/value.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "report/build_info.h"
 #include "report/json.h"
 
@@ -46,7 +46,7 @@ Json algorithm_json(const AlgorithmSpec& spec) {
 
 // Returns the keys of [algorithm] whose resolved value differs from the user's, with the user's value as
 // TOML.
-Json asked_json(const Experiment* asked, const Experiment& resolved) {
+Json asked_json(const ExperimentSpec* asked, const ExperimentSpec& resolved) {
   Json json = Json::object();
   if (asked == nullptr) return json;
   const AlgorithmSpec before = algorithm_spec(*asked), after = algorithm_spec(resolved);
@@ -110,7 +110,7 @@ Json schema_json(const DataSchema& schema) {
 
 }  // namespace
 
-std::string step_above_theory(const Experiment& resolved, const Theory& theory) {
+std::string step_above_theory(const ExperimentSpec& resolved, const Theory& theory) {
   constexpr double kRounding = 1e-9;
   if (theory.smoothness == nullptr) return "";
   for (const TheoryStep& step : theory_steps(algorithm_spec(resolved), theory))
@@ -121,7 +121,7 @@ std::string step_above_theory(const Experiment& resolved, const Theory& theory) 
 }
 
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last,
-                      const Experiment& resolved, const Theory& theory) {
+                      const ExperimentSpec& resolved, const Theory& theory) {
   constexpr double kRounding = 1e-9;
   const double at_end = last ? last->loss : std::nan("");
   if (!at_start || !std::isfinite(at_end) || !(at_end - *at_start > kRounding * std::abs(*at_start)))
@@ -136,7 +136,7 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
          (above.empty() ? "try a smaller algorithm.step_size, or other parameters in [algorithm]" : above);
 }
 
-std::string divergence(const Experiment& resolved, const Theory& theory) {
+std::string divergence(const ExperimentSpec& resolved, const Theory& theory) {
   const double norm_limit = resolved.server.norm_limit;
   const std::string above = step_above_theory(resolved, theory);
   return std::string("a loss or a gradient is not finite") +
@@ -155,7 +155,7 @@ std::string evaluation_share(double evaluation_seconds, double seconds) {
   return text.data();
 }
 
-std::string end_reason(const Experiment& experiment, Outcome outcome,
+std::string end_reason(const ExperimentSpec& experiment, Outcome outcome,
                        const std::optional<RoundRecord>& last) {
   const RunSection& run = experiment.run;
   if (outcome == Outcome::kStalled)
@@ -204,7 +204,7 @@ std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder,
 }
 
 std::string summary_json(const Summary& s) {
-  const Experiment& e = *s.experiment;
+  const ExperimentSpec& e = *s.experiment;
   const SampleSource* const source = sources_of(e.problem);
   std::vector<std::string> warnings = s.warnings;
   if (std::string rise = loss_rise(s.loss_at_start, s.last, *s.experiment, s.theory); !rise.empty())

@@ -16,7 +16,7 @@
 
 namespace gradwire {
 
-struct Experiment;
+struct ExperimentSpec;
 
 // A process that took part in the run.
 struct ProcessInfo {
@@ -32,12 +32,12 @@ struct EnergyUse {
 };
 
 struct Summary {
-  const Experiment* experiment = nullptr;  // resolved
-  const Experiment* asked = nullptr;       // as the user gave it; null if not known
-  const DataSchema* schema = nullptr;      // schema of the clients; null if not known
-  Theory theory;                           // inputs of the step sizes
-  std::string transport;                   // memory, encoded, tcp
-  std::string kernels;                     // kernels that computed gradients: "avx2"; empty if not known
+  const ExperimentSpec* experiment = nullptr;  // resolved
+  const ExperimentSpec* asked = nullptr;       // as the user gave it; null if not known
+  const DataSchema* schema = nullptr;          // schema of the clients; null if not known
+  Theory theory;                               // inputs of the step sizes
+  std::string transport;                       // memory, encoded, tcp
+  std::string kernels;                         // kernels that computed gradients: "avx2"; empty if not known
   unsigned threads = 1;
   std::vector<std::string> warnings;
   Outcome outcome = Outcome::kFinished;
@@ -60,22 +60,23 @@ std::string summary_json(const Summary& summary);
 // Returns what to do about a step size of a resolved experiment that is above theory's: "algorithm.step_size
 // = 5 is above theory's 0.25; write step_size = \"theory\"". Returns "" if there is none, or theory has no
 // step.
-std::string step_above_theory(const Experiment& resolved, const Theory& theory);
+std::string step_above_theory(const ExperimentSpec& resolved, const Theory& theory);
 
 // Returns a line if the loss at the end of a run is above the loss at its start, else "". Also returns "" if
 // one of them is not known.
 std::string loss_rise(std::optional<double> at_start, const std::optional<RoundRecord>& last,
-                      const Experiment& resolved, const Theory& theory);
+                      const ExperimentSpec& resolved, const Theory& theory);
 
 // Returns a line that explains why a run diverged and what to try.
-std::string divergence(const Experiment& resolved, const Theory& theory);
+std::string divergence(const ExperimentSpec& resolved, const Theory& theory);
 
 // Returns "evaluations took 12 % of 3.2 s", or "" if that is not known.
 std::string evaluation_share(double evaluation_seconds, double seconds);
 
 // Returns one line that says why the run ended before its last round, with the key of [run] that caused it.
 // Empty if the run did not end early.
-std::string end_reason(const Experiment& experiment, Outcome outcome, const std::optional<RoundRecord>& last);
+std::string end_reason(const ExperimentSpec& experiment, Outcome outcome,
+                       const std::optional<RoundRecord>& last);
 
 // Returns "finished", "reached_target", "stopped", "diverged" or "stalled".
 std::string outcome_name(Outcome outcome);

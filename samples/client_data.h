@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/problems/problem.h"
 
 namespace gradwire {
@@ -23,7 +23,7 @@ struct ClientData {
   // Loads the samples for the server's experiment. Called again after they were freed. Empty for problems
   // without data. Throws DataError. The text of the error may quote the data, so only this client's own log
   // shows it.
-  std::function<ClientDataset(const Experiment& experiment, const Log& log)> load;
+  std::function<ClientDataset(const ExperimentSpec& experiment, const Log& log)> load;
 };
 
 }  // namespace gradwire

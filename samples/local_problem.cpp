@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/data/readers/synthetic.h"
 
 namespace gradwire {
@@ -43,7 +43,7 @@ SharedSamples share_own(
 }
 
 // Splits the samples. `test` may be empty. REQUIRES: the problem has data.
-SharedSamples split(const Experiment& e, const std::string& source, const std::string& test,
+SharedSamples split(const ExperimentSpec& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
                     std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
                     const Preprocessing& given = {}) {
@@ -98,7 +98,7 @@ SharedSamples split(const Experiment& e, const std::string& source, const std::s
 
 }  // namespace
 
-SplitSpec split_spec(const Experiment& e) {
+SplitSpec split_spec(const ExperimentSpec& e) {
   SplitSpec spec;
   spec.partition = e.clients.partition;
   spec.dirichlet_alpha = e.clients.dirichlet_alpha;
@@ -155,7 +155,7 @@ std::string complete_source(const std::string& source, const std::string& own) {
   return own.substr(0, colon + 1) + source;
 }
 
-SharedSamples load_samples(const Experiment& e, const std::filesystem::path& base,
+SharedSamples load_samples(const ExperimentSpec& e, const std::filesystem::path& base,
                            std::optional<ClientRange> mine, const Reading& reading,
                            const Preprocessing& given) {
   const SampleSource* const own = sources_of(e.problem);
@@ -163,13 +163,14 @@ SharedSamples load_samples(const Experiment& e, const std::filesystem::path& bas
                         : split(e, own->data, own->test, split_spec(e), base, mine, reading, given);
 }
 
-bool leaves_out_test(const Experiment& e, const DataChoice& choice) {
+bool leaves_out_test(const ExperimentSpec& e, const DataChoice& choice) {
   const SampleSource* const own = sources_of(e.problem);
   if (own == nullptr || own->test.empty() || !choice.test.empty()) return false;
   return !(choice.part && opens_no_file(own->test));
 }
 
-ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std::filesystem::path& base) {
+ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
+                        const std::filesystem::path& base) {
   const SampleSource* const own = sources_of(e.problem);
   if (own == nullptr) {
     if (choice.source.empty() && choice.test.empty()) return {};
@@ -230,7 +231,7 @@ ClientDataset load_part(const Experiment& e, const DataChoice& choice, const std
 ClientData client_data(DataChoice choice) {
   ClientData data;
   data.part = choice.part;
-  data.load = [choice = std::move(choice), said = false](const Experiment& e, const Log& log) mutable {
+  data.load = [choice = std::move(choice), said = false](const ExperimentSpec& e, const Log& log) mutable {
     ClientDataset part = load_part(e, choice, std::filesystem::current_path());
     if (std::exchange(said, true)) return part;
     for (const std::string& warning : part.warnings) log(LogLine::warning(warning));

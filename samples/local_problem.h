@@ -17,7 +17,7 @@
 
 namespace gradwire {
 
-SplitSpec split_spec(const Experiment& experiment);
+SplitSpec split_spec(const ExperimentSpec& experiment);
 SyntheticSpec synthetic_spec(const RowsData& rows, std::uint64_t seed);
 
 // The --data of a client: SOURCE, SOURCE#i/n, #i/n or nothing.
@@ -44,7 +44,7 @@ struct Reading {
 // no samples for a problem type without data. With `mine`, the rows of other clients have no features and are
 // not parsed; drawn rows, text and rows that are normalised by sums are read whole. `given` is the
 // preprocessing of a model; otherwise it comes from the data. Throws DataError.
-SharedSamples load_samples(const Experiment& experiment, const std::filesystem::path& base,
+SharedSamples load_samples(const ExperimentSpec& experiment, const std::filesystem::path& base,
                            std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
                            const Preprocessing& given = {});
 
@@ -52,12 +52,12 @@ SharedSamples load_samples(const Experiment& experiment, const std::filesystem::
 // that client. Without one, they are the whole source, without the share problem.test_share. Opens only what
 // `choice` names: the experiment comes from a server, which must not decide what this client reads. Throws
 // DataError; its text may quote the data, so only this client's own log may show it.
-ClientDataset load_part(const Experiment& experiment, const DataChoice& choice,
+ClientDataset load_part(const ExperimentSpec& experiment, const DataChoice& choice,
                         const std::filesystem::path& base);
 
 // Returns whether the experiment measures accuracy on test data that load_part() does not read, because
 // `choice` does not name them.
-bool leaves_out_test(const Experiment& experiment, const DataChoice& choice);
+bool leaves_out_test(const ExperimentSpec& experiment, const DataChoice& choice);
 
 // Returns a ClientData that reads with load_part(), relative to the working directory. It warns once if
 // accuracy is not measured.

@@ -61,7 +61,7 @@ bool may_refuse(const RunPlan& plan) {
 }  // namespace
 
 void check_for_ranks(const Prepared& prepared) {
-  const Experiment& e = prepared.experiment;
+  const ExperimentSpec& e = prepared.experiment;
   const FaultsSection& f = e.faults;
   if (f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 || f.state_loss > 0 ||
       f.shuffle)

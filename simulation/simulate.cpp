@@ -10,7 +10,7 @@
 #include "algorithms/core/many_replies.h"
 #include "base/serialize.h"
 #include "config/client_latency.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/start_point.h"
 #include "engine/kernels/select.h"
 #include "parallel/range_threads.h"
@@ -26,7 +26,7 @@
 namespace gradwire {
 namespace {
 
-FaultSimulationOptions fault_simulation_options(const Experiment& e, bool encoded, unsigned threads) {
+FaultSimulationOptions fault_simulation_options(const ExperimentSpec& e, bool encoded, unsigned threads) {
   FaultSimulationOptions options;
   options.threads = threads;
   options.encoded = encoded;

@@ -36,7 +36,7 @@ int run_demo(const fs::path& results, Verbosity verbosity, Logger& logger, const
   std::vector<fs::path> folders;
   for (const char* name : {"demo_gd", "demo_ef21"}) {
     const LoadedExperiment loaded = parse_experiment(find_shipped(name)->toml, name);
-    const Experiment& e = loaded.experiment;
+    const ExperimentSpec& e = loaded.experiment;
     if (rows.empty()) {
       std::printf(
           "gradwire demo: %u clients, each with its own share of the handwritten digits, train one network\n",

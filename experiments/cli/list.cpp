@@ -10,7 +10,7 @@
 #include "algorithms/optimizers/optimizer.h"
 #include "base/suggest.h"
 #include "base/synonyms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/known_keys.h"
 #include "config/shipped_experiments.h"
 #include "engine/problems/problem.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "algorithms/algorithms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/settings.h"
 #include "proto/wire/codec_context.h"
 #include "proto/wire/control_frame.h"
@@ -99,7 +99,7 @@ class RealAdder final : public RelaySums::Adder {
 };
 
 template <class Real>
-std::unique_ptr<RelaySums::Adder> make_adder(const Experiment& experiment, std::size_t d) {
+std::unique_ptr<RelaySums::Adder> make_adder(const ExperimentSpec& experiment, std::size_t d) {
   const Result<ZstdMode> zstd = parse_zstd_mode(experiment.server.zstd);
   if (!zstd) return nullptr;
   RunContext<Real> run_context;
@@ -139,7 +139,7 @@ void RelaySums::begin(const std::string& start) {
   adder_.reset();
   wire::Start message;
   if (!parse_control(std::as_bytes(std::span(start)), message)) return;
-  const Result<Experiment> experiment = unpack_experiment(message.experiment());
+  const Result<ExperimentSpec> experiment = unpack_experiment(message.experiment());
   if (!experiment) return;
   try {
     adder_ = experiment->precision == Precision::kFp32 ? make_adder<float>(*experiment, message.dim())

@@ -52,7 +52,7 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   return static_cast<double>(-linear * linear * corner / 2);
 }
 
-std::optional<Optimum> minimum_of(const Experiment& e, const fs::path& base) {
+std::optional<Optimum> minimum_of(const ExperimentSpec& e, const fs::path& base) {
   const ProblemSpec spec = problem_spec(e);
   SharedSamples data = load_samples(e, base);
   const DataSchema schema = schema_of(data, spec);
@@ -85,7 +85,7 @@ const LinearModel* linear_model(const ProblemType& problem) {
 }
 
 // Returns true if the samples of a client, and with them f, depend on the seed.
-bool draws(const Experiment& e) {
+bool draws(const ExperimentSpec& e) {
   const SampleSource* const source = sources_of(e.problem);
   return source == nullptr || source->data == "synthetic" || source->test_share > 0 ||
          e.clients.samples_per_client > 0 || e.clients.partition != PartitionKind::kContiguous;
@@ -93,8 +93,8 @@ bool draws(const Experiment& e) {
 
 // Returns everything that f depends on as text: the experiment without its algorithm, and with checksums in
 // place of paths.
-std::string problem_text(Experiment e, const fs::path& base) {
-  const Experiment defaults;
+std::string problem_text(ExperimentSpec e, const fs::path& base) {
+  const ExperimentSpec defaults;
   e.name = "problem";
   e.algorithm = defaults.algorithm;
   e.algorithm.name = "gd";
@@ -113,7 +113,7 @@ std::string problem_text(Experiment e, const fs::path& base) {
 
 }  // namespace
 
-bool is_convex(const Experiment& e) {
+bool is_convex(const ExperimentSpec& e) {
   if (std::holds_alternative<Quadratic>(e.problem)) return true;
   if (const auto* logistic = std::get_if<Logistic>(&e.problem);
       logistic && logistic->loss != LinearLoss::kLogistic)
@@ -122,7 +122,7 @@ bool is_convex(const Experiment& e) {
   return model != nullptr && model->regularizer != Regularizer::kNonconvex;
 }
 
-std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
+std::optional<double> find_f_star(const ExperimentSpec& e, const fs::path& base) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
   if (quadratic == nullptr) {
@@ -133,7 +133,7 @@ std::optional<double> find_f_star(const Experiment& e, const fs::path& base) {
   return e.precision == Precision::kFp32 ? quadratic_f_star<float>(family) : quadratic_f_star<double>(family);
 }
 
-std::optional<Optimum> find_optimum(const Experiment& e, const fs::path& base) {
+std::optional<Optimum> find_optimum(const ExperimentSpec& e, const fs::path& base) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   std::optional<Optimum> found = minimum_of(e, base);
   if (found && std::holds_alternative<Quadratic>(e.problem))
@@ -146,7 +146,7 @@ FStars::OfRun FStars::of(const fs::path& config) {
   return of(loaded.experiment, loaded.folder());
 }
 
-FStars::OfRun FStars::of(const Experiment& experiment, const fs::path& base) {
+FStars::OfRun FStars::of(const ExperimentSpec& experiment, const fs::path& base) {
   const std::string problem = problem_text(experiment, base);
   if (const auto at = known_.find(problem); at != known_.end()) return {problem, at->second};
   std::optional<double> value;
@@ -164,11 +164,11 @@ FStars::OfRun FStars::of(const Experiment& experiment, const fs::path& base) {
   return {problem, value};
 }
 
-std::optional<double> FStars::known(const Experiment& e, const fs::path& base) const {
+std::optional<double> FStars::known(const ExperimentSpec& e, const fs::path& base) const {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   if (std::holds_alternative<Quadratic>(e.problem)) return find_f_star(e, base);
   bool is_large = false;
-  Experiment unused = e;
+  ExperimentSpec unused = e;
   map_paths(unused, [&](const fs::path& path) {
     std::error_code error;
     const fs::path file = find_data(path, base);
@@ -180,7 +180,7 @@ std::optional<double> FStars::known(const Experiment& e, const fs::path& base) c
   return kept ? kept->value : std::nullopt;
 }
 
-void FStars::keep(const Experiment& e, const fs::path& base, double value) const {
+void FStars::keep(const ExperimentSpec& e, const fs::path& base, double value) const {
   FStarFile(cache_, problem_text(e, base)).write({value});
 }
 

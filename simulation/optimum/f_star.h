@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 namespace gradwire {
 
@@ -15,7 +15,7 @@ namespace gradwire {
 // 1,500 parameters, uses the accelerated gradient method if f is strongly convex. The error is a few units in
 // the last place of the largest client's loss. Nullopt if f is not known to be convex, or no minimum is
 // found. Paths are relative to `base`. Throws DataError.
-std::optional<double> find_f_star(const Experiment& experiment, const std::filesystem::path& base);
+std::optional<double> find_f_star(const ExperimentSpec& experiment, const std::filesystem::path& base);
 
 struct Optimum {
   double f_star = 0;
@@ -23,10 +23,10 @@ struct Optimum {
   double grad_norm = 0;   // ||grad f|| at x
 };
 // Returns f* and x*. Finds x* by the iterative methods above, also for quadratics.
-std::optional<Optimum> find_optimum(const Experiment& experiment, const std::filesystem::path& base);
+std::optional<Optimum> find_optimum(const ExperimentSpec& experiment, const std::filesystem::path& base);
 
 // Returns true if find_f_star() would try; does not read the data.
-bool is_convex(const Experiment& experiment);
+bool is_convex(const ExperimentSpec& experiment);
 
 // f* of the problems of several runs. Each is computed once and cached in files.
 class FStars {
@@ -41,12 +41,12 @@ class FStars {
   };
   // Returns f* of a run. `config` is its config.toml. Throws ExperimentError or DataError.
   OfRun of(const std::filesystem::path& config);
-  OfRun of(const Experiment& experiment, const std::filesystem::path& base);  // paths relative to `base`
+  OfRun of(const ExperimentSpec& experiment, const std::filesystem::path& base);  // paths relative to `base`
   // Returns f* if it has a closed form or is in the cache. Computes no minimum, and reads no file of more
   // than 64 MiB. Throws DataError.
-  std::optional<double> known(const Experiment& experiment, const std::filesystem::path& base) const;
+  std::optional<double> known(const ExperimentSpec& experiment, const std::filesystem::path& base) const;
   // Writes f* of an experiment into the cache.
-  void keep(const Experiment& experiment, const std::filesystem::path& base, double value) const;
+  void keep(const ExperimentSpec& experiment, const std::filesystem::path& base, double value) const;
 
   int computed() const { return computed_; }  // number of f* that were not in a file
 

@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 TEST(ExperimentFile, GivesEveryKeyItsValue) {
-  const Experiment e = parse(kGood).experiment;
+  const ExperimentSpec e = parse(kGood).experiment;
   EXPECT_EQ(e.seed, 7u);
   const auto& logistic = std::get<Logistic>(e.problem);
   EXPECT_EQ(logistic.rows.data, "libsvm:a9a");
@@ -25,7 +25,7 @@ TEST(ExperimentFile, GivesEveryKeyItsValue) {
 }
 
 TEST(ExperimentFile, FillsInTheDocumentedDefaults) {
-  const Experiment e = parse(kQuadratic).experiment;
+  const ExperimentSpec e = parse(kQuadratic).experiment;
   EXPECT_EQ(e.name, "a");
   EXPECT_EQ(e.seed, 1u);
   EXPECT_EQ(e.precision, Precision::kFp64);
@@ -149,7 +149,7 @@ TEST(ExperimentOverrides, AreNamedInErrors) {
 
 TEST(ExperimentCheck, AppliesToExperimentsMadeByAProgram) {
   const auto key_of = [](auto&& change) -> std::string {
-    Experiment e = parse(kGood).experiment;
+    ExperimentSpec e = parse(kGood).experiment;
     change(e);
     try {
       check_experiment(e);
@@ -158,30 +158,30 @@ TEST(ExperimentCheck, AppliesToExperimentsMadeByAProgram) {
     }
     return "";
   };
-  EXPECT_EQ(key_of([](Experiment&) {}), "");
-  EXPECT_EQ(key_of([](Experiment& e) { e = {}; }), "algorithm.name");
-  EXPECT_EQ(key_of([](Experiment& e) { e.seed = ~std::uint64_t{0}; }), "seed");
-  EXPECT_EQ(key_of([](Experiment& e) { e.name = "../../etc"; }), "name");
-  EXPECT_EQ(key_of([](Experiment& e) { e.precision = static_cast<Precision>(7); }), "precision");
-  EXPECT_EQ(key_of([](Experiment& e) { e.clients.count = 0; }), "clients.count");
-  EXPECT_EQ(key_of([](Experiment& e) { e.clients.count = ~0u; }), "clients.count");
-  EXPECT_EQ(key_of([](Experiment& e) { std::get<Logistic>(e.problem).lambda = std::nan(""); }),
+  EXPECT_EQ(key_of([](ExperimentSpec&) {}), "");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e = {}; }), "algorithm.name");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.seed = ~std::uint64_t{0}; }), "seed");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.name = "../../etc"; }), "name");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.precision = static_cast<Precision>(7); }), "precision");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.clients.count = 0; }), "clients.count");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.clients.count = ~0u; }), "clients.count");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { std::get<Logistic>(e.problem).lambda = std::nan(""); }),
             "problem.lambda");
-  EXPECT_EQ(key_of([](Experiment& e) { e.problem = Quadratic{}; }), "problem.dim");
-  EXPECT_EQ(key_of([](Experiment& e) { e.server.zstd = "99"; }), "server.zstd");
-  EXPECT_EQ(key_of([](Experiment& e) { e.algorithm.step_size = "fast"; }), "algorithm.step_size");
-  EXPECT_EQ(key_of([](Experiment& e) {
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.problem = Quadratic{}; }), "problem.dim");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.server.zstd = "99"; }), "server.zstd");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.algorithm.step_size = "fast"; }), "algorithm.step_size");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) {
               Mlp mlp;
               mlp.rows.data = "digits";
               mlp.shape.hidden.assign(65, 1);
               e.problem = mlp;
             }),
             "problem.hidden");
-  EXPECT_EQ(key_of([](Experiment& e) {
+  EXPECT_EQ(key_of([](ExperimentSpec& e) {
               e.algorithm.parameters = {{"init", "zero"}, {"init", "zero"}};
             }),
             "algorithm.init");
-  EXPECT_EQ(key_of([](Experiment& e) { e.algorithm.parameters = {{"name", ""}}; }), "algorithm.name");
+  EXPECT_EQ(key_of([](ExperimentSpec& e) { e.algorithm.parameters = {{"name", ""}}; }), "algorithm.name");
 }
 
 TEST(ExperimentMirrors, AreKeptByDefaultIfClientsCanLoseState) {

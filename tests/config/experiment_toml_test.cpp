@@ -13,9 +13,9 @@
 namespace gradwire {
 namespace {
 
-void expect_round_trip(const Experiment& e) {
+void expect_round_trip(const ExperimentSpec& e) {
   const std::string text = to_toml(e);
-  const Experiment back = parse_experiment(text, "elsewhere/b.toml").experiment;
+  const ExperimentSpec back = parse_experiment(text, "elsewhere/b.toml").experiment;
   EXPECT_EQ(settings_of(back), settings_of(e)) << text;
   EXPECT_EQ(to_toml(back), text);
 }
@@ -106,7 +106,7 @@ tls_min = "TLS1.3"
 }
 
 TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
-  Experiment e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
+  ExperimentSpec e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
   AlgorithmSpec spec = algorithm_spec(e);
   spec.step_size = "0.10000000000000001";
   spec.parameters = {{"p", "0.33333333333333331"}};
@@ -119,7 +119,7 @@ TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
 }
 
 TEST(ExperimentToml, CarriesTheSpecOfTheAlgorithm) {
-  Experiment e;
+  ExperimentSpec e;
   const AlgorithmSpec spec{"ef21", "topk:k=2", "theory*4", 5, 0.25, {{"init", "zero"}}};
   set_algorithm(e, spec);
   const AlgorithmSpec back = algorithm_spec(e);
@@ -177,7 +177,7 @@ TEST(ExperimentPaths, BecomeAbsoluteIfTheyExistNextToTheFile) {
   const Folder folder;
   folder.write("train", "");
   folder.write("start.txt", "");
-  Experiment e =
+  ExperimentSpec e =
       parse(kGood, {"problem.data=libsvm:train", "problem.test=csv:nowhere", "run.x0=file:start.txt"})
           .experiment;
   make_paths_absolute(e, folder.path);
@@ -190,7 +190,7 @@ TEST(ExperimentPaths, BecomeAbsoluteIfTheyExistNextToTheFile) {
 }
 
 TEST(ExperimentPaths, DoNotChangeValuesWithoutAPath) {
-  Experiment e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
+  ExperimentSpec e = parse(kGood, {"problem.data=digits", "run.x0=normal"}).experiment;
   map_paths(e, [](const fs::path&) -> fs::path { return "changed"; });
   EXPECT_EQ(sources_of(e.problem)->data, "digits");
   EXPECT_EQ(sources_of(e.problem)->test, "");

@@ -126,7 +126,7 @@ TEST(IdleKeys, AreNotInTheFileThatARunWrites) {
            {"asgd", {{"max_delay", "4"}}},
            {"marina", {{"mu", "0.1"}}},
            {"fednl", {{"mu", "0"}, {"option", "2"}, {"c", "0.3"}}}}) {
-    Experiment e = parse(kQuadratic).experiment;
+    ExperimentSpec e = parse(kQuadratic).experiment;
     AlgorithmSpec spec = algorithm_spec(e);
     spec.name = algorithm;
     spec.step_size = "0.5";
@@ -166,13 +166,13 @@ TEST(IdleKeys, CauseAWarningForEveryField) {
                                                              : "data = \"text:a\"\n") +
                              "[algorithm]\nname = \"gd\"\n[run]\nevaluate_every = ";
     for (const char* every : {"1\n", "0\n"}) {
-      Experiment e = parse(base + every).experiment;
+      ExperimentSpec e = parse(base + every).experiment;
       for (const KeySection& section : sections_of(e))
         for (const Field& field : section.fields) {
           const std::string path = section.path(field.key), value = other_value(field);
           if (value.empty() || !error_of(base + every, {path + "=" + value}).empty()) continue;
           const LoadedExperiment changed = parse(base + every, {path + "=" + value});
-          Experiment after = changed.experiment;
+          ExperimentSpec after = changed.experiment;
           bool is_idle = false;
           for (const KeySection& s : sections_of(after))
             for (const Field& f : s.fields)

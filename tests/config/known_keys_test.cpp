@@ -4,7 +4,7 @@
 
 #include "algorithms/algorithms.h"
 #include "base/synonyms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
 #include "config/shipped_experiments.h"
 

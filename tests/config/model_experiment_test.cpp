@@ -152,7 +152,7 @@ TEST(ModelExperiment, EveryKeyReachesTheModel) {
 
 TEST(ModelExperiment, IsWrittenWithEveryKeyOfItsKindAndReadsBack) {
   for (const std::string kind : {"mlp", "char_mlp", "gpt", "cnn"}) {
-    const Experiment e = parse(file_of(kind)).experiment;
+    const ExperimentSpec e = parse(file_of(kind)).experiment;
     EXPECT_EQ(e.run.x0, "model") << kind;
     const std::string text = to_toml(e);
     EXPECT_EQ(settings_of(parse_experiment(text, "elsewhere/a.toml").experiment), settings_of(e)) << text;

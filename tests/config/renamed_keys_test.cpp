@@ -140,7 +140,7 @@ TEST(RenamedKeys, ATypoOfAnOldNameSuggestsTheNewOne) {
 // Peers and state folders of the previous version know only the old names.
 TEST(RenamedKeys, TheWireKeepsTheOldNames) {
   for (const Alias& alias : aliases()) {
-    const Experiment e = parse(text_with(alias.section, alias.line)).experiment;
+    const ExperimentSpec e = parse(text_with(alias.section, alias.line)).experiment;
     wire::Experiment message;
     ASSERT_TRUE(message.ParseFromString(pack_experiment(e)));
     std::map<std::string, std::string> sent;
@@ -174,7 +174,7 @@ TEST(RenamedKeys, ASettingWithBothNamesIsRefused) {
 
 // Checkpoints are compared with this text, so it must not change.
 TEST(RenamedKeys, TheTextOfCheckpointsKeepsTheOldNames) {
-  const Experiment e = parse(R"([problem]
+  const ExperimentSpec e = parse(R"([problem]
 kind = "logistic"
 data = "libsvm:a"
 [clients]
@@ -192,7 +192,7 @@ norm_action = "halve"
 [faults]
 state_loss = 0.5
 )")
-                           .experiment;
+                               .experiment;
   const std::string old = to_toml(e, Names::kOld), now = to_toml(e);
   for (const char* line :
        {"\ncopies = 2\n", "\nseconds = \"sqrt\"\n", "\npaths = 0.5\n", "\ngrad_norm = \"ends\"\n",

@@ -14,8 +14,8 @@
 namespace gradwire {
 namespace {
 
-Experiment of_kind(std::string_view kind) {
-  Experiment e = parse(kQuadratic).experiment;
+ExperimentSpec of_kind(std::string_view kind) {
+  ExperimentSpec e = parse(kQuadratic).experiment;
   e.problem = problem_of(std::string(kind));
   if (SampleSource* sources = sources_of(e.problem))
     sources->data = text_reading(e.problem) ? "text:letters" : "libsvm:samples";
@@ -59,7 +59,7 @@ std::string other_text(const Field& field) {
 TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
   for (const ProblemInfo& kind : problem_types()) {
     SCOPED_TRACE(kind.name);
-    const Experiment e = of_kind(kind.name);
+    const ExperimentSpec e = of_kind(kind.name);
     const Settings settings = settings_of(e);
     std::set<std::string> keys;
     for (const auto& [key, text] : settings) EXPECT_TRUE(keys.insert(key).second) << key;
@@ -75,9 +75,9 @@ TEST(Settings, HaveEveryKeyOnceAndComeBackAsTheSameExperiment) {
 TEST(Settings, CarryEveryValueOfEveryKey) {
   std::size_t carried = 0;
   for (const ProblemInfo& kind : problem_types()) {
-    Experiment e = of_kind(kind.name);
+    ExperimentSpec e = of_kind(kind.name);
     for (const auto& [key, text] : settings_of(e)) {
-      Experiment changed = e;
+      ExperimentSpec changed = e;
       std::string to;
       for (const KeySection& section : sections_of(changed))
         for (const Field& field : section.fields)
@@ -94,7 +94,7 @@ TEST(Settings, CarryEveryValueOfEveryKey) {
 }
 
 TEST(Settings, AreSentOnlyIfSetWhenTheyAreNew) {
-  Experiment e = of_kind("logistic");
+  ExperimentSpec e = of_kind("logistic");
   const auto has = [&](const std::string& key) {
     const Settings settings = settings_of(e);
     return std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.first == key; });
@@ -138,11 +138,11 @@ TEST(Settings, AreRejectedByNameIfUnknownRepeatedOrOutOfRange) {
 }
 
 TEST(Settings, HaveTheirDefaultsIfLeftOut) {
-  const Experiment e = experiment_of({{"name", "a"},
-                                      {"problem.kind", "quadratic"},
-                                      {"problem.dim", "4"},
-                                      {"algorithm.name", "gd"},
-                                      {"run.x0", "zeros"}});
+  const ExperimentSpec e = experiment_of({{"name", "a"},
+                                          {"problem.kind", "quadratic"},
+                                          {"problem.dim", "4"},
+                                          {"algorithm.name", "gd"},
+                                          {"run.x0", "zeros"}});
   EXPECT_EQ(e.run.rounds, RunSection().rounds);
   EXPECT_EQ(std::get<Quadratic>(e.problem).shape.dim, 4u);
 }
@@ -181,25 +181,25 @@ TEST(Settings, AreRejectedUnreadIfTheyAreTooMany) {
 }
 
 TEST(SettingsOfARestart, MayDifferOnlyInFieldsThatMayChange) {
-  const Experiment before = of_kind("logistic");
+  const ExperimentSpec before = of_kind("logistic");
   const auto difference = [&](auto change) {
-    Experiment now = before;
+    ExperimentSpec now = before;
     change(now);
     return first_difference(now, before);
   };
-  EXPECT_EQ(difference([](Experiment&) {}), "");
-  EXPECT_EQ(difference([](Experiment& e) { e.run.rounds = 7, e.server.deadline_ms = 8; }), "");
-  EXPECT_EQ(difference([](Experiment& e) { e.seed = 9; }), "seed is 9 now and was 1");
-  EXPECT_EQ(difference([](Experiment& e) { e.problem = Quadratic{}; }),
+  EXPECT_EQ(difference([](ExperimentSpec&) {}), "");
+  EXPECT_EQ(difference([](ExperimentSpec& e) { e.run.rounds = 7, e.server.deadline_ms = 8; }), "");
+  EXPECT_EQ(difference([](ExperimentSpec& e) { e.seed = 9; }), "seed is 9 now and was 1");
+  EXPECT_EQ(difference([](ExperimentSpec& e) { e.problem = Quadratic{}; }),
             "problem.kind is \"quadratic\" now and was \"logistic\"");
-  EXPECT_EQ(difference([](Experiment& e) { std::get<Logistic>(e.problem).lambda = 0.5; }),
+  EXPECT_EQ(difference([](ExperimentSpec& e) { std::get<Logistic>(e.problem).lambda = 0.5; }),
             "problem.lambda is 0.5 now and was 0.0");
-  EXPECT_EQ(difference([](Experiment& e) {
+  EXPECT_EQ(difference([](ExperimentSpec& e) {
               e.algorithm.parameters = {{"init", "zero"}};
             }),
             "algorithm.init is \"zero\" now and was not set");
 
-  Experiment now = before, then = before;
+  ExperimentSpec now = before, then = before;
   now.run.rounds = 7;
   now.server.quorum = 0.5;
   copy_what_may_change(now, then);

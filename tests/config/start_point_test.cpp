@@ -16,7 +16,7 @@
 namespace gradwire {
 namespace {
 
-Experiment quadratic(std::size_t d, const std::string& x0, std::uint64_t seed = 1) {
+ExperimentSpec quadratic(std::size_t d, const std::string& x0, std::uint64_t seed = 1) {
   return parse_experiment("seed = " + std::to_string(seed) +
                               "\n[problem]\nkind = \"quadratic\"\ndim = " + std::to_string(d) +
                               "\n[clients]\ncount = 3\n[algorithm]\nname = \"gd\"\n[run]\nx0 = \"" + x0 +
@@ -25,7 +25,7 @@ Experiment quadratic(std::size_t d, const std::string& x0, std::uint64_t seed = 
       .experiment;
 }
 
-std::string message_of(const Experiment& e, const std::filesystem::path& base) {
+std::string message_of(const ExperimentSpec& e, const std::filesystem::path& base) {
   try {
     start_point(e, {}, base);
   } catch (const ConfigError& error) {
@@ -148,7 +148,7 @@ TEST(StartPoint, RejectsFoldersAndPipesWithoutAWriter) {
 
 TEST(StartPoint, RejectsNumbersThatThePrecisionMakesInfinite) {
   const TemporaryFolder folder;
-  Experiment e = quadratic(3, "file:x.npy");
+  ExperimentSpec e = quadratic(3, "file:x.npy");
   const auto message = [&](std::vector<double> x) {
     EXPECT_TRUE(save_npy<double>(folder.path() / "x.npy", x));
     return message_of(e, folder.path());
@@ -167,7 +167,7 @@ TEST(StartPoint, RejectsNumbersThatThePrecisionMakesInfinite) {
 }
 
 TEST(ClientWeights, AreSharesOfTheSamplesOnlyWhenAskedFor) {
-  Experiment e = quadratic(3, "zeros");
+  ExperimentSpec e = quadratic(3, "zeros");
   const std::vector<std::uint64_t> counts = {1, 2, 5};
   EXPECT_TRUE(client_weights(e, counts).empty());
   e.clients.weights = Weighting::kSamples;
@@ -193,7 +193,7 @@ TEST(RoundLimits, ComeFromTheExperiment) {
 }
 
 TEST(RoundLimits, MeasureGradientNormsAtTheEndsOnAServerByDefault) {
-  Experiment e = quadratic(3, "zeros");
+  ExperimentSpec e = quadratic(3, "zeros");
   EXPECT_EQ(round_limits(e, false).grad_norm, GradNormRows::kEvery);
   EXPECT_EQ(round_limits(e, true).grad_norm, GradNormRows::kFirstAndLast);
   e.run.stop_at_grad_norm_sq = 1e-9;

@@ -47,8 +47,8 @@ std::string coded_refusal(const Sets& sets) {
 }
 
 // Returns the data shard of client i without replication.
-std::unique_ptr<Oracle<double>> plain_part(const Experiment& experiment, std::uint32_t i) {
-  Experiment plain = experiment;
+std::unique_ptr<Oracle<double>> plain_part(const ExperimentSpec& experiment, std::uint32_t i) {
+  ExperimentSpec plain = experiment;
   plain.clients.replication = 1;
   const ProblemSpec spec = problem_spec(plain);
   const SharedSamples samples = load_samples(plain, ".");

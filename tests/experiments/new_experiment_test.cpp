@@ -19,7 +19,7 @@ class NewExperiment : public ::testing::Test {
   fs::path path(const std::string& name) const { return folder_.path() / name; }
 
   // Writes NAME.toml for the data, runs it as it is written, and returns the experiment.
-  Experiment made_and_run(const std::string& name, const std::string& data) const {
+  ExperimentSpec made_and_run(const std::string& name, const std::string& data) const {
     const ProgramResult made = gradwire({"new", name, "--data", data});
     EXPECT_EQ(made.code, 0) << made.err;
     EXPECT_EQ(made.out, name + ".toml\n");
@@ -53,13 +53,13 @@ TEST_F(NewExperiment, ChoosesTheProblemByTheLabels) {
   folder_.write("two.csv", rows(90, two_classes));
   folder_.write("three.csv", rows(300, three_classes));
   folder_.write("number.csv", rows(300, a_number));
-  const Experiment two = made_and_run("two", "two.csv");
+  const ExperimentSpec two = made_and_run("two", "two.csv");
   EXPECT_EQ(problem_type_name(two), "logistic");
   EXPECT_EQ(sources_of(two.problem)->data, "csv:two.csv");
   EXPECT_NE(read_file(path("two.toml")).find("normalize = \"standard\""), std::string::npos);
   EXPECT_EQ(two.clients.count, 4u) << "twenty samples for each client";
   EXPECT_EQ(two.name, "two");
-  const Experiment three = made_and_run("three", "csv:three.csv");
+  const ExperimentSpec three = made_and_run("three", "csv:three.csv");
   EXPECT_EQ(problem_type_name(three), "mlp");
   EXPECT_EQ(three.clients.count, 10u);
   EXPECT_EQ(problem_type_name(made_and_run("number", "number.csv")), "least_squares");
@@ -83,7 +83,7 @@ TEST_F(NewExperiment, NamesTheDataRelativeToItsOwnFolder) {
 }
 
 TEST_F(NewExperiment, AcceptsTheSourcesOfAnExperiment) {
-  const Experiment digits = made_and_run("digits", "digits");
+  const ExperimentSpec digits = made_and_run("digits", "digits");
   EXPECT_EQ(problem_type_name(digits), "mlp");
   EXPECT_GT(*read_metrics(path("out-digits/metrics.csv")).back().accuracy, 0.9);
 }

@@ -31,7 +31,8 @@ std::string text_config(const std::string& kind, const std::string& clients,
          "[clients]\n" + clients +
          "[algorithm]\nname = \"fedavg\"\nbatch = 4\nlocal_step_size = 0.1\n[run]\nrounds = 4\n";
 }
-Experiment experiment(const std::string& kind, const std::string& clients, const std::string& problem = "") {
+ExperimentSpec experiment(const std::string& kind, const std::string& clients,
+                          const std::string& problem = "") {
   return parse_experiment(text_config(kind, clients, problem), "t.toml").experiment;
 }
 

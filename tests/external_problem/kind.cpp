@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "simulation/simulate.h"
 
 namespace {

@@ -132,7 +132,7 @@ LoadedExperiment by_theory(const AlgorithmInfo& algorithm, const std::string& pr
   return parse_experiment(text, name + ".toml", {});
 }
 // Returns the smaller of the step sizes of the server and the clients.
-double step_of(const Experiment& e) {
+double step_of(const ExperimentSpec& e) {
   double step = std::stod(e.algorithm.step_size);
   for (const auto& [key, value] : algorithm_spec(e).parameters)
     if (key == "local_step_size") step = std::min(step, std::stod(value));

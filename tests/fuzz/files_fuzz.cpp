@@ -140,7 +140,7 @@ bool run_experiment(Input input) {
     const LoadedExperiment twice = parse_experiment(again, "f.toml");
     check(settings_of(twice.experiment) == settings_of(loaded.experiment), "another experiment was written");
     check(first_difference(twice.experiment, loaded.experiment).empty(), "an experiment differs from itself");
-    Experiment copy = twice.experiment;
+    ExperimentSpec copy = twice.experiment;
     copy_what_may_change(loaded.experiment, copy);
     check(settings_of(copy) == settings_of(loaded.experiment), "a copy of the same settings changed some");
     const LoadedExperiment from_file = load_experiment(write_scratch("f.toml", input));

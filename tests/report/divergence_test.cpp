@@ -4,14 +4,14 @@
 #include <optional>
 #include <string>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "report/summary.h"
 
 namespace gradwire {
 namespace {
 
 TEST(Divergence, SuggestsARemedyForADivergedRun) {
-  Experiment e;
+  ExperimentSpec e;
   e.algorithm.step_size = "0.5";
   EXPECT_EQ(divergence(e, {}),
             "a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = 0.5)");
@@ -22,7 +22,7 @@ TEST(Divergence, SuggestsARemedyForADivergedRun) {
 }
 
 TEST(Divergence, NamesTheStepOfTheoryForADivergedRun) {
-  Experiment e;
+  ExperimentSpec e;
   e.algorithm.name = "gd";
   e.algorithm.step_size = "0.5";
   Smoothness s;

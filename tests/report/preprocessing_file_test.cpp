@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-Experiment experiment(const std::string& keys) {
+ExperimentSpec experiment(const std::string& keys) {
   return parse_experiment("[problem]\nkind = \"mlp\"\ndata = \"t.csv\"\n" + keys +
                               "[clients]\ncount = 2\n[algorithm]\nname = \"gd\"\n",
                           "t.toml")

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
 #include "report/columns.h"
 #include "report/json.h"

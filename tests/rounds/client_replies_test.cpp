@@ -178,7 +178,8 @@ class OneClient {
   Vec<double> model() const { return {server_->model().begin(), server_->model().end()}; }
 
  private:
-  static std::shared_ptr<const RunContext<double>> run_context_of(const Experiment& e, std::uint32_t dim) {
+  static std::shared_ptr<const RunContext<double>> run_context_of(const ExperimentSpec& e,
+                                                                  std::uint32_t dim) {
     auto run_context = std::make_shared<RunContext<double>>();
     run_context->seed = e.seed;
     run_context->n = 1;
@@ -190,7 +191,7 @@ class OneClient {
     return run_context;
   }
 
-  Experiment experiment_;
+  ExperimentSpec experiment_;
   std::shared_ptr<const RunContext<double>> run_context_;
   SimulatedClient client_;
   CodecContext context_;

@@ -9,7 +9,7 @@
 namespace gradwire {
 namespace {
 
-Experiment experiment(const std::string& problem, const std::string& clients) {
+ExperimentSpec experiment(const std::string& problem, const std::string& clients) {
   return parse_experiment(
              "[problem]\n" + problem + "\n[clients]\n" + clients + "\n[algorithm]\nname = \"gd\"\n", "t.toml")
       .experiment;
@@ -119,7 +119,7 @@ TEST(LocalProblem, GivesARangeOfClientsTheirSamplesAndAllLabels) {
           "partition = \"dirichlet\"", "samples_per_client = 3", "replication = 3",
           "replication = 7\npartition = \"iid\""}) {
       SCOPED_TRACE(std::string(problem) + ", " + partition);
-      const Experiment e =
+      const ExperimentSpec e =
           experiment("kind = \"mlp\"\n" + std::string(problem), "count = 7\n" + std::string(partition));
       const SharedSamples all = load_samples(e, folder.path());
       for (const ClientRange mine : {ClientRange{0, 3}, ClientRange{3, 7}, ClientRange{0, 0}}) {
@@ -160,7 +160,7 @@ const std::string kOfPets = "data = \"pets.csv\"\nlabel = \"animal\"\ncolumns = 
 TEST(LocalProblem, ReadsATableByTheKeysOfTheExperiment) {
   const TemporaryFolder folder;
   folder.write("pets.csv", kPets);
-  const Experiment e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
+  const ExperimentSpec e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
   SharedSamples all = load_samples(e, folder.path());
   EXPECT_EQ(all.train.label, (std::vector<double>{1, -1, -1, -1, 1}));
   EXPECT_EQ(all.train.value, (std::vector<double>{3, 2, 5, 9, 7}));
@@ -179,7 +179,7 @@ TEST(LocalProblem, NumbersTheTextsOfTestDataAsThoseOfTheTrainingData) {
   const TemporaryFolder folder;
   folder.write("pets.csv", kPets);
   folder.write("more.csv", "name,animal,age\nIda,dog,4\n");
-  const Experiment e = experiment("kind = \"logistic\"\ntest = \"more.csv\"\n" + kOfPets, "count = 1");
+  const ExperimentSpec e = experiment("kind = \"logistic\"\ntest = \"more.csv\"\n" + kOfPets, "count = 1");
   EXPECT_EQ(load_samples(e, folder.path()).test.label, std::vector<double>{1});
   EXPECT_EQ(load_samples(e, folder.path(), ClientRange{0, 1}).test.label, std::vector<double>{1});
 }
@@ -193,7 +193,7 @@ TEST(LocalProblem, RefusesTextLabelsWithoutClassesAndNamesTheirColumn) {
             }),
             "kind = \"least_squares\" needs numbers as labels, but the label has texts: it is " + column +
                 "; problem.label names another column");
-  const Experiment ages =
+  const ExperimentSpec ages =
       experiment("kind = \"logistic\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"2\"\nmissing = \"drop\"",
                  "count = 1");
   const SharedSamples samples = load_samples(ages, folder.path());
@@ -207,7 +207,7 @@ TEST(LocalProblem, RefusesTextLabelsWithoutClassesAndNamesTheirColumn) {
 TEST(LocalProblem, RefusesTextsInAFileThatOneClientAloneHas) {
   const TemporaryFolder folder;
   const std::string pets = folder.write("pets.csv", kPets).string();
-  const Experiment e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
+  const ExperimentSpec e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
   EXPECT_EQ(
       message_of([&] {
         load_part(e, {pets, std::nullopt}, folder.path());
@@ -236,8 +236,9 @@ TEST(LocalProblem, NormalizesPartsOfOneFileByTheSamplesOfAllClients) {
       SCOPED_TRACE(kind + ", " + clients);
       const std::string problem =
           "kind = \"logistic\"\ndata = \"libsvm:" + file + "\"\ntest = \"libsvm:" + file + "\"";
-      const Experiment plain = experiment(problem, "count = 7\n" + clients),
-                       e = experiment(problem + "\nnormalize = \"" + kind + "\"", "count = 7\n" + clients);
+      const ExperimentSpec plain = experiment(problem, "count = 7\n" + clients),
+                           e = experiment(problem + "\nnormalize = \"" + kind + "\"",
+                                          "count = 7\n" + clients);
       SharedSamples want = load_samples(plain, "/");
       const SharedSamples all = load_samples(e, "/");
       const Normalization map = *all.normalization;
@@ -269,7 +270,7 @@ TEST(LocalProblem, NormalizesOtherDataByTheMapOfAModel) {
   const std::string problem = "kind = \"logistic\"\nnormalize = \"minmax\"\ndata = ";
   const Preprocessing model =
       load_samples(experiment(problem + "\"libsvm:n.txt\"", "count = 2"), folder.path()).preprocessing();
-  const Experiment e = experiment(problem + "\"libsvm:more.txt\"", "count = 2");
+  const ExperimentSpec e = experiment(problem + "\"libsvm:more.txt\"", "count = 2");
   const SharedSamples own = load_samples(e, folder.path()),
                       given = load_samples(e, folder.path(), std::nullopt, {}, model);
   EXPECT_EQ(own.train.value, (std::vector<double>{1, 1}));
@@ -296,7 +297,7 @@ TEST(LocalProblem, NormalizesAFileOfOneClientOnlyByRows) {
 }
 
 TEST(LocalProblem, RefusesToNormalizeSamplesThatAreNotStored) {
-  const Experiment e =
+  const ExperimentSpec e =
       experiment("kind = \"logistic\"\ndata = \"synthetic\"\nsamples = 4000000000\nnormalize = \"unit_rows\"",
                  "count = 5");
   EXPECT_NE(

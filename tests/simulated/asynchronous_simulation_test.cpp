@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"
@@ -31,8 +31,8 @@ const std::vector<std::string>& algorithms() {
   return all;
 }
 
-std::vector<Experiment> experiments() {
-  std::vector<Experiment> all;
+std::vector<ExperimentSpec> experiments() {
+  std::vector<ExperimentSpec> all;
   for (const std::string& algorithm : algorithms()) all.push_back(experiment_of(algorithm));
   return all;
 }
@@ -42,7 +42,7 @@ TEST(AsynchronousSimulation, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults)
   const auto [first, last, one] = seeds_asked(kSeeds);
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const Experiment& experiment = all[seed % all.size()];
+    const ExperimentSpec& experiment = all[seed % all.size()];
     const End end = SimulatedRun(experiment, setting_of(seed, false), seed).run();
     ASSERT_EQ(end.trouble, "") << algorithms()[seed % all.size()] << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_network_tests";
@@ -57,7 +57,7 @@ TEST(AsynchronousSimulation, ReachesTheStateOfTheCommittedRepliesUnderAnyFaults)
 
 TEST(AsynchronousSimulation, EvaluationsStopNoWorkWithoutFaults) {
   // Outdated replies are ignored, and their work is not stopped.
-  const Experiment experiment = experiment_of(algorithms()[1]);
+  const ExperimentSpec experiment = experiment_of(algorithms()[1]);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Setting setting;
     setting.link_faults.delay_seconds = 5;

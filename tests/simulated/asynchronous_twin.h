@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
@@ -21,7 +21,8 @@ namespace gradwire {
 class AsynchronousTwin {
  public:
   // Makes a twin for a problem without data.
-  AsynchronousTwin(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment)
+  AsynchronousTwin(const std::shared_ptr<const RunContext<double>>& run_context,
+                   const ExperimentSpec& experiment)
       : server_(make_server<double>(run_context)), committed_(run_context->n), owes_(run_context->n) {
     for (ClientId c = 0; c < run_context->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), {}, {}, c));

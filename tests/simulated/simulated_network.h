@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/problems/problem.h"
 #include "fl_client/client_journal.h"
 #include "fl_client/worker.h"
@@ -79,7 +79,7 @@ class PacketLink final : public Link {
 // One client, whose disk outlives its processes.
 class SimulatedClient {
  public:
-  SimulatedClient(const Experiment& experiment, ClientId number, bool remembers, std::uint64_t seed)
+  SimulatedClient(const ExperimentSpec& experiment, ClientId number, bool remembers, std::uint64_t seed)
       : experiment_(experiment),
         number_(number),
         remembers_(remembers),
@@ -127,7 +127,7 @@ class SimulatedClient {
         make_worker(plan_of_start(experiment_, {}), {}, number_, journal_ ? &*journal_ : nullptr, "run");
   }
 
-  const Experiment& experiment_;
+  const ExperimentSpec& experiment_;
   const ClientId number_;
   const bool remembers_;
   const std::uint64_t seed_;
@@ -139,7 +139,7 @@ class SimulatedClient {
 // Everything except the server: the clients and their connections. Servers come and go, and the clients stay.
 class SimulatedWorld {
  public:
-  SimulatedWorld(const Experiment& experiment, const NetworkFaults& link_faults, std::uint64_t seed)
+  SimulatedWorld(const ExperimentSpec& experiment, const NetworkFaults& link_faults, std::uint64_t seed)
       : link_faults_(link_faults), random_(seed, "world") {
     const std::uint32_t n = experiment.clients.count;
     for (ClientId c = 0; c < n; ++c)

@@ -127,7 +127,7 @@ struct End {
 // One run: servers die and restart until the rounds are done.
 class SimulatedRun {
  public:
-  SimulatedRun(const Experiment& experiment, const Setting& setting, std::uint64_t seed)
+  SimulatedRun(const ExperimentSpec& experiment, const Setting& setting, std::uint64_t seed)
       : setting_(setting),
         random_(seed, "servers"),
         disk_(seed),
@@ -258,8 +258,8 @@ class SimulatedRun {
   End end_;
 };
 
-inline Experiment experiment_of(const std::string& algorithm, const std::string& dim = "12",
-                                const std::string& clients = "") {
+inline ExperimentSpec experiment_of(const std::string& algorithm, const std::string& dim = "12",
+                                    const std::string& clients = "") {
   return prepare(parse_experiment("[problem]\nkind = \"quadratic\"\ndim = " + dim +
                                       "\nheterogeneity = 0.7\n[clients]\n"
                                       "count = 5\n" +

@@ -7,7 +7,7 @@
 #include <deque>
 #include <gtest/gtest.h>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "tests/simulated/seeds.h"
 #include "tests/simulated/simulated_run.h"
 #include "tests/support/sanitized.h"
@@ -47,10 +47,10 @@ class Quiet {
       }
     return ends_[k];
   }
-  const Experiment& experiment(std::size_t k) { return end(k), experiments_[k]; }
+  const ExperimentSpec& experiment(std::size_t k) { return end(k), experiments_[k]; }
 
  private:
-  std::deque<Experiment> experiments_;
+  std::deque<ExperimentSpec> experiments_;
   std::vector<End> ends_;
 };
 
@@ -87,14 +87,14 @@ TEST(Simulation, ReachesTheBitsOfAQuietRunUnderAnyFaults) {
 // Which clients are fast may change the bits of such a run, but only by which replies are used.
 TEST(Simulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   const auto [first, last, one] = seeds_asked(kSeeds / 4);
-  std::vector<Experiment> experiments;
+  std::vector<ExperimentSpec> experiments;
   for (const std::string& algorithm : algorithms()) experiments.push_back(experiment_of(algorithm));
   for (std::string algorithm : algorithms())
     if (algorithm.find("fedavg") != std::string::npos || algorithm.find("scaffold") != std::string::npos)
       experiments.push_back(experiment_of(algorithm, "12", "participation = 0.5\n"));
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
-    const Experiment& experiment = experiments[seed % experiments.size()];
+    const ExperimentSpec& experiment = experiments[seed % experiments.size()];
     Setting setting = setting_of(seed, is_private("name = \"" + experiment.algorithm.name));
     Random random(seed, "quorum");
     setting.quorum = 0.3 + 0.2 * static_cast<double>(random.below(4));
@@ -111,7 +111,7 @@ TEST(Simulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
 
 // Sections of this size are packed and unpacked in buffers that are freed afterwards.
 TEST(Simulation, StoresRequestsOfHundredsOfKilobytes) {
-  const Experiment experiment =
+  const ExperimentSpec experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=9\"\nstep_size = 0.05\n", "60000");
   const End quiet = SimulatedRun(experiment, {}, 1).run();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
@@ -122,7 +122,7 @@ TEST(Simulation, StoresRequestsOfHundredsOfKilobytes) {
 }
 
 TEST(Simulation, EndsWithAClearErrorIfAClientLosesItsOnlyState) {
-  const Experiment experiment =
+  const ExperimentSpec experiment =
       experiment_of("name = \"ef14\"\ncompressor = \"topk:k=2\"\nstep_size = 0.05\n");
   const End end = SimulatedRun(experiment, {.link_faults = {.client_dies = 0.3, .disk_lost = 1}}, 1).run();
   EXPECT_NE(end.trouble.find("lost its state, and the server has no copy of it"), std::string::npos)

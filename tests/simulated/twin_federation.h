@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"
 #include "rounds/runtime.h"
@@ -18,8 +18,8 @@ namespace gradwire {
 class TwinFederation {
  public:
   // Makes a twin for a problem without data.
-  TwinFederation(const std::shared_ptr<const RunContext<double>>& run_context, const Experiment& experiment,
-                 const DataSchema& schema)
+  TwinFederation(const std::shared_ptr<const RunContext<double>>& run_context,
+                 const ExperimentSpec& experiment, const DataSchema& schema)
       : server_(make_server<double>(run_context)), committed_(run_context->n), scratch_(run_context->n) {
     for (ClientId c = 0; c < run_context->n; ++c) {
       oracles_.push_back(make_oracle<double>(problem_spec(experiment), schema, {}, c));

@@ -37,7 +37,7 @@ std::vector<Long> solve_dense(Matrix a, std::vector<Long> b) {
   return b;
 }
 
-Experiment problem_of_text(const std::string& problem, const std::string& clients = "count = 4\n") {
+ExperimentSpec problem_of_text(const std::string& problem, const std::string& clients = "count = 4\n") {
   return parse_experiment("[problem]\n" + problem + "[clients]\n" + clients + "[algorithm]\nname = \"gd\"\n",
                           "test.toml")
       .experiment;
@@ -46,7 +46,7 @@ Experiment problem_of_text(const std::string& problem, const std::string& client
 TEST(FStar, MatchesADenseSolveOfAQuadratic) {
   for (const double lambda : {0.5, 1e-3, 1e-6})
     for (const std::uint32_t d : {1u, 2u, 7u, 40u}) {
-      const Experiment e =
+      const ExperimentSpec e =
           problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = " + std::to_string(d) +
                           "\nlambda = " + std::to_string(lambda) + "\n");
       const QuadraticFamily family({d, lambda, 0.3}, 4, e.seed);
@@ -75,7 +75,7 @@ TEST(FStar, IsMissingForAQuadraticWithoutStrongConvexity) {
   EXPECT_FALSE(
       find_f_star(problem_of_text("kind = \"quadratic\"\ndim = 1\nlambda = 0\n", "count = 1\n"), "."));
   // The rounding of A_i to fp32 does not count as curvature.
-  Experiment e = problem_of_text("kind = \"quadratic\"\ndim = 20\nlambda = 0\n", "count = 5\n");
+  ExperimentSpec e = problem_of_text("kind = \"quadratic\"\ndim = 20\nlambda = 0\n", "count = 5\n");
   e.precision = Precision::kFp32;
   EXPECT_FALSE(find_f_star(e, "."));
   EXPECT_FALSE(find_optimum(e, "."));
@@ -145,9 +145,10 @@ TEST(FStar, MatchesALongDoubleTranscriptionOfLinearModels) {
     for (const bool ridge : {false, true}) {
       const TemporaryFolder folder;
       const FewSamples data(classes);
-      const Experiment e = problem_of_text("kind = \"" + std::string(classes ? "logistic" : "least_squares") +
-                                           "\"\ndata = \"libsvm:" + data.write(folder).string() + "\"\n" +
-                                           (ridge ? "regularizer = \"l2\"\nlambda = 0.01\n" : ""));
+      const ExperimentSpec e =
+          problem_of_text("kind = \"" + std::string(classes ? "logistic" : "least_squares") +
+                          "\"\ndata = \"libsvm:" + data.write(folder).string() + "\"\n" +
+                          (ridge ? "regularizer = \"l2\"\nlambda = 0.01\n" : ""));
       const std::optional<double> found = find_f_star(e, ".");
       ASSERT_TRUE(found);
       EXPECT_NEAR(static_cast<double>(*found / data.minimum(classes, ridge ? 0.01L : 0)), 1, 1e-15)
@@ -156,7 +157,7 @@ TEST(FStar, MatchesALongDoubleTranscriptionOfLinearModels) {
 }
 
 TEST(FStar, AgreesBetweenTheAcceleratedMethodAndNewtons) {
-  const Experiment e =
+  const ExperimentSpec e =
       problem_of_text("kind = \"quadratic\"\nheterogeneity = 0.3\ndim = 30\nlambda = 0.001\n");
   const ProblemSpec spec = problem_spec(e);
   const auto functions = make_client_objectives<double>(spec, {}, {});
@@ -259,7 +260,7 @@ TEST_F(FStarCache, KnowsOnlyWhatItKeepsOrHasInClosedForm) {
   stars.keep(loaded.experiment, loaded.folder(), value + 1);
   EXPECT_EQ(stars.known(loaded.experiment, loaded.folder()), value + 1);
   EXPECT_EQ(FStars(cache).of(config("a")).value, value + 1);
-  const Experiment quadratic = problem_of_text("kind = \"quadratic\"\ndim = 20\n", "count = 5\n");
+  const ExperimentSpec quadratic = problem_of_text("kind = \"quadratic\"\ndim = 20\n", "count = 5\n");
   EXPECT_EQ(stars.known(quadratic, "."), find_f_star(quadratic, "."));
   fs::resize_file(folder.path() / "data.txt", 65u << 20);
   EXPECT_FALSE(stars.known(loaded.experiment, loaded.folder())) << "the file takes long to read";

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "simulation/simulate.h"
 #include "tests/algorithms/federation.h"
 

@@ -22,7 +22,7 @@ namespace {
 
 // Returns the preprocessing of the model's training data. Warns if the model's folder does not have one that
 // the experiment needs, or has another one.
-Preprocessing preprocessing_of(const EvaluateRequest& request, const Experiment& experiment) {
+Preprocessing preprocessing_of(const EvaluateRequest& request, const ExperimentSpec& experiment) {
   const Preprocessing stored = preprocessing_in(request.model.parent_path()).value_or(Preprocessing());
   const RowsData* const rows = rows_of(experiment.problem);
   const Normalize asked = rows == nullptr ? Normalize::kNone : rows->normalize;

@@ -10,7 +10,7 @@
 namespace gradwire {
 
 MonitorPlan monitor_plan(const RunPlan& plan) {
-  const Experiment& e = plan.experiment;
+  const ExperimentSpec& e = plan.experiment;
   MonitorPlan monitor;
   monitor.of = monitored(algorithm_spec(e), plan.theory());
   const Lyapunov& l = monitor.of.lyapunov;

@@ -26,9 +26,9 @@ double number_in(const std::string& text) {
 }
 
 // Sets the numbers that theory gives step.spec. Throws ConfigError, DataError.
-void resolve_step(FittedAlgorithm& step, const AlgorithmInfo& algorithm, const Experiment& own,
+void resolve_step(FittedAlgorithm& step, const AlgorithmInfo& algorithm, const ExperimentSpec& own,
                   const RunPlan& plan) {
-  Experiment e = own;
+  ExperimentSpec e = own;
   e.run.monitor = false;
   set_algorithm(e, step.spec);
   check_experiment(e);
@@ -50,7 +50,7 @@ void resolve_step(FittedAlgorithm& step, const AlgorithmInfo& algorithm, const E
 }
 
 void find_minimum(OptimumReport& report, const LoadedExperiment& loaded) {
-  const Experiment& e = loaded.experiment;
+  const ExperimentSpec& e = loaded.experiment;
   if (!is_convex(e)) {
     report.no_f_star = "f is not known to be convex";
     return;
@@ -82,7 +82,7 @@ std::optional<double> OptimumReport::condition() const {
 }
 
 RunPlan plan_with_constants(LoadedExperiment loaded) {
-  Experiment& e = loaded.experiment;
+  ExperimentSpec& e = loaded.experiment;
   AlgorithmSpec gd;
   gd.name = "gd";
   gd.step_size = "theory";
@@ -92,7 +92,8 @@ RunPlan plan_with_constants(LoadedExperiment loaded) {
   return prepare(loaded);
 }
 
-FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const Experiment& own, const RunPlan& plan) {
+FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own,
+                              const RunPlan& plan) {
   FittedAlgorithm step;
   step.algorithm = algorithm.traits.name;
   try {

@@ -196,7 +196,7 @@ void leave_checkpoint(const RunCheckpoint& checkpoint, const RunPlan& plan, Prog
 
 // Moves results that this run would replace by others out of the way, except those of the stopped run that it
 // continues. Other data or another program lead to other results of the same settings.
-void keep_earlier_results(const ResultsDir& folder, const Experiment& resolved, Progress& progress) {
+void keep_earlier_results(const ResultsDir& folder, const ExperimentSpec& resolved, Progress& progress) {
   if (!identify_run(folder.target())) return;
   const bool continues =
       outcome_in(folder.target()).empty() && changed_setting(folder.target(), resolved).empty();

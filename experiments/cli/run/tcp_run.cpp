@@ -87,7 +87,7 @@ class TcpRun {
 
   RunResult run() {
     const fs::path config = folder_.path() / "experiment.toml";
-    Experiment experiment = prepared_.experiment;
+    ExperimentSpec experiment = prepared_.experiment;
     // Makes the rows of metrics.csv the same as in a simulation.
     experiment.evaluation.grad_norm = grad_norm_rows(experiment, /*over_network=*/false);
     write_whole(config, to_toml(experiment));

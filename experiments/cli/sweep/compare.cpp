@@ -28,7 +28,7 @@ struct Competitor {
   }
 };
 
-std::vector<Competitor> competitors(const CompareRequest& request, const Experiment& own,
+std::vector<Competitor> competitors(const CompareRequest& request, const ExperimentSpec& own,
                                     const RunPlan& plan) {
   std::vector<Competitor> all;
   for (const std::string& name : request.algorithms) {
@@ -59,7 +59,7 @@ std::vector<Competitor> competitors(const CompareRequest& request, const Experim
   return all;
 }
 
-bool measures_accuracy(const Experiment& e) {
+bool measures_accuracy(const ExperimentSpec& e) {
   const SampleSource* const source = sources_of(e.problem);
   return e.evaluation.accuracy && info_of(e.problem).has_classes && source != nullptr &&
          (!source->test.empty() || source->test_share > 0);
@@ -68,7 +68,7 @@ bool measures_accuracy(const Experiment& e) {
 std::string literal(const std::string& text) { return toml_literal(value_of(text)); }
 
 // Returns the [sweep] over the algorithms and seeds.
-std::string sweep_section(const CompareRequest& request, const Experiment& e,
+std::string sweep_section(const CompareRequest& request, const ExperimentSpec& e,
                           const std::vector<Competitor>& all) {
   const bool by_loss = measures_accuracy(e) || e.evaluation.grad_norm == GradNorm::kNone;
   std::string text = std::string("\n[sweep]\ncriterion = ") + (by_loss ? "\"loss\"\n" : "\"grad_norm_sq\"\n");
@@ -146,7 +146,7 @@ SweepReport compare(const CompareRequest& request, const std::atomic<bool>& stop
     for (const std::string& warning : *warnings)
       if (request.sweep.log) request.sweep.log(LogLine::warning(warning));
   std::vector<Competitor> all = competitors(request, loaded.experiment, plan);
-  Experiment base = loaded.experiment;
+  ExperimentSpec base = loaded.experiment;
   base.name += "-compare";
   base.run.monitor = false;
   make_paths_absolute(base, loaded.folder());

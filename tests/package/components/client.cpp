@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   gradwire::ClientOptions options;
   options.server = argv[1];
   options.name = "own-samples";
-  options.data.load = [](const gradwire::Experiment&, const gradwire::Log&) { return own_samples(); };
+  options.data.load = [](const gradwire::ExperimentSpec&, const gradwire::Log&) { return own_samples(); };
   try {
     gradwire::run_client(options);
     return 0;

@@ -1,4 +1,4 @@
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ const std::vector<std::string_view>& problem_type_words() {
 }
 
 // Sets Constraints::idle_by of keys that have no effect because of a key of another section.
-void see_other_sections(const Experiment& e, std::vector<KeySection>& sections) {
+void see_other_sections(const ExperimentSpec& e, std::vector<KeySection>& sections) {
   struct Idle {
     std::string_view section, key, by;
     bool is_idle;
@@ -49,7 +49,7 @@ std::string KeySection::path(std::string_view key) const {
   return (name.empty() ? "" : std::string(name) + ".") + std::string(key);
 }
 
-std::vector<KeySection> sections_of(Experiment& e) {
+std::vector<KeySection> sections_of(ExperimentSpec& e) {
   std::vector<KeySection> sections;
   sections.push_back({"", fields_of(e)});
   sections.push_back({"problem", problem_fields(e.problem)});
@@ -64,7 +64,7 @@ std::vector<KeySection> sections_of(Experiment& e) {
 }
 
 std::vector<std::string> section_names() {
-  Experiment defaults;
+  ExperimentSpec defaults;
   std::vector<std::string> names;
   for (const KeySection& section : sections_of(defaults))
     if (!section.name.empty()) names.emplace_back(section.name);
@@ -75,14 +75,14 @@ Field problem_type_field(std::string& kind) {
   return {"kind", &kind, "the family of objectives", {.words = problem_type_words(), .note = "required"}};
 }
 
-std::string_view problem_type_name(const Experiment& e) { return info_of(e.problem).name; }
+std::string_view problem_type_name(const ExperimentSpec& e) { return info_of(e.problem).name; }
 
-AlgorithmSpec algorithm_spec(const Experiment& e) {
+AlgorithmSpec algorithm_spec(const ExperimentSpec& e) {
   const AlgorithmSection& a = e.algorithm;
   return {a.name, a.compressor, a.step_size, a.batch, e.clients.participation, a.parameters};
 }
 
-void set_algorithm(Experiment& e, const AlgorithmSpec& spec) {
+void set_algorithm(ExperimentSpec& e, const AlgorithmSpec& spec) {
   AlgorithmSection& a = e.algorithm;
   a.name = spec.name;
   a.compressor = spec.compressor;
@@ -93,7 +93,7 @@ void set_algorithm(Experiment& e, const AlgorithmSpec& spec) {
   e.clients.participation = spec.participation;
 }
 
-ProblemSpec problem_spec(const Experiment& e) {
+ProblemSpec problem_spec(const ExperimentSpec& e) {
   ProblemSpec spec;
   spec.clients = e.clients.count;
   spec.seed = e.seed;
@@ -101,30 +101,30 @@ ProblemSpec problem_spec(const Experiment& e) {
   return spec;
 }
 
-bool keep_client_state_replicas(const Experiment& e, bool over_network) {
+bool keep_client_state_replicas(const ExperimentSpec& e, bool over_network) {
   const std::string& replicas = e.server.client_state_replicas;
   return replicas == "auto" ? over_network || e.faults.state_loss > 0 || e.run.monitor : replicas == "true";
 }
 
-GradNorm grad_norm_rows(const Experiment& e, bool over_network) {
+GradNorm grad_norm_rows(const ExperimentSpec& e, bool over_network) {
   if (e.evaluation.grad_norm != GradNorm::kAuto) return e.evaluation.grad_norm;
   return over_network && e.run.stop_at_grad_norm_sq == 0 ? GradNorm::kFirstAndLast : GradNorm::kEvery;
 }
 
-ClientMetrics client_metrics(const Experiment& e) {
+ClientMetrics client_metrics(const ExperimentSpec& e) {
   constexpr std::uint32_t kMost = 10'000;  // rows that a run writes by default
   if (e.run.evaluate_every == 0) return ClientMetrics::kNone;
   if (e.run.client_metrics != ClientMetrics::kAuto) return e.run.client_metrics;
   return e.clients.count > kMost ? ClientMetrics::kNone : ClientMetrics::kLast;
 }
 
-bool is_unrestorable(const Experiment& e) {
+bool is_unrestorable(const ExperimentSpec& e) {
   const ClientState state = find_algorithm(e.algorithm.name).traits.client_state;
   return has(state, ClientState::kPrivate) ||
          (has(state, ClientState::kMirrored) && !keep_client_state_replicas(e, /*over_network=*/true));
 }
 
-bool survives_power(const Experiment& e) {
+bool survives_power(const ExperimentSpec& e) {
   if (e.server.durability == Survives::kAuto) return is_unrestorable(e);
   return e.server.durability == Survives::kPower;
 }

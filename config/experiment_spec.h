@@ -14,7 +14,7 @@
 
 namespace gradwire {
 
-struct Experiment {
+struct ExperimentSpec {
   std::string name;
   std::uint64_t seed = 1;
   Precision precision = Precision::kFp64;
@@ -43,41 +43,41 @@ struct KeySection {
 };
 // Returns the sections of `experiment` in the order of the file. They refer to `experiment`, which must
 // outlive them. [problem] is without `kind`, and [algorithm] is without the algorithm's own parameters.
-std::vector<KeySection> sections_of(Experiment& experiment);
+std::vector<KeySection> sections_of(ExperimentSpec& experiment);
 // Returns the names of all sections, without the keys before the first section.
 std::vector<std::string> section_names();
 
 // Returns the field of the key problem.kind. It refers to `kind`, which must outlive it.
 Field problem_type_field(std::string& kind);
-std::string_view problem_type_name(const Experiment& experiment);
+std::string_view problem_type_name(const ExperimentSpec& experiment);
 
 // Get and set [algorithm] and clients.participation. set_algorithm() writes numbers in their shortest exact
 // form.
-AlgorithmSpec algorithm_spec(const Experiment& experiment);
-void set_algorithm(Experiment& experiment, const AlgorithmSpec& spec);
+AlgorithmSpec algorithm_spec(const ExperimentSpec& experiment);
+void set_algorithm(ExperimentSpec& experiment, const AlgorithmSpec& spec);
 
 // Returns [problem], the number of clients and the seed.
-ProblemSpec problem_spec(const Experiment& experiment);
+ProblemSpec problem_spec(const ExperimentSpec& experiment);
 
 // Checks each value, and that the values fit together. Throws ConfigError.
-void check_experiment(const Experiment& experiment);
+void check_experiment(const ExperimentSpec& experiment);
 
 // Returns the text of a file that reads back to the same experiment. Numbers have their shortest exact form.
 // REQUIRES: check_experiment() passes.
-std::string to_toml(const Experiment& experiment, Names names = Names::kCurrent);
+std::string to_toml(const ExperimentSpec& experiment, Names names = Names::kCurrent);
 
 // Returns server.client_state_replicas with "auto" resolved. `over_network` is true if clients are separate
 // processes.
-bool keep_client_state_replicas(const Experiment& experiment, bool over_network);
+bool keep_client_state_replicas(const ExperimentSpec& experiment, bool over_network);
 // Returns evaluation.grad_norm with "auto" resolved. `over_network` is true for a gradwire-server that the
 // user started.
-GradNorm grad_norm_rows(const Experiment& experiment, bool over_network);
+GradNorm grad_norm_rows(const ExperimentSpec& experiment, bool over_network);
 // Returns run.client_metrics with "auto" resolved.
-ClientMetrics client_metrics(const Experiment& experiment);
+ClientMetrics client_metrics(const ExperimentSpec& experiment);
 // Returns whether clients keep state that the server cannot restore once server and clients disagree.
-bool is_unrestorable(const Experiment& experiment);
+bool is_unrestorable(const ExperimentSpec& experiment);
 // Returns whether a committed round must survive a power failure: server.durability with "auto" resolved.
-bool survives_power(const Experiment& experiment);
+bool survives_power(const ExperimentSpec& experiment);
 
 struct KeyHelp {
   std::string key, type, fallback, meaning;
