@@ -11,7 +11,7 @@
 #include "base/config_error.h"
 #include "base/suggest.h"
 #include "compressors/support.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 namespace {

@@ -28,7 +28,7 @@
 #include "algorithms/support/server_base.h"
 #include "algorithms/support/symmetric.h"
 #include "base/config_error.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "base/bad_input.h"
+#include "gradwire/bad_input.h"
 
 namespace gradwire {
 

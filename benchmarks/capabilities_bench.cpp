@@ -1,4 +1,4 @@
-// Costs of the capabilities of an oracle (engine/oracle.h), compared with its plain gradient.
+// Costs of the capabilities of an oracle (gradwire/oracle.h), compared with its plain gradient.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

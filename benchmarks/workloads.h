@@ -12,8 +12,8 @@
 #include "engine/client_objectives.h"
 #include "engine/data/dataset.h"
 #include "engine/data/readers/source.h"
-#include "engine/oracle.h"
 #include "engine/smoothness/smoothness.h"
+#include "gradwire/oracle.h"
 #include "rounds/round_loop.h"
 #include "simulation/parallel_simulation.h"
 

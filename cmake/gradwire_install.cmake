@@ -9,6 +9,8 @@ foreach(room base engine ${rooms})
   install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradwire ${development} FILES_MATCHING PATTERN "*.h")
 endforeach()
 
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development} FILES_MATCHING PATTERN "*.h")
+
 configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
 # In versions 0.x a new minor version may change anything.
 write_basic_package_version_file(gradwire-config-version.cmake COMPATIBILITY SameMinorVersion)

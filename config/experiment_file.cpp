@@ -208,7 +208,7 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
       std::erase_if(entries, [](const TomlEntry& entry) { return entry.section == kSweepSection; });
       entries.insert(entries.end(), chosen->begin(), chosen->end());
     }
-    if (entries.empty())
+    if (entries.empty() && overrides.empty())
       throw ExperimentError(
           one_line(name + ":1: the file is empty; an experiment needs problem.kind and algorithm.name"));
     for (const TomlEntry& entry : entries) {

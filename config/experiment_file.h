@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/bad_input.h"
 #include "config/experiment_spec.h"
+#include "gradwire/bad_input.h"
 
 namespace gradwire {
 

@@ -6,8 +6,8 @@
 #include "base/config_error.h"
 #include "base/suggest.h"
 #include "base/synonyms.h"
-#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
+#include "config/experiment_spec.h"
 #include "config/renamed_keys.h"
 
 namespace gradwire {

@@ -80,7 +80,8 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   try {
     see_data(plan, data);
     see_activations(plan);
-    plan.x0 = start_point(plan.experiment, plan.schema, loaded.folder());
+    plan.x0 = data.x0.empty() ? start_point(plan.experiment, plan.schema, loaded.folder())
+                              : checked_start_point(data.x0, plan.d, plan.experiment.precision);
     const AlgorithmSpec asked = algorithm_spec(plan.experiment);
     plan.needed = needed_constants(asked);
     plan.smoothness = data.smoothness(plan);

@@ -19,6 +19,7 @@ struct ClientsData {
   // Returns the constants of the clients' functions, or nullopt if they are not known. When it is called, the
   // plan already lists the constants that theory needs. May add warnings to the plan.
   std::function<std::optional<Smoothness>(RunPlan&)> smoothness;
+  std::vector<double> x0 = {};  // a start point of the program, shape (d); empty for run.x0
 };
 
 // Makes the plan, and replaces step sizes such as "theory" by numbers. Throws ExperimentError or DataError

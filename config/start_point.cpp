@@ -147,6 +147,14 @@ std::vector<double> start_point(const ExperimentSpec& experiment, const DataSche
   throw ConfigError(kKey, "unknown x0 '" + x0 + "'; use zeros, normal, model or file:PATH");
 }
 
+std::vector<double> checked_start_point(std::vector<double> x0, std::size_t d, Precision precision) {
+  if (x0.size() != d)
+    throw ConfigError(kKey, "the start point has " + std::to_string(x0.size()) +
+                                " numbers, but the model has " + std::to_string(d));
+  check_finite(x0, precision, "the start point");
+  return x0;
+}
+
 std::vector<double> client_weights(const ExperimentSpec& experiment,
                                    std::span<const std::uint64_t> sample_counts) {
   if (experiment.clients.weights != Weighting::kSamples) return {};

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "config/sections.h"
 #include "engine/problems/problem.h"
 #include "rounds/round_loop.h"
 
@@ -19,6 +20,10 @@ struct ExperimentSpec;
 // with numbers that are not finite in the experiment's precision. Throws ConfigError("run.x0").
 std::vector<double> start_point(const ExperimentSpec& experiment, const DataSchema& schema,
                                 const std::filesystem::path& base);
+
+// Returns a start point that a program gives in place of run.x0. Throws ConfigError("run.x0") if its length
+// is not d, or if it has numbers that are not finite in that precision.
+std::vector<double> checked_start_point(std::vector<double> x0, std::size_t d, Precision precision);
 
 // Returns clients.weights: the shares of the samples, shape (n), or an empty vector for equal weights.
 std::vector<double> client_weights(const ExperimentSpec& experiment,

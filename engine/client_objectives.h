@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/forwarding_oracle.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

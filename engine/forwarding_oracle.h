@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/coordinates.h"
 #include "engine/lane_sum.h"
 #include "engine/upper_triangle.h"
+#include "gradwire/coordinates.h"
 
 namespace gradwire {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

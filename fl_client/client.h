@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/bad_input.h"
 #include "base/log.h"
+#include "gradwire/bad_input.h"
 #include "proto/security/login.h"
 #include "samples/client_data.h"
 

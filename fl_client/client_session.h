@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "engine/work_sharing.h"
 #include "fl_client/link.h"
+#include "gradwire/oracle.h"
 #include "proto/security/login.h"
 #include "proto/wire/frame.h"
 #include "samples/client_data.h"

@@ -10,8 +10,8 @@
 #include "base/result.h"
 #include "config/run_plan.h"
 #include "engine/problems/problem.h"
-#include "engine/work_sharing.h"
 #include "fl_client/link.h"
+#include "gradwire/oracle.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {

@@ -1,7 +1,7 @@
 // Threads that an oracle may use for one gradient.
 #pragma once
 
-#include "engine/work_sharing.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

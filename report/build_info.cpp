@@ -1,5 +1,7 @@
 #include "report/build_info.h"
 
+#include "gradwire/version.h"
+
 namespace gradwire {
 namespace {
 

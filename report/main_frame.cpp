@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/bad_input.h"
+#include "gradwire/bad_input.h"
 #include "report/logger.h"
 
 namespace gradwire {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bad_input.h"
+#include "gradwire/bad_input.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {

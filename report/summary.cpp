@@ -13,6 +13,7 @@
 #include "algorithms/algorithms.h"
 #include "base/value.h"
 #include "config/experiment_spec.h"
+#include "gradwire/version.h"
 #include "report/build_info.h"
 #include "report/json.h"
 
@@ -168,8 +169,10 @@ std::string end_reason(const ExperimentSpec& experiment, Outcome outcome,
   if (run.stop_at_accuracy > 0 && last->accuracy && *last->accuracy >= run.stop_at_accuracy)
     return "the accuracy " + rounded_text(*last->accuracy, 6) +
            " is not below run.stop_at_accuracy = " + number_text(run.stop_at_accuracy);
-  return "the squared gradient norm " + rounded_text(last->grad_norm_sq.value_or(0), 6) +
-         " is not above run.stop_at_grad_norm_sq = " + number_text(run.stop_at_grad_norm_sq);
+  if (run.stop_at_grad_norm_sq > 0 && last->grad_norm_sq && *last->grad_norm_sq <= run.stop_at_grad_norm_sq)
+    return "the squared gradient norm " + rounded_text(*last->grad_norm_sq, 6) +
+           " is not above run.stop_at_grad_norm_sq = " + number_text(run.stop_at_grad_norm_sq);
+  return "the program that started the run asked for it";
 }
 
 std::string outcome_name(Outcome outcome) {

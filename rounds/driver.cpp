@@ -192,6 +192,7 @@ bool Driver<Real>::record(std::uint32_t k, const Evaluation<Real>& evaluation, c
   const RoundLimits& limits = run_.limits;
   if (k % limits.evaluate_every == 0) plateau_.see(row.loss);  // not for an extra row after a stop
   ended_ = end_at(row, plateau_, limits);
+  if (run_.hooks.is_enough && run_.hooks.is_enough(row) && !ended_) ended_ = Outcome::kReachedTarget;
   if (limits.stop_at_accuracy > 0 && !row.accuracy && !std::exchange(misses_accuracy_, true))
     note(LogLine::warning(
         "run.stop_at_accuracy has no effect: no client has test samples that it classifies"));

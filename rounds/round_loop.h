@@ -116,6 +116,8 @@ struct StalledRound {
 template <class Real>
 struct LoopHooks {
   std::function<void(const RoundRecord&)> on_record;  // evaluated rounds
+  // Called after on_record. The run ends at this row, with kReachedTarget, if it returns true.
+  std::function<bool(const RoundRecord&)> is_enough;
   // Gets the answers of all clients, shape (n), after on_record. If empty, answers are not kept.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients;
   // Called before each change of the algorithm. Between on_commit and the next call, the algorithm is only

@@ -36,17 +36,21 @@ double stored_by_all(const SharedSamples& samples, const OrderedScan& scan) {
   return stored;
 }
 
-Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const OrderedScan& scan,
-                    RunPlan& plan) {
-  // Keep activations exactly: differences of rounded gradients would show curvatures that the objective does
-  // not have.
+// Returns the functions whose constants are estimated. Activations are kept exactly: differences of rounded
+// gradients would show curvatures that the objective does not have.
+std::shared_ptr<const ClientObjectives<double>> exact_functions(ProblemSpec problem, const DataSchema& schema,
+                                                                const SharedSamples& samples) {
   std::visit(
       [](auto& kind) {
         if constexpr (requires { kind.activations; }) kind.activations.kept = KeptActivations::kExact;
       },
       problem.problem);
-  Smoothness s = estimate_smoothness(*make_client_objectives<double>(problem, plan.schema, samples),
-                                     plan.weights, plan.x0, plan.experiment.seed, scan);
+  return make_client_objectives<double>(problem, schema, samples);
+}
+
+Smoothness estimate(const ProblemSpec& problem, const ClientObjectives<double>& functions,
+                    const OrderedScan& scan, RunPlan& plan) {
+  Smoothness s = estimate_smoothness(functions, plan.weights, plan.x0, plan.experiment.seed, scan);
   plan.warnings.push_back(
       "kind " + std::string(problem.info().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
@@ -59,8 +63,10 @@ Smoothness estimate(ProblemSpec problem, const SharedSamples& samples, const Ord
 std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples,
                                     const OrderedScan& scan, RunPlan& plan) {
   if (!problem.info().has_smoothness)
-    return plan.needed.smoothness.empty() ? std::nullopt
-                                          : std::optional(estimate(problem, samples, scan, plan));
+    return plan.needed.smoothness.empty()
+               ? std::nullopt
+               : std::optional(
+                     estimate(problem, *exact_functions(problem, plan.schema, samples), scan, plan));
   const bool is_needed = plan.needed.any() || plan.experiment.run.monitor;
   if (!is_needed && !is_cheap(samples, stored_by_all(samples, scan))) return std::nullopt;
   if (samples.made.part)
@@ -104,6 +110,49 @@ std::string fit_to(DataSchema& schema, const DataSchema& model) {
   return is_known ? "" : difference + "; they are matched in ascending order";
 }
 
+// Returns the constants of the functions that a program brings. Throws ConfigError.
+std::optional<Smoothness> constants_of(const Functions& functions, const ProblemSpec& problem,
+                                       const OrderedScan& scan, RunPlan& plan) {
+  if (plan.needed.smoothness.empty()) return std::nullopt;
+  if (functions.fp64 == nullptr)
+    throw ConfigError(plan.needed.smoothness,
+                      "theory needs the constants of the functions, and they are estimated in double alone; "
+                      "give a number, or functions of double");
+  return estimate(problem, *functions.fp64, scan, plan);
+}
+
+// Returns the numbers of the clients' samples, and checks that the functions fit the experiment. Throws
+// ConfigError.
+std::vector<std::uint64_t> samples_of(const Functions& functions, const LoadedExperiment& loaded,
+                                      std::size_t d) {
+  const auto samples = [&]<class Real>(const ClientObjectives<Real>* all) {
+    if (all == nullptr)
+      throw ConfigError(
+          "problem.kind",
+          "'custom' needs a program that brings the functions of its clients, in the precision of "
+          "the run (docs/api.md)");
+    if (all->clients() != loaded.experiment.clients.count)
+      throw ConfigError("clients.count", "is " + std::to_string(loaded.experiment.clients.count) +
+                                             ", but the program brings the functions of " +
+                                             std::to_string(all->clients()) + " clients");
+    std::vector<std::uint64_t> counts;
+    for (std::uint32_t i = 0; i < all->clients(); ++i) counts.push_back(all->sample_count(i));
+    const auto oracle = all->oracle();
+    for (std::uint32_t i = 0; i < all->clients(); ++i) {
+      oracle->bind(i);
+      if (oracle->dim() != d)
+        throw ConfigError("problem.dim", "is " + std::to_string(d) + ", but the function of client " +
+                                             std::to_string(i) + " has dimension " +
+                                             std::to_string(oracle->dim()));
+      if (counts[i] == 0)
+        throw ConfigError("problem.kind", "the function of client " + std::to_string(i) + " has no samples");
+    }
+    return counts;
+  };
+  return loaded.experiment.precision == Precision::kFp32 ? samples(functions.fp32.get())
+                                                         : samples(functions.fp64.get());
+}
+
 }  // namespace
 
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& samples,
@@ -132,21 +181,37 @@ ClientLatency client_latency(const LoadedExperiment& loaded) {
 }
 
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model,
-                 const Preprocessing& given) {
+                 const Preprocessing& given, const Brought& brought) {
   Prepared p;
   p.problem = problem_spec(loaded.experiment);
   const OrderedScan scan = ordered_scan_of(ranks, p.problem.clients);
   p.data = load_samples(loaded.experiment, loaded.folder(),
                         ranks == nullptr ? std::nullopt : std::optional(ClientRange{scan.first, scan.end}),
-                        {}, given);
+                        brought.reading, given);
   p.preprocessing = p.data.preprocessing();
   ClientsData data = clients_data(p.problem, p.data);
+  const bool is_brought = p.problem.info().brings_functions;
+  if (!is_brought && (brought.functions.fp32 != nullptr || brought.functions.fp64 != nullptr))
+    throw locate(loaded,
+                 ConfigError("problem.kind", "the kind '" + std::string(p.problem.info().name) +
+                                                 "' has functions of its own; kind = \"custom\" takes "
+                                                 "those of the program"));
+  if (is_brought) {
+    try {
+      data.samples = samples_of(brought.functions, loaded, model_dim(p.problem, data.schema));
+    } catch (const ConfigError& error) {
+      throw locate(loaded, error);
+    }
+    p.functions = brought.functions;
+  }
+  data.x0 = brought.x0;
   if (model != nullptr)
     if (std::string warning = fit_to(data.schema, *model); !warning.empty())
       p.data.warnings.push_back(std::move(warning));
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
-    return constants(p.problem, p.data, scan, plan);
+    return is_brought ? constants_of(p.functions, p.problem, scan, plan)
+                      : constants(p.problem, p.data, scan, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());

@@ -12,6 +12,7 @@
 #include "engine/client_objectives.h"
 #include "engine/data/readers/source.h"
 #include "mpi/ranks.h"
+#include "samples/local_problem.h"
 #include "simulation/monitor.h"
 
 namespace gradwire {
@@ -28,6 +29,13 @@ struct Functions {
     else
       return fp64;
   }
+};
+
+// Parts of a run that the program brings, in place of those that the experiment names.
+struct Brought {
+  Functions functions = {};     // for problem.kind = "custom": those of all clients, in the run's precision
+  Reading reading = {};         // reads problem.data and problem.test
+  std::vector<double> x0 = {};  // start point, shape (d); empty for that of run.x0
 };
 
 // Plan of a run together with its data.
@@ -48,7 +56,7 @@ ClientLatency client_latency(const LoadedExperiment& loaded);
 // clients, and all get the same numbers. `model` is the schema of the clients that trained a model; the data
 // may then lack some of its features, labels or letters. `given` is the preprocessing of the model.
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const DataSchema* model = nullptr,
-                 const Preprocessing& given = {});
+                 const Preprocessing& given = {}, const Brought& brought = {});
 
 // Makes the plan for data that were read before. Uses the constants in `known`, or stores them there if they
 // were computed from the data alone.

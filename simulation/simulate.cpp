@@ -119,6 +119,8 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     if (monitor != nullptr) monitor->fill(result.last, server);
     if (observer.on_record) observer.on_record(result.last);
   };
+  if (observer.is_enough)
+    hooks.is_enough = [&](const RoundRecord&) { return observer.is_enough(result.last); };
   const RunClock wall(is_virtual ? 0 : progress.totals.seconds);
   if (!is_virtual) hooks.seconds = wall;
   hooks.wall_seconds = wall;

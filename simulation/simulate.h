@@ -23,9 +23,10 @@ constexpr bool is_networked(TransportKind kind) {
 }
 
 struct RunObserver {
-  std::function<void(const RoundRecord&)> on_record;   // after every evaluation
-  std::function<void(std::uint32_t rounds)> on_round;  // after every round; not over TCP
-  Log on_note;                                         // one line for the user
+  std::function<void(const RoundRecord&)> on_record;       // after every evaluation
+  std::function<bool(const RoundRecord&)> is_enough = {};  // the hook LoopHooks::is_enough; one rank only
+  std::function<void(std::uint32_t rounds)> on_round;      // after every round; not over TCP
+  Log on_note;                                             // one line for the user
   // The hook LoopHooks::on_clients. Either all ranks set it, or none.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients = {};
 };

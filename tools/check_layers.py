@@ -70,10 +70,14 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/cli/run": f"{_SIMULATION} plotting experiments/cli/support",
     "experiments/cli/sweep": _RUNS,
     "experiments/cli": f"{_RUNS} experiments/cli/sweep experiments/cli/data",
+    "api": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
     "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
-    "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} benchmarks",
+    "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
 }.items()}
-ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE}
+ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
+
+# The public headers, include/gradwire/NAME.h: the folder whose rules each obeys; "api" for the others.
+PUBLIC = {"version": "base", "bad_input": "base", "oracle": "engine", "coordinates": "engine"}
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.
@@ -180,6 +184,7 @@ class Tree:
 
     def check_own(self, file, line, name):
         """Checks an include of this tree, written as a path from the root."""
+        name = in_tree(name)
         if name not in self.includes and not self.generated(name):
             self.error(file, line, f'"{name}" is not a file of this tree; write ROOM/FILE.h, or <...> for other libraries')
         elif not may_include(file, name):
@@ -209,6 +214,7 @@ class Tree:
         def visit(file, path):
             state[file] = "open"
             for line, quoted, name in self.includes[file]:
+                name = in_tree(name)
                 if not quoted or name not in self.includes:
                     continue
                 if state.get(name) == "open":
@@ -225,12 +231,19 @@ class Tree:
         return name.endswith(".pb.h") and (self.root / (name[:-5] + ".proto")).exists()
 
 
+def in_tree(name):
+    """The path of an included file from the root."""
+    return f"include/{name}" if name.startswith("gradwire/") else name
+
+
 def room_of(file):
-    return file.split("/")[0]
+    return folder_of(file).split("/")[0]
 
 
 def folder_of(file):
-    return "tests" if room_of(file) == "tests" else file.rpartition("/")[0]
+    if file.startswith("include/gradwire/"):
+        return PUBLIC.get(pathlib.PurePath(file).stem, "api")
+    return "tests" if file.startswith("tests/") else file.rpartition("/")[0]
 
 
 def may_include(file, name):
@@ -256,21 +269,25 @@ def self_test():
     """Plants one violation of each rule. The message must name it; a clean tree must give no message."""
     clean = {
         "base/rng_stream.h": "#pragma once\n#include <cstdint>\n",
-        "engine/oracle.h": "#pragma once\n#include <vector>\n",
+        "include/gradwire/oracle.h": "#pragma once\n#include <vector>\n",
         "engine/data/readers/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
         "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/rng_stream.h"\n',
-        "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "engine/oracle.h"\n',
+        "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "gradwire/oracle.h"\n',
         "proto/wire/wire.proto": "",
         "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',
         "storage/disk.cpp": "#include <fstream>\n",
         "fl_server/net/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
-        "docs/good.md": "See `engine/oracle.h`, `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
+        "docs/good.md": "See `include/gradwire/oracle.h`, `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
         "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
     }
     planted = [
         ({"engine/bad.h": '#pragma once\n#include "compressors/topk.h"\n'}, "engine/bad.h:2: engine may not include"),
         ({"algorithms/bad.h": '#pragma once\n\n#include "engine/tape/tape.h"\n', "engine/tape/tape.h": "#pragma once\n"},
          "algorithms/bad.h:3: algorithms may not include"),
+        ({"engine/bad.h": '#pragma once\n#include "gradwire/train.h"\n', "include/gradwire/train.h": "#pragma once\n"},
+         'engine/bad.h:2: engine may not include "include/gradwire/train.h"'),
+        ({"include/gradwire/oracle.h": '#pragma once\n#include "compressors/topk.h"\n'},
+         "include/gradwire/oracle.h:2: engine may not include"),
         ({"fl_client/bad.cpp": '#include "fl_server/l.h"\n', "fl_server/l.h": "#pragma once\n"},
          "fl_client/bad.cpp:1: fl_client may not include"),
         # An include of a folder that is below it in MAY_INCLUDE, and a cycle of two rooms.

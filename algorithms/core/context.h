@@ -13,7 +13,7 @@
 #include "algorithms/core/spec.h"
 #include "compressors/compressor.h"
 #include "compressors/payload.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

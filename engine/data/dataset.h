@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/bad_input.h"
 #include "engine/data/table.h"
+#include "gradwire/bad_input.h"
 
 namespace gradwire {
 

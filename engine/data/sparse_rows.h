@@ -13,7 +13,7 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/shares.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/nn/plan.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

@@ -20,8 +20,7 @@
 #include "engine/kernels/kernels.h"
 #include "engine/nn/example.h"
 #include "engine/nn/network.h"
-#include "engine/oracle.h"
-#include "engine/work_sharing.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 
@@ -59,8 +58,8 @@ class Executor {
   double loss_and_gradient(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                            std::span<Real> gradient);
 
-  // Does the same with options (engine/oracle.h). Returns nullopt if it was stopped. The first call that does
-  // not want all coordinates allocates a list of what the wanted ones need.
+  // Does the same with options (gradwire/oracle.h). Returns nullopt if it was stopped. The first call that
+  // does not want all coordinates allocates a list of what the wanted ones need.
   std::optional<double> compute(std::span<const Real> x, std::size_t count, const ExampleAt& example,
                                 std::span<Real> gradient, const GradientOptions& options);
 

@@ -15,9 +15,9 @@
 #include "engine/client_objectives.h"
 #include "engine/data/client_dataset.h"
 #include "engine/data/shared_samples.h"
-#include "engine/oracle.h"
 #include "engine/problems/char_mlp.h"
 #include "engine/problems/cnn.h"
+#include "engine/problems/custom.h"
 #include "engine/problems/gpt.h"
 #include "engine/problems/least_squares.h"
 #include "engine/problems/logistic.h"
@@ -26,11 +26,12 @@
 #include "engine/problems/quadratic.h"
 #include "engine/smoothness/ordered_scan.h"
 #include "engine/smoothness/smoothness.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 
 // [problem] of an experiment: one of the problem types.
-using ProblemType = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn>;
+using ProblemType = std::variant<Quadratic, LeastSquares, Logistic, Mlp, CharMlp, Gpt, Cnn, Custom>;
 
 // Returns false if f is known to fall without bound.
 bool has_minimum(const ProblemType& problem);
@@ -86,8 +87,8 @@ void check_schema(const ProblemSpec& spec, const DataSchema& schema);
 template <class Real>
 std::string check_activations(const ProblemSpec& spec, const DataSchema& schema);
 
-// Returns true if RandomPaths (engine/oracle.h) changes the gradients of the clients. REQUIRES: check_schema
-// passed.
+// Returns true if RandomPaths (include/gradwire/oracle.h) changes the gradients of the clients. REQUIRES:
+// check_schema passed.
 bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema);
 
 // Returns d, the length of x.

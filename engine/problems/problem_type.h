@@ -37,9 +37,10 @@ namespace gradwire {
 
 struct ProblemTraits {
   std::string_view name;
-  std::string_view summary;  // one line for `gradwire list`
-  bool has_classes = false;  // labels are classes that the clients agree on
-  bool is_network = false;   // run.x0 is "model" by default, not "zeros"
+  std::string_view summary;       // one line for `gradwire list`
+  bool has_classes = false;       // labels are classes that the clients agree on
+  bool is_network = false;        // run.x0 is "model" by default, not "zeros"
+  bool brings_functions = false;  // the program that runs the clients has the functions (custom.h)
 };
 
 // The metadata that clients must agree on before any of them can build an oracle.

@@ -21,11 +21,11 @@ void print_table(const std::vector<DemoRow>& rows) {
   std::printf("\n%-28s %13s %8s %15s %16s %10s %9s\n", "algorithm", "test accuracy", "loss", "bits up/client",
               "bits down/client", "sent up", "rounds/s");
   for (const DemoRow& row : rows) {
-    const RoundRecord& r = row.report.result.last;
+    const RoundRecord& r = row.report.run.result.last;
     std::printf("%-28s %11.1f %% %8.3f %15s %16s %10s %9s\n", row.algorithm.c_str(),
                 100 * r.accuracy.value_or(0), r.loss, bits_text(r.bits_up).c_str(),
                 bits_text(r.bits_down).c_str(), bytes_text(static_cast<double>(r.bytes_up)).c_str(),
-                rate_text(row.report.result.rounds / row.report.result.seconds).c_str());
+                rate_text(row.report.run.result.rounds / row.report.run.result.seconds).c_str());
   }
 }
 

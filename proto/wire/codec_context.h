@@ -2,7 +2,7 @@
 #pragma once
 
 #include "algorithms/algorithms.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 #include "proto/wire/codec.h"
 
 namespace gradwire {

@@ -1,7 +1,7 @@
 // FedNL, compared with a transcription of its listing with dense matrices, and the solvers that it uses.
 #include "algorithms/support/symmetric.h"
 #include "compressors/symmetric_eigen.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 #include "tests/algorithms/listing.h"
 
 namespace gradwire {

@@ -14,7 +14,7 @@ MARK = "// error: "
 refused = 0
 for file in sorted(HERE.glob("*.cpp")):
     first = file.read_text().splitlines()[0]
-    said = subprocess.run([sys.argv[2], "-std=c++20", "-fsyntax-only", f"-I{HERE.parent.parent}", file],
+    said = subprocess.run([sys.argv[2], "-std=c++20", "-fsyntax-only", f"-I{HERE.parent.parent}", f"-I{HERE.parent.parent}/include", file],
                           capture_output=True, text=True)
     if not first.startswith(MARK):
         if said.returncode != 0:

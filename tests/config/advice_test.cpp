@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "base/bad_input.h"
 #include "experiments/cli/run/monitor_plan.h"
+#include "gradwire/bad_input.h"
 #include "simulation/prepare.h"
 #include "tests/config/experiment_text.h"
 

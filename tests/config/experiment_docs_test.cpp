@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/experiment.h"
+#include "config/experiment_spec.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {

@@ -67,8 +67,7 @@ TEST(ExperimentErrors, SayWhatTypeIsWanted) {
             "dir/a.toml:6: lambda must be a number, 0 or more, not true");
   EXPECT_EQ(error_of(replaced("kind = \"logistic\"", "kind = 3")),
             "dir/a.toml:3: kind must be \"quadratic\", \"least_squares\", \"logistic\", \"mlp\", "
-            "\"char_mlp\", \"gpt\" or "
-            "\"cnn\", not 3");
+            "\"char_mlp\", \"gpt\", \"cnn\" or \"custom\", not 3");
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda = [1, 2]")),
             "dir/a.toml:6: lambda must be a number, 0 or more, not [1, 2]");
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda.x = 1")),
@@ -140,8 +139,7 @@ TEST(ExperimentErrors, RefuseStepsThatAreNotFiniteAndPositive) {
 TEST(ExperimentErrors, PointAtTheSectionOfAMissingKey) {
   EXPECT_EQ(error_of("seed = 1\n\n[problem]\ndata = \"digits\"\n"),
             "dir/a.toml:3: problem.kind: required: \"quadratic\", \"least_squares\", \"logistic\", \"mlp\", "
-            "\"char_mlp\", "
-            "\"gpt\" or \"cnn\"");
+            "\"char_mlp\", \"gpt\", \"cnn\" or \"custom\"");
   EXPECT_EQ(
       error_of("[problem]\nkind = \"mlp\"\ndata = \"digits\"\n"),
       "dir/a.toml:1: algorithm.name: required: an algorithm, as in name = \"ef21\"; gradwire list names all");

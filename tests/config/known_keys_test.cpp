@@ -4,8 +4,8 @@
 
 #include "algorithms/algorithms.h"
 #include "base/synonyms.h"
-#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
+#include "config/experiment_spec.h"
 #include "config/shipped_experiments.h"
 
 namespace gradwire {

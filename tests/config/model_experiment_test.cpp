@@ -216,9 +216,9 @@ TEST(ModelExperiment, RefusesDataOfTheOtherForm) {
             "dir/a.toml:1: problem.data: required for kind 'gpt', as in data = \"text:PATH\"");
   EXPECT_EQ(error_of(file_of("gpt"), {"problem.data=text:"}),
             "--set problem.data: data 'text' needs a path, as in text:PATH");
-  EXPECT_EQ(
-      error_of(file_of("gpt"), {"problem.dim=7"}),
-      "--set problem.dim: dim is a key of quadratic, least_squares, logistic, mlp and cnn, not kind 'gpt'");
+  EXPECT_EQ(error_of(file_of("gpt"), {"problem.dim=7"}),
+            "--set problem.dim: dim is a key of quadratic, least_squares, logistic, mlp, cnn and custom, not "
+            "kind 'gpt'");
   EXPECT_EQ(error_of(file_of("gpt"), {"clients.partition=by_label"}),
             "--set clients.partition: partition 'by_label' has no meaning for kind 'gpt', whose samples have "
             "a label "

@@ -20,6 +20,7 @@ ExperimentSpec of_kind(std::string_view kind) {
   if (SampleSource* sources = sources_of(e.problem))
     sources->data = text_reading(e.problem) ? "text:letters" : "libsvm:samples";
   if (auto* quadratic = std::get_if<Quadratic>(&e.problem)) quadratic->shape.dim = 3;
+  if (auto* custom = std::get_if<Custom>(&e.problem)) custom->d = 3;
   return e;
 }
 

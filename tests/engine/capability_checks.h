@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

@@ -1,4 +1,4 @@
-#include "engine/coordinates.h"
+#include "gradwire/coordinates.h"
 
 #include <gtest/gtest.h>
 #include <set>

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "engine/data/dataset.h"
-#include "engine/oracle.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

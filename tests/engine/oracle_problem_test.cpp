@@ -61,6 +61,7 @@ bool mentions(const std::string& text, const std::string& part) {
 TEST(ProblemType, MakesOraclesOfItsDimensionInBothPrecisions) {
   std::set<std::string_view> names;
   for (const ProblemInfo& kind : problem_types()) {
+    if (kind.brings_functions) continue;
     SCOPED_TRACE(kind.name);
     names.insert(kind.name);
     const std::string name(kind.name);
@@ -198,6 +199,7 @@ void expect_client_objectives_of_parts(const std::string& name) {
 
 TEST(ProblemType, SharedOraclesEqualThoseOfSingleClients) {
   for (const ProblemInfo& kind : problem_types()) {
+    if (kind.brings_functions) continue;
     SCOPED_TRACE(kind.name);
     expect_client_objectives_of_parts<double>(std::string(kind.name));
     expect_client_objectives_of_parts<float>(std::string(kind.name));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/data/sparse_rows.h"
-#include "engine/oracle.h"
 #include "engine/problems/linear_model.h"
+#include "gradwire/oracle.h"
 
 namespace gradwire {
 

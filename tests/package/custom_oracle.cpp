@@ -2,9 +2,9 @@
 //   f(x) = mean_j exp(a_j^T x) - y_j a_j^T x.
 #include <cmath>
 #include <cstdio>
+#include <gradwire/oracle.h>
 #include <vector>
 
-#include "engine/oracle.h"
 #include "engine/tape/tape.h"
 
 class Poisson final : public gradwire::Oracle<double> {

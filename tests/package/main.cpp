@@ -2,12 +2,12 @@
 // points with EF21 and Top-1. So each client sends one number of three per round.
 #include <cmath>
 #include <cstdio>
+#include <gradwire/oracle.h>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithms.h"
-#include "engine/oracle.h"
 #include "rounds/round_loop.h"
 #include "simulation/fault_simulation.h"
 

@@ -30,7 +30,7 @@ def configure(source, into, *arguments):
 
 shutil.rmtree(work, ignore_errors=True)
 run("cmake", "--install", build, "--prefix", prefix)
-for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "include/gradwire/engine/oracle.h",
+for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "include/gradwire/oracle.h",
              "include/gradwire/proto/wire/wire.pb.h", "share/licenses/gradwire/LICENSE"]:
     if not (prefix / file).exists():
         sys.exit(f"{file} is not installed")

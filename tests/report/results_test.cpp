@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "config/experiment_spec.h"
 #include "config/experiment_file.h"
+#include "config/experiment_spec.h"
 #include "report/columns.h"
 #include "report/json.h"
 #include "report/metrics_file.h"

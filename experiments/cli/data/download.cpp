@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "gradwire/version.h"
 #include "report/build_info.h"
 
 namespace gradwire {

@@ -5,20 +5,21 @@
 #include <optional>
 
 #include "algorithms/algorithms.h"
-#include "base/bad_input.h"
 #include "base/value.h"
+#include "gradwire/bad_input.h"
 #include "simulation/optimum/f_star.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kDigits = 4;
+constexpr int kShownDigits = 4;
 
 std::string rounded(const std::string& number) {
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  return error == std::errc() && end == number.data() + number.size() ? rounded_text(value, kDigits) : number;
+  return error == std::errc() && end == number.data() + number.size() ? rounded_text(value, kShownDigits)
+                                                                      : number;
 }
 
 std::string value_in(const Options& options, const std::string& key) {
@@ -62,10 +63,10 @@ std::string last_line(const RunPlan& plan, const RunResult& result, const fs::pa
   if (plan.experiment.run.evaluate_every > 0 && fs::exists(figure, ignored))
     line += ", figure: " + figure.string();
   if (const std::optional<double> left = gap(plan, result))
-    line += ", f - f* = " + rounded_text(*left, kDigits);
+    line += ", f - f* = " + rounded_text(*left, kShownDigits);
   line += step_sizes(plan);
   if (result.last.sim_seconds)
-    line += ", " + rounded_text(*result.last.sim_seconds, kDigits) + " simulated seconds";
+    line += ", " + rounded_text(*result.last.sim_seconds, kShownDigits) + " simulated seconds";
   return line;
 }
 

@@ -15,6 +15,7 @@ namespace gradwire {
 
 enum class Verbosity : std::uint8_t {
   kNormal,  // on a terminal one line of stderr that is rewritten, else lines at growing intervals
+  kNotes,   // notes and warnings alone
   kQuiet,   // nothing
   kJson,    // one JSON object on stdout per evaluated round
 };

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "config/experiment_file.h"
@@ -16,7 +15,6 @@
 #include "experiments/cli/run/monitor_plan.h"
 #include "experiments/cli/run/tcp_run.h"
 #include "parallel/processors.h"
-#include "plotting/plot.h"
 #include "report/build_info.h"
 #include "report/clients_file.h"
 #include "report/earlier_results.h"
@@ -26,8 +24,6 @@
 #include "simulation/checkpoint.h"
 #include "simulation/input_hash.h"
 #include "simulation/prepare.h"
-#include "storage/atomic_file.h"
-#include "storage/model_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
@@ -35,21 +31,11 @@ namespace {
 
 constexpr const char* kEnergyFile = "energy.csv";
 
-const char* transport_name(TransportKind kind) {
-  switch (kind) {
-    case TransportKind::kMemory: return "memory";
-    case TransportKind::kEncoded: return "encoded";
-    case TransportKind::kTcp: return "tcp";
-    case TransportKind::kTls: return "tls";
-  }
-  return "";
-}
-
 void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
   const FaultsSection& f = loaded.experiment.faults;
   const bool faults = f.lost_replies > 0 || f.lost_requests > 0 || f.duplicates > 0 || f.crashes > 0 ||
                       f.state_loss > 0 || f.shuffle;
-  const std::string option = "--transport " + std::string(transport_name(request.transport));
+  const std::string option = "--transport " + transport_name(request.transport);
   if (is_networked(request.transport) && faults)
     throw UsageError(option +
                      ": [faults] works only in a simulation; use memory or encoded, or remove [faults]");
@@ -75,61 +61,6 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
     throw UsageError(
         "--resume: gradwire cannot resume runs over a network; leave --transport out, or start "
         "gradwire-server yourself, which resumes by itself");
-}
-
-void write_text(const fs::path& file, const std::string& text) {
-  const std::string_view bytes = text;
-  throw_if_failed(disk_of(file)->write(file.filename().string(), std::span(&bytes, 1)));
-}
-
-void write_results(const fs::path& folder, const RunPlan& plan, const RunRequest& request, unsigned threads,
-                   const RunResult& result, const MetricsFile& metrics,
-                   const std::optional<EnergyUse>& energy, const Preprocessing& preprocessing) {
-  write_text(folder / "config.toml", to_toml(plan.experiment));
-  if (plan.experiment.precision == Precision::kFp32) {
-    const std::vector<float> x(result.model.begin(), result.model.end());
-    write_model<float>(folder / "model.bin", x);
-  } else {
-    write_model<double>(folder / "model.bin", result.model);
-  }
-  if (const std::string text = preprocessing_json(plan.experiment, preprocessing); !text.empty())
-    write_text(folder / kPreprocessingFile, text);
-  Summary summary;
-  summary.experiment = &plan.experiment;
-  summary.asked = &plan.asked;
-  summary.schema = &plan.schema;
-  summary.theory = plan.theory();
-  summary.transport = transport_name(request.transport);
-  summary.kernels = result.kernels;
-  summary.threads = threads;
-  summary.warnings = plan.warnings;
-  if (result.crossed) summary.warnings.push_back(result.monitor);
-  summary.outcome = result.outcome;
-  summary.rounds = result.rounds;
-  summary.last = metrics.last();
-  summary.loss_at_start = metrics.loss_at_start();
-  summary.seconds = result.seconds;
-  summary.evaluation_seconds = result.evaluation_seconds;
-  summary.processes = result.processes;
-  summary.energy = energy;
-  write_text(folder / "summary.json", summary_json(summary));
-  // A run without evaluations, or one that diverged before the first, has nothing to plot.
-  if (plan.experiment.run.evaluate_every == 0 || !metrics.last() || !request.figure) return;
-  plot_command({.folders = {folder}});
-}
-
-std::string trouble_of(const RunPlan& plan, const RunResult& result, const fs::path& folder,
-                       bool can_resume) {
-  const std::string name = plan.experiment.name;
-  const std::string at = "round " + std::to_string(result.rounds);
-  if (result.outcome == Outcome::kDiverged)
-    return name + ": diverged at " + at + ": " + divergence(plan.experiment, plan.theory());
-  if (result.outcome == Outcome::kStopped)
-    return name + ": stopped after " + at + " of " + std::to_string(plan.experiment.run.rounds) +
-           (can_resume ? "; to continue, run the same command again"
-                       : "; to continue from this model, run again with --set run.x0=file:" +
-                             (folder / "model.bin").string());
-  return "";
 }
 
 EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& progress) {
@@ -274,7 +205,8 @@ RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& re
   // well.
   if (client_metrics(prepared.experiment) != ClientMetrics::kNone)
     observer.on_clients = [](std::uint32_t, std::span<const ClientEvaluation>) {};
-  report.result = simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
+  report.run.result =
+      simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
   return report;
 }
 
@@ -295,9 +227,13 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   });
   if (request.ranks != nullptr) check_same_run(*request.ranks, run_text(prepared));
   ResultsDir& folder = *made;
-  const RunPlan plan = prepared;
-  const Preprocessing preprocessing = prepared.preprocessing;
-  const unsigned threads = threads_of(request);
+  RunReport report;
+  FinishedRun& run = report.run;
+  run.plan = prepared;
+  run.preprocessing = prepared.preprocessing;
+  run.transport = request.transport;
+  run.threads = threads_of(request);
+  const RunPlan& plan = run.plan;
 
   Progress progress(name, plan.experiment.run.rounds, request.verbosity, request.log);
   for (const auto* warnings : {&loaded.warnings, &plan.warnings})
@@ -336,6 +272,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   RunObserver observer;
   observer.on_record = [&](const RoundRecord& record) {
     metrics.write(record);
+    if (request.on_record) request.on_record(record);
     progress.record(record);
     if (energy && is_networked(request.transport)) energy->round(record.round);
     ++records;
@@ -344,10 +281,10 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     progress.round(rounds);
     if (energy) energy->round(rounds);
   };
+  observer.is_enough = request.is_enough;
   observer.on_note = [&](const LogLine& line) { progress.note(line); };
   observer.on_clients = clients->writer();
 
-  RunReport report;
   const auto guard = [&](const auto& work) {
     try {
       work();
@@ -357,28 +294,28 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     }
   };
   guard([&] {
-    report.result =
-        is_networked(request.transport)
-            ? run_over_tcp(prepared, request.transport, observer, stop)
-            : simulate_in_memory(std::move(prepared), request, observer, stop, std::move(checkpoints));
+    run.result = is_networked(request.transport) ? run_over_tcp(prepared, request.transport, observer, stop)
+                                                 : simulate_in_memory(std::move(prepared), request, observer,
+                                                                      stop, std::move(checkpoints));
   });
   progress.finish();
-  if (const std::string share = evaluation_share(report.result.evaluation_seconds, report.result.seconds);
+  if (const std::string share = evaluation_share(run.result.evaluation_seconds, run.result.seconds);
       !share.empty())
     progress.note(LogLine(share));
-  const std::string rise = loss_rise(metrics.loss_at_start(), metrics.last(), plan.experiment, plan.theory());
-  const RunResult& result = report.result;
-  const std::string reason = end_reason(plan.experiment, result.outcome, metrics.last());
+  run.last = metrics.last();
+  run.loss_at_start = metrics.loss_at_start();
+  const std::string rise = loss_rise(run.loss_at_start, run.last, plan.experiment, plan.theory());
+  const RunResult& result = run.result;
+  const std::string reason = end_reason(plan.experiment, result.outcome, run.last);
   if (!reason.empty())
     progress.note(LogLine("ended after round " + std::to_string(result.rounds) + ": " + reason));
   // If the run diverged, its error message says more.
   if (!rise.empty() && result.outcome != Outcome::kDiverged) progress.note(LogLine::warning(rise));
   if (!result.monitor.empty())
     progress.note(result.crossed ? LogLine::warning(result.monitor) : LogLine(result.monitor));
-  std::optional<EnergyUse> used;
-  if (energy) used = tell_energy(*energy, report.result, progress);
+  if (energy) run.energy = tell_energy(*energy, result, progress);
   guard([&] {
-    write_results(folder.work(), plan, request, threads, report.result, metrics, used, preprocessing);
+    write_results(folder.work(), run, request.figure);
     clients->finish();
     if (!result.clients.empty()) write_text(clients_file, result.clients);
   });
@@ -389,11 +326,39 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   folder.publish();
   report.folder = folder.target();
   for (const char* name : missing) fs::remove(report.folder / name);
-  report.trouble = trouble_of(plan, report.result, report.folder, saves);
+  report.trouble = trouble_of(run, report.folder, saves);
   if (request.verbosity == Verbosity::kNormal)
-    report.last_line = last_line(plan, report.result, report.folder.lexically_proximate(fs::current_path()));
-  if (report.result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
+    report.last_line = last_line(plan, result, report.folder.lexically_proximate(fs::current_path()));
+  if (result.outcome != Outcome::kStopped && checkpoint.used()) checkpoint.remove();
   return report;
+}
+
+FinishedRun run_without_folder(const LoadedExperiment& loaded, const RunRequest& request,
+                               const std::atomic<bool>& stop) {
+  check_request(loaded, request);
+  Prepared prepared = prepare_for(loaded, request);
+  FinishedRun run;
+  run.plan = prepared;
+  run.preprocessing = prepared.preprocessing;
+  run.transport = request.transport;
+  run.threads = threads_of(request);
+  const auto note = [&](const LogLine& line) {
+    if (request.log) request.log(line);
+  };
+  for (const auto* warnings : {&loaded.warnings, &std::as_const(run.plan.warnings)})
+    for (const std::string& warning : *warnings) note(LogLine::warning(warning));
+  RunObserver observer;
+  observer.on_record = [&](const RoundRecord& record) {
+    if (record.round == 0) run.loss_at_start = record.loss;
+    run.last = record;
+    if (request.on_record) request.on_record(record);
+  };
+  observer.is_enough = request.is_enough;
+  observer.on_note = note;
+  run.result = is_networked(request.transport)
+                   ? run_over_tcp(prepared, request.transport, observer, stop)
+                   : simulate_in_memory(std::move(prepared), request, observer, stop, {});
+  return run;
 }
 
 }  // namespace gradwire

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "config/experiment_file.h"
+#include "experiments/cli/run/finished_run.h"
 #include "experiments/cli/run/progress.h"
 #include "mpi/ranks.h"
 #include "simulation/over_ranks.h"
@@ -31,9 +32,12 @@ struct RunRequest {
   Verbosity verbosity = Verbosity::kNormal;
   Resume resume = Resume::kAuto;
   EarlierResults earlier = EarlierResults::kRefuse;
-  double checkpoint_seconds = 30;  // from one checkpoint to the next; 0 for none
-  Log log;                         // receives all lines unless `verbosity` is kQuiet
-  bool figure = true;              // writes plot.svg and plot.py
+  double checkpoint_seconds = 30;                          // from one checkpoint to the next; 0 for none
+  Log log;                                                 // receives all lines unless `verbosity` is kQuiet
+  bool figure = true;                                      // writes plot.svg and plot.py
+  std::function<void(const RoundRecord&)> on_record = {};  // after every evaluation; the run has stored it
+  std::function<bool(const RoundRecord&)> is_enough =
+      {};  // the hook LoopHooks::is_enough; not over a network
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
   std::optional<std::filesystem::path> energy;  // folder of the energy counters; empty to skip them
   std::shared_ptr<Ranks> ranks;                 // the ranks of this run; null if there is one process
@@ -41,7 +45,7 @@ struct RunRequest {
 
 struct RunReport {
   std::filesystem::path folder;  // folder of the results, absolute
-  RunResult result;
+  FinishedRun run;
   std::string trouble;    // one line on why the run ended early, and what to do; empty if it did not
   std::string last_line;  // names the results, the gap and the step; empty unless verbosity is kNormal
 };
@@ -57,5 +61,9 @@ class RankFailure : public std::runtime_error {
 // also FailedElsewhere or RankFailure.
 RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& request,
                          const std::atomic<bool>& stop);
+
+// Does the same without a folder: writes no file, and takes no checkpoints. One process runs all clients.
+FinishedRun run_without_folder(const LoadedExperiment& loaded, const RunRequest& request,
+                               const std::atomic<bool>& stop);
 
 }  // namespace gradwire

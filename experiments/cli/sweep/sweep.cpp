@@ -125,7 +125,7 @@ bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folde
   request.earlier = EarlierResults::kOverwrite;  // only runs that were stopped are repeated
   request.figure = false;
   request.prepare = [&](const LoadedExperiment& loaded) { return problems.prepare(loaded); };
-  return run_experiment(load_run(plan, run), request, stop).result.outcome != Outcome::kStopped;
+  return run_experiment(load_run(plan, run), request, stop).run.result.outcome != Outcome::kStopped;
 }
 
 std::vector<EndedRun> ended_runs(const SweepPlan& plan, const fs::path& folder) {

@@ -2,11 +2,13 @@
 
 #include <stdexcept>
 
+#include "gradwire/version.h"
+
 namespace gradwire {
 
 // Input from the user that cannot be used: an option, an experiment file, a data file. A retry would fail
 // again, so programs end with the exit code for bad usage. what() is one line.
-class BadInput : public std::runtime_error {
+class GRADWIRE_API BadInput : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/coordinates.h"
-#include "engine/work_sharing.h"
+#include "gradwire/coordinates.h"
 
 namespace gradwire {
 
@@ -64,6 +63,15 @@ inline void check_options(const GradientOptions& options, std::size_t d) {
 inline bool stopped(const std::atomic<bool>* stop) {
   return stop != nullptr && stop->load(std::memory_order_relaxed);
 }
+
+// Threads of the caller for a computation. The engine itself has none.
+// Calls body(item) once for each item in [0, items), on at most `threads` threads at a time, the caller's
+// included. Returns when all calls have returned, and rethrows the first exception. It must not be called
+// from within a body.
+struct WorkSharing {
+  unsigned threads = 1;
+  std::function<void(std::size_t items, const std::function<void(std::size_t item)>& body)> for_each;
+};
 
 template <class Real>
 struct TwoLosses {

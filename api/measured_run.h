@@ -1,0 +1,28 @@
+// The content of a TrainResult.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/cli/run/finished_run.h"
+#include "gradwire/result.h"
+#include "rounds/round_loop.h"
+
+namespace gradwire {
+
+struct MeasuredRun {
+  explicit MeasuredRun(Experiment experiment) : asked(std::move(experiment)) {}
+
+  Experiment asked;
+  FinishedRun run;
+  std::vector<RoundRecord> records;
+  std::vector<MetricsRow> rows;  // the same
+  std::vector<std::string> warnings;
+  std::string trouble;
+};
+
+MetricsRow row_of(const RoundRecord& record);
+
+}  // namespace gradwire

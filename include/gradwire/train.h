@@ -1,0 +1,105 @@
+// Training in one call: all clients of an experiment, in this process.
+//
+//   auto result = gradwire::train(oracles, {.algorithm = "ef21", .compressor = "topk:k=1", .step_size =
+//   0.2}); auto other = gradwire::train(gradwire::Experiment::load("a.toml"));
+//
+// A run has the bits of `gradwire run` for the same experiment, for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "gradwire/experiment.h"
+#include "gradwire/oracle.h"
+#include "gradwire/result.h"
+
+namespace gradwire {
+
+// The precision of an oracle, or of what a pointer to one refers to.
+template <class Real>
+Real precision_of(const Oracle<Real>& oracle);
+template <class Pointer>
+auto precision_of(const Pointer& pointer) -> decltype(precision_of(*pointer));
+
+// The functions of all clients; oracle i is that of client i. Made from any range of oracles, or of pointers
+// to them, all of double or all of float. They must outlive the run, and have one dimension. Several threads
+// call them, each oracle on one thread at a time.
+class GRADWIRE_API Oracles {
+ public:
+  Oracles(std::vector<Oracle<double>*> all) : all_(std::move(all)) {}
+  Oracles(std::vector<Oracle<float>*> all) : all_(std::move(all)) {}
+  template <std::ranges::input_range Range>
+  requires requires(Range& range) { precision_of(*std::ranges::begin(range)); }
+  Oracles(Range&& range) {
+    using Real = decltype(precision_of(*std::ranges::begin(range)));
+    std::vector<Oracle<Real>*> all;
+    for (auto&& oracle : range) all.push_back(pointer_to<Real>(oracle));
+    all_ = std::move(all);
+  }
+
+  const std::variant<std::vector<Oracle<double>*>, std::vector<Oracle<float>*>>& all() const { return all_; }
+
+ private:
+  template <class Real, class Element>
+  static Oracle<Real>* pointer_to(Element& element) {
+    if constexpr (std::is_convertible_v<Element*, Oracle<Real>*>)
+      return &element;
+    else
+      return &*element;
+  }
+
+  std::variant<std::vector<Oracle<double>*>, std::vector<Oracle<float>*>> all_;
+};
+
+// The commonest keys of an experiment whose functions the program brings. A member that is not set leaves its
+// key at the default. `set` has any other keys, and comes last.
+struct TrainKeys {
+  std::string algorithm;  // as in `gradwire list algorithms`
+  std::optional<std::string> compressor = {};
+  std::optional<KeyValue> step_size = {};  // a number, or "theory", "theory*4"
+  std::optional<std::uint32_t> rounds = {};
+  std::optional<std::uint64_t> seed = {};
+  KeyValues set = {};
+};
+
+// What a run uses beyond its experiment. Nothing here changes a bit of the result, except x0.
+struct TrainOptions {
+  // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
+  std::function<bool(const MetricsRow&)> on_row = {};
+  std::stop_token stop = {};                            // ends the run after the round in progress
+  unsigned threads = 0;                                 // 0 means one per processor
+  std::vector<double> x0 = {};                          // start point, shape (d); empty for that of run.x0
+  std::string transport = "memory";                     // "encoded": every message passes through the codec
+  std::function<void(std::string_view line)> log = {};  // notes and warnings
+
+  // Folder for results. If it is set, the run stores rows as they come, and checkpoints. A later call with
+  // the same arguments resumes an unfinished run; `fresh` moves its checkpoint aside. Finished results with
+  // other settings are only replaced with `overwrite`.
+  std::filesystem::path out = {};
+  bool fresh = false, overwrite = false;
+  double checkpoint_seconds = 30;  // 0 means none
+};
+
+// Runs an experiment. Throws BadInput (one line) if it cannot run, and std::runtime_error if the run fails.
+// An exception of an oracle ends the run and reaches the caller. A run that diverges returns: see
+// TrainResult::outcome().
+GRADWIRE_API TrainResult train(const Experiment& experiment, const TrainOptions& options = {});
+
+// Runs an algorithm on the functions of the program, f = mean of f_i. Throws as above. `experiment` has
+// problem.kind = "custom".
+GRADWIRE_API TrainResult train(const Oracles& oracles, const TrainKeys& keys,
+                               const TrainOptions& options = {});
+GRADWIRE_API TrainResult train(const Oracles& oracles, const Experiment& experiment,
+                               const TrainOptions& options = {});
+
+}  // namespace gradwire
