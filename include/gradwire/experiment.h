@@ -31,7 +31,7 @@ class GRADWIRE_API KeyValue {
   KeyValue(Number number) : text_(text_of(number)) {}
   KeyValue(double number);
 
-  const std::string& text() const { return text_; }  // of a double, the shortest that reads back to it
+  const std::string& text() const { return text_; }  // the shortest text that gives the same number
 
  private:
   static std::string text_of(bool flag) { return flag ? "true" : "false"; }

@@ -27,7 +27,7 @@ struct MetricsRow {
   std::optional<double> grad_norm_sq, accuracy;   // ||grad f(x^k)||^2; share of right predictions
   double bits_up = 0, bits_down = 0;              // by the definition of the compressor
   double bits_up_paper = 0, bits_down_paper = 0;  // as papers count: 32 bits a number, nothing for indices
-  std::uint64_t bytes_up = 0, bytes_down = 0;     // of the encoded messages of all clients
+  std::uint64_t bytes_up = 0, bytes_down = 0;     // encoded messages of all clients
   double grad_calls = 0;
   std::uint32_t replies = 0;  // used in the round before this row
   double seconds = 0;         // since the start; on the virtual clock if the run has one

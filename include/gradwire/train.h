@@ -1,7 +1,7 @@
 // Training in one call: all clients of an experiment, in this process.
 //
-//   auto result = gradwire::train(oracles, {.algorithm = "ef21", .compressor = "topk:k=1", .step_size =
-//   0.2}); auto other = gradwire::train(gradwire::Experiment::load("a.toml"));
+//   auto result = gradwire::train(oracles, {.algorithm = "gd", .step_size = 0.2});
+//   auto other = gradwire::train(gradwire::Experiment::load("a.toml"));
 //
 // A run has the bits of `gradwire run` for the same experiment, for any number of threads.
 #pragma once
@@ -72,7 +72,7 @@ struct TrainKeys {
   KeyValues set = {};
 };
 
-// What a run uses beyond its experiment. Nothing here changes a bit of the result, except x0.
+// The settings of one call of train(). Only x0 changes the result.
 struct TrainOptions {
   // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
   std::function<bool(const MetricsRow&)> on_row = {};

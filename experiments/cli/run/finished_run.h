@@ -25,7 +25,8 @@ struct FinishedRun {
   std::optional<EnergyUse> energy;
 };
 
-std::string summary_text(const FinishedRun& run);  // of summary.json
+// Returns the text of summary.json.
+std::string summary_text(const FinishedRun& run);
 
 // Writes one text file of the results. Throws std::runtime_error (one line).
 void write_text(const std::filesystem::path& file, const std::string& text);
