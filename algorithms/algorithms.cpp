@@ -114,12 +114,36 @@ std::vector<Entry> entries(AlgorithmList<M...>) {
   return {entry<typename M<double>::Params>()...};
 }
 
+// The algorithm of a program (RunContext::custom_algorithm). It is not in the list.
+struct CustomParams {
+  static constexpr AlgorithmTraits traits{
+      .name = kCustomName,
+      .summary = "the algorithm of the program",
+      .reference = "docs/api.md",
+      .compressor_class = CompressorClass::kEither,
+      .stochastic = true,
+      .client_state = ClientState::kPrivate,
+  };
+  StepSize step_size;
+
+  static void fields(auto& self, auto&& visit) {
+    visit("step_size", self.step_size, "gamma, for the algorithm to use");
+  }
+  void needs(NeededConstants&) const {}
+  void resolve(const Theory&, Warnings&) {
+    if (!step_size.value)
+      throw ConfigError("algorithm.step_size", "gradwire knows no theory of 'custom'; give a number");
+  }
+};
+
 const std::vector<Entry>& all_entries() {
   static const std::vector<Entry> all = entries(AllAlgorithms{});
   return all;
 }
 
 const Entry& find_entry(std::string_view name) {
+  static const Entry custom = entry<CustomParams>();
+  if (name == kCustomName) return custom;
   std::vector<std::string> known;
   for (const Entry& e : all_entries()) {
     if (e.info.traits.name == name) return e;
@@ -131,6 +155,11 @@ const Entry& find_entry(std::string_view name) {
 constexpr const char* kCompressorKey = "algorithm.compressor";
 
 [[noreturn]] void refuse(const std::string& message) { throw ConfigError(kCompressorKey, message); }
+
+// Returns whether the compressor is that of a program, which may be missing.
+bool names_custom_compressor(const AlgorithmSpec& spec) {
+  return spec.compressor == kCustomName || spec.compressor.starts_with(std::string(kCustomName) + ":");
+}
 
 // Rejects a biased compressor if theory requires unbiased ones, or warns about it.
 void check_unbiased(const Entry& e, const AlgorithmSpec& spec, Warnings& warnings) {
@@ -240,6 +269,7 @@ double backprop_fraction_of(const AlgorithmSpec& spec) {
 void check_algorithm(const AlgorithmSpec& spec) {
   const Entry& e = find_entry(spec.name);
   e.uses_theory(spec);  // reads every parameter
+  if (names_custom_compressor(spec)) return check_sampling(e.info.traits, spec);
   check_matrix(e, parse_compressor(spec.compressor, 0));
   if (e.info.traits.compressor_class != CompressorClass::kContractive) {
     Warnings later;
@@ -260,6 +290,10 @@ std::size_t compressed_dim(std::string_view algorithm, std::size_t d) {
 }
 
 Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint32_t n) {
+  if (spec.custom_compressor != nullptr) return CustomCompressor{spec.custom_compressor};
+  if (names_custom_compressor(spec))
+    throw ConfigError(kCompressorKey,
+                      "'" + spec.compressor + "' needs a program that brings the compressor (docs/api.md)");
   return parse_compressor(spec.compressor, compressed_dim(spec.name, d), n);
 }
 
@@ -303,7 +337,7 @@ AlgorithmSpec resolve_around(const Compressor& compressor, const AlgorithmSpec& 
                          "the share algorithm.backprop_fraction have more variance");
   }
   AlgorithmSpec resolved = e.resolve(spec, with_constants, warnings);
-  resolved.compressor = to_spec(compressor);
+  if (spec.custom_compressor == nullptr) resolved.compressor = to_spec(compressor);
   return resolved;
 }
 

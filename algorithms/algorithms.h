@@ -48,6 +48,9 @@ Compressor uplink_compressor(const AlgorithmSpec& spec, std::size_t d, std::uint
 // vectors.
 std::optional<Compressor> downlink_compressor(const AlgorithmSpec& spec, std::size_t d);
 
+// The name of the algorithm, and of the compressor, that a program brings.
+inline constexpr std::string_view kCustomName = "custom";
+
 // Returns all algorithms in the order of the list.
 std::span<const AlgorithmInfo> all_algorithms();
 // Returns the algorithm of this name. Throws ConfigError("algorithm.name") that suggests the nearest known

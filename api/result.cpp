@@ -67,7 +67,11 @@ const std::vector<std::string>& TrainResult::warnings() const { return run_->war
 Experiment TrainResult::experiment() const { return run_->asked; }
 
 Experiment TrainResult::resolved() const {
-  return Experiment::parse(to_toml(run_->run.plan.experiment), run_->asked.content().loaded.file);
+  ExperimentContent content;
+  content.loaded.experiment = run_->run.plan.experiment;
+  content.loaded.file = run_->asked.content().loaded.file;
+  content.text = to_toml(content.loaded.experiment);
+  return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
 }
 
 std::string TrainResult::summary() const { return summary_text(run_->run); }

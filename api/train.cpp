@@ -6,6 +6,9 @@
 
 #include "api/content.h"
 #include "api/measured_run.h"
+#include "api/user_algorithm.h"
+#include "api/user_compressor.h"
+#include "engine/data/readers/source.h"
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
@@ -18,6 +21,56 @@ TransportKind transport_of(const std::string& name) {
   for (const TransportKind kind : {TransportKind::kMemory, TransportKind::kEncoded})
     if (transport_name(kind) == name) return kind;
   throw UsageError("transport: '" + name + "' is not one of memory, encoded");
+}
+
+// Returns the keys that say which parts the program brings.
+KeyValues keys_of_parts(const TrainOptions& options) {
+  KeyValues keys;
+  if (options.algorithm) keys.emplace_back("algorithm.name", "custom");
+  if (const auto& compressor = options.compressor)
+    keys.emplace_back("algorithm.compressor", "custom:" + (compressor.fp64() ? compressor.fp64()->name()
+                                                                             : compressor.fp32()->name()));
+  if (options.data) keys.emplace_back("problem.data", kGivenSource);
+  if (options.test) keys.emplace_back("problem.test", kGivenSource);
+  return keys;
+}
+
+// Returns the experiment with the program's algorithm and compressor.
+Experiment with_parts(const Experiment& experiment, const TrainOptions& options) {
+  if (!options.algorithm && !options.compressor) return experiment;
+  ExperimentContent content = experiment.content();
+  AlgorithmSection& to = content.loaded.experiment.algorithm;
+  if (options.algorithm.fp32()) to.custom_fp32 = adapt(options.algorithm.fp32());
+  if (options.algorithm.fp64()) to.custom_fp64 = adapt(options.algorithm.fp64());
+  if (options.compressor) {
+    const bool is_fp32 = content.loaded.experiment.precision == Precision::kFp32;
+    if (is_fp32 ? !options.compressor.fp32() : !options.compressor.fp64())
+      throw UsageError("algorithm.compressor: the run has precision = \"" +
+                       std::string(is_fp32 ? "fp32" : "fp64") + "\", but the program's compressor is of " +
+                       (is_fp32 ? "double" : "float"));
+    to.custom_compressor = is_fp32 ? adapt(options.compressor.fp32()) : adapt(options.compressor.fp64());
+  }
+  return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
+}
+
+// Returns readers that also know the samples of the program.
+Reading reading_of(const TrainOptions& options) {
+  if (!options.data && !options.test) return {};
+  Reading reading;
+  reading.rows = [data = options.data, test = options.test](
+                     std::string_view source, const std::filesystem::path& base,
+                     const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use,
+                     const TableReading& table) {
+    const std::optional<Data>& given = use == SampleUse::kTest ? test : data;
+    if (source != kGivenSource || !given) return read_source(source, base, synthetic, dim, keep, use, table);
+    Dataset samples = given->content();
+    if (dim > 0) {
+      check_columns(samples, dim);
+      samples.columns = dim;
+    }
+    return samples;
+  };
+  return reading;
 }
 
 RunRequest request_of(const TrainOptions& options, Brought brought) {
@@ -36,9 +89,12 @@ RunRequest request_of(const TrainOptions& options, Brought brought) {
   return request;
 }
 
-TrainResult run(const Experiment& experiment, const TrainOptions& options, Functions functions) {
+// REQUIRES: the experiment has the keys of keys_of_parts().
+TrainResult run(const Experiment& asked, const TrainOptions& options, Functions functions) {
+  const Experiment experiment = with_parts(asked, options);
   auto measured = std::make_shared<MeasuredRun>(experiment);
-  RunRequest request = request_of(options, {.functions = std::move(functions), .x0 = options.x0});
+  RunRequest request = request_of(
+      options, {.functions = std::move(functions), .reading = reading_of(options), .x0 = options.x0});
   if (options.out.empty())
     request.on_record = [&](const RoundRecord& record) { measured->records.push_back(record); };
   if (options.on_row)
@@ -75,8 +131,9 @@ Functions functions_of(const Oracles& oracles) {
   return functions;
 }
 
-KeyValues keys_of(const Oracles& oracles, const TrainKeys& given) {
-  KeyValues keys = {{"problem.kind", "custom"}, {"algorithm.name", given.algorithm}};
+KeyValues keys_of(const Oracles& oracles, const TrainKeys& given, const TrainOptions& options) {
+  KeyValues keys = {{"problem.kind", "custom"}};
+  if (!given.algorithm.empty() || !options.algorithm) keys.emplace_back("algorithm.name", given.algorithm);
   std::visit(
       [&]<class Real>(const std::vector<Oracle<Real>*>& all) {
         keys.emplace_back("clients.count", all.size());
@@ -88,6 +145,8 @@ KeyValues keys_of(const Oracles& oracles, const TrainKeys& given) {
   if (given.step_size) keys.emplace_back("algorithm.step_size", *given.step_size);
   if (given.rounds) keys.emplace_back("run.rounds", *given.rounds);
   if (given.seed) keys.emplace_back("seed", *given.seed);
+  const KeyValues parts = keys_of_parts(options);
+  keys.insert(keys.end(), parts.begin(), parts.end());
   keys.insert(keys.end(), given.set.begin(), given.set.end());
   return keys;
 }
@@ -95,16 +154,16 @@ KeyValues keys_of(const Oracles& oracles, const TrainKeys& given) {
 }  // namespace
 
 TrainResult train(const Experiment& experiment, const TrainOptions& options) {
-  return run(experiment, options, {});
+  return run(experiment.with(keys_of_parts(options)), options, {});
 }
 
 TrainResult train(const Oracles& oracles, const Experiment& experiment, const TrainOptions& options) {
-  return run(experiment, options, functions_of(oracles));
+  return run(experiment.with(keys_of_parts(options)), options, functions_of(oracles));
 }
 
 TrainResult train(const Oracles& oracles, const TrainKeys& keys, const TrainOptions& options) {
   Functions functions = functions_of(oracles);
-  return run(Experiment::from(keys_of(oracles, keys)), options, std::move(functions));
+  return run(Experiment::from(keys_of(oracles, keys, options)), options, std::move(functions));
 }
 
 }  // namespace gradwire

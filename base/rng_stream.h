@@ -1,11 +1,12 @@
 // Keyed RNG streams. Every number depends only on (seed, client, round, purpose) and its position in the
-// stream. So both ends of a link, and every restart, draw the same numbers. The generator is SplitMix64
-// (Steele, Lea, Flood, OOPSLA 2014).
+// stream. So both ends of a link, and every restart, draw the same numbers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "gradwire/random.h"
 
 namespace gradwire {
 
@@ -40,39 +41,22 @@ struct RngKey {
   bool operator==(const RngKey&) const = default;
 };
 
-constexpr std::uint64_t mix64(std::uint64_t z) {
-  z += 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
+constexpr std::uint64_t mix64(std::uint64_t z) { return RandomStream::mix(z); }
 
-class RngStream {
+class RngStream : public RandomStream {
  public:
-  explicit RngStream(const RngKey& key)
-      : state_(mix64(mix64(mix64(mix64(key.seed) ^ static_cast<std::uint64_t>(key.domain)) + key.client) +
-                     key.round)) {}
+  explicit RngStream(const RngKey& key) : RandomStream(state_of(key)) {}
 
-  std::uint64_t next() {
-    const std::uint64_t out = mix64(state_);
-    state_ += 0x9E3779B97F4A7C15u;
-    return out;
+  static std::uint64_t state_of(const RngKey& key) {
+    return mix64(mix64(mix64(mix64(key.seed) ^ static_cast<std::uint64_t>(key.domain)) + key.client) +
+                 key.round);
   }
   // Writes the next out.size() results of next(). They do not depend on each other, so the loop is
   // vectorized.
   void fill(std::span<std::uint64_t> out) {
-    constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
     for (std::size_t j = 0; j < out.size(); ++j) out[j] = mix64(state_ + j * kStep);
     state_ += out.size() * kStep;
   }
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
-  // Returns a uniform number in [0, k), k > 0. Its bias is below k / 2^64.
-  std::uint32_t below(std::uint32_t k) {
-    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(next()) * k) >> 64);
-  }
-
- private:
-  std::uint64_t state_;
 };
 
 }  // namespace gradwire

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/field.h"
-#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

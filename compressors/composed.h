@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -14,7 +14,6 @@
 
 #include "compressors/bernoulli.h"
 #include "compressors/composed.h"
-#include "compressors/compressor_constants.h"
 #include "compressors/custom_compressor.h"
 #include "compressors/dithering.h"
 #include "compressors/identity.h"
@@ -28,6 +27,7 @@
 #include "compressors/sign.h"
 #include "compressors/topk.h"
 #include "compressors/toplek.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <string_view>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
 #include "compressors/rounding.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/payload.h"
 #include "compressors/rounding.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

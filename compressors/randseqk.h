@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string_view>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/count.h"
 #include "compressors/payload.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

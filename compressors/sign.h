@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <string_view>
 
-#include "compressors/compressor_constants.h"
 #include "compressors/norms.h"
 #include "compressors/rounding.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
 

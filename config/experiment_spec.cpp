@@ -79,7 +79,8 @@ std::string_view problem_type_name(const ExperimentSpec& e) { return info_of(e.p
 
 AlgorithmSpec algorithm_spec(const ExperimentSpec& e) {
   const AlgorithmSection& a = e.algorithm;
-  return {a.name, a.compressor, a.step_size, a.batch, e.clients.participation, a.parameters};
+  return {a.name,       a.compressor,       a.step_size, a.batch, e.clients.participation,
+          a.parameters, a.custom_compressor};
 }
 
 void set_algorithm(ExperimentSpec& e, const AlgorithmSpec& spec) {

@@ -59,6 +59,17 @@ void see_backprop_fraction(RunPlan& plan) {
         "does not read features");
 }
 
+// Throws if the experiment asks for an algorithm that the program does not bring.
+void see_custom_algorithm(const ExperimentSpec& e) {
+  const bool is_fp32 = e.precision == Precision::kFp32;
+  const auto& of = e.algorithm;
+  if (e.algorithm.name != kCustomName || (is_fp32 ? of.custom_fp32 != nullptr : of.custom_fp64 != nullptr))
+    return;
+  throw ConfigError("algorithm.name",
+                    "'custom' needs a program that brings the algorithm, in the precision " +
+                        std::string(is_fp32 ? "fp32" : "fp64") + " of the run (docs/api.md)");
+}
+
 // Throws if L is so small that theory has no step size, which is about 1 / L.
 void see_curvature(const RunPlan& plan) {
   constexpr double kSmallest = 1e-290;
@@ -78,6 +89,7 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   plan.experiment = loaded.experiment;
   plan.warnings = idle_keys(loaded);
   try {
+    see_custom_algorithm(plan.experiment);
     see_data(plan, data);
     see_activations(plan);
     plan.x0 = data.x0.empty() ? start_point(plan.experiment, plan.schema, loaded.folder())

@@ -1,5 +1,6 @@
 #include "config/run_plan.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "algorithms/algorithms.h"
@@ -56,6 +57,10 @@ std::shared_ptr<RunContext<Real>> make_run_context(const RunPlan& plan, Role rol
   run_context->d = plan.d;
   run_context->x0.assign(plan.x0.begin(), plan.x0.end());
   run_context->algorithm = algorithm_spec(plan.experiment);
+  if constexpr (std::is_same_v<Real, float>)
+    run_context->custom_algorithm = plan.experiment.algorithm.custom_fp32;
+  else
+    run_context->custom_algorithm = plan.experiment.algorithm.custom_fp64;
   run_context->compressor = uplink_compressor(run_context->algorithm, plan.d, plan.n());
   run_context->weights = plan.weights;
   run_context->replication = {plan.experiment.clients.replication, plan.experiment.clients.placement};

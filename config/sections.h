@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@
 #include "rounds/norm_limit.h"
 
 namespace gradwire {
+
+template <class Real>
+struct CustomAlgorithm;  // algorithms/core/client_server.h
 
 enum class Precision : std::uint8_t { kFp64, kFp32 };
 inline std::span<const std::string_view> words_of(Precision) {
@@ -126,6 +130,11 @@ struct AlgorithmSection {
   std::string step_size;    // empty for the algorithm's default
   std::uint32_t batch = 0;  // 0 for full gradients
   Options parameters;       // the algorithm's own keys, in the order of the file
+  // Parts of the program that runs the experiment, which are no keys. Null if `name` and `compressor` are in
+  // the lists.
+  std::shared_ptr<const CustomAlgorithm<float>> custom_fp32 = nullptr;
+  std::shared_ptr<const CustomAlgorithm<double>> custom_fp64 = nullptr;
+  std::shared_ptr<const CompressorInterface> custom_compressor = nullptr;
 
   static void fields(auto& self, auto&& visit) {
     visit("name", self.name, "an algorithm; `gradwire list algorithms` names them", {.note = "required"});

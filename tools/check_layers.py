@@ -77,7 +77,8 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 
 # The public headers, include/gradwire/NAME.h: the folder whose rules each obeys; "api" for the others.
-PUBLIC = {"version": "base", "bad_input": "base", "oracle": "engine", "coordinates": "engine"}
+PUBLIC = {"version": "base", "bad_input": "base", "oracle": "engine", "coordinates": "engine", "random": "base",
+          "compressor": "compressors"}
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.

@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "compressors/compressor_constants.h"
 #include "engine/data/client_dataset.h"
 #include "engine/smoothness/smoothness.h"
+#include "gradwire/compressor.h"
 
 namespace gradwire {
+
+class CompressorInterface;  // compressors/custom_compressor.h
 
 // Parameters of one algorithm, e.g. {"p", "0.1"}; values are spelled as in the file.
 using Options = std::vector<std::pair<std::string, std::string>>;
@@ -24,6 +27,8 @@ struct AlgorithmSpec {
   std::uint32_t batch = 0;   // samples per stochastic gradient; 0 means full gradients
   double participation = 1;  // share of the clients asked per round
   Options parameters;
+  // The compressor of a program; `compressor` is then "custom:NAME". Null if the compressor is in the list.
+  std::shared_ptr<const CompressorInterface> custom_compressor = nullptr;
 };
 
 // The constants of the problem that theory needs for parameters without a number. `smoothness` is the key of

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/data/table.h"
@@ -20,6 +21,9 @@ class DataError : public BadInput {
  public:
   using BadInput::BadInput;
 };
+
+// The name of the source that stands for samples of the program that runs the experiment.
+inline constexpr std::string_view kGivenSource = "given";
 
 struct Dataset {
   std::size_t columns = 0;                     // features are numbered 0 .. columns-1

@@ -18,7 +18,9 @@ bool is_text(const std::string& source) { return full_source(source).starts_with
 std::string key_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 void check_source(const std::string& path, const std::string& source) {
-  if (source.empty() || source == "digits" || source == "synthetic" || source != full_source(source)) return;
+  if (source.empty() || source == "digits" || source == "synthetic" || source == kGivenSource ||
+      source != full_source(source))
+    return;
   const std::size_t colon = source.find(':');
   const std::string scheme = source.substr(0, colon);
   if (scheme == "npy" && source.find(',') == std::string::npos)

@@ -6,9 +6,11 @@
 // A run has the bits of `gradwire run` for the same experiment, for any number of threads.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <stop_token>
@@ -19,6 +21,9 @@
 #include <variant>
 #include <vector>
 
+#include "gradwire/algorithm.h"
+#include "gradwire/compressor.h"
+#include "gradwire/data.h"
 #include "gradwire/experiment.h"
 #include "gradwire/oracle.h"
 #include "gradwire/result.h"
@@ -61,10 +66,31 @@ class GRADWIRE_API Oracles {
   std::variant<std::vector<Oracle<double>*>, std::vector<Oracle<float>*>> all_;
 };
 
+// An object of a program by value: any class that derives from Base<float>, from Base<double>, or from both.
+template <template <class> class Base>
+class ByValue {
+ public:
+  ByValue() = default;
+  template <class T>
+  requires std::derived_from<T, Base<float>> || std::derived_from<T, Base<double>> ByValue(T value) {
+    const auto object = std::make_shared<const T>(std::move(value));
+    if constexpr (std::derived_from<T, Base<float>>) fp32_ = object;
+    if constexpr (std::derived_from<T, Base<double>>) fp64_ = object;
+  }
+
+  const std::shared_ptr<const Base<float>>& fp32() const { return fp32_; }
+  const std::shared_ptr<const Base<double>>& fp64() const { return fp64_; }
+  explicit operator bool() const { return fp32_ != nullptr || fp64_ != nullptr; }
+
+ private:
+  std::shared_ptr<const Base<float>> fp32_;
+  std::shared_ptr<const Base<double>> fp64_;
+};
+
 // The commonest keys of an experiment whose functions the program brings. A member that is not set leaves its
 // key at the default. `set` has any other keys, and comes last.
 struct TrainKeys {
-  std::string algorithm;  // as in `gradwire list algorithms`
+  std::string algorithm = {};  // as in `gradwire list algorithms`; "custom" if TrainOptions has one
   std::optional<std::string> compressor = {};
   std::optional<KeyValue> step_size = {};  // a number, or "theory", "theory*4"
   std::optional<std::uint32_t> rounds = {};
@@ -72,13 +98,19 @@ struct TrainKeys {
   KeyValues set = {};
 };
 
-// The settings of one call of train(). Only x0 changes the result.
+// What a program adds to an experiment in one call of train().
 struct TrainOptions {
+  // Parts of the program, in place of those that the experiment names. They decide the result, like x0.
+  ByValue<UserAlgorithm> algorithm = {};    // then algorithm.name is "custom"
+  ByValue<UserCompressor> compressor = {};  // then algorithm.compressor is "custom:NAME"
+  std::optional<Data> data = {};            // then problem.data is "given"
+  std::optional<Data> test = {};            // then problem.test is "given"
+  std::vector<double> x0 = {};              // start point, shape (d); empty for that of run.x0
+
   // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
   std::function<bool(const MetricsRow&)> on_row = {};
   std::stop_token stop = {};                            // ends the run after the round in progress
   unsigned threads = 0;                                 // 0 means one per processor
-  std::vector<double> x0 = {};                          // start point, shape (d); empty for that of run.x0
   std::string transport = "memory";                     // "encoded": every message passes through the codec
   std::function<void(std::string_view line)> log = {};  // notes and warnings
 

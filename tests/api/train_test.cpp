@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/oracles/quadratic.h"
+#include "tests/api/api_support.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
@@ -49,15 +50,6 @@ void expect_mean(std::span<const double> x, double error) {
   EXPECT_NEAR(x[0], 1, error);
   EXPECT_NEAR(x[1], 2, error);
   EXPECT_NEAR(x[2], 1, error);
-}
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(Train, FindsTheMinimumOfTheProgramsFunctionsInBothPrecisions) {

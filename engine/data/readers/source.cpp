@@ -139,6 +139,8 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
   if (source.starts_with("text:")) {
     throw DataError("data source " + quoted(source) + " is text, but the problem needs labelled samples");
   }
+  if (source == kGivenSource)
+    throw DataError("data 'given' needs a program that brings the samples (docs/api.md)");
   throw DataError("unknown data source " + quoted(source) +
                   "; use digits, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH or synthetic");
 }

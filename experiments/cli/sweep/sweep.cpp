@@ -105,7 +105,7 @@ class SweepProgress {
 std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folder, Shard shard) {
   std::vector<std::pair<std::string, std::size_t>> list;
   for (std::size_t k = shard.index; k < plan.runs.size(); k += shard.count)
-    if (outcome_in(folder / kRuns / plan.runs[k].id).empty())
+    if (outcome_in(folder_of_run(folder, plan.runs[k])).empty())
       list.emplace_back(SharedProblems::key_of(plan.runs[k].settings), k);
   std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::size_t> runs;
@@ -117,7 +117,7 @@ std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folde
 bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folder, SharedProblems& problems,
              const std::atomic<bool>& stop) {
   RunRequest request;
-  request.out = folder / kRuns / run.id;
+  request.out = folder_of_run(folder, run);
   request.threads = 1;
   request.verbosity = Verbosity::kQuiet;
   request.checkpoint_seconds = 0;
@@ -131,7 +131,7 @@ bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folde
 std::vector<EndedRun> ended_runs(const SweepPlan& plan, const fs::path& folder) {
   std::vector<EndedRun> ended;
   for (std::size_t k = 0; k < plan.runs.size(); ++k) {
-    const fs::path run = folder / kRuns / plan.runs[k].id;
+    const fs::path run = folder_of_run(folder, plan.runs[k]);
     const std::string outcome = outcome_in(run);
     if (!outcome.empty()) ended.push_back({k, outcome, read_metrics(run / "metrics.csv")});
   }
@@ -172,7 +172,7 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, const SweepRequest& r
   // Each curve is one algorithm, although its best step may differ between panels.
   if (!plan.figure.by.empty()) figure.keys.aside = plan.tuned;
   for (const BestOf& row : best)
-    for (const std::size_t run : row.runs) figure.folders.push_back(folder / kRuns / plan.runs[run].id);
+    for (const std::size_t run : row.runs) figure.folders.push_back(folder_of_run(folder, plan.runs[run]));
   plot_command(figure);
   if (request.figure.empty()) return;
   figure.out = request.figure;
@@ -190,6 +190,8 @@ void check_figure(const SweepRequest& request) {
 }
 
 }  // namespace
+
+fs::path folder_of_run(const fs::path& sweep, const RunOfSweep& run) { return sweep / kRuns / run.id; }
 
 Shard parse_shard(const std::string& text) {
   Shard shard;
@@ -264,7 +266,7 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
   const fs::path folder = open_folder(plan, request);
   SweepReport report;
   for (const RunOfSweep& run : plan.runs) {
-    const fs::path to = folder / kRuns / run.id;
+    const fs::path to = folder_of_run(folder, run);
     if (!outcome_in(to).empty()) {
       ++report.found;
       continue;
@@ -272,10 +274,10 @@ SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
     std::string failure;
     for (const fs::path& from : folders) {
       if (failure.empty()) failure = read_text_of(failure_file(from, run));
-      if (outcome_in(from / kRuns / run.id).empty()) continue;
+      if (outcome_in(folder_of_run(from, run)).empty()) continue;
       const fs::path draft = to.string() + ".new-" + std::to_string(getpid());
       fs::remove_all(draft);
-      fs::copy(from / kRuns / run.id, draft, fs::copy_options::recursive);
+      fs::copy(folder_of_run(from, run), draft, fs::copy_options::recursive);
       fs::remove_all(to);  // may be there from a stopped run
       fs::rename(draft, to);
       fs::remove(failure_file(folder, run));

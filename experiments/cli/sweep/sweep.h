@@ -49,6 +49,9 @@ struct SweepReport {
 // uses one thread; runs share only their data. Throws UsageError, ExperimentError, std::runtime_error.
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop);
 
+// Returns the folder with the results of a run, in the folder of its sweep.
+std::filesystem::path folder_of_run(const std::filesystem::path& sweep, const RunOfSweep& run);
+
 // Copies the finished runs of other folders of this sweep, then writes the same files.
 SweepReport merge_sweep(const SweepPlan& plan, const SweepRequest& request,
                         const std::vector<std::filesystem::path>& folders);

@@ -1,0 +1,259 @@
+#include "api/user_algorithm.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "algorithms/algorithms.h"
+#include "algorithms/core/sampling.h"
+#include "algorithms/core/vector_ops.h"
+#include "algorithms/support/gradients.h"
+#include "base/serialize.h"
+#include "compressors/compressed.h"
+
+namespace gradwire {
+
+template <class Real>
+struct ClientRoundContent {
+  const RunContext<Real>& run_context;
+  const ClientContext<Real>& context;
+  std::uint32_t round;
+  std::optional<double> loss = {};
+};
+
+template <class Real>
+struct ServerRoundContent {
+  const RunContext<Real>& run_context;
+  std::uint32_t round;
+  Replies<Real> replies;
+  double step_size;
+};
+
+template <class Real>
+std::uint32_t ClientRound<Real>::client() const {
+  return content_.context.client;
+}
+template <class Real>
+std::uint32_t ClientRound<Real>::clients() const {
+  return content_.run_context.n;
+}
+template <class Real>
+std::uint32_t ClientRound<Real>::round() const {
+  return content_.round;
+}
+template <class Real>
+bool ClientRound<Real>::first() const {
+  return content_.context.first;
+}
+template <class Real>
+std::vector<Real> ClientRound<Real>::gradient(std::span<const Real> x) {
+  std::vector<Real> out;
+  const double loss = gradient_at(content_.run_context, content_.context, content_.round, x, out);
+  if (!content_.loss) content_.loss = loss;
+  return out;
+}
+template <class Real>
+Oracle<Real>& ClientRound<Real>::oracle() {
+  return content_.context.oracle;
+}
+template <class Real>
+Compressed<Real> ClientRound<Real>::compress(std::span<const Real> v, std::uint32_t part) {
+  auto content = std::make_shared<CompressedContent<Real>>();
+  std::vector<Real> work(v.begin(), v.end());
+  gradwire::compress<Real>(content_.context.compressor, work, content_.context.draw_key(content_.round, part),
+                           content_.context.scratch, content->buffer);
+  return Compressed<Real>(std::move(content));
+}
+template <class Real>
+RandomStream ClientRound<Real>::random() const {
+  return RngStream({content_.context.seed, content_.context.client, content_.round, RngDomain::kCoin});
+}
+
+template <class Real>
+std::uint32_t ServerRound<Real>::clients() const {
+  return content_.run_context.n;
+}
+template <class Real>
+std::uint32_t ServerRound<Real>::round() const {
+  return content_.round;
+}
+template <class Real>
+double ServerRound<Real>::step_size() const {
+  return content_.step_size;
+}
+template <class Real>
+std::vector<std::uint32_t> ServerRound<Real>::replied() const {
+  std::vector<std::uint32_t> clients;
+  for (const UplinkView<Real>& up : content_.replies) clients.push_back(up.client);
+  return clients;
+}
+template <class Real>
+Message<Real> ServerRound<Real>::reply(std::size_t k) const {
+  if (k >= content_.replies.size())
+    throw std::logic_error("reply " + std::to_string(k) + " of a round with " +
+                           std::to_string(content_.replies.size()) + " replies");
+  Message<Real> message;
+  for (const Payload<Real>& part : content_.replies[k].parts) message.push_back(copy_of(part));
+  return message;
+}
+template <class Real>
+void ServerRound<Real>::add_mean(std::vector<Real>& out, Real scale, std::size_t part) const {
+  if (out.size() != content_.run_context.d)
+    throw std::logic_error("add_mean() needs a vector of length " + std::to_string(content_.run_context.d) +
+                           ", not " + std::to_string(out.size()));
+  for (const UplinkView<Real>& up : content_.replies)
+    if (part >= up.parts.size())
+      throw std::logic_error("add_mean() of part " + std::to_string(part) + ", but the reply of client " +
+                             std::to_string(up.client) + " has " + std::to_string(up.parts.size()) +
+                             " parts");
+  add_mean_of_replies<Real>(content_.run_context, content_.replies, part, scale, out);
+}
+template <class Real>
+RandomStream ServerRound<Real>::random() const {
+  return RngStream({content_.run_context.seed, kServerClient, content_.round, RngDomain::kCoin});
+}
+
+template class ClientRound<float>;
+template class ClientRound<double>;
+template class ServerRound<float>;
+template class ServerRound<double>;
+
+namespace {
+
+template <class Real>
+class UserClient final : public ClientAlgorithm<Real> {
+ public:
+  UserClient(std::shared_ptr<const UserAlgorithm<Real>> algorithm,
+             std::shared_ptr<const RunContext<Real>> run_context)
+      : algorithm_(std::move(algorithm)),
+        run_context_(std::move(run_context)),
+        state_(algorithm_->client_start(run_context_->d)) {}
+
+  bool accepts(const Downlink<Real>& down, bool is_resync) const override {
+    const std::size_t count = down.parts.size();
+    return (is_resync ? count <= 1 : count == 1) && all_dense(down.parts, run_context_->d);
+  }
+  Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
+    ClientRoundContent<Real> content{*run_context_, context, down.round};
+    ClientRound<Real> round(content);
+    proposed_ = state_;
+    message_ = algorithm_->client(round, down.parts[0].values, proposed_);
+    if (proposed_.size() != state_.size())
+      throw std::logic_error("the state of client " + std::to_string(context.client) + " has " +
+                             std::to_string(proposed_.size()) + " vectors, and client_start() made " +
+                             std::to_string(state_.size()));
+    if (message_.size() > kMaxParts)
+      throw std::logic_error("a message has " + std::to_string(message_.size()) + " vectors, but at most " +
+                             std::to_string(kMaxParts) + " fit in");
+    Parts<Real> parts;
+    for (const Compressed<Real>& part : message_) {
+      if (part.dim() != run_context_->d)
+        throw std::logic_error("a vector of a message has length " + std::to_string(part.dim()) + ", not " +
+                               std::to_string(run_context_->d));
+      parts.push_back(part.content().payload());
+    }
+    return reply_of(down, content.loss.value_or(0), parts);
+  }
+  void commit(const Uplink<Real>&) override { state_.swap(proposed_); }
+  bool follows_replies() const override { return false; }
+  void adopt(const Downlink<Real>&, const ClientContext<Real>&) override {}
+  std::string save() const override {
+    Saver saver;
+    saver(state_);
+    return saver.take();
+  }
+  bool load(std::string_view bytes) override {
+    Loader loader(bytes);
+    loader(state_);
+    return loader.done();
+  }
+  StateShape state_shape() const override { return {.vectors = state_.size(), .number_bytes = 0}; }
+  void swap_state(KeptState<Real> kept) override {
+    for (std::size_t k = 0; k < state_.size(); ++k) state_[k].swap(kept.vectors[k]);
+  }
+
+ private:
+  std::shared_ptr<const UserAlgorithm<Real>> algorithm_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
+  AlgorithmState<Real> state_, proposed_;
+  Message<Real> message_;  // what the last reply views
+};
+
+template <class Real>
+class UserServer final : public ServerAlgorithm<Real> {
+ public:
+  UserServer(std::shared_ptr<const UserAlgorithm<Real>> algorithm,
+             std::shared_ptr<const RunContext<Real>> run_context)
+      : algorithm_(std::move(algorithm)),
+        run_context_(std::move(run_context)),
+        x_(run_context_->x0),
+        state_(algorithm_->server_start(x_)) {}
+
+  void cohort(std::vector<ClientId>& out) const override {
+    if (algorithm_->asks_all(t_)) return all_clients(run_context_->n, out);
+    sample_cohort(run_context_->seed, t_, run_context_->n, run_context_->algorithm.participation, out);
+  }
+  Downlink<Real> broadcast() const override { return {t_, 0, {Payload<Real>::dense(x_)}}; }
+  bool accepts(const UplinkView<Real>& up) const override { return all_of_length(up.parts, run_context_->d); }
+  bool apply(Replies<Real> uplinks) override {
+    ServerRoundContent<Real> content{*run_context_, t_, uplinks,
+                                     std::stod(run_context_->algorithm.step_size)};
+    ServerRound<Real> round(content);
+    algorithm_->server(round, x_, state_);
+    if (x_.size() != run_context_->d)
+      throw std::logic_error("the algorithm made a model of length " + std::to_string(x_.size()) + ", not " +
+                             std::to_string(run_context_->d));
+    ++t_;
+    return true;
+  }
+  bool may_refuse() const override { return false; }
+  bool superseded(std::uint32_t) const override { return false; }
+  double allotted_seconds(ClientId) const override { return std::numeric_limits<double>::infinity(); }
+  bool rests(ClientId) const override { return false; }
+  Downlink<Real> work(ClientId) const override { return broadcast(); }
+  std::optional<Downlink<Real>> resync(ClientId, ReplyStatus lacks) const override {
+    if (lacks == ReplyStatus::kNeedsState) return std::nullopt;  // only the client has its state
+    return Downlink<Real>{};
+  }
+  View<Real> model() const override { return x_; }
+  LyapunovState<Real> lyapunov_state() const override { return {}; }
+  std::string save() const override {
+    Saver saver;
+    saver(x_), saver(t_), saver(state_);
+    return saver.take();
+  }
+  bool load(std::string_view bytes) override {
+    Loader loader(bytes);
+    loader(x_), loader(t_), loader(state_);
+    return loader.done() && x_.size() == run_context_->d;
+  }
+
+ private:
+  std::shared_ptr<const UserAlgorithm<Real>> algorithm_;
+  std::shared_ptr<const RunContext<Real>> run_context_;
+  std::vector<Real> x_;
+  std::uint32_t t_ = 0;
+  AlgorithmState<Real> state_;
+};
+
+}  // namespace
+
+template <class Real>
+std::shared_ptr<const CustomAlgorithm<Real>> adapt(std::shared_ptr<const UserAlgorithm<Real>> algorithm) {
+  auto adapted = std::make_shared<CustomAlgorithm<Real>>();
+  adapted->traits = find_algorithm(kCustomName).traits;
+  adapted->make_server = [algorithm](std::shared_ptr<const RunContext<Real>> run_context) {
+    return std::make_unique<UserServer<Real>>(algorithm, std::move(run_context));
+  };
+  adapted->make_client = [algorithm](std::shared_ptr<const RunContext<Real>> run_context) {
+    return std::make_unique<UserClient<Real>>(algorithm, std::move(run_context));
+  };
+  return adapted;
+}
+
+template std::shared_ptr<const CustomAlgorithm<float>> adapt(std::shared_ptr<const UserAlgorithm<float>>);
+template std::shared_ptr<const CustomAlgorithm<double>> adapt(std::shared_ptr<const UserAlgorithm<double>>);
+
+}  // namespace gradwire

@@ -1,0 +1,138 @@
+// Samples of a program in place of a file.
+#include "gradwire/data.h"
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gradwire/train.h"
+#include "tests/api/api_support.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+constexpr std::size_t kRows = 40, kColumns = 6;
+
+struct Samples {
+  std::vector<double> features, labels;
+};
+
+Samples samples() {
+  Samples t;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    double sum = 0;
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      const double value = (r * 7 + j * 3) % 5 == 0 ? 0 : std::sin(static_cast<double>(r * 11 + j));
+      t.features.push_back(value);
+      sum += value;
+    }
+    t.labels.push_back(sum > 0 ? 1 : -1);
+  }
+  return t;
+}
+
+Data sparse_of(const Samples& t) {
+  std::vector<std::uint64_t> row_start = {0};
+  std::vector<std::uint32_t> column;
+  std::vector<double> value;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t j = 0; j < kColumns; ++j)
+      if (const double v = t.features[r * kColumns + j]; v != 0) column.push_back(j), value.push_back(v);
+    row_start.push_back(value.size());
+  }
+  return Data::sparse(kColumns, row_start, column, value, t.labels);
+}
+
+Experiment logistic(const std::string& data) {
+  return Experiment::from({{"problem.kind", "logistic"},
+                           {"problem.data", data},
+                           {"problem.normalize", "standard"},
+                           {"clients.count", 5},
+                           {"clients.partition", "iid"},
+                           {"algorithm.name", "ef21"},
+                           {"algorithm.compressor", "topk:k=2"},
+                           {"algorithm.step_size", "theory"},
+                           {"run.rounds", 50}});
+}
+
+TEST(Data, HasTheBitsOfTheSameSamplesInAFile) {
+  const Samples t = samples();
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "samples.svm";
+  {
+    std::ofstream out(file);
+    out.precision(17);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      out << t.labels[r];
+      for (std::size_t j = 0; j < kColumns; ++j)
+        if (const double v = t.features[r * kColumns + j]; v != 0) out << ' ' << j + 1 << ':' << v;
+      out << '\n';
+    }
+  }
+  const TrainResult from_file = train(logistic("libsvm:" + file.string()));
+  const Data dense = Data::dense(kColumns, t.features, t.labels);
+  EXPECT_EQ(dense.rows(), kRows);
+  EXPECT_EQ(dense.columns(), kColumns);
+  const TrainResult given = train(logistic("digits"), {.data = dense});
+  EXPECT_EQ(model_of(given), model_of(from_file));
+  EXPECT_EQ(given.experiment().get("problem.data"), "given");
+  EXPECT_EQ(model_of(train(logistic("given"), {.data = sparse_of(t)})), model_of(from_file));
+}
+
+TEST(Data, MeasuresAccuracyOnGivenTestSamples) {
+  const Samples t = samples();
+  const Data data = Data::dense(kColumns, t.features, t.labels);
+  std::vector<double> wrong = t.labels;
+  for (double& label : wrong) label = -label;
+  const TrainResult result = train(logistic("given").with("run.rounds", 400),
+                                   {.data = data, .test = Data::dense(kColumns, t.features, wrong)});
+  EXPECT_LT(result.rows().back().accuracy.value(), 0.3);  // labels are the opposite of what it learns
+}
+
+TEST(Data, IsMissingInOneLine) {
+  const std::string error = error_of([] { train(logistic("given")); });
+  EXPECT_NE(error.find("data 'given' needs a program that brings the samples"), std::string::npos) << error;
+}
+
+TEST(Data, RefusesShapesAndNumbersThatDoNotFit) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(error_of([] {
+              Data::dense(3, {1, 2, 3, 4}, {1, 2});
+            }),
+            "data: features has 4 numbers, but 6 are needed");
+  EXPECT_EQ(error_of([&] { Data::dense(2, {1, nan}, {1}); }), "data: feature 1 of sample 0 is not finite");
+  EXPECT_EQ(error_of([&] { Data::dense(1, {1}, {nan}); }), "data: the label of sample 0 is not finite");
+  EXPECT_EQ(error_of([] {
+              Data::sparse(3, {0, 1}, {0}, {1}, {1, 2});
+            }),
+            "data: row_start has 2 numbers, but 3 are needed");
+  EXPECT_EQ(error_of([] {
+              Data::sparse(3, {0, 2}, {0}, {1}, {1});
+            }),
+            "data: row_start must begin with 0 and end with the number of values, 1");
+  EXPECT_EQ(error_of([] {
+              Data::sparse(3, {0, 2, 1, 2}, {0, 1}, {1, 1}, {1, 1, 1});
+            }),
+            "data: row_start falls at sample 1");
+  EXPECT_EQ(error_of([] {
+              Data::sparse(3, {0, 2}, {1, 1}, {1, 1}, {1});
+            }),
+            "data: the columns of sample 0 must ascend and be below 3");
+  EXPECT_EQ(error_of([] {
+              Data::sparse(3, {0, 1}, {3}, {1}, {1});
+            }),
+            "data: the columns of sample 0 must ascend and be below 3");
+  EXPECT_NE(error_of([] {
+              train(logistic("given").with("problem.dim", 2),
+                    {.data = Data::dense(3, {1, 2, 3, 4, 5, 6}, {1, -1})});
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace gradwire

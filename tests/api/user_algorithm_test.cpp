@@ -1,0 +1,273 @@
+// Algorithms and compressors of a program.
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "gradwire/train.h"
+#include "tests/api/api_support.h"
+#include "tests/support/data_files.h"
+
+namespace gradwire {
+namespace {
+
+// EF21 (arXiv:2106.05203, Algorithm 2) as a program would write it.
+template <class Real>
+struct MyEf21 : UserAlgorithm<Real> {
+  AlgorithmState<Real> client_start(std::size_t d) const override { return {std::vector<Real>(d)}; }  // g_i
+  AlgorithmState<Real> server_start(std::span<const Real> x0) const override {
+    return {std::vector<Real>(x0.size())};  // g
+  }
+  Message<Real> client(ClientRound<Real>& round, std::span<const Real> x,
+                       AlgorithmState<Real>& state) const override {
+    std::vector<Real> v = round.gradient(x);
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] -= state[0][j];
+    const auto c_i = round.first() ? Compressed<Real>::whole(v) : round.compress(v);
+    c_i.add_to(state[0]);
+    return {c_i};
+  }
+  void server(ServerRound<Real>& round, std::vector<Real>& x, AlgorithmState<Real>& state) const override {
+    round.add_mean(state[0]);
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] -= Real(round.step_size()) * state[0][j];
+  }
+};
+
+struct Both : MyEf21<double>, MyEf21<float> {};
+
+Experiment quadratics(const char* precision, const char* compressor) {
+  return Experiment::from({{"problem.kind", "quadratic"},
+                           {"problem.dim", 30},
+                           {"clients.count", 7},
+                           {"precision", precision},
+                           {"algorithm.name", "ef21"},
+                           {"algorithm.compressor", compressor},
+                           {"algorithm.step_size", 0.02},
+                           {"run.rounds", 60}});
+}
+
+TEST(UserAlgorithm, HasTheBitsOfTheAlgorithmOfTheLibrary) {
+  for (const char* precision : {"fp64", "fp32"})
+    for (const char* compressor : {"topk:k=2", "randk:k=3"})
+      for (const char* transport : {"memory", "encoded"})
+        for (const unsigned threads : {1u, 3u}) {
+          SCOPED_TRACE(std::string(precision) + " " + compressor + " " + transport);
+          // randk is contractive once it is scaled.
+          const std::string spec =
+              compressor[0] == 'r' ? "scaled(" + std::string(compressor) + ")" : compressor;
+          const Experiment experiment = quadratics(precision, spec.c_str());
+          const TrainOptions plain{.threads = threads, .transport = transport};
+          const TrainResult theirs = train(experiment, plain);
+          TrainOptions options = plain;
+          options.algorithm = Both();
+          const TrainResult mine = train(experiment, options);
+          EXPECT_EQ(model_of(mine), model_of(theirs));
+          for (const char* column : {"loss", "bits_up", "bits_up_paper", "bytes_up", "grad_calls"})
+            EXPECT_EQ(mine.metrics(column), theirs.metrics(column)) << column;
+          EXPECT_EQ(mine.experiment().get("algorithm.name"), "custom");
+        }
+}
+
+TEST(UserAlgorithm, ResumesAStoppedRun) {
+  const TemporaryFolder folder;
+  const Experiment experiment = quadratics("fp64", "topk:k=2");
+  std::stop_source stop;
+  const TrainOptions half{.algorithm = Both(),
+                          .on_row =
+                              [&](const MetricsRow& row) {
+                                if (row.round == 20) stop.request_stop();
+                                return true;
+                              },
+                          .stop = stop.get_token(),
+                          .out = folder.path() / "run"};
+  EXPECT_EQ(train(experiment, half).outcome(), "stopped");
+  const TrainResult whole = train(experiment, {.algorithm = Both(), .out = folder.path() / "run"});
+  EXPECT_EQ(whole.outcome(), "finished");
+  EXPECT_EQ(model_of(whole), model_of(train(experiment)));
+}
+
+TEST(UserAlgorithm, SavesWhatItRan) {
+  const TemporaryFolder folder;
+  const TrainResult result = train(quadratics("fp64", "topk:k=2"), {.algorithm = Both()});
+  result.save(folder.path() / "run");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "run" / "model.bin"));
+  EXPECT_EQ(result.resolved().get("algorithm.name"), "custom");
+  // The files alone cannot be run again.
+  const std::string error = error_of([&] { train(Experiment::load(folder.path() / "run" / "config.toml")); });
+  EXPECT_NE(error.find("'custom' needs a program that brings the algorithm"), std::string::npos) << error;
+}
+
+TEST(UserAlgorithm, KeepsNoStateOfAReplyThatIsLost) {
+  // With faults, the state of a lost reply must not count: the run has the bits of EF21 with the same faults.
+  const Experiment experiment =
+      quadratics("fp64", "topk:k=2").with({{"faults.lost_replies", 0.3}, {"faults.duplicates", 0.1}});
+  EXPECT_EQ(model_of(train(experiment, {.algorithm = Both()})), model_of(train(experiment)));
+}
+
+TEST(UserAlgorithm, IsMissingInOneLine) {
+  const Experiment experiment = quadratics("fp32", "topk:k=2").with("algorithm.name", "custom");
+  const std::string error = error_of([&] { train(experiment); });
+  EXPECT_NE(error.find("'custom' needs a program that brings the algorithm, in the precision fp32"),
+            std::string::npos)
+      << error;
+  const std::string other = error_of([&] { train(experiment, {.algorithm = MyEf21<double>()}); });
+  EXPECT_EQ(other, error);
+}
+
+TEST(UserAlgorithm, NeedsANumberAsStep) {
+  const std::string error = error_of([] {
+    train(quadratics("fp64", "topk:k=2").with("algorithm.step_size", "theory"), {.algorithm = Both()});
+  });
+  EXPECT_NE(error.find("gradwire knows no theory of 'custom'; give a number"), std::string::npos) << error;
+}
+
+struct WrongMessage : MyEf21<double> {
+  enum What { kLength, kCount, kState, kModel, kPart } what;
+  explicit WrongMessage(What w) : what(w) {}
+  Message<double> client(ClientRound<double>& round, std::span<const double> x,
+                         AlgorithmState<double>& state) const override {
+    if (what == kLength) return {Compressed<double>::whole({1, 2})};
+    if (what == kCount) return Message<double>(5, Compressed<double>::whole(round.gradient(x)));
+    if (what == kState) state.clear();
+    return {Compressed<double>::whole(round.gradient(x))};
+  }
+  void server(ServerRound<double>& round, std::vector<double>& x, AlgorithmState<double>&) const override {
+    if (what == kModel) x.push_back(1);
+    if (what == kPart) round.add_mean(x, -0.1, 1);
+  }
+};
+
+TEST(UserAlgorithm, IsToldOfMessagesThatDoNotFit) {
+  const auto error = [](WrongMessage::What what) {
+    return error_of([&] { train(quadratics("fp64", "identity"), {.algorithm = WrongMessage(what)}); });
+  };
+  EXPECT_EQ(error(WrongMessage::kLength), "a vector of a message has length 2, not 30");
+  EXPECT_EQ(error(WrongMessage::kCount), "a message has 5 vectors, but at most 4 fit in");
+  EXPECT_EQ(error(WrongMessage::kState), "the state of client 0 has 0 vectors, and client_start() made 1");
+  EXPECT_EQ(error(WrongMessage::kModel), "the algorithm made a model of length 31, not 30");
+  EXPECT_EQ(error(WrongMessage::kPart), "add_mean() of part 1, but the reply of client 0 has 1 parts");
+}
+
+// Counts the replies of each round and stores them in the model.
+struct CountsReplies : UserAlgorithm<double> {
+  Message<double> client(ClientRound<double>& round, std::span<const double>,
+                         AlgorithmState<double>&) const override {
+    std::vector<double> v(30, round.client());
+    return {Compressed<double>::whole(v), Compressed<double>::entries(30, {3}, {round.round() + 1.0})};
+  }
+  void server(ServerRound<double>& round, std::vector<double>& x, AlgorithmState<double>&) const override {
+    const auto replied = round.replied();
+    x[0] += static_cast<double>(replied.size());
+    for (std::size_t k = 0; k < replied.size(); ++k) {
+      const Message<double> message = round.reply(k);
+      if (message[0].to_vector()[5] == replied[k]) x[1] += 1;
+      x[2] += message[1].to_vector()[3];
+    }
+  }
+  bool asks_all(std::uint32_t t) const override { return t == 0; }
+};
+
+TEST(UserAlgorithm, SeesTheRepliesOfTheClientsThatWereAsked) {
+  const TrainResult result =
+      train(quadratics("fp64", "identity").with({{"clients.participation", 0.3}, {"run.rounds", 3}}),
+            {.algorithm = CountsReplies()});
+  // All 7 clients in round 0, then 2 in each of two rounds.
+  EXPECT_EQ(result.model()[0], 11);
+  EXPECT_EQ(result.model()[1], 11);
+  EXPECT_EQ(result.model()[2], 7 * 1 + 2 * 2 + 2 * 3);
+}
+
+// Sends k entries from a random place on, scaled so that the mean is the vector: RandSeqK without
+// wrap-around.
+template <class Real>
+struct RandomBlock : UserCompressor<Real> {
+  std::uint32_t blocks = 3;
+  bool is_drawn = true;
+
+  std::string name() const override { return "random_block"; }
+  CompressorConstants constants(std::size_t d) const override {
+    return CompressorConstants::of_unbiased(blocks - 1, static_cast<double>(d) / blocks);
+  }
+  std::vector<std::uint32_t> block(std::size_t d, RandomStream& random) const {
+    const auto length = static_cast<std::uint32_t>(d / blocks);
+    std::vector<std::uint32_t> indices(length);
+    const std::uint32_t first = random.below(blocks) * length;
+    for (std::uint32_t j = 0; j < length; ++j) indices[j] = first + j;
+    return indices;
+  }
+  Compressed<Real> compress(std::span<const Real> v, RandomStream& random) const override {
+    const std::vector<std::uint32_t> indices = block(v.size(), random);
+    std::vector<Real> values;
+    for (const std::uint32_t j : indices) values.push_back(Real(blocks) * v[j]);
+    return Compressed<Real>::entries(v.size(), indices, values);
+  }
+  std::optional<std::vector<std::uint32_t>> drawn_indices(std::size_t d,
+                                                          RandomStream& random) const override {
+    if (!is_drawn) return std::nullopt;
+    return block(d, random);
+  }
+};
+
+TEST(UserCompressor, WorksInAlgorithmsWithTheStepsOfTheirTheory) {
+  for (const char* precision : {"fp64", "fp32"})
+    for (const char* algorithm : {"marina", "diana"}) {
+      const Experiment experiment =
+          quadratics(precision, "identity")
+              .with({{"algorithm.name", algorithm}, {"algorithm.step_size", "theory"}, {"run.rounds", 2000}});
+      TrainOptions options;
+      if (std::string(precision) == "fp64")
+        options.compressor = RandomBlock<double>();
+      else
+        options.compressor = RandomBlock<float>();
+      const TrainResult result = train(experiment, options);
+      EXPECT_LT(result.metrics("grad_norm_sq").back(), 1e-2 * result.metrics("grad_norm_sq").front());
+      options.transport = "encoded";
+      EXPECT_EQ(model_of(train(experiment, options)), model_of(result)) << algorithm;
+      EXPECT_EQ(result.experiment().get("algorithm.compressor"), "custom:random_block");
+    }
+}
+
+TEST(UserCompressor, PaysForIndicesThatAreNotDrawn) {
+  const Experiment experiment =
+      quadratics("fp64", "identity").with({{"algorithm.name", "dcgd"}, {"run.rounds", 5}});
+  RandomBlock<double> chosen;
+  chosen.is_drawn = false;
+  const TrainResult drawn = train(experiment, {.compressor = RandomBlock<double>()});
+  const TrainResult sent = train(experiment, {.compressor = chosen});
+  EXPECT_EQ(model_of(drawn), model_of(sent));
+  EXPECT_EQ(drawn.rows().back().bits_up, 5 * 10 * 64);
+  EXPECT_EQ(sent.rows().back().bits_up, 5 * (10 * 64 + 30));  // a bitmap of 30 bits
+}
+
+TEST(UserCompressor, IsCheckedAsThoseOfTheLibrary) {
+  // EF21 needs a contractive compressor; a random block with omega = 2 is not one.
+  EXPECT_NE(error_of([] {
+              train(quadratics("fp64", "identity"), {.compressor = RandomBlock<double>()});
+            }).find("ef21 needs a contractive compressor, but custom:random_block is not one"),
+            std::string::npos);
+  EXPECT_EQ(error_of([] { train(quadratics("fp32", "identity"), {.compressor = RandomBlock<double>()}); }),
+            "algorithm.compressor: the run has precision = \"fp32\", but the program's compressor is of "
+            "double");
+  EXPECT_NE(error_of([] {
+              train(quadratics("fp64", "identity").with("algorithm.compressor", "custom:mine"));
+            }).find("'custom:mine' needs a program that brings the compressor"),
+            std::string::npos);
+}
+
+struct Lies : RandomBlock<double> {
+  std::optional<std::vector<std::uint32_t>> drawn_indices(std::size_t, RandomStream&) const override {
+    return std::vector<std::uint32_t>{1, 2};
+  }
+};
+
+TEST(UserCompressor, IsToldOfIndicesThatDiffer) {
+  EXPECT_EQ(error_of([] {
+              train(quadratics("fp64", "identity").with("algorithm.name", "dcgd"), {.compressor = Lies()});
+            }),
+            "compressor random_block: drawn_indices() differ from the indices that compress() sends");
+}
+
+}  // namespace
+}  // namespace gradwire
