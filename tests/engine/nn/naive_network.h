@@ -14,7 +14,7 @@
 
 #include "engine/nn/example.h"
 #include "engine/nn/network.h"
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire {
 
@@ -366,9 +366,9 @@ template <class Number = double, class Real>
 LossAndGradient naive_loss_and_gradient(const Network& network, std::span<const double> x,
                                         const Example<Real>& example) {
   if (x.empty()) return {naive_loss(network, x, example), {}};
-  using V = Var<Tape<Number>>;
+  using V = Var<EagerTape<Number>>;
   // All calls use one tape: with sanitizers, a tape that grows each time takes half of a test's time.
-  thread_local Tape<Number> tape;
+  thread_local EagerTape<Number> tape;
   thread_local const auto empty = tape.checkpoint();
   tape.rewind(empty);
   std::vector<V> parameters;
