@@ -12,7 +12,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/tasks.h"
 #include "engine/nn/executor.h"
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire::bench {
 namespace {
@@ -54,7 +54,7 @@ void conversion_rows(Bench& bench, const char* name) {
 
 // Computes gradients of ((a + b) - (a b + b^3))^2 / 2, the graph of engine/tape tiny.
 template <class T>
-[[gnu::noinline]] double gradients(Tape<T>& tape, std::uint32_t calls) {
+[[gnu::noinline]] double gradients(EagerTape<T>& tape, std::uint32_t calls) {
   double sum = 0;
   const auto start = tape.checkpoint();
   for (std::uint32_t k = 0; k < calls; ++k) {
@@ -69,8 +69,8 @@ template <class T>
 template <class T>
 void tape_row(Bench& bench, const char* name) {
   const std::uint32_t calls = bench.size(20000u, 20u);
-  Tape<T> tape;
-  Tape<double> plain;
+  EagerTape<T> tape;
+  EagerTape<double> plain;
   const auto series =
       interleave(bench.repeats(9), {[&] { return seconds_of([&] { gradients(tape, calls); }); },
                                     [&] { return seconds_of([&] { gradients(plain, calls); }); }});

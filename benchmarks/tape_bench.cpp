@@ -8,8 +8,8 @@
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/graph_times.h"
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
-#include "engine/tape/tape.h"
 
 namespace gradwire::bench {
 namespace {
@@ -153,7 +153,7 @@ struct Small {
 // compiler's choices.
 
 template <class Graph, class T>
-[[gnu::noinline]] Derivatives eager(Tape<T>& tape, std::uint32_t calls) {
+[[gnu::noinline]] Derivatives eager(EagerTape<T>& tape, std::uint32_t calls) {
   Derivatives result;
   const auto start = tape.checkpoint();
   for (std::uint32_t k = 0; k < calls; ++k) {
@@ -211,12 +211,12 @@ Derivatives stored(double a, double b) {
 template <class Graph>
 GraphTimes times_of(Bench& bench) {
   const std::uint32_t calls = bench.size(100000u, 100u);
-  Tape<double> tape;
+  EagerTape<double> tape;
   // tape_size() would call the graph a second time and keep the compiler from inlining the timed call.
   const TapeSize size{.scalars = Graph::kNodes};
-  std::vector<std::byte> buffer(Tape<double>::bytes(size));
-  Tape<double> in_buffer(size, buffer);
-  Tape<Lanes<double, 8>> lanes;
+  std::vector<std::byte> buffer(EagerTape<double>::bytes(size));
+  EagerTape<double> in_buffer(size, buffer);
+  EagerTape<Lanes<double, 8>> lanes;
   const Derivatives expected = Graph::by_hand(Graph::kA, Graph::kB);
   const auto timed = [&](auto run) {
     return [&, run] {

@@ -1,8 +1,8 @@
 // Files of numbers: values, gradients, parameters, a range of a tape, or any other array. base/array_format.h
 // describes the formats.
 //
-//   const Status saved = save_numbers<double>("x.gwn", tape.parameter_values());
-//   const Status loaded = load_numbers<double>("x.gwn", tape.parameter_values());
+//   const Status saved = save_numbers<double>("x.gwn", x);
+//   const Status loaded = load_numbers<double>("x.gwn", x);
 //
 // A file is written under another name, then renamed. So readers see the old or the new contents. If an error
 // occurs, the old contents stay and no other file remains.

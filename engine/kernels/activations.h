@@ -1,6 +1,6 @@
 // Functions of one number, each with its derivative, and the plain arithmetic of arrays.
 //
-// To add an activation, write a struct here, an enumerator in engine/nn/network.h and two entries in
+// To add an activation, write a struct here, an enumerator in include/gradwire/network.h and two entries in
 // instance.cpp, and enlarge the two arrays in kernels.h. If kFromResult is true, the derivative is computed
 // from the result y, so the function can work in place; otherwise it is computed from x.
 #pragma once

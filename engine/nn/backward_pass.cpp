@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-using Op = Network::Op;
+using Op = NetworkOp;
 
 CoordinateRange hull_of(const Coordinates& wanted, const Op& op, int k) {
   return wanted.hull({op.first[k], op.first[k] + op.count[k]});

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

@@ -145,7 +145,7 @@ class Executor<Real>::Impl {
   }
   const Plan& plan() const { return workers_[0]->micro_batch.plan(); }
   std::size_t output_numbers() const {
-    return network_.positions() * network_.nodes()[network_.ops().back().in[0]].size();
+    return network_.positions() * network_.content().nodes[network_.content().ops.back().in[0]].size();
   }
   MicroBatch<Real>& clipping(Worker& worker) const {
     if (worker.clipping == nullptr)
@@ -465,7 +465,7 @@ std::size_t Executor<Real>::positions() const {
 }
 template <class Real>
 std::size_t Executor<Real>::output_channels() const {
-  return impl_->network_.nodes()[impl_->network_.ops().back().in[0]].size();
+  return impl_->network_.content().nodes[impl_->network_.content().ops.back().in[0]].size();
 }
 template <class Real>
 std::size_t Executor<Real>::micro_batch() const {

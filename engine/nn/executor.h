@@ -19,7 +19,7 @@
 
 #include "engine/kernels/kernels.h"
 #include "engine/nn/example.h"
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 #include "gradwire/oracle.h"
 
 namespace gradwire {
@@ -31,7 +31,7 @@ class Executor {
 
   // `micro_batch` is the number of samples per pass, at most kMaxMicroBatch; 0 chooses it from the positions,
   // the largest layer and the memory of the network. Throws std::logic_error if the network has no loss, and
-  // BudgetTooSmall (engine/nn/network.h).
+  // BudgetTooSmall (gradwire/network.h).
   explicit Executor(const Network& network, std::size_t micro_batch = 0,
                     const Kernels<Real>* kernels = nullptr);
   // Uses the caller's memory as arena: at least arena_bytes_of(network, micro_batch) bytes at any address. It

@@ -71,7 +71,7 @@ class MicroBatch {
   std::size_t arena_bytes() const { return arena_bytes(plan_); }
 
  private:
-  using Op = Network::Op;
+  using Op = NetworkOp;
   using Step = Plan::Step;
 
   static constexpr Index kFewestWideLanes = 32;

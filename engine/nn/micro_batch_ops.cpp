@@ -251,7 +251,7 @@ double MicroBatch<Real>::loss(const Step& step, Real seed) {
   switch (step.op.kind) {
     case OpKind::kCrossEntropy: return cross_entropy(step.op.in[0]);
     case OpKind::kSquaredError: return squared_error(step.op.in[0]);
-    default: return custom_loss(step.op.in[0], network_.loss_function(step.op.loss));
+    default: return custom_loss(step.op.in[0], network_.content().losses[step.op.loss]);
   }
 }
 
@@ -339,7 +339,7 @@ double MicroBatch<Real>::custom_loss(std::uint32_t node, const LossFunction& fun
   template void MicroBatch<Real>::multiply_backward(const Plan::Step&, const BackwardPart&);                \
   template void MicroBatch<Real>::mean_over_positions(std::uint32_t, const Real*, bool, Real*);             \
   template const Real* MicroBatch<Real>::turned(std::uint32_t);                                             \
-  template ImageShape MicroBatch<Real>::image(const Network::Op&) const;                                    \
+  template ImageShape MicroBatch<Real>::image(const NetworkOp&) const;                                      \
   template void MicroBatch<Real>::convolution_backward(const Plan::Step&, const BackwardPart&, const Real*, \
                                                        Real*, bool);                                        \
   template Attention<Real> MicroBatch<Real>::attention(const Plan::Step&);                                  \

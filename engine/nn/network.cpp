@@ -1,11 +1,14 @@
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
 
 #include "base/random.h"
+#include "engine/nn/network_ops.h"
 
 namespace gradwire {
 namespace {
@@ -13,6 +16,8 @@ namespace {
 constexpr std::size_t kMostParameters = 0xfffffffe;     // coordinates have 32-bit numbers
 constexpr std::size_t kMaxSize = std::size_t{1} << 31;  // numbers of one tensor at one position
 constexpr std::size_t kMostPooled = 4096;  // a float holds every index in a pooling square exactly
+
+using Draw = NetworkContent::Draw;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::logic_error(what); }
 
@@ -39,6 +44,25 @@ void check_same_network(const Tensor& x, const Tensor& y) {
     refuse("an operation reads tensors of two networks; all must belong to the same one");
 }
 
+void check_own(const Network& network, const NetworkId& layer_of) {
+  if (layer_of != network.content().id)
+    refuse("a layer belongs to another network, whose parameters this network does not have");
+}
+
+// Appends parameters and returns the first.
+std::size_t take(NetworkContent& content, std::size_t count, Draw draw, double scale) {
+  if (count > kMostParameters - content.dim)
+    refuse("a network has at most " + std::to_string(kMostParameters) + " parameters");
+  content.parameters.push_back({content.dim, count, draw, scale});
+  return std::exchange(content.dim, content.dim + count);
+}
+
+void record_loss(NetworkOp op, const Tensor& x) {
+  op.in[0] = x.node();
+  record(x.network(), op, {1});
+  x.network().content().has_loss = true;
+}
+
 }  // namespace
 
 BudgetTooSmall::BudgetTooSmall(std::uint64_t given, std::uint64_t least)
@@ -52,50 +76,59 @@ Network& Tensor::network() const {
   return *network_;
 }
 
-TensorShape Tensor::shape() const { return network().nodes().at(node_); }
+TensorShape Tensor::shape() const { return network().content().nodes.at(node_); }
 
-Network::Network(std::size_t positions) : positions_(positions) {
+Network::Network(std::size_t positions)
+    : content_(std::make_unique<NetworkContent>(NetworkContent{.positions = positions})) {
   constexpr std::size_t kMaxPositions = 1 << 16;
   if (positions == 0 || positions > kMaxPositions)
     refuse("a network has 1 to " + std::to_string(kMaxPositions) + " positions, not " +
            std::to_string(positions));
 }
 
-std::size_t Network::take(std::size_t count, Draw draw, double scale) {
-  if (count > kMostParameters - dim_)
-    refuse("a network has at most " + std::to_string(kMostParameters) + " parameters");
-  parameters_.push_back({dim_, count, draw, scale});
-  return std::exchange(dim_, dim_ + count);
+Network::Network(const Network& other) : content_(std::make_unique<NetworkContent>(*other.content_)) {}
+Network& Network::operator=(const Network& other) {
+  *content_ = *other.content_;
+  return *this;
 }
+Network::~Network() = default;
+
+void Network::keep_activations(KeptActivations kept) { content_->kept = kept; }
+KeptActivations Network::kept_activations() const { return content_->kept; }
+void Network::limit_activations(ActivationBudget budget) { content_->budget = budget; }
+ActivationBudget Network::activation_budget() const { return content_->budget; }
+std::size_t Network::positions() const { return content_->positions; }
+std::size_t Network::dim() const { return content_->dim; }
 
 Table Network::table(std::size_t rows, std::size_t width) {
   check_size("the number of rows of a table", rows);
   check_size("the width of a table", width);
   if (rows > std::size_t{std::numeric_limits<Token>::max()} + 1)
     refuse("a table has at most 65536 rows, not " + std::to_string(rows));
-  return {take(product(rows, width), Draw::kNormal, 1), rows, width, id_};
+  return {take(*content_, product(rows, width), Draw::kNormal, 1), rows, width, content_->id};
 }
 
 Linear Network::linear(std::size_t in, std::size_t out, bool bias) {
   check_size("the input of a linear layer", in);
   check_size("the output of a linear layer", out);
-  const std::size_t first = take(product(in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(in)));
-  if (bias) take(out, Draw::kZero, 0);
-  return {first, in, out, bias, id_};
+  const std::size_t first =
+      take(*content_, product(in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(in)));
+  if (bias) take(*content_, out, Draw::kZero, 0);
+  return {first, in, out, bias, content_->id};
 }
 
 FeatureLinear Network::feature_linear(std::size_t in, std::size_t out) {
   const Linear layer = linear(in, out);
-  return {layer.first, in, out, id_};
+  return {layer.first, in, out, content_->id};
 }
 
 LayerNorm Network::layer_norm(std::size_t width, double epsilon) {
   check_size("the width of a layer norm", width);
   if (!(epsilon >= 0) || !std::isfinite(epsilon))
     refuse("the epsilon of a layer norm must be finite and not negative");
-  const std::size_t first = take(width, Draw::kOne, 1);
-  take(width, Draw::kZero, 0);
-  return {first, width, epsilon, id_};
+  const std::size_t first = take(*content_, width, Draw::kOne, 1);
+  take(*content_, width, Draw::kZero, 0);
+  return {first, width, epsilon, content_->id};
 }
 
 Convolution Network::convolution(std::size_t in, std::size_t out, std::size_t size, std::size_t padding) {
@@ -105,86 +138,86 @@ Convolution Network::convolution(std::size_t in, std::size_t out, std::size_t si
   if (padding >= size) refuse("the padding of a convolution must be less than its filter size");
   const std::size_t fan_in = product(product(in, size), size);
   const std::size_t first =
-      take(product(fan_in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(fan_in)));
-  take(out, Draw::kZero, 0);
-  return {first, in, out, size, padding, id_};
+      take(*content_, product(fan_in, out), Draw::kNormal, 1 / std::sqrt(static_cast<double>(fan_in)));
+  take(*content_, out, Draw::kZero, 0);
+  return {first, in, out, size, padding, content_->id};
 }
 
 Tensor Network::features(TensorShape shape) {
   check_size("the number of features", product(product(shape.channels, shape.height), shape.width));
-  return record({.kind = OpKind::kFeatures}, shape);
+  return record(*this, {.kind = OpKind::kFeatures}, shape);
 }
 
 Tensor Network::affine(const FeatureLinear& layer) {
-  check_own(layer.network);
-  if (positions_ != 1) refuse("affine over sparse features needs a network of one position");
-  Op op{.kind = OpKind::kSparseFeatures};
+  check_own(*this, layer.network);
+  if (content_->positions != 1) refuse("affine over sparse features needs a network of one position");
+  NetworkOp op{.kind = OpKind::kSparseFeatures};
   op.first[0] = layer.first, op.count[0] = layer.in * layer.out;
   op.first[1] = layer.first + op.count[0], op.count[1] = layer.out;
-  return record(op, {layer.out});
+  return record(*this, op, {layer.out});
 }
 
 Tensor Network::embed(const Table& table, std::size_t tokens) {
-  check_own(table.network);
+  check_own(*this, table.network);
   check_size("the number of tokens of an embedding", tokens);
-  Op op{.kind = OpKind::kEmbed};
+  NetworkOp op{.kind = OpKind::kEmbed};
   op.first[0] = table.first, op.count[0] = table.rows * table.width;
   op.tokens = tokens;
   check_size("the width of an embedding", product(tokens, table.width));
-  return record(op, {tokens * table.width});
+  return record(*this, op, {tokens * table.width});
 }
 
 Tensor Network::embed(const Table& table, const Table& position) {
-  check_own(table.network);
-  check_own(position.network);
-  if (position.rows != positions_ || position.width != table.width) {
-    refuse("the table of positions needs " + std::to_string(positions_) + " rows of " +
+  check_own(*this, table.network);
+  check_own(*this, position.network);
+  if (position.rows != content_->positions || position.width != table.width) {
+    refuse("the table of positions needs " + std::to_string(content_->positions) + " rows of " +
            std::to_string(table.width) + " numbers");
   }
-  Op op{.kind = OpKind::kEmbed};
+  NetworkOp op{.kind = OpKind::kEmbed};
   op.first[0] = table.first, op.count[0] = table.rows * table.width;
   op.first[1] = position.first, op.count[1] = position.rows * position.width;
   op.tokens = 1;
-  return record(op, {table.width});
+  return record(*this, op, {table.width});
 }
 
-Tensor Network::record(Op op, const TensorShape& shape) {
-  if (has_loss_) refuse("a network ends with its loss; record everything else before it");
+Tensor record(Network& network, NetworkOp op, const TensorShape& shape) {
+  NetworkContent& content = network.content();
+  if (content.has_loss) refuse("a network ends with its loss; record everything else before it");
   for (std::size_t i = 0; i < 2; ++i) {
-    if (op.count[i] > 0 && (op.first[i] > dim_ || op.count[i] > dim_ - op.first[i]))
+    if (op.count[i] > 0 && (op.first[i] > content.dim || op.count[i] > content.dim - op.first[i]))
       refuse("an operation reads parameters that this network does not have");
   }
   for (const std::uint32_t in : op.in) {
-    if (in != Op::kNone && in >= nodes_.size())
+    if (in != NetworkOp::kNone && in >= content.nodes.size())
       refuse("an operation reads a tensor that this network does not have");
   }
-  op.out = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back(shape);
-  ops_.push_back(op);
-  return {this, op.out};
+  op.out = static_cast<std::uint32_t>(content.nodes.size());
+  content.nodes.push_back(shape);
+  content.ops.push_back(op);
+  return {&network, op.out};
 }
 
-void Network::check_own(const NetworkId& layer_of) const {
-  if (layer_of != id_)
-    refuse("a layer belongs to another network, whose parameters this network does not have");
-}
-
-Tensor Network::record_loss(Op op, const Tensor& x, LossFunction function) {
-  op.in[0] = x.node();
-  if (op.kind == OpKind::kCustomLoss) {
-    if (!function) refuse("custom_loss needs a function");
-    op.loss = static_cast<std::uint32_t>(losses_.size());
-    losses_.push_back(std::move(function));
+std::vector<NetworkOp> ops_of_loss(const Network& network) {
+  const std::vector<NetworkOp>& ops = network.content().ops;
+  if (!network.content().has_loss)
+    refuse("the network has no loss: end it with cross_entropy, mean_squared_error or custom_loss");
+  std::vector<bool> wanted(network.content().nodes.size());
+  wanted[ops.back().out] = true;
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    if (!wanted[ops[i].out]) continue;
+    for (const std::uint32_t in : ops[i].in)
+      if (in != NetworkOp::kNone) wanted[in] = true;
   }
-  const Tensor loss = record(op, {1});
-  has_loss_ = true;
-  return loss;
+  std::vector<NetworkOp> kept;
+  std::ranges::copy_if(ops, std::back_inserter(kept), [&](const NetworkOp& op) { return wanted[op.out]; });
+  return kept;
 }
 
 std::vector<double> Network::start(std::uint64_t seed) const {
-  std::vector<double> x(dim_);
+  std::vector<double> x(content_->dim);
   Random random(seed, "network start");
-  for (const Parameters& p : parameters_)
+  for (const NetworkContent::Parameters& p : content_->parameters)
     for (std::size_t j = p.first; j < p.first + p.count; ++j) {
       if (p.draw == Draw::kNormal) x[j] = p.scale * random.normal();
       if (p.draw == Draw::kOne) x[j] = 1;
@@ -193,20 +226,20 @@ std::vector<double> Network::start(std::uint64_t seed) const {
 }
 
 Tensor affine(const Linear& layer, const Tensor& x) {
-  x.network().check_own(layer.network);
+  check_own(x.network(), layer.network);
   if (x.shape().size() != layer.in)
     refuse("a linear layer of " + std::to_string(layer.in) + " inputs was given " + text(x.shape()));
-  Network::Op op{.kind = OpKind::kAffine};
+  NetworkOp op{.kind = OpKind::kAffine};
   op.in[0] = x.node();
   op.first[0] = layer.first, op.count[0] = layer.in * layer.out;
   op.first[1] = layer.first + op.count[0], op.count[1] = layer.bias ? layer.out : 0;
-  return x.network().record(op, {layer.out});
+  return record(x.network(), op, {layer.out});
 }
 
 Tensor activation(Activation function, const Tensor& x) {
-  Network::Op op{.kind = OpKind::kActivation, .activation = function};
+  NetworkOp op{.kind = OpKind::kActivation, .activation = function};
   op.in[0] = x.node();
-  return x.network().record(op, x.shape());
+  return record(x.network(), op, x.shape());
 }
 
 namespace {
@@ -215,9 +248,9 @@ Tensor pair(OpKind kind, const char* name, const Tensor& x, const Tensor& y) {
   check_same_network(x, y);
   if (x.shape() != y.shape())
     refuse(std::string(name) + " needs two equal shapes, not " + text(x.shape()) + " and " + text(y.shape()));
-  Network::Op op{.kind = kind};
+  NetworkOp op{.kind = kind};
   op.in[0] = x.node(), op.in[1] = y.node();
-  return x.network().record(op, x.shape());
+  return record(x.network(), op, x.shape());
 }
 
 Tensor pool(OpKind kind, const Tensor& x, std::size_t size) {
@@ -227,10 +260,10 @@ Tensor pool(OpKind kind, const Tensor& x, std::size_t size) {
   if (kind == OpKind::kMaxPool && size > kMostPooled)
     refuse("max pooling of squares of side " + std::to_string(size) + "; at most " +
            std::to_string(kMostPooled));
-  Network::Op op{.kind = kind};
+  NetworkOp op{.kind = kind};
   op.in[0] = x.node();
   op.window = size;
-  return x.network().record(op, {in.channels, in.height / size, in.width / size});
+  return record(x.network(), op, {in.channels, in.height / size, in.width / size});
 }
 
 }  // namespace
@@ -239,13 +272,13 @@ Tensor operator+(const Tensor& x, const Tensor& y) { return pair(OpKind::kAdd, "
 Tensor operator*(const Tensor& x, const Tensor& y) { return pair(OpKind::kMultiply, "the product", x, y); }
 
 Tensor norm(const LayerNorm& layer, const Tensor& x) {
-  x.network().check_own(layer.network);
+  check_own(x.network(), layer.network);
   if (x.shape().size() != layer.width)
     refuse("a layer norm of " + std::to_string(layer.width) + " numbers was given " + text(x.shape()));
-  Network::Op op{.kind = OpKind::kNorm, .epsilon = layer.epsilon};
+  NetworkOp op{.kind = OpKind::kNorm, .epsilon = layer.epsilon};
   op.in[0] = x.node();
   op.first[0] = layer.first, op.count[0] = 2 * layer.width;
-  return x.network().record(op, x.shape());
+  return record(x.network(), op, x.shape());
 }
 
 Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, std::size_t heads,
@@ -259,40 +292,43 @@ Tensor attention(const Tensor& key, const Tensor& query, const Tensor& value, st
   if (heads == 0 || width % heads != 0)
     refuse("attention: " + std::to_string(heads) + " heads do not divide a width of " +
            std::to_string(width));
-  Network::Op op{.kind = OpKind::kAttention, .heads = heads, .causal = causal};
+  NetworkOp op{.kind = OpKind::kAttention, .heads = heads, .causal = causal};
   op.in[0] = key.node(), op.in[1] = query.node(), op.in[2] = value.node();
-  return key.network().record(op, {width});
+  return record(key.network(), op, {width});
 }
 
 Tensor convolve(const Convolution& layer, const Tensor& x) {
   const TensorShape in = x.shape();
-  x.network().check_own(layer.network);
+  check_own(x.network(), layer.network);
   if (in.channels != layer.in)
     refuse("a convolution of " + std::to_string(layer.in) + " channels was given " + text(in));
   const std::size_t height = in.height + 2 * layer.padding, width = in.width + 2 * layer.padding;
   if (height < layer.size || width < layer.size)
     refuse("a filter of " + std::to_string(layer.size) + " x " + std::to_string(layer.size) +
            " does not fit " + text(in));
-  Network::Op op{.kind = OpKind::kConvolution, .window = layer.size, .padding = layer.padding};
+  NetworkOp op{.kind = OpKind::kConvolution, .window = layer.size, .padding = layer.padding};
   op.in[0] = x.node();
   op.first[0] = layer.first, op.count[0] = layer.out * layer.in * layer.size * layer.size;
   op.first[1] = layer.first + op.count[0], op.count[1] = layer.out;
-  return x.network().record(op, {layer.out, height - layer.size + 1, width - layer.size + 1});
+  return record(x.network(), op, {layer.out, height - layer.size + 1, width - layer.size + 1});
 }
 
 Tensor max_pool(const Tensor& x, std::size_t size) { return pool(OpKind::kMaxPool, x, size); }
 Tensor average_pool(const Tensor& x, std::size_t size) { return pool(OpKind::kAveragePool, x, size); }
 
 Tensor mean_over_positions(const Tensor& x) {
-  Network::Op op{.kind = OpKind::kMeanOverPositions};
+  NetworkOp op{.kind = OpKind::kMeanOverPositions};
   op.in[0] = x.node();
-  return x.network().record(op, x.shape());
+  return record(x.network(), op, x.shape());
 }
 
-void cross_entropy(const Tensor& x) { x.network().record_loss({.kind = OpKind::kCrossEntropy}, x); }
-void mean_squared_error(const Tensor& x) { x.network().record_loss({.kind = OpKind::kSquaredError}, x); }
+void cross_entropy(const Tensor& x) { record_loss({.kind = OpKind::kCrossEntropy}, x); }
+void mean_squared_error(const Tensor& x) { record_loss({.kind = OpKind::kSquaredError}, x); }
 void custom_loss(const Tensor& x, LossFunction function) {
-  x.network().record_loss({.kind = OpKind::kCustomLoss}, x, std::move(function));
+  if (!function) refuse("custom_loss needs a function");
+  std::vector<LossFunction>& losses = x.network().content().losses;
+  record_loss({.kind = OpKind::kCustomLoss, .loss = static_cast<std::uint32_t>(losses.size())}, x);
+  losses.push_back(std::move(function));
 }
 
 }  // namespace gradwire

@@ -10,6 +10,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/sparse_rows.h"
 #include "engine/nn/backward_pass.h"
+#include "engine/nn/network_ops.h"
 #include "engine/regularizer.h"
 
 namespace gradwire {
@@ -23,8 +24,8 @@ std::size_t size_of(const Examples<Real>* examples) {
 }  // namespace
 
 bool has_random_paths(const Network& network) {
-  return std::ranges::any_of(network.ops(), [&](const Network::Op& op) {
-    return op.kind == OpKind::kAffine && network.nodes()[op.out].channels >= kFewestRandomUnits;
+  return std::ranges::any_of(network.content().ops, [&](const NetworkOp& op) {
+    return op.kind == OpKind::kAffine && network.content().nodes[op.out].channels >= kFewestRandomUnits;
   });
 }
 

@@ -9,8 +9,8 @@
 #include "engine/data/shares.h"
 #include "engine/nn/example.h"
 #include "engine/nn/executor.h"
-#include "engine/nn/network.h"
 #include "engine/regularizer.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

@@ -11,7 +11,7 @@
 namespace gradwire {
 namespace {
 
-using Op = Network::Op;
+using Op = NetworkOp;
 constexpr std::uint32_t kNone = Op::kNone;
 constexpr std::size_t kMostLanesOfVector = 16;
 
@@ -54,7 +54,7 @@ class Planner {
         keep_gradients_(options.keep_gradients) {}
 
   Plan run() {
-    keep_what_reaches_the_loss();
+    for (const Op& op : ops_of_loss(network_)) plan_.steps.push_back({.op = op});
     plan_.micro_batch = micro_batch_;
     plan_.positions = network_.positions();
     plan_.single_lane =
@@ -62,8 +62,8 @@ class Planner {
                                             [](const auto& s) { return runs_single(s.op.kind); });
     plan_.capacity =
         (micro_batch_ * plan_.positions + kMostLanesOfVector - 1) / kMostLanesOfVector * kMostLanesOfVector;
-    plan_.places.resize(network_.nodes().size());
-    for (std::size_t n = 0; n < plan_.places.size(); ++n) plan_.places[n].shape = network_.nodes()[n];
+    plan_.places.resize(network_.content().nodes.size());
+    for (std::size_t n = 0; n < plan_.places.size(); ++n) plan_.places[n].shape = network_.content().nodes[n];
     find_uses();
     choose_layouts();
     place_values();
@@ -85,22 +85,6 @@ class Planner {
  private:
   std::size_t made_by(std::uint32_t node) const { return maker_[node]; }
   const Op& maker_op(std::uint32_t node) const { return plan_.steps[maker_[node]].op; }
-
-  void keep_what_reaches_the_loss() {
-    const auto& ops = network_.ops();
-    if (ops.empty() || !is_loss(ops.back().kind))
-      throw std::logic_error(
-          "the network has no loss: end it with cross_entropy, mean_squared_error or custom_loss");
-    std::vector<bool> wanted(network_.nodes().size());
-    wanted[ops.back().out] = true;
-    for (std::size_t i = ops.size(); i-- > 0;) {
-      if (!wanted[ops[i].out]) continue;
-      for (const std::uint32_t in : ops[i].in)
-        if (in != kNone) wanted[in] = true;
-    }
-    for (const Op& op : ops)
-      if (wanted[op.out]) plan_.steps.push_back({.op = op});
-  }
 
   void find_uses() {
     maker_.assign(plan_.places.size(), 0);

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/nn/network.h"
+#include "engine/nn/network_ops.h"
 
 namespace gradwire {
 
@@ -32,7 +32,7 @@ struct Plan {
   };
 
   struct Step {
-    Network::Op op;
+    NetworkOp op;
     bool add[3] = {};             // add[i]: adds to the gradient of in[i]
     bool skip[3] = {};            // in[i] takes no gradient here: it has none, or shares that of the result
     bool add_parameters = false;  // adds to the gradient of the parameters, as other steps write it as well

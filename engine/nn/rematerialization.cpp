@@ -8,7 +8,7 @@
 namespace gradwire {
 namespace {
 
-using Op = Network::Op;
+using Op = NetworkOp;
 constexpr std::size_t kBFloat16Bytes = 2;
 
 // More stages hardly improve the schedules, and make the search longer.
@@ -173,7 +173,7 @@ std::size_t Regions::at(std::size_t place) const {
   return static_cast<std::size_t>(std::lower_bound(first_.begin(), first_.end(), place) - first_.begin());
 }
 
-std::vector<std::uint32_t> read_backward(const Network::Op& op) {
+std::vector<std::uint32_t> read_backward(const NetworkOp& op) {
   switch (op.kind) {
     case OpKind::kAffine:
     case OpKind::kNorm:

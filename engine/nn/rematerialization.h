@@ -27,7 +27,7 @@ class Regions {
 };
 
 // Returns the nodes whose values the backward pass of an operation reads.
-std::vector<std::uint32_t> read_backward(const Network::Op& op);
+std::vector<std::uint32_t> read_backward(const NetworkOp& op);
 
 struct Stages {
   // Stage s consists of the steps begin[s] .. begin[s + 1] - 1. The loss comes after the last stage.

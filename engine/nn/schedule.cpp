@@ -20,7 +20,7 @@ class Scheduler {
   using Action = Plan::Action;
   using Kind = Plan::Action::Kind;
   static constexpr std::size_t kNowhere = Plan::kNowhere;
-  static constexpr std::uint32_t kNone = Network::Op::kNone;
+  static constexpr std::uint32_t kNone = NetworkOp::kNone;
 
  public:
   Scheduler(Plan& plan, const ScheduleOptions& options)
@@ -155,7 +155,7 @@ class Scheduler {
           if (in != kNone) wanted[in] = true;
       }
       const std::size_t i = steps[k].number;
-      const Network::Op& op = plan_.steps[i].op;
+      const NetworkOp& op = plan_.steps[i].op;
       if (steps[k].kind == Kind::kBackward) {
         if (!options_.budget.is_none())  // otherwise no step runs again
           for (const std::uint32_t node : read_backward(op))

@@ -15,10 +15,10 @@
 #include "engine/client_objectives.h"
 #include "engine/data/shared_samples.h"
 #include "engine/nn/models/samples.h"
-#include "engine/nn/network.h"
 #include "engine/nn/network_oracle.h"
 #include "engine/problems/problem_type.h"
 #include "engine/problems/sources.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

@@ -14,7 +14,7 @@
 // operation of n scalars takes n. Misuse throws std::logic_error: too many records, a default Var, a Var of
 // another tape, the gradient of a constant, or a gradient that no backward() has computed. These checks are
 // free, because the compiler resolves them. The caller must make sure that the tape still lives. An infinite
-// derivative times a zero gradient is nan here; Tape skips it.
+// derivative times a zero gradient is nan here; EagerTape skips it.
 //
 // The step-by-step form is as fast only if the compiler inlines the user's function. value_and_gradient()
 // forces it to.

@@ -1,5 +1,5 @@
-// N numbers in one value, for N points at once. Tape<Lanes<double, 8>> runs one graph for eight points, one
-// per SIMD lane. Arithmetic and functions work lane by lane. Comparisons give a LaneMask, which select()
+// N numbers in one value, for N points at once. EagerTape<Lanes<double, 8>> runs one graph for eight points,
+// one per SIMD lane. Arithmetic and functions work lane by lane. Comparisons give a LaneMask, which select()
 // takes.
 //
 // The code is plain loops over an array, which the compiler turns into vectors of the target's width. With

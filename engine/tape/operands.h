@@ -24,6 +24,15 @@ inline constexpr bool kIsVarRange = false;
 template <class Tape>
 inline constexpr bool kIsVarRange<VarRange<Tape>> = true;
 
+// An argument of an operation on any number of scalars: a Var, a VarRange, or a list of them.
+template <class T>
+inline constexpr bool kIsOperand = kIsVar<T> || kIsVarRange<T>;
+template <class X>
+concept Operand = kIsOperand<X> || requires(const X& list) {
+  list.size();
+  requires kIsOperand<std::remove_cvref_t<decltype(*list.data())>>;
+};
+
 // Returns the sum over i < n of f(i), in several running sums that vectorize.
 template <class Sum, class F>
 Sum running_sum(std::size_t n, F f) {

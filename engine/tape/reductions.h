@@ -1,9 +1,9 @@
 // Operations of any number of scalars. Each computes its derivatives next to its value, for every tape of
-// engine/tape/var.h. On Tape, each takes one record. x... is
+// engine/tape/var.h. On EagerTape, each takes one record. x... is
 //   a, b, c                  single Var
 //   list                     std::vector, std::array or std::span of Var, at any places
-//   range                    VarRange: used in place, without a copy (Tape only)
-//   range, range or list     several VarRange, read one after another (Tape only)
+//   range                    VarRange: used in place, without a copy (EagerTape only)
+//   range, range or list     several VarRange, read one after another (EagerTape only)
 // To add one, write one function here and one line in tests/engine/tape/tape_operations.h. If its derivatives
 // are alpha + beta x_i, it calls linear(). Otherwise it writes them to derivatives() and calls result().
 // Values and derivatives are computed in the wider types of engine/tape/wider.h and rounded once.
@@ -25,14 +25,14 @@
 
 namespace gradwire {
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_sum(const X&... x) {
   const auto all = operands(x...);
   return all.linear(all.sum(), 1, 0);
 }
 
 // Computes the first number minus the others.
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_sub(const X&... x) {
   const auto all = operands(x...);
   auto* d = all.derivatives();
@@ -44,7 +44,7 @@ GRADWIRE_INLINE auto reduce_sub(const X&... x) {
   return all.result(difference);
 }
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_mul(const X&... x) {
   const auto all = operands(x...);
   using Value = typename decltype(all)::Value;
@@ -77,25 +77,25 @@ GRADWIRE_INLINE auto reduce_mul(const X&... x) {
   return all.result(before);
 }
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_mean(const X&... x) {
   const auto all = operands(x...);
   return all.linear(all.sum() / all.count(), 1 / all.count(), 0);
 }
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_negative_mean(const X&... x) {
   const auto all = operands(x...);
   return all.linear(-all.sum() / all.count(), -1 / all.count(), 0);
 }
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_sum_of_squares(const X&... x) {
   const auto all = operands(x...);
   return all.linear(all.sum([](const auto& v) { return wide(v) * wide(v); }), 0, 2);
 }
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_mean_squares(const X&... x) {
   const auto all = operands(x...);
   return all.linear(all.sum([](const auto& v) { return wide(v) * wide(v); }) / all.count(), 0,
@@ -107,7 +107,7 @@ struct MeanAndMeanSquares {
   Var<Tape> mean, mean_squares;
 };
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto reduce_mean_and_mean_squares(const X&... x) {
   const auto all = operands(x...);
   using Tape = typename decltype(all)::Tape;
@@ -130,13 +130,13 @@ GRADWIRE_INLINE auto sum_of_deviations(const All& all, const typename All::Sum& 
   return all.result(all.sum(square) / divisor);
 }
 // Computes the variance with divisor n.
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto variance_biased(const X&... x) {
   const auto all = operands(x...);
   return sum_of_deviations(all, all.count());
 }
 // Computes the variance with divisor n - 1.
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto variance(const X&... x) {
   const auto all = operands(x...);
   if (all.size() < 2) throw std::logic_error("variance needs two numbers; use variance_biased for one");
@@ -162,7 +162,7 @@ struct LogSumExp {
   }
 };
 
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   using std::log;
   const auto all = operands(x...);
@@ -193,7 +193,7 @@ GRADWIRE_INLINE auto log_sum_exp_of(const X&... x) {
   }
   return Output{all.result(wide(top) + log(sum)), top, inverse};
 }
-template <class... X>
+template <Operand... X>
 GRADWIRE_INLINE auto log_sum_exp(const X&... x) {
   return log_sum_exp_of(x...).log_sum;
 }
@@ -224,7 +224,7 @@ VarRange<Tape> softmax(const VarRange<Tape>& x) {
 }
 
 // Computes sum_i a_i b_i, plus the bias if there is one. Each of a and b is one list or range.
-template <class A, class B, class... Bias>
+template <Operand A, Operand B, class... Bias>
 GRADWIRE_INLINE auto inner_product_with_bias(const A& a, const B& b, const Bias&... bias) {
   const auto left = operands(a);
   const auto right = operands(b);
@@ -234,7 +234,7 @@ GRADWIRE_INLINE auto inner_product_with_bias(const A& a, const B& b, const Bias&
   }
   using Left = decltype(left);
   static_assert(Left::kRanges == decltype(right)::kRanges,
-                "two ranges or two lists; Tape::pack makes a range");
+                "two ranges or two lists; EagerTape::pack makes a range");
   if constexpr (Left::kRanges) {
     return left.tape().inner_product(left.list(), right.list(), bias...);
   } else {
@@ -252,7 +252,7 @@ GRADWIRE_INLINE auto inner_product_with_bias(const A& a, const B& b, const Bias&
                                   std::span<const Bias>(&bias, 1)...);
   }
 }
-template <class A, class B>
+template <Operand A, Operand B>
 GRADWIRE_INLINE auto inner_product(const A& a, const B& b) {
   return inner_product_with_bias(a, b);
 }

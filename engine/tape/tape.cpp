@@ -1,397 +1,171 @@
-#include "engine/tape/tape.h"
+#include "gradwire/tape.h"
 
-#include <algorithm>
-#include <limits>
-#include <new>
+#include <bit>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "engine/tape/tape_sweep_impl.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire {
+
+// The tape of a Tape. It computes with handles of its own (Inner); a Tape::Var has the same content.
+struct TapeCore : EagerTape<double> {
+  using Inner = gradwire::Var<EagerTape<double>>;
+  using EagerTape::EagerTape;
+
+  GRADWIRE_INLINE static Inner inner(const Tape::Var& x) { return {x.core_, x.value_, TapePlace{x.place_}}; }
+  GRADWIRE_INLINE static Tape::Var outer(const Inner& x) {
+    return {static_cast<TapeCore*>(x.owner()), x.value(), x.place().word};
+  }
+
+  // Returns the handles of a list, in the memory that the tape has for list number `list`.
+  static std::span<const Inner> inner(const Tape::Vars& x, std::size_t list = 0) {
+    if (x.list().empty()) return {};
+    TapeCore* const core = x.list().front().core_;
+    if (core == nullptr) throw_no_tape();
+    std::vector<Inner>& all = core->lists_[list];
+    all.clear();
+    for (const Tape::Var& each : x.list()) all.push_back(inner(each));
+    return all;
+  }
+
+ private:
+  std::vector<Inner> lists_[2];
+};
+
 namespace {
 
-// Distances from the tape to its arrays in bytes, modulo 4096. engine/tape/placed_array.h says why they
-// matter.
-constexpr std::uintptr_t kEntries = 512, kGradients = 1792, kValues = 2176;
+using V = Tape::Var;
+using Vs = Tape::Vars;
+using CoreCheckpoint = EagerTape<double>::Checkpoint;
 
-constexpr std::size_t kAlignment = 64;    // alignment of arrays in the caller's buffer
-constexpr std::size_t kFirstRewinds = 8;  // rewinds that fit before history_ grows
-
-constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+GRADWIRE_INLINE TapeCore::Inner in(const V& x) { return TapeCore::inner(x); }
+GRADWIRE_INLINE std::span<const TapeCore::Inner> in(const Vs& x) { return TapeCore::inner(x); }
+GRADWIRE_INLINE V out(const TapeCore::Inner& x) { return TapeCore::outer(x); }
 
 }  // namespace
 
-template <class T>
-Tape<T>::Tape(std::size_t parameters) {
-  if (parameters >= kMost - kDeadSlots) throw std::length_error("a tape of 2^32 parameters or more");
-  parameters_ = static_cast<std::uint32_t>(parameters);
-  first_ = swept_ = kDeadSlots + parameters_;
-  rewound_to_ = first_;
-  history_.resize(kFirstRewinds);
-  history_.resize(0);
-  reserve(first_);
-  used_.slots = first_;
-  std::fill_n(value_.get(), first_, T(0));
-  std::fill_n(gradient_.get(), first_, T(0));
+Tape::Tape(std::size_t parameters) : core_(std::make_unique<TapeCore>(parameters)) {}
+Tape::Tape(Tape&& other) noexcept = default;
+Tape& Tape::operator=(Tape&& other) noexcept = default;
+Tape::~Tape() = default;
+
+TapeCore& Tape::core() const {
+  if (core_ == nullptr) throw std::logic_error("a Tape was used after it moved");
+  return *core_;
 }
 
-template <class T>
-Tape<T>::Tape(const TapeSize& size, std::span<std::byte> buffer) {
-  const std::size_t needed = bytes(size);
-  if (buffer.size() < needed)
-    throw std::logic_error("a tape was given " + std::to_string(buffer.size()) + " bytes; it needs " +
-                           std::to_string(needed));
-  parameters_ = static_cast<std::uint32_t>(size.parameters);
-  first_ = swept_ = kDeadSlots + parameters_;
-  rewound_to_ = first_;
-  capacity_ = static_cast<std::uint32_t>(first_ + size.scalars);
-  borrowed_ = true;
-  most_rewinds_ = kFirstRewinds;
-  std::byte* at = buffer.data();
-  const auto take = [&](std::size_t bytes) {
-    at += (kAlignment - reinterpret_cast<std::uintptr_t>(at) % kAlignment) % kAlignment;
-    return std::exchange(at, at + bytes);
-  };
-  const auto here = reinterpret_cast<std::uintptr_t>(this);
-  entry_ = PlacedArray<Entry>(take(PlacedArray<Entry>::bytes(capacity_)),
-                              here + kEntries - first_ * sizeof(Entry));
-  gradient_ = PlacedArray<T>(take(PlacedArray<T>::bytes(capacity_)), here + kGradients - first_ * sizeof(T));
-  value_ = PlacedArray<T>(take(PlacedArray<T>::bytes(capacity_)), here + kValues);
-  const auto borrow = [&](auto& array, std::size_t count) {
-    using Element = std::remove_reference_t<decltype(array[0])>;
-    array.borrow(reinterpret_cast<Element*>(take(count * sizeof(Element))), count);
-  };
-  borrow(operation_, size.operations);
-  borrow(index_, size.indices);
-  borrow(derivative_, size.derivatives);
-  borrow(history_, kFirstRewinds);
-  index_.resize(0);
-  history_.resize(0);
-  used_.slots = first_;
-  std::fill_n(value_.get(), first_, T(0));
-  std::fill_n(gradient_.get(), first_, T(0));
+std::span<double> Tape::parameter_values() { return core().parameter_values(); }
+std::span<const double> Tape::parameter_gradients() const { return core().parameter_gradients(); }
+void Tape::zero_parameter_gradients() { core().zero_parameter_gradients(); }
+V Tape::parameter(std::size_t j) {
+  const auto all = core().parameters();
+  if (j >= all.size())
+    throw std::logic_error("parameter " + std::to_string(j) + " of a tape of " + std::to_string(all.size()) +
+                           " parameters");
+  return out(all[j]);
+}
+std::vector<V> Tape::parameters() {
+  const auto all = core().parameters();
+  std::vector<V> result(all.size());
+  for (std::size_t j = 0; j < result.size(); ++j) result[j] = out(all[j]);
+  return result;
 }
 
-template <class T>
-std::size_t Tape<T>::bytes(const TapeSize& size) {
-  const std::size_t largest =
-      std::max({size.parameters, size.scalars, size.operations, size.indices, size.derivatives});
-  const std::size_t slots = kDeadSlots + size.parameters + size.scalars;
-  if (largest >= kMost || slots >= kMost) throw std::length_error("a tape of 2^32 numbers or more");
-  constexpr std::size_t kArrays = 7;
-  return PlacedArray<Entry>::bytes(slots) + 2 * PlacedArray<T>::bytes(slots) +
-         size.operations * sizeof(Operation) + size.indices * sizeof(std::uint32_t) +
-         size.derivatives * sizeof(T) + kFirstRewinds * sizeof(Rewind) + kArrays * kAlignment;
+V Tape::variable(double value) { return out(core().variable(value)); }
+std::vector<V> Tape::variables(std::span<const double> values) {
+  std::vector<V> result;
+  for (const double value : values) result.push_back(variable(value));
+  return result;
+}
+V Tape::constant(double value) { return out(core().constant(value)); }
+
+void Tape::backward(const V& root, double seed) { core().backward(in(root), seed); }
+void backward(const V& root, double seed) { backward(in(root), seed); }
+double Tape::Var::grad() const { return in(*this).grad(); }
+
+static_assert(sizeof(CoreCheckpoint) == sizeof(Tape::Checkpoint));
+Tape::Checkpoint Tape::checkpoint() const {
+  Checkpoint result;
+  result.state_ = std::bit_cast<decltype(result.state_)>(core().checkpoint());
+  return result;
+}
+void Tape::rewind(const Checkpoint& to) { core().rewind(std::bit_cast<CoreCheckpoint>(to.state_)); }
+
+V operator+(const V& a, const V& b) { return out(in(a) + in(b)); }
+V operator+(const V& a, double k) { return out(in(a) + k); }
+V operator+(double k, const V& a) { return out(k + in(a)); }
+V operator-(const V& a, const V& b) { return out(in(a)-in(b)); }
+V operator-(const V& a, double k) { return out(in(a)-k); }
+V operator-(double k, const V& a) { return out(k - in(a)); }
+V operator*(const V& a, const V& b) { return out(in(a)*in(b)); }
+V operator*(const V& a, double k) { return out(in(a)*k); }
+V operator*(double k, const V& a) { return out(k * in(a)); }
+V operator/(const V& a, const V& b) { return out(in(a) / in(b)); }
+V operator/(const V& a, double k) { return out(in(a) / k); }
+V operator/(double k, const V& a) { return out(k / in(a)); }
+V operator-(const V& a) { return out(-in(a)); }
+
+V relu(const V& a) { return out(relu(in(a))); }
+V abs(const V& a) { return out(abs(in(a))); }
+V tanh(const V& a) { return out(tanh(in(a))); }
+V sigmoid(const V& a) { return out(sigmoid(in(a))); }
+V exp(const V& a) { return out(exp(in(a))); }
+V log(const V& a) { return out(log(in(a))); }
+V negative_log(const V& a) { return out(negative_log(in(a))); }
+V sin(const V& a) { return out(sin(in(a))); }
+V cos(const V& a) { return out(cos(in(a))); }
+V inv(const V& a) { return out(inv(in(a))); }
+V sqr(const V& a) { return out(sqr(in(a))); }
+V pow3(const V& a) { return out(pow3(in(a))); }
+V sqrt(const V& a) { return out(sqrt(in(a))); }
+V inv_sqrt(const V& a) { return out(inv_sqrt(in(a))); }
+V pow(const V& a, const V& b) { return out(pow(in(a), in(b))); }
+V pow(const V& a, double k) { return out(pow(in(a), k)); }
+V pow(double k, const V& b) { return out(pow(k, in(b))); }
+V max(const V& a, const V& b) { return out(max(in(a), in(b))); }
+V max(const V& a, double k) { return out(max(in(a), k)); }
+V max(double k, const V& a) { return out(max(k, in(a))); }
+V min(const V& a, const V& b) { return out(min(in(a), in(b))); }
+V min(const V& a, double k) { return out(min(in(a), k)); }
+V min(double k, const V& a) { return out(min(k, in(a))); }
+V mean(const V& a, const V& b) { return out(mean(in(a), in(b))); }
+V negative_mean(const V& a, const V& b) { return out(negative_mean(in(a), in(b))); }
+V add_squares(const V& a, const V& b) { return out(add_squares(in(a), in(b))); }
+V mean_squares(const V& a, const V& b) { return out(mean_squares(in(a), in(b))); }
+
+V reduce_sum(Vs x) { return out(reduce_sum(in(x))); }
+V reduce_sub(Vs x) { return out(reduce_sub(in(x))); }
+V reduce_mul(Vs x) { return out(reduce_mul(in(x))); }
+V reduce_mean(Vs x) { return out(reduce_mean(in(x))); }
+V reduce_negative_mean(Vs x) { return out(reduce_negative_mean(in(x))); }
+V reduce_sum_of_squares(Vs x) { return out(reduce_sum_of_squares(in(x))); }
+V reduce_mean_squares(Vs x) { return out(reduce_mean_squares(in(x))); }
+TapeMeans reduce_mean_and_mean_squares(Vs x) {
+  const auto both = reduce_mean_and_mean_squares(in(x));
+  return {out(both.mean), out(both.mean_squares)};
+}
+V variance_biased(Vs x) { return out(variance_biased(in(x))); }
+V variance(Vs x) { return out(variance(in(x))); }
+V log_sum_exp(Vs x) { return out(log_sum_exp(in(x))); }
+
+void softmax(Vs x, std::span<V> shares) {
+  if (x.list().size() != shares.size())
+    throw std::logic_error("softmax: the numbers of shares and arguments differ");
+  const auto list = in(x);
+  const auto all = log_sum_exp_of(list);
+  for (std::size_t i = 0; i < list.size(); ++i) shares[i] = out(all.share(list[i]));
+}
+std::vector<V> softmax(Vs x) {
+  std::vector<V> shares(x.list().size());
+  softmax(x, shares);
+  return shares;
 }
 
-template <class T>
-bool Tape<T>::grow(std::size_t slots) noexcept {
-  constexpr std::size_t kFirstSlots = 64;
-  if (borrowed_ || slots > kMost - used_.slots) return false;
-  const std::size_t recorded = used_.slots > first_ ? used_.slots - first_ : 0;  // doubles; parameters do not
-  const std::size_t capacity = std::min(kMost, used_.slots + std::max(slots, recorded) + kFirstSlots);
-  try {
-    // Places the arrays at other addresses modulo 4096 than nearby stack frames, if the tape is a local
-    // variable.
-    const auto here = reinterpret_cast<std::uintptr_t>(this);
-    PlacedArray<Entry> entry(capacity, here + kEntries - first_ * sizeof(Entry));
-    PlacedArray<T> gradient(capacity, here + kGradients - first_ * sizeof(T)),
-        value(capacity, here + kValues);
-    std::copy_n(value_.get(), used_.slots, value.get());
-    std::copy_n(gradient_.get(), used_.slots, gradient.get());
-    if (recorded > 0) std::copy_n(entry_.get() + first_, recorded, entry.get() + first_);
-    value_ = std::move(value);
-    gradient_ = std::move(gradient);
-    entry_ = std::move(entry);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  capacity_ = static_cast<std::uint32_t>(capacity);
-  return true;
+V inner_product(Vs a, Vs b) { return out(inner_product(in(a), TapeCore::inner(b, 1))); }
+V inner_product_with_bias(Vs a, Vs b, const V& bias) {
+  return out(inner_product_with_bias(in(a), TapeCore::inner(b, 1), in(bias)));
 }
-
-template <class T>
-void Tape<T>::zero_parameter_gradients() {
-  std::fill_n(gradient_.get() + kDeadSlots, parameters_, T(0));
-}
-
-template <class T>
-auto Tape<T>::leaves(std::span<const T> values) -> Range {
-  // Makes no record of an empty range. Every operation must have results, because the slots in use tell which
-  // operations are in use.
-  if (values.empty()) return {this, TapePlace::at(used_.slots, generation()), 0};
-  if (values.size() > capacity_ - used_.slots) {
-    if (borrowed_) throw_full();
-    const std::vector<T> kept(values.begin(), values.end());  // `values` may view an array that moves
-    reserve(values.size());
-    return leaves(kept);
-  }
-  const auto size = static_cast<std::uint32_t>(values.size());
-  Operation& op = begin_operation(Kind::kLeaves, values.size());
-  op.slots = size;
-  std::copy(values.begin(), values.end(), value_.get() + op.slot);
-  return {this, end_operation(op), size};
-}
-
-template <class T>
-auto Tape<T>::pack(std::span<const Var> scalars) -> Range {
-  return range(scalars.size(), [&](std::size_t i) { return record(scalars[i].value(), scalars[i], T(1)); });
-}
-
-template <class T>
-auto Tape<T>::element(const Range& range, std::uint32_t i) -> Var {
-  const std::uint32_t slot = checked(range) + i;
-  return {this, value_[slot], TapePlace::at(slot, generation())};
-}
-
-// ---- operations of any number of scalars ----
-
-template <class T>
-T* Tape<T>::derivatives(std::size_t n) {
-  if (n > derivative_.size() - used_.derivatives) derivative_.resize(2 * derivative_.size() + n);
-  return derivative_.data() + used_.derivatives;
-}
-
-// Begins an operation. It counts as recorded only after end_operation().
-template <class T>
-auto Tape<T>::begin_operation(Kind kind, std::size_t slots) -> Operation& {
-  if (slots > capacity_ - used_.slots) reserve(slots);
-  if (used_.operations == operation_.size()) operation_.resize(2 * operation_.size() + 16);
-  index_.resize(used_.indices);
-  Operation& op = operation_[used_.operations];
-  op = Operation();
-  op.kind = kind;
-  op.slot = used_.slots;
-  op.index = used_.indices;
-  op.derivative = used_.derivatives;
-  return op;
-}
-
-template <class T>
-TapePlace Tape<T>::end_operation(Operation& op, std::size_t derivatives) {
-  if (std::max(index_.size(), used_.derivatives + derivatives) > kMost)
-    throw std::length_error("the tape is full: 2^32 operands are recorded; rewind it");
-  op.index_end = used_.indices = static_cast<std::uint32_t>(index_.size());
-  std::fill_n(gradient_.get() + op.slot, op.slots, T(0));
-  used_.derivatives += static_cast<std::uint32_t>(derivatives);
-  used_.slots += op.slots;
-  ++used_.operations;
-  return TapePlace::at(op.slot, generation());
-}
-
-template <class T>
-void Tape<T>::link(std::span<const Var> list) {
-  for (const Var& x : list) {
-    check(x);
-    index_.push_back(x.place().slot());
-  }
-}
-template <class T>
-void Tape<T>::link(std::span<const Range> list) {
-  for (const Range& x : list) {
-    index_.push_back(checked(x));
-    index_.push_back(x.size_);
-  }
-}
-
-template <class T>
-auto Tape<T>::record_linear(const T& value, std::span<const Var> x, const T& alpha, const T& beta) -> Var {
-  T* d = derivatives(x.size());
-  const bool equal = is_zero(beta);
-  for (std::size_t i = 0; i < x.size(); ++i) d[i] = equal ? alpha : alpha + beta * x[i].value();
-  return record_all(value, x.size(), x);
-}
-
-template <class T>
-auto Tape<T>::record_linear(const T& value, std::span<const Range> x, const T& alpha, const T& beta) -> Var {
-  Operation& op = begin_operation(is_zero(beta) ? Kind::kEqual : Kind::kLinear, 1);
-  link(x);
-  op.alpha = alpha;
-  op.beta = beta;
-  return {this, value, end_operation(op)};
-}
-
-template <class T>
-auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b, const Var& bias) -> Var {
-  check(bias);
-  const auto [sum, op] = inner_products(a, b);
-  op->bias = bias.place().slot();
-  return {this, static_cast<T>(sum + wide(bias.value())), end_operation(*op)};
-}
-
-template <class T>
-auto Tape<T>::inner_product(std::span<const Range> a, std::span<const Range> b) -> Var {
-  const auto [sum, op] = inner_products(a, b);
-  return {this, static_cast<T>(sum), end_operation(*op)};
-}
-
-// Records products of runs, each of which lies in one range of a and one range of b. The ranges of a and b
-// need not end at the same places.
-template <class T>
-auto Tape<T>::inner_products(std::span<const Range> a, std::span<const Range> b)
-    -> std::pair<SumOf<T>, Operation*> {
-  for (const Range& x : a) checked(x);
-  for (const Range& x : b) checked(x);
-  Operation& op = begin_operation(Kind::kInnerProduct, 1);
-  SumOf<T> sum(0);
-  std::size_t i = 0, k = 0;
-  std::uint32_t a_done = 0, b_done = 0;  // numbers of a[i] and b[k] that are already recorded
-  while (i < a.size() && k < b.size()) {
-    const std::uint32_t size = std::min(a[i].size_ - a_done, b[k].size_ - b_done);
-    const std::uint32_t a_slot = a[i].place().slot() + a_done, b_slot = b[k].place().slot() + b_done;
-    index_.push_back(a_slot);
-    index_.push_back(b_slot);
-    index_.push_back(size);
-    const T* left = value_.get() + a_slot;
-    const T* right = value_.get() + b_slot;
-    sum += running_sum<SumOf<T>>(size, [&](std::size_t j) { return wide(left[j]) * wide(right[j]); });
-    a_done += size;
-    b_done += size;
-    if (a_done == a[i].size_) {
-      ++i;
-      a_done = 0;
-    }
-    if (b_done == b[k].size_) {
-      ++k;
-      b_done = 0;
-    }
-  }
-  return {sum, &op};
-}
-
-template <class T>
-void Tape<T>::remember_rewind(std::uint32_t slots) {
-  if (rewound_to_ < slots) {
-    // In the caller's buffer, history_ cannot grow, so the oldest rewind is forgotten. A handle that it made
-    // stale may then pass the checks.
-    if (history_.size() == most_rewinds_) {
-      for (std::size_t k = 1; k < history_.size(); ++k) history_[k - 1] = history_[k];
-      history_.resize(history_.size() - 1);
-    }
-    history_.push_back({rewinds_, rewound_to_});
-  }
-  while (history_.size() > 0 && history_[history_.size() - 1].slots >= slots)
-    history_.resize(history_.size() - 1);
-  lower_ = history_.size() == 0 ? 0 : history_[history_.size() - 1].number;
-  rewound_to_ = slots;
-}
-
-template <class T>
-bool Tape<T>::survived(std::uint64_t rewinds, std::uint64_t end) const noexcept {
-  // history_ ascends, so its first rewind since then is the one that went lowest.
-  const auto later =
-      std::find_if(history_.begin(), history_.end(), [&](const Rewind& r) { return r.number > rewinds; });
-  return end <= used_.slots && end <= (later != history_.end() ? later->slots : rewound_to_);
-}
-
-template <class T>
-bool Tape<T>::is_alive(const Checkpoint& to) const noexcept {
-  if (to.tape_ != this || to.used_.slots > used_.slots) return false;
-  return to.rewinds_ == rewinds_ || (to.rewinds_ < rewinds_ && survived(to.rewinds_, to.used_.slots));
-}
-
-// A handle is valid if no rewind after its recording went below it. The handle stores the number of rewinds
-// before its recording, modulo 2^32. So a stale handle may pass after 2^32 rewinds or more, but a valid one
-// always passes.
-template <class T>
-bool Tape<T>::is_alive(TapePlace place, std::uint32_t slots) const noexcept {
-  const std::uint64_t age = generation() - place.generation();
-  return survived(rewinds_ - age, std::uint64_t{place.slot()} + slots);
-}
-
-template <class T>
-void Tape<T>::throw_stale() {
-  throw std::logic_error("a Var was used after its tape was rewound past it");
-}
-
-template <class T>
-void Tape<T>::throw_full() {
-  throw_tape_full();
-}
-
-template <class T>
-auto Tape<T>::join(const Tape& part, const Range& inputs) -> Joined {
-  const std::uint32_t first_input = checked(inputs);
-  if (&part == this) throw std::logic_error("a tape was joined to itself");
-  if (inputs.size_ != part.parameters_)
-    throw std::logic_error("join: " + std::to_string(inputs.size_) + " inputs for a tape of " +
-                           std::to_string(part.parameters_) + " parameters");
-  const std::uint32_t slots = part.used_.slots - part.first_, shift = used_.slots - part.first_;
-  const std::uint32_t indices = used_.indices, derivatives = used_.derivatives;
-  if (slots > capacity_ - used_.slots) reserve(slots);
-  const auto moved = [&](std::uint32_t slot) { return part.moved(slot, first_input, shift); };
-  T* const d = this->derivatives(part.used_.derivatives);
-  std::copy_n(part.derivative_.data(), part.used_.derivatives, d);
-  index_.resize(indices + part.used_.indices);
-  if (std::size_t{indices} + part.used_.indices > kMost) throw_full();
-  if (used_.operations + part.used_.operations > operation_.size())
-    operation_.resize(2 * operation_.size() + part.used_.operations);
-  for (std::uint32_t k = 0; k < part.used_.operations; ++k) {
-    Operation& op = operation_[used_.operations + k];
-    op = part.operation_[k];
-    for (std::uint32_t i = op.index; i < op.index_end; ++i)
-      index_[indices + i] = part.is_slot(op, i) ? moved(part.index_[i]) : part.index_[i];
-    op.slot += shift;
-    op.index += indices;
-    op.index_end += indices;
-    op.derivative += derivatives;
-    op.bias = moved(op.bias);
-  }
-  for (std::uint32_t i = 0; i < slots; ++i) {
-    const Entry& from = part.entry_[part.first_ + i];
-    Entry& to = entry_[used_.slots + i];
-    to = from;
-    to.links = std::uint64_t{moved(static_cast<std::uint32_t>(from.links >> 32))} << 32 |
-               moved(static_cast<std::uint32_t>(from.links));
-    gradient_[used_.slots + i] = T(0);
-    value_[used_.slots + i] = part.value_[part.first_ + i];
-  }
-  used_.slots += slots;
-  used_.operations += part.used_.operations;
-  used_.indices += part.used_.indices;
-  used_.derivatives += part.used_.derivatives;
-  return {this, &part, first_input, shift};
-}
-
-template <class T>
-std::span<const T> Tape<T>::gradients(const Range& x) const {
-  const std::uint32_t slot = checked(x);
-  if (x.size_ > 0 && slot + x.size_ > swept_) throw_no_gradient(slot);
-  return {gradient_.get() + slot, x.size_};
-}
-
-template <class T>
-std::uint32_t Tape<T>::checked(const Range& x) const {
-  if (x.owner() != this) throw_foreign(x.owner());
-  if (x.place().generation() != generation()) check_age(x.place(), x.size_);
-  return x.place().slot();
-}
-
-template <class T>
-void Tape<T>::throw_dead_checkpoint() {
-  throw std::logic_error("rewind to a checkpoint of another tape, or one that its tape was rewound past");
-}
-
-template <class T>
-void Tape<T>::throw_no_gradient(std::uint32_t slot) {
-  if (slot < kDeadSlots) throw std::logic_error("the gradient of a constant is not kept");
-  throw std::logic_error("the Var has no gradient yet: call backward() first");
-}
-
-template class Tape<float>;
-template class Tape<double>;
-template class Tape<Lanes<float, 8>>;
-template class Tape<Lanes<float, 16>>;
-template class Tape<Lanes<double, 4>>;
-template class Tape<Lanes<double, 8>>;
-template class Tape<Float16>;
-template class Tape<BFloat16>;
-#if GRADWIRE_HAS_FLOAT128
-template class Tape<Float128>;
-#endif
 
 }  // namespace gradwire

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire {
 
@@ -33,7 +33,7 @@ bool is_zero(const T& x) {
 }
 
 template <class T>
-void Tape<T>::propagate(const Operation& op, T* g) const {
+void EagerTape<T>::propagate(const Operation& op, T* g) const {
   const T* v = value_.get();
   const T d = g[op.slot];
   if (op.kind == Kind::kLeaves || is_zero(d)) return;
@@ -66,7 +66,7 @@ void Tape<T>::propagate(const Operation& op, T* g) const {
 }
 
 template <class T>
-GRADWIRE_INLINE void Tape<T>::sweep_from(std::uint32_t root, T* gradient) const {
+GRADWIRE_INLINE void EagerTape<T>::sweep_from(std::uint32_t root, T* gradient) const {
   std::uint32_t end = root + 1;  // the root does not depend on what was recorded after it
   for (std::uint32_t k = used_.operations; k-- > 0;) {
     const Operation& op = operation_[k];
@@ -80,20 +80,20 @@ GRADWIRE_INLINE void Tape<T>::sweep_from(std::uint32_t root, T* gradient) const 
 
 // Clears the gradients of the previous pass, except those of parameters, which accumulate.
 template <class T>
-GRADWIRE_INLINE void Tape<T>::start_sweep() {
+GRADWIRE_INLINE void EagerTape<T>::start_sweep() {
   std::fill(gradient_.get() + first_, gradient_.get() + swept_, T(0));
   swept_ = used_.slots;
 }
 
 template <class T>
-void Tape<T>::sweep(std::uint32_t root, const T& seed) {
+void EagerTape<T>::sweep(std::uint32_t root, const T& seed) {
   start_sweep();
   gradient_[root] += seed;
   sweep_from(root, gradient_.get());
 }
 
 template <class T>
-void Tape<T>::backward_from(std::span<const Var> outputs, std::span<const T> slopes) {
+void EagerTape<T>::backward_from(std::span<const Var> outputs, std::span<const T> slopes) {
   if (outputs.size() != slopes.size())
     throw std::logic_error("backward_from: the numbers of slopes and outputs differ");
   for (const Var& x : outputs) check(x);
@@ -108,7 +108,7 @@ void Tape<T>::backward_from(std::span<const Var> outputs, std::span<const T> slo
 }
 
 template <class T>
-void Tape<T>::backward(const Var& root, std::span<T> scratch, const T& seed) const {
+void EagerTape<T>::backward(const Var& root, std::span<T> scratch, const T& seed) const {
   check(root);
   check_scratch(scratch.size());
   std::fill_n(scratch.begin(), used_.slots, T(0));
@@ -117,7 +117,7 @@ void Tape<T>::backward(const Var& root, std::span<T> scratch, const T& seed) con
 }
 
 template <class T>
-T Tape<T>::gradient(const Var& x, std::span<const T> scratch) const {
+T EagerTape<T>::gradient(const Var& x, std::span<const T> scratch) const {
   check(x);
   check_scratch(scratch.size());
   if (x.place().slot() < kDeadSlots) throw_no_gradient(x.place().slot());
@@ -125,14 +125,14 @@ T Tape<T>::gradient(const Var& x, std::span<const T> scratch) const {
 }
 
 template <class T>
-std::span<const T> Tape<T>::gradients(const Range& x, std::span<const T> scratch) const {
+std::span<const T> EagerTape<T>::gradients(const Range& x, std::span<const T> scratch) const {
   const std::uint32_t slot = checked(x);
   check_scratch(scratch.size());
   return scratch.subspan(slot, x.size_);
 }
 
 template <class T>
-void Tape<T>::check_scratch(std::size_t size) const {
+void EagerTape<T>::check_scratch(std::size_t size) const {
   if (size < used_.slots)
     throw std::logic_error("scratch of " + std::to_string(size) + " numbers; this tape needs " +
                            std::to_string(used_.slots));
@@ -142,7 +142,7 @@ void Tape<T>::check_scratch(std::size_t size) const {
 // The gradient of that operand is carried in a register. If it went through memory, the next step would wait
 // for the store.
 template <class T>
-void Tape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const {
+void EagerTape<T>::sweep_entries(std::uint32_t begin, std::uint32_t end, T* g) const {
   if (end <= begin) return;
   const Entry* entry = entry_.get();
   T carry(0);

@@ -1,7 +1,7 @@
 // The handle of a scalar on a tape, and how an operation records itself. Three tapes share the handle and the
-// operations of engine/tape/scalar_ops.h and engine/tape/reductions.h. Tape<double> is in engine/tape/tape.h.
-// Tape<Lanes<double, 8>> runs one graph for eight points at once (engine/tape/lanes.h). FixedTape<double, N>
-// becomes straight-line code (engine/tape/fixed_tape.h).
+// operations of engine/tape/scalar_ops.h and engine/tape/reductions.h. EagerTape<double> is in
+// engine/tape/eager_tape.h. EagerTape<Lanes<double, 8>> runs one graph for eight points at once
+// (engine/tape/lanes.h). FixedTape<double, N> becomes straight-line code (engine/tape/fixed_tape.h).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

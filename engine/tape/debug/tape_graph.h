@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/tape/debug/names.h"
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire {
 
@@ -115,8 +115,8 @@ struct TapeReader {
 
 // Returns the graph of a tape. REQUIRES: numbers of T convert to double.
 template <class T, bool on = false>
-TapeGraph graph_of(const Tape<T>& tape, const DebugNames<on>& names = {}) {
-  return TapeReader<Tape<T>>{tape}.graph(names);
+TapeGraph graph_of(const EagerTape<T>& tape, const DebugNames<on>& names = {}) {
+  return TapeReader<EagerTape<T>>{tape}.graph(names);
 }
 
 }  // namespace gradwire

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 #include "storage/model_file.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
@@ -59,7 +59,7 @@ TEST(NumberFile, ReadsTheModelOfARun) {
 
 TEST(NumberFile, HoldsValuesAndGradientsOfATape) {
   const TemporaryFolder folder;
-  Tape<double> tape(3);
+  EagerTape<double> tape(3);
   const std::vector<double> start = {1, 2, 3};
   ASSERT_TRUE(save_numbers<double>(folder.path() / "start", start));
   ASSERT_TRUE(load_numbers<double>(folder.path() / "start", tape.parameter_values()));

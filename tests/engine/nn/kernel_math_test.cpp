@@ -11,7 +11,7 @@
 
 #include "base/aligned.h"
 #include "engine/kernels/select.h"
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "engine/data/client_dataset.h"
 #include "engine/nn/models/samples.h"
+#include "engine/nn/network_ops.h"
 #include "engine/nn/network_oracle.h"
 #include "tests/engine/oracle_checks.h"
 
@@ -181,11 +182,11 @@ TEST_P(Mlp, StartIsScaledRandomAndDependsOnSeed) {
 TEST(MlpNetwork, ParametersAreOneRangeLayerByLayer) {
   const Network network = mlp({.inputs = 64, .hidden = {32}, .classes = 10});
   EXPECT_EQ(network.dim(), 64u * 32 + 32 + 32 * 10 + 10);
-  ASSERT_EQ(network.ops().size(), 4u);  // sparse affine, tanh, affine, loss
-  EXPECT_EQ(network.ops()[0].first[0], 0u);
-  EXPECT_EQ(network.ops()[0].first[1], 64u * 32);
-  EXPECT_EQ(network.ops()[2].first[0], 64u * 32 + 32);
-  EXPECT_EQ(network.ops()[2].first[1], 64u * 32 + 32 + 320);
+  ASSERT_EQ(network.content().ops.size(), 4u);  // sparse affine, tanh, affine, loss
+  EXPECT_EQ(network.content().ops[0].first[0], 0u);
+  EXPECT_EQ(network.content().ops[0].first[1], 64u * 32);
+  EXPECT_EQ(network.content().ops[2].first[0], 64u * 32 + 32);
+  EXPECT_EQ(network.content().ops[2].first[1], 64u * 32 + 32 + 320);
 }
 
 TEST(MlpErrors, RejectsUnknownLabel) {

@@ -9,6 +9,7 @@
 #include "engine/nn/models/gpt.h"
 #include "engine/nn/models/lenet.h"
 #include "engine/nn/models/mlp.h"
+#include "engine/nn/network_ops.h"
 
 namespace gradwire {
 namespace {
@@ -18,7 +19,7 @@ using Range = std::pair<std::size_t, std::size_t>;  // first, count
 // Returns the parameter ranges of all operations of one kind, in order, without empty ranges.
 std::vector<Range> ranges(const Network& network, OpKind kind) {
   std::vector<Range> all;
-  for (const Network::Op& op : network.ops()) {
+  for (const NetworkOp& op : network.content().ops) {
     if (op.kind != kind) continue;
     for (const int k : {0, 1})
       if (op.count[k] > 0) all.emplace_back(op.first[k], op.count[k]);
@@ -28,14 +29,14 @@ std::vector<Range> ranges(const Network& network, OpKind kind) {
 
 std::vector<OpKind> kinds(const Network& network) {
   std::vector<OpKind> all;
-  for (const Network::Op& op : network.ops()) all.push_back(op.kind);
+  for (const NetworkOp& op : network.content().ops) all.push_back(op.kind);
   return all;
 }
 
 // Expects that exactly one operation reads each coordinate.
 void expect_all_read_once(const Network& network) {
   std::map<std::size_t, std::size_t> taken;
-  for (const Network::Op& op : network.ops())
+  for (const NetworkOp& op : network.content().ops)
     for (const int k : {0, 1})
       EXPECT_TRUE(op.count[k] == 0 || taken.emplace(op.first[k], op.count[k]).second) << "shared";
   std::size_t next = 0;
@@ -58,7 +59,7 @@ TEST(CharMlp, MatchesMlpTaskForEveryWidth) {
     const std::size_t w1 = 27 * 64, b1 = w1 + e * 1024, w2 = b1 + e, b2 = w2 + 27 * e;
     EXPECT_EQ(ranges(network, OpKind::kAffine),
               (std::vector<Range>{{w1, e * 1024}, {b1, e}, {w2, 27 * e}, {b2, 27}}));
-    for (const Network::Op& op : network.ops()) EXPECT_EQ(op.activation, Activation::kTanh);
+    for (const NetworkOp& op : network.content().ops) EXPECT_EQ(op.activation, Activation::kTanh);
     expect_all_read_once(network);
   }
 }
@@ -109,16 +110,16 @@ TEST(Gpt, RunsBlocksInOrder) {
                                  OpKind::kAffine, OpKind::kAttention, OpKind::kAffine, OpKind::kAdd,
                                  OpKind::kNorm, OpKind::kAffine, OpKind::kActivation, OpKind::kAffine,
                                  OpKind::kAdd, OpKind::kAffine, OpKind::kActivation, OpKind::kCrossEntropy}));
-  for (const Network::Op& op : network.ops()) {
+  for (const NetworkOp& op : network.content().ops) {
     EXPECT_EQ(op.epsilon, 0);
     if (op.kind == OpKind::kAttention) {
       EXPECT_EQ(op.heads, 6u);
       EXPECT_TRUE(op.causal);
     }
   }
-  EXPECT_EQ(network.ops()[10].activation, Activation::kRelu);
-  EXPECT_EQ(network.ops()[14].activation, Activation::kTanh);
-  EXPECT_EQ(gpt({.tanh_logits = false}).ops().size() + 1, gpt().ops().size());
+  EXPECT_EQ(network.content().ops[10].activation, Activation::kRelu);
+  EXPECT_EQ(network.content().ops[14].activation, Activation::kTanh);
+  EXPECT_EQ(gpt({.tanh_logits = false}).content().ops.size() + 1, gpt().content().ops.size());
 }
 
 TEST(Lenet, HasPublishedNumberOfParameters) {

@@ -1,6 +1,6 @@
 // The naive twin of engine/nn/executor.h. It runs any recorded network for one sample, number by number,
-// directly from the definitions in engine/nn/network.h. With V = double it computes values; with the scalar
-// tape's Var it also computes gradients.
+// directly from the definitions in include/gradwire/network.h. With V = double it computes values; with the
+// scalar tape's Var it also computes gradients.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "engine/nn/example.h"
-#include "engine/nn/network.h"
-#include "engine/tape/tape.h"
+#include "engine/nn/network_ops.h"
+#include "engine/tape/eager_tape.h"
 
 namespace gradwire {
 
@@ -38,28 +38,28 @@ class NaiveNetwork {
   // Runs everything up to the loss. All three arguments must outlive the twin. With a tape's Var, x must not
   // be empty.
   NaiveNetwork(const Network& network, std::span<const V> x, const Example<Real>& example)
-      : network_(network), x_(x), example_(example), nodes_(network.nodes().size()) {
-    for (const Network::Op& op : network_.ops())
+      : network_(network), x_(x), example_(example), nodes_(network.content().nodes.size()) {
+    for (const NetworkOp& op : network_.content().ops)
       if (op.kind < OpKind::kCrossEntropy) nodes_[op.out] = run(op);
   }
 
   // Returns a node's numbers, shape (positions, channels) or (positions, channels, height, width).
   const Numbers& node(std::size_t number) const { return nodes_[number]; }
-  const Numbers& output() const { return nodes_[network_.ops().back().in[0]]; }
+  const Numbers& output() const { return nodes_[network_.content().ops.back().in[0]]; }
 
   // Returns the mean over the positions.
   V loss() {
     V sum = constant(0);
-    for (std::size_t t = 0; t < positions(); ++t) sum = sum + loss_at(t, network_.ops().back());
+    for (std::size_t t = 0; t < positions(); ++t) sum = sum + loss_at(t, network_.content().ops.back());
     return sum / constant(static_cast<double>(positions()));
   }
 
  private:
-  using Op = Network::Op;
+  using Op = NetworkOp;
 
   V constant(double value) const { return naive_constant(x_.empty() ? V() : x_[0], value); }
   std::size_t positions() const { return network_.positions(); }
-  const TensorShape& shape(std::uint32_t node) const { return network_.nodes()[node]; }
+  const TensorShape& shape(std::uint32_t node) const { return network_.content().nodes[node]; }
   // Returns the channels of a vector, or all numbers of an image.
   std::size_t size(std::uint32_t node) const { return shape(node).size(); }
 
@@ -312,7 +312,7 @@ class NaiveNetwork {
     const Numbers x(output().begin() + t * width, output().begin() + (t + 1) * width);
     if (op.kind == OpKind::kCrossEntropy) return cross_entropy(x, example_.labels[t]);
     if (op.kind == OpKind::kSquaredError) return squared_error(x, t);
-    if (op.kind == OpKind::kCustomLoss) return custom_loss(x, t, network_.loss_function(op.loss));
+    if (op.kind == OpKind::kCustomLoss) return custom_loss(x, t, network_.content().losses[op.loss]);
     throw std::logic_error("the network has no loss");
   }
   V cross_entropy(const Numbers& x, std::size_t label) {
@@ -366,9 +366,9 @@ template <class Number = double, class Real>
 LossAndGradient naive_loss_and_gradient(const Network& network, std::span<const double> x,
                                         const Example<Real>& example) {
   if (x.empty()) return {naive_loss(network, x, example), {}};
-  using V = Var<Tape<Number>>;
+  using V = Var<EagerTape<Number>>;
   // All calls use one tape: with sanitizers, a tape that grows each time takes half of a test's time.
-  thread_local Tape<Number> tape;
+  thread_local EagerTape<Number> tape;
   thread_local const auto empty = tape.checkpoint();
   tape.rewind(empty);
   std::vector<V> parameters;

@@ -76,7 +76,7 @@ template <class Real>
 std::vector<double> allowed_errors(const Network& network, std::span<const double> size,
                                    std::span<const double> rounding, double tolerance) {
   std::map<std::size_t, std::size_t> ranges;  // first, count
-  for (const Network::Op& op : network.ops())
+  for (const NetworkOp& op : network.content().ops)
     for (const int i : {0, 1})
       if (op.count[i] > 0) ranges[op.first[i]] = std::max(ranges[op.first[i]], op.count[i]);
   std::vector<double> allowed(size.size(), 1e-300);  // parameters that no operation reads: exactly 0
@@ -97,9 +97,9 @@ std::string compare(const Network& network, std::span<const Real> got, std::span
     std::ostringstream text;
     text << std::setprecision(17) << "coordinate " << j << " is " << got[j] << ", not " << want[j]
          << ", and may be off by " << allowed[j] << "; read by operation";
-    for (const Network::Op& op : network.ops())
+    for (const NetworkOp& op : network.content().ops)
       for (const int i : {0, 1})
-        if (j - op.first[i] < op.count[i]) text << ' ' << &op - network.ops().data();
+        if (j - op.first[i] < op.count[i]) text << ' ' << &op - network.content().ops.data();
     return text.str();
   }
   return "";

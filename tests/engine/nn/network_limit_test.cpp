@@ -58,7 +58,7 @@ Task text_task() {
   Task task;
   task.network = gpt({.epsilon = 0});
   for (std::size_t j = 0; j < task.network.dim(); ++j) task.x.push_back(scattered(j) / (j < 73 * 24 ? 1 : 4));
-  for (const Network::Op& op : task.network.ops())
+  for (const NetworkOp& op : task.network.content().ops)
     for (std::size_t c = 0; op.kind == OpKind::kNorm && c < 24; ++c) task.x[op.first[0] + c] += 1;
   for (std::size_t k = 0; k < kSamples; ++k)
     for (std::size_t t = 0; t < 8; ++t) {

@@ -120,9 +120,9 @@ TEST(NetworkMisuse, RejectsFittingLayersOfAnotherNetwork) {
 TEST(NetworkMisuse, RejectsMissingTensors) {
   Network net;
   net.features(3);
-  Network::Op op{.kind = OpKind::kActivation};
+  NetworkOp op{.kind = OpKind::kActivation};
   op.in[0] = 1;
-  expect_logic_error([&] { net.record(op, {3}); }, "tensor");
+  expect_logic_error([&] { record(net, op, {3}); }, "tensor");
 }
 
 TEST(NetworkMisuse, RejectsMismatchedShapes) {

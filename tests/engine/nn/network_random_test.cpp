@@ -24,7 +24,7 @@ class Architect {
     net_ = &net;
     inputs();
     const std::size_t operations = 3 + random_.below(12);
-    while (net.ops().size() < operations) step();
+    while (net.content().ops.size() < operations) step();
     finish();
     return net;
   }
@@ -158,11 +158,11 @@ class Architect {
 
 std::string describe(const Network& net) {
   std::string text = std::to_string(net.positions()) + " positions:";
-  for (const Network::Op& op : net.ops()) {
+  for (const NetworkOp& op : net.content().ops) {
     text += " " + std::to_string(static_cast<int>(op.kind)) + "(";
     for (const std::uint32_t in : op.in)
-      if (in != Network::Op::kNone) text += std::to_string(in) + " ";
-    text += ")x" + std::to_string(net.nodes()[op.out].size());
+      if (in != NetworkOp::kNone) text += std::to_string(in) + " ";
+    text += ")x" + std::to_string(net.content().nodes[op.out].size());
   }
   return text;
 }
@@ -174,7 +174,7 @@ TEST(RandomNetworks, AgreeWithTwin) {
   for (std::uint64_t seed = 0; seed < kNetworks; ++seed) {
     const Network net = Architect(seed).build();
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + describe(net));
-    for (const Network::Op& op : net.ops()) ++seen[op.kind];
+    for (const NetworkOp& op : net.content().ops) ++seen[op.kind];
     expect_agrees(net, {.counts = {1, 2, 5},
                         .micro_batches = {0, 1, 1 + seed % 5},
                         .seed = seed,

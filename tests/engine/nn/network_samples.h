@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "engine/nn/executor.h"
+#include "engine/nn/network_ops.h"
 
 namespace gradwire {
 
@@ -20,7 +21,8 @@ class RandomSamples {
     for (std::size_t k = 0; k < count; ++k) {
       Random random(seed, "network samples", k);
       samples_.push_back({});
-      for (const Network::Op& op : network.ops()) draw(network, op, random, scale, k == 2, samples_.back());
+      for (const NetworkOp& op : network.content().ops)
+        draw(network, op, random, scale, k == 2, samples_.back());
     }
   }
 
@@ -48,10 +50,10 @@ class RandomSamples {
     for (Real& number : numbers) number = static_cast<float>(scale * random.normal());
   }
 
-  static void draw(const Network& network, const Network::Op& op, Random& random, double scale, bool empty,
+  static void draw(const Network& network, const NetworkOp& op, Random& random, double scale, bool empty,
                    Sample& s) {
-    const std::size_t width = network.nodes()[op.out].size(), positions = network.positions();
-    const std::size_t read = op.in[0] == Network::Op::kNone ? 0 : network.nodes()[op.in[0]].size();
+    const std::size_t width = network.content().nodes[op.out].size(), positions = network.positions();
+    const std::size_t read = op.in[0] == NetworkOp::kNone ? 0 : network.content().nodes[op.in[0]].size();
     if (op.kind == OpKind::kEmbed)
       fill(s.tokens, positions * op.tokens, op.count[0] / (width / op.tokens), random);
     else if (op.kind == OpKind::kFeatures)

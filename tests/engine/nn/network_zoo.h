@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/nn/network.h"
+#include "gradwire/network.h"
 
 namespace gradwire {
 

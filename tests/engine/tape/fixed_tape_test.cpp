@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/lanes.h"
-#include "engine/tape/tape.h"
 
 namespace gradwire {
 namespace {
@@ -21,7 +21,7 @@ V graph(V a, V b) {
 
 TEST(FixedTape, MatchesBitsOfEagerTape) {
   for (const double x : {-4.0, 0.5, 2.75}) {
-    Tape<double> tape;
+    EagerTape<double> tape;
     FixedTape<double, 16> fixed;
     const auto a = tape.variable(x), b = tape.variable(2), f = graph(a, b);
     const auto p = fixed.variable(x), q = fixed.variable(2), g = graph(p, q);

@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/lanes.h"
-#include "engine/tape/tape.h"
 #include "tests/engine/tape/tape_operations.h"
 
 namespace gradwire::tape_tests {

@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
-#include "engine/tape/tape.h"
 #include "tests/engine/tape/tape_operations.h"
 
 namespace gradwire::tape_tests {
@@ -47,9 +47,9 @@ struct Pair {
 };
 template <class P>
 class TapeExtremes : public ::testing::Test {};
-using Pairs =
-    ::testing::Types<Pair<Tape<double>, FixedTape<long double, 16>>, Pair<Tape<float>, FixedTape<double, 16>>,
-                     Pair<Tape<Lanes<float, 8>>, FixedTape<double, 16>>>;
+using Pairs = ::testing::Types<Pair<EagerTape<double>, FixedTape<long double, 16>>,
+                               Pair<EagerTape<float>, FixedTape<double, 16>>,
+                               Pair<EagerTape<Lanes<float, 8>>, FixedTape<double, 16>>>;
 TYPED_TEST_SUITE(TapeExtremes, Pairs);
 
 TYPED_TEST(TapeExtremes, FiniteValuesHaveNoNanDerivatives) {

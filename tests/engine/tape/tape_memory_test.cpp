@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/tape/tape.h"
+#include "engine/tape/eager_tape.h"
 #include "tests/engine/tape/forbid_malloc.h"
 
 namespace gradwire {
@@ -18,7 +18,7 @@ namespace {
 // Records every kind of operation: with one and two operands, scattered ones, ranges, and inner products with
 // a bias.
 template <class T>
-typename Tape<T>::Var record(Tape<T>& tape, const typename Tape<T>::Range& p, double shift) {
+typename EagerTape<T>::Var record(EagerTape<T>& tape, const typename EagerTape<T>::Range& p, double shift) {
   const std::array<T, 3> data = {T(1 + shift), T(-2), T(0.5)};
   const auto x = tape.leaves(data);
   const auto weights = p.subrange(0, 3);
@@ -29,20 +29,20 @@ typename Tape<T>::Var record(Tape<T>& tape, const typename Tape<T>::Range& p, do
 }
 
 template <class T>
-void set_parameters(Tape<T>& tape) {
+void set_parameters(EagerTape<T>& tape) {
   for (std::size_t j = 0; j < tape.parameter_values().size(); ++j)
     tape.parameter_values()[j] = T(0.3) * T(static_cast<double>(j)) - T(0.4);
 }
 
 TapeSize size_of_record() {
-  return tape_size<double>(4, [](Tape<double>& tape) {
+  return tape_size<double>(4, [](EagerTape<double>& tape) {
     set_parameters(tape);
     record(tape, tape.parameters(), 0);
     record(tape, tape.parameters(), 1);
   });
 }
 
-std::vector<double> gradient_of(Tape<double>& tape) {
+std::vector<double> gradient_of(EagerTape<double>& tape) {
   tape.zero_parameter_gradients();
   const auto start = tape.checkpoint();
   for (const double shift : {0.0, 1.0}) {
@@ -55,14 +55,14 @@ std::vector<double> gradient_of(Tape<double>& tape) {
 }
 
 TEST(TapeInABuffer, GivesTheSameBitsAtEveryAddress) {
-  Tape<double> plain(4);
+  EagerTape<double> plain(4);
   set_parameters(plain);
   const std::vector<double> expected = gradient_of(plain);
   TapeSize size = size_of_record();
   size.scalars += 1;  // for the sum of two recordings
-  std::vector<std::byte> memory(Tape<double>::bytes(size) + 64);
+  std::vector<std::byte> memory(EagerTape<double>::bytes(size) + 64);
   for (const std::size_t offset : {0, 1, 7, 64}) {
-    Tape<double> tape(size, std::span(memory).subspan(offset, Tape<double>::bytes(size)));
+    EagerTape<double> tape(size, std::span(memory).subspan(offset, EagerTape<double>::bytes(size)));
     set_parameters(tape);
     EXPECT_EQ(gradient_of(tape), expected) << offset;
   }
@@ -71,12 +71,12 @@ TEST(TapeInABuffer, GivesTheSameBitsAtEveryAddress) {
 TEST(TapeInABuffer, NeitherAllocatesNorThrows) {
   TapeSize size = size_of_record();
   size.scalars += 1;
-  std::vector<std::byte> memory(Tape<double>::bytes(size));
+  std::vector<std::byte> memory(EagerTape<double>::bytes(size));
   std::vector<double> scratch(size.parameters + size.scalars + 8);
   double sum = 0;
   {
     const NoMalloc none;
-    Tape<double> tape(size, memory);
+    EagerTape<double> tape(size, memory);
     set_parameters(tape);
     for (int step = 0; step < 3; ++step) {
       const auto start = tape.checkpoint();
@@ -99,8 +99,8 @@ TEST(TapeInABuffer, NeitherAllocatesNorThrows) {
 
 TEST(TapeInABuffer, ThrowsWhenFullAndKeepsItsRecords) {
   const TapeSize size{.parameters = 1, .scalars = 3};
-  std::vector<std::byte> memory(Tape<double>::bytes(size));
-  Tape<double> tape(size, memory);
+  std::vector<std::byte> memory(EagerTape<double>::bytes(size));
+  EagerTape<double> tape(size, memory);
   tape.parameter_values()[0] = 2;
   const auto p = tape.parameters()[0];
   const auto a = p * p, b = a * p, c = b * b;
@@ -109,15 +109,15 @@ TEST(TapeInABuffer, ThrowsWhenFullAndKeepsItsRecords) {
   EXPECT_THROW(reduce_mul(a, b, c), std::length_error);
   backward(c);
   EXPECT_EQ(tape.parameter_gradients()[0], 6 * 32);
-  EXPECT_THROW(Tape<double>(size, std::span(memory).first(memory.size() - 1)), std::logic_error);
-  EXPECT_THROW(Tape<double>::bytes({.scalars = std::size_t{1} << 40}), std::length_error);
-  EXPECT_THROW(Tape<double>::bytes({.parameters = ~std::size_t{0} - 8}), std::length_error);
+  EXPECT_THROW(EagerTape<double>(size, std::span(memory).first(memory.size() - 1)), std::logic_error);
+  EXPECT_THROW(EagerTape<double>::bytes({.scalars = std::size_t{1} << 40}), std::length_error);
+  EXPECT_THROW(EagerTape<double>::bytes({.parameters = ~std::size_t{0} - 8}), std::length_error);
 }
 
 TEST(TapeInABuffer, RewindsHigherManyTimesWithoutMemory) {
   const TapeSize size{.scalars = 100};
-  std::vector<std::byte> memory(Tape<double>::bytes(size));
-  Tape<double> tape(size, memory);
+  std::vector<std::byte> memory(EagerTape<double>::bytes(size));
+  EagerTape<double> tape(size, memory);
   auto start = tape.checkpoint();
   for (int k = 0; k < 90; ++k) tape.variable(k);
   const auto old = tape.variable(7);
@@ -137,7 +137,7 @@ TEST(TapeInABuffer, RewindsHigherManyTimesWithoutMemory) {
 }
 
 TEST(TapeScratch, MatchesBackwardAndKeepsTape) {
-  Tape<double> tape(4);
+  EagerTape<double> tape(4);
   set_parameters(tape);
   const auto first = record(tape, tape.parameters(), 0), second = record(tape, tape.parameters(), 1);
   backward(first);
@@ -160,7 +160,7 @@ TEST(TapeScratch, MatchesBackwardAndKeepsTape) {
 }
 
 TEST(TapeOutputs, NeedNoRootIfDerivativesAreKnown) {
-  Tape<double> tape(4), with_root(4);
+  EagerTape<double> tape(4), with_root(4);
   set_parameters(tape);
   set_parameters(with_root);
   const auto a = record(tape, tape.parameters(), 0), b = record(tape, tape.parameters(), 1);
@@ -177,18 +177,18 @@ TEST(TapeOutputs, NeedNoRootIfDerivativesAreKnown) {
 }
 
 TEST(TapeParts, RecordedByThreadsMatchBitsOfOneThread) {
-  Tape<double> alone(4);
+  EagerTape<double> alone(4);
   set_parameters(alone);
   const auto first = record(alone, alone.parameters(), 0), second = record(alone, alone.parameters(), 1);
   const auto third = record(alone, alone.parameters(), 2);
   backward(first * second + third);
 
-  Tape<double> whole(4);
+  EagerTape<double> whole(4);
   set_parameters(whole);
-  std::vector<std::unique_ptr<Tape<double>>> parts;
-  std::vector<Tape<double>::Var> roots(3);
+  std::vector<std::unique_ptr<EagerTape<double>>> parts;
+  std::vector<EagerTape<double>::Var> roots(3);
   std::vector<std::thread> threads;
-  for (std::size_t k = 0; k < 3; ++k) parts.push_back(std::make_unique<Tape<double>>(4));
+  for (std::size_t k = 0; k < 3; ++k) parts.push_back(std::make_unique<EagerTape<double>>(4));
   for (std::size_t k = 0; k < 3; ++k)
     threads.emplace_back([&, k] {
       const auto x = whole.values(whole.parameters());
@@ -196,7 +196,7 @@ TEST(TapeParts, RecordedByThreadsMatchBitsOfOneThread) {
       roots[k] = record(*parts[k], parts[k]->parameters(), static_cast<double>(k));
     });
   for (std::thread& thread : threads) thread.join();
-  std::vector<Tape<double>::Var> joined;
+  std::vector<EagerTape<double>::Var> joined;
   for (std::size_t k = 0; k < 3; ++k) joined.push_back(whole.join(*parts[k], whole.parameters())(roots[k]));
   const auto root = joined[0] * joined[1] + joined[2];
   EXPECT_EQ(root.value(), (first * second + third).value());
@@ -207,7 +207,7 @@ TEST(TapeParts, RecordedByThreadsMatchBitsOfOneThread) {
 }
 
 TEST(TapeParts, AcceptComputedInputs) {
-  Tape<double> flat, part(4);
+  EagerTape<double> flat, part(4);
   const auto a = flat.leaves(std::vector<double>{0.1, 0.2, 0.3, 0.4});
   const auto squares = flat.range(4, [&](std::size_t i) { return sqr(a[i]); });
   const auto x = flat.values(squares);
@@ -222,7 +222,7 @@ TEST(TapeParts, AcceptComputedInputs) {
 }
 
 TEST(TapeParts, RejectWrongTapeOrSize) {
-  Tape<double> whole(4), part(3);
+  EagerTape<double> whole(4), part(3);
   EXPECT_THROW(whole.join(part, whole.parameters()), std::logic_error);
   EXPECT_THROW(whole.join(whole, whole.parameters()), std::logic_error);
   EXPECT_THROW(part.join(whole, whole.parameters()), std::logic_error);

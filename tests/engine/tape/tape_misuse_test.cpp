@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
-#include "engine/tape/tape.h"
 
 namespace gradwire {
 namespace {
 
-using V = Tape<double>::Var;
-using R = Tape<double>::Range;
+using V = EagerTape<double>::Var;
+using R = EagerTape<double>::Range;
 
 void expect_misuse(const std::function<void()>& f, const std::string& text) {
   try {
@@ -27,7 +27,7 @@ void expect_misuse(const std::function<void()>& f, const std::string& text) {
 using Cases = std::vector<std::function<void()>>;
 
 TEST(TapeMisuse, RejectsDefaultHandles) {
-  Tape<double> tape(2);
+  EagerTape<double> tape(2);
   V a = tape.variable(1), none;
   const R empty, p = tape.parameters();
   for (const auto& f : Cases{[&] { none + a; },
@@ -66,7 +66,7 @@ TEST(TapeMisuse, RejectsDefaultHandles) {
 }
 
 TEST(TapeMisuse, RejectsOperationsOnTwoTapes) {
-  Tape<double> tape(2), other(2);
+  EagerTape<double> tape(2), other(2);
   const V a = tape.variable(1), b = other.variable(1);
   for (const auto& f :
        Cases{[&] { a* b; }, [&] { tape.backward(b); }, [&] { static_cast<void>(tape.gradient(b)); },
@@ -83,7 +83,7 @@ TEST(TapeMisuse, RejectsOperationsOnTwoTapes) {
 }
 
 TEST(TapeMisuse, DetectsUseAfterRewindEvenIfPlaceIsInUseAgain) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const auto start = tape.checkpoint();
   const V a = tape.variable(1);
   const R range = tape.leaves(std::array{1.0, 2.0});
@@ -111,7 +111,7 @@ TEST(TapeMisuse, DetectsUseAfterRewindEvenIfPlaceIsInUseAgain) {
 // written.
 template <class T>
 void expect_stale_checkpoints_are_refused() {
-  Tape<T> tape(2);
+  EagerTape<T> tape(2);
   const auto p = tape.parameters();
   const auto leaves = [&](std::size_t n) { return tape.leaves(std::vector<T>(n, T(1))); };
   const auto start = tape.checkpoint();
@@ -150,7 +150,7 @@ TEST(TapeMisuse, RejectsStaleCheckpoints) {
 }
 
 TEST(TapeMisuse, RejectsStaleCheckpointsTakenAtTheSamePlace) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   tape.variable(0);
   const auto bottom = tape.checkpoint();
   tape.variable(1);
@@ -168,7 +168,7 @@ TEST(TapeMisuse, RejectsStaleCheckpointsTakenAtTheSamePlace) {
 }
 
 TEST(TapeMisuse, EmptyLeavesRecordNothing) {
-  Tape<double> tape(1);
+  EagerTape<double> tape(1);
   const auto before = tape.checkpoint();
   EXPECT_EQ(tape.leaves({}).size(), 0u);
   const auto later = tape.checkpoint();
@@ -183,8 +183,8 @@ TEST(TapeMisuse, EmptyLeavesRecordNothing) {
 }
 
 TEST(TapeMisuse, RejectsCheckpointsOfAnotherTape) {
-  Tape<double> tape, other;
-  for (Tape<double>* each : {&tape, &other})
+  EagerTape<double> tape, other;
+  for (EagerTape<double>* each : {&tape, &other})
     for (int i = 0; i < 5; ++i) each->variable(1);
   const auto mine = tape.checkpoint(), foreign = other.checkpoint();
   tape.variable(2);
@@ -196,13 +196,13 @@ TEST(TapeMisuse, RejectsCheckpointsOfAnotherTape) {
 // Checkpoints are valid after rewinds in any order, if no later rewind went below them.
 TEST(TapeMisuse, CheckpointsAreValidUnlessARewindWentBelowThem) {
   struct Taken {
-    Tape<double>::Checkpoint checkpoint;
+    EagerTape<double>::Checkpoint checkpoint;
     std::size_t recorded;
     bool good = true;
   };
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed, "checkpoints");
-    Tape<double> tape(2);
+    EagerTape<double> tape(2);
     std::vector<Taken> all;
     std::size_t recorded = 0;
     for (int step = 0; step < 200; ++step) {
@@ -227,7 +227,7 @@ TEST(TapeMisuse, CheckpointsAreValidUnlessARewindWentBelowThem) {
 }
 
 TEST(TapeMisuse, RejectsGradientBeforeBackward) {
-  Tape<double> tape(2);
+  EagerTape<double> tape(2);
   const auto start = tape.checkpoint();
   for (int i = 0; i < 3; ++i) {
     const R x = tape.leaves(std::array{1.0, 2.0});
@@ -259,20 +259,20 @@ double first_lane(const Lanes<Real, N>& x) {
 // The arrays of a tape move when it grows. leaves() must still copy numbers of the tape itself.
 template <class T>
 void expect_leaves_of_its_own_numbers() {
-  Tape<T> tape(1);
+  EagerTape<T> tape(1);
   tape.parameter_values()[0] = T(7);
-  typename Tape<T>::Range x = tape.leaves(std::vector<T>{T(1), T(2), T(3)});
+  typename EagerTape<T>::Range x = tape.leaves(std::vector<T>{T(1), T(2), T(3)});
   backward(reduce_mul(x));
   for (int round = 0; round < 12; ++round) {  // 3 * 2^12 numbers
     const auto before = tape.values(x);
     std::vector<T> twice(before.begin(), before.end());
-    const typename Tape<T>::Range copy = tape.leaves(before);
+    const typename EagerTape<T>::Range copy = tape.leaves(before);
     for (std::size_t i = 0; i < twice.size(); ++i)
       ASSERT_EQ(first_lane(tape.values(copy)[i]), first_lane(twice[i]));
     twice.insert(twice.end(), twice.begin(), twice.end());
     x = tape.leaves(twice);
     backward(reduce_sum(x));
-    const typename Tape<T>::Range slopes = tape.leaves(tape.gradients(x));
+    const typename EagerTape<T>::Range slopes = tape.leaves(tape.gradients(x));
     for (const T& slope : tape.values(slopes)) ASSERT_EQ(first_lane(slope), 1);
     ASSERT_EQ(first_lane(tape.values(tape.leaves(tape.parameter_values()))[0]), 7);
   }
@@ -283,7 +283,7 @@ TEST(TapeMisuse, LeavesMayBeNumbersOfTheTape) {
 }
 
 TEST(TapeMisuse, HandlesBelowEveryRewindStayValid) {
-  Tape<double> tape(1);
+  EagerTape<double> tape(1);
   tape.parameter_values()[0] = 7;
   const R parameters = tape.parameters();
   const V first = tape.variable(1);
@@ -311,7 +311,7 @@ TEST(TapeMisuse, HandlesBelowEveryRewindStayValid) {
 }
 
 TEST(TapeMisuse, RejectsDifferentLengths) {
-  Tape<double> tape(6);
+  EagerTape<double> tape(6);
   const R p = tape.parameters();
   const V a = p[0];
   expect_misuse([&] { inner_product(p.subrange(0, 2), p.subrange(0, 3)); }, "inner product of 2 and 3");
@@ -333,7 +333,7 @@ TEST(TapeMisuse, RejectsDifferentLengths) {
 }
 
 TEST(TapeMisuse, FailedOperationsDoNotChangeTape) {
-  Tape<double> tape, other;
+  EagerTape<double> tape, other;
   const V a = tape.variable(2), b = tape.variable(3), foreign = other.variable(1);
   const V f = a * b;
   expect_misuse([&] { reduce_mul(a, b, foreign); }, "two tapes");
@@ -346,7 +346,7 @@ TEST(TapeMisuse, FailedOperationsDoNotChangeTape) {
 }
 
 TEST(TapeMisuse, ConstantsHaveNoGradient) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   FixedTape<double, 4> fixed;
   expect_misuse([&] { static_cast<void>(tape.constant(1).grad()); }, "constant");
   expect_misuse([&] { static_cast<void>(fixed.constant(1).grad()); }, "constant");

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
-#include "engine/tape/tape.h"
 
 namespace gradwire {
 namespace {
@@ -31,10 +31,10 @@ constexpr double kRounding<BFloat16> = 0x1p-7;
 template <class T>
 class NarrowReductions : public ::testing::Test {
  public:
-  Tape<T> tape;
-  const typename Tape<T>::Checkpoint start = tape.checkpoint();
-  std::vector<Var<Tape<T>>> variables(const std::vector<double>& values) {
-    std::vector<Var<Tape<T>>> all;
+  EagerTape<T> tape;
+  const typename EagerTape<T>::Checkpoint start = tape.checkpoint();
+  std::vector<Var<EagerTape<T>>> variables(const std::vector<double>& values) {
+    std::vector<Var<EagerTape<T>>> all;
     for (const double v : values) all.push_back(tape.variable(T(v)));
     return all;
   }
@@ -60,8 +60,8 @@ TYPED_TEST(NarrowReductions, SharesOfEqualNumbersAreEqualAtAnySize) {
     if (std::isinf(number(T(x)))) continue;
     for (const std::size_t n : {2u, 3u, 10u}) {
       const auto all = this->variables(std::vector<double>(n, x));
-      std::vector<Var<Tape<T>>> shares(n);
-      softmax(std::span<const Var<Tape<T>>>(all), std::span(shares));
+      std::vector<Var<EagerTape<T>>> shares(n);
+      softmax(std::span<const Var<EagerTape<T>>>(all), std::span(shares));
       double sum = 0;
       for (const auto& share : shares) {
         this->expect_near(number(share.value()), 1.0 / static_cast<double>(n), "share");
@@ -152,7 +152,7 @@ TEST(NarrowReductions, MeanOnFixedTapeDoesNotOverflow) {
 }
 
 TEST(LogSumExp, HasZeroDerivativeIfAllAreMinusInfinity) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const double infinity = std::numeric_limits<double>::infinity();
   const auto a = tape.variable(-infinity), b = tape.variable(-infinity);
   const auto y = log_sum_exp(a, b);

@@ -93,7 +93,7 @@ std::vector<Operation<V>> operations() {
     {"reduce_sum of one", [](A x) { return reduce_sum(x[1]); }, [](D, D b, D) { return b; }},
     {"reduce_sub", [](A x) { return reduce_sub(x); }, [](D a, D b, D c) { return a - b - c; }},
     {"reduce_mul", [](A x) { return reduce_mul(x); }, [](D a, D b, D c) { return a * b * c; }},
-    {"reduce_mul of equals", [](A x) { return reduce_mul(x[0], x[1], x[0]); }, [](D a, D b, D) { return a * b * a; }},
+    {"reduce_mul of equals", [](A x) { return reduce_mul(std::array{x[0], x[1], x[0]}); }, [](D a, D b, D) { return a * b * a; }},
     {"reduce_mean", [](A x) { return reduce_mean(x); }, [](D a, D b, D c) { return (a + b + c) / 3; }},
     {"reduce_negative_mean", [](A x) { return reduce_negative_mean(x); }, [](D a, D b, D c) { return -(a + b + c) / 3; }},
     {"reduce_sum_of_squares", [](A x) { return reduce_sum_of_squares(x); }, [](D a, D b, D c) { return a * a + b * b + c * c; }},
@@ -116,7 +116,7 @@ std::vector<Operation<V>> operations() {
        const D p = std::exp(a), q = std::exp(b), r = std::exp(c);
        return (p + 2 * q - 3 * r) / (p + q + r);
      }},
-    {"softmax one by one", [](A x) { return softmax(x[0], x[1])[1]; },
+    {"softmax of two", [](A x) { return softmax(std::array{x[0], x[1]})[1]; },
      [](D a, D b, D) { return 1 / (1 + std::exp(a - b)); }},
   };
   // clang-format on

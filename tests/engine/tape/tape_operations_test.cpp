@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
-#include "engine/tape/tape.h"
 #include "tests/engine/tape/match_formulas.h"
 #include "tests/support/sanitized.h"
 
@@ -20,10 +20,11 @@ class TapeOperations : public ::testing::Test {};
 #if GRADWIRE_SANITIZED
 // One tape of each kind. The others are the same templates, and each costs an instrumented build half a
 // minute.
-using Tapes = ::testing::Types<Tape<double>, FixedTape<Lanes<float, 8>, 16>>;
+using Tapes = ::testing::Types<EagerTape<double>, FixedTape<Lanes<float, 8>, 16>>;
 #else
-using Tapes = ::testing::Types<Tape<double>, Tape<float>, Tape<Lanes<double, 8>>, Tape<Lanes<float, 16>>,
-                               FixedTape<double, 16>, FixedTape<float, 16>, FixedTape<Lanes<double, 8>, 16>>;
+using Tapes = ::testing::Types<EagerTape<double>, EagerTape<float>, EagerTape<Lanes<double, 8>>,
+                               EagerTape<Lanes<float, 16>>, FixedTape<double, 16>, FixedTape<float, 16>,
+                               FixedTape<Lanes<double, 8>, 16>>;
 #endif
 TYPED_TEST_SUITE(TapeOperations, Tapes);
 

@@ -1,5 +1,3 @@
-#include "engine/tape/tape.h"
-
 #include <array>
 #include <cmath>
 #include <functional>
@@ -10,13 +8,14 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/tape/eager_tape.h"
 #include "tests/support/count_allocations.h"
 
 namespace gradwire {
 namespace {
 
-using V = Tape<double>::Var;
-using R = Tape<double>::Range;
+using V = EagerTape<double>::Var;
+using R = EagerTape<double>::Range;
 
 // The graphs of the engine's benchmark, written as by a user, for any kind of tape.
 template <class V>
@@ -44,7 +43,7 @@ V small(V a, V b) {
 }
 
 TEST(Tape, FirstExampleWorks) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   Var a = tape.variable(-41.0);
   Var b = tape.leaf(2);
   const auto g = tiny(a, b);
@@ -57,7 +56,7 @@ TEST(Tape, FirstExampleWorks) {
 }
 
 TEST(Tape, SmallGraphHasKnownValueAndGradient) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(-4), b = tape.variable(2), g = small(a, b);
   EXPECT_DOUBLE_EQ(g.value(), 24.70408163265306);
   tape.backward(g);
@@ -66,8 +65,8 @@ TEST(Tape, SmallGraphHasKnownValueAndGradient) {
 }
 
 TEST(Tape, EachLaneIsASeparateGraph) {
-  Tape<Lanes<double, 8>> lanes;
-  Tape<double> tape;
+  EagerTape<Lanes<double, 8>> lanes;
+  EagerTape<double> tape;
   Lanes<double, 8> x, y;
   for (std::size_t i = 0; i < 8; ++i) {
     x[i] = -4 + static_cast<double>(i);
@@ -85,7 +84,7 @@ TEST(Tape, EachLaneIsASeparateGraph) {
 }
 
 TEST(Tape, BranchWithoutInfluenceDoesNotMakeGradientNan) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(0), k = tape.variable(0);
   const V infinite = log(a);  // infinite derivative
   const V f = a * 2 + infinite * 0 + reduce_mul(infinite, k) * 0;
@@ -97,7 +96,7 @@ TEST(Tape, BranchWithoutInfluenceDoesNotMakeGradientNan) {
 }
 
 TEST(Tape, LaneWithoutInfluenceDoesNotBecomeNan) {
-  Tape<Lanes<double, 8>> tape;
+  EagerTape<Lanes<double, 8>> tape;
   Lanes<double, 8> choice(0);
   choice[3] = 1;
   const auto a = tape.variable(0);
@@ -108,7 +107,7 @@ TEST(Tape, LaneWithoutInfluenceDoesNotBecomeNan) {
 }
 
 TEST(Tape, BackwardMayRepeatAndStartAnywhere) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(3), b = sqr(a), c = b * a, other = sqr(c);
   for (int i = 0; i < 10; ++i) {
     tape.backward(c);
@@ -128,7 +127,7 @@ TEST(Tape, BackwardMayRepeatAndStartAnywhere) {
 }
 
 TEST(Tape, SharedSubexpressionsCountOncePerUse) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(1.5);
   V x = a;
   for (int i = 0; i < 60; ++i) {  // 2^60 paths
@@ -140,7 +139,7 @@ TEST(Tape, SharedSubexpressionsCountOncePerUse) {
 }
 
 TEST(Tape, ConstantsTakePartInOperations) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(3), k = tape.constant(5), f = a * k + k;
   EXPECT_EQ(f.value(), 20);
   tape.backward(f);
@@ -155,8 +154,8 @@ std::vector<double> normals(std::size_t n, std::uint64_t seed) {
 }
 
 // Records f on a tape whose parameters are x. Expects its gradient to match central differences.
-void expect_gradient(std::vector<double> x, const std::function<V(Tape<double>&)>& f) {
-  Tape<double> tape(x.size());
+void expect_gradient(std::vector<double> x, const std::function<V(EagerTape<double>&)>& f) {
+  EagerTape<double> tape(x.size());
   const auto start = tape.checkpoint();
   const auto value_at = [&](const std::vector<double>& point) {
     std::copy(point.begin(), point.end(), tape.parameter_values().begin());
@@ -224,7 +223,7 @@ TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnScalars) {
     std::vector<double> gradient[2];
     double value[2];
     for (const bool ranges : {false, true}) {
-      Tape<double> tape(n);
+      EagerTape<double> tape(n);
       std::copy(x.begin(), x.end(), tape.parameter_values().begin());
       const R p = tape.parameters();
       std::vector<V> one_by_one;
@@ -245,7 +244,7 @@ TEST_P(TapeRanges, OperationsOnViewsEqualThoseOnScalars) {
 
 TEST_P(TapeRanges, InnerProductsAcceptListsWithDifferentCuts) {
   const std::size_t n = GetParam();
-  expect_gradient(normals(3 * n + 1, 4), [n](Tape<double>& t) {
+  expect_gradient(normals(3 * n + 1, 4), [n](EagerTape<double>& t) {
     const R p = t.parameters();
     const std::vector<R> x = {p.subrange(2 * n, n / 2), p.subrange(n, n - n / 2)};
     V f = inner_product_with_bias(p.subrange(0, n), x, p[3 * n]);
@@ -257,7 +256,7 @@ TEST_P(TapeRanges, InnerProductsAcceptListsWithDifferentCuts) {
 TEST_P(TapeRanges, SmallNetworkOfScalarsAndRangesHasRightGradient) {
   const std::size_t n = GetParam();
   const auto data = normals(n, 6);
-  expect_gradient(normals(3 * n + 3 + 6 + 2, 5), [&](Tape<double>& t) {
+  expect_gradient(normals(3 * n + 3 + 6 + 2, 5), [&](EagerTape<double>& t) {
     const R p = t.parameters(), x = t.leaves(data);
     std::vector<V> h;
     for (std::size_t j = 0; j < 3; ++j)
@@ -272,7 +271,7 @@ TEST_P(TapeRanges, SmallNetworkOfScalarsAndRangesHasRightGradient) {
 }
 
 TEST(TapeRanges, DataHasValuesAndGradients) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const R x = tape.leaves(std::array{1.0, 2.0, 3.0});
   backward(reduce_mul(x) + x[1]);
   EXPECT_EQ(tape.values(x)[2], 3);
@@ -285,8 +284,8 @@ TEST(TapeRanges, DataHasValuesAndGradients) {
 }
 
 TEST(TapeRanges, ReductionsWorkOnLanes) {
-  Tape<Lanes<double, 8>> tape(4);
-  Tape<double> one(4);
+  EagerTape<Lanes<double, 8>> tape(4);
+  EagerTape<double> one(4);
   for (std::size_t k = 0; k < 4; ++k) {
     one.parameter_values()[k] = 0.5 * static_cast<double>(k) - 0.7;
     tape.parameter_values()[k] = one.parameter_values()[k];
@@ -305,7 +304,7 @@ TEST(TapeRanges, ReductionsWorkOnLanes) {
 }
 
 TEST(Tape, OnlyParameterGradientsAddUpOverSamples) {
-  Tape<double> tape(1);
+  EagerTape<double> tape(1);
   tape.parameter_values()[0] = 3;
   const auto start = tape.checkpoint();
   for (const double sample : {1.0, 2.0}) {
@@ -322,7 +321,7 @@ TEST(Tape, OnlyParameterGradientsAddUpOverSamples) {
 }
 
 TEST(Tape, AllocatesNothingAfterFirstRound) {
-  Tape<double> tape(40);
+  EagerTape<double> tape(40);
   const auto start = tape.checkpoint();
   const auto round = [&] {
     V sum = small(tape.variable(-4), tape.variable(2));
@@ -343,7 +342,7 @@ TEST(Tape, AllocatesNothingAfterFirstRound) {
 }
 
 TEST(Tape, ChainOfAMillionRecordsNeedsNoRecursion) {
-  Tape<double> tape;
+  EagerTape<double> tape;
   const V a = tape.variable(1);
   V x = a;
   for (int i = 0; i < 500'000; ++i) x = x * 1.000001 + a * 0;
@@ -355,7 +354,7 @@ TEST(Tape, ChainOfAMillionRecordsNeedsNoRecursion) {
 
 TEST(Tape, TapesOfTwoTypesWorkInTwoThreads) {
   const auto work = [](auto real, double& result) {
-    Tape<decltype(real)> tape;
+    EagerTape<decltype(real)> tape;
     const auto start = tape.checkpoint();
     for (int i = 0; i < 2000; ++i) {
       const auto a = tape.variable(-41), b = tape.variable(2);

@@ -21,7 +21,7 @@ static_assert(sizeof(Model<false>) == sizeof(double));
 static_assert(sizeof(Model<true>) > sizeof(double));
 
 template <bool on>
-TapeGraph example(Tape<double>& tape, DebugNames<on>& names) {
+TapeGraph example(EagerTape<double>& tape, DebugNames<on>& names) {
   tape.parameter_values()[0] = 3;
   tape.parameter_values()[1] = -1;
   const auto p = tape.parameters();
@@ -37,7 +37,7 @@ TapeGraph example(Tape<double>& tape, DebugNames<on>& names) {
 }
 
 TEST(TapeGraph, ListsEveryRecordWithItsDerivatives) {
-  Tape<double> tape(2);
+  EagerTape<double> tape(2);
   DebugNames<true> names;
   EXPECT_EQ(to_text(example(tape, names)),
             "8 weight[0] parameter value 3 gradient 8\n"
@@ -50,14 +50,14 @@ TEST(TapeGraph, ListsEveryRecordWithItsDerivatives) {
 }
 
 TEST(TapeGraph, WritesOneLinePerNodeForAnyName) {
-  Tape<double> tape(0);
+  EagerTape<double> tape(0);
   DebugNames<true> names;
   names(tape.variable(1), "one\nname\r\n");
   EXPECT_EQ(to_text(graph_of(tape, names)), "8 one\\nname\\r\\n variable value 1 gradient 0\n");
 }
 
 TEST(TapeGraph, HasNoNamesAfterRewindAndClear) {
-  Tape<double> tape(0);
+  EagerTape<double> tape(0);
   DebugNames<true> names;
   const auto start = tape.checkpoint();
   names(tape.variable(1), "old");
@@ -69,7 +69,7 @@ TEST(TapeGraph, HasNoNamesAfterRewindAndClear) {
 }
 
 TEST(TapeGraph, HasSameNodesWithoutNames) {
-  Tape<double> tape(2), named(2);
+  EagerTape<double> tape(2), named(2);
   DebugNames<false> off;
   DebugNames<true> on;
   const TapeGraph bare = example(tape, off), full = example(named, on);
@@ -84,7 +84,7 @@ TEST(TapeGraph, HasSameNodesWithoutNames) {
 // The gradient of each node is the sum of derivative times gradient over the nodes that read it. So no arrow
 // is missing or wrong.
 TEST(TapeGraph, ArrowsExplainGradientsOfEveryKindOfRecord) {
-  Tape<double> tape(3);
+  EagerTape<double> tape(3);
   for (std::size_t j = 0; j < 3; ++j) tape.parameter_values()[j] = 0.5 + 0.25 * static_cast<double>(j);
   const auto p = tape.parameters();
   const auto a = tape.variable(1.5);
@@ -102,7 +102,7 @@ TEST(TapeGraph, ArrowsExplainGradientsOfEveryKindOfRecord) {
 }
 
 TEST(TapeGraph, GraphvizReadsIt) {
-  Tape<double> tape(2);
+  EagerTape<double> tape(2);
   DebugNames<true> names;
   const std::string dot = to_dot(example(tape, names));
   EXPECT_NE(dot.find("n13 -> n14 [label=\"4\"]"), std::string::npos) << dot;

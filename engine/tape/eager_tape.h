@@ -2,7 +2,7 @@
 // from the last record to the first. It has no graph objects, sorting, recursion or globals. It allocates no
 // memory once the tape has reached its size.
 //
-//   Tape<double> tape;
+//   EagerTape<double> tape;
 //   Var a = tape.variable(-4.0), b = tape.variable(2.0);
 //   Var c = a + 2 * b;
 //   backward(sqr(c) / 2);
@@ -11,7 +11,7 @@
 // Parameters are adjacent in memory, so steps, norms and sending are linear passes. A gradient over samples
 // needs the memory of one sample:
 //
-//   Tape<double> tape(3);                                     // set through parameter_values()
+//   EagerTape<double> tape(3);                                     // set through parameter_values()
 //   const auto start = tape.checkpoint();
 //   for (const auto& [x, y] : samples) {
 //     const auto p = tape.parameters();
@@ -23,8 +23,8 @@
 // The tape takes a buffer of the caller if it must not allocate:
 //
 //   const TapeSize size = tape_size<double>(2, record);        // records once to learn the size
-//   std::vector<std::byte> buffer(Tape<double>::bytes(size));
-//   Tape<double> tape(size, buffer);
+//   std::vector<std::byte> buffer(EagerTape<double>::bytes(size));
+//   EagerTape<double> tape(size, buffer);
 // Such a tape allocates nothing, and throws std::length_error only if more than `size` is recorded.
 //
 // backward() overwrites all gradients except those of parameters, to which it adds;
@@ -70,7 +70,7 @@ struct TapeSize {
 
 // T is float, double, Lanes<float, 8 or 16>, Lanes<double, 4 or 8>, Float16, BFloat16 or Float128.
 template <class T>
-class Tape {
+class EagerTape {
   static_assert(!std::is_integral_v<T>, "a tape of integers has no derivatives: use double");
 
   struct Used {
@@ -79,8 +79,8 @@ class Tape {
 
  public:
   using Value = T;
-  using Var = gradwire::Var<Tape>;
-  using Range = VarRange<Tape>;
+  using Var = gradwire::Var<EagerTape>;
+  using Range = VarRange<EagerTape>;
 
   // The target of rewind(): the tape, how much was recorded on it, and after how many rewinds.
   class Checkpoint {
@@ -88,22 +88,22 @@ class Tape {
     Checkpoint() = default;  // belongs to no tape; rewind() to it throws std::logic_error
 
    private:
-    friend Tape;
-    Checkpoint(const Tape* tape, std::uint64_t rewinds, const Used& used)
+    friend EagerTape;
+    Checkpoint(const EagerTape* tape, std::uint64_t rewinds, const Used& used)
         : tape_(tape), rewinds_(rewinds), used_(used) {}
 
-    const Tape* tape_ = nullptr;
+    const EagerTape* tape_ = nullptr;
     std::uint64_t rewinds_ = 0;
     Used used_;
   };
 
-  explicit Tape(std::size_t parameters = 0);
+  explicit EagerTape(std::size_t parameters = 0);
   // Uses `buffer`, which must outlive the tape and have at least bytes(size) bytes, at any address. Throws
   // std::logic_error if `buffer` is too small.
-  Tape(const TapeSize& size, std::span<std::byte> buffer);
+  EagerTape(const TapeSize& size, std::span<std::byte> buffer);
   static std::size_t bytes(const TapeSize& size);
-  Tape(const Tape&) = delete;  // handles point to it
-  Tape& operator=(const Tape&) = delete;
+  EagerTape(const EagerTape&) = delete;  // handles point to it
+  EagerTape& operator=(const EagerTape&) = delete;
 
   // The spans are valid until the next recording.
   std::span<T> parameter_values() { return {value_.get() + kDeadSlots, parameters_}; }
@@ -162,17 +162,17 @@ class Tape {
     }
 
    private:
-    friend Tape;
-    Joined(Tape* tape, const Tape* part, std::uint32_t inputs, std::uint32_t shift)
+    friend EagerTape;
+    Joined(EagerTape* tape, const EagerTape* part, std::uint32_t inputs, std::uint32_t shift)
         : tape_(tape), part_(part), inputs_(inputs), shift_(shift) {}
-    Tape* tape_;
-    const Tape* part_;
+    EagerTape* tape_;
+    const EagerTape* part_;
     std::uint32_t inputs_, shift_;
   };
   // Appends all that `part` recorded, as if it had been recorded here. `inputs` replace the parameters of
   // `part`; they must have the same number and values. So threads can record parts, each on its own tape, and
   // one thread joins them in a fixed order. The bits do not depend on which thread was faster.
-  Joined join(const Tape& part, const Range& inputs);
+  Joined join(const EagerTape& part, const Range& inputs);
 
   Checkpoint checkpoint() const { return {this, rewinds_, used_}; }
   // Forgets what was recorded since `to`. Keeps the memory.
@@ -226,7 +226,7 @@ class Tape {
   Var element(const Range& range, std::uint32_t i);  // for VarRange
 
  private:
-  friend TapeReader<Tape>;
+  friend TapeReader<EagerTape>;
 
   // The part of a record of one or two operands that backward() reads. entry_ is indexed by slot.
   struct Entry {
@@ -348,7 +348,7 @@ class Tape {
 
 template <class T>
 template <class Make>
-auto Tape<T>::range(std::size_t n, Make make) -> Range {
+auto EagerTape<T>::range(std::size_t n, Make make) -> Range {
   TapePlace first = TapePlace::at(used_.slots, generation());
   for (std::size_t i = 0; i < n; ++i) {
     const Var x = make(i);
@@ -364,21 +364,21 @@ auto Tape<T>::range(std::size_t n, Make make) -> Range {
 // grows and whose parameters are all 0.
 template <class T, class Record>
 TapeSize tape_size(std::size_t parameters, Record record) {
-  Tape<T> tape(parameters);
+  EagerTape<T> tape(parameters);
   record(tape);
   return tape.used();
 }
 
-extern template class Tape<float>;
-extern template class Tape<double>;
-extern template class Tape<Lanes<float, 8>>;
-extern template class Tape<Lanes<float, 16>>;
-extern template class Tape<Lanes<double, 4>>;
-extern template class Tape<Lanes<double, 8>>;
-extern template class Tape<Float16>;
-extern template class Tape<BFloat16>;
+extern template class EagerTape<float>;
+extern template class EagerTape<double>;
+extern template class EagerTape<Lanes<float, 8>>;
+extern template class EagerTape<Lanes<float, 16>>;
+extern template class EagerTape<Lanes<double, 4>>;
+extern template class EagerTape<Lanes<double, 8>>;
+extern template class EagerTape<Float16>;
+extern template class EagerTape<BFloat16>;
 #if GRADWIRE_HAS_FLOAT128
-extern template class Tape<Float128>;
+extern template class EagerTape<Float128>;
 #endif
 
 }  // namespace gradwire
