@@ -4,11 +4,38 @@ include(CMakePackageConfigHelpers)
 set(gradwire_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/gradwire")
 set(development COMPONENT development EXCLUDE_FROM_ALL)
 
-install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake ${development})
-foreach(room base engine ${rooms})
-  install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradwire ${development} FILES_MATCHING PATTERN "*.h")
-endforeach()
+# All rooms as one shared library. It shows only include/gradwire/. With BUILD_SHARED_LIBS it is what is installed.
+get_property(rooms GLOBAL PROPERTY GRADWIRE_ROOMS)
+file(TOUCH "${PROJECT_BINARY_DIR}/empty.cpp")
+add_library(gradwire_shared SHARED "${PROJECT_BINARY_DIR}/empty.cpp")
+set_target_properties(gradwire_shared PROPERTIES OUTPUT_NAME gradwire VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+target_include_directories(gradwire_shared PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_options(gradwire_shared PUBLIC -ffp-contract=off)
+target_compile_features(gradwire_shared PUBLIC cxx_std_20)
+target_link_libraries(gradwire_shared PRIVATE -Wl,--whole-archive ${rooms} -Wl,--no-whole-archive)
 
+# The libraries as programs name them, gradwire::NAME, with the rooms that each needs.
+function(gradwire_public name)
+  add_library(gradwire_public_${name} INTERFACE)
+  set_target_properties(gradwire_public_${name} PROPERTIES EXPORT_NAME ${name})
+  target_link_libraries(gradwire_public_${name} INTERFACE $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,gradwire_shared,${ARGN}>)
+  install(TARGETS gradwire_public_${name} EXPORT gradwire COMPONENT development EXCLUDE_FROM_ALL)
+endfunction()
+gradwire_public(engine gradwire_tape gradwire_oracles gradwire_compressors)
+gradwire_public(simulation gradwire_api)
+gradwire_public(client gradwire_client)
+gradwire_public(server gradwire_server)
+
+if(BUILD_SHARED_LIBS)
+  set(installed gradwire_shared)
+else()
+  set(installed ${rooms})
+  set_target_properties(gradwire_shared PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+install(TARGETS ${installed} EXPORT gradwire ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ${development})
+install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake ${development})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development} FILES_MATCHING PATTERN "*.h")
 
 configure_package_config_file(cmake/gradwire-config.cmake.in gradwire-config.cmake INSTALL_DESTINATION ${gradwire_cmake_dir})
@@ -17,7 +44,7 @@ write_basic_package_version_file(gradwire-config-version.cmake COMPATIBILITY Sam
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/gradwire-config-version.cmake" DESTINATION ${gradwire_cmake_dir} ${development})
 
-get_property(libraries GLOBAL PROPERTY GRADWIRE_LIBRARIES)
+list(TRANSFORM installed REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE libraries)
 install(CODE "
   set(missing FALSE)
   set(libraries \"${libraries}\")

@@ -6,6 +6,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# A shared library, or a module that contains gradwire, shows only what is marked GRADWIRE_API.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
@@ -29,29 +32,19 @@ endif()
 # Builds everything that is installed, without the tests.
 add_custom_target(programs)
 
-# gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries]): users of the package find it as
-# gradwire::NAME, without "gradwire_".
+# gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries]): the archive of a room.
 function(gradwire_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-                                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/gradwire>)
+                                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   # Users of the package instantiate templates, which must give the same bits as the programs.
   target_compile_options(${name} PUBLIC -ffp-contract=off)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
-  gradwire_export(${name})
-  set_property(GLOBAL APPEND PROPERTY GRADWIRE_LIBRARIES "$<TARGET_FILE:${name}>")
-endfunction()
-
-function(gradwire_export name)
-  string(REPLACE "gradwire_" "" short ${name})
-  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
-  add_library(gradwire::${short} ALIAS ${name})
-  install(TARGETS ${name} EXPORT gradwire ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development EXCLUDE_FROM_ALL)
   add_dependencies(programs ${name})
+  set_property(GLOBAL APPEND PROPERTY GRADWIRE_ROOMS ${name})
 endfunction()
 
 # gradwire_messages(STEM OUT): makes STEM.pb.h from STEM.proto in the build tree, with the lite runtime, which the client also
@@ -65,8 +58,6 @@ function(gradwire_messages stem out)
   add_custom_command(OUTPUT "${to}.cc" "${to}.h" DEPENDS "${from}" VERBATIM
                      COMMAND protobuf::protoc "--cpp_out=${to_folder}" "-I${from_folder}" "${from}")
   set_source_files_properties("${to}.cc" PROPERTIES COMPILE_OPTIONS -w)
-  file(RELATIVE_PATH room "${PROJECT_SOURCE_DIR}" "${from_folder}")
-  install(FILES "${to}.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/gradwire/${room}" COMPONENT development EXCLUDE_FROM_ALL)
   set(${out} "${to}.cc" "${to}.h" PARENT_SCOPE)
 endfunction()
 

@@ -6,7 +6,7 @@
 A fenced block is read by its language and title:
     ```sh                      commands; they run in bash, with the programs of BUILD/bin first in PATH
     ```sh title="machine A"    the same on one of several machines: a folder for each. A word after a comma is a second terminal
-    ```toml title="a.toml"     a file, for the machine of the next commands
+    ```toml title="a.toml"     a file, for the machine of the next commands; also in other languages
     ```text                    the output of the commands before: each line must come, in this order. `...` stands for any words;
                                numbers may differ by a tenth, as compilers and processors round differently
 `<!-- keeps running -->` before commands: the next block does not wait for their end. `<!-- after the end of all -->` before
@@ -79,6 +79,8 @@ class Page:
     def __init__(self, page, build, scratch):
         self.page, self.scratch, self.running, self.last = page, scratch, [], None
         self.changes = {"192.0.2.7": "127.0.0.1", "7000": free_port()}
+        if "~/gradwire" in page.read_text(encoding="utf-8"):
+            subprocess.run(["cmake", "--install", build, "--prefix", scratch / "gradwire"], check=True, stdout=subprocess.DEVNULL)
         tools = scratch / ".bin"
         tools.mkdir()
         (tools / "scp").write_text(SCP)
@@ -146,7 +148,7 @@ class Page:
                 commands += 1
             elif language == "text":
                 self.expect(text, number)
-            elif language == "toml":
+            elif title:
                 machine = next(t for l, t, *_ in blocks[k:] if l == "sh")
                 (self.folder(machine) / title).write_text(text + "\n")
             else:
@@ -172,7 +174,7 @@ def check_options(build):
 
 def main():
     build = Path(sys.argv[1]).resolve()
-    if not all((build / "bin" / name).exists() for name in ("gradwire", "gradwire-server", "gradwire-client")):
+    if not all((build / "bin" / name).exists() for name in ("gradwire", "gradwire-server", "gradwire-client", "gradwire-bench")):
         print("SKIPPED: the programs are not built")
         return 77
     check_options(build)
