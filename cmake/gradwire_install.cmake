@@ -15,11 +15,16 @@ target_compile_options(gradwire_shared PUBLIC -ffp-contract=off)
 target_compile_features(gradwire_shared PUBLIC cxx_std_20)
 target_link_libraries(gradwire_shared PRIVATE -Wl,--whole-archive ${rooms} -Wl,--no-whole-archive)
 
+target_link_options(gradwire_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/gradwire.map)
+
 # The libraries as programs name them, gradwire::NAME, with the rooms that each needs.
 function(gradwire_public name)
   add_library(gradwire_public_${name} INTERFACE)
   set_target_properties(gradwire_public_${name} PROPERTIES EXPORT_NAME ${name})
-  target_link_libraries(gradwire_public_${name} INTERFACE $<IF:$<BOOL:${BUILD_SHARED_LIBS}>,gradwire_shared,${ARGN}>)
+  if(BUILD_SHARED_LIBS)
+    set(ARGN gradwire_shared)
+  endif()
+  target_link_libraries(gradwire_public_${name} INTERFACE ${ARGN})
   install(TARGETS gradwire_public_${name} EXPORT gradwire COMPONENT development EXCLUDE_FROM_ALL)
 endfunction()
 gradwire_public(engine gradwire_tape gradwire_oracles gradwire_compressors)
