@@ -25,13 +25,13 @@ Network perceptron() {
 }
 
 // The samples of the clients, one client after another; every fifth feature is 0.
-struct Rows {
+struct LabelledNumbers {
   std::vector<double> features;  // shape (clients * rows, features)
   std::vector<Token> labels;
 };
-Rows random_rows() {
+LabelledNumbers random_rows() {
   Random random(7, "rows of a network test");
-  Rows rows;
+  LabelledNumbers rows;
   for (std::size_t k = 0; k < kClients * kRows; ++k) {
     double best = -1;
     rows.labels.push_back(0);
@@ -45,7 +45,7 @@ Rows random_rows() {
 }
 
 template <class Real>
-NetworkSamples<Real> sparse_samples(const Rows& rows, std::size_t client) {
+NetworkSamples<Real> sparse_samples(const LabelledNumbers& rows, std::size_t client) {
   NetworkSamples<Real> samples{.count = kRows, .row_start = {0}};
   for (std::size_t k = client * kRows; k < (client + 1) * kRows; ++k) {
     for (std::uint32_t j = 0; j < kFeatures; ++j) {
@@ -62,7 +62,7 @@ NetworkSamples<Real> sparse_samples(const Rows& rows, std::size_t client) {
 
 template <class Real>
 void expect_run_of_mlp(const std::string& precision) {
-  const Rows rows = random_rows();
+  const LabelledNumbers rows = random_rows();
   std::string csv = "label,a,b,c,d,e,f\n";
   for (std::size_t k = 0; k < rows.labels.size(); ++k) {
     csv += std::to_string(rows.labels[k]);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/tape/eager_tape.h"
+#include "gradwire/tape.h"
 #include "tests/engine/tape/forbid_malloc.h"
 
 namespace gradwire {
@@ -228,6 +229,20 @@ TEST(TapeParts, RejectWrongTapeOrSize) {
   EXPECT_THROW(part.join(whole, whole.parameters()), std::logic_error);
   const auto joined = whole.join(part, whole.parameters().subrange(1, 3));
   EXPECT_THROW(joined(whole.variable(1)), std::logic_error);
+}
+
+TEST(PublicTapeMemory, SecondPassAllocatesNothing) {
+  Tape tape(2);
+  const auto start = tape.checkpoint();
+  const auto pass = [&] {
+    Tape::Var sum = tape.parameter(0);
+    for (int i = 0; i < 1000; ++i) sum += tanh(tape.variable(i) * tape.parameter(1));
+    backward(log_sum_exp({sum, sum * 2}) + inner_product({sum, sum}, {tape.parameter(0), sum}));
+    tape.rewind(start);
+  };
+  pass();
+  const NoMalloc guard;
+  pass();
 }
 
 }  // namespace
