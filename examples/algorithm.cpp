@@ -28,11 +28,12 @@ struct MyEf21 final : gradwire::UserAlgorithm<double> {
 };
 
 int main() {
-  const auto experiment = gradwire::Experiment::load("quadratics").with(
-      {{"algorithm.step_size", 0.01}, {"run.rounds", 200}});
+  const auto experiment =
+      gradwire::Experiment::load("quadratics").with({{"algorithm.step_size", 0.01}, {"run.rounds", 200}});
   const auto mine = gradwire::train(experiment, {.algorithm = MyEf21()});
   const auto theirs = gradwire::train(experiment);
   const bool same = std::ranges::equal(mine.model(), theirs.model());
-  std::printf("loss %.6f; the bits of the library's ef21: %s\n", mine.rows().back().loss, same ? "yes" : "NO");
+  std::printf("loss %.6f; the bits of the library's ef21: %s\n", mine.rows().back().loss,
+              same ? "yes" : "NO");
   return same ? 0 : 1;
 }

@@ -1,8 +1,6 @@
-// A compressor of this program, in DIANA with the step of its theorem; and a compressor of the library for a
-// vector.
+// A compressor of this program, in DIANA with the step of its theorem.
 #include <cstdio>
 #include <gradwire/train.h>
-
 // Sends one of `blocks` equal blocks, drawn at random and scaled, so that the mean is the vector.
 struct RandomBlock final : gradwire::UserCompressor<double> {
   std::uint32_t blocks = 5;
@@ -31,10 +29,12 @@ struct RandomBlock final : gradwire::UserCompressor<double> {
 };
 
 int main() {
-  const auto result = gradwire::train(gradwire::Experiment::load("quadratics").with({{"algorithm.name", "diana"},
-      {"algorithm.step_size", "theory"}, {"run.rounds", 500}}), {.compressor = RandomBlock()});
-  const auto sent = gradwire::NamedCompressor("topk:k=2", 4).compress<double>(std::vector<double>{5, 0, -7, 1});
-  std::printf("loss %g; top-2 sends %g and %g in %g bits\n", result.rows().back().loss, sent.values()[0],
-              sent.values()[1], sent.bits());
+  const gradwire::KeyValues keys = {{"algorithm.name", "diana"},
+                                    {"algorithm.compressor", "identity"},
+                                    {"algorithm.step_size", "theory"},
+                                    {"run.rounds", 500}};
+  const auto result =
+      gradwire::train(gradwire::Experiment::load("quadratics").with(keys), {.compressor = RandomBlock()});
+  std::printf("loss %g after %.0f bits a client\n", result.rows().back().loss, result.rows().back().bits_up);
   return result.rows().back().loss < result.rows().front().loss ? 0 : 1;
 }

@@ -16,7 +16,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kRows = 40, kColumns = 6;
+constexpr std::size_t kSamples = 40, kWidth = 6;
 
 struct Samples {
   std::vector<double> features, labels;
@@ -24,9 +24,9 @@ struct Samples {
 
 Samples samples() {
   Samples t;
-  for (std::size_t r = 0; r < kRows; ++r) {
+  for (std::size_t r = 0; r < kSamples; ++r) {
     double sum = 0;
-    for (std::size_t j = 0; j < kColumns; ++j) {
+    for (std::size_t j = 0; j < kWidth; ++j) {
       const double value = (r * 7 + j * 3) % 5 == 0 ? 0 : std::sin(static_cast<double>(r * 11 + j));
       t.features.push_back(value);
       sum += value;
@@ -40,12 +40,12 @@ Data sparse_of(const Samples& t) {
   std::vector<std::uint64_t> row_start = {0};
   std::vector<std::uint32_t> column;
   std::vector<double> value;
-  for (std::size_t r = 0; r < kRows; ++r) {
-    for (std::size_t j = 0; j < kColumns; ++j)
-      if (const double v = t.features[r * kColumns + j]; v != 0) column.push_back(j), value.push_back(v);
+  for (std::size_t r = 0; r < kSamples; ++r) {
+    for (std::size_t j = 0; j < kWidth; ++j)
+      if (const double v = t.features[r * kWidth + j]; v != 0) column.push_back(j), value.push_back(v);
     row_start.push_back(value.size());
   }
-  return Data::sparse(kColumns, row_start, column, value, t.labels);
+  return Data::sparse(kWidth, row_start, column, value, t.labels);
 }
 
 Experiment logistic(const std::string& data) {
@@ -67,17 +67,17 @@ TEST(Data, HasTheBitsOfTheSameSamplesInAFile) {
   {
     std::ofstream out(file);
     out.precision(17);
-    for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t r = 0; r < kSamples; ++r) {
       out << t.labels[r];
-      for (std::size_t j = 0; j < kColumns; ++j)
-        if (const double v = t.features[r * kColumns + j]; v != 0) out << ' ' << j + 1 << ':' << v;
+      for (std::size_t j = 0; j < kWidth; ++j)
+        if (const double v = t.features[r * kWidth + j]; v != 0) out << ' ' << j + 1 << ':' << v;
       out << '\n';
     }
   }
   const TrainResult from_file = train(logistic("libsvm:" + file.string()));
-  const Data dense = Data::dense(kColumns, t.features, t.labels);
-  EXPECT_EQ(dense.rows(), kRows);
-  EXPECT_EQ(dense.columns(), kColumns);
+  const Data dense = Data::dense(kWidth, t.features, t.labels);
+  EXPECT_EQ(dense.rows(), kSamples);
+  EXPECT_EQ(dense.columns(), kWidth);
   const TrainResult given = train(logistic("digits"), {.data = dense});
   EXPECT_EQ(model_of(given), model_of(from_file));
   EXPECT_EQ(given.experiment().get("problem.data"), "given");
@@ -86,11 +86,11 @@ TEST(Data, HasTheBitsOfTheSameSamplesInAFile) {
 
 TEST(Data, MeasuresAccuracyOnGivenTestSamples) {
   const Samples t = samples();
-  const Data data = Data::dense(kColumns, t.features, t.labels);
+  const Data data = Data::dense(kWidth, t.features, t.labels);
   std::vector<double> wrong = t.labels;
   for (double& label : wrong) label = -label;
   const TrainResult result = train(logistic("given").with("run.rounds", 400),
-                                   {.data = data, .test = Data::dense(kColumns, t.features, wrong)});
+                                   {.data = data, .test = Data::dense(kWidth, t.features, wrong)});
   EXPECT_LT(result.rows().back().accuracy.value(), 0.3);  // labels are the opposite of what it learns
 }
 

@@ -88,7 +88,7 @@ void expect_run_of_mlp(const std::string& precision) {
   const TrainResult want = train(Experiment::from(mlp), {.x0 = net.start(3)});
   for (const unsigned threads : {1u, 5u}) {
     const TrainResult got =
-        train(oracles, Experiment::from(custom), {.threads = threads, .x0 = net.start(3)});
+        train(oracles, Experiment::from(custom), {.x0 = net.start(3), .threads = threads});
     EXPECT_TRUE(std::ranges::equal(got.model(), want.model()));
     for (const char* column : {"loss", "grad_norm_sq", "bytes_up", "bytes_down"})
       EXPECT_EQ(got.metrics(column), want.metrics(column)) << column;
