@@ -12,8 +12,8 @@ int main() {
   tape.backward(c);
   gradwire::Network net;
   mean_squared_error(affine(net.linear(2, 1), net.features(2)));
-  const auto oracle = gradwire::network_oracle<double>(
-      net, {.count = 2, .features = {1, 0, 0, 1}, .targets = {2, -1}});
+  const auto oracle =
+      gradwire::network_oracle<double>(net, {.count = 2, .features = {1, 0, 0, 1}, .targets = {2, -1}});
   std::vector<double> x(net.dim()), gradient(net.dim());
   const double loss = oracle->loss_and_gradient(x, {}, gradient);
   const auto sent = gradwire::NamedCompressor("topk:k=1", net.dim()).compress<double>(gradient);
