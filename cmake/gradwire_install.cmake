@@ -38,8 +38,7 @@ else()
   set(installed ${rooms})
   set_target_properties(gradwire_shared PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()
-install(TARGETS ${installed} EXPORT gradwire ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        ${development})
+install(TARGETS ${installed} EXPORT gradwire DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development})
 install(EXPORT gradwire NAMESPACE gradwire:: DESTINATION ${gradwire_cmake_dir} FILE gradwire-targets.cmake ${development})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development} FILES_MATCHING PATTERN "*.h")
 

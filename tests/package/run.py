@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MOST_HEADERS, MOST_LINES, MOST_EXAMPLE_LINES, MOST_MAIN_LINES = 20, 2500, 40, 30
-build, compiler = Path(sys.argv[1]), sys.argv[2]
+build, compiler = Path(sys.argv[1]).resolve(), sys.argv[2]
 work = build / "package_test"
 prefix = work / "prefix"
 
