@@ -74,12 +74,13 @@ std::string trouble_of(const FinishedRun& run, const fs::path& folder, bool can_
   const std::string at = "round " + std::to_string(run.result.rounds);
   if (run.result.outcome == Outcome::kDiverged)
     return name + ": diverged at " + at + ": " + divergence(run.plan.experiment, run.plan.theory());
-  if (run.result.outcome == Outcome::kStopped)
-    return name + ": stopped after " + at + " of " + std::to_string(run.plan.experiment.run.rounds) +
-           (can_resume ? "; to continue, run the same command again"
-                       : "; to continue from this model, run again with --set run.x0=file:" +
-                             (folder / "model.bin").string());
-  return "";
+  if (run.result.outcome != Outcome::kStopped) return "";
+  const std::string stopped =
+      name + ": stopped after " + at + " of " + std::to_string(run.plan.experiment.run.rounds);
+  if (can_resume) return stopped + "; to continue, run the same command again";
+  if (folder.empty()) return stopped + "; to continue from this model, start another run at it (x0)";
+  return stopped + "; to continue from this model, run again with --set run.x0=file:" +
+         (folder / "model.bin").string();
 }
 
 }  // namespace gradwire

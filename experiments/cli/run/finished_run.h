@@ -36,7 +36,7 @@ void write_text(const std::filesystem::path& file, const std::string& text);
 void write_results(const std::filesystem::path& folder, const FinishedRun& run, bool figure);
 
 // Returns one line on why the run diverged or was stopped, and what to do, or "" if it did neither. `folder`
-// holds the results.
+// holds the results; it is empty if there is none.
 std::string trouble_of(const FinishedRun& run, const std::filesystem::path& folder, bool can_resume);
 
 }  // namespace gradwire
