@@ -21,6 +21,7 @@ struct MeasuredRun {
   std::vector<MetricsRow> rows;  // the same
   std::vector<std::string> warnings;
   std::string trouble;
+  std::string summary;  // the summary.json of a server; empty if summary_text(run) gives it
 };
 
 MetricsRow row_of(const RoundRecord& record);

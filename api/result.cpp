@@ -74,7 +74,9 @@ Experiment TrainResult::resolved() const {
   return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
 }
 
-std::string TrainResult::summary() const { return summary_text(run_->run); }
+std::string TrainResult::summary() const {
+  return run_->summary.empty() ? summary_text(run_->run) : run_->summary;
+}
 
 void TrainResult::save(const std::filesystem::path& folder, bool overwrite) const {
   const ExperimentSpec& experiment = run_->run.plan.experiment;
@@ -83,6 +85,7 @@ void TrainResult::save(const std::filesystem::path& folder, bool overwrite) cons
   MetricsFile metrics(results.work() / "metrics.csv");
   for (const RoundRecord& record : run_->records) metrics.write(record);
   write_results(results.work(), run_->run, /*figure=*/true);
+  if (!run_->summary.empty()) write_text(results.work() / "summary.json", run_->summary);
   results.publish();
 }
 

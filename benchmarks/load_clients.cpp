@@ -74,7 +74,7 @@ class LoadClients {
     for (std::uint32_t k = 0; k < options.clients() + options.slow + options.garbage; ++k) {
       LoadPeer& peer = *peers_.emplace_back(std::make_unique<LoadPeer>(LoadPeer{k, kind_of(k)}));
       if (options.back_off_cap)
-        peer.back_off.emplace(ClientOptions{}.back_off_base, *options.back_off_cap, k);
+        peer.back_off.emplace(ClientSettings{}.back_off_base, *options.back_off_cap, k);
     }
   }
   ~LoadClients() {

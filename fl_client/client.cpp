@@ -2,15 +2,17 @@
 
 #include <array>
 #include <cctype>
+#include <condition_variable>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -43,7 +45,8 @@ std::string draw_name() {
 }
 
 // Computes and sends the answer, and meanwhile receives what the server sends.
-std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection) {
+std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection,
+                                   const std::stop_token& stop) {
   if (const auto ending = session.begin_answer()) return ending;
   std::optional<ClientEnding> meanwhile;
   std::exception_ptr trouble;
@@ -64,6 +67,10 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
     const ChunkSender sender(connection, session.chunks());
     connection.read_while_computing([&] { session.compute(); }, take_one);
   } catch (const OracleStopped&) {
+    if (stop.stop_requested()) return ClientEnding{};
+  } catch (...) {
+    ClientSession::tell_exception(connection);
+    throw;
   }
   if (trouble) std::rethrow_exception(trouble);
   const auto ending = session.finish_answer(meanwhile ? nullptr : &connection);
@@ -74,8 +81,8 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
 // connection on. So a client that was refused because it had none needs no restart.
 class OwnTls {
  public:
-  // Throws std::invalid_argument, one line.
-  explicit OwnTls(const ClientOptions& options) : options_(options), changed_(times()), tls_(load()) {}
+  // Throws BadInput (one line).
+  explicit OwnTls(const ClientSettings& settings) : settings_(settings), changed_(times()), tls_(load()) {}
 
   // Loads the certificate again if it changed. REQUIRES: no filter that connect() made still exists.
   void look_for_certificate() {
@@ -84,10 +91,10 @@ class OwnTls {
     changed_ = now;
     try {
       tls_ = load();
-      if (options_.log) options_.log("certificate.pem is new; it is used from the next connection on");
-    } catch (const std::invalid_argument& error) {
-      if (options_.log)
-        options_.log(LogLine::warning(std::string("the new certificate cannot be used: ") + error.what()));
+      if (settings_.log) settings_.log("certificate.pem is new; it is used from the next connection on");
+    } catch (const BadInput& error) {
+      if (settings_.log)
+        settings_.log(LogLine::warning(std::string("the new certificate cannot be used: ") + error.what()));
     }
   }
   std::unique_ptr<StreamFilter> connect(const std::string& host) { return tls_->connect(host); }
@@ -96,75 +103,91 @@ class OwnTls {
   using Time = std::filesystem::file_time_type;
 
   std::pair<Time, Time> times() const {
-    if (options_.certificates.empty()) return {};
+    if (settings_.certificates.empty()) return {};
     std::error_code absent;
-    return {std::filesystem::last_write_time(options_.certificates / "certificate.pem", absent),
-            std::filesystem::last_write_time(options_.certificates / "certificate.key", absent)};
+    return {std::filesystem::last_write_time(settings_.certificates / "certificate.pem", absent),
+            std::filesystem::last_write_time(settings_.certificates / "certificate.key", absent)};
   }
   std::unique_ptr<TlsClient> load() const {
-    const bool by_file = !options_.ca_file.empty();
-    return std::make_unique<TlsClient>(
-        TrustedServer{options_.ca_file, by_file ? "" : options_.credentials->realm}, TlsVersion::k13,
-        certificate_in(options_.certificates));
+    const bool by_file = !settings_.ca_file.empty();
+    try {
+      return std::make_unique<TlsClient>(
+          TrustedServer{settings_.ca_file, by_file ? "" : settings_.credentials->realm}, TlsVersion::k13,
+          certificate_in(settings_.certificates));
+    } catch (const std::invalid_argument& error) {
+      throw BadInput(error.what());
+    }
   }
 
-  const ClientOptions& options_;
+  const ClientSettings& settings_;
   std::pair<Time, Time> changed_;
   std::unique_ptr<TlsClient> tls_;
 };
 
+// Waits, unless stopped.
+void wait_for(milliseconds delay, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stop, delay, [] { return false; });
+}
+
 // Serves one connection, from the Hello to the end.
-ClientEnding serve(ClientSession& session, ServerConnection& connection) {
+ClientEnding serve(ClientSession& session, ServerConnection& connection, const std::stop_token& stop) {
   if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
   for (;;) {
     const auto frame = connection.read_head(session.max_payload());
     if (!frame) return {false, frame.error().message};
-    if (const auto ending = session.take(connection, frame->prefix, frame->header)) return *ending;
+    try {
+      if (const auto ending = session.take(connection, frame->prefix, frame->header)) return *ending;
+    } catch (const OracleStopped&) {
+      return {};
+    }
     if (!session.asked() || connection.more_waiting()) continue;
-    if (const auto ending = answer(session, connection)) return *ending;
+    if (const auto ending = answer(session, connection, stop)) return *ending;
   }
 }
 
 }  // namespace
 
-void run_client(const ClientOptions& options) {
+void join_and_answer(const ClientSettings& settings) {
   std::optional<ClientFolder> folder;
   std::optional<ClientJournal> journal;
-  std::string name = options.credentials    ? options.credentials->name
-                     : options.name.empty() ? draw_name()
-                                            : options.name;
-  if (!options.state.empty()) {
-    folder.emplace(options.state);
-    journal.emplace(folder->disk(), options.log);
-    if (options.name.empty() && !options.credentials) name = journal->name(name);
+  std::string name = settings.credentials    ? settings.credentials->name
+                     : settings.name.empty() ? draw_name()
+                                             : settings.name;
+  if (!settings.state.empty()) {
+    folder.emplace(settings.state);
+    journal.emplace(folder->disk(), settings.log);
+    if (settings.name.empty() && !settings.credentials) name = journal->name(name);
   }
   std::random_device device;
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
-  const unsigned threads = options.threads > 0 ? options.threads : usable_processors();
-  ClientSession session(
-      {name, process, options.data, options.log, options.credentials, shared_threads(threads)},
-      journal ? &*journal : nullptr);
+  const unsigned threads = settings.threads > 0 ? settings.threads : usable_processors();
+  ClientSession session({name, process, settings.data, settings.log, settings.credentials,
+                         shared_threads(threads), settings.oracle, settings.stop},
+                        journal ? &*journal : nullptr);
   std::optional<OwnTls> tls;
   ServerConnection::MakeFilter filter;
-  if (options.credentials || !options.ca_file.empty()) {
-    tls.emplace(options);
+  if (settings.credentials || !settings.ca_file.empty()) {
+    tls.emplace(settings);
     filter = [&tls](const std::string& host) { return tls->connect(host); };
   }
-  BackOff back_off(options.back_off_base, options.back_off_cap, device());
+  BackOff back_off(settings.back_off_base, settings.back_off_cap, device());
   Clock::time_point last_contact = Clock::now(), warned_since;  // a contact that was lost warns once
   for (;;) {
     if (tls) tls->look_for_certificate();
-    auto connection =
-        ServerConnection::connect(options.server, options.connect_timeout, options.io_timeout, filter);
+    auto connection = ServerConnection::connect(settings.server, settings.connect_timeout,
+                                                settings.io_timeout, filter, settings.stop);
     const ClientEnding ending = connection
-                                    ? serve(session, **connection)
+                                    ? serve(session, **connection, settings.stop)
                                     : ClientEnding{false, "cannot connect to " + connection.error().message};
-    if (ending.shutdown) return;
+    if (ending.shutdown || settings.stop.stop_requested()) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();
     if (connection && session.answered()) back_off.reset();
     const auto away = std::chrono::duration_cast<milliseconds>(Clock::now() - last_contact);
-    if (away > options.give_up_after) {
+    if (away > settings.give_up_after) {
       throw ClientError(
           ending.why + "; giving up after " + std::to_string(away.count()) +
           " ms without a server; check its address, or give it more time with --give-up-after-ms");
@@ -172,8 +195,9 @@ void run_client(const ClientOptions& options) {
     const milliseconds delay = back_off.next(ending.retry_after);
     LogLine line(ending.why + "; trying again in " + std::to_string(delay.count()) + " ms");
     if (std::exchange(warned_since, last_contact) != last_contact) line.level = LogLevel::kWarning;
-    if (options.log) options.log(line);
-    std::this_thread::sleep_for(delay);
+    if (settings.log) settings.log(line);
+    wait_for(delay, settings.stop);
+    if (settings.stop.stop_requested()) return;
   }
 }
 

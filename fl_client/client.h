@@ -8,19 +8,22 @@
 #include <functional>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 
 #include "base/log.h"
 #include "gradwire/bad_input.h"
+#include "gradwire/client.h"
 #include "proto/security/login.h"
 #include "samples/client_data.h"
 
 namespace gradwire {
 
-struct ClientOptions {
-  std::string server;  // HOST:PORT; over TLS with credentials or a ca_file, else unencrypted
-  ClientData data;     // for data in files, see client_data()
-  std::string name;    // --id; if empty, the name in the credentials, else a name unique to this process
+struct ClientSettings {
+  std::string server;                   // HOST:PORT; over TLS with credentials or a ca_file, else unencrypted
+  ClientData data;                      // for data in files, see client_data()
+  std::optional<OracleFactory> oracle;  // the program's own, for problem.kind = "custom"; in place of data
+  std::string name;  // --id; if empty, the name in the credentials, else a name unique to this process
   std::optional<Credentials> credentials;  // empty if the client cannot authenticate
   std::filesystem::path ca_file;  // PEM: the trusted CA of the server; if empty, the credentials name it
   // The folder that holds certificate.pem and certificate.key, now or later, for a server that requests a
@@ -34,6 +37,7 @@ struct ClientOptions {
   std::chrono::milliseconds back_off_cap{60'000};      // largest back-off
   std::chrono::milliseconds give_up_after{3'600'000};  // time without a connection to a server
   unsigned threads = 0;  // divide the gradient of a large batch; 0 means one per processor
+  std::stop_token stop;  // ends the client
   Log log;               // receives one line at a time; may be empty
 };
 
@@ -50,8 +54,13 @@ class ClientRefused : public BadInput {
   using BadInput::BadInput;
 };
 
-// Runs until the server tells the clients to shut down. Throws ClientError, ClientRefused, or DataError
-// if this client's data cannot be used.
-void run_client(const ClientOptions& options);
+// Checks the options of the command line or of a program, and opens the identity. Leaves out `data` and
+// `test`, which need readers. `log` gets warnings, and later the lines of the client. Throws BadInput (one
+// line) or std::runtime_error.
+ClientSettings settings_of(const ClientOptions& options, Log log);
+
+// Runs until the server tells the clients to shut down, or until it is stopped. Throws ClientError,
+// ClientRefused, DataError if this client's data cannot be used, or an exception of the program's oracle.
+void join_and_answer(const ClientSettings& settings);
 
 }  // namespace gradwire

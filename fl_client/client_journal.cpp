@@ -3,8 +3,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
+
+#include "gradwire/bad_input.h"
 
 namespace gradwire {
 namespace {
@@ -14,8 +15,8 @@ constexpr const char* kNameFile = "id";
 
 const std::filesystem::path& made(const std::filesystem::path& folder) {
   if (!make_folder(folder))
-    throw std::invalid_argument("--state " + folder.string() +
-                                ": is not a folder and cannot be created: " + std::strerror(errno));
+    throw BadInput("--state " + folder.string() +
+                   ": is not a folder and cannot be created: " + std::strerror(errno));
   return folder;
 }
 

@@ -61,8 +61,8 @@ class ClientJournal {
 // A folder that only one process uses.
 class ClientFolder {
  public:
-  // Creates the folder if it does not exist. Throws std::runtime_error (one line), also if another process
-  // uses the folder.
+  // Creates the folder if it does not exist. Throws BadInput if it cannot, and std::runtime_error if another
+  // client uses the folder, one line each.
   explicit ClientFolder(const std::filesystem::path& folder);
   FolderDisk& disk() { return disk_; }
 

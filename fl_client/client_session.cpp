@@ -11,6 +11,9 @@
 #include "engine/data/sample_hash.h"
 #include "engine/kernels/select.h"
 #include "fl_client/client.h"
+#include "fl_client/exception_type.h"
+#include "fl_client/own_oracle.h"
+#include "fl_client/stoppable_oracle.h"
 #include "fl_client/upload_chunks.h"
 #include "fl_client/worker.h"
 #include "proto/security/challenge.h"
@@ -69,6 +72,7 @@ class ClientSession::Impl {
   Status received(std::span<const std::byte> header) const;
   ClientEnding told_error(std::span<const std::byte> header) const;
   const ClientDataset& part();
+  OwnOracle& own_oracle();
   void log(LogLine line) const {
     if (identity_.log) identity_.log(std::move(line).of_client(number_));
   }
@@ -88,7 +92,8 @@ class ClientSession::Impl {
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   ExperimentSpec experiment_;
-  std::optional<ClientDataset> part_;  // read when needed, freed once the worker has its own form of it
+  std::optional<ClientDataset> part_;    // read when needed, freed once the worker has its own form of it
+  std::optional<OwnOracle> own_oracle_;  // made when needed; the worker takes it
   // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;
   std::string join_;  // the frame; empty until it is made
@@ -139,6 +144,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   told_ = welcome.experiment();
   experiment_ = std::move(*experiment);
   part_.reset();
+  own_oracle_.reset();
   hash_.reset();
   join_.clear();
   if (other_client) started_.clear();  // otherwise the Start message says whether the run is a different one
@@ -166,7 +172,14 @@ const ClientDataset& ClientSession::Impl::part() {
   return *part_;
 }
 
+OwnOracle& ClientSession::Impl::own_oracle() {
+  if (!own_oracle_)
+    own_oracle_ = make_own_oracle(identity_.oracle ? &*identity_.oracle : nullptr, experiment_, number_);
+  return *own_oracle_;
+}
+
 std::string ClientSession::Impl::join() {
+  const std::uint64_t own_samples = own_oracle().sample_count();
   const ProblemSpec spec = problem_spec(experiment_);
   const ClientDataset& data = part();
   const DataSchema own = schema_of(std::span(&data, 1), spec);
@@ -182,7 +195,7 @@ std::string ClientSession::Impl::join() {
                     std::string(spec.info().name) + "' needs classes");
   wire::Join join;
   join.set_columns(static_cast<std::uint32_t>(own.columns));
-  join.set_sample_count(data.train_count());
+  join.set_sample_count(identity_.oracle ? own_samples : data.train_count());
   join.set_test_count(data.test_count());
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
@@ -219,8 +232,13 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
     if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // frees the memory of the old worker before the new one is made
-    worker_ =
-        make_worker(plan, part(), number_, journal_, told + "#" + std::to_string(number_), identity_.sharing);
+    worker_ = make_worker(plan, part(), number_,
+                          {.journal = journal_,
+                           .run = told + "#" + std::to_string(number_),
+                           .sharing = identity_.sharing,
+                           .oracle = std::move(own_oracle()),
+                           .stop = identity_.stop});
+    own_oracle_.reset();
     worker_->begin_connection();
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
@@ -345,9 +363,25 @@ std::optional<ClientEnding> ClientSession::take(Link& link, const Prefix& prefix
   try {
     return impl_->take(link, prefix, header);
   } catch (const DataError&) {
-    (void)link.write(error_frame(kDataTrouble, true, 0));  // best effort: this process ends
+    (void)link.write(error_frame(kDataTrouble, true, 0));  // best effort: this client ends
+    throw;
+  } catch (const UnfitClient& error) {
+    (void)link.write(error_frame(error.what(), true, 0));
+    throw;
+  } catch (const ClientRefused&) {  // by the server, like the next one
+    throw;
+  } catch (const ClientError&) {
+    throw;
+  } catch (const OracleStopped&) {
+    throw;
+  } catch (...) {
+    tell_exception(link);
     throw;
   }
+}
+void ClientSession::tell_exception(Link& link) {
+  (void)link.write(error_frame(
+      "an exception of type " + type_of_exception() + " ended it; its own log says more", true, 0));
 }
 bool ClientSession::asked() const { return impl_->asked(); }
 std::optional<ClientEnding> ClientSession::begin_answer() { return impl_->begin_answer(); }

@@ -9,10 +9,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/log.h"
 #include "fl_client/link.h"
+#include "gradwire/client.h"
 #include "gradwire/oracle.h"
 #include "proto/security/login.h"
 #include "proto/wire/frame.h"
@@ -29,6 +31,8 @@ struct ClientIdentity {
   Log log;
   std::optional<Credentials> credentials{};  // for `name`; empty if the client cannot authenticate
   WorkSharing sharing{};                     // threads for the gradient of a large batch
+  std::optional<OracleFactory> oracle{};     // the program's own, in place of `data`
+  std::stop_token stop{};                    // stops the oracle for good
 };
 
 // The end of one connection.
@@ -51,7 +55,8 @@ class ClientSession {
   // Returns the maximal payload size of the next frame in bytes.
   std::uint64_t max_payload() const;
   // Processes a frame whose head was read. Throws ClientError or ClientRefused if the server refuses the
-  // client for good, and DataError if this client's data cannot be used.
+  // client for good, DataError if this client's data cannot be used, and exceptions of the program's oracle.
+  // Tells the server of its own errors: the reason, or only the type of the exception.
   std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
   // Returns whether the last request is not answered yet. If more frames have arrived, take() them first,
   // because one of them may supersede the request.
@@ -61,6 +66,9 @@ class ClientSession {
   std::optional<ClientEnding> begin_answer();
   void compute();
   std::optional<ClientEnding> finish_answer(Link* link);
+  // Tells the server that compute() threw the exception that is being handled. The message has only its type,
+  // because its text may quote data.
+  static void tell_exception(Link& link);
   // Returns the chunks of the answer that may be sent between begin_answer() and finish_answer(), or null if
   // none may.
   UploadChunks* chunks();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "fl_client/open_socket.h"
 #include "proto/wire/address.h"
 #include "proto/wire/control_frame.h"
 
@@ -41,46 +41,23 @@ void set_timeout(int fd, int which, milliseconds timeout) {
   ::setsockopt(fd, SOL_SOCKET, which, &value, sizeof value);
 }
 
-// Connects. Returns 0 or the errno.
-int connect_within(int fd, const addrinfo& where, milliseconds timeout) {
-  if (::connect(fd, where.ai_addr, where.ai_addrlen) == 0) return 0;
-  if (errno != EINPROGRESS) return errno;
-  pollfd ready{fd, POLLOUT, 0};
-  const int count = ::poll(&ready, 1, static_cast<int>(timeout.count()));
-  if (count == 0) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (count < 0 || ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
-  return error;
-}
-
-// Returns a connected, blocking socket, or -1 with `error` set.
-int open_socket(const addrinfo& where, milliseconds timeout, int& error) {
-  const int fd = ::socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  error = fd < 0 ? errno : connect_within(fd, where, timeout);
-  if (error == 0) {
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    return fd;
-  }
-  if (fd >= 0) ::close(fd);
-  return -1;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::string& address,
                                                                     milliseconds connect_timeout,
                                                                     milliseconds io_timeout,
-                                                                    const MakeFilter& filter) {
+                                                                    const MakeFilter& filter,
+                                                                    const std::stop_token& stop) {
   const auto parsed = parse_address(address, AddressUse::kToConnect);
   if (!parsed) return parsed.error();
-  const auto found = look_up(*parsed, AddressUse::kToConnect);
+  const auto found = look_up_until(stop, *parsed);
   if (!found) return Error{address + ": " + found.error().message};
   int error = 0;
   for (const addrinfo* where = found->get(); where != nullptr; where = where->ai_next) {
-    const int fd = open_socket(*where, connect_timeout, error);
+    if (stop.stop_requested()) return Error{kClientStopped};
+    const int fd = open_socket(*where, connect_timeout, stop, error);
     if (fd < 0) continue;
-    std::unique_ptr<ServerConnection> connection(new ServerConnection(fd, io_timeout));
+    std::unique_ptr<ServerConnection> connection(new ServerConnection(fd, io_timeout, stop));
     if (!filter) return connection;
     connection->filter_ = filter(parsed->host);
     if (Status status = connection->agree(); !status) return Error{address + ": " + status.error().message};
@@ -89,15 +66,19 @@ Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::s
   return Error{address + ": " + std::strerror(error)};
 }
 
-ServerConnection::ServerConnection(int fd, milliseconds io_timeout)
+void ServerConnection::HangUp::operator()() const noexcept { ::shutdown(fd, SHUT_RDWR); }
+
+ServerConnection::ServerConnection(int fd, milliseconds io_timeout, const std::stop_token& stop)
     : fd_(fd), silence_(io_timeout), buffer_(kBufferBytes) {
   const int yes = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   set_timeout(fd_, SO_RCVTIMEO, io_timeout);
   set_timeout(fd_, SO_SNDTIMEO, io_timeout);
+  on_stop_.emplace(stop, HangUp{fd_});
 }
 
 ServerConnection::~ServerConnection() {
+  on_stop_.reset();  // before the descriptor is closed
   {
     const std::lock_guard lock(stopping_);
     stop_ = true;

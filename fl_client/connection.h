@@ -9,7 +9,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,11 +30,13 @@ class ServerConnection final : public Link {
   using MakeFilter = std::function<std::unique_ptr<StreamFilter>(const std::string& host)>;
 
   // Connects. Errors say what to check. `io_timeout` limits the reads of the handshake and writes that make
-  // no progress. Without `filter` the bytes are sent unencrypted.
+  // no progress. Without `filter` the bytes are sent unencrypted. Once `stop` is requested, the connection is
+  // lost: connect(), reads and writes return an error soon.
   static Result<std::unique_ptr<ServerConnection>> connect(const std::string& address,
                                                            std::chrono::milliseconds connect_timeout,
                                                            std::chrono::milliseconds io_timeout,
-                                                           const MakeFilter& filter = {});
+                                                           const MakeFilter& filter = {},
+                                                           const std::stop_token& stop = {});
   ~ServerConnection() override;
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
@@ -60,7 +64,12 @@ class ServerConnection final : public Link {
   void start_heartbeats(std::chrono::milliseconds interval) override;
 
  private:
-  ServerConnection(int fd, std::chrono::milliseconds io_timeout);
+  struct HangUp {
+    int fd;
+    void operator()() const noexcept;
+  };
+
+  ServerConnection(int fd, std::chrono::milliseconds io_timeout, const std::stop_token& stop);
   Status agree();
   Result<std::size_t> receive(std::span<std::byte> to);
   Result<std::size_t> receive_raw(std::span<std::byte> to);
@@ -101,6 +110,7 @@ class ServerConnection final : public Link {
   std::condition_variable stop_changed_;
   bool stop_ = false;
   std::thread heartbeat_;
+  std::optional<std::stop_callback<HangUp>> on_stop_;
 };
 
 }  // namespace gradwire

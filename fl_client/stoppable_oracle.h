@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <utility>
 
 #include "compressors/payload.h"
@@ -22,12 +23,17 @@ class OracleStopped : public std::runtime_error {
 template <class Real>
 class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real>> {
  public:
-  explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner) : inner_(std::move(inner)) {}
+  // `for_good` stops the oracle once and for all.
+  explicit StoppableOracle(std::unique_ptr<Oracle<Real>> inner, std::stop_token for_good = {})
+      : inner_(std::move(inner)), for_good_(std::move(for_good)), on_stop_(for_good_, Stop{stopped_}) {}
 
   // Makes every call throw OracleStopped until resume(). A call in progress also throws if the inner oracle
   // can stop.
   void stop() { stopped_ = true; }
-  void resume() { stopped_ = false; }
+  void resume() {
+    stopped_ = false;
+    if (for_good_.stop_requested()) stop();
+  }
 
   Real loss_and_gradient(View<Real> x, Batch batch, Out<Real> gradient) override {
     const std::optional<Real> loss = inner().compute(x, batch, gradient, {.stop = &stopped_});
@@ -54,6 +60,12 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
  private:
   const std::unique_ptr<Oracle<Real>> inner_;
   std::atomic<bool> stopped_ = false;
+  const std::stop_token for_good_;
+  struct Stop {
+    std::atomic<bool>& stopped;
+    void operator()() const noexcept { stopped = true; }
+  };
+  const std::stop_callback<Stop> on_stop_;  // last, because it uses stopped_
 };
 
 }  // namespace gradwire

@@ -23,14 +23,14 @@ template <class Real>
 class RealWorker final : public Worker, private EarlyValues<Real> {
  public:
   RealWorker(std::shared_ptr<const RunContext<Real>> run_context, const ZstdMode& zstd,
-             std::unique_ptr<Oracle<Real>> oracle, ClientId client, ClientJournal* journal, bool overlaps,
-             bool shares_work)
-      : oracle_(std::move(oracle)),
+             std::unique_ptr<Oracle<Real>> oracle, ClientId client, const WorkerOptions& options,
+             bool overlaps, bool shares_work)
+      : oracle_(std::move(oracle), options.stop),
         runtime_(run_context, client, oracle_),
         codec_(codec_context(*run_context, zstd)),
         queue_{{QueuedRequest(codec_.context()), QueuedRequest(codec_.context())}},
         keeps_no_state_(traits_of(*run_context).client_state == ClientState::kNone),
-        journal_(keeps_no_state_ ? nullptr : journal),  // there is nothing to store
+        journal_(keeps_no_state_ ? nullptr : options.journal),  // there is nothing to store
         client_(client),
         keeps_replies_(runtime_.follows_replies()),
         shares_work_(shares_work),
@@ -237,15 +237,15 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
 template <class Real>
 std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, ClientId client,
-                             ClientJournal* journal, const std::string& run, const WorkSharing& sharing) {
+                             std::unique_ptr<Oracle<Real>> oracle, const WorkerOptions& options) {
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  auto oracle = make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client);
-  const bool shares = sharing.threads > 1 && oracle->share_work(sharing);
+  if (oracle == nullptr) oracle = make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client);
+  const bool shares = options.sharing.threads > 1 && oracle->share_work(options.sharing);
   auto worker = std::make_unique<RealWorker<Real>>(make_run_context<Real>(plan, Role::kClient), *zstd,
-                                                   std::move(oracle), client, journal,
+                                                   std::move(oracle), client, options,
                                                    plan.experiment.server.overlap, shares);
-  worker->resume_from_journal(run,
+  worker->resume_from_journal(options.run,
                               survives_power(plan.experiment) ? Durability::kPower : Durability::kProcess);
   return worker;
 }
@@ -253,11 +253,10 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
 }  // namespace
 
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientJournal* journal, const std::string& run,
-                                    const WorkSharing& sharing) {
+                                    WorkerOptions options) {
   if (plan.experiment.precision == Precision::kFp32)
-    return make<float>(plan, part, client, journal, run, sharing);
-  return make<double>(plan, part, client, journal, run, sharing);
+    return make<float>(plan, part, client, std::move(options.oracle.fp32), options);
+  return make<double>(plan, part, client, std::move(options.oracle.fp64), options);
 }
 
 }  // namespace gradwire

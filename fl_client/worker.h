@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
 #include "config/run_plan.h"
 #include "engine/problems/problem.h"
 #include "fl_client/link.h"
+#include "fl_client/own_oracle.h"
 #include "gradwire/oracle.h"
 #include "proto/wire/frame.h"
 
@@ -59,11 +61,19 @@ class Worker {
   virtual Sent sent() const = 0;
 };
 
-// Makes a worker for the plan of plan_of_start(). With a journal (which must outlive the worker), it
-// continues where an earlier process stopped in the run that the Start message `run` names. Otherwise it
-// starts from the beginning. Throws ConfigError, DataError or std::runtime_error.
+struct WorkerOptions {
+  // With a journal, which must outlive the worker, it continues where an earlier process stopped in the run
+  // that the Start message `run` names. Otherwise it starts from the beginning.
+  ClientJournal* journal = nullptr;
+  std::string run = {};
+  WorkSharing sharing = {};
+  OwnOracle oracle = {};      // for problem.kind = "custom", in the precision of the plan
+  std::stop_token stop = {};  // stops the oracle for good
+};
+
+// Makes a worker for the plan of plan_of_start(). Throws ConfigError, DataError or std::runtime_error, or
+// OracleStopped while it repeats the answers of a journal.
 std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
-                                    ClientJournal* journal = nullptr, const std::string& run = "",
-                                    const WorkSharing& sharing = {});
+                                    WorkerOptions options = {});
 
 }  // namespace gradwire

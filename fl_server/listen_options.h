@@ -1,25 +1,16 @@
-// The options that a server and a relay share.
+// The options that a server and a relay share, on the command line.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "fl_server/listen_rules.h"
 
 namespace CLI {
 class App;
 }
 
 namespace gradwire {
-
-struct ListenOptions {
-  std::string listen, state, identity, metrics;
-  bool asks_metrics = false;  // --metrics, with or without an address
-  bool insecure = false, json = false, quiet = false;
-
-  // Returns the address for metrics, or "" if none were asked for.
-  std::string metrics_address() const;
-};
 
 // The help texts of the options whose meaning differs between a server and a relay.
 struct ListenHelp {
@@ -32,11 +23,5 @@ void add_options(CLI::App& app, ListenOptions& to, const ListenHelp& help);
 // without one.
 void add_refused_options(CLI::App& app, const std::vector<std::string>& with_value,
                          const std::vector<std::string>& flags);
-
-// Returns an error about options that conflict, or an empty string.
-std::string trouble_of(const ListenOptions& options);
-
-// Warns about --insecure.
-void warn_about(const ListenOptions& options, const Log& log);
 
 }  // namespace gradwire

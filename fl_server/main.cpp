@@ -90,17 +90,8 @@ class RoundLog {
   Clock::time_point shown_;
 };
 
-std::string why_diverged(const gradwire::Served& served) {
-  const std::uint64_t rejected = served.beyond_norm_limit;
-  if (rejected == 0) return "the run diverged; try a smaller algorithm.step_size";
-  return "the run diverged, and " + std::to_string(rejected) +
-         (rejected == 1 ? " reply was" : " replies were") +
-         " rejected because of server.norm_limit; try a larger server.norm_limit, or a smaller "
-         "algorithm.step_size";
-}
-
-int run(const gradwire::ServeOptions& options, Logger& logger) {
-  const gradwire::Served served = gradwire::serve(options);
+int run(const gradwire::ServeOptions& options, const gradwire::LoadedExperiment& loaded, Logger& logger) {
+  const gradwire::Served served = gradwire::serve(options, loaded);
   const auto& outcome = served.outcome;
   if (!outcome) {
     logger.log("stopped before the run began");
@@ -109,7 +100,7 @@ int run(const gradwire::ServeOptions& options, Logger& logger) {
   // Fails only in the process in which the run diverged. Otherwise a supervisor would restart the server
   // endlessly.
   if (*outcome == gradwire::Outcome::kDiverged && !served.was_over)
-    return logger.fail(why_diverged(served), kFailed);
+    return logger.fail(gradwire::trouble_of(served), kFailed);
   logger.log(*outcome == gradwire::Outcome::kStopped
                  ? "stopped; to resume, start it again with the same arguments"
                  : "the results are in " + options.state.string());
@@ -145,8 +136,7 @@ int show_status(int argc, char** argv) {
 }
 
 // Returns an error about options that conflict or are missing, or an empty string.
-std::string trouble_of(const CLI::App& app, const gradwire::ListenOptions& common,
-                       const gradwire::ServeOptions& options) {
+std::string trouble_of(const CLI::App& app, const gradwire::ListenOptions& common, const std::string& file) {
   if (const std::string trouble = gradwire::trouble_of(common); !trouble.empty()) return trouble;
   for (const char* option : {"--aggregate", "--give-up-after-ms"})
     if (app.count(option) > 0)
@@ -154,7 +144,7 @@ std::string trouble_of(const CLI::App& app, const gradwire::ListenOptions& commo
   if (app.count("--connections-per-address") > 0)
     return "--connections-per-address is only for relays: for a server, use --set "
            "server.connections_per_address=N";
-  if (options.file.empty()) return "FILE.toml is required";
+  if (file.empty()) return "FILE.toml is required";
   return "";
 }
 
@@ -175,13 +165,15 @@ int main_of(int argc, char** argv) {
   if (gradwire::is_relay_command(argc, argv)) return gradwire::relay_command(argc, argv);
   gradwire::ServeOptions options;
   gradwire::ListenOptions common;
+  std::string file;
+  std::vector<std::string> overrides;
   bool restart = false;
   Logger logger("gradwire-server", gradwire::log_format(argc, argv));
   std::optional<std::int64_t> join_deadline_ms;
   CLI::App app{"Runs the rounds of one experiment with clients that connect over TCP.", "gradwire-server"};
   app.footer(kExamples);
   const CLI::Validator time(gradwire::trouble_of_ms, "", "time");
-  app.add_option("FILE.toml", options.file, "The experiment")->type_name("");
+  app.add_option("FILE.toml", file, "The experiment")->type_name("");
   common.listen = kDefaultListen;
   gradwire::add_options(
       app, common,
@@ -191,7 +183,7 @@ int main_of(int argc, char** argv) {
                  "Database of clients, runs and rounds, which runs may share, or 'none'. Default: "
                  "registry.sqlite3 in the --state folder")
       ->type_name("FILE");
-  app.add_option("--set", options.overrides,
+  app.add_option("--set", overrides,
                  "Override a value of the file (see gradwire list keys); --rounds 100 is --set rounds=100")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -214,7 +206,7 @@ int main_of(int argc, char** argv) {
   options.state = common.state;
   options.identity = common.identity;
   options.metrics = common.metrics_address();
-  if (const std::string trouble = trouble_of(app, common, options); !trouble.empty())
+  if (const std::string trouble = trouble_of(app, common, file); !trouble.empty())
     return logger.fail(trouble + "; see gradwire-server --help", kBadUsage);
   options.resume = !restart;
   if (join_deadline_ms) options.join_deadline = std::chrono::milliseconds(*join_deadline_ms);
@@ -223,10 +215,9 @@ int main_of(int argc, char** argv) {
   gradwire::warn_about(common, options.log);
   return gradwire::exit_code_of(
       [&] {
-        if (options.state.empty())
-          options.state =
-              gradwire::load_experiment(options.file, options.overrides).experiment.name + "-state";
-        return run(options, logger);
+        const gradwire::LoadedExperiment loaded = gradwire::load_experiment(file, overrides);
+        if (options.state.empty()) options.state = loaded.experiment.name + "-state";
+        return run(options, loaded, logger);
       },
       [&](const std::string& what, int code) { logger.fail(what, code); });
 }

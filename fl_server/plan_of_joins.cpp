@@ -123,10 +123,13 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   const bool closed_form = spec.info().has_smoothness;
   const std::string kind = "kind " + std::string(spec.info().name);
   if (!needed.smoothness.empty() && !closed_form)
-    throw locate(loaded,
-                 ConfigError(needed.smoothness,
-                             kind + " has no closed-form smoothness constants, so clients cannot report "
-                                    "them; give a number, as `gradwire run` estimates it from all data"));
+    throw locate(loaded, ConfigError(needed.smoothness,
+                                     kind +
+                                         " has no closed-form smoothness constants, so clients cannot report "
+                                         "them; give a number" +
+                                         (spec.info().brings_functions
+                                              ? ""
+                                              : ", as `gradwire run` estimates it from all data")));
   if (!needed.convexity.empty() && (!closed_form || !(known_convexity(spec) > 0)))
     throw locate(loaded, ConfigError(needed.convexity,
                                      "theory needs strong convexity, but this problem (" + kind +
@@ -139,6 +142,9 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
   const ProblemSpec spec = problem_spec(experiment);
   if (spec.info().needs_data() && info.sample_count == 0)
     return Error{"its data has no sample for training; add samples, or start it with other data"};
+  if (spec.info().brings_functions && info.sample_count == 0)
+    return Error{"it has no oracle for problem.kind = \"" + std::string(spec.info().name) +
+                 "\"; start a program that brings one (docs/how-to/own_client.md)"};
   const std::string data = "its data has " + std::to_string(info.columns) + " columns, ";
   const RowsData* const rows = rows_of(spec.problem);
   if (rows != nullptr && rows->dim > 0 && info.columns > rows->dim)

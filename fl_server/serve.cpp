@@ -124,15 +124,20 @@ class Serving {
 
   // Returns the stage at which a recovered run continues.
   RunStage stage() const {
-    const bool more_rounds = server_run_->round() < told_.run.rounds && grows_;
+    const bool more_rounds = server_run_->progress().round < told_.run.rounds && grows_;
     return more_rounds ? RunStage::kRounds : server_run_->stage().stage;
   }
 
   Outcome outcome() const { return server_run_->stage().outcome; }  // for a run that is over
-  // Returns the replies that this process rejected because of the norm limit. A resumed run does not count
-  // earlier ones.
-  std::uint64_t beyond_norm_limit() const {
-    return told_.server.norm_limit > 0 ? server_metrics_.rejections.value(Rejection::kNorm) : 0;
+  // Returns the result of this process. beyond_norm_limit does not count the replies of earlier processes.
+  Served result(std::optional<Outcome> outcome, bool was_over) const {
+    Served served{outcome, was_over, 0, plan_, 0, 0};
+    if (told_.server.norm_limit > 0)
+      served.beyond_norm_limit = server_metrics_.rejections.value(Rejection::kNorm);
+    if (!server_run_) return served;
+    served.rounds = server_run_->progress().round;
+    served.seconds = server_run_->progress().totals.seconds;
+    return served;
   }
 
   // Tells clients that still wait that the run is over. REQUIRES: its results are written.
@@ -174,13 +179,13 @@ class Serving {
     try {
       if (resumed) {
         if (run_history_) {
-          run_history_->resumed_after(server_run_->round());
+          run_history_->resumed_after(server_run_->progress().round);
           run_history_->settle(kSettleTime);
         }
         write_config();
         options_.log("listening on " + session_manager.address() + "; the run resumes after round " +
-                     std::to_string(server_run_->round()) + ", waiting for its " + std::to_string(clients) +
-                     " clients to return; --fresh starts again");
+                     std::to_string(server_run_->progress().round) + ", waiting for its " +
+                     std::to_string(clients) + " clients to return; --fresh starts again");
       } else {
         options_.log("listening on " + session_manager.address() + ", waiting for " +
                      std::to_string(clients) + " clients");
@@ -226,6 +231,8 @@ class Serving {
         [this](const ClientInfo& info) { return check_client(info, told_); },
         identity_ ? &identity_->authenticator() : nullptr,
         &server_metrics_};
+    session_manager.stop = options_.stop;
+    session_manager.abandon = options_.abandon;
     const ServerSection& limits = told_.server;
     session_manager.times.min_bytes_per_second = limits.min_bytes_per_second;
     session_manager.bans.longest = std::chrono::seconds(limits.quarantine_s);
@@ -268,6 +275,7 @@ class Serving {
                                         : "server.zerocopy has no effect: this system copies all messages"));
     if (identity_) sockets_ = identity_->secure(std::move(sockets_));
     write_whole(disk_, "address", sockets_->address() + "\n");
+    if (options_.on_listening) options_.on_listening(sockets_->address());
   }
   std::unique_ptr<SocketLayer> listening() {
     listen();
@@ -296,7 +304,7 @@ class Serving {
     if (now < say_again_) return true;
     say_again_ = now + kSayAgainEvery;
     options_.log("replaying the rounds since the last snapshot, now at round " +
-                 std::to_string(server_run_->round()) + "; clients wait");
+                 std::to_string(server_run_->progress().round) + "; clients wait");
     return true;
   }
 
@@ -304,10 +312,10 @@ class Serving {
   // is written only after its rounds are in the journal.
   void compare_metrics() const {
     const std::optional<std::uint32_t> seen = last_round_of_metrics(options_.state / "metrics.csv");
-    if (seen.value_or(0) <= server_run_->round()) return;
-    options_.log(LogLine::warning("metrics.csv has round " + std::to_string(*seen) +
-                                  ", but the journal ends after round " +
-                                  std::to_string(server_run_->round()) + "; the lost rounds are run again"));
+    if (seen.value_or(0) <= server_run_->progress().round) return;
+    options_.log(LogLine::warning(
+        "metrics.csv has round " + std::to_string(*seen) + ", but the journal ends after round " +
+        std::to_string(server_run_->progress().round) + "; the lost rounds are run again"));
   }
 
   void begin(const ClientTable& table) {
@@ -347,10 +355,19 @@ class Serving {
 
 }  // namespace
 
-Served serve(const ServeOptions& given) {
+std::string trouble_of(const Served& served) {
+  if (served.outcome != Outcome::kDiverged) return "";
+  const std::uint64_t rejected = served.beyond_norm_limit;
+  if (rejected == 0) return "the run diverged; try a smaller algorithm.step_size";
+  return "the run diverged, and " + std::to_string(rejected) +
+         (rejected == 1 ? " reply was" : " replies were") +
+         " rejected because of server.norm_limit; try a larger server.norm_limit, or a smaller "
+         "algorithm.step_size";
+}
+
+Served serve(const ServeOptions& given, const LoadedExperiment& loaded) {
   ServeOptions options = given;
   if (!options.log) options.log = [](const std::string&) {};
-  const LoadedExperiment loaded = load_experiment(options.file, options.overrides);
   if (loaded.experiment.run.monitor)
     throw locate(loaded, ConfigError("run.monitor",
                                      "a server has neither the clients' data nor f*; write "
@@ -372,11 +389,10 @@ Served serve(const ServeOptions& given) {
     if (serving.stage() == RunStage::kNotifyingClients) serving.notify_clients();
     options.log("the run in " + options.state.string() +
                 " is over; --fresh runs it again, a higher run.rounds continues it");
-    return {serving.outcome(), true};
+    return serving.result(serving.outcome(), true);
   }
-  Served served{serving.serve(resumed)};
-  served.beyond_norm_limit = serving.beyond_norm_limit();
-  return served;
+  const std::optional<Outcome> outcome = serving.serve(resumed);
+  return serving.result(outcome, false);
 }
 
 }  // namespace gradwire

@@ -174,7 +174,7 @@ class RealRun final : public ServerRun {
     if (run_history_ != nullptr) run_history_->round_done(progress_, used_);
     return true;
   }
-  std::uint32_t round() const override { return progress_.round; }
+  const RunProgress& progress() const override { return progress_; }
   RunEnd stage() const override { return durable_.stage(); }
   void ask_metadata(std::function<std::string()> metadata) override {
     durable_.ask_metadata(std::move(metadata));
@@ -219,6 +219,7 @@ class RealRun final : public ServerRun {
       if (run_history_ != nullptr) run_history_->evaluated(record);
       if (options_.on_record) options_.on_record(record);
     };
+    hooks.is_enough = options_.is_enough;
     ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
                         plan_.client_samples);
     clients.name(

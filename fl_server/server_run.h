@@ -27,8 +27,8 @@ class ServerRun {
   // Handle a snapshot and a record of Journal::recover, before go().
   virtual bool load(std::span<const Section> sections) = 0;
   virtual bool replay(std::string_view record) = 0;
-  virtual std::uint32_t round() const = 0;  // rounds done
-  virtual RunEnd stage() const = 0;         // the stage of the recovered run
+  virtual const RunProgress& progress() const = 0;
+  virtual RunEnd stage() const = 0;  // the stage of the recovered run
   // Makes snapshots call `metadata`, which returns a text of save_metadata(), in place of the initial text.
   virtual void ask_metadata(std::function<std::string()> metadata) = 0;
   // Runs the remaining rounds and writes the results. `start` is the Start frame.

@@ -221,7 +221,7 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
     const double until = std::min(retry.deadline(), stalls.next());
     const auto arrival = tracker_.next(until);
     switch (arrival.kind) {
-      case Kind::kStopped: stop_seen_ = true; break;
+      case Kind::kStopped: stop(); break;
       case Kind::kAgain: tracker_.repeat(arrival.event.up.client, body); break;
       case Kind::kDeadline:
         if (stalls.next() <= until) report_stall(k, retry, stalls, quorum - got, missing_clients());

@@ -87,14 +87,18 @@ class Driver {
   // Warns once, of the first gradient that is older than the theorem allows.
   void see_delay(ClientId client, std::uint32_t steps);
 
+  // Thrown if the operator asked to stop, and clients that are needed to finish the round do not answer; or
+  // if the operator asked twice.
+  struct RoundAbandoned {};
+
   bool is_stopping() const { return stop_seen_; }
-  void stop() { stop_seen_ = true; }
+  // Stops the run after this round, or gives the round up if the operator has asked to stop before.
+  void stop() {
+    if (std::exchange(stop_seen_, true)) throw RoundAbandoned();
+  }
   void note(LogLine line) const {
     if (run_.hooks.on_note) run_.hooks.on_note(std::move(line).in_round(run_.progress.round));
   }
-
-  // Thrown if the operator asked to stop, and clients that are needed to finish the round do not answer.
-  struct RoundAbandoned {};
 
   const RunOf<Real> run_;
   RunTotals& totals_;

@@ -24,7 +24,7 @@ struct Event {
     kTimeout,  // the deadline passed without an event
     kJoined,   // `up.client` is reachable (again); its earlier requests may be lost
     kLeft,     // `up.client` is disconnected
-    kStopped,  // the operator asked to stop
+    kStopped,  // the operator asked to stop; a second one gives up the round in progress
   };
   Kind kind = Kind::kTimeout;
   std::uint64_t bytes = 0;  // kReply: encoded size of prefix, header and payload

@@ -71,6 +71,9 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/cli/sweep": _RUNS,
     "experiments/cli": f"{_RUNS} experiments/cli/sweep experiments/cli/data",
     "api": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
+    # A client in a program links neither the simulation nor the server.
+    "api/client": f"{_ENGINE} {_SHARED} samples proto/security fl_client",
+    "api/server": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",
     "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
     "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
 }.items()}
@@ -78,7 +81,7 @@ ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 
 # The public headers, include/gradwire/NAME.h: the folder whose rules each obeys; "api" for the others.
 PUBLIC = {"version": "base", "bad_input": "base", "random": "base", "oracle": "engine", "coordinates": "engine",
-          "network": "engine/nn", "tape": "engine/tape", "compressor": "compressors"}
+          "network": "engine/nn", "tape": "engine/tape", "compressor": "compressors", "client": "fl_client"}
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.

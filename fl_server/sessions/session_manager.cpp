@@ -27,6 +27,12 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
   welcome(0, true);  // throws now, before any client connects, if the experiment is too long
   counts.receive_budget.limit(options.receive_budget_bytes);
   sockets->start(*this, options.times.tick(), options.handle_signals);
+  stop_requested.emplace(options.stop, PostStop{*this});
+  abandon_requested.emplace(options.abandon, PostStop{*this});
+}
+
+void SessionManager::Impl::PostStop::operator()() const {
+  to.sockets->post([&manager = to] { manager.on_stop(); });
 }
 
 SessionManager::Impl::~Impl() {
@@ -126,8 +132,7 @@ void SessionManager::Impl::on_tick() {
 }
 
 void SessionManager::Impl::on_stop() {
-  stopped = true;
-  log("stopping after this round");
+  log(std::exchange(stopped, true) ? "giving up the round in progress" : "stopping after this round");
   if (events != nullptr) events->on_stop();
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/log.h"
@@ -45,6 +46,8 @@ struct SessionManagerOptions {
   std::uint32_t most_from_address = 0;              // connections; 0 means no limit per address
   HandshakeRates handshakes{};                      // handshakes over TLS; no limit by default
   std::uint64_t receive_budget_bytes = UINT64_MAX;  // limit of simultaneously arriving payloads
+  std::stop_token stop{};                           // stops the run, like a signal; any thread may request it
+  std::stop_token abandon{};                        // also calls on_stop(), a second time
 };
 
 // Receives the frames and events of the rounds, from inside wait().
@@ -112,7 +115,7 @@ class SessionManager {
   void own_pending();
 
   // Waits until all clients have confirmed their last message, including those that must reconnect to get it.
-  // Returns false if some have not by the deadline.
+  // Returns false if some have not by the deadline, or soon after a stop.
   bool finish(std::chrono::milliseconds deadline);
   // Tells all clients the reason and disconnects them. Unless `fatal`, they reconnect after at least
   // retry_after_ms.

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 
 #include "fl_server/sessions/client_sessions.h"
@@ -90,6 +92,12 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::map<ClientId, Loss> losses;  // of clients that are not connected
   // By client: its last message, until the client confirms it. Sent again if the client reconnects.
   std::map<ClientId, Outgoing> pending_shutdowns;
+
+  struct PostStop {
+    Impl& to;
+    void operator()() const;
+  };
+  std::optional<std::stop_callback<PostStop>> stop_requested, abandon_requested;
 };
 
 }  // namespace gradwire

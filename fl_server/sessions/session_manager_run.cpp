@@ -150,7 +150,7 @@ bool SessionManager::finish(std::chrono::milliseconds deadline) {
   if (!heard()) {
     m.log("waiting for " + std::to_string(m.pending_shutdowns.size()) +
           " clients to confirm the shutdown, first " + m.name(m.pending_shutdowns.begin()->first));
-    m.sockets->wait(end, heard);
+    m.sockets->wait(end, [&] { return heard() || m.stopped; });
   }
   wire::Relay over;
   over.set_protocol(kWireVersion);

@@ -150,9 +150,8 @@ TEST(Train, StopsByItsToken) {
                                     .stop = source.get_token()});
   EXPECT_EQ(result.outcome(), "stopped");
   EXPECT_LT(result.rounds(), 10u);
-  EXPECT_EQ(result.trouble(),
-            "experiment: stopped after round " + std::to_string(result.rounds()) +
-                " of 100000; to continue from this model, start another run at it (x0)");
+  EXPECT_EQ(result.trouble(), "experiment: stopped after round " + std::to_string(result.rounds()) +
+                                  " of 100000; to continue from this model, start another run at it (x0)");
 }
 
 TEST(Train, StartsAtTheGivenPoint) {

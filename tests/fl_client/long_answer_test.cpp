@@ -41,9 +41,9 @@ class LongAnswerTest : public ::testing::Test {
     options.log = [this](const LogLine& line) { lines.push_back(line.text); };
     session_manager = std::make_unique<SessionManager>(options, listen_on_tcp("127.0.0.1:0"));
     client = std::async(std::launch::async, [address = session_manager->address()] {
-      ClientOptions client_options;
+      ClientSettings client_options;
       client_options.server = address;
-      run_client(client_options);
+      join_and_answer(client_options);
     });
     EXPECT_TRUE(session_manager->gather(std::chrono::minutes(1)));
     const RunPlan plan = plan_of_joins(loaded, session_manager->table());

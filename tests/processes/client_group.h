@@ -52,11 +52,11 @@ class ClientGroup {
 
  private:
   static void run_one(const std::string& server, const std::string& name) {
-    ClientOptions options;
+    ClientSettings options;
     options.server = server;
     options.name = name;
     try {
-      run_client(options);
+      join_and_answer(options);
     } catch (const std::exception& error) {
       const std::string line = name + ": " + error.what() + "\n";
       (void)!::write(2, line.data(), line.size());

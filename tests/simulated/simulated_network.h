@@ -123,8 +123,8 @@ class SimulatedClient {
  private:
   void begin() {
     if (remembers_) journal_.emplace(*disk_, std::function<void(const std::string&)>());
-    worker_ =
-        make_worker(plan_of_start(experiment_, {}), {}, number_, journal_ ? &*journal_ : nullptr, "run");
+    worker_ = make_worker(plan_of_start(experiment_, {}), {}, number_,
+                          {.journal = journal_ ? &*journal_ : nullptr, .run = "run"});
   }
 
   const ExperimentSpec& experiment_;

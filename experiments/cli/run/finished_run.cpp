@@ -79,8 +79,8 @@ std::string trouble_of(const FinishedRun& run, const fs::path& folder, bool can_
       name + ": stopped after " + at + " of " + std::to_string(run.plan.experiment.run.rounds);
   if (can_resume) return stopped + "; to continue, run the same command again";
   if (folder.empty()) return stopped + "; to continue from this model, start another run at it (x0)";
-  return stopped + "; to continue from this model, run again with --set run.x0=file:" +
-         (folder / "model.bin").string();
+  return stopped +
+         "; to continue from this model, run again with --set run.x0=file:" + (folder / "model.bin").string();
 }
 
 }  // namespace gradwire
