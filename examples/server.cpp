@@ -21,5 +21,5 @@ int main(int argc, char** argv) {
   std::printf("listening on %s\n", server.address().c_str());
   std::fflush(stdout);
   const gradwire::TrainResult result = server.wait();
-  std::printf("y = %.3f x + %.3f\n", result.model()[0], result.model()[1]);
+  std::printf("y = %.3f x %+.3f\n", result.model()[0], result.model()[1]);
 }

@@ -34,8 +34,9 @@ struct ServerOptions {
   std::function<void(std::string_view line)> log = {};
 };
 
-// A running server with a thread of its own. It installs no signal handlers. A program may have several, with
-// different folders.
+// A running server with a thread of its own. It installs no signal handlers; it raises the limit of open
+// files of the process as far as the system allows. A program may have several servers, with different
+// folders.
 class GRADWIRE_API Server {
  public:
   // Starts the server, and returns once it listens. Throws BadInput (one line) if the options, the experiment

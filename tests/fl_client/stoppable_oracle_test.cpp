@@ -5,6 +5,7 @@
 #include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -49,6 +50,25 @@ TEST(StoppableOracle, StopsAGradientInItsMiddleAndComputesTheNext) {
   oracle.resume();
   EXPECT_EQ(oracle.loss_and_gradient(x, batch, gradient), 5);
   EXPECT_EQ(gradient, (std::vector<double>{1, 3}));
+}
+
+TEST(StoppableOracle, StaysStoppedOnceItsTokenAsksForIt) {
+  std::stop_source source;
+  auto inner = std::make_unique<Endless>();
+  Endless& endless = *inner;
+  StoppableOracle<double> oracle(std::move(inner), source.get_token());
+  const std::vector<double> x = {1, 2};
+  const std::vector<std::uint32_t> batch = {0};
+  std::vector<double> gradient(2);
+  EXPECT_EQ(oracle.loss_and_gradient(x, batch, gradient), 5);
+  std::thread other([&] {
+    while (!endless.begun) std::this_thread::yield();
+    source.request_stop();
+  });
+  EXPECT_THROW(oracle.loss_and_gradient(x, {}, gradient), OracleStopped);
+  other.join();
+  oracle.resume();
+  EXPECT_THROW(oracle.loss_and_gradient(x, batch, gradient), OracleStopped);
 }
 
 }  // namespace

@@ -67,7 +67,6 @@ TEST(FirstSnapshot, SendsHeartbeatsWhileTheDiskIsSlow) {
   const auto state = folder.path() / "state";
   disk_is = DiskIs::kSlow;
   ServeOptions options;
-  options.file = folder.path() / "run.toml";
   options.listen = "127.0.0.1:0";
   options.state = state;
   options.run_history = "none";
@@ -77,7 +76,7 @@ TEST(FirstSnapshot, SendsHeartbeatsWhileTheDiskIsSlow) {
   std::atomic<bool> over = false;
   std::thread server([&] {
     try {
-      serve(options);
+      serve(options, load_experiment(folder.path() / "run.toml"));
     } catch (const std::exception& error) {
       trouble = error.what();
     }
