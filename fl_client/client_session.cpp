@@ -18,6 +18,7 @@
 #include "fl_client/worker.h"
 #include "proto/security/challenge.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
 #include "report/build_info.h"
 
@@ -64,8 +65,14 @@ class ClientSession::Impl {
 
  private:
   std::optional<ClientEnding> begin(Link& link, std::span<const std::byte> header);
-  Status welcomed(std::span<const std::byte> header, milliseconds& heartbeat);
+  Status welcomed(const wire::Welcome& welcome, milliseconds& heartbeat);
   Status prove_to(Link& link, std::span<const std::byte> header) const;
+  Normalize asked_normalize() const;
+  wire::Join description();
+  std::optional<ClientEnding> prepare_join(Link& link, const wire::Welcome& welcome);
+  std::optional<ClientEnding> scaled(Link& link, std::span<const std::byte> header);
+  std::optional<ClientEnding> send_join(Link& link);
+  void normalize_part();
   std::string join();
   Status start(std::span<const std::byte> header);
   std::optional<ClientEnding> round(Link& link, const Prefix& prefix, std::span<const std::byte> header);
@@ -81,7 +88,7 @@ class ClientSession::Impl {
   ClientJournal* const journal_;
 
   // The state of the connection: how far the handshake has come, and what follows.
-  enum class Stage : std::uint8_t { kHello, kJoin, kRounds } stage_ = Stage::kHello;
+  enum class Stage : std::uint8_t { kHello, kScaling, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
   bool enrolled_ = false;          // the log says so
   bool first_request_ = false;     // the next request is the first one of the connection
@@ -97,6 +104,9 @@ class ClientSession::Impl {
   // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;
   std::string join_;  // the frame; empty until it is made
+  // The map of problem.normalize from the sums of all clients. Empty if there is none, or until it arrives.
+  std::optional<Normalization> map_;
+  Normalization arriving_map_;
 
   // From the Start.
   std::string started_;  // its header
@@ -127,9 +137,7 @@ std::string ClientSession::Impl::hello() {
   return control_frame(FrameType::kHello, hello);
 }
 
-Status ClientSession::Impl::welcomed(std::span<const std::byte> header, milliseconds& heartbeat) {
-  wire::Welcome welcome;
-  if (Status status = parse_control(header, welcome); !status) return status;
+Status ClientSession::Impl::welcomed(const wire::Welcome& welcome, milliseconds& heartbeat) {
   if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
   takes_chunks_ = welcome.pieces();
@@ -147,6 +155,7 @@ Status ClientSession::Impl::welcomed(std::span<const std::byte> header, millisec
   own_oracle_.reset();
   hash_.reset();
   join_.clear();
+  map_.reset();
   if (other_client) started_.clear();  // otherwise the Start message says whether the run is a different one
   return Unit{};
 }
@@ -169,6 +178,7 @@ const ClientDataset& ClientSession::Impl::part() {
         "the samples have changed since this client joined with them; start the client again, and then the "
         "run from the beginning (--fresh at the server), or put the old ones back");
   hash_ = hash;
+  if (map_) normalize_part();
   return *part_;
 }
 
@@ -178,7 +188,19 @@ OwnOracle& ClientSession::Impl::own_oracle() {
   return *own_oracle_;
 }
 
-std::string ClientSession::Impl::join() {
+// Returns the kind of problem.normalize, if it needs the sums of all clients.
+Normalize ClientSession::Impl::asked_normalize() const {
+  const RowsData* const rows = rows_of(experiment_.problem);
+  return rows != nullptr && needs_sums(rows->normalize) ? rows->normalize : Normalize::kNone;
+}
+
+void ClientSession::Impl::normalize_part() {
+  normalize(part_->train, *map_);
+  normalize(part_->test, *map_);
+}
+
+// Describes the samples in a Join, without constants.
+wire::Join ClientSession::Impl::description() {
   const std::uint64_t own_samples = own_oracle().sample_count();
   const ProblemSpec spec = problem_spec(experiment_);
   const ClientDataset& data = part();
@@ -200,8 +222,16 @@ std::string ClientSession::Impl::join() {
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
   if (hash_) join.set_data_hash(*hash_);
+  return join;
+}
+
+std::string ClientSession::Impl::join() {
+  const ProblemSpec spec = problem_spec(experiment_);
+  const ClientDataset& data = part();
+  wire::Join join = description();
   if (needed_constants(algorithm_spec(experiment_)).any() && spec.info().has_smoothness) {
-    const ClientSmoothness constants = client_smoothness(spec, own, data, number_);
+    const ClientSmoothness constants =
+        client_smoothness(spec, schema_of(std::span(&data, 1), spec), data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);
     join.set_sample_smoothness(constants.L_s);
@@ -263,9 +293,56 @@ ClientEnding ClientSession::Impl::told_error(std::span<const std::byte> header) 
 
 std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<const std::byte> header) {
   milliseconds heartbeat{0};
-  if (Status status = welcomed(header, heartbeat); !status) return ending_of(status);
-  stage_ = Stage::kJoin;
+  wire::Welcome welcome;
+  if (Status status = parse_control(header, welcome); !status) return ending_of(status);
+  if (Status status = welcomed(welcome, heartbeat); !status) return ending_of(status);
   link.start_heartbeats(heartbeat);
+  return asked_normalize() == Normalize::kNone ? send_join(link) : prepare_join(link, welcome);
+}
+
+// Sends the sums of the features, if the server asks for them. In any case the map comes next.
+std::optional<ClientEnding> ClientSession::Impl::prepare_join(Link& link, const wire::Welcome& welcome) {
+  const std::string key = "problem.normalize = \"" + std::string(normalize_word(asked_normalize())) + "\"";
+  if (!welcome.has_asks_sums())
+    throw ClientRefused("the server does not join the sums of all clients, which " + key +
+                        " needs: install the same release on both");
+  stage_ = Stage::kScaling;
+  arriving_map_ = {};
+  arriving_map_.kind = asked_normalize();
+  if (!welcome.asks_sums()) return std::nullopt;
+  if (std::exchange(map_, std::nullopt)) part_.reset();  // the server has lost the map
+  join_.clear();
+  const ClientSums sums = sums_of(part().train, asked_normalize());
+  if (const Status good = check_sums(sums, asked_normalize()); !good)
+    throw DataError(key + ": " + good.error().message);
+  const Status sent = link.write(sums_frames(description(), sums));
+  if (sent)
+    log("sent the sums of its features, which " + key + " needs; waiting for those of the other clients");
+  return ending_of(sent);
+}
+
+std::optional<ClientEnding> ClientSession::Impl::scaled(Link& link, std::span<const std::byte> header) {
+  wire::Welcome welcome;
+  if (Status status = parse_control(header, welcome); !status) return ending_of(status);
+  if (!welcome.has_scaling()) return ClientEnding{false, "Welcome: the map of the features is missing"};
+  const Result<bool> complete = take_scaling(welcome.scaling(), arriving_map_);
+  if (!complete) return ClientEnding{false, "Welcome: " + complete.error().message};
+  if (!*complete) return std::nullopt;
+  Normalization map = std::exchange(arriving_map_, {});
+  if (map_ != map) {
+    if (std::exchange(map_, std::nullopt)) part_.reset();
+    if (map.shift.size() < part().train.columns)
+      return ClientEnding{false, "Welcome: the map of the features lacks features of the data"};
+    map_ = std::move(map);
+    normalize_part();
+    join_.clear();
+    started_.clear();
+  }
+  return send_join(link);
+}
+
+std::optional<ClientEnding> ClientSession::Impl::send_join(Link& link) {
+  stage_ = Stage::kJoin;
   if (join_.empty()) join_ = join();
   const Status joined = link.write(join_);
   if (joined && identity_.credentials && identity_.credentials->token && !std::exchange(enrolled_, true))
@@ -323,6 +400,7 @@ std::optional<ClientEnding> ClientSession::Impl::take(Link& link, const Prefix& 
     if (type != FrameType::kWelcome) return ClientEnding{false, "the server did not answer with a Welcome"};
     return begin(link, header);
   }
+  if (type == FrameType::kWelcome && stage_ == Stage::kScaling) return scaled(link, header);
   if (type == FrameType::kStart && stage_ == Stage::kJoin) {
     const Status status = start(header);
     if (status) stage_ = Stage::kRounds;

@@ -19,7 +19,8 @@ Result<std::optional<fs::path>> set_run_aside(const fs::path& state, FolderDisk&
   if (!make_folder(kept))
     return Error{kept.string() + ": cannot be made: " + std::strerror(errno), ErrorKind::kSystem};
   const std::string name = kept.filename().string();
-  for (const char* file : {"config.toml", "metrics.csv", "clients.csv", "model.bin", "summary.json"})
+  for (const char* file :
+       {"config.toml", "preprocessing.json", "metrics.csv", "clients.csv", "model.bin", "summary.json"})
     if (fs::exists(state / file))
       if (Status moved = disk.rename(file, name + "/" + file); !moved) return moved.error();
   if (Status moved = journal.move_into(name); !moved) return moved.error();

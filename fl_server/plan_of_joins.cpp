@@ -21,6 +21,8 @@ namespace {
 
 // The number of vectors of the model's length that a server needs at least, for any algorithm.
 constexpr double kVectorsOfAServer = 3;
+// The memory that a feature needs while sums become a map (engine/data/normalize.h), and its map as text.
+constexpr double kBytesOfSummedFeature = 128;
 
 DataSchema schema_of(const ClientTable& table) {
   DataSchema schema;
@@ -153,10 +155,15 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
   try {
     d = model_dim(spec, {info.columns, info.labels, info.alphabet});
   } catch (const std::exception&) {
-    return Unit{};  // it may fit the data of the others; plan_of_joins() reports an error otherwise
+    // It may fit the data of the others; plan_of_joins() reports an error otherwise. A model has at least one
+    // parameter for each feature.
+    d = info.columns;
   }
   const double real_bytes = experiment.precision == Precision::kFp32 ? sizeof(float) : sizeof(double);
-  if (kVectorsOfAServer * real_bytes * static_cast<double>(d) <= memory_bytes()) return Unit{};
+  const double sums = rows != nullptr && needs_sums(rows->normalize)
+                          ? kBytesOfSummedFeature * static_cast<double>(info.columns)
+                          : 0;
+  if (kVectorsOfAServer * real_bytes * static_cast<double>(d) + sums <= memory_bytes()) return Unit{};
   return Error{data + "which gives a model of " + std::to_string(d) +
                " parameters, which do not fit into the server's memory; check its data"};
 }

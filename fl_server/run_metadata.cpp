@@ -5,6 +5,7 @@
 #include "config/experiment_file.h"
 #include "config/settings.h"
 #include "fl_server/sessions/join.h"
+#include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
 #include "storage/state.pb.h"
 
@@ -27,6 +28,7 @@ std::string save_metadata(const RunMetadata& metadata) {
     write_join(info, join);
     saved.set_join(join.SerializeAsString());
   }
+  if (metadata.normalization) run.set_scaling(pack_scaling(*metadata.normalization));
   return run.SerializeAsString();
 }
 
@@ -44,6 +46,11 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
   metadata.asked = std::move(*asked);
   metadata.resolved = std::move(*resolved);
   metadata.start = run.start();
+  if (run.has_scaling()) {
+    Result<Normalization> map = unpack_scaling(run.scaling(), normalize_of(metadata.resolved));
+    if (!map) return map.error();
+    metadata.normalization = std::make_shared<const Normalization>(std::move(*map));
+  }
   metadata.table = ClientTable(static_cast<std::uint32_t>(run.clients_size()));
   for (int k = 0; k < run.clients_size(); ++k) {
     const state::Client& saved = run.clients(k);
@@ -62,6 +69,21 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
       return status.error();
   }
   return metadata;
+}
+
+Normalize normalize_of(const ExperimentSpec& experiment) {
+  const RowsData* const rows = rows_of(experiment.problem);
+  return rows == nullptr ? Normalize::kNone : rows->normalize;
+}
+
+void require_map(const RunMetadata& metadata, const std::string& folder) {
+  const Normalize kind = normalize_of(metadata.resolved);
+  if (!needs_sums(kind) || metadata.normalization) return;
+  throw ExperimentError("--state " + folder +
+                        ": holds a run of an earlier release, without the map of problem.normalize = \"" +
+                        std::string(normalize_word(kind)) +
+                        "\"; continue it with that release, or start again with "
+                        "--fresh, which moves that run aside");
 }
 
 void take_settings(const ExperimentSpec& now, RunMetadata& metadata, const std::string& folder) {

@@ -2,11 +2,13 @@
 // holds them as `metadata`.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "config/experiment_file.h"
+#include "engine/data/normalize.h"
 #include "fl_server/sessions/client_table.h"
 
 namespace gradwire {
@@ -16,10 +18,19 @@ struct RunMetadata {
   ExperimentSpec resolved;  // step sizes are numbers
   std::string start;        // the Start frame
   ClientTable table{0};     // clients that have joined
+  // The map of the features, from the sums of all clients. Null if the experiment needs none.
+  std::shared_ptr<const Normalization> normalization = nullptr;
 };
 
 std::string save_metadata(const RunMetadata& metadata);
 Result<RunMetadata> load_metadata(std::string_view bytes);
+
+// Returns what problem.normalize says, or kNone if the problem has no rows.
+Normalize normalize_of(const ExperimentSpec& experiment);
+
+// Throws ExperimentError, which names `folder`, if the experiment needs a map of the features but an earlier
+// release, whose clients computed maps of their own, saved the run without one.
+void require_map(const RunMetadata& metadata, const std::string& folder);
 
 // Applies changed settings to a resumed run. Quorum, over-selection, deadline, join deadline, durability,
 // evaluations and the number of rounds may change; they are copied from `now` into the metadata. Throws

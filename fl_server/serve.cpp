@@ -25,6 +25,7 @@
 #include "fl_server/sessions/session_manager.h"
 #include "proto/security/keys.h"
 #include "report/metrics_file.h"
+#include "report/preprocessing_file.h"
 #include "report/summary.h"
 #include "storage/atomic_file.h"
 #include "storage/folder_disk.h"
@@ -120,7 +121,19 @@ class Serving {
     if (*found) compare_metrics();
     return *found;
   }
-  void write_config() { write_whole(disk_, "config.toml", to_toml(plan_.experiment)); }
+  void write_config() {
+    write_whole(disk_, "config.toml", to_toml(plan_.experiment));
+    Preprocessing done{.encoding = nullptr, .normalization = metadata_.normalization};
+    if (normalize_of(told_) == Normalize::kUnitRows)
+      done.normalization =
+          std::make_shared<const Normalization>(Normalization{Normalize::kUnitRows, {}, {}, 0});
+    const std::string text = preprocessing_json(plan_.experiment, done);
+    if (text.empty()) {
+      std::filesystem::remove(options_.state / kPreprocessingFile);
+    } else {
+      write_whole(disk_, kPreprocessingFile, text);
+    }
+  }
 
   // Returns the stage at which a recovered run continues.
   RunStage stage() const {
@@ -193,7 +206,7 @@ class Serving {
           session_manager.abandon("the server was stopped before the run began", false, kResumeRetryMs);
           return std::nullopt;
         }
-        begin(session_manager.table());
+        begin(session_manager);
         begun = true;
       }
       // Saves the clients' descriptions again: a returning client may report more than the state folder has.
@@ -239,6 +252,8 @@ class Serving {
     session_manager.most_from_address = limits.connections_per_address;
     if (identity_) session_manager.handshakes = handshake_rates(table.size());
     session_manager.receive_budget_bytes = limits.staging_budget.bytes;
+    session_manager.normalize = normalize_of(told_);
+    session_manager.normalization = metadata_.normalization;
     return session_manager;
   }
 
@@ -290,6 +305,7 @@ class Serving {
     const std::uint32_t rounds_before = metadata->resolved.run.rounds;
     take_settings(told_, *metadata, options_.state.string());
     metadata_ = std::move(*metadata);
+    require_map(metadata_, options_.state.string());
     grows_ = told_.run.rounds > rounds_before;
     if (said->stage != RunStage::kOver || grows_) listen();
     plan_ = plan_of_snapshot(metadata_.asked, metadata_.resolved, metadata_.table);
@@ -318,11 +334,15 @@ class Serving {
         std::to_string(server_run_->progress().round) + "; the lost rounds are run again"));
   }
 
-  void begin(const ClientTable& table) {
+  void begin(const SessionManager& session_manager) {
+    const ClientTable& table = session_manager.table();
     plan_ = plan_of_joins(loaded_, table);
+    const std::shared_ptr<const Normalization> map = session_manager.normalization();
+    if (std::string warning = map ? sparse_warning(*map) : ""; !warning.empty())
+      plan_.warnings.push_back(std::move(warning));
     describe(plan_, options_.log);
+    metadata_ = {told_, plan_.experiment, start_frame(plan_, run_), table, map};
     write_config();
-    metadata_ = {told_, plan_.experiment, start_frame(plan_, run_), table};
     if (run_history_) run_history_->began(plan_.d);
     make_run();
   }

@@ -42,11 +42,12 @@ SharedSamples share_own(
   return share_samples(read(source, kTraining, listed(rows.data)), &test_data, spec);
 }
 
-// Splits the samples. `test` may be empty. REQUIRES: the problem has data.
+// Splits the samples, and does not normalise them. `test` may be empty. If `encoding` is null, it comes from
+// the training data; the test data have the same. REQUIRES: the problem has data.
 SharedSamples split(const ExperimentSpec& e, const std::string& source, const std::string& test,
                     const SplitSpec& spec, const std::filesystem::path& base,
                     std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
-                    const Preprocessing& given = {}) {
+                    std::shared_ptr<const TableEncoding> encoding = nullptr) {
   const auto shared = [&](const auto& read) {
     auto data = read(source, SampleUse::kTraining);
     if (test.empty()) return share_samples(std::move(data), nullptr, spec);
@@ -68,8 +69,6 @@ SharedSamples split(const ExperimentSpec& e, const std::string& source, const st
                       std::to_string(kMaxSyntheticValues) + " values, which are not stored; leave it out");
     return draw_synthetic(drawn, spec);
   }
-  // The test data have the encoding of the training data.
-  std::shared_ptr<const TableEncoding> encoding = given.encoding;
   const auto read = [&](const std::string& from, SampleUse use, const KeepRow& keep = {}) {
     Dataset data = reading.rows(from, base, synthetic_spec(rows, e.seed), rows.dim, keep, use,
                                 {rows.table(), encoding.get()});
@@ -80,11 +79,13 @@ SharedSamples split(const ExperimentSpec& e, const std::string& source, const st
                       "; problem.label names another column");
     return data;
   };
-  const Normalize kind = given.normalization != nullptr ? given.normalization->kind : rows.normalize;
-  const bool needs_all = given.normalization == nullptr && needs_sums(kind);
-  SharedSamples samples = mine && !needs_all ? share_own(read, source, test, spec, *mine) : shared(read);
-  if (kind == Normalize::kNone) return samples;
-  samples.normalization = given.normalization;
+  return mine ? share_own(read, source, test, spec, *mine) : shared(read);
+}
+
+// Normalises the samples. `map` is that of a model; if null, it comes from the samples.
+void normalize_all(SharedSamples& samples, Normalize kind, std::shared_ptr<const Normalization> map) {
+  if (kind == Normalize::kNone) return;
+  samples.normalization = std::move(map);
   if (samples.normalization == nullptr) {
     samples.normalization =
         std::make_shared<const Normalization>(normalization_of(samples.train, samples.train_shares, kind));
@@ -93,7 +94,12 @@ SharedSamples split(const ExperimentSpec& e, const std::string& source, const st
   }
   normalize(samples.train, *samples.normalization);
   normalize(samples.test, *samples.normalization);
-  return samples;
+}
+
+// Normalises the samples of a client, unless the map needs the sums of all clients: the session applies that.
+void normalize_own(SharedSamples& samples, const ProblemType& problem) {
+  const RowsData* const rows = rows_of(problem);
+  if (rows != nullptr && !needs_sums(rows->normalize)) normalize_all(samples, rows->normalize, nullptr);
 }
 
 }  // namespace
@@ -159,8 +165,15 @@ SharedSamples load_samples(const ExperimentSpec& e, const std::filesystem::path&
                            std::optional<ClientRange> mine, const Reading& reading,
                            const Preprocessing& given) {
   const SampleSource* const own = sources_of(e.problem);
-  return own == nullptr ? SharedSamples()
-                        : split(e, own->data, own->test, split_spec(e), base, mine, reading, given);
+  if (own == nullptr) return {};
+  const RowsData* const rows = rows_of(e.problem);
+  const Normalize kind = given.normalization != nullptr ? given.normalization->kind
+                         : rows != nullptr              ? rows->normalize
+                                                        : Normalize::kNone;
+  if (given.normalization == nullptr && needs_sums(kind)) mine.reset();
+  SharedSamples samples = split(e, own->data, own->test, split_spec(e), base, mine, reading, given.encoding);
+  normalize_all(samples, kind, given.normalization);
+  return samples;
 }
 
 bool leaves_out_test(const ExperimentSpec& e, const DataChoice& choice) {
@@ -197,7 +210,9 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
       throw DataError("--data '#" + part + "' names no file, and one that the server names ('" + source +
                       "') is not opened; name it here, as in --data '" + source + "#" + part + "'");
     if (test.empty() && opens_no_file(own->test)) test = own->test;
-    return split(e, source, test, spec, base).part(choice.part->index);
+    SharedSamples samples = split(e, source, test, spec, base);
+    normalize_own(samples, e.problem);
+    return samples.part(choice.part->index);
   }
   if (choice.source.empty())
     throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
@@ -212,12 +227,6 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
   spec.partition = PartitionKind::kContiguous;
   const std::string part_of_one = "let all clients hold parts of one file, as in --data '" + choice.source +
                                   "#0/" + std::to_string(e.clients.count) + "'";
-  if (const RowsData* const rows = rows_of(e.problem); rows != nullptr && needs_sums(rows->normalize))
-    throw DataError("--data '" + choice.source + "': problem.normalize = \"" +
-                    std::string(normalize_word(rows->normalize)) +
-                    "\" needs the samples of all clients, but this file has only those of this one; use "
-                    "\"unit_rows\", write normalised numbers, or " +
-                    part_of_one);
   SharedSamples samples = split(e, source, test, spec, base);
   const TableEncoding* const encoding = samples.train.encoding.get();
   if (encoding != nullptr && encoding->has_texts())
@@ -225,6 +234,7 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
         "--data '" + choice.source +
         "': has columns of text, which each client would number by its own file; write numbers, or " +
         part_of_one);
+  normalize_own(samples, e.problem);
   return samples.part(0);
 }
 

@@ -48,10 +48,12 @@ SharedSamples load_samples(const ExperimentSpec& experiment, const std::filesyst
                            std::optional<ClientRange> mine = std::nullopt, const Reading& reading = {},
                            const Preprocessing& given = {});
 
-// Loads the samples of one client. With a part number, these are the samples that load_samples() gives to
-// that client. Without one, they are the whole source, without the share problem.test_share. Opens only what
-// `choice` names: the experiment comes from a server, which must not decide what this client reads. Throws
-// DataError; its text may quote the data, so only this client's own log may show it.
+// Loads the samples of one client. It does not normalise them if problem.normalize needs the sums of all
+// clients: the session applies their map (fl_client/client_session.h). With a part number, these are
+// otherwise the samples that load_samples() gives to that client. Without one, they are the whole source,
+// without the share problem.test_share. Opens only what `choice` names: the experiment comes from a server,
+// which must not decide what this client reads. Throws DataError; its text may quote the data, so only this
+// client's own log may show it.
 ClientDataset load_part(const ExperimentSpec& experiment, const DataChoice& choice,
                         const std::filesystem::path& base);
 

@@ -7,15 +7,20 @@
 namespace gradwire {
 namespace {
 
-// The values of one feature that are stored, that is, not zero.
-struct StoredValues {
+// The largest size of a mean or a value in the sums of a client, and of its sum of squares. Squares of
+// differences of such means, times 2^64 samples, are finite.
+constexpr double kLargestMean = 1e140, kLargestSquares = 1e291;
+constexpr std::uint64_t kMostSamples = UINT32_MAX;  // of a client
+
+// The values of one feature.
+struct FeatureValues {
   std::uint64_t count = 0;
   double mean = 0, squares = 0;  // squares: sum of (value - mean)^2
   double low = HUGE_VAL, high = -HUGE_VAL;
 
   // Adds a group of values by the formula of Chan, Golub and LeVeque, which keeps the digits that a sum of
   // squares would lose.
-  void add(const StoredValues& more) {
+  void add(const FeatureValues& more) {
     if (more.count == 0) return;
     const double all = static_cast<double>(count + more.count), share = static_cast<double>(more.count) / all;
     const double step = more.mean - mean;
@@ -27,49 +32,101 @@ struct StoredValues {
   }
 };
 
-// The sums of all clients, to which each client adds its own.
-class Sums {
+// Computes the sums of one client after another, with the same memory.
+class SumsOfRows {
  public:
-  explicit Sums(std::size_t columns) : all_(columns), own_(columns) {}
+  explicit SumsOfRows(Normalize kind) : is_standard_(kind == Normalize::kStandard) {}
 
-  void add_client(const Dataset& data, const ClientRows& rows) {
+  const ClientSums& of(const Dataset& data, const ClientRows& rows) {
     const auto each_value = [&](const auto& see) {
       for (std::size_t j = 0; j < rows.count; ++j) {
         const auto columns = data.row_columns(rows[j]);
         const auto values = data.row_values(rows[j]);
-        for (std::size_t k = 0; k < columns.size(); ++k) see(columns[k], values[k]);
+        for (std::size_t k = 0; k < columns.size(); ++k) see(own_[columns[k]], columns[k], values[k]);
       }
     };
-    each_value([&](std::uint32_t column, double value) {
-      StoredValues& own = own_[column];
+    own_.resize(data.columns);
+    each_value([&](FeatureValues& own, std::uint32_t column, double value) {
       if (own.count++ == 0) touched_.push_back(column);
       own.mean += value;
       own.low = std::min(own.low, value);
       own.high = std::max(own.high, value);
     });
-    for (const std::uint32_t column : touched_) own_[column].mean /= static_cast<double>(own_[column].count);
-    each_value([&](std::uint32_t column, double value) {
-      const double step = value - own_[column].mean;
-      own_[column].squares += step * step;
-    });
-    for (const std::uint32_t column : std::exchange(touched_, {}))
-      all_[column].add(std::exchange(own_[column], {}));
-    samples_ += rows.count;
-  }
-
-  std::uint64_t samples() const { return samples_; }
-  std::uint64_t stored(std::size_t column) const { return all_[column].count; }
-  // Returns the values of a feature with their zeros.
-  StoredValues with_zeros(std::size_t column) const {
-    StoredValues values = all_[column];
-    if (values.count < samples_)
-      values.add({.count = samples_ - values.count, .mean = 0, .squares = 0, .low = 0, .high = 0});
-    return values;
+    for (const std::uint32_t column : touched_) {
+      FeatureValues& own = own_[column];
+      own.mean = own.low < own.high ? own.mean / static_cast<double>(own.count) : own.low;
+    }
+    if (is_standard_)
+      each_value([](FeatureValues& own, std::uint32_t, double value) {
+        const double step = value - own.mean;
+        own.squares += step * step;
+      });
+    std::ranges::sort(touched_);
+    sums_.columns = data.columns;
+    sums_.samples = rows.count;
+    sums_.features.clear();
+    for (const std::uint32_t column : touched_) {
+      const FeatureValues own = std::exchange(own_[column], {});
+      sums_.features.push_back({column, static_cast<std::uint32_t>(own.count),
+                                is_standard_ ? own.mean : own.low, is_standard_ ? own.squares : own.high});
+    }
+    touched_.clear();
+    return sums_;
   }
 
  private:
-  std::vector<StoredValues> all_, own_;
+  const bool is_standard_;
+  std::vector<FeatureValues> own_;
   std::vector<std::uint32_t> touched_;  // features that this client has
+  ClientSums sums_;
+};
+
+// Joins the sums of all clients.
+class JoinedSums {
+ public:
+  explicit JoinedSums(Normalize kind) : kind_(kind) {}
+
+  void add(const ClientSums& client) {
+    all_.resize(std::max(all_.size(), client.columns));
+    samples_ += client.samples;
+    for (const FeatureSums& sums : client.features)
+      all_[sums.feature].add(is_standard() ? FeatureValues{sums.count, sums.first, sums.second}
+                                           : FeatureValues{sums.count, 0, 0, sums.first, sums.second});
+  }
+
+  Normalization map() const {
+    Normalization map;
+    map.kind = kind_;
+    for (const FeatureValues& values : all_) add_feature(map, values);
+    return map;
+  }
+
+ private:
+  bool is_standard() const { return kind_ == Normalize::kStandard; }
+
+  void add_feature(Normalization& map, const FeatureValues& stored) const {
+    FeatureValues all = stored;  // with the zeros, which are not stored
+    if (stored.count < samples_) all.add({samples_ - stored.count, 0, 0, 0, 0});
+    double shift = 0, scale = 1;
+    if (all.count > 0) {
+      shift = is_standard() ? all.mean : all.low;
+      scale = is_standard() ? std::sqrt(all.squares / static_cast<double>(all.count)) : all.high - all.low;
+      if (kSparseFactor * stored.count < samples_ && shift != 0) {
+        if (!is_standard()) scale = std::max(-all.low, all.high);
+        shift = 0;
+        ++map.sparse;
+      }
+    }
+    if (!std::isfinite(scale) || !std::isfinite(shift))
+      throw DataError("problem.normalize = \"" + std::string(normalize_word(kind_)) +
+                      "\": the sums of feature " + std::to_string(map.shift.size() + 1) +
+                      " are not finite; divide its values by a constant");
+    map.shift.push_back(shift);
+    map.scale.push_back(scale > 0 ? scale : 1);
+  }
+
+  const Normalize kind_;
+  std::vector<FeatureValues> all_;
   std::uint64_t samples_ = 0;
 };
 
@@ -86,37 +143,46 @@ void normalize_rows(Dataset& data) {
 
 }  // namespace
 
-Normalization normalization_of(const Dataset& data, const Shares& shares, Normalize kind) {
-  Normalization map;
-  map.kind = kind;
-  if (kind == Normalize::kUnitRows) return map;
-  Sums sums(data.columns);
-  std::vector<std::uint32_t> work;
-  for (std::uint32_t i = 0; i < shares.clients(); ++i) sums.add_client(data, shares.rows(i, work));
-  for (std::size_t column = 0; column < data.columns; ++column) {
-    const StoredValues all = sums.with_zeros(column);
-    const bool is_sparse = kSparseFactor * sums.stored(column) < sums.samples();
-    double shift = 0, scale = 1;
-    if (all.low < all.high) {
-      const bool is_standard = kind == Normalize::kStandard;
-      scale = is_standard ? std::sqrt(all.squares / static_cast<double>(all.count)) : all.high - all.low;
-      shift = is_standard ? all.mean : all.low;
-      if (is_sparse && shift != 0) {
-        if (!is_standard) scale = std::max(-all.low, all.high);
-        shift = 0;
-        ++map.sparse;
-      }
-    } else if (all.count > 0) {
-      shift = all.low;
-    }
-    if (!std::isfinite(scale) || !std::isfinite(shift))
-      throw DataError("problem.normalize = \"" + std::string(normalize_word(kind)) +
-                      "\": the sums of feature " + std::to_string(column + 1) +
-                      " are not finite; divide its values by a constant");
-    map.shift.push_back(shift);
-    map.scale.push_back(scale > 0 ? scale : 1);
+ClientSums sums_of(const Dataset& data, Normalize kind) {
+  return SumsOfRows(kind).of(data, {.first = 0, .count = data.rows()});
+}
+
+Status check_sums(const ClientSums& sums, Normalize kind) {
+  if (sums.samples > kMostSamples) return Error{"the sums are of more than 2^32-1 samples"};
+  std::uint64_t next = 0;
+  for (const FeatureSums& f : sums.features) {
+    const std::string name = "the sums of feature " + std::to_string(std::uint64_t{f.feature} + 1);
+    if (f.feature < next || f.feature >= sums.columns)
+      return Error{name + " are not in ascending order, or beyond its " + std::to_string(sums.columns) +
+                   " features"};
+    next = std::uint64_t{f.feature} + 1;
+    if (f.count == 0 || f.count > sums.samples)
+      return Error{name + " are of " + std::to_string(f.count) + " values, but it has " +
+                   std::to_string(sums.samples) + " samples"};
+    const bool is_standard = kind == Normalize::kStandard;
+    if (!(std::fabs(f.first) <= kLargestMean) ||
+        !(std::fabs(f.second) <= (is_standard ? kLargestSquares : kLargestMean)))
+      return Error{name + " are not finite, or too large; divide its values by a constant"};
+    const bool is_possible = is_standard ? f.second >= 0 : f.first <= f.second;
+    const bool is_of_one = is_standard ? f.second == 0 : f.first == f.second;
+    if (!is_possible || (f.count == 1 && !is_of_one)) return Error{name + " are not those of any values"};
   }
-  return map;
+  return Unit{};
+}
+
+Normalization normalization_of(std::span<const ClientSums> clients, Normalize kind) {
+  JoinedSums joined(kind);
+  for (const ClientSums& sums : clients) joined.add(sums);
+  return joined.map();
+}
+
+Normalization normalization_of(const Dataset& data, const Shares& shares, Normalize kind) {
+  if (kind == Normalize::kUnitRows) return {kind, {}, {}, 0};
+  JoinedSums joined(kind);
+  SumsOfRows sums(kind);
+  std::vector<std::uint32_t> work;
+  for (std::uint32_t i = 0; i < shares.clients(); ++i) joined.add(sums.of(data, shares.rows(i, work)));
+  return joined.map();
 }
 
 void normalize(Dataset& data, const Normalization& map) {

@@ -1,13 +1,16 @@
 // Normalisation of features (problem.normalize). The map of each feature comes from the training samples of
-// all clients, and test samples get the same map.
+// all clients, and test samples get the same map. Each client computes its sums on its own, and sums are
+// joined in the order of clients. So a simulation and a network get equal bits.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/data/dataset.h"
 #include "engine/data/shares.h"
 
@@ -45,8 +48,38 @@ struct Normalization {
   bool operator==(const Normalization&) const = default;
 };
 
-// Returns the map for the samples that clients hold. Adds the sums of each client in the order of clients, so
-// a sample that two clients hold counts twice. A feature with equal values everywhere has scale 1. Throws
+// The sums of one feature over the values of one client that are not zero.
+struct FeatureSums {
+  std::uint32_t feature = 0;
+  std::uint32_t count = 0;
+  // kStandard: the mean and the sum of (value - mean)^2; a mean of equal values is that value, and the sum is
+  // then 0. kMinMax: the smallest and the largest value.
+  double first = 0, second = 0;
+
+  bool operator==(const FeatureSums&) const = default;
+};
+
+struct ClientSums {
+  std::size_t columns = 0;
+  std::uint64_t samples = 0;
+  std::vector<FeatureSums> features;  // ascending; those with a value that is not zero
+
+  bool operator==(const ClientSums&) const = default;
+};
+
+// Returns the sums of all rows of one client. REQUIRES: needs_sums(kind).
+ClientSums sums_of(const Dataset& data, Normalize kind);
+
+// Returns an error if no samples have these sums, or if sums of these sizes might overflow when they are
+// joined. The sums may come from a hostile client.
+Status check_sums(const ClientSums& sums, Normalize kind);
+
+// Returns the map for clients with these sums, in order. Throws like normalization_of(). REQUIRES:
+// needs_sums(kind), and check_sums() has accepted the sums or they come from sums_of().
+Normalization normalization_of(std::span<const ClientSums> clients, Normalize kind);
+
+// Returns the map for the samples that clients hold. Joins the sums of each client in the order of clients,
+// so a sample that two clients hold counts twice. A feature with equal values everywhere has scale 1. Throws
 // DataError if a sum is not finite. REQUIRES: `kind` is not kNone.
 Normalization normalization_of(const Dataset& data, const Shares& shares, Normalize kind);
 

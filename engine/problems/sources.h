@@ -99,10 +99,12 @@ struct RowsData : SampleSource {
           "for `csv`: a missing value is an error (`refuse`), leaves out its line (`drop`), or is the mean "
           "of its column (`mean`)",
           {.quiet = !is_table, .sent_if_set = true, .idle_by = idle_if(!is_table, "data")});
-    visit("normalize", self.normalize,
-          "features of mean 0 and standard deviation 1 (`standard`), features from 0 to 1 (`minmax`), or "
-          "samples of Euclidean norm 1 (`unit_rows`)",
-          {.quiet = true, .sent_if_set = true});
+    visit(
+        "normalize", self.normalize,
+        "features of mean 0 and standard deviation 1 (`standard`), features from 0 to 1 (`minmax`), or "
+        "samples of Euclidean norm 1 (`unit_rows`); over a network, clients send sums of their features for "
+        "the first two",
+        {.quiet = true, .sent_if_set = true});
     visit("dim", self.dim, "number of features",
           {.high = kMaxModelDim, .note = "the largest feature index (0)", .quiet = true});
     visit("samples", self.samples, "number of samples of `synthetic`",

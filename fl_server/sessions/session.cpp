@@ -6,6 +6,7 @@
 #include "fl_server/sessions/join.h"
 #include "fl_server/sessions/session_manager.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
@@ -47,6 +48,16 @@ void Session::begin(const std::string& start, std::uint64_t max_payload) {
   state_ = SessionState::kRounds;
   link_->set_max_payload(max_payload);
   link_->send(Outgoing::control(start));
+}
+
+void Session::scale(const Normalization& map) {
+  if (!awaits_sums_ || !client_ || !link_->open()) return;
+  if (state_ != SessionState::kSummed)
+    return refuse(Ending::kReplaced, "another process has sent the sums of this client; reconnect", false);
+  awaits_sums_ = false;
+  state_ = SessionState::kData;
+  idle_timer_.restart(sockets_.now());
+  link_->send(Outgoing::control(scaling_frames(map, *client_)));
 }
 
 void Session::refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
@@ -194,6 +205,7 @@ Status Session::greet() {
   state_ = SessionState::kData;
   idle_timer_.restart(sockets_.now());
   link_->expect_heartbeats();
+  awaits_sums_ = owner_.asked_sums() != Normalize::kNone;
   takes_chunks_ = channel_ == nullptr || (relay() != nullptr && relay()->passes_chunks_);
   link_->send(Outgoing::control(owner_.welcome(*client, takes_chunks_)));
   return Unit{};
@@ -255,12 +267,44 @@ Status Session::proof(std::span<const std::byte> header) {
 Status Session::join(std::span<const std::byte> header) {
   wire::Join join;
   if (Status status = parse_control(header, join); !status) return status;
+  if (awaits_sums_) return take_sums_of(join);
+  if (join.has_sums()) return Error{"Join: sums that the server did not ask for"};
   const Result<ClientInfo> info = read_join(join, info_);
   if (!info) return info.error();
   state_ = SessionState::kJoined;
   const Status joined = owner_.on_join(*this, *info);
   if (!joined) refuse(Ending::kUnwanted, joined.error().message, true);
   return Unit{};
+}
+
+Status Session::take_sums_of(const wire::Join& join) {
+  if (!join.has_sums()) {
+    refuse(Ending::kUnwanted,
+           "its Join lacks the sums of its features, which problem.normalize needs: install the same release "
+           "on both",
+           true);
+    return Unit{};
+  }
+  if (summed_ == nullptr) {
+    Result<ClientInfo> info = read_join(join, info_);
+    if (!info) return info.error();
+    if (const Status good = owner_.check(*info); !good) {
+      refuse(Ending::kUnwanted, good.error().message, true);
+      return Unit{};
+    }
+    summed_ = std::make_unique<Summed>();
+    summed_->info = std::move(*info);
+    summed_->sums.columns = summed_->info.columns;
+    summed_->sums.samples = summed_->info.sample_count;
+  }
+  const Result<bool> complete = take_sums(join.sums(), summed_->sums);
+  if (!complete) return complete.error();
+  if (!*complete) return Unit{};
+  if (const Status good = check_sums(summed_->sums, owner_.asked_sums()); !good)
+    return Error{"Join: " + good.error().message};
+  state_ = SessionState::kSummed;
+  const std::unique_ptr<Summed> summed = std::move(summed_);
+  return owner_.on_sums(*this, summed->info, std::move(summed->sums));
 }
 
 Status Session::relay(std::span<const std::byte> header) {

@@ -8,12 +8,17 @@
 #include <span>
 #include <string>
 
+#include "engine/data/normalize.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/sessions/authenticator.h"
 #include "fl_server/sessions/client_table.h"
 #include "fl_server/sessions/multiplexer.h"
 
 namespace gradwire {
+
+namespace wire {
+class Join;
+}
 
 class Session;
 class SessionEvents;
@@ -42,6 +47,11 @@ class SessionOwner {
   virtual std::uint64_t most_for_relay() const = 0;  // bytes that may wait for a relay
   // Opens a channel for a new client of the relay. Returns no link if there are too many.
   virtual Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) = 0;
+  // Returns the kind of problem.normalize whose sums clients must send before they join, or kNone.
+  virtual Normalize asked_sums() const { return Normalize::kNone; }
+  // Returns an error if no run is possible with this client's data.
+  virtual Status check(const ClientInfo&) const { return Unit{}; }
+  virtual Status on_sums(Session&, const ClientInfo&, ClientSums) { return Unit{}; }
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual SessionEvents* round_events() = 0;  // null before and after the run
   // Returns whether the client is in the run through that relay.
@@ -54,7 +64,7 @@ class SessionOwner {
 
 class Session final : public FrameHandler {
  public:
-  enum class SessionState : std::uint8_t { kHello, kProof, kData, kJoined, kRounds, kRelay };
+  enum class SessionState : std::uint8_t { kHello, kProof, kData, kSummed, kJoined, kRounds, kRelay };
 
   // `id` is the owner's name for the session.
   Session(std::uint64_t id, SocketLayer& sockets, const WireTimes& times, SessionOwner& owner);
@@ -77,6 +87,9 @@ class Session final : public FrameHandler {
   // Closes the session because another connection now serves the client.
   void close_replaced(const std::string& why, bool fatal);
 
+  // Sends the map of problem.normalize to a client that has sent its sums; its Join follows. A client that
+  // has not must reconnect.
+  void scale(const Normalization& map);
   // Sends Start; rounds follow.
   void begin(const std::string& start, std::uint64_t max_payload);
   // Tells a relay the limits of its clients.
@@ -111,6 +124,7 @@ class Session final : public FrameHandler {
   Status challenge(const std::string& name, const std::string& public_key);
   Status proof(std::span<const std::byte> header);
   Status join(std::span<const std::byte> header);
+  Status take_sums_of(const wire::Join& join);
   Status relay(std::span<const std::byte> header);
   void carry();
   // Refuses a peer with another protocol version. Returns false if the version is right.
@@ -135,7 +149,13 @@ class Session final : public FrameHandler {
   SessionState state_ = SessionState::kHello;
   IdleTimer idle_timer_;  // time since state_ began
   std::optional<ClientId> client_;
-  ClientInfo info_;                             // from its Hello
+  ClientInfo info_;           // from its Hello
+  bool awaits_sums_ = false;  // its Welcome asked for sums
+  struct Summed {
+    ClientInfo info;
+    ClientSums sums;
+  };
+  std::unique_ptr<Summed> summed_;              // while its sums arrive
   std::unique_ptr<Introduction> introduction_;  // until the peer is accepted
   std::string claimed_name_;
   std::string proven_name_;  // empty before authentication

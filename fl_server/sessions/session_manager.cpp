@@ -3,6 +3,7 @@
 
 #include "fl_server/sessions/session_manager_impl.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
 
 namespace gradwire {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::size_t kExtraSockets = 256;
 constexpr std::uint32_t kFullRetryMs = 1000;
 constexpr std::size_t kNamedMissing = 10;
+constexpr std::size_t kMapBytes = 17;  // per feature of a map, or a little less
 
 }  // namespace
 
@@ -21,6 +23,7 @@ SessionManager::Impl::Impl(SessionManagerOptions o, std::unique_ptr<SocketLayer>
       counts{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics,
              .receive_budget = {}},
       sockets(std::move(n)),
+      normalization(options.normalization),
       limits(options.bans, options.handshakes, options.clients),
       open_from(options.most_from_address),
       clients(options.clients) {
@@ -108,7 +111,8 @@ std::string SessionManager::Impl::relay_welcome(const Session& relay) {
 // Returns the configured limit, plus the start messages of all clients and two of the largest messages.
 std::uint64_t SessionManager::Impl::most_for_relay() const {
   return options.most_for_relay_bytes + 2 * longest_payload +
-         options.clients * (options.experiment.size() + start.size());
+         options.clients * (options.experiment.size() + start.size() +
+                            (normalization ? kMapBytes * normalization->shift.size() : 0));
 }
 
 void SessionManager::Impl::on_no_descriptors() {
@@ -191,7 +195,42 @@ std::string SessionManager::Impl::welcome(ClientId client, bool chunks) {
   message.set_heartbeat_ms(static_cast<std::uint32_t>(options.times.heartbeat.count()));
   message.set_max_payload(longest_payload);
   if (chunks) message.set_pieces(true);
-  return control_frame(FrameType::kWelcome, message);
+  if (needs_sums(options.normalize)) message.set_asks_sums(asks_sums());
+  const std::string frame = control_frame(FrameType::kWelcome, message);
+  return normalization ? frame + scaling_frames(*normalization, client) : frame;
+}
+
+// Lets a session that has described its client's data serve the client.
+void SessionManager::Impl::serve_by(Session& session, ClientId client) {
+  Session* const former = clients.promote(client, session);
+  if (former == nullptr) return;
+  log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + former->link().peer())
+          .of_client(client));
+  // The refusal is fatal if it goes to another process; otherwise two processes would replace each other
+  // repeatedly.
+  former->close_replaced("another process has connected as client " + std::to_string(client),
+                         !former->same_process(session));
+}
+
+Status SessionManager::Impl::on_sums(Session& session, const ClientInfo& info, ClientSums sums) {
+  const ClientId client = *session.client();
+  const std::size_t features = sums.features.size();
+  summed[client] = {info.sample_count, info.data_hash, std::move(sums)};
+  serve_by(session, client);
+  const std::size_t left = table.size() - summed.size();
+  log(LogLine(name(client) + " (" + session.link().peer() + ") sent the sums of " + std::to_string(features) +
+              " features for problem.normalize" +
+              (left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
+          .of_client(client));
+  return Unit{};
+}
+
+void SessionManager::Impl::send_scaling() {
+  std::vector<ClientSums> all;  // in order of the clients, so the bits do not depend on arrival
+  for (auto& [client, of] : summed) all.push_back(std::exchange(of.sums, {}));
+  normalization = std::make_shared<const Normalization>(normalization_of(all, options.normalize));
+  log("the sums of all clients have arrived; sending them the map of the features");
+  for (const auto& [id, session] : sessions) session->scale(*normalization);
 }
 
 Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
@@ -201,19 +240,16 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
                  " did not report them; install the same release on both"};
   const std::string detail = std::to_string(info.sample_count) + " samples";
   const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
-  if (options.check)
-    if (Status status = options.check(info); !status) return status;
+  if (Status status = check(info); !status) return status;
+  if (const auto of = summed.find(client); of != summed.end() && (of->second.samples != info.sample_count ||
+                                                                  of->second.data_hash != info.data_hash))
+    return Error{name(client) +
+                 " joined with other samples than those of the sums for problem.normalize; "
+                 "start it with these, or start the server again"};
   // Until the run begins, the newest process decides which data the client has.
   if (start.empty()) table.leave(client);
   if (Status status = table.join(client, std::move(info)); !status) return status;
-  if (Session* const former = clients.promote(client, session); former != nullptr) {
-    log(LogLine(name(client) + ": " + session.link().peer() + " replaces " + former->link().peer())
-            .of_client(client));
-    // The refusal is fatal if it goes to another process; otherwise two processes would replace each other
-    // repeatedly.
-    former->close_replaced("another process has connected as client " + std::to_string(client),
-                           !former->same_process(session));
-  }
+  serve_by(session, client);
   set_connected(client, true);
   losses.erase(client);
   const std::uint32_t left = table.size() - table.joined_count();
@@ -254,7 +290,7 @@ std::string SessionManager::Impl::missing() const {
   std::string text;
   std::size_t count = 0;
   for (ClientId client = 0; client < table.size(); ++client) {
-    if (table.joined(client)) continue;
+    if (asks_sums() ? summed.contains(client) : table.joined(client)) continue;
     if (++count <= kNamedMissing) text += (count == 1 ? "" : ", ") + std::to_string(client);
   }
   return count > kNamedMissing ? text + " and " + std::to_string(count - kNamedMissing) + " more" : text;
@@ -298,7 +334,10 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
     if (options.observer != nullptr)
       options.observer->client_gone(*client, session.link().ending() ? "" : why);
     if (start.empty()) {
-      clients.promote_candidate(*client) ? table.leave(*client) : table.release(*client);
+      if (asks_sums()) summed.erase(*client);
+      // Once its sums are in the map, a client keeps its number.
+      const bool keeps = clients.promote_candidate(*client) || summed.contains(*client);
+      keeps ? table.leave(*client) : table.release(*client);
     }
     if (session.state() == Session::SessionState::kRounds && events != nullptr) events->on_left(*client);
   }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "engine/data/normalize.h"
 #include "fl_server/net/connection.h"
 #include "fl_server/net/server_metrics.h"
 #include "fl_server/sessions/authenticator.h"
@@ -48,6 +49,9 @@ struct SessionManagerOptions {
   std::uint64_t receive_budget_bytes = UINT64_MAX;  // limit of simultaneously arriving payloads
   std::stop_token stop{};                           // stops the run, like a signal; any thread may request it
   std::stop_token abandon{};                        // also calls on_stop(), a second time
+  Normalize normalize = Normalize::kNone;           // problem.normalize
+  // The map of an earlier process; null if clients must send the sums for it.
+  std::shared_ptr<const Normalization> normalization = nullptr;
 };
 
 // Receives the frames and events of the rounds, from inside wait().
@@ -84,12 +88,15 @@ class SessionManager {
   std::string address() const;  // HOST:PORT as bound
   SteadyTime now() const;
   const ClientTable& table() const;
+  // Returns the map of the features, or null if the experiment needs no sums or they are not complete.
+  std::shared_ptr<const Normalization> normalization() const;
   bool stopped() const;  // the operator asked the process to stop
   bool connected(ClientId client) const;
   // Returns the client and its connection, as in "1 'n1' (lost at 03:56:22: it closed the connection)".
   std::string standing(ClientId client) const;
 
-  // Waits until all clients have joined. Returns false if stopped. Throws std::runtime_error, which names the
+  // Waits until all clients have joined. If problem.normalize needs sums, it first waits for the sums of all
+  // clients, and sends them the map. Returns false if stopped. Throws std::runtime_error, which names the
   // missing clients, after the deadline.
   bool gather(std::chrono::milliseconds deadline);
 

@@ -32,6 +32,10 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::string name(ClientId client) const {
     return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
   }
+  bool asks_sums() const { return asked_sums() != Normalize::kNone; }
+  // Computes the map from the sums of all clients, and sends it. Throws DataError.
+  void send_scaling();
+  void serve_by(Session& session, ClientId client);
   std::string missing() const;
   void compare_kernels(ClientId client) const;
   void set_connected(ClientId client, bool is);
@@ -52,6 +56,13 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::uint32_t banned(const Session& session, const std::string& name) const override;
   Authenticator* authenticator() override { return options.authenticator; }
   ServerMetrics& server_metrics() override { return counts.server_metrics; }
+  Normalize asked_sums() const override {
+    return needs_sums(options.normalize) && normalization == nullptr ? options.normalize : Normalize::kNone;
+  }
+  Status check(const ClientInfo& info) const override {
+    return options.check ? options.check(info) : Status(Unit{});
+  }
+  Status on_sums(Session& session, const ClientInfo& info, ClientSums features) override;
   Status on_join(Session& session, ClientInfo info) override;
   SessionEvents* round_events() override { return events; }
   bool is_served_by(const Session& relay, ClientId client) const override;
@@ -70,7 +81,15 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   const std::unique_ptr<SocketLayer> sockets;  // declared before sessions, so it is destroyed after them
   std::string start;                           // the Start frame; empty until the run begins
   std::uint64_t longest_payload = 0;           // max_payload()
-  SessionEvents* events = nullptr;             // null before and after the run
+  // The samples of which a client has sent the sums.
+  struct Summed {
+    std::uint64_t samples = 0;
+    std::optional<std::uint64_t> data_hash;
+    ClientSums sums;  // empty once the map is computed
+  };
+  std::map<ClientId, Summed> summed;                   // by number; of this process
+  std::shared_ptr<const Normalization> normalization;  // null until the map is computed
+  SessionEvents* events = nullptr;                     // null before and after the run
   bool stopped = false, ended = false, warned_of_descriptors = false, takes_sums = false;
 
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions;  // in order of arrival

@@ -29,6 +29,7 @@ SessionManager::~SessionManager() = default;
 std::string SessionManager::address() const { return impl_->sockets->address(); }
 SteadyTime SessionManager::now() const { return impl_->now(); }
 const ClientTable& SessionManager::table() const { return impl_->table; }
+std::shared_ptr<const Normalization> SessionManager::normalization() const { return impl_->normalization; }
 bool SessionManager::stopped() const { return impl_->stopped; }
 
 bool SessionManager::connected(ClientId client) const {
@@ -53,12 +54,14 @@ std::string SessionManager::standing(ClientId client) const {
 bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
   const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
+  const auto has_all_sums = [&] { return m.asks_sums() && m.summed.size() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
   bool warned = false;
   while (!m.stopped && !complete() && m.now() < end) {
     const SteadyTime soon = std::min(end, m.now() + kReportMissingEvery);
-    m.sockets->wait(soon, [&] { return m.stopped || complete(); });
-    if (m.stopped || complete() || m.now() >= end) continue;
+    m.sockets->wait(soon, [&] { return m.stopped || complete() || has_all_sums(); });
+    if (has_all_sums()) m.send_scaling();
+    if (m.stopped || complete() || m.now() >= end || m.now() < soon) continue;
     LogLine line("still waiting for clients " + m.missing() + " to join; start them with --server " +
                  m.sockets->address());
     if (!std::exchange(warned, true)) line.level = LogLevel::kWarning;
@@ -67,8 +70,8 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   if (m.stopped) return false;
   if (complete()) return true;
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
-                           std::to_string(m.table.joined_count()) + " of " + std::to_string(m.table.size()) +
-                           " clients have joined; missing: " + m.missing() +
+                           std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) + " of " +
+                           std::to_string(m.table.size()) + " clients have joined; missing: " + m.missing() +
                            "; start them, or give more time with --join-deadline-ms");
 }
 

@@ -326,6 +326,25 @@ TEST(RunPlan, WarnsOfRandomPathsThatTheProblemLacks) {
   EXPECT_FALSE(warned("kind = \"mlp\"\ndata = \"digits\"\nhidden = [9, 60]"));
 }
 
+TEST(RunPlan, RefusesAClientWhoseFeaturesDoNotFitIntoMemory) {
+  ClientInfo info;
+  info.name = "wide";
+  info.sample_count = 1;
+  info.columns = 0xFFFFFFF0;  // 500 GB for their sums
+  for (const std::string problem :
+       {"kind = \"logistic\"\ndata = \"libsvm:x\"", "kind = \"mlp\"\ndata = \"libsvm:x\""})
+    for (const std::vector<double>& labels : {std::vector<double>{}, {1.0}, {-1.0, 1.0}}) {
+      info.labels = labels;
+      const LoadedExperiment loaded = parse_experiment("[problem]\n" + problem +
+                                                           "\nnormalize = \"standard\"\n[clients]\ncount = "
+                                                           "2\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                                                       "t.toml");
+      const Status refused = check_client(info, loaded.experiment);
+      ASSERT_FALSE(refused) << problem << labels.size();
+      EXPECT_NE(refused.error().message.find("do not fit into the server's memory"), std::string::npos);
+    }
+}
+
 TEST(RunPlan, NamesAClientWithoutSamples) {
   const LoadedExperiment loaded = skewed();
   const ClientTable table = joined(prepare(loaded), 2);

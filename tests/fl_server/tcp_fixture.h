@@ -40,6 +40,8 @@ class TcpTransportTest : public ::testing::Test {
     options.bans = bans;
     options.most_from_address = most_from_address;
     options.receive_budget_bytes = receive_budget_bytes;
+    options.normalize = normalize;
+    options.normalization = normalization;
     options.log = [this](const LogLine& line) {
       lines.push_back((line.level == LogLevel::kWarning ? "warning: " : "") + line.text);
     };
@@ -153,6 +155,8 @@ class TcpTransportTest : public ::testing::Test {
   BanLimits bans{.longest = {}};  // no bans
   std::uint32_t most_from_address = 0;
   std::uint64_t receive_budget_bytes = SessionManagerOptions().receive_budget_bytes;
+  Normalize normalize = Normalize::kNone;
+  std::shared_ptr<const Normalization> normalization;
   std::string experiment = "experiment";
   std::uint64_t most_for_relay_bytes = SessionManagerOptions().most_for_relay_bytes;
   std::vector<std::string> lines;

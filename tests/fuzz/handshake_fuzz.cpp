@@ -12,6 +12,7 @@
 #include "proto/wire/chunk.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/feature_messages.h"
 #include "proto/wire/reply_tail.h"
 #include "proto/wire/wire.pb.h"
 #include "tests/fuzz/fuzz.h"
@@ -28,6 +29,33 @@ void check_join(const wire::Join& join) {
   write_join(*info, again);
   const Result<ClientInfo> twice = read_join(again, {});
   check(twice && twice->labels == info->labels && twice->alphabet == info->alphabet, "another client joins");
+}
+
+// Joins the sums of a client, as a server does it.
+void check_sums_of(const wire::Join& join) {
+  ClientSums sums{.columns = std::min<std::size_t>(join.columns(), 10'000),
+                  .samples = join.sample_count(),
+                  .features = {}};
+  const Result<bool> taken = take_sums(join.sums(), sums);
+  if (!taken) return check(taken.error().message.starts_with("Join: "), "an error that does not say of what");
+  for (const Normalize kind : {Normalize::kStandard, Normalize::kMinMax}) {
+    if (!gradwire::check_sums(sums, kind)) continue;
+    const std::vector<ClientSums> clients = {sums, sums};
+    const Normalization map = normalization_of(clients, kind);  // throws if a number is not finite
+    check(map.shift.size() == sums.columns && map.scale.size() == sums.columns, "a map of other features");
+    const auto saved = unpack_scaling(pack_scaling(map), kind);
+    check(saved && *saved == map, "another map is saved");
+  }
+}
+
+// Normalises samples by the map of a server, as a client does it.
+void check_scaling(const wire::FeatureScaling& scaling) {
+  Normalization map{Normalize::kStandard, {}, {}, 0};
+  if (!take_scaling(scaling, map)) return;
+  check(map.shift.size() == map.scale.size(), "a map that is not one");
+  Dataset data{.columns = 2, .row_start = {0, 1}, .column = {1}, .value = {3}, .label = {1}};
+  normalize(data, map);
+  check(data.columns == std::max<std::size_t>(2, map.shift.size()), "features were lost");
 }
 
 }  // namespace
@@ -138,7 +166,12 @@ bool run_handshake(Input input) {
   if (parse_control(header, message)) {
     check(message.ByteSizeLong() <= header.size() + kMaxHeaderBytes, "a message longer than its bytes");
     taken = true;
-    if (const auto* const join = dynamic_cast<const wire::Join*>(&message)) check_join(*join);
+    if (const auto* const join = dynamic_cast<const wire::Join*>(&message)) {
+      check_join(*join);
+      if (join->has_sums()) check_sums_of(*join);
+    }
+    if (const auto* const welcome = dynamic_cast<const wire::Welcome*>(&message); welcome != nullptr)
+      check_scaling(welcome->scaling());
   }
   const std::string line = one_line(text_of(header));
   check(line.size() <= 2000, "a line without end");
@@ -176,6 +209,23 @@ std::vector<Bytes> handshake_seeds() {
   join.add_labels(-1);
   join.set_alphabet("abc");
   add(2, join);
+  wire::FeatureSums& sums = *join.mutable_sums();
+  for (std::uint32_t feature : {0u, 2u}) {
+    sums.add_feature(feature);
+    sums.add_count(feature + 1);
+    sums.add_first(-0.5);
+    sums.add_second(0);
+  }
+  add(2, join);
+  wire::Welcome welcome;
+  welcome.set_client(1);
+  welcome.set_asks_sums(false);
+  for (const double number : {1.0, 2.0}) {
+    welcome.mutable_scaling()->add_shift(number);
+    welcome.mutable_scaling()->add_scale(number);
+  }
+  welcome.mutable_scaling()->set_sparse(1);
+  add(1, welcome);
   wire::Challenge challenge;
   challenge.set_nonce(std::string(32, 'n'));
   challenge.set_realm("realm");

@@ -250,8 +250,14 @@ TEST(LocalProblem, NormalizesPartsOfOneFileByTheSamplesOfAllClients) {
       normalize(want.test, map);
       EXPECT_TRUE(equal(all.train, want.train));
       EXPECT_TRUE(equal(all.test, want.test));
+      std::vector<ClientSums> sums;
       for (std::uint32_t i = 0; i < 7; ++i) {
-        const ClientDataset part = load_part(e, {"libsvm:" + file, PartNumber{i, 7}, "libsvm:" + file}, "/");
+        ClientDataset part = load_part(e, {"libsvm:" + file, PartNumber{i, 7}, "libsvm:" + file}, "/");
+        if (needs_sums(map.kind)) {
+          sums.push_back(sums_of(part.train, map.kind));
+          normalize(part.train, map);
+          normalize(part.test, map);
+        }
         EXPECT_TRUE(equal(part.train, all.part(i).train)) << i;
         EXPECT_TRUE(equal(part.test, all.part(i).test)) << i;
         const SharedSamples mine = load_samples(e, "/", ClientRange{i, i + 1});
@@ -259,6 +265,9 @@ TEST(LocalProblem, NormalizesPartsOfOneFileByTheSamplesOfAllClients) {
         EXPECT_EQ(mine.train.label, all.train.label);
         for (std::uint32_t k = 0; k < 7; ++k) EXPECT_EQ(mine.train_count(k), all.train_count(k));
         EXPECT_TRUE(equal(mine.part(i).train, all.part(i).train)) << i;
+      }
+      if (needs_sums(map.kind)) {
+        EXPECT_EQ(normalization_of(sums, map.kind), map) << "what a server computes";
       }
     }
 }
@@ -278,7 +287,7 @@ TEST(LocalProblem, NormalizesOtherDataByTheMapOfAModel) {
   EXPECT_EQ(*given.normalization, *model.normalization);
 }
 
-TEST(LocalProblem, NormalizesAFileOfOneClientOnlyByRows) {
+TEST(LocalProblem, NormalizesAFileOfOneClientOnlyByRowsOnItsOwn) {
   const TemporaryFolder folder;
   const std::string file = write_numbers(folder);
   const auto load = [&](const std::string& kind) {
@@ -287,13 +296,8 @@ TEST(LocalProblem, NormalizesAFileOfOneClientOnlyByRows) {
         {"libsvm:" + file, std::nullopt}, "/");
   };
   EXPECT_EQ(load("unit_rows").train.value[0], 1);
-  EXPECT_EQ(
-      message_of([&] { load("standard"); }),
-      "--data 'libsvm:" + file +
-          "': problem.normalize = \"standard\" needs the samples of all clients, but this file has only "
-          "those of this one; use \"unit_rows\", write normalised numbers, or let all clients hold "
-          "parts of one file, as in --data 'libsvm:" +
-          file + "#0/5'");
+  for (const std::string kind : {"standard", "minmax"})
+    EXPECT_TRUE(equal(load(kind).train, load("none").train)) << "the session normalises it";
 }
 
 TEST(LocalProblem, RefusesToNormalizeSamplesThatAreNotStored) {

@@ -34,7 +34,7 @@ class SimulatedPeer {
   // With `secure`, it uses TLS and authenticates; null disables both.
   SimulatedPeer(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
                 const PeerHabits& habits, CurrentServer& current_server, std::string name, std::uint64_t seed,
-                SecureWorld* secure = nullptr)
+                SecureWorld* secure = nullptr, ClientData data = {})
       : time_(time),
         random_(random),
         link_faults_(link_faults),
@@ -43,6 +43,7 @@ class SimulatedPeer {
         name_(std::move(name)),
         seed_(seed),
         secure_(secure),
+        data_(std::move(data)),
         disk_(std::make_unique<SimulatedDisk>(seed)) {
     begin();
   }
@@ -92,7 +93,7 @@ class SimulatedPeer {
   // Begins a process.
   void begin() {
     if (habits_.remembers) journal_.emplace(*disk_, std::function<void(const std::string&)>());
-    ClientIdentity identity{name_, seed_ * 1000 + deaths_, {}, {}};
+    ClientIdentity identity{name_, seed_ * 1000 + deaths_, data_, {}};
     if (secure_ != nullptr) identity.credentials = secure_->credentials(name_);
     session_.emplace(std::move(identity), journal_ ? &*journal_ : nullptr);
     back_off_.emplace(std::chrono::milliseconds(100), std::chrono::seconds(60), seed_ + deaths_);
@@ -318,6 +319,7 @@ class SimulatedPeer {
   const std::string name_;
   const std::uint64_t seed_;
   SecureWorld* const secure_;
+  const ClientData data_;
   std::unique_ptr<SimulatedDisk> disk_;
   std::optional<ClientJournal> journal_;
   std::optional<ClientSession> session_;

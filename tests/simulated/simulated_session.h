@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -42,8 +43,9 @@ struct Setting {
   double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
   bool relay_adds = false;                  // the relay adds up replies
   double quorum = 1, over_selection = 0;
-  SecureWorld* secure = nullptr;                    // TLS and logins; null for plain text
-  std::uint64_t receive_budget_bytes = UINT64_MAX;  // for replies that arrive at the same time
+  SecureWorld* secure = nullptr;                           // TLS and logins; null for plain text
+  std::uint64_t receive_budget_bytes = UINT64_MAX;         // for replies that arrive at the same time
+  std::function<ClientData(std::uint32_t client)> data{};  // empty for a problem without data
 };
 
 struct End {
@@ -55,6 +57,7 @@ struct End {
   std::uint64_t chunks = 0, bytes_in_chunks = 0;
   std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum
   bool took_sums = false;
+  std::shared_ptr<const Normalization> normalization;  // of the last server that served rounds
   double seconds = 0;
   std::string trouble;
 };
@@ -79,10 +82,10 @@ class SimulatedSession {
         disk_(seed),
         talks_(std::getenv("GRADWIRE_SEED") != nullptr) {
     for (std::uint32_t c = 0; c < kClients; ++c)
-      peers_.push_back(
-          std::make_unique<SimulatedPeer>(time_, random_, setting_.link_faults, setting_.habits,
-                                          c < setting.through_relay ? site_.clients : current_server_,
-                                          "c" + std::to_string(c), seed * 64 + c, setting.secure));
+      peers_.push_back(std::make_unique<SimulatedPeer>(
+          time_, random_, setting_.link_faults, setting_.habits,
+          c < setting.through_relay ? site_.clients : current_server_, "c" + std::to_string(c), seed * 64 + c,
+          setting.secure, setting_.data ? setting_.data(c) : ClientData{}));
     if (setting.through_relay > 0) start_relay();
   }
 
@@ -188,6 +191,8 @@ class SimulatedSession {
       if (talks_) std::printf("%9.3f %s\n", time_.now(), line.c_str());
     };
     options.receive_budget_bytes = setting_.receive_budget_bytes;
+    options.normalize = normalize_of(loaded_.experiment);
+    if (resumed) options.normalization = metadata_.normalization;
     if (setting_.secure != nullptr) options.authenticator = &setting_.secure->authenticator();
     SessionManager session_manager(options, secured(std::move(sockets)));
     try {
@@ -195,9 +200,10 @@ class SimulatedSession {
         session_manager.gather(std::chrono::hours(10));
         plan_ = plan_of_joins(loaded_, session_manager.table());
         metadata_ = {plan_.asked, plan_.experiment, start_frame(plan_, servers_.below(1u << 30)),
-                     session_manager.table()};
+                     session_manager.table(), session_manager.normalization()};
         make(journal);
       }
+      end_.normalization = metadata_.normalization;
       if (stage_ == RunStage::kRounds) durable_->begin();
       rounds(session_manager, options.log);
       all_heard_ = session_manager.finish(std::chrono::seconds(20));

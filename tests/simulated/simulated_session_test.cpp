@@ -88,6 +88,65 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   EXPECT_GT(with_sums, last / 50);
 }
 
+// Returns rows of client `c`, of which only some clients have the last features.
+ClientDataset rows_of_client(std::uint32_t c) {
+  ClientDataset own;
+  own.train.columns = 6 + c % 3;
+  Random random(c, "rows");
+  for (std::uint32_t r = 0; r < 8 + c; ++r) {
+    for (std::uint32_t j = 0; j < own.train.columns; ++j) {
+      if (random.below(4) == 0) continue;
+      own.train.column.push_back(j);
+      own.train.value.push_back(1000.0 * j + random.uniform());
+    }
+    own.train.row_start.push_back(own.train.column.size());
+    own.train.label.push_back(r % 2 == 0 ? 1 : -1);
+  }
+  return own;
+}
+
+TEST(SessionSimulation, EveryRoundHasTheBitsOfAQuietRunOnFeaturesNormalizedByAllClients) {
+  std::deque<LoadedExperiment> loaded;
+  std::vector<End> quiet;
+  Setting calm;
+  calm.data = [](std::uint32_t c) {
+    ClientData data;
+    data.part = {c, kClients};  // fixes its number
+    data.load = [c](const ExperimentSpec&, const Log&) { return rows_of_client(c); };
+    return data;
+  };
+  for (const std::string kind : {"standard", "minmax"}) {
+    loaded.push_back(parse_experiment("[problem]\nkind = \"logistic\"\ndata = \"csv:own\"\nnormalize = \"" +
+                                          kind + "\"\n[clients]\ncount = " + std::to_string(kClients) +
+                                          "\n[algorithm]\nname = \"ef21\"\ncompressor = \"topk:k=2\"\n",
+                                      "simulation.toml"));
+    quiet.push_back(SimulatedSession(loaded.back(), calm, 1, nullptr).run());
+    ASSERT_EQ(quiet.back().trouble, "");
+    std::vector<ClientDataset> parts;
+    for (std::uint32_t c = 0; c < kClients; ++c) parts.push_back(rows_of_client(c));
+    const SharedSamples all(parts);
+    EXPECT_EQ(*quiet.back().normalization,
+              normalization_of(all.train, all.train_shares, normalize_of(loaded.back().experiment)));
+  }
+  const auto [first, last, one] = seeds_asked(kSeeds / 4);
+  std::uint64_t server_deaths = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const std::size_t k = seed % 2;
+    Setting setting = setting_of(seed, false);
+    setting.data = calm.data;
+    if (seed % 4 < 2) setting.events_between_deaths = 50;  // some servers die in the handshake
+    const End end = SimulatedSession(loaded[k], setting, seed, &quiet[k]).run();
+    ASSERT_EQ(end.trouble, "") << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/simulated_session_tests";
+    ASSERT_TRUE(end.normalization);
+    EXPECT_EQ(*end.normalization, *quiet[k].normalization) << seed;
+    server_deaths += end.server_deaths;
+  }
+  if (!one) {
+    EXPECT_GT(server_deaths, last) << "the simulation has too few faults";
+  }
+}
+
 TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
   const Quiet quiet;
   const auto [first, last, one] = seeds_asked(kSeeds / 8);

@@ -148,5 +148,93 @@ TEST(Normalize, RefusesSumsThatAreNotFinite) {
             "constant");
 }
 
+// Returns the rows [first, end).
+Dataset rows_between(const Dataset& data, std::size_t first, std::size_t end) {
+  std::vector<std::uint32_t> rows;
+  for (std::size_t r = first; r < end; ++r) rows.push_back(static_cast<std::uint32_t>(r));
+  return select_rows(data, rows);
+}
+
+TEST(Normalize, JoinsSumsOfClientsToTheBitsOfTheJoinedData) {
+  for (const double zeros : {0.0, 0.5, 0.95}) {
+    RowsByHand rows = random_rows(61, 6, zeros);
+    for (RowsByHand::size_type r = 0; r < rows.size(); ++r) {
+      rows[r].push_back(0.1);                      // constant everywhere
+      rows[r].push_back(r < 20 ? 0.1 : 0.7);       // constant at each of some clients
+      rows[r].push_back(r < 20 ? 0 : rows[r][0]);  // absent at some clients
+      rows[r].push_back(r == 60 ? 1e9 : 0);        // in one sample of one client
+    }
+    const Dataset data = sparse_data(rows);
+    const std::vector<std::uint32_t> start = {0, 20, 21, 21, 60, 61};  // one client has no sample
+    for (const Normalize kind : {Normalize::kStandard, Normalize::kMinMax}) {
+      std::vector<ClientSums> sums;
+      for (std::size_t i = 0; i + 1 < start.size(); ++i) {
+        sums.push_back(sums_of(rows_between(data, start[i], start[i + 1]), kind));
+        EXPECT_TRUE(check_sums(sums.back(), kind)) << check_sums(sums.back(), kind).error().message;
+      }
+      const Normalization all = normalization_of(data, Shares::ranges(start), kind);
+      EXPECT_EQ(normalization_of(sums, kind), all) << zeros;
+      EXPECT_EQ(all.scale[6], 1) << "constant";
+      EXPECT_EQ(all.shift[6], 0.1);
+    }
+  }
+}
+
+TEST(Normalize, JoinsClientsThatLackTheLastFeatures) {
+  const Dataset narrow = sparse_data({{1}, {3}}), wide = sparse_data({{5, 0, 8}, {7, 0, 0}});
+  const std::vector<ClientSums> sums = {sums_of(narrow, Normalize::kMinMax),
+                                        sums_of(wide, Normalize::kMinMax)};
+  const Normalization map = normalization_of(sums, Normalize::kMinMax);
+  EXPECT_EQ(map.shift, (std::vector<double>{1, 0, 0}));
+  EXPECT_EQ(map.scale, (std::vector<double>{6, 1, 8}));
+}
+
+TEST(Normalize, TellsOfAClientOnlyWhatItsKindNeeds) {
+  const Dataset data = sparse_data({{2, 0, 0.1}, {6, 0, 0.1}, {0, 0, 0.1}});
+  const auto of = [&](Normalize kind) { return sums_of(data, kind).features; };
+  EXPECT_EQ(of(Normalize::kStandard), (std::vector<FeatureSums>{{0, 2, 4, 8}, {2, 3, 0.1, 0}}));
+  EXPECT_EQ(of(Normalize::kMinMax), (std::vector<FeatureSums>{{0, 2, 2, 6}, {2, 3, 0.1, 0.1}}));
+}
+
+TEST(Normalize, RefusesHostileSums) {
+  const double inf = HUGE_VAL, nan = std::nan("");
+  using Lists = std::vector<std::vector<FeatureSums>>;
+  const auto expect_all = [](Normalize kind, const Lists& lists, bool good) {
+    for (const auto& features : lists) {
+      const Status status = check_sums({.columns = 4, .samples = 10, .features = features}, kind);
+      EXPECT_EQ(status.has_value(), good) << normalize_word(kind) << ", list " << &features - lists.data();
+      if (!good && !status) {
+        EXPECT_NE(status.error().message.find("the sums of feature "), std::string::npos);
+      }
+    }
+  };
+  const Lists bad_for_all = {{{4, 1, 1, 1}},                // a feature beyond the last
+                             {{1, 2, 1, 1}, {1, 2, 1, 1}},  // twice
+                             {{2, 2, 1, 1}, {1, 2, 1, 1}},  // not ascending
+                             {{0, 0, 1, 1}},                // of no value
+                             {{0, 11, 1, 1}},               // of more values than samples
+                             {{0, 2, nan, 1}},
+                             {{0, 2, 1, nan}},
+                             {{0, 2, -inf, 1}},
+                             {{0, 2, 1, inf}},
+                             {{0, 2, 1e141, 1e141}}};
+  for (const Normalize kind : {Normalize::kStandard, Normalize::kMinMax})
+    expect_all(kind, bad_for_all, false);
+  expect_all(Normalize::kStandard, {{{0, 2, 1, -1e-300}}, {{0, 1, 1, 0.5}}, {{0, 2, 1, 1e292}}}, false);
+  expect_all(Normalize::kMinMax, {{{0, 2, 1, 0.5}}, {{0, 1, 1, 2}}, {{0, 2, 1, 1e141}}}, false);
+  expect_all(Normalize::kStandard, {{}, {{0, 1, 1, 0}, {3, 10, -5, 1e290}}}, true);
+  expect_all(Normalize::kMinMax, {{}, {{0, 1, 1, 1}, {3, 10, -5, 1e140}}}, true);
+  EXPECT_FALSE(check_sums({.columns = 1, .samples = 1ULL << 32, .features = {}}, Normalize::kMinMax));
+}
+
+TEST(Normalize, JoinsTheLargestSumsThatItAccepts) {
+  const ClientSums low{1, UINT32_MAX, {{0, UINT32_MAX, -1e140, 1e291}}},
+      high{1, UINT32_MAX, {{0, UINT32_MAX, 1e140, 1e291}}};
+  ASSERT_TRUE(check_sums(low, Normalize::kStandard));
+  std::vector<ClientSums> many;
+  for (int k = 0; k < 1000; ++k) many.push_back(k % 2 == 0 ? low : high);
+  EXPECT_NO_THROW(normalization_of(many, Normalize::kStandard));
+}
+
 }  // namespace
 }  // namespace gradwire
