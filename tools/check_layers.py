@@ -81,7 +81,8 @@ ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 
 # The public headers, include/gradwire/NAME.h: the folder whose rules each obeys; "api" for the others.
 PUBLIC = {"version": "base", "bad_input": "base", "random": "base", "oracle": "engine", "coordinates": "engine",
-          "network": "engine/nn", "tape": "engine/tape", "compressor": "compressors", "client": "fl_client"}
+          "network": "engine/nn", "tape": "engine/tape", "compressor": "compressors", "client": "fl_client",
+          "data": "engine/data"}
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.

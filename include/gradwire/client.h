@@ -13,11 +13,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
 #include "gradwire/bad_input.h"
+#include "gradwire/data.h"
 #include "gradwire/oracle.h"
 #include "gradwire/version.h"
 
@@ -68,5 +70,9 @@ GRADWIRE_API void run_client(const ClientOptions& options);
 GRADWIRE_API void run_client(Oracle<double>& oracle, const ClientOptions& options);
 GRADWIRE_API void run_client(Oracle<float>& oracle, const ClientOptions& options);
 GRADWIRE_API void run_client(const OracleFactory& factory, const ClientOptions& options);
+
+// Runs a client on samples in memory; the server's experiment has a problem over samples. Throws as above.
+GRADWIRE_API void run_client(const Data& train, const ClientOptions& options,
+                             const std::optional<Data>& test = std::nullopt);
 
 }  // namespace gradwire

@@ -1,4 +1,5 @@
 // A server and clients in a program do the run of train(), with the same bits.
+#include <cmath>
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -135,6 +136,52 @@ rounds = 20
   }
   expect_same_run(train(experiment), server.wait());
   for (ClientThread& client : clients) client.join();
+}
+
+TEST(Client, TrainsOnSamplesInMemory) {
+  constexpr std::size_t kColumns = 5, kRowsOfClient = 12;
+  std::vector<double> features, labels;
+  for (std::size_t r = 0; r < kParts * kRowsOfClient; ++r) {
+    double sum = 0;
+    for (std::size_t j = 0; j < kColumns; ++j)
+      sum += features.emplace_back((r * 5 + j * 3) % 4 == 0 ? 0
+                                                            : std::sin(double(r * kColumns + j)) + double(j));
+    labels.push_back(sum > 10 ? 1 : -1);
+  }
+  for (const char* normalize : {"none", "standard", "unit_rows"}) {
+    const Experiment experiment = Experiment::from({{"problem.kind", "logistic"},
+                                                    {"problem.data", "given"},
+                                                    {"problem.normalize", normalize},
+                                                    {"clients.count", kParts},
+                                                    {"algorithm.name", "ef21"},
+                                                    {"algorithm.compressor", "topk:k=2"},
+                                                    {"algorithm.step_size", "theory"},
+                                                    {"run.rounds", 20}});
+    const TemporaryFolder folder;
+    Server server(experiment, {.state = folder.path()});
+    std::deque<Data> parts;
+    std::deque<ClientThread> clients;
+    for (std::uint32_t i = 0; i < kParts; ++i) {
+      const auto row = static_cast<std::ptrdiff_t>(i * kRowsOfClient),
+                 end = row + std::ptrdiff_t(kRowsOfClient);
+      const auto columns = static_cast<std::ptrdiff_t>(kColumns);
+      parts.push_back(Data::dense(kColumns,
+                                  {features.begin() + row * columns, features.begin() + end * columns},
+                                  {labels.begin() + row, labels.begin() + end}));
+      clients.emplace_back(parts.back(),
+                           ClientOptions{.server = server.address(), .part = i, .parts = kParts});
+    }
+    const TrainResult there = server.wait();
+    for (ClientThread& client : clients) client.join();
+    SCOPED_TRACE(normalize);
+    expect_same_run(train(experiment, {.data = Data::dense(kColumns, features, labels)}), there);
+  }
+}
+
+TEST(Client, WithSamplesInMemoryNamesNoSource) {
+  const Data data = Data::dense(1, {1}, {1});
+  ClientThread client(data, {.server = "127.0.0.1:1", .data = "digits"});
+  EXPECT_EQ(client.refusal(), "--data 'digits': a client with samples in memory reads no data; leave it out");
 }
 
 TEST(Server, SharesAProcessWithAnotherServer) {

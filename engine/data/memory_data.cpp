@@ -1,10 +1,9 @@
-#include "gradwire/data.h"
-
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "engine/data/dataset.h"
+#include "gradwire/data.h"
 
 namespace gradwire {
 namespace {
