@@ -60,6 +60,12 @@ std::string Experiment::get(std::string_view key) const {
   throw std::out_of_range("an experiment has no key '" + std::string(key) + "'" + suggest(key, known));
 }
 
+KeyValues Experiment::settings() const {
+  KeyValues all;
+  for (auto& [key, text] : settings_of(content_->loaded.experiment)) all.emplace_back(key, std::move(text));
+  return all;
+}
+
 std::string Experiment::name() const { return content_->loaded.experiment.name; }
 std::uint32_t Experiment::clients() const { return content_->loaded.experiment.clients.count; }
 std::string Experiment::toml() const { return to_toml(content_->loaded.experiment); }

@@ -21,7 +21,8 @@ struct MeasuredRun {
   std::vector<MetricsRow> rows;  // the same
   std::vector<std::string> warnings;
   std::string trouble;
-  std::string summary;  // the summary.json of a server; empty if summary_text(run) gives it
+  std::string outcome;  // of a run that was read; else `run` has it
+  std::string summary;  // the summary.json of a server, or as read; empty if summary_text(run) gives it
 };
 
 MetricsRow row_of(const RoundRecord& record);

@@ -51,15 +51,22 @@ std::vector<double> TrainResult::metrics(std::string_view column) const {
       if (name == column) values.push_back(number_of(static_cast<std::optional<double>>(value)));
     });
   if (values.size() == run_->records.size() && !values.empty()) return values;
-  std::vector<std::string> known;
-  const RoundRecord any;
-  metric_columns(any,
-                 [&](std::string_view name, const auto&, std::string_view) { known.emplace_back(name); });
+  const std::vector<std::string> known = columns();
   if (std::ranges::find(known, column) != known.end()) return values;
   throw std::out_of_range("no column '" + std::string(column) + "' in metrics.csv" + suggest(column, known));
 }
 
-std::string TrainResult::outcome() const { return outcome_name(run_->run.result.outcome); }
+std::vector<std::string> TrainResult::columns() {
+  std::vector<std::string> names;
+  const RoundRecord any;
+  metric_columns(any,
+                 [&](std::string_view name, const auto&, std::string_view) { names.emplace_back(name); });
+  return names;
+}
+
+std::string TrainResult::outcome() const {
+  return run_->outcome.empty() ? outcome_name(run_->run.result.outcome) : run_->outcome;
+}
 std::string TrainResult::trouble() const { return run_->trouble; }
 std::uint32_t TrainResult::rounds() const { return run_->run.result.rounds; }
 double TrainResult::seconds() const { return run_->run.result.seconds; }

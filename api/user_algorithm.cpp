@@ -129,7 +129,7 @@ class UserClient final : public ClientAlgorithm<Real> {
              std::shared_ptr<const RunContext<Real>> run_context)
       : algorithm_(std::move(algorithm)),
         run_context_(std::move(run_context)),
-        state_(algorithm_->client_start(run_context_->d)) {}
+        state_(algorithm_->client_start(run_context_->x0)) {}
 
   bool accepts(const Downlink<Real>& down, bool is_resync) const override {
     const std::size_t count = down.parts.size();

@@ -7,7 +7,9 @@
 using State = gradwire::AlgorithmState<double>;
 
 struct MyEf21 final : gradwire::UserAlgorithm<double> {
-  State client_start(std::size_t d) const override { return {std::vector<double>(d)}; }  // g_i = 0
+  State client_start(std::span<const double> x0) const override {
+    return {std::vector<double>(x0.size())};  // g_i = 0
+  }
   State server_start(std::span<const double> x0) const override {
     return {std::vector<double>(x0.size())};  // g = 0
   }

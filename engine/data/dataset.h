@@ -16,12 +16,6 @@
 
 namespace gradwire {
 
-// An unusable data file or description of data. what() is one line: "FILE:LINE: what is wrong; what to do".
-class DataError : public BadInput {
- public:
-  using BadInput::BadInput;
-};
-
 // The name of the source that stands for samples of the program that runs the experiment.
 inline constexpr std::string_view kGivenSource = "given";
 

@@ -80,12 +80,11 @@ class UserAlgorithm {
  public:
   virtual ~UserAlgorithm() = default;
 
-  // Returns the state of every client before round 0, for models of d numbers.
-  virtual AlgorithmState<Real> client_start(std::size_t d) const {
-    (void)d;
+  // Return the states of every client and of the server before round 0. `x0` is the start point, shape (d).
+  virtual AlgorithmState<Real> client_start(std::span<const Real> x0) const {
+    (void)x0;
     return {};
   }
-  // Returns the state of the server before round 0. `x0` is the start point, shape (d).
   virtual AlgorithmState<Real> server_start(std::span<const Real> x0) const {
     (void)x0;
     return {};

@@ -13,4 +13,10 @@ class GRADWIRE_API BadInput : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// An unusable data file or description of data. what() is "FILE:LINE: what is wrong; what to do".
+class GRADWIRE_API DataError : public BadInput {
+ public:
+  using BadInput::BadInput;
+};
+
 }  // namespace gradwire

@@ -20,11 +20,11 @@ struct Dataset;  // private
 // experiment says how clients share the rows (clients.partition), and what a label means, as for a file.
 class GRADWIRE_API Data {
  public:
-  // Features of shape (m, columns), row by row; labels of shape (m). Throws BadInput for other shapes, and
-  // for numbers that are not finite.
+  // Features of shape (m, columns), row by row; labels of shape (m). Throws DataError for other shapes,
+  // and for numbers that are not finite.
   static Data dense(std::size_t columns, const std::vector<double>& features, std::vector<double> labels);
   // Compressed sparse rows: row r has the numbers [row_start[r], row_start[r + 1]) of `column` and `value`;
-  // row_start has shape (m + 1). Columns are below `columns` and ascend within a row. Throws BadInput as
+  // row_start has shape (m + 1). Columns are below `columns` and ascend within a row. Throws DataError as
   // above.
   static Data sparse(std::size_t columns, std::vector<std::uint64_t> row_start,
                      std::vector<std::uint32_t> column, std::vector<double> value,

@@ -61,6 +61,7 @@ class GRADWIRE_API Experiment {
 
   // Returns the value of a key, such as "run.rounds", as text. Throws std::out_of_range for an unknown key.
   std::string get(std::string_view key) const;
+  KeyValues settings() const;  // every key with its value
   std::string name() const;
   std::uint32_t clients() const;  // n
   // Returns the text of a file with every key, which reads back to the same experiment.

@@ -42,6 +42,8 @@ class GRADWIRE_API TrainResult {
   // for an unknown name.
   std::vector<double> metrics(std::string_view column) const;
 
+  static std::vector<std::string> columns();  // names for metrics()
+
   // Returns "finished", "reached_target" (a target of [run], or on_row), "stopped", "diverged" or "stalled".
   std::string outcome() const;
   // Returns one line on why the run diverged or was stopped, and what to do, else "".
@@ -57,6 +59,11 @@ class GRADWIRE_API TrainResult {
   // Writes the folder that gradwire run writes: config.toml, metrics.csv, model.bin, summary.json, plot.svg.
   // Throws BadInput if the folder has other files, or finished results and `overwrite` is false.
   void save(const std::filesystem::path& folder, bool overwrite = false) const;
+
+  // Reads such a folder, of gradwire run, of save() or of a server. experiment() is then resolved(). Throws
+  // BadInput (one line) if the folder has no config.toml or no metrics.csv. Before a server's run is over,
+  // its outcome is "running" and its model empty.
+  static TrainResult read(const std::filesystem::path& folder);
 
   explicit TrainResult(std::shared_ptr<const MeasuredRun> run);  // for the library
 

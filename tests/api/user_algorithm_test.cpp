@@ -17,7 +17,9 @@ namespace {
 // EF21 (arXiv:2106.05203, Algorithm 2) as a program would write it.
 template <class Real>
 struct MyEf21 : UserAlgorithm<Real> {
-  AlgorithmState<Real> client_start(std::size_t d) const override { return {std::vector<Real>(d)}; }  // g_i
+  AlgorithmState<Real> client_start(std::span<const Real> x0) const override {
+    return {std::vector<Real>(x0.size())};  // g_i
+  }
   AlgorithmState<Real> server_start(std::span<const Real> x0) const override {
     return {std::vector<Real>(x0.size())};  // g
   }

@@ -1,0 +1,36 @@
+// What experiments may name: the entries of `gradwire list`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gradwire/version.h"
+
+namespace gradwire {
+
+// A key of an experiment, as "run.rounds", or a parameter of one algorithm, as "step_size".
+struct KeyEntry {
+  std::string name;
+  std::string type;      // empty for parameters
+  std::string fallback;  // the default, or a text that says when the key is required; may be empty
+  std::string meaning;
+};
+
+struct AlgorithmEntry {
+  std::string name, summary, reference;
+  std::string compressors;  // those that its theory covers: "none", "unbiased", "contractive" or "all"
+  bool participation = false, batch = false, asynchronous = false;  // what it supports
+  std::vector<KeyEntry> parameters = {};                            // of [algorithm]
+};
+
+struct CompressorEntry {
+  std::string name, parameters, summary, constants;
+};
+
+// Return the entries in the order of the documents.
+GRADWIRE_API std::vector<AlgorithmEntry> list_algorithms();
+GRADWIRE_API std::vector<CompressorEntry> list_compressors();
+// The keys of all problem kinds, without parameters of algorithms.
+GRADWIRE_API std::vector<KeyEntry> list_keys();
+
+}  // namespace gradwire

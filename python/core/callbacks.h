@@ -1,0 +1,83 @@
+// Calls of Python functions from the threads of a run.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "python/core/arrays.h"
+
+namespace gradwire::python {
+
+// Holds the GIL. The first time on a thread of C++, it makes a thread state that stays until the thread ends,
+// because making one takes as long as a hundred calls.
+class Gil {
+ public:
+  Gil();
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Passes through C++ in place of an exception of Python, which a Trouble keeps.
+class PythonRaised : public std::exception {
+ public:
+  const char* what() const noexcept override { return kWhat; }
+  static constexpr const char* kWhat = "a Python function raised an exception";
+};
+
+// The first exception of the Python functions of a run. Further ones become notes of it. Everything here
+// needs the GIL.
+class Trouble {
+ public:
+  void keep(py::error_already_set& error);
+  // Raises what was kept, if anything. `what_else` is the text of the error with which the run ended.
+  void raise_if_any(const std::string& what_else = "");
+  void raise_in_python();  // raises what was kept
+
+ private:
+  py::object kept_;  // an exception; null if there was none
+};
+
+// Calls f() with the GIL. A Python exception is kept in `trouble`. Ctrl-C raises KeyboardInterrupt here.
+template <class F>
+auto call_python(Trouble& trouble, F&& f) {
+  const Gil gil;
+  try {
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    return f();
+  } catch (py::error_already_set& error) {
+    trouble.keep(error);
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+    py::error_already_set raised;
+    trouble.keep(raised);
+  }
+  throw PythonRaised();
+}
+
+// Calls f() without the GIL. What Python functions raised meanwhile is raised again.
+template <class F>
+auto call_unlocked(Trouble& trouble, F&& f) {
+  std::string what;
+  try {
+    const py::gil_scoped_release unlocked;
+    return f();
+  } catch (const PythonRaised& error) {
+    what = error.what();
+    trouble.raise_if_any(what);
+    throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+    trouble.raise_if_any(what);
+    throw;
+  }
+}
+
+}  // namespace gradwire::python

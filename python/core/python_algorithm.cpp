@@ -1,0 +1,316 @@
+#include "python/core/python_algorithm.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "python/core/bind.h"
+#include "python/core/payload.h"
+
+namespace gradwire::python {
+namespace {
+
+constexpr double kVector = -1;  // the last number of a state that is an array; of others: bytes of padding
+
+template <class Real>
+std::vector<Real> encode(const AlgorithmParts& parts, const py::object& state) {
+  if (state.is_none()) return {};
+  if (parts.callbacks.numpy.is_array(state)) {
+    const Buffer view(state, PyBUF_FORMAT | PyBUF_STRIDES);
+    if (view->ndim == 1 && std::string_view(view->format) == std::string(1, NumberType<Real>::kFormat)) {
+      std::vector<Real> numbers = vector_of<Real>(parts.callbacks.numpy, state, kAnyLength, "a state");
+      numbers.push_back(static_cast<Real>(kVector));
+      return numbers;
+    }
+  }
+  const std::string bytes = static_cast<std::string>(py::bytes(parts.dumps(state, 5)));
+  const std::size_t count = (bytes.size() + sizeof(Real) - 1) / sizeof(Real);
+  std::vector<Real> numbers(count + 1);
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  numbers.back() = static_cast<Real>(count * sizeof(Real) - bytes.size());
+  return numbers;
+}
+
+template <class Real>
+py::object decode(const AlgorithmParts& parts, const std::vector<Real>& numbers) {
+  if (numbers.empty()) return py::none();
+  const std::span<const Real> all = std::span(numbers).first(numbers.size() - 1);
+  if (numbers.back() == static_cast<Real>(kVector)) return parts.callbacks.numpy.array_of(all);
+  const std::size_t padding = static_cast<std::size_t>(numbers.back());
+  return parts.loads(py::bytes(reinterpret_cast<const char*>(all.data()), all.size_bytes() - padding));
+}
+
+template <class Real>
+std::vector<Real> numbers_of(const std::vector<std::byte>& bytes) {
+  std::vector<Real> numbers(bytes.size() / sizeof(Real));
+  if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+template <class Real>
+std::vector<std::byte> bytes_of(const std::vector<Real>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Returns a generator of NumPy for the random numbers of a round.
+py::object generator_of(RandomStream random) {
+  const py::object make = py::module_::import("numpy.random").attr("default_rng");
+  const std::uint64_t first = random.next(), second = random.next();
+  return make(py::make_tuple(first, second));
+}
+
+// A context of Python is valid during one call of its function.
+template <template <class> class RoundOf>
+struct Context {
+  std::variant<std::monostate, RoundOf<float>, RoundOf<double>> round;
+  AlgorithmParts* parts = nullptr;
+  py::object rng;
+
+  template <class F>
+  auto use(F&& f) const {
+    return std::visit(
+        [&]<class R>(const R& now) -> decltype(f(std::declval<const RoundOf<double>&>())) {
+          if constexpr (std::is_same_v<R, std::monostate>)
+            throw std::runtime_error("the round of this context is over; keep what you need of it instead");
+          else
+            return f(now);
+        },
+        round);
+  }
+  py::object generator() {
+    if (!rng) rng = use([](const auto& now) { return generator_of(now.round->random()); });
+    return rng;
+  }
+};
+
+template <class T>
+struct ClientNow {
+  using Real = T;
+  ClientRound<T>* round;
+  std::span<const T> x;
+};
+template <class T>
+struct ServerNow {
+  using Real = T;
+  ServerRound<T>* round;
+  py::object x;
+};
+using ClientContext = Context<ClientNow>;
+using ServerContext = Context<ServerNow>;
+
+// Calls f with a context that ends with the call.
+template <class C, class F>
+py::object with_context(C context, F&& f) {
+  const py::object object = py::cast(std::move(context));
+  struct End {
+    C& context;
+    ~End() { context.round = std::monostate(); }
+  } end{object.cast<C&>()};
+  return f(object);
+}
+
+// Returns the point where a client computes: that of the argument, or x of the round.
+template <class Now, class Real = typename Now::Real>
+std::vector<Real> point_of(const ClientContext& self, const Now& now, const py::object& x) {
+  if (x.is_none()) return {now.x.begin(), now.x.end()};
+  return vector_of<Real>(self.parts->callbacks.numpy, x, now.x.size(), "x");
+}
+
+py::object gradient(const ClientContext& self, const py::object& x) {
+  return self.use([&]<class Real>(const ClientNow<Real>& now) -> py::object {
+    const std::vector<Real> point = point_of(self, now, x);
+    const std::vector<Real> made =
+        call_unlocked(self.parts->callbacks.trouble, [&] { return now.round->gradient(point); });
+    return self.parts->callbacks.numpy.array_of(std::span(made));
+  });
+}
+
+py::object compress(const ClientContext& self, const py::object& v, std::uint32_t part) {
+  return self.use([&]<class Real>(const ClientNow<Real>& now) -> py::object {
+    const std::vector<Real> vector = vector_of<Real>(self.parts->callbacks.numpy, v, now.x.size(), "v");
+    return py::cast(PyPayload(call_unlocked(self.parts->callbacks.trouble,
+                                            [&] { return now.round->compress(vector, part); })));
+  });
+}
+
+// Returns (loss, gradient) of the client's function, over a batch.
+py::object loss_and_gradient(const ClientContext& self, const py::object& x, const py::object& batch) {
+  return self.use([&]<class Real>(const ClientNow<Real>& now) -> py::object {
+    const NumPy& numpy = self.parts->callbacks.numpy;
+    const std::vector<Real> point = point_of(self, now, x);
+    const std::vector<std::uint32_t> samples =
+        batch.is_none() ? std::vector<std::uint32_t>() : vector_of<std::uint32_t>(numpy, batch, kAnyLength, "batch");
+    std::vector<Real> made(point.size());
+    const Real loss = call_unlocked(self.parts->callbacks.trouble, [&] {
+      return now.round->oracle().loss_and_gradient(point, samples, made);
+    });
+    return py::make_tuple(static_cast<double>(loss), numpy.array_of(std::span(std::as_const(made))));
+  });
+}
+
+py::object mean(const ServerContext& self, std::size_t part, const py::object& onto) {
+  return self.use([&]<class Real>(const ServerNow<Real>& now) -> py::object {
+    const NumPy& numpy = self.parts->callbacks.numpy;
+    const std::size_t d = py::len(now.x);
+    std::vector<Real> sum = onto.is_none() ? std::vector<Real>(d) : vector_of<Real>(numpy, onto, d, "onto");
+    now.round->add_mean(sum, 1, part);
+    return numpy.array_of(std::span(std::as_const(sum)));
+  });
+}
+
+py::list replies(const ServerContext& self) {
+  return self.use([](const auto& now) {
+    py::list all;
+    const std::size_t count = now.round->replied().size();
+    for (std::size_t k = 0; k < count; ++k) {
+      py::list parts;
+      for (auto& part : now.round->reply(k)) parts.append(PyPayload(std::move(part)));
+      all.append(py::len(parts) == 1 ? py::object(parts[0]) : py::tuple(parts));
+    }
+    return all;
+  });
+}
+
+template <class Real>
+Compressed<Real> part_of(const AlgorithmParts& parts, const py::handle& part, std::size_t d) {
+  if (!py::isinstance<PyPayload>(part))
+    return Compressed<Real>::whole(vector_of<Real>(parts.callbacks.numpy, part, d, "a reply"));
+  if (const auto* same = std::get_if<Compressed<Real>>(&part.cast<const PyPayload&>().content)) return *same;
+  throw py::type_error("a reply is a payload of the other precision");
+}
+
+// Returns the two members of what a function of the algorithm returned.
+std::pair<py::object, py::object> pair_of(const py::object& made, const char* what) {
+  if (!py::isinstance<py::tuple>(made) || py::len(made) != 2) throw py::type_error(what);
+  const py::tuple pair = py::reinterpret_borrow<py::tuple>(made);
+  return {pair[0], pair[1]};
+}
+
+template <class Real>
+void begin(AlgorithmParts& parts, std::span<const Real> x0) {
+  if (parts.client_state) return;
+  const py::object x = parts.callbacks.numpy.array_of(x0);
+  const py::object context = py::module_::import("types").attr("SimpleNamespace")(py::arg("x") = x);
+  const auto [client, server] =
+      pair_of(parts.start(context), "start(s) must return (state of every client, state of the server)");
+  parts.client_state = bytes_of(encode<Real>(parts, client));
+  parts.server_state = bytes_of(encode<Real>(parts, server));
+}
+
+}  // namespace
+
+AlgorithmParts::AlgorithmParts(const py::handle& algorithm, Callbacks& run) : callbacks(run) {
+  start = algorithm.attr("start");
+  client = algorithm.attr("client");
+  server = algorithm.attr("server");
+  asks_all = algorithm.attr("asks_all");
+  const py::module_ pickle = py::module_::import("pickle");
+  dumps = pickle.attr("dumps");
+  loads = pickle.attr("loads");
+}
+
+template <class Real>
+AlgorithmState<Real> PythonAlgorithm<Real>::client_start(std::span<const Real> x0) const {
+  return call_python(parts_->callbacks.trouble, [&]() -> AlgorithmState<Real> {
+    begin(*parts_, x0);
+    return {numbers_of<Real>(*parts_->client_state)};
+  });
+}
+
+template <class Real>
+AlgorithmState<Real> PythonAlgorithm<Real>::server_start(std::span<const Real> x0) const {
+  return call_python(parts_->callbacks.trouble, [&]() -> AlgorithmState<Real> {
+    begin(*parts_, x0);
+    return {numbers_of<Real>(*parts_->server_state)};
+  });
+}
+
+template <class Real>
+Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<const Real> x,
+                                            AlgorithmState<Real>& state) const {
+  AlgorithmParts& parts = *parts_;
+  return call_python(parts.callbacks.trouble, [&] {
+    const py::handle array = parts.client_arrays.of<Real>().x.with(parts.callbacks.numpy, x);
+    const auto [reply, next] = pair_of(
+        with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
+                     [&](const py::object& context) {
+                       return parts.client(context, array, decode<Real>(parts, state[0]));
+                     }),
+        "client(c, x, state) must return (reply, state)");
+    Message<Real> message;
+    if (py::isinstance<py::tuple>(reply))
+      for (const py::handle part : reply) message.push_back(part_of<Real>(parts, part, x.size()));
+    else
+      message.push_back(part_of<Real>(parts, reply, x.size()));
+    state[0] = encode<Real>(parts, next);
+    return message;
+  });
+}
+
+template <class Real>
+void PythonAlgorithm<Real>::server(ServerRound<Real>& round, std::vector<Real>& x,
+                                   AlgorithmState<Real>& state) const {
+  AlgorithmParts& parts = *parts_;
+  call_python(parts.callbacks.trouble, [&] {
+    const py::object array = py::reinterpret_borrow<py::object>(
+        parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x)));
+    const auto [next_x, next] = pair_of(
+        with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
+                     [&](const py::object& context) {
+                       return parts.server(context, array, decode<Real>(parts, state[0]));
+                     }),
+        "server(s, x, state) must return (x, state)");
+    copy_vector<Real>(parts.callbacks.numpy, next_x, x, "x");
+    state[0] = encode<Real>(parts, next);
+  });
+}
+
+template <class Real>
+bool PythonAlgorithm<Real>::asks_all(std::uint32_t t) const {
+  if (parts_->asks_all.ptr() == Py_None) return false;
+  return call_python(parts_->callbacks.trouble, [&] { return py::bool_(parts_->asks_all(t)).cast<bool>(); });
+}
+
+template class PythonAlgorithm<float>;
+template class PythonAlgorithm<double>;
+
+void bind_algorithm(py::module_& m) {
+  py::class_<ClientContext>(m, "ClientContext", "What the client part of an algorithm sees in one round.")
+      .def_property_readonly("client",
+                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->client(); }); })
+      .def_property_readonly("clients",
+                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->clients(); }); })
+      .def_property_readonly("round",
+                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->round(); }); })
+      .def_property_readonly("first",
+                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->first(); }); },
+                             "True if no reply of this client was used before.")
+      .def_property_readonly("rng", &ClientContext::generator,
+                             "A generator of NumPy, drawn from (seed, client, round).")
+      .def("gradient", &gradient, py::arg("x") = py::none(),
+           "Returns the gradient of f_i at x, or at x of the round, over algorithm.batch samples.")
+      .def("loss_and_gradient", &loss_and_gradient, py::arg("x") = py::none(), py::arg("batch") = py::none(),
+           "Returns (loss, gradient) over a batch, or over all samples.")
+      .def("compress", &compress, py::arg("v"), py::arg("part") = 0,
+           "Compresses v with algorithm.compressor, for one part of the reply.");
+  py::class_<ServerContext>(m, "ServerContext", "What the server part of an algorithm sees in one round.")
+      .def_property_readonly("clients",
+                             [](const ServerContext& s) { return s.use([](auto& n) { return n.round->clients(); }); })
+      .def_property_readonly("round",
+                             [](const ServerContext& s) { return s.use([](auto& n) { return n.round->round(); }); })
+      .def_property_readonly(
+          "step_size", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->step_size(); }); })
+      .def_property_readonly("x", [](const ServerContext& s) { return s.use([](auto& n) { return n.x; }); })
+      .def_property_readonly(
+          "replied", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->replied(); }); },
+          "The numbers of the clients that replied, ascending.")
+      .def_property_readonly("replies", &replies, "Their replies: a Payload each, or a tuple of Payloads.")
+      .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round).")
+      .def("mean", &mean, py::arg("part") = 0, py::arg("onto") = py::none(),
+           "Returns onto + the mean of a part over the replies, with the clients' weights.");
+}
+
+}  // namespace gradwire::python

@@ -1,0 +1,48 @@
+// Algorithms whose two parts are written in Python.
+#pragma once
+
+#include <gradwire/algorithm.h>
+
+#include <optional>
+#include <vector>
+
+#include "python/core/arrays.h"
+#include "python/core/callbacks.h"
+#include "python/core/python_oracle.h"
+
+namespace gradwire::python {
+
+// What a gw.Algorithm of Python consists of, for one run. Made and destroyed with the GIL.
+struct AlgorithmParts {
+  AlgorithmParts(const py::handle& algorithm, Callbacks& run);
+
+  py::object start, client, server, asks_all;  // asks_all is None unless the class defines it
+  py::object dumps, loads;                     // of pickle
+  Callbacks& callbacks;
+  Arrays client_arrays, server_arrays;
+  // The states before round 0, once start() was called.
+  std::optional<std::vector<std::byte>> client_state, server_state;
+};
+
+// Several copies share `parts`, which must outlive them.
+//
+// A state is one vector of numbers, which holds any object of Python by value: nothing for None, the numbers
+// of an array in the precision of the run, and the bytes of pickle for all else. Its last number says which.
+// So the library keeps, saves and drops it like any other state.
+template <class Real>
+class PythonAlgorithm final : public UserAlgorithm<Real> {
+ public:
+  explicit PythonAlgorithm(AlgorithmParts& parts) : parts_(&parts) {}
+
+  AlgorithmState<Real> client_start(std::span<const Real> x0) const override;
+  AlgorithmState<Real> server_start(std::span<const Real> x0) const override;
+  Message<Real> client(ClientRound<Real>& round, std::span<const Real> x,
+                       AlgorithmState<Real>& state) const override;
+  void server(ServerRound<Real>& round, std::vector<Real>& x, AlgorithmState<Real>& state) const override;
+  bool asks_all(std::uint32_t t) const override;
+
+ private:
+  AlgorithmParts* parts_;
+};
+
+}  // namespace gradwire::python

@@ -1,0 +1,143 @@
+#include "python/core/python_oracle.h"
+
+#include <algorithm>
+#include <string>
+
+namespace gradwire::python {
+namespace {
+
+double number_of(py::handle object, const char* what) {
+  const double number = PyFloat_AsDouble(object.ptr());
+  if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+  PyErr_Clear();
+  throw py::type_error(std::string(what) + " must be a number, not " +
+                       std::string(py::str(py::type::handle_of(object).attr("__name__"))));
+}
+
+template <class Real>
+class PythonOracle final : public Oracle<Real> {
+ public:
+  PythonOracle(const OracleParts& parts, Arrays& arrays, Callbacks& callbacks)
+      : parts_(parts), arrays_(arrays.of<Real>()), callbacks_(callbacks) {}
+
+  std::size_t dim() const override { return parts_.dim; }
+  std::size_t sample_count() const override { return parts_.samples; }
+
+  Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
+    return call_python(callbacks_.trouble, [&] { return compute(x, batch, gradient); });
+  }
+  Real loss(std::span<const Real> x, Batch batch) override {
+    return call_python(callbacks_.trouble, [&]() -> Real {
+      if (parts_.loss.is_none()) {
+        std::vector<Real> gradient(parts_.dim);
+        return compute(x, batch, gradient);
+      }
+      return static_cast<Real>(number_of(parts_.loss(arrays_.x.with(numpy(), x), batch_of(batch)), "the loss"));
+    });
+  }
+  std::optional<Score> score(std::span<const Real> x) override {
+    if (parts_.score.ptr() == Py_None) return std::nullopt;
+    return call_python(callbacks_.trouble, [&]() -> std::optional<Score> {
+      const py::object made = parts_.score(arrays_.x.with(numpy(), x));
+      if (made.is_none()) return std::nullopt;
+      if (!py::isinstance<py::tuple>(made) || py::len(made) != 2)
+        throw py::type_error("score(x) must return (correct, tested), the numbers of test samples");
+      const py::tuple pair = made;
+      return Score{static_cast<std::uint64_t>(number_of(pair[0], "the number of right predictions")),
+                   static_cast<std::uint64_t>(number_of(pair[1], "the number of test samples"))};
+    });
+  }
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override {
+    if (parts_.hessian.ptr() == Py_None) return false;
+    return call_python(callbacks_.trouble, [&] {
+      const std::size_t d = parts_.dim;
+      const py::object made = numpy().as_array(parts_.hessian(arrays_.x.with(numpy(), x)));
+      if (!py::object(made.attr("shape")).equal(py::make_tuple(d, d)))
+        throw py::value_error("the Hessian has shape " + std::string(py::str(made.attr("shape"))) +
+                              "; it must have shape (" + std::to_string(d) + ", " + std::to_string(d) + ")");
+      const std::vector<Real> all = vector_of<Real>(numpy(), made.attr("ravel")(), d * d, "the Hessian");
+      for (std::size_t row = 0, at = 0; row < d; ++row)
+        for (std::size_t column = row; column < d; ++column) upper[at++] = all[row * d + column];
+      return true;
+    });
+  }
+
+ private:
+  const NumPy& numpy() const { return callbacks_.numpy; }
+  py::handle batch_of(Batch batch) { return arrays_.batch.with(numpy(), batch); }
+
+  // Calls the function. REQUIRES: the GIL is held.
+  Real compute(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
+    const py::handle x_array = arrays_.x.with(numpy(), x);
+    PyObject* const function = parts_.function.ptr();
+    if (parts_.form == Form::kPair) {
+      const py::object made = result_of(PyObject_CallFunctionObjArgs(function, x_array.ptr(), nullptr));
+      if (!py::isinstance<py::tuple>(made) || py::len(made) != 2)
+        throw py::type_error("f(x) must return (loss, gradient); for a function that returns the loss and fills the "
+                             "gradient, write f(x, out)");
+      const py::tuple pair = py::reinterpret_borrow<py::tuple>(made);
+      copy_vector<Real>(numpy(), pair[1], gradient, "the gradient");
+      return static_cast<Real>(number_of(pair[0], "the loss"));
+    }
+    const py::handle out = arrays_.out.of_size(numpy(), gradient.size());
+    const py::object made =
+        result_of(parts_.form == Form::kOut
+                      ? PyObject_CallFunctionObjArgs(function, x_array.ptr(), out.ptr(), nullptr)
+                      : PyObject_CallFunctionObjArgs(function, x_array.ptr(), batch_of(batch).ptr(), out.ptr(),
+                                                     nullptr));
+    const std::span<const Real> written = arrays_.out.numbers();
+    std::copy(written.begin(), written.end(), gradient.begin());
+    return static_cast<Real>(number_of(made, "the loss"));
+  }
+  static py::object result_of(PyObject* made) {
+    if (made == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(made);
+  }
+
+  const OracleParts& parts_;
+  CallArrays<Real>& arrays_;
+  Callbacks& callbacks_;
+};
+
+}  // namespace
+
+OracleParts::OracleParts(const py::handle& oracle) {
+  const py::tuple parts = oracle.attr("_parts")();
+  function = parts[0];
+  form = static_cast<Form>(parts[1].cast<int>());
+  dim = parts[2].cast<std::size_t>();
+  samples = parts[3].cast<std::size_t>();
+  loss = parts[4];
+  score = parts[5];
+  hessian = parts[6];
+  is_thread_safe = parts[7].cast<bool>();
+}
+
+template <class Real>
+std::unique_ptr<Oracle<Real>> python_oracle(const OracleParts& parts, Arrays& arrays, Callbacks& callbacks) {
+  return std::make_unique<PythonOracle<Real>>(parts, arrays, callbacks);
+}
+template std::unique_ptr<Oracle<float>> python_oracle(const OracleParts&, Arrays&, Callbacks&);
+template std::unique_ptr<Oracle<double>> python_oracle(const OracleParts&, Arrays&, Callbacks&);
+
+PythonOracles::PythonOracles(const py::sequence& oracles, Callbacks& callbacks) : callbacks_(callbacks) {
+  for (const py::handle oracle : oracles) parts_.push_back(std::make_unique<OracleParts>(oracle));
+  if (are_thread_safe())
+    for (std::size_t i = 0; i < parts_.size(); ++i) arrays_.push_back(std::make_unique<Arrays>());
+}
+
+bool PythonOracles::are_thread_safe() const {
+  return std::ranges::all_of(parts_, [](const auto& parts) { return parts->is_thread_safe; });
+}
+
+template <class Real>
+std::vector<std::unique_ptr<Oracle<Real>>> PythonOracles::make() {
+  std::vector<std::unique_ptr<Oracle<Real>>> all;
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    all.push_back(python_oracle<Real>(*parts_[i], arrays_.empty() ? callbacks_.arrays : *arrays_[i], callbacks_));
+  return all;
+}
+template std::vector<std::unique_ptr<Oracle<float>>> PythonOracles::make();
+template std::vector<std::unique_ptr<Oracle<double>>> PythonOracles::make();
+
+}  // namespace gradwire::python

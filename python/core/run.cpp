@@ -1,0 +1,136 @@
+// gw.run on train().
+#include <gradwire/train.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "python/core/bind.h"
+#include "python/core/callbacks.h"
+#include "python/core/interrupts.h"
+#include "python/core/python_algorithm.h"
+#include "python/core/python_oracle.h"
+#include "python/core/rows.h"
+
+namespace gradwire::python {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kBetweenLines{1};
+
+// The arguments of gw.run() as gradwire/_run.py has checked them.
+struct RunArguments {
+  py::object oracles, algorithm;      // a sequence of gw.Oracle, a gw.Algorithm; or None
+  py::object on_record, progress, log;  // functions of a row (a tuple), a row, and a line; or None
+  std::optional<Data> data, test;
+  std::vector<double> x0;
+  std::string out, transport;
+  unsigned threads;
+  bool fresh, overwrite, is_main_thread;
+};
+
+std::function<bool(const MetricsRow&)> on_row_of(const RunArguments& given, Callbacks& callbacks) {
+  if (given.on_record.is_none() && given.progress.is_none()) return {};
+  return [&given, &callbacks, next = Clock::now() + kBetweenLines](const MetricsRow& row) mutable {
+    const bool tells = given.progress.ptr() != Py_None && Clock::now() >= next;
+    if (!tells && given.on_record.ptr() == Py_None) return true;
+    return call_python(callbacks.trouble, [&] {
+      const py::tuple numbers = row_for_python(row);
+      if (tells) {
+        given.progress(numbers);
+        next = Clock::now() + kBetweenLines;
+      }
+      if (given.on_record.is_none()) return true;
+      const py::object made = given.on_record(numbers);
+      const int ends = PyObject_IsTrue(made.ptr());
+      if (ends < 0) throw py::error_already_set();
+      return ends == 0;
+    });
+  };
+}
+
+template <class Real>
+TrainResult run_in(const Experiment& experiment, PythonOracles* oracles, AlgorithmParts* algorithm,
+                   Callbacks& callbacks, TrainOptions options) {
+  if (algorithm != nullptr) options.algorithm = PythonAlgorithm<Real>(*algorithm);
+  if (oracles == nullptr) return call_unlocked(callbacks.trouble, [&] { return train(experiment, options); });
+  auto all = oracles->make<Real>();
+  return call_unlocked(callbacks.trouble, [&] { return train(Oracles(all), experiment, options); });
+}
+
+TrainResult run(const Experiment& experiment, const RunArguments& given) {
+  Callbacks callbacks;
+  std::optional<PythonOracles> oracles;
+  if (!given.oracles.is_none()) oracles.emplace(given.oracles, callbacks);
+  std::optional<AlgorithmParts> algorithm;
+  if (!given.algorithm.is_none()) algorithm.emplace(given.algorithm, callbacks);
+  TrainOptions options;
+  options.data = given.data;
+  options.test = given.test;
+  options.x0 = given.x0;
+  options.out = given.out;
+  options.transport = given.transport;
+  options.threads = algorithm || (oracles && !oracles->are_thread_safe()) ? 1 : given.threads;
+  options.fresh = given.fresh;
+  options.overwrite = given.overwrite;
+  options.on_row = on_row_of(given, callbacks);
+  if (!given.log.is_none())
+    options.log = [&](std::string_view line) {
+      call_python(callbacks.trouble, [&] { given.log(std::string(line)); });
+    };
+  const bool is_fp32 = experiment.get("precision") == "fp32";
+  std::optional<TrainResult> result;
+  {
+    const Interrupts interrupts(given.is_main_thread);
+    options.stop = interrupts.token();
+    result = (is_fp32 ? run_in<float> : run_in<double>)(experiment, oracles ? &*oracles : nullptr,
+                                                        algorithm ? &*algorithm : nullptr, callbacks, options);
+  }
+  callbacks.trouble.raise_if_any();
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  return *std::move(result);
+}
+
+}  // namespace
+
+void bind_run(py::module_& m) {
+  m.def(
+      "run",
+      [](const Experiment& experiment, py::object oracles, py::object algorithm, std::optional<Data> data,
+         std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads,
+         bool fresh, bool overwrite, py::object on_record, py::object progress, py::object log,
+         bool is_main_thread) {
+        std::vector<double> start;
+        if (!x0.is_none()) start = vector_of<double>(NumPy(), x0, kAnyLength, "x0");
+        return run(experiment, {std::move(oracles), std::move(algorithm), std::move(on_record),
+                                std::move(progress), std::move(log), std::move(data), std::move(test),
+                                std::move(start), std::move(out), std::move(transport), threads, fresh,
+                                overwrite, is_main_thread});
+      },
+      py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("data"),
+      py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"),
+      py::arg("fresh"), py::arg("overwrite"), py::arg("on_record"), py::arg("progress"), py::arg("log"),
+      py::arg("is_main_thread"));
+
+  // For gw.check() and for oracles that Python code calls: computes in C++ what the run would.
+  m.def("call_oracle", [](const py::object& oracle, const py::object& x, const py::object& batch, bool is_fp32) {
+    Callbacks callbacks;
+    const OracleParts parts(oracle);
+    const auto compute = [&](auto real) -> py::object {
+      using Real = decltype(real);
+      const auto made = python_oracle<Real>(parts, callbacks.arrays, callbacks);
+      const std::vector<Real> point = vector_of<Real>(callbacks.numpy, x, parts.dim, "x");
+      const std::vector<std::uint32_t> samples =
+          vector_of<std::uint32_t>(callbacks.numpy, batch, kAnyLength, "batch");
+      std::vector<Real> gradient(parts.dim);
+      const Real loss = call_unlocked(callbacks.trouble,
+                                      [&] { return made->loss_and_gradient(point, samples, gradient); });
+      return py::make_tuple(static_cast<double>(loss),
+                            callbacks.numpy.array_of(std::span(std::as_const(gradient))));
+    };
+    return is_fp32 ? compute(float()) : compute(double());
+  });
+}
+
+}  // namespace gradwire::python

@@ -1,0 +1,38 @@
+"""gradwire: federated learning, simulated and over networks, with the same bits.
+
+    result = gradwire.run("quadratics", set={"run.rounds": 400})
+    result.metrics.loss
+
+docs/python.md has examples and rules.
+"""
+from . import _core
+from ._algorithm import Algorithm
+from ._core import ClientContext, Compressor, Payload, ServerContext, Tape, Var, __version__
+from ._errors import DataError, ExperimentError, RunError
+from ._experiment import Experiment
+from ._network import Client, Server
+from ._oracle import Oracle, check, oracle
+from ._plot import Figure, plot
+from ._result import Metrics, Record, Result, Table, read
+from ._run import run
+from ._sweep import Sweep, sweep
+
+
+def algorithms():
+    """The algorithms that algorithm.name takes."""
+    return Table(_core.algorithms())
+
+
+def compressors():
+    """The compressors that algorithm.compressor takes."""
+    return Table(_core.compressors())
+
+
+def keys():
+    """The keys of experiments, without the parameters of algorithms."""
+    return Table(_core.keys())
+
+
+__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "DataError", "Experiment", "ExperimentError", "Figure",
+           "Metrics", "Oracle", "Payload", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table",
+           "Tape", "Var", "algorithms", "check", "compressors", "keys", "oracle", "plot", "read", "run", "sweep"]

@@ -1,0 +1,25 @@
+"""Algorithms, written in Python."""
+
+
+class Algorithm:
+    """A federated algorithm: two functions, one for clients and one for the server. Derive from it.
+
+    A state may be any object that pickle can write, None by default. Each call gets a copy of its own: a client that
+    was asked but whose reply was lost keeps the state from before. Equal arguments must give equal results, so random
+    numbers come from c.rng and s.rng.
+    """
+
+    def start(self, s):
+        """Returns (state of every client, state of the server) before round 0. s.x is the start point, shape (d,)."""
+        return None, None
+
+    def client(self, c, x, state):
+        """Returns (reply, next state). The reply is a vector of shape (d,), a Payload, or a tuple of up to four.
+        `c` is a ClientContext."""
+        raise NotImplementedError("an algorithm needs the method client(self, c, x, state)")
+
+    def server(self, s, x, state):
+        """Returns (next x, next state). `s` is a ServerContext."""
+        raise NotImplementedError("an algorithm needs the method server(self, s, x, state)")
+
+    asks_all = None  # or a method asks_all(self, t): True if round t asks all clients, whatever clients.participation is

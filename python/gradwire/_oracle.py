@@ -1,0 +1,121 @@
+"""Functions of clients, written in Python."""
+import inspect
+
+import numpy as np
+
+from . import _core
+
+_PAIR, _OUT, _BATCH = range(3)  # as Form in python/core/python_oracle.h
+_NO_BATCH = np.empty(0, np.uint32)
+
+
+class Oracle:
+    """The function f_i: R^dim -> R of a client. Derive from it, or use gradwire.oracle().
+
+    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss,
+    score(x) -> (correct, tested), the numbers of right predictions and of test samples, and
+    hessian(x) -> array of shape (dim, dim). Equal arguments must give equal results.
+    """
+
+    dim = None
+    samples = 1
+    thread_safe = False  # True: several threads of a run may call several oracles at the same time
+
+    def loss_and_gradient(self, x, batch, out):
+        """Returns the mean loss at x, shape (dim,), over the samples `batch` (uint32; empty: all), and writes its
+        gradient to `out`, shape (dim,)."""
+        raise NotImplementedError("an oracle needs the method loss_and_gradient(self, x, batch, out)")
+
+    def _function(self):
+        return self.loss_and_gradient, _BATCH
+
+    def _parts(self):
+        """What the module calls, in the order of OracleParts in python/core/python_oracle.h."""
+        if self.dim is None:
+            raise TypeError(f"{type(self).__name__}: an oracle needs the attribute dim, the length of x")
+        function, form = self._function()
+        return (function, form, int(self.dim), int(self.samples), getattr(self, "loss", None),
+                getattr(self, "score", None), getattr(self, "hessian", None), bool(self.thread_safe))
+
+
+class _FunctionOracle(Oracle):
+    def __init__(self, function, form, dim, samples, thread_safe):
+        self.function, self.form, self.dim, self.samples, self.thread_safe = function, form, dim, samples, thread_safe
+
+    def _function(self):
+        return self.function, self.form
+
+    def loss_and_gradient(self, x, batch=None, out=None):
+        """Returns (loss, gradient). The precision is that of x."""
+        x = np.asarray(x)
+        is_fp32 = x.dtype == np.float32
+        loss, gradient = _core.call_oracle(self, x if is_fp32 else x.astype(np.float64, copy=False),
+                                           _NO_BATCH if batch is None else np.asarray(batch, np.uint32), is_fp32)
+        if out is not None:
+            out[:] = gradient
+        return loss, gradient
+
+
+def _arguments(function):
+    """The number of positional arguments without a default, or None if Python does not know."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+
+
+def oracle(f, dim, samples=1, *, thread_safe=False):
+    """Makes the oracle of a function, in one of three forms:
+
+        f(x) -> (loss, gradient)
+        f(x, out) -> loss             writes the gradient to out
+        f(x, batch, out) -> loss      the same over the samples `batch` (uint32; empty: all)
+
+    x has shape (dim,), and the type of the run's precision, as gradient and out. `samples` above 1 needs the third form.
+    """
+    if isinstance(f, Oracle):
+        return f
+    if not callable(f):
+        raise TypeError(f"f must be a function, not {type(f).__name__}")
+    if int(dim) < 1 or int(samples) < 1:
+        raise ValueError("dim and samples must be at least 1")
+    count = _arguments(f)
+    if count not in (None, 1, 2, 3):
+        raise TypeError(f"f has {count} arguments; the forms are f(x), f(x, out) and f(x, batch, out)")
+    form = {1: _PAIR, 2: _OUT, 3: _BATCH}.get(count, _PAIR)
+    if samples > 1 and form != _BATCH:
+        raise TypeError("a function over several samples has the form f(x, batch, out)")
+    return _FunctionOracle(f, form, int(dim), int(samples), thread_safe)
+
+
+def check(oracle, x=None, *, precision="fp64"):
+    """Checks an oracle at x (default: random): shapes and types, equal bits in two calls, and the gradient against
+    differences of the loss. Raises ValueError or TypeError that says what is wrong."""
+    real = {"fp64": np.float64, "fp32": np.float32}[precision]
+    if x is None:
+        x = np.random.default_rng(1).normal(size=oracle.dim)
+    x = np.ascontiguousarray(x, real)
+
+    def compute(at):
+        loss, gradient = _core.call_oracle(oracle, at, _NO_BATCH, precision == "fp32")
+        if not np.isfinite(loss) or not np.isfinite(gradient).all():
+            raise ValueError("the loss or the gradient is not finite")
+        return loss, gradient
+
+    loss, gradient = compute(x)
+    again = compute(x)
+    if loss != again[0] or not (gradient == again[1]).all():
+        raise ValueError("two calls with equal arguments give different results; oracles must not draw random numbers or "
+                         "keep a state")
+    direction = np.random.default_rng(2).normal(size=len(x))
+    direction /= np.linalg.norm(direction)
+    expected = float(gradient @ direction)
+    scale = max(1.0, float(np.linalg.norm(x)))
+    step, allowed = (1e-6, 1e-4) if precision == "fp64" else (1e-2, 5e-2)
+    ahead, behind = ((x + sign * step * scale * direction).astype(real) for sign in (1, -1))
+    difference = (compute(ahead)[0] - compute(behind)[0]) / float(np.linalg.norm(ahead.astype(float) - behind))
+    size = max(float(np.linalg.norm(gradient)), abs(difference), 1e-3 * abs(loss), 1e-8)
+    if abs(difference - expected) > allowed * size:
+        raise ValueError(f"the gradient does not fit the loss: in a random direction the loss changes by {difference:.6g} "
+                         f"per unit, but the gradient says {expected:.6g}")

@@ -1,0 +1,99 @@
+"""Runs."""
+import logging
+import os
+import sys
+import threading
+
+import numpy as np
+
+from . import _core
+from ._algorithm import Algorithm
+from ._data import data_of
+from ._experiment import experiment_with
+from ._oracle import Oracle
+from ._result import Record, Result
+
+LOGGER = logging.getLogger("gradwire")
+
+
+def on_main_thread():
+    return threading.current_thread() is threading.main_thread()
+
+
+def log_function(log=None):
+    """The function that gets lines of a run: `log`, else that of the logger "gradwire" if it shows notes."""
+    return log or (LOGGER.info if LOGGER.isEnabledFor(logging.INFO) else None)
+
+
+def check_oracles(oracles):
+    """The oracles as a list, all of one dimension."""
+    oracles = list(oracles)
+    if not oracles:
+        raise ValueError("oracles: none is given; a run needs those of at least one client")
+    for k, oracle in enumerate(oracles):
+        if not isinstance(oracle, Oracle):
+            raise TypeError(f"oracles: number {k} is a {type(oracle).__name__}; write gradwire.oracle(f, dim) for a function")
+        if oracle.dim != oracles[0].dim:
+            raise ValueError(f"oracles: number {k} has dim {oracle.dim}, and number 0 has {oracles[0].dim}")
+    return oracles
+
+
+def on_row(function):
+    """The function of the module for a function of a Record."""
+    return function and (lambda row: function(Record(*row)))
+
+
+def _progress(rounds):
+    def show(row):
+        record = Record(*row)
+        print(f"gradwire: round {record.round:,} of {rounds:,}, {record.seconds:.0f} s, loss {record.loss:.6g}",
+              file=sys.stderr)
+    return show
+
+
+def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, algorithm=None, x0=None, out=None,
+        transport="memory", threads=None, fresh=False, overwrite=False, on_record=None, progress=None):
+    """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
+
+    experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
+    set, seed   keys that replace those of the experiment
+    data, test  samples (features, labels): the experiment's problem.data or problem.test becomes "given"
+    oracles     the function of each client: problem.kind becomes "custom"
+    algorithm   an Algorithm: algorithm.name becomes "custom"
+    x0          the start point, shape (d,)
+    out         folder for results; a run that was stopped or killed resumes if you call run() again with equal
+                arguments. `fresh` starts again; `overwrite` replaces finished results of other settings
+    transport   "memory", or "encoded": every message passes through the codec
+    threads     their number (default: one per processor); it changes no bit
+    on_record   called with a Record after each evaluation; the run ends there if it returns True
+    progress    a line on stderr each second (default: if stderr is a terminal)
+
+    Raises ExperimentError or DataError (one line) if it cannot run, RunError if it fails, and what a function of yours
+    raised. A run that diverges returns: see Result.outcome.
+    """
+    if transport not in ("memory", "encoded"):
+        raise ValueError(f"transport: {transport!r} is not one of memory, encoded; for runs over TCP, use gradwire.Server "
+                         "and gradwire.Client")
+    if algorithm is not None and not isinstance(algorithm, Algorithm):
+        raise TypeError(f"algorithm: give an object of a class that derives from gradwire.Algorithm, not "
+                        f"{type(algorithm).__name__}; names of algorithms are the key algorithm.name")
+    required = {}
+    if oracles is not None:
+        oracles = check_oracles(oracles)
+        required |= {"problem.kind": "custom", "problem.dim": oracles[0].dim, "clients.count": len(oracles)}
+    if algorithm is not None:
+        required["algorithm.name"] = "custom"
+    if data is not None:
+        required["problem.data"] = "given"
+    if test is not None:
+        required["problem.test"] = "given"
+    asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
+    if progress is None:
+        progress = sys.stderr is not None and sys.stderr.isatty()
+    native = _core.run(
+        experiment=asked._native, oracles=oracles, algorithm=algorithm, data=data_of(data), test=data_of(test, "test"),
+        x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), out="" if out is None else os.fspath(out),
+        transport=transport, threads=threads or 0, fresh=fresh, overwrite=overwrite, on_record=on_row(on_record),
+        progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
+        is_main_thread=on_main_thread())
+    return Result(native, asked)

@@ -1,0 +1,85 @@
+"""Sweeps: runs with all combinations of some values."""
+import os
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import _core
+from ._experiment import Experiment, text_of, value_of
+from ._result import Result, Table, html_table, read
+from ._run import log_function, on_main_thread
+
+
+class Sweep(Sequence):
+    """The results of a sweep, in the order of its grid."""
+
+    def __init__(self, made, scratch):
+        self._scratch = scratch  # a temporary folder lives as long as the sweep
+        self.folder = made["folder"]
+        self.failed = made["failed"]  # one line for each run that failed
+        self.values = [{key: value_of(text) for key, text in values} for _, values in made["runs"]]
+        self._folders = [folder for folder, _ in made["runs"]]
+        self._results = {}
+        self._best, self._text = made["best"], made["table"]
+
+    def __len__(self):
+        return len(self._folders)
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[j] for j in range(*k.indices(len(self)))]
+        k = range(len(self))[k]
+        if k not in self._results:
+            self._results[k] = read(self._folders[k])
+        return self._results[k]
+
+    @property
+    def table(self):
+        """All rows of all runs: a column for each key that varies, then the metrics."""
+        there = [k for k in range(len(self)) if os.path.exists(self._folders[k])]
+        lengths = [len(self[k].metrics["round"]) for k in there]
+        columns = {key: np.repeat(np.array([self.values[k][key] for k in there]), lengths)
+                   for key in (self.values[0] if self.values else ())}
+        for name in _core.TrainResult.columns():
+            columns[name] = np.concatenate([self[k].metrics[name] for k in there]) if there else np.empty(0)
+        return Table(columns)
+
+    def to_pandas(self):
+        """The table as a DataFrame."""
+        return self.table.to_pandas()
+
+    def best(self):
+        """The best values of each algorithm, as in best.csv."""
+        names = ("algorithm", "tuned", "median", "low", "high", "runs")
+        columns = dict(zip(names, zip(*self._best))) if self._best else dict.fromkeys(names, ())
+        return Table({name: list(column) for name, column in columns.items()})
+
+    def plot(self, **options):
+        from ._plot import plot
+        return plot(self, **options)
+
+    def __repr__(self):
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self):
+        best = self.best()
+        return html_table(best, best._rows()) + self.plot().svg
+
+
+def sweep(experiment, grid={}, *, set={}, out=None, jobs=None, fresh=False):
+    """Does the runs of all combinations of the values of `grid`, a dict of keys and lists. The last key changes fastest.
+
+    `out` keeps the results, and a later call with the same folder finds them; by default they live as long as the Sweep.
+    `jobs` is the number of runs at a time (default: one per processor). A run has the bits of `gradwire run`.
+    """
+    texts = []
+    for key, values in grid.items():
+        if isinstance(values, str) or not hasattr(values, "__iter__"):
+            raise TypeError(f"grid: {key}: give a list of values, not {values!r}")
+        texts.append((key, [text_of(key, value) for value in values]))
+    scratch = tempfile.TemporaryDirectory() if out is None else None
+    folder = os.path.join(scratch.name, "sweep") if scratch else os.fspath(out)
+    made = _core.sweep(Experiment(experiment, set)._native, texts, folder, jobs or 0, fresh, log_function(),
+                       on_main_thread())
+    return Sweep(made, scratch)

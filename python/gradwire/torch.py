@@ -1,0 +1,68 @@
+"""Oracles of PyTorch modules."""
+import numpy as np
+import torch as _torch
+
+from ._oracle import Oracle
+
+
+class _ModuleOracle(Oracle):
+    def __init__(self, module, loss, inputs, targets, test):
+        buffers = [name for name, _ in module.named_buffers()]
+        if buffers:
+            raise ValueError(f"the module has buffers ({', '.join(buffers)}), as batch norm has: its loss would depend on "
+                             "earlier calls; use a layer without buffers")
+        self._module, self._loss, self._inputs, self._targets, self._test = module, loss, inputs, targets, test
+        self._parameters = [p for p in module.parameters() if p.requires_grad]
+        self.dim, self.samples = sum(p.numel() for p in self._parameters), len(inputs)
+        self._type = self._parameters[0].dtype
+        # Parameters and gradients become views of two flat tensors, so x and the gradient are copied once.
+        self._x, self._gradient = _torch.empty(self.dim, dtype=self._type), _torch.zeros(self.dim, dtype=self._type)
+        at = 0
+        for p in self._parameters:
+            x, gradient = (flat[at:at + p.numel()].view_as(p) for flat in (self._x, self._gradient))
+            x.copy_(p.data)
+            p.data, p.grad = x, gradient
+            at += p.numel()
+
+    def _move_to(self, x):
+        if _torch.from_numpy(np.empty(0, x.dtype)).dtype != self._type:
+            raise TypeError(f"the module has numbers of {self._type}, but the run has {x.dtype}; set precision = "
+                            f"{'fp32' if self._type == _torch.float32 else 'fp64'!r}, or convert the module")
+        self._x.numpy()[:] = x
+
+    def loss_and_gradient(self, x, batch, out):
+        self._move_to(x)
+        inputs, targets = self._inputs, self._targets
+        if len(batch):
+            rows = _torch.from_numpy(batch.astype(np.int64))
+            inputs, targets = inputs[rows], targets[rows]
+        self._gradient.zero_()
+        value = self._loss(self._module(inputs), targets)
+        value.backward()
+        out[:] = self._gradient.numpy()
+        return value.item()
+
+    def score(self, x):
+        if self._test is None:
+            return None
+        self._move_to(x)
+        with _torch.no_grad():
+            right = self._module(self._test[0]).argmax(dim=1) == self._test[1]
+        return int(right.sum()), len(right)
+
+
+def oracle(module, loss, inputs, targets, *, test=None):
+    """The oracle of a module on the CPU: the mean of loss(module(inputs), targets). x is all its parameters, flattened in
+    their order. `test` is (inputs, targets) of a classifier, for the accuracy.
+
+    The run's precision must be that of the module: "fp32" for float32. Modules with dropout must be in eval mode.
+    """
+    return _ModuleOracle(module, loss, inputs, targets, test)
+
+
+def load(module, x):
+    """Writes x, the model of a Result, to the parameters of a module."""
+    at = 0
+    for p in (p for p in module.parameters() if p.requires_grad):
+        p.data.copy_(_torch.from_numpy(np.array(x[at:at + p.numel()])).view_as(p))
+        at += p.numel()

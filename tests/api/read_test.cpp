@@ -1,0 +1,84 @@
+// What programs read: results in folders, the settings of an experiment, and the lists.
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "gradwire/list.h"
+#include "gradwire/train.h"
+#include "tests/api/api_support.h"
+#include "tests/support/data_files.h"
+#include "tests/support/run_program.h"
+
+namespace gradwire {
+namespace {
+
+Experiment small() {
+  return Experiment::from({{"problem.kind", "quadratic"},
+                           {"problem.dim", 5},
+                           {"clients.count", 3},
+                           {"algorithm.name", "ef21"},
+                           {"algorithm.compressor", "topk:k=2"},
+                           {"run.rounds", 20}});
+}
+
+TEST(Read, GivesWhatARunSaved) {
+  const TemporaryFolder folder;
+  const TrainResult result = train(small());
+  result.save(folder.path() / "a");
+  const TrainResult read = TrainResult::read(folder.path() / "a");
+  EXPECT_EQ(model_of(read), model_of(result));
+  EXPECT_EQ(read.rounds(), 20u);
+  EXPECT_EQ(read.outcome(), "finished");
+  EXPECT_EQ(read.seconds(), result.seconds());
+  EXPECT_EQ(read.summary(), result.summary());
+  EXPECT_EQ(read.rows().size(), 21u);
+  for (const std::string& column : {"loss", "grad_norm_sq", "bits_up", "seconds"})
+    EXPECT_EQ(read.metrics(column), result.metrics(column)) << column;
+  EXPECT_EQ(read.resolved().get("algorithm.step_size"), result.resolved().get("algorithm.step_size"));
+  read.save(folder.path() / "b");
+  for (const char* file : {"config.toml", "metrics.csv", "model.bin", "summary.json"})
+    EXPECT_EQ(read_file(folder.path() / "a" / file), read_file(folder.path() / "b" / file)) << file;
+}
+
+TEST(Read, SaysThatARunGoesOnOrThatAFolderHasNoResults) {
+  const TemporaryFolder folder;
+  train(small()).save(folder.path() / "a");
+  std::filesystem::remove(folder.path() / "a/summary.json");
+  const TrainResult running = TrainResult::read(folder.path() / "a");
+  EXPECT_EQ(running.outcome(), "running");
+  EXPECT_EQ(running.rounds(), 20u);
+  EXPECT_TRUE(running.model().empty());
+  folder.write("a/summary.json", "{}");
+  EXPECT_NE(error_of([&] { TrainResult::read(folder.path() / "a"); }).find("not a summary"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { TrainResult::read(folder.path()); }).find("config.toml is missing"),
+            std::string::npos);
+}
+
+TEST(Experiment, HasItsSettings) {
+  const Experiment experiment = small();
+  const KeyValues settings = experiment.settings();
+  EXPECT_GT(settings.size(), 20u);
+  for (const auto& [key, value] : settings) EXPECT_EQ(experiment.get(key), value.text()) << key;
+}
+
+TEST(List, HasTheEntriesOfGradwireList) {
+  const std::vector<AlgorithmEntry> algorithms = list_algorithms();
+  EXPECT_EQ(algorithms.size(), 43u);
+  const auto ef21 = std::ranges::find(algorithms, "ef21", &AlgorithmEntry::name);
+  ASSERT_NE(ef21, algorithms.end());
+  EXPECT_EQ(ef21->compressors, "contractive");
+  EXPECT_TRUE(ef21->batch);
+  EXPECT_FALSE(ef21->asynchronous);
+  EXPECT_EQ(ef21->parameters.front().name, "step_size");
+  const std::vector<CompressorEntry> compressors = list_compressors();
+  EXPECT_NE(std::ranges::find(compressors, "topk", &CompressorEntry::name), compressors.end());
+  const std::vector<KeyEntry> keys = list_keys();
+  EXPECT_NE(std::ranges::find(keys, "run.rounds", &KeyEntry::name), keys.end());
+  EXPECT_EQ(TrainResult::columns()[1], "loss");
+}
+
+}  // namespace
+}  // namespace gradwire
