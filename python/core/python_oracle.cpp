@@ -47,20 +47,6 @@ class PythonOracle final : public Oracle<Real> {
                    static_cast<std::uint64_t>(number_of(pair[1], "the number of test samples"))};
     });
   }
-  bool hessian(std::span<const Real> x, std::span<Real> upper) override {
-    if (parts_.hessian.ptr() == Py_None) return false;
-    return call_python(callbacks_.trouble, [&] {
-      const std::size_t d = parts_.dim;
-      const py::object made = numpy().as_array(parts_.hessian(arrays_.x.with(numpy(), x)));
-      if (!py::object(made.attr("shape")).equal(py::make_tuple(d, d)))
-        throw py::value_error("the Hessian has shape " + std::string(py::str(made.attr("shape"))) +
-                              "; it must have shape (" + std::to_string(d) + ", " + std::to_string(d) + ")");
-      const std::vector<Real> all = vector_of<Real>(numpy(), made.attr("ravel")(), d * d, "the Hessian");
-      for (std::size_t row = 0, at = 0; row < d; ++row)
-        for (std::size_t column = row; column < d; ++column) upper[at++] = all[row * d + column];
-      return true;
-    });
-  }
 
  private:
   const NumPy& numpy() const { return callbacks_.numpy; }
@@ -109,8 +95,7 @@ OracleParts::OracleParts(const py::handle& oracle) {
   samples = parts[3].cast<std::size_t>();
   loss = parts[4];
   score = parts[5];
-  hessian = parts[6];
-  is_thread_safe = parts[7].cast<bool>();
+  is_thread_safe = parts[6].cast<bool>();
 }
 
 template <class Real>

@@ -44,7 +44,7 @@ struct OracleParts {
   py::object function;
   Form form;
   std::size_t dim, samples;
-  py::object loss, score, hessian;  // None if the oracle lacks them
+  py::object loss, score;  // None if the oracle lacks them
   bool is_thread_safe;
 };
 

@@ -81,7 +81,7 @@ class Client(_Process):
     oracle     the client's function; the server's experiment has problem.kind = "custom"
     data, test samples (features, labels), or a source of gradwire-client ("libsvm:a9a#0/4")
     name       the client keeps its number under the same name
-    part, parts  the number of this client, and of all; by default the server numbers clients
+    part, parts  the number of this client, 0 .. parts - 1, and of all; by default the server numbers clients
     identity, token, ca, insecure, state   as the options of gradwire-client
     give_up_after   seconds without a server after which the client ends
     log        a function of a line

@@ -12,9 +12,9 @@ _NO_BATCH = np.empty(0, np.uint32)
 class Oracle:
     """The function f_i: R^dim -> R of a client. Derive from it, or use gradwire.oracle().
 
-    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss,
-    score(x) -> (correct, tested), the numbers of right predictions and of test samples, and
-    hessian(x) -> array of shape (dim, dim). Equal arguments must give equal results.
+    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss, and
+    score(x) -> (correct, tested), the numbers of right predictions and of test samples. Equal arguments must give equal
+    results.
     """
 
     dim = None
@@ -35,7 +35,7 @@ class Oracle:
             raise TypeError(f"{type(self).__name__}: an oracle needs the attribute dim, the length of x")
         function, form = self._function()
         return (function, form, int(self.dim), int(self.samples), getattr(self, "loss", None),
-                getattr(self, "score", None), getattr(self, "hessian", None), bool(self.thread_safe))
+                getattr(self, "score", None), bool(self.thread_safe))
 
 
 class _FunctionOracle(Oracle):

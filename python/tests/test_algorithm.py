@@ -37,7 +37,7 @@ def test_has_the_bits_of_the_algorithm_of_the_library(precision, compressor, tra
 def test_works_with_functions_of_python_and_lost_replies(least_squares):
     oracles = [gw.oracle(f, 10) for f in least_squares[2]]
     experiment = {"algorithm": {"compressor": "topk:k=2", "step_size": 0.1}, "run": {"rounds": 60},
-                  "faults": {"lost_replies": 0.2, "crashes": 0.1}}
+                  "faults": {"lost_replies": 0.2, "lost_requests": 0.1}}
     mine = gw.run(experiment, oracles=oracles, algorithm=MyEF21())
     assert mine.metrics.loss[-1] < mine.metrics.loss[0]
 

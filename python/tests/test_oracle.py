@@ -106,7 +106,7 @@ def test_an_exception_of_a_run_with_a_folder_says_what_is_left(tmp_path, least_s
 
     def f(x, out):
         calls[0] += 1
-        if calls[0] > 60:
+        if calls[0] > 20:
             raise Unusual("late")
         return least_squares[2][0](x, out)
     with pytest.raises(Unusual) as error:
@@ -167,10 +167,7 @@ def test_an_object_of_a_class_has_all_operations():
 
         def score(self, x):
             return 3, 4
-
-        def hessian(self, x):
-            return np.eye(3)
-    result = gw.run({"algorithm": {"name": "fednl", "compressor": "topk:k=3", "step_size": 1}, "run": {"rounds": 3}},
+    result = gw.run({"algorithm": {"name": "gd", "step_size": 1}, "run": {"rounds": 3}},
                     oracles=[Mine(p) for p in POINTS])
     np.testing.assert_allclose(result.model, [1, 2, 1], atol=1e-9)
     assert result.metrics.accuracy[-1] == 0.75

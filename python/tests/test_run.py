@@ -182,7 +182,7 @@ def samples():
     return X, np.sign(X @ np.ones(5) + 0.1)
 
 
-LOGISTIC = {"problem": {"kind": "logistic", "lambda": 0.1}, "clients": {"count": 3},
+LOGISTIC = {"problem": {"kind": "logistic", "regularizer": "l2", "lambda": 0.1}, "clients": {"count": 3},
             "algorithm": {"name": "gd", "step_size": 0.5}, "run": {"rounds": 20}}
 
 
@@ -261,11 +261,11 @@ def test_sweep(tmp_path):
     same_numbers(sweep[1].metrics, alone.metrics)
     assert [r.rounds for r in sweep[1:3]] == [40, 40] and sweep[-1].rounds == 40
     table = sweep.table
-    assert len(table["seed"]) == 4 * 41 and list(table)[:3] == ["algorithm.step_size", "seed", "round"]
+    assert len(table["seed"]) == 4 * 41 and list(table)[:3] == ["seed", "algorithm.step_size", "round"]
     assert len(sweep.best().tuned) == 1 and "<svg" in sweep._repr_html_()
     assert "step_size" in repr(sweep)
     kept = gw.sweep(SMALL, {"seed": [1]}, out=tmp_path / "sweep")
-    assert gw.read(next((tmp_path / "sweep").glob("*/metrics.csv")).parent).rounds == kept[0].rounds
+    assert gw.read(next((tmp_path / "sweep").rglob("metrics.csv")).parent).rounds == kept[0].rounds
     with pytest.raises(TypeError, match="list of values"):
         gw.sweep(SMALL, {"seed": 3})
     with pytest.raises(gw.ExperimentError):
