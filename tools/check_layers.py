@@ -74,6 +74,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     # A client in a program links neither the simulation nor the server.
     "api/client": f"{_ENGINE} {_SHARED} samples proto/security fl_client",
     "api/server": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",
+    "python/core": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",  # see also PUBLIC_ONLY_ROOMS
     "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
     "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
 }.items()}
@@ -83,6 +84,9 @@ ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 PUBLIC = {"version": "base", "bad_input": "base", "random": "base", "oracle": "engine", "coordinates": "engine",
           "network": "engine/nn", "tape": "engine/tape", "compressor": "compressors", "client": "fl_client",
           "data": "engine/data"}
+
+# Rooms that include only public headers and their own, as programs of users do.
+PUBLIC_ONLY_ROOMS = ("python",)
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.
@@ -108,6 +112,7 @@ EXCEPTIONS = {
 HEADER_EXCEPTIONS = {
     ("proto/security/openssl.h", "openssl/"): "only the .cpp files of its room include it",
     ("proto/wire/codec_", "proto/wire/wire.pb.h"): "only the .cpp files of the codec include it; codec.h hides it from others",
+    ("python/core/", "pybind11/"): "every file of the room is about objects of Python",
     ("report/json.h", "nlohmann/"): "JSON values have a type of this library; only .cpp files include it",
 }
 
@@ -192,6 +197,8 @@ class Tree:
         name = in_tree(name)
         if name not in self.includes and not self.generated(name):
             self.error(file, line, f'"{name}" is not a file of this tree; write ROOM/FILE.h, or <...> for other libraries')
+        elif room_of(file) in PUBLIC_ONLY_ROOMS and not name.startswith((f"{room_of(file)}/", "include/gradwire/")):
+            self.error(file, line, f'{room_of(file)} includes only public headers, not "{name}"')
         elif not may_include(file, name):
             self.error(file, line, f'{folder_of(file)} may not include "{name}"')
         elif name.endswith(".pb.h"):
@@ -282,6 +289,8 @@ def self_test():
         "proto/wire/codec.cpp": '#include <zstd.h>\n#include "algorithms/gd.h"\n#include "proto/wire/wire.pb.h"\n',
         "storage/disk.cpp": "#include <fstream>\n",
         "fl_server/net/loop.cpp": '#include <thread>\n#include <asio.hpp>\n#include "algorithms/gd.h"\n',
+        "python/core/run.cpp": '#include <pybind11/pybind11.h>\n#include "gradwire/oracle.h"\n#include "python/core/run.h"\n',
+        "python/core/run.h": "#pragma once\n#include <pybind11/pybind11.h>\n",
         "docs/good.md": "See `include/gradwire/oracle.h`, `results/demo/plot.svg`, `a/b.c` and `lib/x.a`.\n",
         "tests/gd_test.cpp": '#include <gtest/gtest.h>\n#include "algorithms/gd.h"\n',
     }
@@ -307,6 +316,7 @@ def self_test():
         ({"engine/bad.cpp": '#include "proto/wire/wire.pb.h"\n'}, "engine/bad.cpp:1: engine may not include"),
         ({"fl_server/bad.h": "#pragma once\n#include <spdlog/spdlog.h>\n"}, "fl_server/bad.h:2: a header includes third"),
         ({"proto/wire/bad.h": '#pragma once\n#include "proto/wire/wire.pb.h"\n'}, "proto/wire/bad.h:2: a header includes generated"),
+        ({"python/core/bad.cpp": '#include "algorithms/gd.h"\n'}, "python/core/bad.cpp:1: python includes only public headers"),
         ({"engine/attic/bad.h": "#pragma once\n"}, "engine/attic/bad.h:1: folder engine/attic is new"),
         ({"tests/bad.h": "int x;\n"}, "tests/bad.h:1: a header without #pragma once"),
         ({"tests/bad.cpp": '#include "gd.h"\n'}, 'tests/bad.cpp:1: "gd.h" is not a file of this tree'),

@@ -1,5 +1,5 @@
 // gw.Compressor and gw.Payload.
-#include <gradwire/compressor.h>
+#include "gradwire/compressor.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // gw.Experiment and gw.Data on the experiments and samples of the library.
-#include <gradwire/data.h>
-#include <gradwire/experiment.h>
+#include "gradwire/data.h"
+#include "gradwire/experiment.h"
 
 #include <string>
 #include <utility>

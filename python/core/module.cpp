@@ -1,7 +1,7 @@
 // The module gradwire._core. The files of python/gradwire/ wrap it.
-#include <gradwire/bad_input.h>
-#include <gradwire/list.h>
-#include <gradwire/version.h>
+#include "gradwire/bad_input.h"
+#include "gradwire/list.h"
+#include "gradwire/version.h"
 
 #include <exception>
 

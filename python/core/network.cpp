@@ -1,6 +1,6 @@
 // gw.Client and gw.Server. gradwire/_network.py runs them on threads of Python.
-#include <gradwire/client.h>
-#include <gradwire/server.h>
+#include "gradwire/client.h"
+#include "gradwire/server.h"
 
 #include <chrono>
 #include <memory>

@@ -1,7 +1,7 @@
 // gw.Payload: a compressed vector, in either precision.
 #pragma once
 
-#include <gradwire/compressor.h>
+#include "gradwire/compressor.h"
 
 #include <utility>
 #include <variant>

@@ -1,7 +1,7 @@
 // Algorithms whose two parts are written in Python.
 #pragma once
 
-#include <gradwire/algorithm.h>
+#include "gradwire/algorithm.h"
 
 #include <optional>
 #include <vector>

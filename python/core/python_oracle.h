@@ -1,7 +1,7 @@
 // Oracles whose functions are written in Python.
 #pragma once
 
-#include <gradwire/oracle.h>
+#include "gradwire/oracle.h"
 
 #include <memory>
 #include <vector>

@@ -1,5 +1,5 @@
 // gw.Result on a TrainResult.
-#include <gradwire/result.h>
+#include "gradwire/result.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // Rows of the metrics for Python, in the order of gradwire.Record.
 #pragma once
 
-#include <gradwire/result.h>
+#include "gradwire/result.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // gw.run on train().
-#include <gradwire/train.h>
+#include "gradwire/train.h"
 
 #include <chrono>
 #include <memory>

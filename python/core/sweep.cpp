@@ -1,6 +1,6 @@
 // gw.sweep and gw.plot.
-#include <gradwire/plot.h>
-#include <gradwire/sweep.h>
+#include "gradwire/plot.h"
+#include "gradwire/sweep.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // gw.Tape.
-#include <gradwire/tape.h>
+#include "gradwire/tape.h"
 
 #include <memory>
 #include <string>

@@ -59,6 +59,7 @@ class _Process:
 
     def __exit__(self, *_):
         self.stop()
+        self.stop()  # a server then does not wait for its clients
         if self._thread is not None:
             self._over.wait()
 
@@ -68,7 +69,7 @@ def _stop_all():
     mine = [each for each in _alive if each._pid == os.getpid() and not each._over.is_set()]
     for each in mine:
         each.stop()
-        each.stop()  # a server then also leaves its clients
+        each.stop()
     for each in mine:
         each._over.wait()
 

@@ -143,9 +143,8 @@ struct WrongMessage : MyEf21<double> {
 
 TEST(UserAlgorithm, IsToldOfMessagesThatDoNotFit) {
   const auto error = [](WrongMessage::What what) {
-    return error_of([&] {
-      train(quadratics("fp64", "identity"), {.algorithm = WrongMessage(what), .threads = 1});
-    });
+    return error_of(
+        [&] { train(quadratics("fp64", "identity"), {.algorithm = WrongMessage(what), .threads = 1}); });
   };
   EXPECT_EQ(error(WrongMessage::kLength), "a vector of a message has length 2, not 30");
   EXPECT_EQ(error(WrongMessage::kCount), "a message has 5 vectors, but at most 4 fit in");
