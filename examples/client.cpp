@@ -12,7 +12,7 @@ class Line final : public gradwire::Oracle<double> {
   std::size_t dim() const override { return 2; }
   std::size_t sample_count() const override { return 10; }
   double loss_and_gradient(Reals x, gradwire::Batch batch, RealsOut gradient) override {
-    const std::size_t count = batch.empty() ? sample_count() : batch.size();  // empty: all samples
+    const std::size_t count = batch.empty() ? sample_count() : batch.size();  // all if it is empty
     double loss = gradient[0] = gradient[1] = 0;
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t j = batch.empty() ? k : batch[k];
