@@ -68,6 +68,46 @@ class DenseTask {
   double loss_ = 0;
 };
 
+// Prints the least and the median processor time of a gradient of a relu network in PyTorch, on one thread,
+// for the fastest of some sizes of a chunk. Arguments: samples, repeats, widths.
+constexpr const char* kPyTorchScript = R"(
+import statistics, sys, time, torch
+import torch.nn.functional as F
+m, repeats, *widths = map(int, sys.argv[1:])
+torch.set_num_threads(1)
+x, y = torch.randn(m, widths[0]), torch.randint(widths[-1], (m,))
+layers = [l for a, b in zip(widths, widths[1:]) for l in (torch.nn.Linear(a, b), torch.nn.ReLU())]
+net = torch.nn.Sequential(*layers[:-1])
+best = None
+for chunk in (m, 256, 512, 1024):
+    times = []
+    for _ in range(repeats + 1):
+        start = time.process_time()
+        net.zero_grad(set_to_none=True)
+        for k in range(0, m, chunk):
+            F.cross_entropy(net(x[k:k + chunk]), y[k:k + chunk], reduction="sum").backward()
+        times.append(1e3 * (time.process_time() - start))
+    best = min(best or times[1:], times[1:], key=min)
+print(f"RESULT PyTorch {torch.__version__} min_ms={min(best)} med_ms={statistics.median(best)}")
+)";
+
+// Returns the figures of PyTorch in ms, or nullopt if no python3 has it.
+std::optional<Series> pytorch_ms(std::size_t samples, std::uint32_t repeats,
+                                 const std::vector<std::uint32_t>& widths) {
+  for (const char* python : {"python3", "/usr/bin/python3"}) {
+    std::vector<std::string> command = {python, "-c", kPyTorchScript, std::to_string(samples),
+                                        std::to_string(repeats)};
+    for (const std::uint32_t width : widths) command.push_back(std::to_string(width));
+    for (const std::string& line : result_lines(command).value_or(std::vector<std::string>{})) {
+      Series ms;
+      ms.add(figure_in(line, "min_ms").value_or(0));
+      ms.add(figure_in(line, "med_ms").value_or(0));
+      return ms;
+    }
+  }
+  return std::nullopt;
+}
+
 struct DenseCase {
   std::vector<std::uint32_t> widths;
   double at_most;         // largest allowed ratio to the program by hand
@@ -112,6 +152,14 @@ void engine_dense(Bench& bench) {
         row.target = {Target::Of::kRatio, each.at_most};
       }
       bench.row(row);
+      if (!bench.small() && samples > 64)
+        if (const auto theirs = pytorch_ms(samples, bench.repeats(kComparisonTurns), widths)) {
+          row.name += ", PyTorch";
+          row.versus = {"PyTorch", *theirs};
+          row.target = {Target::Of::kRatio, 1};
+          row.floor.reset();
+          bench.row(row);
+        }
       bench.keep(task.loss());
     }
   }

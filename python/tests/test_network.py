@@ -1,5 +1,6 @@
 """gw.Client and gw.Server."""
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -139,3 +140,10 @@ if pid == 0:
 os.waitpid(pid, 0)
 server.stop()
 """, tmp_path)
+
+
+def test_ctrl_c_ends_the_wait_for_a_server(tmp_path):
+    with gw.Server(CUSTOM, state=tmp_path / "state") as server:
+        threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            server.wait()

@@ -209,12 +209,6 @@ def test_wrong_samples_are_refused(data, error):
 
 
 # ---- Ctrl-C ----
-def interrupt_after(seconds):
-    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    return timer
-
-
 def seconds_until_interrupted(run):
     sent = []
     timer = threading.Timer(0.3, lambda: (sent.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT)))
@@ -285,3 +279,13 @@ def test_plot(tmp_path):
         gw.plot(ef21, x="bitz")
     with pytest.raises(ValueError, match="labels"):
         gw.plot(ef21, labels=[])
+
+
+def test_progress_is_a_line_each_second(capsys):
+    def slow(x, out):
+        time.sleep(0.02)
+        out[:] = x
+        return 0.0
+    for shows in (False, None, True):
+        run_functions([slow], dim=2, set={"run.rounds": 60}, progress=shows)
+        assert ("round" in capsys.readouterr().err) == (shows is True)

@@ -155,7 +155,7 @@ TEST(Client, TrainsOnSamplesInMemory) {
                                                     {"clients.count", kParts},
                                                     {"algorithm.name", "ef21"},
                                                     {"algorithm.compressor", "topk:k=2"},
-                                                    {"algorithm.step_size", "theory"},
+                                                    {"algorithm.step_size", 0.1},
                                                     {"run.rounds", 20}});
     const TemporaryFolder folder;
     Server server(experiment, {.state = folder.path()});
