@@ -147,3 +147,9 @@ def test_ctrl_c_ends_the_wait_for_a_server(tmp_path):
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             server.wait()
+
+
+def test_a_client_without_a_server_fails():
+    with pytest.raises(gw.RunError) as error:
+        gw.Client("127.0.0.1:1", oracle=gw.oracle(lambda x: (0.0, x), 10), give_up_after=0.2).start().wait(30)
+    assert isinstance(error.value, RuntimeError) and "\n" not in str(error.value)
