@@ -1,4 +1,4 @@
-// What experiments may name: the entries of `gradwire list`.
+// The names that experiments may have: the entries of `gradwire list`.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct KeyEntry {
 struct AlgorithmEntry {
   std::string name, summary, reference;
   std::string compressors;  // those that its theory covers: "none", "unbiased", "contractive" or "all"
-  bool participation = false, batch = false, asynchronous = false;  // what it supports
-  std::vector<KeyEntry> parameters = {};                            // of [algorithm]
+  bool participation = false, batch = false, asynchronous = false;  // true if it supports them
+  std::vector<KeyEntry> parameters = {};                            // keys of [algorithm]
 };
 
 struct CompressorEntry {

@@ -12,12 +12,12 @@
 
 namespace gradwire::python {
 
-// What a gw.Algorithm of Python consists of, for one run. Made and destroyed with the GIL.
+// The functions of a gw.Algorithm of Python, for one run. Made and destroyed with the GIL.
 struct AlgorithmParts {
   AlgorithmParts(const py::handle& algorithm, Callbacks& run);
 
   py::object start, client, server, asks_all;  // asks_all is None unless the class defines it
-  py::object dumps, loads;                     // of pickle
+  py::object dumps, loads;                     // those of pickle
   Callbacks& callbacks;
   Arrays client_arrays, server_arrays;
   // The states before round 0, once start() was called.
@@ -26,9 +26,9 @@ struct AlgorithmParts {
 
 // Several copies share `parts`, which must outlive them.
 //
-// A state is one vector of numbers, which holds any object of Python by value: nothing for None, the numbers
-// of an array in the precision of the run, and the bytes of pickle for all else. Its last number says which.
-// So the library keeps, saves and drops it like any other state.
+// A state is one vector of numbers, which holds any object of Python by value. None is empty. A vector in the
+// precision of the run is copied, and all else becomes the bytes of pickle; the last number says which. So
+// the library keeps, saves and drops it like any other state.
 template <class Real>
 class PythonAlgorithm final : public UserAlgorithm<Real> {
  public:

@@ -37,7 +37,7 @@ struct Arrays {
   }
 };
 
-// What a gw.Oracle of Python consists of, in the order of Oracle._parts(). Made and destroyed with the GIL.
+// The members of a gw.Oracle of Python, in the order of Oracle._parts(). Made and destroyed with the GIL.
 struct OracleParts {
   explicit OracleParts(const py::handle& oracle);
 
@@ -52,7 +52,7 @@ struct OracleParts {
 struct Callbacks {
   NumPy numpy;
   Trouble trouble;
-  Arrays arrays;  // of all calls on the run's own thread
+  Arrays arrays;  // those of all calls on the run's own thread
 };
 
 // `parts`, `arrays` and `callbacks` must outlive the oracle, which holds no Python object of its own.

@@ -220,22 +220,22 @@ def seconds_until_interrupted(run):
 
 def test_ctrl_c_ends_a_run_without_functions_of_python():
     handler = signal.getsignal(signal.SIGINT)
-    assert seconds_until_interrupted(lambda: gw.run(SMALL, set={"run.rounds": 100_000_000, "run.evaluate_every": 0})) < 0.5
+    assert seconds_until_interrupted(lambda: gw.run(SMALL, set={"run.rounds": 100_000_000, "run.evaluate_every": 0})) < 5
     assert signal.getsignal(signal.SIGINT) is handler
     assert gw.run(SMALL).outcome == "finished"
 
 
 def test_ctrl_c_ends_a_run_with_functions_of_python(least_squares):
-    def slow(x, out):
-        time.sleep(0.01)
+    def slow(x, out):  # a round takes 10 s
+        time.sleep(0.25)
         out[:] = x
         return 0.0
     experiment = {"algorithm": {"name": "gd", "step_size": 1e-9}, "run": {"rounds": 1_000_000}}
-    assert seconds_until_interrupted(lambda: run_functions([slow] * 40, experiment=experiment)) < 0.3
+    assert seconds_until_interrupted(lambda: run_functions([slow] * 40, experiment=experiment)) < 5
     quick = least_squares[2]
-    assert seconds_until_interrupted(lambda: run_functions(quick, experiment=experiment)) < 0.3
+    assert seconds_until_interrupted(lambda: run_functions(quick, experiment=experiment)) < 5
     safe = [gw.oracle(f, 10, thread_safe=True) for f in quick]
-    assert seconds_until_interrupted(lambda: gw.run(experiment, oracles=safe, threads=4)) < 0.5
+    assert seconds_until_interrupted(lambda: gw.run(experiment, oracles=safe, threads=4)) < 5
 
 
 def test_runs_in_other_threads_are_not_interrupted():

@@ -1,4 +1,4 @@
-// What programs read: results in folders, the settings of an experiment, and the lists.
+// Programs read results in folders, the settings of an experiment, and the lists.
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
