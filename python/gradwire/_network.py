@@ -23,7 +23,7 @@ class _Process:
 
     def __init__(self):
         self._pid, self._thread, self._over = os.getpid(), None, threading.Event()
-        self._made = self._error = None
+        self._native = self._made = self._error = None
 
     def _check_process(self):
         if os.getpid() != self._pid:
@@ -66,12 +66,13 @@ class _Process:
 
 @atexit.register
 def _stop_all():
-    mine = [each for each in _alive if each._pid == os.getpid() and not each._over.is_set()]
+    mine = [each for each in _alive if each._pid == os.getpid()]
     for each in mine:
         each.stop()
         each.stop()
     for each in mine:
         each._over.wait()
+        each._native = None  # waits for the thread of a server, which needs the interpreter
 
 
 class Client(_Process):
@@ -144,4 +145,5 @@ class Server(_Process):
         """Ends the run after the round in progress; any thread may call it, and it returns at once. A second call does
         not wait for clients."""
         self._check_process()
-        self._native.stop()
+        if self._native is not None:
+            self._native.stop()
