@@ -9,7 +9,6 @@ import time
 import gradwire as gw
 import numpy as np
 import pytest
-from conftest import SMALL, gradwire
 
 CUSTOM = {"problem": {"kind": "custom", "dim": 10}, "clients": {"count": 4},
           "algorithm": {"name": "ef21", "compressor": "topk:k=2", "step_size": 0.1}, "run": {"rounds": 60}}
@@ -54,6 +53,21 @@ def test_clients_with_samples(tmp_path):
         result = server.wait(60)
         [client.wait(60) for client in clients]
     assert result.outcome == "finished" and result.metrics.loss[-1] < result.metrics.loss[0]
+
+
+def test_works_with_the_programs(tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:0.5 2:1\n-1 1:-1\n1 2:2\n")
+    experiment = {"problem": {"kind": "logistic", "data": "libsvm:x.svm", "dim": 2}, "clients": {"count": 2},
+                  "algorithm": {"name": "gd", "step_size": 0.5}, "run": {"rounds": 10}}
+    with gw.Server(experiment, state=tmp_path / "state") as server:
+        program = subprocess.Popen([os.environ["GRADWIRE_BIN"] + "/gradwire-client", "--server", server.address, "--data",
+                                    "libsvm:x.svm"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        mine = gw.Client(server.address, data=f"libsvm:{tmp_path}/x.svm").start()
+        result = server.wait(60)
+        mine.wait(60)
+        assert program.wait(60) == 0, program.stderr.read()
+        program.stderr.close()
+    assert result.outcome == "finished" and result.rounds == 10
 
 
 class Unusual(Exception):
