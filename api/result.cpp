@@ -93,6 +93,9 @@ void TrainResult::save(const std::filesystem::path& folder, bool overwrite) cons
   for (const RoundRecord& record : run_->records) metrics.write(record);
   write_results(results.work(), run_->run, /*figure=*/true);
   if (!run_->summary.empty()) write_text(results.work() / "summary.json", run_->summary);
+  // The functions of a program are not in the experiment: the same keys may have had other results.
+  if (!overwrite && !outcome_in(results.target()).empty() && !same_results(results.target(), results.work()))
+    set_aside(results.target());
   results.publish();
 }
 

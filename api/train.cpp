@@ -1,6 +1,7 @@
 #include "gradwire/train.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -76,6 +77,7 @@ Reading reading_of(const TrainOptions& options) {
 RunRequest request_of(const TrainOptions& options, Brought brought) {
   RunRequest request;
   request.out = options.out;
+  request.keeps_errors = true;
   request.transport = transport_of(options.transport);
   request.threads = options.threads;
   request.verbosity = Verbosity::kNotes;
@@ -125,6 +127,15 @@ Functions functions_of(const Oracles& oracles) {
   std::visit(
       [&]<class Real>(const std::vector<Oracle<Real>*>& all) {
         if (all.empty()) throw UsageError("oracles: none is given; a run needs those of at least one client");
+        std::map<const Oracle<Real>*, std::size_t> first;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          const std::string client = "the oracle of client " + std::to_string(i);
+          if (all[i] == nullptr) throw UsageError("oracles: " + client + " is null");
+          if (all[i]->dim() == 0) throw UsageError("oracles: " + client + " has dimension 0");
+          if (const auto [other, is_new] = first.emplace(all[i], i); !is_new)
+            throw UsageError("oracles: " + client + " is also that of client " +
+                             std::to_string(other->second) + ", but threads call them at once; make a copy");
+        }
         functions.of<Real>() = std::make_shared<const OracleList<Real>>(all);
       },
       oracles.all());

@@ -15,6 +15,26 @@
 
 namespace gradwire {
 
+namespace {
+
+void check_length(const char* function, std::size_t length, std::size_t d) {
+  if (length != d)
+    throw std::logic_error(std::string(function) + " needs a vector of length " + std::to_string(d) +
+                           ", not " + std::to_string(length));
+}
+
+// Throws unless every reply has this part.
+template <class Real>
+void check_part(Replies<Real> replies, const char* function, std::size_t part) {
+  for (const UplinkView<Real>& up : replies)
+    if (part >= up.parts.size())
+      throw std::logic_error(std::string(function) + " of part " + std::to_string(part) +
+                             ", but the reply of client " + std::to_string(up.client) + " has " +
+                             std::to_string(up.parts.size()) + " parts");
+}
+
+}  // namespace
+
 template <class Real>
 struct ClientRoundContent {
   const RunContext<Real>& run_context;
@@ -44,11 +64,16 @@ std::uint32_t ClientRound<Real>::round() const {
   return content_.round;
 }
 template <class Real>
+double ClientRound<Real>::step_size() const {
+  return std::stod(content_.run_context.algorithm.step_size);
+}
+template <class Real>
 bool ClientRound<Real>::first() const {
   return content_.context.first;
 }
 template <class Real>
 std::vector<Real> ClientRound<Real>::gradient(std::span<const Real> x) {
+  check_length("gradient()", x.size(), content_.run_context.d);
   std::vector<Real> out;
   const double loss = gradient_at(content_.run_context, content_.context, content_.round, x, out);
   if (!content_.loss) content_.loss = loss;
@@ -60,6 +85,10 @@ Oracle<Real>& ClientRound<Real>::oracle() {
 }
 template <class Real>
 Compressed<Real> ClientRound<Real>::compress(std::span<const Real> v, std::uint32_t part) {
+  check_length("compress()", v.size(), content_.run_context.d);
+  if (part >= kMaxParts)
+    throw std::logic_error("compress() for part " + std::to_string(part) + ", but a message has at most " +
+                           std::to_string(kMaxParts) + " parts");
   auto content = std::make_shared<CompressedContent<Real>>();
   std::vector<Real> work(v.begin(), v.end());
   gradwire::compress<Real>(content_.context.compressor, work, content_.context.draw_key(content_.round, part),
@@ -100,15 +129,15 @@ Message<Real> ServerRound<Real>::reply(std::size_t k) const {
 }
 template <class Real>
 void ServerRound<Real>::add_mean(std::vector<Real>& out, Real scale, std::size_t part) const {
-  if (out.size() != content_.run_context.d)
-    throw std::logic_error("add_mean() needs a vector of length " + std::to_string(content_.run_context.d) +
-                           ", not " + std::to_string(out.size()));
-  for (const UplinkView<Real>& up : content_.replies)
-    if (part >= up.parts.size())
-      throw std::logic_error("add_mean() of part " + std::to_string(part) + ", but the reply of client " +
-                             std::to_string(up.client) + " has " + std::to_string(up.parts.size()) +
-                             " parts");
+  check_length("add_mean()", out.size(), content_.run_context.d);
+  check_part<Real>(content_.replies, "add_mean()", part);
   add_mean_of_replies<Real>(content_.run_context, content_.replies, part, scale, out);
+}
+template <class Real>
+void ServerRound<Real>::add_sum(std::vector<Real>& out, Real scale, std::size_t part) const {
+  check_length("add_sum()", out.size(), content_.run_context.d);
+  check_part<Real>(content_.replies, "add_sum()", part);
+  add_weighted<Real>(content_.run_context, content_.replies, part, scale, out);
 }
 template <class Real>
 RandomStream ServerRound<Real>::random() const {
@@ -244,6 +273,7 @@ template <class Real>
 std::shared_ptr<const CustomAlgorithm<Real>> adapt(std::shared_ptr<const UserAlgorithm<Real>> algorithm) {
   auto adapted = std::make_shared<CustomAlgorithm<Real>>();
   adapted->traits = find_algorithm(kCustomName).traits;
+  adapted->name = algorithm->name();
   adapted->make_server = [algorithm](std::shared_ptr<const RunContext<Real>> run_context) {
     return std::make_unique<UserServer<Real>>(algorithm, std::move(run_context));
   };

@@ -22,11 +22,12 @@ struct MyEf21 final : gradwire::UserAlgorithm<double> {
     c_i.add_to(state[0]);
     return {c_i};
   }
-  // Sets g += mean c_i, and x -= gamma g.
+  // Sets g += sum w_i c_i, and x -= gamma g.
   void server(gradwire::ServerRound<double>& round, std::vector<double>& x, State& state) const override {
-    round.add_mean(state[0]);
+    round.add_sum(state[0]);
     for (std::size_t j = 0; j < x.size(); ++j) x[j] -= round.step_size() * state[0][j];
   }
+  bool asks_all(std::uint32_t t) const override { return t == 0; }  // the server needs each g_i once
 };
 
 int main() {

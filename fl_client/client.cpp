@@ -182,6 +182,7 @@ void join_and_answer(const ClientSettings& settings) {
     const ClientEnding ending = connection
                                     ? serve(session, **connection, settings.stop)
                                     : ClientEnding{false, "cannot connect to " + connection.error().message};
+    if (ending.shutdown && settings.log) settings.log(LogLine("the run is over"));
     if (ending.shutdown || settings.stop.stop_requested()) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
     if (connection && session.welcome()) last_contact = Clock::now();

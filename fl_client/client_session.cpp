@@ -222,6 +222,8 @@ wire::Join ClientSession::Impl::description() {
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
   if (hash_) join.set_data_hash(*hash_);
+  if (const TableEncoding* const table = data.train.encoding.get(); table != nullptr)
+    join.set_table_hash(hash_of_columns(*table));
   return join;
 }
 

@@ -100,6 +100,23 @@ std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   return "";
 }
 
+// Throws if the tables of two clients have other columns.
+void check_tables(const ClientTable& table) {
+  const ClientInfo* first = nullptr;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    const ClientInfo& info = table.info(client);
+    if (!info.table_hash) continue;
+    if (first == nullptr) first = &info;
+    if (info.table_hash == first->table_hash) continue;
+    const auto has = [](const ClientInfo& of) {
+      return "that of client " + of.name + " has " + std::to_string(of.columns) + " features";
+    };
+    throw DataError(
+        "the tables of two clients have other columns, or columns in another order: " + has(*first) + ", " +
+        has(info) + "; give all tables the same columns with the same names in the same order");
+  }
+}
+
 // Returns a warning if one client has a class -1 and another one has a class 0, but none has both. Otherwise
 // returns an empty string.
 std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
@@ -170,6 +187,7 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
 
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
+  check_tables(table);
   const ClientsData data = data_of(spec, table);
   try {
     check_schema(spec, data.schema);

@@ -160,12 +160,13 @@ PlotPanel make_panel(const Figure& figure, const PlotAxes& axes, const std::stri
   return panel;
 }
 
-// Returns true if the run has this column in some rows.
-bool has(const PlotRun& run, const std::string& csv) {
+// Returns the number of rows with this column.
+std::ptrdiff_t count(const PlotRun& run, const std::string& csv) {
   const std::vector<double>* const values = run.metrics.column(csv);
-  return values != nullptr &&
-         std::any_of(values->begin(), values->end(), [](double v) { return !std::isnan(v); });
+  if (values == nullptr) return 0;
+  return std::count_if(values->begin(), values->end(), [](double v) { return !std::isnan(v); });
 }
+bool has(const PlotRun& run, const std::string& csv) { return count(run, csv) > 0; }
 
 // Returns the smallest and the largest number of runs of a curve in a panel.
 std::pair<std::size_t, std::size_t> seeds_of(const Figure& figure, std::span<const std::string> values) {
@@ -235,7 +236,11 @@ std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn
     return std::all_of(runs.begin(), runs.end(), [&](const PlotRun& run) { return has(run, csv); });
   };
   const PlotColumn rounds = *find_column(x_columns(), "rounds");
-  std::vector<PlotAxes> axes = {{x_or("bits"), y_column("grad_norm_sq")}};
+  // A server measures the norm in the first and the last row alone, unless the experiment wants more.
+  const bool has_few_norms = std::all_of(runs.begin(), runs.end(), [](const PlotRun& run) {
+    return count(run, "grad_norm_sq") <= 2 && count(run, "loss") > 2;
+  });
+  std::vector<PlotAxes> axes = {{x_or("bits"), y_column(has_few_norms ? "loss" : "grad_norm_sq")}};
   if (all_have("accuracy")) axes = {{x_or("bytes"), y_column("accuracy")}, {rounds, y_column("loss")}};
   if (all_have("lyapunov")) axes.push_back({rounds, y_column("lyapunov")});
   return axes;

@@ -50,8 +50,9 @@ struct Figure {
 };
 
 // Returns the default panels. They show accuracy against bytes and loss against rounds if all runs measured
-// accuracy, else the squared gradient norm against bits. If all runs have the Lyapunov function, one more
-// panel shows it against rounds. `x` replaces bytes and bits unless it is null.
+// accuracy, else the squared gradient norm against bits, or the loss if only two rows have the norm. If all
+// runs have the Lyapunov function, one more panel shows it against rounds. `x` replaces bytes and bits unless
+// it is null.
 std::vector<PlotAxes> usual_axes(std::span<const PlotRun> runs, const PlotColumn* x);
 
 // Returns the values of the key among the runs: numbers in ascending order, then words in alphabetical order.

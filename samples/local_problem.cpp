@@ -235,7 +235,9 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
         "': has columns of text, which each client would number by its own file; write numbers, or " +
         part_of_one);
   normalize_own(samples, e.problem);
-  return samples.part(0);
+  ClientDataset part = samples.part(0);
+  part.train.encoding = samples.train.encoding;
+  return part;
 }
 
 ClientData client_data(DataChoice choice) {

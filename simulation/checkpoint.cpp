@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -25,11 +26,11 @@ fs::path folder_of(fs::path results) {
   return results.parent_path() / checkpoint_name(results.filename().string());
 }
 
-// Beginning of the line with the two hashes, which follows the config.
+// Beginning of the line with the hashes, which follows the config.
 constexpr std::string_view kHashes = "# hashes ";
 std::string text_of(const RunInputs& inputs) {
   return inputs.config + std::string(kHashes) + std::to_string(inputs.samples) + " " +
-         std::to_string(inputs.traces);
+         std::to_string(inputs.traces) + (inputs.program == 0 ? "" : " " + std::to_string(inputs.program));
 }
 
 constexpr const char* kRemedies =
@@ -51,13 +52,16 @@ std::string changed_setting(std::string_view saved, std::string_view now) {
 // Returns the reason why a run with the metadata `now` cannot continue one with `saved`. Nullopt if it can.
 std::optional<std::string> difference(const std::string& saved, const std::string& now) {
   if (saved == now) return std::nullopt;
+  struct Parts {
+    bool has_hashes = false;
+    std::string_view config;
+    std::string samples, traces;
+  };
   const auto split = [](std::string_view metadata) {
-    const std::size_t end = metadata.rfind(kHashes), space = metadata.rfind(' ');
-    struct {
-      bool has_hashes;
-      std::string_view config, samples;
-    } parts = {end != metadata.npos, metadata.substr(0, end),
-               end != metadata.npos ? metadata.substr(end, space - end) : ""};
+    const std::size_t end = metadata.rfind(kHashes);
+    Parts parts{end != metadata.npos, metadata.substr(0, end), "", ""};
+    if (parts.has_hashes)
+      std::istringstream(std::string(metadata.substr(end + kHashes.size()))) >> parts.samples >> parts.traces;
     return parts;
   };
   const auto before = split(saved), after = split(now);
@@ -67,11 +71,12 @@ std::optional<std::string> difference(const std::string& saved, const std::strin
            "aside";
   if (before.config != after.config)
     return "is of a run with other settings: " + changed_setting(before.config, after.config) + kRemedies;
-  return std::string(before.samples != after.samples ? "is of a run with other data: a file that "
-                                                       "problem.data or problem.test reads has changed"
-                                                     : "is of a run with other traces: the file of "
-                                                       "clients.latency has changed") +
-         kRemedies;
+  std::string what = "other functions, another algorithm or another start point of the program";
+  if (before.samples != after.samples)
+    what = "other data: a file that problem.data or problem.test reads has changed";
+  else if (before.traces != after.traces)
+    what = "other traces: the file of clients.latency has changed";
+  return "is of a run with " + what + kRemedies;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace gradwire {
 struct RunInputs {
   std::string config;                     // the resolved experiment as text, with old names
   std::uint64_t samples = 0, traces = 0;  // hashes of the files that the run reads (input_hash.h)
+  std::uint64_t program = 0;              // hash of what the program brings
 };
 
 class RunCheckpoint {

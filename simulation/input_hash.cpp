@@ -70,4 +70,36 @@ std::uint64_t hash_of_traces(const ClientLatency& seconds) {
   return hash.value();
 }
 
+namespace {
+
+template <class Real>
+void add_functions(SampleHash& hash, const ClientObjectives<Real>& all, const std::vector<double>& x0) {
+  constexpr std::uint32_t kClients = 8;
+  const std::vector<Real> x(x0.begin(), x0.end());
+  const auto oracle = all.oracle();
+  const std::uint32_t step = std::max(1u, all.clients() / kClients);
+  for (std::uint32_t i = 0; i < all.clients(); i += step) {
+    oracle->bind(i);
+    const Real loss = oracle->loss(x, {});
+    hash.add(oracle->sample_count());
+    hash.add(std::span<const Real>(&loss, 1));
+  }
+}
+
+}  // namespace
+
+std::uint64_t hash_of_program(const Prepared& prepared) {
+  if (!prepared.has_parts_of_program) return 0;
+  SampleHash hash;
+  hash.add(std::span<const double>(prepared.x0));
+  if (prepared.functions.fp32 != nullptr) add_functions(hash, *prepared.functions.fp32, prepared.x0);
+  if (prepared.functions.fp64 != nullptr) add_functions(hash, *prepared.functions.fp64, prepared.x0);
+  const AlgorithmSection& algorithm = prepared.experiment.algorithm;
+  const std::string name = algorithm.custom_fp64 != nullptr   ? algorithm.custom_fp64->name
+                           : algorithm.custom_fp32 != nullptr ? algorithm.custom_fp32->name
+                                                              : "";
+  hash.add(std::span<const char>(name));
+  return hash.value();
+}
+
 }  // namespace gradwire

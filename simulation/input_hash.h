@@ -6,6 +6,7 @@
 #include "config/client_latency.h"
 #include "engine/data/shared_samples.h"
 #include "mpi/ranks.h"
+#include "simulation/prepare.h"
 
 namespace gradwire {
 
@@ -16,5 +17,9 @@ std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks);
 
 // Returns the hash of the traces of clients.latency, or 0 without traces.
 std::uint64_t hash_of_traces(const ClientLatency& seconds);
+
+// Returns the hash of what the program brings: the start point, the functions of a few clients there, and the
+// name of the algorithm. Returns 0 if it brings none of them.
+std::uint64_t hash_of_program(const Prepared& prepared);
 
 }  // namespace gradwire

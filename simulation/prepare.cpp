@@ -205,6 +205,8 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema*
     p.functions = brought.functions;
   }
   data.x0 = brought.x0;
+  p.has_parts_of_program =
+      is_brought || !brought.x0.empty() || loaded.experiment.algorithm.name == kCustomName;
   if (model != nullptr)
     if (std::string warning = fit_to(data.schema, *model); !warning.empty())
       p.data.warnings.push_back(std::move(warning));

@@ -46,6 +46,7 @@ struct Prepared : RunPlan {
   Functions functions;                 // null if they must be made from the data
   ClientLatency seconds;               // `clients.latency`, with the content of its file
   std::optional<MonitorPlan> monitor;  // `run.monitor`
+  bool has_parts_of_program = false;   // true if the program brings functions, a start point or an algorithm
 };
 
 // Returns the speeds of `clients.latency`; reads its file. Throws ExperimentError.

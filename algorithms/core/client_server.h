@@ -95,6 +95,7 @@ class ServerAlgorithm {
 template <class Real>
 struct CustomAlgorithm {
   AlgorithmTraits traits;
+  std::string name = {};  // tells two such algorithms apart, and those of other parameters
   std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
       resolve;
   std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_server;

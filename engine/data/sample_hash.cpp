@@ -56,4 +56,11 @@ std::uint64_t hash_of_client_dataset(const ClientDataset& part) {
   return hash.value();
 }
 
+std::uint64_t hash_of_columns(const TableEncoding& table) {
+  SampleHash hash;
+  for (const TableEncoding::Column& column : table.features)
+    hash.add(std::span<const char>(column.name.data(), column.name.size()));
+  return hash.value();
+}
+
 }  // namespace gradwire

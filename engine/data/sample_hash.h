@@ -40,4 +40,7 @@ class SampleHash {
 // Returns the hash of the samples of one client, in their order.
 std::uint64_t hash_of_client_dataset(const ClientDataset& part);
 
+// Returns the hash of the names and the number of a table's features, in their order.
+std::uint64_t hash_of_columns(const TableEncoding& table);
+
 }  // namespace gradwire

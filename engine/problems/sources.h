@@ -90,7 +90,8 @@ struct RowsData : SampleSource {
            .quiet = !is_table,
            .sent_if_set = true,
            .idle_by = idle_if(!is_table, "data")});
-    visit("columns", self.columns, "for `csv`: the columns of the features, as in \"age, 3-7, color\"",
+    visit("columns", self.columns,
+          "for `csv`: the columns of the features, as in \"age, 3-7, color\"; the order is that of the file",
           {.note = "all others",
            .quiet = !is_table,
            .sent_if_set = true,

@@ -29,6 +29,7 @@ struct ClientInfo {
   std::optional<double> sample_smoothness;      // L_s
   std::optional<double> sample_smoothness_max;  // L_sample_max
   std::optional<std::uint64_t> data_hash;       // hash of its samples; empty from earlier releases
+  std::optional<std::uint64_t> table_hash;      // hash of the names of its columns; empty if it has no table
 
   // Returns true if a returning client has the same data as before, as far as both descriptions say.
   bool same_data(const ClientInfo& other) const {

@@ -36,6 +36,7 @@ Result<ClientInfo> read_join(const wire::Join& join, ClientInfo info) {
   if (join.has_sample_smoothness()) info.sample_smoothness = join.sample_smoothness();
   if (join.has_sample_smoothness_max()) info.sample_smoothness_max = join.sample_smoothness_max();
   if (join.has_data_hash()) info.data_hash = join.data_hash();
+  if (join.has_table_hash()) info.table_hash = join.table_hash();
   if (!is_constant(join.smoothness()) || !is_constant(join.convexity()) ||
       !is_constant(join.sample_smoothness()) || !is_constant(join.sample_smoothness_max()))
     return Error{"Join: a smoothness constant is not finite, or negative"};
@@ -53,6 +54,7 @@ void write_join(const ClientInfo& info, wire::Join& join) {
   if (info.sample_smoothness) join.set_sample_smoothness(*info.sample_smoothness);
   if (info.sample_smoothness_max) join.set_sample_smoothness_max(*info.sample_smoothness_max);
   if (info.data_hash) join.set_data_hash(*info.data_hash);
+  if (info.table_hash) join.set_table_hash(*info.table_hash);
 }
 
 }  // namespace gradwire

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gradwire/compressor.h"
@@ -34,6 +35,7 @@ class GRADWIRE_API ClientRound {
   std::uint32_t client() const;   // i, in [0, n)
   std::uint32_t clients() const;  // n
   std::uint32_t round() const;    // t
+  double step_size() const;       // algorithm.step_size
   bool first() const;             // true if no reply of this client was used before
   // Computes the gradient of f_i at x, shape (d): over all samples, or over a batch of algorithm.batch
   // samples that depends only on (seed, client, round). The loss at the first such x of a round is the one
@@ -61,8 +63,12 @@ class GRADWIRE_API ServerRound {
   // Returns the clients that replied, ascending, and the message of the k-th of them.
   std::vector<std::uint32_t> replied() const;
   Message<Real> reply(std::size_t k) const;
-  // Computes out += scale * the mean of part `part` over the replies, with the clients' weights in f. It has
-  // the bits of the algorithms of the library. `out` has shape (d).
+  // Compute out += scale * sum_i v_i m_i over the clients i that replied, where m_i is part `part` of the
+  // reply. add_sum() takes the weights of the clients in f, v_i = w_i (1/n if they are equal): for estimates
+  // such as EF21's g, which keep what the other clients sent before. add_mean() takes v_i = n w_i / (number
+  // of replies), so the weights of the replies add up to about 1. Both have the bits of the algorithms of the
+  // library. `out` has shape (d).
+  void add_sum(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
   void add_mean(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
   // Returns random numbers of (seed, round); the same at every call.
   RandomStream random() const;
@@ -80,6 +86,9 @@ class UserAlgorithm {
  public:
   virtual ~UserAlgorithm() = default;
 
+  // Returns a name with the algorithm's parameters, as in "mine alpha=0.1". A folder of results resumes only
+  // with the same name.
+  virtual std::string name() const { return "custom"; }
   // Return the states of every client and of the server before round 0. `x0` is the start point, shape (d).
   virtual AlgorithmState<Real> client_start(std::span<const Real> x0) const {
     (void)x0;

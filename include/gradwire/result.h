@@ -57,7 +57,8 @@ class GRADWIRE_API TrainResult {
   std::string summary() const;    // the text of summary.json
 
   // Writes the folder that gradwire run writes: config.toml, metrics.csv, model.bin, summary.json, plot.svg.
-  // Throws BadInput if the folder has other files, or finished results and `overwrite` is false.
+  // Without `overwrite`, throws BadInput if the folder has finished results of other keys, and renames others
+  // of the same keys to FOLDER.before. Throws BadInput if the folder has other files.
   void save(const std::filesystem::path& folder, bool overwrite = false) const;
 
   // Reads such a folder, of gradwire run, of save() or of a server. experiment() is then resolved(). Throws

@@ -1,6 +1,6 @@
 #include "python/core/callbacks.h"
 
-#include <string_view>
+#include <utility>
 
 namespace gradwire::python {
 namespace {
@@ -32,15 +32,6 @@ Gil::Gil() {
   state_ = PyGILState_Ensure();
 }
 
-namespace {
-
-// Adds a note to an exception, where the interpreter has notes (Python 3.11).
-void add_note(const py::object& exception, const std::string& text) {
-  if (py::hasattr(exception, "add_note")) exception.attr("add_note")(text);
-}
-
-}  // namespace
-
 void Trouble::keep(py::error_already_set& error) {
   error.restore();
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -52,24 +43,15 @@ void Trouble::keep(py::error_already_set& error) {
   py::object raised = py::reinterpret_steal<py::object>(value);
   if (!kept_)
     kept_ = std::move(raised);
-  else if (!kept_.is(raised))
-    add_note(kept_, "another thread raised " + std::string(py::repr(raised)));
+  else if (!kept_.is(raised) && py::hasattr(kept_, "add_note"))  // from Python 3.11 on
+    kept_.attr("add_note")("another thread raised " + std::string(py::repr(raised)));
 }
 
-void Trouble::raise_in_python() {
+void Trouble::raise_if_any() {
+  if (!kept_) return;
   const py::object raised = std::exchange(kept_, py::object());
   PyErr_SetObject(py::type::handle_of(raised).ptr(), raised.ptr());
   throw py::error_already_set();
-}
-
-void Trouble::raise_if_any(const std::string& what_else) {
-  if (!kept_) return;
-  std::string_view rest = what_else;
-  if (rest.starts_with(PythonRaised::kWhat)) {
-    rest.remove_prefix(std::string_view(PythonRaised::kWhat).size());
-    if (rest.starts_with("; ")) add_note(kept_, std::string(rest.substr(2)));
-  }
-  raise_in_python();
 }
 
 }  // namespace gradwire::python

@@ -28,8 +28,7 @@ class Gil {
 // Passes through C++ in place of an exception of Python, which a Trouble keeps.
 class PythonRaised : public std::exception {
  public:
-  const char* what() const noexcept override { return kWhat; }
-  static constexpr const char* kWhat = "a Python function raised an exception";
+  const char* what() const noexcept override { return "a Python function raised an exception"; }
 };
 
 // The first exception of the Python functions of a run. Further ones become notes of it. Everything here
@@ -37,9 +36,7 @@ class PythonRaised : public std::exception {
 class Trouble {
  public:
   void keep(py::error_already_set& error);
-  // Raises what was kept, if anything. `what_else` is the text of the error with which the run ended.
-  void raise_if_any(const std::string& what_else = "");
-  void raise_in_python();  // raises what was kept
+  void raise_if_any();  // raises what was kept
 
  private:
   py::object kept_;  // an exception; null if there was none
@@ -65,17 +62,11 @@ auto call_python(Trouble& trouble, F&& f) {
 // Calls f() without the GIL. What Python functions raised meanwhile is raised again.
 template <class F>
 auto call_unlocked(Trouble& trouble, F&& f) {
-  std::string what;
   try {
     const py::gil_scoped_release unlocked;
     return f();
-  } catch (const PythonRaised& error) {
-    what = error.what();
-    trouble.raise_if_any(what);
-    throw;
-  } catch (const std::exception& error) {
-    what = error.what();
-    trouble.raise_if_any(what);
+  } catch (const std::exception&) {
+    trouble.raise_if_any();
     throw;
   }
 }

@@ -151,13 +151,18 @@ py::object loss_and_gradient(const ClientContext& self, const py::object& x, con
   });
 }
 
-py::object mean(const ServerContext& self, std::size_t part, const py::object& onto) {
+// Returns `onto` plus the mean of a part over the replies, or plus its sum.
+template <bool kMean>
+py::object combine(const ServerContext& self, std::size_t part, const py::object& onto) {
   return self.use([&]<class Real>(const ServerNow<Real>& now) -> py::object {
     const NumPy& numpy = self.parts->callbacks.numpy;
     const std::size_t d = py::len(now.x);
-    std::vector<Real> sum = onto.is_none() ? std::vector<Real>(d) : vector_of<Real>(numpy, onto, d, "onto");
-    now.round->add_mean(sum, 1, part);
-    return numpy.array_of(std::span(std::as_const(sum)));
+    std::vector<Real> out = onto.is_none() ? std::vector<Real>(d) : vector_of<Real>(numpy, onto, d, "onto");
+    if constexpr (kMean)
+      now.round->add_mean(out, 1, part);
+    else
+      now.round->add_sum(out, 1, part);
+    return numpy.array_of(std::span(std::as_const(out)));
   });
 }
 
@@ -203,6 +208,7 @@ void begin(AlgorithmParts& parts, std::span<const Real> x0) {
 }  // namespace
 
 AlgorithmParts::AlgorithmParts(const py::handle& algorithm, Callbacks& run) : callbacks(run) {
+  name = py::str(algorithm.attr("name")());
   start = algorithm.attr("start");
   client = algorithm.attr("client");
   server = algorithm.attr("server");
@@ -288,6 +294,7 @@ void bind_algorithm(py::module_& m) {
       .def_property_readonly("first",
                              [](const ClientContext& c) { return c.use([](auto& n) { return n.round->first(); }); },
                              "True if no reply of this client was used before.")
+      .def_property_readonly("step_size", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->step_size(); }); })
       .def_property_readonly("rng", &ClientContext::generator,
                              "A generator of NumPy, drawn from (seed, client, round).")
       .def("gradient", &gradient, py::arg("x") = py::none(),
@@ -309,8 +316,11 @@ void bind_algorithm(py::module_& m) {
           "The numbers of the clients that replied, ascending.")
       .def_property_readonly("replies", &replies, "Their replies: a Payload each, or a tuple of Payloads.")
       .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round).")
-      .def("mean", &mean, py::arg("part") = 0, py::arg("onto") = py::none(),
-           "Returns onto + the mean of a part over the replies, with the clients' weights.");
+      .def("mean", &combine<true>, py::arg("part") = 0, py::arg("onto") = py::none(),
+           "Returns onto + the mean of a part over the replies, with the clients' weights: for messages of this round alone.")
+      .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(),
+           "Returns onto + the sum of w_i m_i over the replies: for estimates that keep what other clients sent before. It "
+           "differs from mean() if some clients do not reply.");
 }
 
 }  // namespace gradwire::python

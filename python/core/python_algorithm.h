@@ -4,6 +4,7 @@
 #include "gradwire/algorithm.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "python/core/arrays.h"
@@ -16,6 +17,7 @@ namespace gradwire::python {
 struct AlgorithmParts {
   AlgorithmParts(const py::handle& algorithm, Callbacks& run);
 
+  std::string name;
   py::object start, client, server, asks_all;  // asks_all is None unless the class defines it
   py::object dumps, loads;                     // those of pickle
   Callbacks& callbacks;
@@ -34,6 +36,7 @@ class PythonAlgorithm final : public UserAlgorithm<Real> {
  public:
   explicit PythonAlgorithm(AlgorithmParts& parts) : parts_(&parts) {}
 
+  std::string name() const override { return parts_->name; }
   AlgorithmState<Real> client_start(std::span<const Real> x0) const override;
   AlgorithmState<Real> server_start(std::span<const Real> x0) const override;
   Message<Real> client(ClientRound<Real>& round, std::span<const Real> x,

@@ -27,6 +27,7 @@ struct RunArguments {
   std::vector<double> x0;
   std::string out, transport;
   unsigned threads;
+  double checkpoint_seconds;
   bool fresh, overwrite, is_main_thread;
 };
 
@@ -74,6 +75,7 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
   options.threads = algorithm || (oracles && !oracles->are_thread_safe()) ? 1 : given.threads;
   options.fresh = given.fresh;
   options.overwrite = given.overwrite;
+  options.checkpoint_seconds = given.checkpoint_seconds;
   options.on_row = on_row_of(given, callbacks);
   if (!given.log.is_none())
     options.log = [&](std::string_view line) {
@@ -98,18 +100,18 @@ void bind_run(py::module_& m) {
   m.def(
       "run",
       [](const Experiment& experiment, py::object oracles, py::object algorithm, std::optional<Data> data,
-         std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads,
+         std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads, double checkpoint_seconds,
          bool fresh, bool overwrite, py::object on_record, py::object progress, py::object log,
          bool is_main_thread) {
         std::vector<double> start;
         if (!x0.is_none()) start = vector_of<double>(NumPy(), x0, kAnyLength, "x0");
         return run(experiment, {std::move(oracles), std::move(algorithm), std::move(on_record),
                                 std::move(progress), std::move(log), std::move(data), std::move(test),
-                                std::move(start), std::move(out), std::move(transport), threads, fresh,
+                                std::move(start), std::move(out), std::move(transport), threads, checkpoint_seconds, fresh,
                                 overwrite, is_main_thread});
       },
       py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("data"),
-      py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"),
+      py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"), py::arg("checkpoint_seconds"),
       py::arg("fresh"), py::arg("overwrite"), py::arg("on_record"), py::arg("progress"), py::arg("log"),
       py::arg("is_main_thread"));
 

@@ -9,6 +9,10 @@ class Algorithm:
     numbers come from c.rng and s.rng.
     """
 
+    def name(self):
+        """Returns a name with the algorithm's parameters. A folder of results resumes only with the same name."""
+        return type(self).__name__
+
     def start(self, s):
         """Returns (state of every client, state of the server) before round 0. s.x is the start point, shape (d,)."""
         return None, None

@@ -52,7 +52,7 @@ def _progress(rounds):
 
 
 def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, algorithm=None, x0=None, out=None,
-        transport="memory", threads=None, fresh=False, overwrite=False, on_record=None, progress=None):
+        transport="memory", threads=None, checkpoint_seconds=30.0, fresh=False, overwrite=False, on_record=None, progress=None):
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
@@ -63,6 +63,7 @@ def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, al
     x0          the start point, shape (d,)
     out         folder for results; a run that was stopped or killed resumes if you call run() again with equal
                 arguments. `fresh` starts again; `overwrite` replaces finished results of other settings
+    checkpoint_seconds   time from one checkpoint in `out` to the next; 0 for none
     transport   "memory", or "encoded": every message passes through the codec
     threads     their number (default: one per processor); it changes no bit
     on_record   called with a Record after each evaluation; the run ends there if it returns True
@@ -93,7 +94,6 @@ def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, al
     native = _core.run(
         experiment=asked._native, oracles=oracles, algorithm=algorithm, data=data_of(data), test=data_of(test, "test"),
         x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), out="" if out is None else os.fspath(out),
-        transport=transport, threads=threads or 0, fresh=fresh, overwrite=overwrite, on_record=on_row(on_record),
-        progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
-        is_main_thread=on_main_thread())
+        transport=transport, threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
+        on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(), is_main_thread=on_main_thread())
     return Result(native, asked)

@@ -42,6 +42,19 @@ def test_works_with_functions_of_python_and_lost_replies(least_squares):
     assert mine.metrics.loss[-1] < mine.metrics.loss[0]
 
 
+def test_a_sum_is_right_if_some_clients_do_not_reply():
+    class Partial(MyEF21):
+        def server(self, s, x, g):
+            g = s.sum(onto=g)
+            return x - s.step_size * g, g
+
+        def asks_all(self, t):
+            return t == 0
+    keys = {"clients.participation": 0.5}
+    mine, theirs = gw.run(SMALL, set=keys, algorithm=Partial()), gw.run(SMALL, set=keys)
+    np.testing.assert_array_equal(mine.model, theirs.model)
+
+
 class Everything(gw.Algorithm):
     """Gradient descent that looks at all members of both contexts, and keeps states of several types."""
 
@@ -52,7 +65,7 @@ class Everything(gw.Algorithm):
         assert c.clients == 5 and 0 <= c.client < 5
         assert c.first == (state["calls"] == 0)
         assert state["calls"] == c.round
-        assert c.rng.random() == np.random.default_rng().random() or True
+        assert c.step_size == 0.05
         loss, gradient = c.loss_and_gradient(x)
         np.testing.assert_array_equal(gradient, c.gradient())
         assert np.isfinite(loss)
@@ -66,8 +79,9 @@ class Everything(gw.Algorithm):
         assert s.replied == list(range(5)) and len(s.replies) == 5
         first, second = s.replies[4]
         assert second.indices.tolist() == [1, 5] and second.values.tolist() == [1.0, 4.0]
-        mean = s.mean(1)
-        assert mean[5] == 2 and mean[1] == 1
+        for mean in (s.mean(1), s.sum(1)):
+            assert mean[5] == 2 and np.isclose(mean[1], 1)
+        np.testing.assert_array_equal(s.mean(0, onto=x), x + s.mean(0))
         return x - s.step_size * s.mean(0), (state[0] + 1, "text")
 
 
@@ -165,14 +179,19 @@ def test_resumes_with_its_states(tmp_path):
 
     class Stops(MyEF21):
         def server(self, s, x, g):
+            rounds.append(s.round)
             if s.round == 20 and stop:
                 raise KeyboardInterrupt
             return super().server(s, x, g)
-    stop = True
+    stop, rounds = True, []
     with pytest.raises(KeyboardInterrupt):
-        gw.run(SMALL, algorithm=Stops(), out=tmp_path / "a")
+        gw.run(SMALL, algorithm=Stops(), out=tmp_path / "a", checkpoint_seconds=1e-9)
     stop = False
+    rounds.clear()
+    with pytest.raises(gw.ExperimentError, match="another algorithm"):
+        gw.run(SMALL, algorithm=MyEF21(), out=tmp_path / "a")
     np.testing.assert_array_equal(gw.run(SMALL, algorithm=Stops(), out=tmp_path / "a").model, whole.model)
+    assert rounds[0] > 0
 
 
 # ---- compressors and the tape ----

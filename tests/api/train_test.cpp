@@ -21,7 +21,7 @@ namespace {
 
 // f_i(x) = ||x - a||^2 / 2.
 template <class Real>
-class Distance final : public Oracle<Real> {
+class Distance : public Oracle<Real> {
  public:
   explicit Distance(std::vector<Real> a) : a_(std::move(a)) {}
   std::size_t dim() const override { return a_.size(); }
@@ -287,6 +287,97 @@ TEST(TrainFolder, KeepsRowsAndResumesAStoppedRun) {
   EXPECT_TRUE(std::ranges::equal(whole.model(), resumed.model()));
   EXPECT_EQ(resumed.metrics("loss"), whole.metrics("loss"));
   EXPECT_EQ(lines_of(read_file(folder.path() / "run/metrics.csv")).size(), 62u);
+}
+
+// Stops a run of gd at row 20, so that its folder has a checkpoint.
+template <class Oracles>
+void stop_in(const std::filesystem::path& folder, Oracles& oracles, TrainOptions options = {}) {
+  std::stop_source source;
+  options.out = folder;
+  options.checkpoint_seconds = 3600;
+  options.stop = source.get_token();
+  options.on_row = [&](const MetricsRow& row) {
+    if (row.round == 20) source.request_stop();
+    return true;
+  };
+  const TrainKeys keys = {.algorithm = "gd", .step_size = 0.1, .rounds = 60};
+  ASSERT_EQ(train(oracles, keys, options).outcome(), "stopped");
+}
+
+TEST(TrainFolder, ResumesOnlyWithTheSameFunctionsAndStartPoint) {
+  const TemporaryFolder folder;
+  const TrainKeys keys = {.algorithm = "gd", .step_size = 0.1, .rounds = 60};
+  auto clients = distances<double>();
+  stop_in(folder.path() / "a", clients);
+  std::vector<Distance<double>> others = {Distance<double>({1, 0, 4}), Distance<double>({3, 0, 0}),
+                                          Distance<double>({0, 8, 1}), Distance<double>({0, 0, 0})};
+  const std::string changed = "is of a run with other functions, another algorithm or another start point";
+  for (const auto& run : {std::function<void()>([&] { train(others, keys, {.out = folder.path() / "a"}); }),
+                          std::function<void()>([&] {
+                            train(clients, keys, {.x0 = {1, 1, 1}, .out = folder.path() / "a"});
+                          })})
+    EXPECT_NE(error_of(run).find(changed), std::string::npos) << error_of(run);
+  EXPECT_EQ(train(clients, keys, {.out = folder.path() / "a"}).outcome(), "finished");
+}
+
+struct SensorLost : std::runtime_error {
+  SensorLost() : std::runtime_error("sensor lost") {}
+};
+
+// Throws at the 30th gradient.
+struct FailsLater : Distance<double> {
+  using Distance<double>::Distance;
+  double loss_and_gradient(std::span<const double> x, Batch batch, std::span<double> gradient) override {
+    if (++calls == 30) throw SensorLost();
+    return Distance<double>::loss_and_gradient(x, batch, gradient);
+  }
+  int calls = 0;
+};
+
+TEST(TrainFolder, PassesOnTheExceptionOfAnOracleUnchanged) {
+  const TemporaryFolder folder;
+  std::vector<FailsLater> clients = {FailsLater({1, 2, 3})};
+  std::string said;
+  try {
+    train(clients, {.algorithm = "gd", .step_size = 0.1, .rounds = 60},
+          {.log = [&](std::string_view line) { said += line; }, .out = folder.path() / "run"});
+    FAIL();
+  } catch (const SensorLost& error) {
+    EXPECT_STREQ(error.what(), "sensor lost");
+  }
+  EXPECT_NE(said.find("the measurements until then are in"), std::string::npos) << said;
+}
+
+TEST(TrainResult, KeepsTheResultsOfOtherFunctionsOfTheSameKeys) {
+  const TemporaryFolder folder;
+  const TrainKeys keys = {.algorithm = "gd", .step_size = 0.1, .rounds = 5};
+  auto clients = distances<double>();
+  std::vector<Distance<double>> others = {Distance<double>({1, 0, 4}), Distance<double>({3, 0, 0}),
+                                          Distance<double>({0, 8, 1}), Distance<double>({0, 0, 0})};
+  const auto run = folder.path() / "run";
+  train(clients, keys).save(run);
+  train(clients, keys).save(run);  // the same results
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.before"));
+  train(others, keys).save(run);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "run.before" / "model.bin"));
+  train(clients, keys).save(run, /*overwrite=*/true);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.before-2"));
+}
+
+TEST(Train, RejectsOraclesThatCannotBeCalled) {
+  const TrainKeys keys = {.algorithm = "gd", .step_size = 0.1, .rounds = 5};
+  Distance<double> one({1, 2}), none({});
+  EXPECT_EQ(error_of([&] {
+              train(std::vector<Oracle<double>*>{&one, nullptr}, keys);
+            }),
+            "oracles: the oracle of client 1 is null");
+  EXPECT_EQ(error_of([&] {
+              train(std::vector<Oracle<double>*>{&one, &one}, keys);
+            }),
+            "oracles: the oracle of client 1 is also that of client 0, but threads call them at once; make a "
+            "copy");
+  EXPECT_EQ(error_of([&] { train(std::vector<Oracle<double>*>{&none}, keys); }),
+            "oracles: the oracle of client 0 has dimension 0");
 }
 
 }  // namespace

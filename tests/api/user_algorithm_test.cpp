@@ -32,12 +32,15 @@ struct MyEf21 : UserAlgorithm<Real> {
     return {c_i};
   }
   void server(ServerRound<Real>& round, std::vector<Real>& x, AlgorithmState<Real>& state) const override {
-    round.add_mean(state[0]);
+    round.add_sum(state[0]);
     for (std::size_t j = 0; j < x.size(); ++j) x[j] -= Real(round.step_size()) * state[0][j];
   }
+  bool asks_all(std::uint32_t t) const override { return t == 0; }
 };
 
-struct Both : MyEf21<double>, MyEf21<float> {};
+struct Both : MyEf21<double>, MyEf21<float> {
+  std::string name() const override { return "my ef21"; }
+};
 
 Experiment quadratics(const char* precision, const char* compressor) {
   return Experiment::from({{"problem.kind", "quadratic"},
@@ -126,13 +129,15 @@ TEST(UserAlgorithm, NeedsANumberAsStep) {
 }
 
 struct WrongMessage : MyEf21<double> {
-  enum What { kLength, kCount, kState, kModel, kPart } what;
+  enum What { kLength, kCount, kState, kModel, kPart, kPoint, kPartOfFour } what;
   explicit WrongMessage(What w) : what(w) {}
   Message<double> client(ClientRound<double>& round, std::span<const double> x,
                          AlgorithmState<double>& state) const override {
     if (what == kLength) return {Compressed<double>::whole({1, 2})};
     if (what == kCount) return Message<double>(5, Compressed<double>::whole(round.gradient(x)));
     if (what == kState) state.clear();
+    if (what == kPoint) round.gradient(std::vector<double>{1});
+    if (what == kPartOfFour) round.compress(x, 4);
     return {Compressed<double>::whole(round.gradient(x))};
   }
   void server(ServerRound<double>& round, std::vector<double>& x, AlgorithmState<double>&) const override {
@@ -151,6 +156,38 @@ TEST(UserAlgorithm, IsToldOfMessagesThatDoNotFit) {
   EXPECT_EQ(error(WrongMessage::kState), "the state of client 0 has 0 vectors, and client_start() made 1");
   EXPECT_EQ(error(WrongMessage::kModel), "the algorithm made a model of length 31, not 30");
   EXPECT_EQ(error(WrongMessage::kPart), "add_mean() of part 1, but the reply of client 0 has 1 parts");
+  EXPECT_EQ(error(WrongMessage::kPoint), "gradient() needs a vector of length 30, not 1");
+  EXPECT_EQ(error(WrongMessage::kPartOfFour), "compress() for part 4, but a message has at most 4 parts");
+}
+
+TEST(UserAlgorithm, HasTheBitsOfTheLibraryIfSomeClientsDoNotReply) {
+  for (const KeyValues& keys :
+       {KeyValues{{"clients.participation", 0.5}}, KeyValues{{"clients.participation", 0.3}}})
+    for (const char* precision : {"fp64", "fp32"}) {
+      const Experiment experiment = quadratics(precision, "topk:k=2").with(keys);
+      const TrainResult mine = train(experiment, {.algorithm = Both()}), theirs = train(experiment);
+      EXPECT_EQ(model_of(mine), model_of(theirs)) << precision;
+      EXPECT_EQ(mine.metrics("bits_up"), theirs.metrics("bits_up"));
+    }
+}
+
+struct Renamed : Both {
+  std::string name() const override { return "renamed"; }
+};
+
+TEST(UserAlgorithm, ResumesOnlyUnderItsName) {
+  const TemporaryFolder folder;
+  const Experiment experiment = quadratics("fp64", "topk:k=2");
+  std::stop_source stop;
+  const auto stop_at_20 = [&](const MetricsRow& row) {
+    if (row.round == 20) stop.request_stop();
+    return true;
+  };
+  train(experiment,
+        {.algorithm = Both(), .on_row = stop_at_20, .stop = stop.get_token(), .out = folder.path() / "run"});
+  const std::string error =
+      error_of([&] { train(experiment, {.algorithm = Renamed(), .out = folder.path() / "run"}); });
+  EXPECT_NE(error.find("another algorithm"), std::string::npos) << error;
 }
 
 // Counts the replies of each round and stores them in the model.

@@ -267,6 +267,33 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
   EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
 }
 
+TEST(RunPlan, RefusesTablesWithOtherColumns) {
+  const auto plan = [](std::optional<std::uint64_t> south) {
+    ClientTable table(3);
+    for (ClientId i = 0; i < 3; ++i) {
+      ClientInfo info;
+      info.name = std::vector{"north", "east", "south"}[i];
+      info.columns = i == 2 ? 3 : 4;
+      info.sample_count = 10;
+      info.labels = {-1, 1};
+      info.table_hash = i == 2 ? south : 77;
+      EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+      EXPECT_TRUE(table.join(i, info));
+    }
+    return plan_of_joins(
+        parse_experiment("[problem]\nkind = \"logistic\"\ndata = \"csv:x\"\n[clients]\ncount = 3\n"
+                         "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                         "tables.toml"),
+        table);
+  };
+  EXPECT_EQ(data_error([&] { plan(78); }),
+            "the tables of two clients have other columns, or columns in another order: that of client north "
+            "has 4 features, that of client south has 3 features; give all tables the same columns with the "
+            "same names in the same order");
+  EXPECT_EQ(plan(77).d, 4u);
+  EXPECT_EQ(plan(std::nullopt).d, 4u) << "a client without a table, or of an earlier release";
+}
+
 TEST(RunPlan, RefusesTheoryWithoutCurvature) {
   const TemporaryFolder folder;
   folder.write("zeros", "1 1:0 2:0\n-1 1:0 2:0\n");

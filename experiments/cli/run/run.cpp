@@ -74,9 +74,9 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
 }
 
 // Throws the error with a note about the files that the failed run has left. Rethrows the error unchanged if
-// there are none. REQUIRES: an exception is being handled.
+// there are none, or if the request wants this. REQUIRES: an exception is being handled.
 [[noreturn]] void fail_with_what_is_left(const std::string& error, std::uint32_t records, ResultsDir& folder,
-                                         RunCheckpoint& checkpoint) {
+                                         RunCheckpoint& checkpoint, bool keeps_error, Progress& progress) {
   std::string left;
   if (records > 1) {
     folder.keep();
@@ -85,6 +85,10 @@ EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& prog
   if (checkpoint.used() && checkpoint.has_snapshot())
     left += "; the same command continues from the last checkpoint";
   if (left.empty()) throw;
+  if (keeps_error) {
+    progress.note(LogLine::warning("the run failed" + left));
+    throw;
+  }
   throw std::runtime_error(error + left);
 }
 
@@ -182,6 +186,7 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   if (!saves_checkpoints(prepared, request) && !resumes) return inputs;
   inputs.samples = hash_of_samples(prepared.data, request.ranks.get());
   inputs.traces = hash_of_traces(prepared.seconds);
+  inputs.program = hash_of_program(prepared);
   return inputs;
 }
 
@@ -290,7 +295,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
       work();
     } catch (const std::exception& error) {
       if (request.ranks != nullptr) throw;
-      fail_with_what_is_left(error.what(), records, folder, checkpoint);
+      fail_with_what_is_left(error.what(), records, folder, checkpoint, request.keeps_errors, progress);
     }
   };
   guard([&] {

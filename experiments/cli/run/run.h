@@ -32,9 +32,10 @@ struct RunRequest {
   Verbosity verbosity = Verbosity::kNormal;
   Resume resume = Resume::kAuto;
   EarlierResults earlier = EarlierResults::kRefuse;
-  double checkpoint_seconds = 30;                          // from one checkpoint to the next; 0 for none
-  Log log;                                                 // receives all lines unless `verbosity` is kQuiet
-  bool figure = true;                                      // writes plot.svg and plot.py
+  double checkpoint_seconds = 30;  // from one checkpoint to the next; 0 for none
+  Log log;                         // receives all lines unless `verbosity` is kQuiet
+  bool figure = true;              // writes plot.svg and plot.py
+  bool keeps_errors = false;  // an error of the run is thrown unchanged; else it says what files are left
   std::function<void(const RoundRecord&)> on_record = {};  // after every evaluation; the run has stored it
   std::function<bool(const RoundRecord&)> is_enough =
       {};  // the hook LoopHooks::is_enough; not over a network

@@ -126,6 +126,7 @@ class ClientThread {
     options.stop = stop_.get_token();
     thread_ = std::thread([this, &own, options] {
       try {
+        (void)own;
         if constexpr (std::is_same_v<Own, const std::nullptr_t>)
           run_client(options);
         else
