@@ -52,7 +52,8 @@ def _progress(rounds):
 
 
 def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, algorithm=None, x0=None, out=None,
-        transport="memory", threads=None, checkpoint_seconds=30.0, fresh=False, overwrite=False, on_record=None, progress=None):
+        transport="memory", threads=None, checkpoint_seconds=30.0, fresh=False, overwrite=False, on_record=None,
+        progress=None):
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
@@ -95,5 +96,6 @@ def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, al
         experiment=asked._native, oracles=oracles, algorithm=algorithm, data=data_of(data), test=data_of(test, "test"),
         x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), out="" if out is None else os.fspath(out),
         transport=transport, threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
-        on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(), is_main_thread=on_main_thread())
+        on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
+        is_main_thread=on_main_thread())
     return Result(native, asked)
