@@ -364,6 +364,24 @@ TEST(TrainResult, KeepsTheResultsOfOtherFunctionsOfTheSameKeys) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "run.before-2"));
 }
 
+struct NotANumber : Distance<double> {
+  using Distance<double>::Distance;
+  double loss_and_gradient(std::span<const double>, Batch, std::span<double> gradient) override {
+    std::ranges::fill(gradient, std::numeric_limits<double>::quiet_NaN());
+    return 1;
+  }
+};
+
+TEST(Train, BlamesTheFunctionsIfTheFirstGradientIsNotFinite) {
+  std::vector<NotANumber> clients = {NotANumber({1, 2})};
+  const TrainResult result = train(clients, {.algorithm = "gd", .step_size = 0.1, .rounds = 5});
+  EXPECT_EQ(result.outcome(), "diverged");
+  EXPECT_EQ(
+      result.trouble(),
+      "experiment: diverged at round 0: a loss or a gradient is not finite before the first step; check "
+      "the functions, the data and the start point (run.x0)");
+}
+
 TEST(Train, RejectsOraclesThatCannotBeCalled) {
   const TrainKeys keys = {.algorithm = "gd", .step_size = 0.1, .rounds = 5};
   Distance<double> one({1, 2}), none({});
