@@ -1,5 +1,4 @@
-// An algorithm of this program: EF21 (arXiv:2106.05203, Algorithm 2) as two functions. It has the bits of the
-// library's ef21.
+// EF21 (arXiv:2106.05203, Algorithm 2) as an algorithm of this program, with the bits of the library's ef21.
 #include <algorithm>
 #include <cstdio>
 #include <gradwire/train.h>
@@ -36,7 +35,6 @@ int main() {
   const auto mine = gradwire::train(experiment, {.algorithm = MyEf21()});
   const auto theirs = gradwire::train(experiment);
   const bool same = std::ranges::equal(mine.model(), theirs.model());
-  std::printf("loss %.6f; the bits of the library's ef21: %s\n", mine.rows().back().loss,
-              same ? "yes" : "NO");
+  std::printf("loss %.6f; the library's bits: %s\n", mine.rows().back().loss, same ? "yes" : "NO");
   return same ? 0 : 1;
 }

@@ -72,8 +72,8 @@ void write_results(const fs::path& folder, const FinishedRun& run, bool figure) 
 std::string trouble_of(const FinishedRun& run, const fs::path& folder, bool can_resume) {
   const std::string name = run.plan.experiment.name;
   const std::string at = "round " + std::to_string(run.result.rounds);
-  const bool took_steps = run.result.rounds > 0 || run.plan.experiment.server.norm_limit > 0;
-  if (run.result.outcome == Outcome::kDiverged && !took_steps)
+  const bool before_steps = run.result.rounds == 0 && run.plan.experiment.server.norm_limit == 0;
+  if (run.result.outcome == Outcome::kDiverged && before_steps)
     return name + ": diverged at " + at +
            ": a loss or a gradient is not finite before the first step; check the functions, the data and "
            "the start point (run.x0)";
