@@ -260,29 +260,4 @@ class ServerAdapter final : public ServerAlgorithm<Real> {
   typename Algorithm::Server algorithm_;
 };
 
-// Makes an algorithm from a struct that is not in all.h, for RunContext::custom_algorithm.
-template <class Algorithm, class Real>
-std::shared_ptr<const CustomAlgorithm<Real>> custom_algorithm() {
-  using Params = typename Algorithm::Params;
-  auto algorithm = std::make_shared<CustomAlgorithm<Real>>();
-  algorithm->traits = Params::traits;
-  algorithm->resolve = [](const AlgorithmSpec& spec, const Theory& theory,
-                          std::vector<std::string>& warnings) {
-    Params params = parse_params<Params>(spec);
-    params.resolve(theory, warnings);
-    AlgorithmSpec resolved = spec;
-    store_params(params, resolved);
-    return resolved;
-  };
-  algorithm->make_server =
-      [](std::shared_ptr<const RunContext<Real>> run_context) -> std::unique_ptr<ServerAlgorithm<Real>> {
-    return std::make_unique<ServerAdapter<Algorithm, Real>>(std::move(run_context));
-  };
-  algorithm->make_client =
-      [](std::shared_ptr<const RunContext<Real>> run_context) -> std::unique_ptr<ClientAlgorithm<Real>> {
-    return std::make_unique<ClientAdapter<Algorithm, Real>>(std::move(run_context));
-  };
-  return algorithm;
-}
-
 }  // namespace gradwire

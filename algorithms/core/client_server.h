@@ -89,15 +89,12 @@ class ServerAlgorithm {
   virtual bool load(std::string_view bytes) = 0;
 };
 
-// An algorithm that is not in all_algorithms(), but is defined by another program. custom_algorithm() of
-// algorithms/core/algorithm_adapter.h makes it from a struct like those in all.h. It can only run in a
-// program that has both the server and the clients.
+// An algorithm that is not in all_algorithms(): a program brings it (gradwire/algorithm.h). It can only run
+// in a program that has both the server and the clients.
 template <class Real>
 struct CustomAlgorithm {
   AlgorithmTraits traits;
   std::string name = {};  // tells two such algorithms apart, and those of other parameters
-  std::function<AlgorithmSpec(const AlgorithmSpec&, const Theory&, std::vector<std::string>& warnings)>
-      resolve;
   std::function<std::unique_ptr<ServerAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_server;
   std::function<std::unique_ptr<ClientAlgorithm<Real>>(std::shared_ptr<const RunContext<Real>>)> make_client;
 };

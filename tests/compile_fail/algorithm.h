@@ -49,6 +49,13 @@ struct WholeServer : ModelServer<Real> {
   std::optional<Downlink<Real>> resync(ClientId i, ReplyStatus) const { return h_of.restore(i, this->t); }
 };
 
+// Makes both parts of an algorithm, which checks it.
+template <class Algorithm>
+void check(std::shared_ptr<const RunContext<double>> run_context) {
+  (void)std::make_unique<ClientAdapter<Algorithm, double>>(run_context);
+  (void)std::make_unique<ServerAdapter<Algorithm, double>>(run_context);
+}
+
 template <class Real, template <class> class ClientOf, template <class> class ServerOf>
 struct Made {
   using Params = WholeParams;
@@ -57,7 +64,7 @@ struct Made {
 };
 template <template <class> class ClientOf, template <class> class ServerOf>
 void list() {
-  (void)custom_algorithm<Made<double, ClientOf, ServerOf>, double>();
+  check<Made<double, ClientOf, ServerOf>>(nullptr);
 }
 
 }  // namespace gradwire

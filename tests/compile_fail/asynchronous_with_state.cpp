@@ -15,5 +15,5 @@ struct Asynchronous {
   using Client = WholeClient<Real>;
   using Server = WholeServer<Real>;
 };
-void all() { (void)custom_algorithm<Asynchronous<double>, double>(); }
+void all() { check<Asynchronous<double>>(nullptr); }
 }  // namespace gradwire

@@ -14,5 +14,5 @@ struct Replica {
   using Client = WholeClient<Real>;
   using Server = WholeServer<Real>;
 };
-void all() { (void)custom_algorithm<Replica<double>, double>(); }
+void all() { check<Replica<double>>(nullptr); }
 }  // namespace gradwire

@@ -35,5 +35,5 @@ struct Rests {
   using Client = gradwire::Client<double>;
   using Server = gradwire::Server<double>;
 };
-void all() { (void)custom_algorithm<Rests, double>(); }
+void all() { check<Rests>(nullptr); }
 }  // namespace gradwire
