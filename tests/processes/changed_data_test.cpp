@@ -4,11 +4,8 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-#include "fl_server/run_metadata.h"
-#include "storage/folder_disk.h"
-#include "storage/journal.h"
-#include "storage/run_store.h"
 #include "tests/processes/process_fixture.h"
+#include "tests/processes/saved_metadata.h"
 
 namespace gradwire {
 namespace {
@@ -134,35 +131,16 @@ TEST_F(ChangedDataTest, RejectsChangedDataAfterAServerRestartButNotInANewRun) {
 
 // Changes the folder of a stopped run to the form of an earlier release, which stored no hashes of data.
 void forget_hashes(const fs::path& state) {
-  FolderDisk disk(state);
-  Journal journal(disk, Durability::kProcess);
-  std::vector<std::pair<std::uint32_t, std::string>> saved;
-  const auto found = journal.recover({.snapshot =
-                                          [&](std::span<const Section> sections) {
-                                            saved.clear();
-                                            for (const Section& s : sections)
-                                              saved.emplace_back(s.tag, s.bytes);
-                                            return true;
-                                          },
-                                      .record = [](std::string_view) { return false; }});
-  ASSERT_TRUE(found && *found);
-  std::vector<Section> sections;
-  for (const auto& [tag, bytes] : saved) sections.push_back({tag, bytes});
-  const std::string old = snapshot_metadata(sections)->metadata;
-  RunMetadata metadata = *load_metadata(old);
-  const ClientTable known = metadata.table;
-  metadata.table = ClientTable(known.size());
-  for (ClientId client = 0; client < known.size(); ++client) {
-    ClientInfo info = known.info(client);
-    EXPECT_TRUE(info.data_hash.has_value());
-    info.data_hash.reset();
-    ASSERT_TRUE(metadata.table.restore(client, info, known.by_part(client)));
-  }
-  const std::string now = save_metadata(metadata);
-  EXPECT_LT(now.size(), old.size());
-  for (Section& section : sections)
-    if (section.bytes == old) section.bytes = now;
-  ASSERT_TRUE(journal.snapshot(sections));
+  change_saved_metadata(state, [](RunMetadata& metadata) {
+    const ClientTable known = metadata.table;
+    metadata.table = ClientTable(known.size());
+    for (ClientId client = 0; client < known.size(); ++client) {
+      ClientInfo info = known.info(client);
+      EXPECT_TRUE(info.data_hash.has_value());
+      info.data_hash.reset();
+      EXPECT_TRUE(metadata.table.restore(client, info, known.by_part(client)));
+    }
+  });
 }
 
 TEST_F(ChangedDataTest, AcceptsAnUnknownHashOnceAndStoresIt) {

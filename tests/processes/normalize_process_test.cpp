@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fl_server/run_metadata.h"
 #include "report/preprocessing_file.h"
-#include "storage/folder_disk.h"
-#include "storage/journal.h"
-#include "storage/run_store.h"
 #include "tests/processes/process_fixture.h"
+#include "tests/processes/saved_metadata.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {
@@ -192,28 +189,10 @@ TEST_F(NormalizeProcess, TheRunSurvivesDeathsDuringTheHandshakeAndTheRounds) {
 
 // Changes the folder of a stopped run to the form of an earlier release, which stored no map.
 void forget_map(const fs::path& state) {
-  FolderDisk disk(state);
-  Journal journal(disk, Durability::kProcess);
-  std::vector<std::pair<std::uint32_t, std::string>> saved;
-  const auto found = journal.recover({.snapshot =
-                                          [&](std::span<const Section> sections) {
-                                            saved.clear();
-                                            for (const Section& s : sections)
-                                              saved.emplace_back(s.tag, s.bytes);
-                                            return true;
-                                          },
-                                      .record = [](std::string_view) { return false; }});
-  ASSERT_TRUE(found && *found);
-  std::vector<Section> sections;
-  for (const auto& [tag, bytes] : saved) sections.push_back({tag, bytes});
-  const std::string old = snapshot_metadata(sections)->metadata;
-  RunMetadata metadata = *load_metadata(old);
-  ASSERT_TRUE(metadata.normalization);
-  metadata.normalization.reset();
-  const std::string now = save_metadata(metadata);
-  for (Section& section : sections)
-    if (section.bytes == old) section.bytes = now;
-  ASSERT_TRUE(journal.snapshot(sections));
+  change_saved_metadata(state, [](RunMetadata& metadata) {
+    EXPECT_TRUE(metadata.normalization);
+    metadata.normalization.reset();
+  });
 }
 
 TEST_F(NormalizeProcess, RefusesAStateFolderWithoutAMapInOneLine) {

@@ -57,7 +57,7 @@ struct End {
   std::uint64_t chunks = 0, bytes_in_chunks = 0;
   std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum
   bool took_sums = false;
-  std::shared_ptr<const Normalization> normalization;  // of the last server that served rounds
+  std::shared_ptr<const Normalization> normalization;  // the map of the last server that served rounds
   double seconds = 0;
   std::string trouble;
 };

@@ -15,6 +15,7 @@
 
 #include "engine/tape/eager_tape.h"
 #include "gradwire/tape.h"
+#include "tests/engine/tape/expect_misuse.h"
 #include "tests/engine/tape/tape_operations.h"
 
 namespace gradwire {
@@ -135,14 +136,6 @@ TEST(PublicTape, HandlesStayValidWhenTheirTapeMoves) {
   EXPECT_EQ(first.variable(1).value(), 1);
 }
 
-void expect_misuse(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected: " << text;
-  } catch (const std::logic_error& error) {
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
-}
 using Cases = std::vector<std::function<void()>>;
 
 TEST(PublicTape, RejectsDefaultHandles) {

@@ -9,6 +9,7 @@
 #include "engine/tape/eager_tape.h"
 #include "engine/tape/fixed_tape.h"
 #include "engine/tape/lanes.h"
+#include "tests/engine/tape/expect_misuse.h"
 
 namespace gradwire {
 namespace {
@@ -16,14 +17,6 @@ namespace {
 using V = EagerTape<double>::Var;
 using R = EagerTape<double>::Range;
 
-void expect_misuse(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected: " << text;
-  } catch (const std::logic_error& error) {
-    EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
-  }
-}
 using Cases = std::vector<std::function<void()>>;
 
 TEST(TapeMisuse, RejectsDefaultHandles) {
