@@ -1,6 +1,7 @@
 // The content of a TrainResult.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,5 +27,9 @@ struct MeasuredRun {
 };
 
 MetricsRow row_of(const RoundRecord& record);
+// Sets the records and what follows from them.
+void set_records(MeasuredRun& measured, std::vector<RoundRecord> records);
+// Returns the content of a file, or "" if there is none.
+std::string text_of(const std::filesystem::path& file);
 
 }  // namespace gradwire

@@ -1,5 +1,3 @@
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -16,11 +14,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kRunning = "running";
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // Takes what only the summary of a run says.
 void read_summary(MeasuredRun& measured, const fs::path& file) {
@@ -46,9 +39,7 @@ TrainResult TrainResult::read(const fs::path& folder) {
   auto measured = std::make_shared<MeasuredRun>(Experiment::load(folder / "config.toml"));
   FinishedRun& run = measured->run;
   run.plan.asked = run.plan.experiment = measured->asked.content().loaded.experiment;
-  measured->records = read_metrics(folder / "metrics.csv");
-  for (const RoundRecord& record : measured->records) measured->rows.push_back(row_of(record));
-  if (!measured->records.empty()) run.last = measured->records.back();
+  set_records(*measured, read_metrics(folder / "metrics.csv"));
   if (auto preprocessing = preprocessing_in(folder)) run.preprocessing = *std::move(preprocessing);
   if (fs::exists(folder / "summary.json")) {
     read_summary(*measured, folder / "summary.json");

@@ -1,6 +1,8 @@
 #include "gradwire/result.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -37,6 +39,19 @@ MetricsRow row_of(const RoundRecord& r) {
           .grad_calls = r.grad_calls,
           .replies = r.replies,
           .seconds = r.seconds};
+}
+
+void set_records(MeasuredRun& measured, std::vector<RoundRecord> records) {
+  measured.records = std::move(records);
+  for (const RoundRecord& record : measured.records) measured.rows.push_back(row_of(record));
+  if (measured.records.empty()) return;
+  measured.run.last = measured.records.back();
+  if (measured.records.front().round == 0) measured.run.loss_at_start = measured.records.front().loss;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TrainResult::TrainResult(std::shared_ptr<const MeasuredRun> run) : run_(std::move(run)) {}

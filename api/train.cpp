@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "algorithms/algorithms.h"
 #include "api/content.h"
 #include "api/measured_run.h"
 #include "api/user_algorithm.h"
@@ -27,10 +28,11 @@ TransportKind transport_of(const std::string& name) {
 // Returns the keys that say which parts the program brings.
 KeyValues keys_of_parts(const TrainOptions& options) {
   KeyValues keys;
-  if (options.algorithm) keys.emplace_back("algorithm.name", "custom");
+  if (options.algorithm) keys.emplace_back("algorithm.name", kCustomName);
   if (const auto& compressor = options.compressor)
-    keys.emplace_back("algorithm.compressor", "custom:" + (compressor.fp64() ? compressor.fp64()->name()
-                                                                             : compressor.fp32()->name()));
+    keys.emplace_back("algorithm.compressor",
+                      std::string(kCustomName) + ":" +
+                          (compressor.fp64() ? compressor.fp64()->name() : compressor.fp32()->name()));
   if (options.data) keys.emplace_back("problem.data", kGivenSource);
   if (options.test) keys.emplace_back("problem.test", kGivenSource);
   return keys;
@@ -97,8 +99,8 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
   auto measured = std::make_shared<MeasuredRun>(experiment);
   RunRequest request = request_of(
       options, {.functions = std::move(functions), .reading = reading_of(options), .x0 = options.x0});
-  if (options.out.empty())
-    request.on_record = [&](const RoundRecord& record) { measured->records.push_back(record); };
+  std::vector<RoundRecord> records;
+  if (options.out.empty()) request.on_record = [&](const RoundRecord& record) { records.push_back(record); };
   if (options.on_row)
     request.is_enough = [&](const RoundRecord& record) { return !options.on_row(row_of(record)); };
   std::atomic<bool> stop{false};
@@ -112,10 +114,10 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
       RunReport report = run_experiment(loaded, request, stop);
       measured->run = std::move(report.run);
       measured->trouble = std::move(report.trouble);
-      measured->records = read_metrics(report.folder / "metrics.csv");  // with those of the run it resumed
+      records = read_metrics(report.folder / "metrics.csv");  // with those of the run it resumed
     }
   });
-  for (const RoundRecord& record : measured->records) measured->rows.push_back(row_of(record));
+  set_records(*measured, std::move(records));
   measured->warnings = loaded.warnings;
   const std::vector<std::string>& more = measured->run.plan.warnings;
   measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());

@@ -207,7 +207,7 @@ class UserClient final : public ClientAlgorithm<Real> {
   std::shared_ptr<const UserAlgorithm<Real>> algorithm_;
   std::shared_ptr<const RunContext<Real>> run_context_;
   AlgorithmState<Real> state_, proposed_;
-  Message<Real> message_;  // what the last reply views
+  Message<Real> message_;  // keeps the memory that the last reply views
 };
 
 template <class Real>

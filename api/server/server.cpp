@@ -2,8 +2,6 @@
 
 #include <condition_variable>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,8 +20,6 @@
 namespace gradwire {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Applies the rules of the command line. Throws BadInput.
 void check(const ServerOptions& options) {
   if (options.state.empty()) throw BadInput("--state is required: the folder of the run");
@@ -34,11 +30,6 @@ void check(const ServerOptions& options) {
   rules.insecure = options.insecure;
   if (const std::string trouble = trouble_of(rules); !trouble.empty()) throw BadInput(trouble);
   if (options.log) warn_about(rules, [&](const LogLine& line) { options.log(line.text); });
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 // Returns the result of a run whose server has ended, from what it says and from its folder.
@@ -58,12 +49,7 @@ TrainResult result_of(const Experiment& experiment, const ServerOptions& options
   run.result.rounds = served.rounds;
   run.result.seconds = served.seconds;
   run.result.model = read_model(options.state / "model.bin");
-  measured->records = read_metrics(options.state / "metrics.csv");
-  for (const RoundRecord& record : measured->records) measured->rows.push_back(row_of(record));
-  if (!measured->records.empty()) {
-    run.last = measured->records.back();
-    if (measured->records.front().round == 0) run.loss_at_start = measured->records.front().loss;
-  }
+  set_records(*measured, read_metrics(options.state / "metrics.csv"));
   measured->warnings.insert(measured->warnings.end(), run.plan.warnings.begin(), run.plan.warnings.end());
   measured->trouble = trouble_of(run, options.state, /*can_resume=*/true);
   measured->summary = text_of(options.state / "summary.json");
