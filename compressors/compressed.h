@@ -17,7 +17,7 @@ struct CompressedContent {
     copy_payload(copy_, arena_);
   }
 
-  PayloadBuffer<Real> buffer;  // of a payload that was made here
+  PayloadBuffer<Real> buffer;  // owns the payload, unless this is a copy
 
   const Payload<Real>& payload() const { return is_copy_ ? copy_ : buffer.view(); }
 

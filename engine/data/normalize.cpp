@@ -10,7 +10,7 @@ namespace {
 // The largest size of a mean or a value in the sums of a client, and of its sum of squares. Squares of
 // differences of such means, times 2^64 samples, are finite.
 constexpr double kLargestMean = 1e140, kLargestSquares = 1e291;
-constexpr std::uint64_t kMostSamples = UINT32_MAX;  // of a client
+constexpr std::uint64_t kMostSamples = UINT32_MAX;  // at one client
 
 // The values of one feature.
 struct FeatureValues {

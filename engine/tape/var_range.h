@@ -1,5 +1,5 @@
-// Adjacent scalars on an EagerTape: parameters, data, results of pack() or range(). Operations on any number
-// of scalars (engine/tape/reductions.h) take ranges, or lists of them, and use them in place.
+// Adjacent scalars on an EagerTape: parameters, data, results of pack() or range(). Reductions
+// (engine/tape/reductions.h) take one range or several, and do not copy them.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ using AlgorithmState = std::vector<std::vector<Real>>;
 template <class Real>
 using Message = std::vector<Compressed<Real>>;
 
-// What the client part sees in one round.
+// The inputs of the client part in one round.
 template <class Real>
 class GRADWIRE_API ClientRound {
  public:
@@ -53,7 +53,7 @@ class GRADWIRE_API ClientRound {
   ClientRoundContent<Real>& content_;
 };
 
-// What the server part sees in one round.
+// The inputs of the server part in one round.
 template <class Real>
 class GRADWIRE_API ServerRound {
  public:
@@ -63,11 +63,11 @@ class GRADWIRE_API ServerRound {
   // Returns the clients that replied, ascending, and the message of the k-th of them.
   std::vector<std::uint32_t> replied() const;
   Message<Real> reply(std::size_t k) const;
-  // Compute out += scale * sum_i v_i m_i over the clients i that replied, where m_i is part `part` of the
-  // reply. add_sum() takes the weights of the clients in f, v_i = w_i (1/n if they are equal): for estimates
-  // such as EF21's g, which keep what the other clients sent before. add_mean() takes v_i = n w_i / (number
-  // of replies), so the weights of the replies add up to about 1. Both have the bits of the algorithms of the
-  // library. `out` has shape (d).
+  // Compute out += scale * sum_i v_i m_i over the clients i that replied; m_i is part `part` of the reply,
+  // and `out` has shape (d). Both have the bits of the library's algorithms. add_sum(): v_i = w_i, the weight
+  // of the client in f (1/n if all are equal). Use it for estimates that keep earlier messages, such as
+  // EF21's g. add_mean(): v_i = n w_i / (number of replies), which add up to about 1. Use it for messages of
+  // this round alone, such as gradients.
   void add_sum(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
   void add_mean(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
   // Returns random numbers of (seed, round); the same at every call.

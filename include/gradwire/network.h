@@ -38,8 +38,8 @@ using Token = std::uint16_t;
 // The network that declared a layer. Copies of a network share it.
 using NetworkId = std::shared_ptr<const NetworkIdentity>;
 
-// Ranges of the flat parameter vector. `first` is the first coordinate. Two layers may share a range: a table
-// of words may also be the weights of the last layer.
+// Ranges of the flat parameter vector. `first` is the first coordinate. Two layers may share a range. For
+// example, a table of words may also be the weights of the last layer.
 struct Table {  // (rows, width), row by row
   std::size_t first = 0, rows = 0, width = 0;
   NetworkId network = nullptr;
