@@ -79,8 +79,8 @@ class GRADWIRE_API ServerRound {
   ServerRoundContent<Real>& content_;
 };
 
-// Several threads call the functions, so they change nothing but their arguments. Equal arguments must give
-// equal results.
+// Both parts of an algorithm. Several threads call the functions, so they change nothing but their arguments.
+// Equal arguments must give equal results.
 template <class Real>
 class UserAlgorithm {
  public:
