@@ -18,15 +18,18 @@ struct ExperimentContent {
 };
 
 // Calls f(). Errors about keys that a program gave, and about missing keys of an experiment without a file,
-// then begin with the key, and not with the option of a command or a place in a file.
+// then begin with the key, and not with the option of a command or a place in a file. `file` is the name of a
+// text that the library wrote: its lines mean nothing to the program.
 template <class F>
-auto with_errors_of_keys(F&& f) {
+auto with_errors_of_keys(F&& f, const std::string& file = "") {
   try {
     return f();
   } catch (const ExperimentError& error) {
     std::string_view text = error.what();
-    for (const std::string_view place : {"--set ", ":1: "})
-      if (text.starts_with(place)) text.remove_prefix(place.size());
+    if (text.starts_with("--set ")) text.remove_prefix(6);
+    const std::size_t end = text.find_first_not_of("0123456789", file.size() + 1);
+    if (text.starts_with(file + ":") && end != text.npos && text.substr(end).starts_with(": "))
+      text.remove_prefix(end + 2);
     throw ExperimentError(std::string(text));
   }
 }

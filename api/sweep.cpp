@@ -57,9 +57,9 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options) {
 }  // namespace
 
 SweepResult sweep(const Experiment& experiment, const Grid& grid, const SweepOptions& options) {
-  return with_errors_of_keys([&] {
-    return run(plan_sweep(text_of(experiment, grid), experiment.content().loaded.file, {}), options);
-  });
+  const std::filesystem::path& file = experiment.content().loaded.file;
+  return with_errors_of_keys([&] { return run(plan_sweep(text_of(experiment, grid), file, {}), options); },
+                             file.string());
 }
 
 SweepResult sweep(const std::filesystem::path& file, const SweepOptions& options) {

@@ -59,10 +59,14 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
 
 TEST(SweepApi, RefusesUnknownKeysAndColumns) {
   const TemporaryFolder folder;
-  EXPECT_NE(error_of([&] {
-              sweep(quadratics(), {{"algorithm.step_sizes", {1}}}, {.out = folder.path() / "sweep"});
-            }).find("step_size"),
-            std::string::npos);
+  const auto error = [&](const Experiment& experiment, const Grid& grid) {
+    return error_of([&] { sweep(experiment, grid, {.out = folder.path() / "sweep"}); });
+  };
+  const Grid unknown = {{"algorithm.step_sizes", {1}}};
+  EXPECT_EQ(error(quadratics(), unknown), "gd has no parameter 'step_sizes'; did you mean 'step_size'?");
+  EXPECT_EQ(error(Experiment::load("quadratics").with("algorithm.name", "ef21"), unknown),
+            "ef21 has no parameter 'step_sizes'; did you mean 'step_size'?");
+  EXPECT_EQ(error(quadratics(), {{"seed", {}}}), "seed is an empty list; list a value");
   EXPECT_NE(error_of([&] { plot({folder.path()}, folder.path() / "a.svg"); }), "");
 }
 
