@@ -109,6 +109,16 @@ Json schema_json(const DataSchema& schema) {
   return {{"features", schema.columns}, {"labels", schema.labels}, {"letters", letters}};
 }
 
+// Returns the end of "try a smaller ...": theory's step too, if nobody asked for the constants that it needs,
+// as a server does not if the step is a number.
+std::string or_theory(const ExperimentSpec& resolved, const Theory& theory) {
+  if (theory.smoothness != nullptr || !info_of(resolved.problem).has_smoothness) return "";
+  AlgorithmSpec spec = algorithm_spec(resolved);
+  spec.step_size = "theory";
+  if (needed_constants(spec).smoothness.empty()) return "";
+  return "; or write step_size = \"theory\", and the constants of the clients give it";
+}
+
 }  // namespace
 
 std::string step_above_theory(const ExperimentSpec& resolved, const Theory& theory) {
@@ -134,7 +144,9 @@ std::string loss_rise(std::optional<double> at_start, const std::optional<RoundR
   }
   const std::string above = step_above_theory(resolved, theory);
   return "the run ends with a loss of " + end + ", above the " + start + " at its start; " +
-         (above.empty() ? "try a smaller algorithm.step_size, or other parameters in [algorithm]" : above);
+         (above.empty() ? "try a smaller algorithm.step_size, or other parameters in [algorithm]" +
+                              or_theory(resolved, theory)
+                        : above);
 }
 
 std::string divergence(const ExperimentSpec& resolved, const Theory& theory) {
@@ -145,7 +157,8 @@ std::string divergence(const ExperimentSpec& resolved, const Theory& theory) {
          (above.empty()
               ? "try a smaller step (this was algorithm.step_size = " + resolved.algorithm.step_size + ")"
               : above) +
-         (norm_limit > 0 ? " or a larger server.norm_limit (this was " + number_text(norm_limit) + ")" : "");
+         (norm_limit > 0 ? " or a larger server.norm_limit (this was " + number_text(norm_limit) + ")" : "") +
+         (above.empty() ? or_theory(resolved, theory) : "");
 }
 
 std::string evaluation_share(double evaluation_seconds, double seconds) {

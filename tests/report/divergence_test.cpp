@@ -12,6 +12,7 @@ namespace {
 
 TEST(Divergence, SuggestsARemedyForADivergedRun) {
   ExperimentSpec e;
+  e.problem = problem_of("mlp");
   e.algorithm.step_size = "0.5";
   EXPECT_EQ(divergence(e, {}),
             "a loss or a gradient is not finite; try a smaller step (this was algorithm.step_size = 0.5)");
@@ -19,6 +20,27 @@ TEST(Divergence, SuggestsARemedyForADivergedRun) {
   EXPECT_EQ(divergence(e, {}),
             "a loss or a gradient is not finite, or a reply is beyond server.norm_limit; try a smaller step "
             "(this was algorithm.step_size = 0.5) or a larger server.norm_limit (this was 100)");
+}
+
+// A server does not ask its clients for constants if the step is a number.
+TEST(Divergence, SuggestsTheStepOfTheoryIfConstantsAreUnknown) {
+  ExperimentSpec e;
+  const std::string theory = "; or write step_size = \"theory\", and the constants of the clients give it";
+  e.problem = problem_of("logistic");
+  e.algorithm.name = "gd";
+  EXPECT_TRUE(divergence(e, {}).ends_with(theory)) << divergence(e, {});
+  RoundRecord last;
+  last.loss = 2;
+  EXPECT_TRUE(loss_rise(1, last, e, {}).ends_with(theory)) << loss_rise(1, last, e, {});
+  e.algorithm.step_size = "0.5";
+  Smoothness s;
+  s.L = 1;
+  s.L_i = {1};
+  Theory known;
+  known.n = 1;
+  known.d = 1;
+  known.smoothness = &s;
+  EXPECT_FALSE(divergence(e, known).ends_with(theory));
 }
 
 TEST(Divergence, NamesTheStepOfTheoryForADivergedRun) {
@@ -53,7 +75,9 @@ TEST(Divergence, ReportsARisenLoss) {
   const auto rise = [](std::optional<double> at_start, double at_end) {
     RoundRecord last;
     last.loss = at_end;
-    return loss_rise(at_start, last, {}, {});
+    ExperimentSpec e;
+    e.algorithm.name = "gd";
+    return loss_rise(at_start, last, e, {});
   };
   EXPECT_NE(rise(0.5, 264.25).find("a loss of 264.25, above the 0.5 at"), std::string::npos);
   EXPECT_NE(rise(1.0 / 3, 1e300 / 3).find("a loss of 3.33333e+299, above the 0.333333 at"),
