@@ -151,17 +151,17 @@ py::object loss_and_gradient(const ClientContext& self, const py::object& x, con
   });
 }
 
-// Returns `onto` plus the mean of a part over the replies, or plus its sum.
+// Returns `onto` plus the scaled mean of a part over the replies, or plus its sum.
 template <bool kMean>
-py::object combine(const ServerContext& self, std::size_t part, const py::object& onto) {
+py::object combine(const ServerContext& self, std::size_t part, const py::object& onto, double scale) {
   return self.use([&]<class Real>(const ServerNow<Real>& now) -> py::object {
     const NumPy& numpy = self.parts->callbacks.numpy;
     const std::size_t d = py::len(now.x);
     std::vector<Real> out = onto.is_none() ? std::vector<Real>(d) : vector_of<Real>(numpy, onto, d, "onto");
     if constexpr (kMean)
-      now.round->add_mean(out, 1, part);
+      now.round->add_mean(out, static_cast<Real>(scale), part);
     else
-      now.round->add_sum(out, 1, part);
+      now.round->add_sum(out, static_cast<Real>(scale), part);
     return numpy.array_of(std::span(std::as_const(out)));
   });
 }
@@ -316,10 +316,10 @@ void bind_algorithm(py::module_& m) {
           "The numbers of the clients that replied, ascending.")
       .def_property_readonly("replies", &replies, "Their replies: a Payload each, or a tuple of Payloads.")
       .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round).")
-      .def("mean", &combine<true>, py::arg("part") = 0, py::arg("onto") = py::none(),
-           "Returns onto + the mean of a part over the replies, with the clients' weights: for messages of this round alone.")
-      .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(),
-           "Returns onto + the sum of w_i m_i over the replies: for estimates that keep what other clients sent before. It "
+      .def("mean", &combine<true>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
+           "Returns onto + scale * the mean of a part over the replies, with the clients' weights: for messages of this round alone.")
+      .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
+           "Returns onto + scale * the sum of w_i m_i over the replies: for estimates that keep what other clients sent before. It "
            "differs from mean() if some clients do not reply.");
 }
 

@@ -15,7 +15,9 @@ def data_of(samples, name="data"):
     labels = np.ascontiguousarray(labels, dtype=np.float64).ravel()
     if hasattr(features, "tocsr"):
         rows = features.tocsr()
-        rows.sum_duplicates()  # also sorts the columns of a row
+        if not rows.has_canonical_format:
+            rows = rows.copy()  # the matrix of the caller must not change
+            rows.sum_duplicates()  # also sorts the columns of a row
         return _core.Data.sparse(rows.shape[1], np.asarray(rows.indptr, dtype=np.uint64),
                                  np.asarray(rows.indices, dtype=np.uint32), np.asarray(rows.data, dtype=np.float64),
                                  labels)
