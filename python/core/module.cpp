@@ -70,6 +70,21 @@ void bind_lists(py::module_& m) {
                  std::pair("summary", &CompressorEntry::summary),
                  std::pair("constants", &CompressorEntry::constants));
   });
+  // A row for each parameter of each algorithm.
+  m.def("parameters", [] {
+    py::list algorithms, names, meanings;
+    for (const AlgorithmEntry& entry : list_algorithms())
+      for (const KeyEntry& parameter : entry.parameters) {
+        algorithms.append(entry.name);
+        names.append(parameter.name);
+        meanings.append(parameter.meaning);
+      }
+    py::dict columns;
+    columns["algorithm"] = algorithms;
+    columns["name"] = names;
+    columns["meaning"] = meanings;
+    return columns;
+  });
   m.def("keys", [] {
     return table(list_keys(), std::pair("name", &KeyEntry::name), std::pair("type", &KeyEntry::type),
                  std::pair("default", &KeyEntry::fallback), std::pair("meaning", &KeyEntry::meaning));

@@ -5,6 +5,10 @@
 
 docs/python.md has examples and rules.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import _core
 from ._algorithm import Algorithm
 from ._core import ClientContext, Compressor, Payload, ServerContext, Tape, Var, __version__
@@ -17,22 +21,31 @@ from ._result import Metrics, Record, Result, Table, read
 from ._run import run
 from ._sweep import Sweep, sweep
 
+if TYPE_CHECKING:
+    from ._keys import DottedKeys, Keys
+else:
+    def __getattr__(name):
+        if name not in ("DottedKeys", "Keys"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import _keys  # only programs with annotations need it, and it takes 2 ms
+        return getattr(_keys, name)
 
-def algorithms():
+
+def algorithms() -> Table:
     """The algorithms that algorithm.name takes."""
     return Table(_core.algorithms())
 
 
-def compressors():
+def compressors() -> Table:
     """The compressors that algorithm.compressor takes."""
     return Table(_core.compressors())
 
 
-def keys():
+def keys() -> Table:
     """The keys of experiments, without the parameters of algorithms."""
     return Table(_core.keys())
 
 
-__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "DataError", "Experiment", "ExperimentError", "Figure",
-           "Metrics", "Oracle", "Payload", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table",
+__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "DataError", "DottedKeys", "Experiment", "ExperimentError",
+           "Figure", "Keys", "Metrics", "Oracle", "Payload", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table",
            "Tape", "Var", "algorithms", "check", "compressors", "keys", "oracle", "plot", "read", "run", "sweep"]

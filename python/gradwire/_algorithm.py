@@ -1,4 +1,13 @@
 """Algorithms, written in Python."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from ._core import ClientContext, ServerContext
+    from ._types import Reply, Vector
 
 
 class Algorithm:
@@ -9,21 +18,23 @@ class Algorithm:
     numbers come from c.rng and s.rng.
     """
 
-    def name(self):
+    def name(self) -> str:
         """Returns a name with the algorithm's parameters. A folder of results resumes only with the same name."""
         return type(self).__name__
 
-    def start(self, s):
+    def start(self, s: SimpleNamespace) -> tuple[Any, Any]:
         """Returns (state of every client, state of the server) before round 0. s.x is the start point, shape (d,)."""
         return None, None
 
-    def client(self, c, x, state):
+    def client(self, c: ClientContext, x: Vector, state: Any) -> tuple[Reply, Any]:
         """Returns (reply, next state). The reply is a vector of shape (d,), a Payload, or a tuple of up to four.
         `c` is a ClientContext."""
         raise NotImplementedError("an algorithm needs the method client(self, c, x, state)")
 
-    def server(self, s, x, state):
+    def server(self, s: ServerContext, x: Vector, state: Any) -> tuple[Vector, Any]:
         """Returns (next x, next state). `s` is a ServerContext."""
         raise NotImplementedError("an algorithm needs the method server(self, s, x, state)")
 
-    asks_all = None  # or a method asks_all(self, t): True if round t asks all clients, whatever clients.participation is
+    def asks_all(self, t: int) -> bool:
+        """True if round t asks all clients, whatever clients.participation is."""
+        return False

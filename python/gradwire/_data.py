@@ -1,11 +1,18 @@
 """Samples in arrays."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from . import _core
 from ._errors import DataError
 
+if TYPE_CHECKING:
+    from ._types import Samples
 
-def data_of(samples, name="data"):
+
+def data_of(samples: Samples | None, name: str = "data") -> _core.Data | None:
     """The samples of (features, labels). Features are dense, shape (m, columns), or sparse rows as SciPy has them."""
     if samples is None:
         return None

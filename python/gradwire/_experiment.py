@@ -1,15 +1,21 @@
 """Experiments: a file, the text of one, or a dict."""
+from __future__ import annotations
+
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from . import _core
+
+if TYPE_CHECKING:
+    from ._types import Changes, Source
 
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*)(\.\d+)?([eE][-+]?\d+)?$")
 
 
-def text_of(key, value):
+def text_of(key: str, value: Any) -> str:
     """The text of a value as an experiment file has it. Takes NumPy scalars and lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
@@ -24,7 +30,7 @@ def text_of(key, value):
     raise TypeError(f"{key}: a value is a number, True or False, a text or a list of these, not {value!r}")
 
 
-def value_of(text):
+def value_of(text: str) -> Any:
     """The Python value of a text of the experiment file."""
     if text in ("true", "false"):
         return text == "true"
@@ -38,9 +44,9 @@ def value_of(text):
     return text
 
 
-def flat(keys, prefix=""):
+def flat(keys: Changes, prefix: str = "") -> list[tuple[str, str]]:
     """The pairs (dotted key, text) of a dict of sections, or of dotted keys."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for key, value in keys.items():
         if isinstance(value, Mapping):
             pairs += flat(value, f"{prefix}{key}.")
@@ -49,7 +55,7 @@ def flat(keys, prefix=""):
     return pairs
 
 
-class Experiment(Mapping):
+class Experiment(Mapping[str, Any]):
     """A checked experiment: a mapping of every key, as "run.rounds", to its value. It does not change.
 
     `source` is a file or the name of a shipped experiment, the text of a file (it has a line break), a dict of
@@ -58,8 +64,10 @@ class Experiment(Mapping):
     """
 
     __slots__ = ("_native", "_file")
+    _native: _core.Experiment
+    _file: str
 
-    def __init__(self, source, set={}):
+    def __init__(self, source: Source | _core.Experiment, set: Changes = {}) -> None:
         changes = flat(set)
         self._file = "experiment.toml"
         if isinstance(source, Experiment):
@@ -78,59 +86,61 @@ class Experiment(Mapping):
         if changes:
             self._native = self._native.with_keys(changes)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         try:
             return value_of(self._native.get(key))
         except IndexError as error:
             raise KeyError(str(error)) from None
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self._native.settings())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._native.settings())
 
-    def __or__(self, keys):
+    def __or__(self, keys: Changes) -> Experiment:
         """A new experiment with these keys."""
         return Experiment(self, keys)
 
-    def __eq__(self, other):
-        return self.toml() == other.toml() if isinstance(other, Experiment) else NotImplemented
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Experiment):
+            return NotImplemented
+        return self.toml() == other.toml()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.toml())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _parse, (self.toml(), self._file)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Experiment({self.name!r}: {self['algorithm.name']}, {self.n} clients)"
 
-    def toml(self):
+    def toml(self) -> str:
         """The text of a file with every key."""
         return self._native.toml()
 
     @property
-    def n(self):
+    def n(self) -> int:
         """The number of clients."""
         return self._native.clients()
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self._native.name()
 
     @property
-    def warnings(self):
+    def warnings(self) -> list[str]:
         return self._native.warnings()
 
 
-def _parse(toml, file):
+def _parse(toml: str, file: str) -> Experiment:
     experiment = object.__new__(Experiment)
     experiment._native, experiment._file = _core.Experiment.parse(toml, file), file
     return experiment
 
 
-def experiment_with(source, set, required):
+def experiment_with(source: Source, set: Changes, required: dict[str, Any]) -> Experiment:
     """The experiment of `source` with the keys of `set`, and with the dotted keys of `required`.
 
     A dict may lack the required keys, so they are merged before it is checked.

@@ -1,8 +1,12 @@
 """Clients and servers of runs over TCP or TLS, in this process."""
+from __future__ import annotations
+
 import atexit
 import os
 import threading
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _core
 from ._data import data_of
@@ -11,27 +15,34 @@ from ._oracle import Oracle
 from ._result import Result
 from ._run import log_function, on_row
 
-_alive = weakref.WeakSet()
+if TYPE_CHECKING:
+    from ._types import Changes, Log, OnRecord, Path, Samples, Source
+
+_Made = TypeVar("_Made")
+_Self = TypeVar("_Self", bound="_Process[Any]")
+_alive: weakref.WeakSet[_Process[Any]] = weakref.WeakSet()
 
 
-def _path(value):
+def _path(value: Path | None) -> str:
     return "" if value is None else os.fspath(value)
 
 
-class _Process:
+class _Process(Generic[_Made]):
     """A call that runs on a thread of its own. At the end of the program it is stopped."""
 
-    def __init__(self):
-        self._pid, self._thread, self._over = os.getpid(), None, threading.Event()
-        self._native = self._made = self._error = None
+    def __init__(self) -> None:
+        self._pid, self._over = os.getpid(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._native: Any = None  # of a Server
+        self._error: BaseException | None = None
 
-    def _check_process(self):
+    def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise RuntimeError(f"this {type(self).__name__} belongs to the process that made it; start it in the child, or "
                                "use the start method spawn")
 
-    def _begin(self, call):
-        def work():
+    def _begin(self, call: Callable[[], _Made]) -> None:
+        def work() -> None:
             try:
                 self._made = call()
             except BaseException as error:
@@ -42,7 +53,7 @@ class _Process:
         _alive.add(self)
         self._thread.start()
 
-    def wait(self, timeout=None):
+    def wait(self, timeout: float | None = None) -> _Made:
         """Waits for the end. Raises what ended it otherwise, and TimeoutError after `timeout` seconds."""
         self._check_process()
         if self._thread is None:
@@ -54,10 +65,13 @@ class _Process:
             raise self._error
         return self._made
 
-    def __enter__(self):
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop()
         self.stop()  # a server then does not wait for its clients
         if self._thread is not None:
@@ -65,7 +79,7 @@ class _Process:
 
 
 @atexit.register
-def _stop_all():
+def _stop_all() -> None:
     mine = [each for each in _alive if each._pid == os.getpid()]
     for each in mine:
         each.stop()
@@ -75,7 +89,7 @@ def _stop_all():
         each._native = None  # waits for the thread of a server, which needs the interpreter
 
 
-class Client(_Process):
+class Client(_Process[None]):
     """A client of a server: it joins the run, answers until the run is over, and reconnects after it loses the
     connection. A process may have several.
 
@@ -89,8 +103,10 @@ class Client(_Process):
     log        a function of a line
     """
 
-    def __init__(self, server, *, oracle=None, data=None, test=None, name="", part=0, parts=0, identity=None, token=None,
-                 ca=None, insecure=False, state=None, threads=None, give_up_after=3600.0, log=None):
+    def __init__(self, server: str, *, oracle: Oracle | None = None, data: Samples | str | None = None,
+                 test: Samples | str | None = None, name: str = "", part: int = 0, parts: int = 0, identity: Path | None = None,
+                 token: str | None = None, ca: Path | None = None, insecure: bool = False, state: Path | None = None,
+                 threads: int | None = None, give_up_after: float = 3600.0, log: Log | None = None) -> None:
         super().__init__()
         if (oracle is None) == (data is None):
             raise TypeError("a client needs oracle=, or data=")
@@ -103,23 +119,23 @@ class Client(_Process):
                            test_source, part, parts, threads or 0, give_up_after, oracle, given, given_test,
                            log_function(log), self._stop)
 
-    def start(self):
+    def start(self) -> Client:
         """Starts the client on a thread of its own, and returns it."""
         self._check_process()
         if self._thread is None:
             self._begin(lambda: _core.run_client(*self._arguments))
         return self
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends the client soon; any thread may call it. A gradient in progress is waited for."""
         self._check_process()
         self._stop.stop()
 
-    def __enter__(self):
+    def __enter__(self) -> Client:
         return self.start()
 
 
-class Server(_Process):
+class Server(_Process[Result]):
     """A server in this process: it waits for the clients of an experiment, runs the rounds, and keeps the run in the
     folder `state`. A server with the same experiment and folder resumes the run, also after it was killed.
 
@@ -132,16 +148,17 @@ class Server(_Process):
     log        a function of a line
     """
 
-    def __init__(self, experiment, *, state, set={}, listen="127.0.0.1:0", identity=None, insecure=False, metrics=None,
-                 fresh=False, on_record=None, log=None):
+    def __init__(self, experiment: Source, *, state: Path, set: Changes = {}, listen: str = "127.0.0.1:0",
+                 identity: Path | None = None, insecure: bool = False, metrics: str | None = None, fresh: bool = False,
+                 on_record: OnRecord | None = None, log: Log | None = None) -> None:
         super().__init__()
         self._experiment = Experiment(experiment, set)
         self._native = _core.Server(self._experiment._native, _path(state), listen, _path(identity), insecure,
                                     metrics or "", fresh, on_row(on_record), log_function(log))
-        self.address = self._native.address()  # HOST:PORT; empty if the run in the folder was over
+        self.address: str = self._native.address()  # HOST:PORT; empty if the run in the folder was over
         self._begin(lambda: Result(self._native.wait(), self._experiment))
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends the run after the round in progress; any thread may call it, and it returns at once. A second call does
         not wait for clients."""
         self._check_process()

@@ -1,9 +1,17 @@
 """Functions of clients, written in Python."""
+from __future__ import annotations
+
 import inspect
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._types import Batch, Function, Vector
 
 _PAIR, _OUT, _BATCH = range(3)  # as Form in python/core/python_oracle.h
 _NO_BATCH = np.empty(0, np.uint32)
@@ -17,21 +25,21 @@ class Oracle:
     results.
     """
 
-    dim = None
-    samples = 1
-    thread_safe = False  # True: several threads of a run may call several oracles at the same time
+    dim: int = 0  # derived classes set it
+    samples: int = 1
+    thread_safe: bool = False  # True: several threads of a run may call several oracles at the same time
 
-    def loss_and_gradient(self, x, batch, out):
+    def loss_and_gradient(self, x: Vector, batch: Batch, out: Vector) -> Any:
         """Returns the mean loss at x, shape (dim,), over the samples `batch` (uint32; empty: all), and writes its
         gradient to `out`, shape (dim,)."""
         raise NotImplementedError("an oracle needs the method loss_and_gradient(self, x, batch, out)")
 
-    def _function(self):
+    def _function(self) -> tuple[Any, int]:
         return self.loss_and_gradient, _BATCH
 
-    def _parts(self):
+    def _parts(self) -> tuple[Any, ...]:
         """What the module calls, in the order of OracleParts in python/core/python_oracle.h."""
-        if self.dim is None:
+        if not self.dim:
             raise TypeError(f"{type(self).__name__}: an oracle needs the attribute dim, the length of x")
         function, form = self._function()
         return (function, form, int(self.dim), int(self.samples), getattr(self, "loss", None),
@@ -39,13 +47,13 @@ class Oracle:
 
 
 class _FunctionOracle(Oracle):
-    def __init__(self, function, form, dim, samples, thread_safe):
+    def __init__(self, function: Any, form: int, dim: int, samples: int, thread_safe: bool) -> None:
         self.function, self.form, self.dim, self.samples, self.thread_safe = function, form, dim, samples, thread_safe
 
-    def _function(self):
+    def _function(self) -> tuple[Any, int]:
         return self.function, self.form
 
-    def loss_and_gradient(self, x, batch=None, out=None):
+    def loss_and_gradient(self, x: Vector, batch: Batch | None = None, out: Vector | None = None) -> tuple[float, Vector]:
         """Returns (loss, gradient). The precision is that of x."""
         x = np.asarray(x)
         is_fp32 = x.dtype == np.float32
@@ -56,7 +64,7 @@ class _FunctionOracle(Oracle):
         return loss, gradient
 
 
-def _arguments(function):
+def _arguments(function: Any) -> int | None:
     """The number of positional arguments without a default, or None if Python does not know."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -65,7 +73,7 @@ def _arguments(function):
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
 
 
-def oracle(f, dim, samples=1, *, thread_safe=False):
+def oracle(f: Function | Oracle, dim: int, samples: int = 1, *, thread_safe: bool = False) -> Oracle:
     """Makes the oracle of a function, in one of three forms:
 
         f(x) -> (loss, gradient)
@@ -83,13 +91,13 @@ def oracle(f, dim, samples=1, *, thread_safe=False):
     count = _arguments(f)
     if count not in (None, 1, 2, 3):
         raise TypeError(f"f has {count} arguments; the forms are f(x), f(x, out) and f(x, batch, out)")
-    form = {1: _PAIR, 2: _OUT, 3: _BATCH}.get(count, _PAIR)
+    form = {None: _PAIR, 1: _PAIR, 2: _OUT, 3: _BATCH}[count]
     if samples > 1 and form != _BATCH:
         raise TypeError("a function over several samples has the form f(x, batch, out)")
     return _FunctionOracle(f, form, int(dim), int(samples), thread_safe)
 
 
-def check(oracle, x=None, *, precision="fp64"):
+def check(oracle: Oracle, x: ArrayLike | None = None, *, precision: str = "fp64") -> None:
     """Checks an oracle at x (default: random): shapes and types, equal bits in two calls, and the gradient against
     differences of the loss. Raises ValueError or TypeError that says what is wrong."""
     real = {"fp64": np.float64, "fp32": np.float32}[precision]
@@ -97,7 +105,7 @@ def check(oracle, x=None, *, precision="fp64"):
         x = np.random.default_rng(1).normal(size=oracle.dim)
     x = np.ascontiguousarray(x, real)
 
-    def compute(at):
+    def compute(at: Vector) -> tuple[float, Vector]:
         loss, gradient = _core.call_oracle(oracle, at, _NO_BATCH, precision == "fp32")
         if not np.isfinite(loss) or not np.isfinite(gradient).all():
             raise ValueError("the loss or the gradient is not finite")

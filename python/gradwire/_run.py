@@ -1,8 +1,13 @@
 """Runs."""
+from __future__ import annotations
+
+import functools
 import logging
 import os
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,19 +18,24 @@ from ._experiment import experiment_with
 from ._oracle import Oracle
 from ._result import Record, Result
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ._types import Changes, Log, OnRecord, Path, Samples, Source
+
 LOGGER = logging.getLogger("gradwire")
 
 
-def on_main_thread():
+def on_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def log_function(log=None):
+def log_function(log: Log | None = None) -> Log | None:
     """The function that gets lines of a run: `log`, else that of the logger "gradwire" if it shows notes."""
     return log or (LOGGER.info if LOGGER.isEnabledFor(logging.INFO) else None)
 
 
-def check_oracles(oracles):
+def check_oracles(oracles: Sequence[Oracle]) -> list[Oracle]:
     """The oracles as a list, all of one dimension."""
     oracles = list(oracles)
     if not oracles:
@@ -38,22 +48,27 @@ def check_oracles(oracles):
     return oracles
 
 
-def on_row(function):
+def on_row(function: OnRecord | None) -> Callable[[tuple[Any, ...]], object] | None:
     """The function of the module for a function of a Record."""
-    return function and (lambda row: function(Record(*row)))
+    def call(row: tuple[Any, ...], of_record: OnRecord) -> object:
+        return of_record(Record(*row))
+
+    return None if function is None else functools.partial(call, of_record=function)
 
 
-def _progress(rounds):
-    def show(row):
+def _progress(rounds: int) -> Callable[[tuple[Any, ...]], None]:
+    def show(row: tuple[Any, ...]) -> None:
         record = Record(*row)
         print(f"gradwire: round {record.round:,} of {rounds:,}, {record.seconds:.0f} s, loss {record.loss:.6g}",
               file=sys.stderr)
     return show
 
 
-def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, algorithm=None, x0=None, out=None,
-        transport="memory", threads=None, checkpoint_seconds=30.0, fresh=False, overwrite=False, on_record=None,
-        progress=None):
+def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
+        test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
+        x0: ArrayLike | None = None, out: Path | None = None, transport: str = "memory", threads: int | None = None,
+        checkpoint_seconds: float = 30.0, fresh: bool = False, overwrite: bool = False, on_record: OnRecord | None = None,
+        progress: bool | None = None) -> Result:
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
@@ -79,7 +94,7 @@ def run(experiment, *, set={}, seed=None, data=None, test=None, oracles=None, al
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         raise TypeError(f"algorithm: give an object of a class that derives from gradwire.Algorithm, not "
                         f"{type(algorithm).__name__}; names of algorithms are the key algorithm.name")
-    required = {}
+    required: dict[str, Any] = {}
     if oracles is not None:
         oracles = check_oracles(oracles)
         required |= {"problem.kind": "custom", "problem.dim": oracles[0].dim, "clients.count": len(oracles)}

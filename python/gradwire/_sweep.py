@@ -1,7 +1,10 @@
 """Sweeps: runs with all combinations of some values."""
+from __future__ import annotations
+
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -10,23 +13,36 @@ from ._experiment import Experiment, text_of, value_of
 from ._result import Result, Table, html_table, read
 from ._run import log_function, on_main_thread
 
+if TYPE_CHECKING:
+    import pandas
 
-class Sweep(Sequence):
+    from ._plot import Figure
+    from ._types import Changes, Path, Source
+
+
+class Sweep(Sequence[Result]):
     """The results of a sweep, in the order of its grid."""
 
-    def __init__(self, made, scratch):
+    def __init__(self, made: dict[str, Any], scratch: tempfile.TemporaryDirectory[str] | None) -> None:
         self._scratch = scratch  # a temporary folder lives as long as the sweep
-        self.folder = made["folder"]
-        self.failed = made["failed"]  # one line for each run that failed
+        self.folder: str = made["folder"]
+        self.failed: list[str] = made["failed"]  # one line for each run that failed
         self.values = [{key: value_of(text) for key, text in values} for _, values in made["runs"]]
-        self._folders = [folder for folder, _ in made["runs"]]
-        self._results = {}
-        self._best, self._text = made["best"], made["table"]
+        self._folders: list[str] = [folder for folder, _ in made["runs"]]
+        self._results: dict[int, Result] = {}
+        self._best: list[tuple[Any, ...]] = made["best"]
+        self._text: str = made["table"]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._folders)
 
-    def __getitem__(self, k):
+    @overload
+    def __getitem__(self, k: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, k: slice) -> list[Result]: ...
+
+    def __getitem__(self, k: int | slice) -> Result | list[Result]:
         if isinstance(k, slice):
             return [self[j] for j in range(*k.indices(len(self)))]
         k = range(len(self))[k]
@@ -35,7 +51,7 @@ class Sweep(Sequence):
         return self._results[k]
 
     @property
-    def table(self):
+    def table(self) -> Table:
         """All rows of all runs: a column for each key that varies, then the metrics."""
         there = [k for k in range(len(self)) if os.path.exists(self._folders[k])]
         lengths = [len(self[k].metrics["round"]) for k in there]
@@ -45,29 +61,30 @@ class Sweep(Sequence):
             columns[name] = np.concatenate([self[k].metrics[name] for k in there]) if there else np.empty(0)
         return Table(columns)
 
-    def to_pandas(self):
+    def to_pandas(self) -> pandas.DataFrame:
         """The table as a DataFrame."""
         return self.table.to_pandas()
 
-    def best(self):
+    def best(self) -> Table:
         """The best values of each algorithm, as in best.csv."""
         names = ("algorithm", "tuned", "median", "low", "high", "runs")
         columns = dict(zip(names, zip(*self._best))) if self._best else dict.fromkeys(names, ())
         return Table({name: list(column) for name, column in columns.items()})
 
-    def plot(self, **options):
+    def plot(self, **options: Any) -> Figure:
         from ._plot import plot
         return plot(self, **options)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self._text.rstrip("\n")
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         best = self.best()
         return html_table(best, best._rows()) + self.plot().svg
 
 
-def sweep(experiment, grid={}, *, set={}, out=None, jobs=None, fresh=False):
+def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, out: Path | None = None,
+          jobs: int | None = None, fresh: bool = False) -> Sweep:
     """Does the runs of all combinations of the values of `grid`, a dict of keys and lists. The last key changes fastest.
 
     `out` keeps the results, and a later call with the same folder finds them; by default they live as long as the Sweep.
@@ -78,8 +95,10 @@ def sweep(experiment, grid={}, *, set={}, out=None, jobs=None, fresh=False):
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise TypeError(f"grid: {key}: give a list of values, not {values!r}")
         texts.append((key, [text_of(key, value) for value in values]))
-    scratch = tempfile.TemporaryDirectory() if out is None else None
-    folder = os.path.join(scratch.name, "sweep") if scratch else os.fspath(out)
-    made = _core.sweep(Experiment(experiment, set)._native, texts, folder, jobs or 0, fresh, log_function(),
+    scratch = None
+    if out is None:
+        scratch = tempfile.TemporaryDirectory()
+        out = os.path.join(scratch.name, "sweep")
+    made = _core.sweep(Experiment(experiment, set)._native, texts, os.fspath(out), jobs or 0, fresh, log_function(),
                        on_main_thread())
     return Sweep(made, scratch)

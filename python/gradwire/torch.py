@@ -1,12 +1,24 @@
 """Oracles of PyTorch modules."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch as _torch
 
 from ._oracle import Oracle
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._types import Batch, Vector
+
+    Loss = Callable[[Any, Any], _torch.Tensor]
+
 
 class _ModuleOracle(Oracle):
-    def __init__(self, module, loss, inputs, targets, test):
+    def __init__(self, module: _torch.nn.Module, loss: Loss, inputs: _torch.Tensor, targets: _torch.Tensor,
+                 test: tuple[_torch.Tensor, _torch.Tensor] | None) -> None:
         buffers = [name for name, _ in module.named_buffers()]
         if buffers:
             raise ValueError(f"the module has buffers ({', '.join(buffers)}), as batch norm has: its loss would depend on "
@@ -24,13 +36,13 @@ class _ModuleOracle(Oracle):
             p.data, p.grad = x, gradient
             at += p.numel()
 
-    def _move_to(self, x):
+    def _move_to(self, x: Vector) -> None:
         if _torch.from_numpy(np.empty(0, x.dtype)).dtype != self._type:
             raise TypeError(f"the module has numbers of {self._type}, but the run has {x.dtype}; set precision = "
                             f"{'fp32' if self._type == _torch.float32 else 'fp64'!r}, or convert the module")
         self._x.numpy()[:] = x
 
-    def loss_and_gradient(self, x, batch, out):
+    def loss_and_gradient(self, x: Vector, batch: Batch, out: Vector) -> float:
         self._move_to(x)
         inputs, targets = self._inputs, self._targets
         if len(batch):
@@ -40,9 +52,9 @@ class _ModuleOracle(Oracle):
         value = self._loss(self._module(inputs), targets)
         value.backward()
         out[:] = self._gradient.numpy()
-        return value.item()
+        return float(value)
 
-    def score(self, x):
+    def score(self, x: Vector) -> tuple[int, int] | None:
         if self._test is None:
             return None
         self._move_to(x)
@@ -51,7 +63,8 @@ class _ModuleOracle(Oracle):
         return int(right.sum()), len(right)
 
 
-def oracle(module, loss, inputs, targets, *, test=None):
+def oracle(module: _torch.nn.Module, loss: Loss, inputs: _torch.Tensor, targets: _torch.Tensor, *,
+           test: tuple[_torch.Tensor, _torch.Tensor] | None = None) -> Oracle:
     """The oracle of a module on the CPU: the mean of loss(module(inputs), targets). x is all its parameters, flattened in
     their order. `test` is (inputs, targets) of a classifier, for the accuracy.
 
@@ -60,7 +73,7 @@ def oracle(module, loss, inputs, targets, *, test=None):
     return _ModuleOracle(module, loss, inputs, targets, test)
 
 
-def load(module, x):
+def load(module: _torch.nn.Module, x: Vector) -> None:
     """Writes x, the model of a Result, to the parameters of a module."""
     at = 0
     for p in (p for p in module.parameters() if p.requires_grad):
