@@ -11,6 +11,7 @@ namespace py = pybind11;
 void bind_experiment(py::module_& m);
 void bind_result(py::module_& m);
 void bind_compressor(py::module_& m);
+void bind_user_compressor(py::module_& m);
 void bind_algorithm(py::module_& m);
 void bind_run(py::module_& m);
 void bind_tape(py::module_& m);

@@ -100,6 +100,7 @@ PYBIND11_MODULE(_core, m) {
   bind_experiment(m);
   bind_result(m);
   bind_compressor(m);
+  bind_user_compressor(m);
   bind_algorithm(m);
   bind_run(m);
   bind_tape(m);

@@ -9,6 +9,7 @@
 
 #include "python/core/bind.h"
 #include "python/core/payload.h"
+#include "python/core/random.h"
 
 namespace gradwire::python {
 namespace {
@@ -53,13 +54,6 @@ template <class Real>
 std::vector<std::byte> bytes_of(const std::vector<Real>& numbers) {
   const auto bytes = std::as_bytes(std::span(numbers));
   return {bytes.begin(), bytes.end()};
-}
-
-// Returns a generator of NumPy for the random numbers of a round.
-py::object generator_of(RandomStream random) {
-  const py::object make = py::module_::import("numpy.random").attr("default_rng");
-  const std::uint64_t first = random.next(), second = random.next();
-  return make(py::make_tuple(first, second));
 }
 
 // A context of Python is valid during one call of its function.
@@ -179,14 +173,6 @@ py::list replies(const ServerContext& self) {
   });
 }
 
-template <class Real>
-Compressed<Real> part_of(const AlgorithmParts& parts, const py::handle& part, std::size_t d) {
-  if (!py::isinstance<PyPayload>(part))
-    return Compressed<Real>::whole(vector_of<Real>(parts.callbacks.numpy, part, d, "a reply"));
-  if (const auto* same = std::get_if<Compressed<Real>>(&part.cast<const PyPayload&>().content)) return *same;
-  throw py::type_error("a reply is a payload of the other precision");
-}
-
 // Returns the two members of what a function of the algorithm returned.
 std::pair<py::object, py::object> pair_of(const py::object& made, const char* what) {
   if (!py::isinstance<py::tuple>(made) || py::len(made) != 2) throw py::type_error(what);
@@ -248,9 +234,10 @@ Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<
         "client(c, x, state) must return (reply, state)");
     Message<Real> message;
     if (py::isinstance<py::tuple>(reply))
-      for (const py::handle part : reply) message.push_back(part_of<Real>(parts, part, x.size()));
+      for (const py::handle part : reply)
+        message.push_back(compressed_of<Real>(parts.callbacks.numpy, part, x.size(), "a reply"));
     else
-      message.push_back(part_of<Real>(parts, reply, x.size()));
+      message.push_back(compressed_of<Real>(parts.callbacks.numpy, reply, x.size(), "a reply"));
     state[0] = encode<Real>(parts, next);
     return message;
   });

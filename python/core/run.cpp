@@ -10,6 +10,7 @@
 #include "python/core/callbacks.h"
 #include "python/core/interrupts.h"
 #include "python/core/python_algorithm.h"
+#include "python/core/python_compressor.h"
 #include "python/core/python_oracle.h"
 #include "python/core/rows.h"
 
@@ -21,7 +22,7 @@ constexpr std::chrono::seconds kBetweenLines{1};
 
 // The arguments of gw.run() as gradwire/_run.py has checked them.
 struct RunArguments {
-  py::object oracles, algorithm;      // a sequence of gw.Oracle, a gw.Algorithm; or None
+  py::object oracles, algorithm, compressor;  // a sequence of gw.Oracle, an Algorithm, a UserCompressor; or None
   py::object on_record, progress, log;  // functions of a row (a tuple), a row, and a line; or None
   std::optional<Data> data, test;
   std::vector<double> x0;
@@ -53,8 +54,9 @@ std::function<bool(const MetricsRow&)> on_row_of(const RunArguments& given, Call
 
 template <class Real>
 TrainResult run_in(const Experiment& experiment, PythonOracles* oracles, AlgorithmParts* algorithm,
-                   Callbacks& callbacks, TrainOptions options) {
+                   CompressorParts* compressor, Callbacks& callbacks, TrainOptions options) {
   if (algorithm != nullptr) options.algorithm = PythonAlgorithm<Real>(*algorithm);
+  if (compressor != nullptr) options.compressor = PythonCompressor<Real>(*compressor);
   if (oracles == nullptr) return call_unlocked(callbacks.trouble, [&] { return train(experiment, options); });
   auto all = oracles->make<Real>();
   return call_unlocked(callbacks.trouble, [&] { return train(Oracles(all), experiment, options); });
@@ -66,13 +68,17 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
   if (!given.oracles.is_none()) oracles.emplace(given.oracles, callbacks);
   std::optional<AlgorithmParts> algorithm;
   if (!given.algorithm.is_none()) algorithm.emplace(given.algorithm, callbacks);
+  std::optional<CompressorParts> compressor;
+  if (!given.compressor.is_none()) compressor.emplace(given.compressor, callbacks);
+  const bool is_single_threaded = algorithm || (oracles && !oracles->are_thread_safe()) ||
+                                  (compressor && !compressor->is_thread_safe);
   TrainOptions options;
   options.data = given.data;
   options.test = given.test;
   options.x0 = given.x0;
   options.out = given.out;
   options.transport = given.transport;
-  options.threads = algorithm || (oracles && !oracles->are_thread_safe()) ? 1 : given.threads;
+  options.threads = is_single_threaded ? 1 : given.threads;
   options.fresh = given.fresh;
   options.overwrite = given.overwrite;
   options.checkpoint_seconds = given.checkpoint_seconds;
@@ -87,7 +93,8 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
     const Interrupts interrupts(given.is_main_thread);
     options.stop = interrupts.token();
     result = (is_fp32 ? run_in<float> : run_in<double>)(experiment, oracles ? &*oracles : nullptr,
-                                                        algorithm ? &*algorithm : nullptr, callbacks, options);
+                                                        algorithm ? &*algorithm : nullptr,
+                                                        compressor ? &*compressor : nullptr, callbacks, options);
   }
   callbacks.trouble.raise_if_any();
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -99,18 +106,18 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
 void bind_run(py::module_& m) {
   m.def(
       "run",
-      [](const Experiment& experiment, py::object oracles, py::object algorithm, std::optional<Data> data,
+      [](const Experiment& experiment, py::object oracles, py::object algorithm, py::object compressor, std::optional<Data> data,
          std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads, double checkpoint_seconds,
          bool fresh, bool overwrite, py::object on_record, py::object progress, py::object log,
          bool is_main_thread) {
         std::vector<double> start;
         if (!x0.is_none()) start = vector_of<double>(NumPy(), x0, kAnyLength, "x0");
-        return run(experiment, {std::move(oracles), std::move(algorithm), std::move(on_record),
+        return run(experiment, {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(on_record),
                                 std::move(progress), std::move(log), std::move(data), std::move(test),
                                 std::move(start), std::move(out), std::move(transport), threads, checkpoint_seconds, fresh,
                                 overwrite, is_main_thread});
       },
-      py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("data"),
+      py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("compressor"), py::arg("data"),
       py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"), py::arg("checkpoint_seconds"),
       py::arg("fresh"), py::arg("overwrite"), py::arg("on_record"), py::arg("progress"), py::arg("log"),
       py::arg("is_main_thread"));

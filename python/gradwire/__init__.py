@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from . import _core
 from ._algorithm import Algorithm
-from ._core import ClientContext, Compressor, Payload, ServerContext, Tape, Var, __version__
+from ._compressor import UserCompressor
+from ._core import (ClientContext, Compressor, CompressorConstants, Payload, RandomStream, ServerContext, Tape, Var,
+                    __version__)
 from ._errors import DataError, ExperimentError, RunError
 from ._experiment import Experiment
 from ._network import Client, Server
@@ -46,6 +48,7 @@ def keys() -> Table:
     return Table(_core.keys())
 
 
-__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "DataError", "DottedKeys", "Experiment", "ExperimentError",
-           "Figure", "Keys", "Metrics", "Oracle", "Payload", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table",
-           "Tape", "Var", "algorithms", "check", "compressors", "keys", "oracle", "plot", "read", "run", "sweep"]
+__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "CompressorConstants", "DataError", "DottedKeys",
+           "Experiment", "ExperimentError", "Figure", "Keys", "Metrics", "Oracle", "Payload", "RandomStream", "Record",
+           "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape", "UserCompressor", "Var",
+           "algorithms", "check", "compressors", "keys", "oracle", "plot", "read", "run", "sweep"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import _core
 from ._algorithm import Algorithm
+from ._compressor import UserCompressor
 from ._data import data_of
 from ._experiment import experiment_with
 from ._oracle import Oracle
@@ -66,9 +67,9 @@ def _progress(rounds: int) -> Callable[[tuple[Any, ...]], None]:
 
 def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
         test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
-        x0: ArrayLike | None = None, out: Path | None = None, transport: str = "memory", threads: int | None = None,
-        checkpoint_seconds: float = 30.0, fresh: bool = False, overwrite: bool = False, on_record: OnRecord | None = None,
-        progress: bool | None = None) -> Result:
+        compressor: UserCompressor | None = None, x0: ArrayLike | None = None, out: Path | None = None,
+        transport: str = "memory", threads: int | None = None, checkpoint_seconds: float = 30.0, fresh: bool = False, overwrite: bool = False,
+        on_record: OnRecord | None = None, progress: bool | None = None) -> Result:
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
@@ -76,6 +77,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     data, test  samples (features, labels): the experiment's problem.data or problem.test becomes "given"
     oracles     the function of each client: problem.kind becomes "custom"
     algorithm   an Algorithm: algorithm.name becomes "custom"
+    compressor  a UserCompressor: algorithm.compressor becomes "custom:NAME"
     x0          the start point, shape (d,)
     out         folder for results; a run that was stopped or killed resumes if you call run() again with equal
                 arguments. `fresh` starts again; `overwrite` replaces finished results of other settings
@@ -94,12 +96,17 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     if algorithm is not None and not isinstance(algorithm, Algorithm):
         raise TypeError(f"algorithm: give an object of a class that derives from gradwire.Algorithm, not "
                         f"{type(algorithm).__name__}; names of algorithms are the key algorithm.name")
+    if compressor is not None and not isinstance(compressor, UserCompressor):
+        raise TypeError(f"compressor: give an object of a class that derives from gradwire.UserCompressor, not "
+                        f"{type(compressor).__name__}; names of compressors are the key algorithm.compressor")
     required: dict[str, Any] = {}
     if oracles is not None:
         oracles = check_oracles(oracles)
         required |= {"problem.kind": "custom", "problem.dim": oracles[0].dim, "clients.count": len(oracles)}
     if algorithm is not None:
         required["algorithm.name"] = "custom"
+    if compressor is not None:
+        required["algorithm.compressor"] = f"custom:{compressor.name()}"
     if data is not None:
         required["problem.data"] = "given"
     if test is not None:
@@ -108,7 +115,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     if progress is None:
         progress = sys.stderr is not None and sys.stderr.isatty()
     native = _core.run(
-        experiment=asked._native, oracles=oracles, algorithm=algorithm, data=data_of(data), test=data_of(test, "test"),
+        experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data), test=data_of(test, "test"),
         x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), out="" if out is None else os.fspath(out),
         transport=transport, threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
         on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
