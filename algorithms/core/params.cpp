@@ -170,9 +170,9 @@ double PlConstant::resolve(const Theory& theory) {
   return *value;
 }
 
-const Smoothness& need_smoothness(const Theory& theory, const std::string& key) {
+const Smoothness& need_smoothness(const Theory& theory, std::string_view key) {
   if (theory.smoothness == nullptr)
-    throw ConfigError(key,
+    throw ConfigError(std::string(key),
                       "this problem has no closed-form smoothness constants, and only `gradwire run`, which "
                       "has all data at hand, can estimate them; give a number");
   return *theory.smoothness;

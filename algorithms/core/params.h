@@ -146,6 +146,6 @@ inline double largest_sample_smoothness(const Smoothness& s) {
 
 // Returns the smoothness constants. Throws a ConfigError that asks for a number as the value of `key` if they
 // are unknown.
-const Smoothness& need_smoothness(const Theory& theory, const std::string& key);
+const Smoothness& need_smoothness(const Theory& theory, std::string_view key);
 
 }  // namespace gradwire
