@@ -1,6 +1,7 @@
 #include "gradwire/train.h"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
+#include "simulation/checked_objectives.h"
 #include "simulation/prepare.h"
 
 namespace gradwire {
@@ -93,35 +95,86 @@ RunRequest request_of(const TrainOptions& options, Brought brought) {
   return request;
 }
 
+// TrainOptions::stop as the run sees it.
+class StopRequest {
+ public:
+  explicit StopRequest(const std::stop_token& token)
+      : on_stop_(token, [this] {
+          give_up_at_ = Clock::now() + kPatience;
+          stop_.store(true, std::memory_order_release);
+        }) {}
+
+  const std::atomic<bool>& flag() const { return stop_; }
+  // Throws RoundGivenUp if the round in progress takes too long. Any thread may call it.
+  void check() const {
+    if (stop_.load(std::memory_order_acquire) && Clock::now() >= give_up_at_) throw RoundGivenUp();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kPatience{50};
+
+  std::atomic<bool> stop_{false};
+  Clock::time_point give_up_at_;  // set before `stop_`
+  std::stop_callback<std::function<void()>> on_stop_;
+};
+
+// Returns the function for Brought::before_gradient; empty if there is nothing to do.
+std::function<void()> before_gradient(const TrainOptions& options, const StopRequest& stop) {
+  if (!options.before_gradient && !options.stop.stop_possible()) return {};
+  return [&options, &stop] {
+    if (options.before_gradient) options.before_gradient();
+    stop.check();
+  };
+}
+
 // REQUIRES: the experiment has the keys of keys_of_parts().
 TrainResult run(const Experiment& asked, const TrainOptions& options, Functions functions) {
   const Experiment experiment = with_parts(asked, options);
+  const LoadedExperiment& loaded = experiment.content().loaded;
   auto measured = std::make_shared<MeasuredRun>(experiment);
-  RunRequest request = request_of(
-      options, {.functions = std::move(functions), .reading = reading_of(options), .x0 = options.x0});
+  measured->run.plan.experiment = loaded.experiment;
+  measured->run.result.outcome = Outcome::kStopped;
+  const StopRequest stop(options.stop);
+  RunRequest request = request_of(options, {.functions = std::move(functions),
+                                            .reading = reading_of(options),
+                                            .x0 = options.x0,
+                                            .before_gradient = before_gradient(options, stop)});
   std::vector<RoundRecord> records;
   if (options.out.empty()) request.on_record = [&](const RoundRecord& record) { records.push_back(record); };
   if (options.on_row)
     request.is_enough = [&](const RoundRecord& record) { return !options.on_row(row_of(record)); };
-  std::atomic<bool> stop{false};
-  const std::stop_callback on_stop(options.stop, [&] { stop = true; });
-  const LoadedExperiment& loaded = experiment.content().loaded;
-  with_errors_of_keys([&] {
-    if (options.out.empty()) {
-      measured->run = run_without_folder(loaded, request, stop);
-      measured->trouble = trouble_of(measured->run, {}, /*can_resume=*/false);
-    } else {
-      RunReport report = run_experiment(loaded, request, stop);
-      measured->run = std::move(report.run);
-      measured->trouble = std::move(report.trouble);
-      records = read_metrics(report.folder / "metrics.csv");  // with those of the run it resumed
-    }
-  });
-  set_records(*measured, std::move(records));
-  measured->warnings = loaded.warnings;
-  const std::vector<std::string>& more = measured->run.plan.warnings;
-  measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());
-  return TrainResult(std::move(measured));
+  request.on_failure = [&](const FinishedRun& run, const std::filesystem::path& folder) {
+    measured->run = run;
+    if (!folder.empty()) records = read_metrics(folder / "metrics.csv");
+  };
+  const auto result = [&] {
+    set_records(*measured, std::move(records));
+    measured->warnings = loaded.warnings;
+    const std::vector<std::string>& more = measured->run.plan.warnings;
+    measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());
+    return TrainResult(measured);
+  };
+  try {
+    with_errors_of_keys([&] {
+      if (options.out.empty()) {
+        measured->run = run_without_folder(loaded, request, stop.flag());
+        measured->trouble = trouble_of(measured->run, {}, /*can_resume=*/false);
+      } else {
+        RunReport report = run_experiment(loaded, request, stop.flag());
+        measured->run = std::move(report.run);
+        measured->trouble = std::move(report.trouble);
+        records = read_metrics(report.folder / "metrics.csv");  // with those of the run it resumed
+      }
+    });
+  } catch (const RoundGivenUp&) {  // while constants were estimated
+    measured->trouble = trouble_of(measured->run, {}, /*can_resume=*/false);
+  } catch (...) {
+    measured->trouble = trouble_of(measured->run, {}, /*can_resume=*/false);
+    if (options.on_failure) options.on_failure(result());
+    throw;
+  }
+  return result();
 }
 
 Functions functions_of(const Oracles& oracles) {

@@ -9,6 +9,7 @@
 #include "engine/problems/sources.h"
 #include "engine/smoothness/estimate_smoothness.h"
 #include "samples/local_problem.h"
+#include "simulation/checked_objectives.h"
 #include "simulation/rank_scan.h"
 
 namespace gradwire {
@@ -48,9 +49,10 @@ std::shared_ptr<const ClientObjectives<double>> exact_functions(ProblemSpec prob
   return make_client_objectives<double>(problem, schema, samples);
 }
 
-Smoothness estimate(const ProblemSpec& problem, const ClientObjectives<double>& functions,
-                    const OrderedScan& scan, RunPlan& plan) {
-  Smoothness s = estimate_smoothness(functions, plan.weights, plan.x0, plan.experiment.seed, scan);
+Smoothness estimate(const ProblemSpec& problem, std::shared_ptr<const ClientObjectives<double>> functions,
+                    const std::function<void()>& before_gradient, const OrderedScan& scan, RunPlan& plan) {
+  Smoothness s = estimate_smoothness(*checked(std::move(functions), before_gradient), plan.weights, plan.x0,
+                                     plan.experiment.seed, scan);
   plan.warnings.push_back(
       "kind " + std::string(problem.info().name) +
       " has no closed-form constants: theory uses estimates, L = " + rounded_text(s.L, 4) +
@@ -61,12 +63,13 @@ Smoothness estimate(const ProblemSpec& problem, const ClientObjectives<double>& 
 }
 
 std::optional<Smoothness> constants(const ProblemSpec& problem, const SharedSamples& samples,
-                                    const OrderedScan& scan, RunPlan& plan) {
+                                    const std::function<void()>& before_gradient, const OrderedScan& scan,
+                                    RunPlan& plan) {
   if (!problem.info().has_smoothness)
     return plan.needed.smoothness.empty()
                ? std::nullopt
-               : std::optional(
-                     estimate(problem, *exact_functions(problem, plan.schema, samples), scan, plan));
+               : std::optional(estimate(problem, exact_functions(problem, plan.schema, samples),
+                                        before_gradient, scan, plan));
   const bool is_needed = plan.needed.any() || plan.experiment.run.monitor;
   if (!is_needed && !is_cheap(samples, stored_by_all(samples, scan))) return std::nullopt;
   if (samples.made.part)
@@ -111,14 +114,14 @@ std::string fit_to(DataSchema& schema, const DataSchema& model) {
 }
 
 // Returns the constants of the functions that a program brings. Throws ConfigError.
-std::optional<Smoothness> constants_of(const Functions& functions, const ProblemSpec& problem,
+std::optional<Smoothness> constants_of(const Brought& brought, const ProblemSpec& problem,
                                        const OrderedScan& scan, RunPlan& plan) {
   if (plan.needed.smoothness.empty()) return std::nullopt;
-  if (functions.fp64 == nullptr)
+  if (brought.functions.fp64 == nullptr)
     throw ConfigError(plan.needed.smoothness,
                       "theory needs the constants of the functions, and they are estimated in double alone; "
                       "give a number, or functions of double");
-  return estimate(problem, *functions.fp64, scan, plan);
+  return estimate(problem, brought.functions.fp64, brought.before_gradient, scan, plan);
 }
 
 // Returns the numbers of the clients' samples, and checks that the functions fit the experiment. Throws
@@ -161,7 +164,7 @@ RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, cons
   data.smoothness = [&](RunPlan& plan) -> std::optional<Smoothness> {
     if (known) return known;
     std::optional<Smoothness> found =
-        constants(problem, samples, ordered_scan_of(nullptr, problem.clients), plan);
+        constants(problem, samples, {}, ordered_scan_of(nullptr, problem.clients), plan);
     if (problem.info().has_smoothness) known = found;  // else they are estimates near this run's start
     return found;
   };
@@ -205,6 +208,7 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema*
     p.functions = brought.functions;
   }
   data.x0 = brought.x0;
+  p.before_gradient = brought.before_gradient;
   p.has_parts_of_program =
       is_brought || !brought.x0.empty() || loaded.experiment.algorithm.name == kCustomName;
   if (model != nullptr)
@@ -212,8 +216,8 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema*
       p.data.warnings.push_back(std::move(warning));
   data.smoothness = [&](RunPlan& plan) {
     none_has_failed(ranks);
-    return is_brought ? constants_of(p.functions, p.problem, scan, plan)
-                      : constants(p.problem, p.data, scan, plan);
+    return is_brought ? constants_of(brought, p.problem, scan, plan)
+                      : constants(p.problem, p.data, brought.before_gradient, scan, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
   p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());

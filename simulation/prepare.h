@@ -1,6 +1,7 @@
 // Turns an experiment file into everything that a run needs, independent of the transport.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -36,17 +37,20 @@ struct Brought {
   Functions functions = {};     // for problem.kind = "custom": those of all clients, in the run's precision
   Reading reading = {};         // reads problem.data and problem.test
   std::vector<double> x0 = {};  // start point, shape (d); empty for that of run.x0
+  // Called before each computation of an oracle, by the thread that computes; may throw. Empty for none.
+  std::function<void()> before_gradient = {};
 };
 
 // Plan of a run together with its data.
 struct Prepared : RunPlan {
   ProblemSpec problem;
-  SharedSamples data;                  // empty if the objectives are generated
-  Preprocessing preprocessing;         // the one of `data`, which may be empty
-  Functions functions;                 // null if they must be made from the data
-  ClientLatency seconds;               // `clients.latency`, with the content of its file
-  std::optional<MonitorPlan> monitor;  // `run.monitor`
-  bool has_parts_of_program = false;   // true if the program brings functions, a start point or an algorithm
+  SharedSamples data;                     // empty if the objectives are generated
+  Preprocessing preprocessing;            // the one of `data`, which may be empty
+  Functions functions;                    // null if they must be made from the data
+  std::function<void()> before_gradient;  // as brought
+  ClientLatency seconds;                  // `clients.latency`, with the content of its file
+  std::optional<MonitorPlan> monitor;     // `run.monitor`
+  bool has_parts_of_program = false;  // true if the program brings functions, a start point or an algorithm
 };
 
 // Returns the speeds of `clients.latency`; reads its file. Throws ExperimentError.

@@ -16,6 +16,7 @@
 #include "parallel/range_threads.h"
 #include "proto/wire/codec_context.h"
 #include "report/run_clock.h"
+#include "simulation/checked_objectives.h"
 #include "simulation/event_simulation.h"
 #include "simulation/fault_simulation.h"
 #include "simulation/local_client.h"
@@ -132,15 +133,26 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
     };
   }
   if (work != nullptr) hooks.work = std::move(work->saved);
-  result.outcome = run_rounds(server, traits_of(run_context), run_context, clients, progress, limits, hooks);
-  result.seconds = wall();
-  result.evaluation_seconds = progress.totals.evaluation_seconds - evaluated_before;
-  if (monitor != nullptr) {
-    result.monitor = monitor->verdict();
-    result.crossed = monitor->crossed();
+  const auto end = [&](Outcome outcome) {
+    result.outcome = outcome;
+    result.seconds = wall();
+    result.evaluation_seconds = progress.totals.evaluation_seconds - evaluated_before;
+    if (monitor != nullptr) {
+      result.monitor = monitor->verdict();
+      result.crossed = monitor->crossed();
+    }
+    const View<Real> x = server.model();
+    result.model.assign(x.begin(), x.end());
+  };
+  try {
+    end(run_rounds(server, traits_of(run_context), run_context, clients, progress, limits, hooks));
+  } catch (const RoundGivenUp&) {  // clients may be half a round ahead, so no snapshot is taken
+    end(Outcome::kStopped);
+  } catch (...) {
+    end(Outcome::kStopped);
+    if (observer.on_failure) observer.on_failure(result);
+    throw;
   }
-  const View<Real> x = server.model();
-  result.model.assign(x.begin(), x.end());
   return result;
 }
 
@@ -201,10 +213,9 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
     p.data.keep_clients(run_context->mine().first, run_context->mine().end);
   }
   p.smoothness.reset();  // large, and not needed after the step sizes are resolved
-  const std::shared_ptr<const ClientObjectives<Real>> functions =
-      p.functions.of<Real>() != nullptr
-          ? p.functions.of<Real>()
-          : make_client_objectives<Real>(p.problem, p.schema, std::move(p.data));
+  std::shared_ptr<const ClientObjectives<Real>> functions = p.functions.of<Real>();
+  if (functions == nullptr) functions = make_client_objectives<Real>(p.problem, p.schema, std::move(p.data));
+  functions = checked(std::move(functions), p.before_gradient);
   const auto server = make_server<Real>(run_context);
   RunProgress progress;
   progress.committed.resize(run_context->n);

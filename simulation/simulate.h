@@ -22,15 +22,6 @@ constexpr bool is_networked(TransportKind kind) {
   return kind == TransportKind::kTcp || kind == TransportKind::kTls;
 }
 
-struct RunObserver {
-  std::function<void(const RoundRecord&)> on_record;       // after every evaluation
-  std::function<bool(const RoundRecord&)> is_enough = {};  // the hook LoopHooks::is_enough; one rank only
-  std::function<void(std::uint32_t rounds)> on_round;      // after every round; not over TCP
-  Log on_note;                                             // one line for the user
-  // The hook LoopHooks::on_clients. Either all ranks set it, or none.
-  std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients = {};
-};
-
 struct RunResult {
   Outcome outcome = Outcome::kFinished;
   std::uint32_t rounds = 0;       // finished rounds
@@ -43,6 +34,17 @@ struct RunResult {
   bool crossed = false;           // true if the Lyapunov function crossed its bound
   std::vector<ProcessInfo> processes;
   std::string clients;  // the content of clients.csv, if other processes wrote it
+};
+
+struct RunObserver {
+  std::function<void(const RoundRecord&)> on_record;       // after every evaluation
+  std::function<bool(const RoundRecord&)> is_enough = {};  // the hook LoopHooks::is_enough; one rank only
+  std::function<void(std::uint32_t rounds)> on_round;      // after every round; not over TCP
+  Log on_note;                                             // one line for the user
+  // The hook LoopHooks::on_clients. Either all ranks set it, or none.
+  std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> on_clients = {};
+  // Gets what was measured until the last whole round, if an exception ends the run.
+  std::function<void(const RunResult&)> on_failure = {};
 };
 
 // Snapshots that let another process continue the simulation. If `checkpoint` is null, none are taken.

@@ -109,7 +109,15 @@ struct TrainOptions {
 
   // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
   std::function<bool(const MetricsRow&)> on_row = {};
-  std::stop_token stop = {};                            // ends the run after the round in progress
+  // Ends the run after the round in progress. A round that takes more than 50 ms longer is given up before
+  // the next gradient: the run ends as if the round had not begun, and does not write a last checkpoint.
+  std::stop_token stop = {};
+  // Called before each gradient, loss or Hessian, by the thread that computes it. What it throws ends the
+  // run.
+  std::function<void()> before_gradient = {};
+  // Called with what was measured if an exception ends the run, before the exception reaches the caller. The
+  // outcome is "stopped". The model is that of the last whole round, and empty if the rounds had not begun.
+  std::function<void(const TrainResult&)> on_failure = {};
   unsigned threads = 0;                                 // 0 means one per processor
   std::string transport = "memory";                     // "encoded": every message passes through the codec
   std::function<void(std::string_view line)> log = {};  // notes and warnings

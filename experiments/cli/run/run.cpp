@@ -190,6 +190,15 @@ RunInputs inputs_of(const Prepared& prepared, const RunRequest& request) {
   return inputs;
 }
 
+// Returns the function for RunObserver::on_failure.
+std::function<void(const RunResult&)> on_failure(const RunRequest& request, FinishedRun& run,
+                                                 const fs::path& folder) {
+  return [&request, &run, folder](const RunResult& result) {
+    run.result = result;
+    if (request.on_failure) request.on_failure(run, folder);
+  };
+}
+
 // Runs the experiment on a rank other than the first. Only the first rank has files and prints for the user.
 RunReport run_on_other_rank(const LoadedExperiment& loaded, const RunRequest& request,
                             const std::atomic<bool>& stop) {
@@ -289,6 +298,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   observer.is_enough = request.is_enough;
   observer.on_note = [&](const LogLine& line) { progress.note(line); };
   observer.on_clients = clients->writer();
+  observer.on_failure = on_failure(request, run, folder.work());
 
   const auto guard = [&](const auto& work) {
     try {
@@ -360,6 +370,7 @@ FinishedRun run_without_folder(const LoadedExperiment& loaded, const RunRequest&
   };
   observer.is_enough = request.is_enough;
   observer.on_note = note;
+  observer.on_failure = on_failure(request, run, {});
   run.result = is_networked(request.transport)
                    ? run_over_tcp(prepared, request.transport, observer, stop)
                    : simulate_in_memory(std::move(prepared), request, observer, stop, {});

@@ -39,6 +39,8 @@ struct RunRequest {
   std::function<void(const RoundRecord&)> on_record = {};  // after every evaluation; the run has stored it
   std::function<bool(const RoundRecord&)> is_enough =
       {};  // the hook LoopHooks::is_enough; not over a network
+  // Gets what was measured if an exception ends the rounds. `folder` has its metrics.csv, or is empty.
+  std::function<void(const FinishedRun&, const std::filesystem::path& folder)> on_failure = {};
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
   std::optional<std::filesystem::path> energy;  // folder of the energy counters; empty to skip them
   std::shared_ptr<Ranks> ranks;                 // the ranks of this run; null if there is one process
