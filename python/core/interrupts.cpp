@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
 
 namespace gradwire::python {
 namespace {
@@ -24,33 +26,44 @@ Interrupts::Interrupts(bool is_main_thread) {
   if (!is_main_thread) return;
   struct sigaction now {};
   if (sigaction(SIGINT, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0) return;
-  // A run within a function of another run leaves the signal to that one.
-  if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN || now.sa_handler == on_interrupt) return;
+  if (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return;
+  are_noted_ = true;
+  if (now.sa_handler == on_interrupt) return;  // a run within a function of another run
   earlier = now;
   interrupted = false;
   struct sigaction mine = now;
   mine.sa_handler = on_interrupt;
-  installed_ = sigaction(SIGINT, &mine, nullptr) == 0;
-  if (installed_) watcher_ = std::thread([this] { watch(); });
+  is_installed_ = sigaction(SIGINT, &mine, nullptr) == 0;
 }
 
 Interrupts::~Interrupts() {
-  if (!installed_) return;
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-  }
-  ended_.notify_all();
-  watcher_.join();
   struct sigaction now {};
   // Python code may have set another handler meanwhile.
-  if (sigaction(SIGINT, nullptr, &now) == 0 && now.sa_handler == on_interrupt) sigaction(SIGINT, &earlier, nullptr);
+  if (is_installed_ && sigaction(SIGINT, nullptr, &now) == 0 && now.sa_handler == on_interrupt)
+    sigaction(SIGINT, &earlier, nullptr);
 }
 
-void Interrupts::watch() {
-  std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, kLook, [this] { return is_over_; }))
-    if (interrupted.exchange(false)) stop_.request_stop();
+bool Interrupts::take() { return interrupted.load(std::memory_order_relaxed) && interrupted.exchange(false); }
+
+void InterruptsOfRun::look() {
+  if (!interrupted.load(std::memory_order_relaxed) || std::this_thread::get_id() != main_) return;
+  const Gil gil;
+  if (!Interrupts::take() || PyErr_CheckSignals() == 0) return;
+  py::error_already_set raised;
+  trouble_.keep(raised);
+  stop_.request_stop();
+}
+
+InterruptsOfSweep::InterruptsOfSweep(bool is_main_thread) : noted_(is_main_thread) {
+  if (!noted_.are_noted()) return;
+  watcher_ = std::jthread([this](const std::stop_token& is_over) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    for (std::condition_variable_any ended; !is_over.stop_requested();) {
+      ended.wait_for(lock, is_over, kLook, [] { return false; });
+      if (Interrupts::take()) stop_.request_stop();
+    }
+  });
 }
 
 }  // namespace gradwire::python

@@ -24,6 +24,7 @@ constexpr std::chrono::seconds kBetweenLines{1};
 struct RunArguments {
   py::object oracles, algorithm, compressor;  // a sequence of gw.Oracle, an Algorithm, a UserCompressor; or None
   py::object on_record, progress, log;  // functions of a row (a tuple), a row, and a line; or None
+  py::object on_failure;                // a function of a TrainResult
   std::optional<Data> data, test;
   std::vector<double> x0;
   std::string out, transport;
@@ -64,6 +65,7 @@ TrainResult run_in(const Experiment& experiment, PythonOracles* oracles, Algorit
 
 TrainResult run(const Experiment& experiment, const RunArguments& given) {
   Callbacks callbacks;
+  InterruptsOfRun interrupts(given.is_main_thread, callbacks.trouble);
   std::optional<PythonOracles> oracles;
   if (!given.oracles.is_none()) oracles.emplace(given.oracles, callbacks);
   std::optional<AlgorithmParts> algorithm;
@@ -88,17 +90,23 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
       call_python(callbacks.trouble, [&] { given.log(std::string(line)); });
     };
   const bool is_fp32 = experiment.get("precision") == "fp32";
-  std::optional<TrainResult> result;
-  {
-    const Interrupts interrupts(given.is_main_thread);
+  if (interrupts.are_noted()) {
     options.stop = interrupts.token();
-    result = (is_fp32 ? run_in<float> : run_in<double>)(experiment, oracles ? &*oracles : nullptr,
-                                                        algorithm ? &*algorithm : nullptr,
-                                                        compressor ? &*compressor : nullptr, callbacks, options);
+    options.before_gradient = [&] { interrupts.look(); };
   }
-  callbacks.trouble.raise_if_any();
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  return *std::move(result);
+  std::optional<TrainResult> measured;
+  options.on_failure = [&](const TrainResult& failed) { measured = failed; };
+  try {
+    measured = (is_fp32 ? run_in<float> : run_in<double>)(experiment, oracles ? &*oracles : nullptr,
+                                                          algorithm ? &*algorithm : nullptr,
+                                                          compressor ? &*compressor : nullptr, callbacks, options);
+    callbacks.trouble.raise_if_any();
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  } catch (...) {
+    if (measured) given.on_failure(*measured);
+    throw;
+  }
+  return *std::move(measured);
 }
 
 }  // namespace
@@ -109,18 +117,18 @@ void bind_run(py::module_& m) {
       [](const Experiment& experiment, py::object oracles, py::object algorithm, py::object compressor, std::optional<Data> data,
          std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads, double checkpoint_seconds,
          bool fresh, bool overwrite, py::object on_record, py::object progress, py::object log,
-         bool is_main_thread) {
+         py::object on_failure, bool is_main_thread) {
         std::vector<double> start;
         if (!x0.is_none()) start = vector_of<double>(NumPy(), x0, kAnyLength, "x0");
         return run(experiment, {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(on_record),
-                                std::move(progress), std::move(log), std::move(data), std::move(test),
+                                std::move(progress), std::move(log), std::move(on_failure), std::move(data), std::move(test),
                                 std::move(start), std::move(out), std::move(transport), threads, checkpoint_seconds, fresh,
                                 overwrite, is_main_thread});
       },
       py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("compressor"), py::arg("data"),
       py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"), py::arg("checkpoint_seconds"),
       py::arg("fresh"), py::arg("overwrite"), py::arg("on_record"), py::arg("progress"), py::arg("log"),
-      py::arg("is_main_thread"));
+      py::arg("on_failure"), py::arg("is_main_thread"));
 
   // For gw.check() and for oracles that Python code calls: computes in C++ what the run would.
   m.def("call_oracle", [](const py::object& oracle, const py::object& x, const py::object& batch, bool is_fp32) {

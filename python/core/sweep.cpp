@@ -32,7 +32,7 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const std
     options.log = [&](std::string_view line) { call_python(trouble, [&] { log(std::string(line)); }); };
   std::optional<SweepResult> made;
   {
-    const Interrupts interrupts(is_main_thread);
+    const InterruptsOfSweep interrupts(is_main_thread);
     options.stop = interrupts.token();
     made = call_unlocked(trouble, [&] { return sweep(experiment, grid, options); });
   }

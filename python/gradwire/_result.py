@@ -105,7 +105,8 @@ def html_table(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 class Result:
-    """What a run measured."""
+    """What a run measured. If an exception ended gw.run, its attribute `result` is one: the outcome is "stopped", `metrics`
+    has the rows until then, and `model` is x of the last whole round, or empty if the rounds had not begun."""
 
     def __init__(self, native: _core.TrainResult, experiment: Experiment | None = None) -> None:
         self._native = native

@@ -88,7 +88,8 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     progress    a line on stderr each second (default: if stderr is a terminal)
 
     Raises ExperimentError or DataError (one line) if it cannot run, RunError if it fails, and what a function of yours
-    raised. A run that diverges returns: see Result.outcome.
+    raised. The attribute `result` of the exception is a Result with what was measured until then: see Result.
+    A run that diverges returns: see Result.outcome.
     """
     if transport not in ("memory", "encoded"):
         raise ValueError(f"transport: {transport!r} is not one of memory, encoded; for runs over TCP, use gradwire.Server "
@@ -114,10 +115,17 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
     if progress is None:
         progress = sys.stderr is not None and sys.stderr.isatty()
-    native = _core.run(
-        experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data), test=data_of(test, "test"),
-        x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), out="" if out is None else os.fspath(out),
-        transport=transport, threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
-        on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
-        is_main_thread=on_main_thread())
+    failed: list[_core.TrainResult] = []
+    try:
+        native = _core.run(
+            experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data),
+            test=data_of(test, "test"), x0=None if x0 is None else np.ascontiguousarray(x0, np.float64),
+            out="" if out is None else os.fspath(out), transport=transport, threads=threads or 0,
+            checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite, on_record=on_row(on_record),
+            progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(), on_failure=failed.append,
+            is_main_thread=on_main_thread())
+    except BaseException as error:
+        if failed:
+            error.result = Result(failed[0], asked)  # type: ignore[attr-defined]
+        raise
     return Result(native, asked)
