@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
@@ -9,8 +10,10 @@
 #include "algorithms/algorithms.h"
 #include "api/content.h"
 #include "api/measured_run.h"
+#include "api/reading.h"
 #include "api/user_algorithm.h"
 #include "api/user_compressor.h"
+#include "base/value.h"
 #include "engine/data/readers/source.h"
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
@@ -56,26 +59,6 @@ Experiment with_parts(const Experiment& experiment, const TrainOptions& options)
     to.custom_compressor = is_fp32 ? adapt(options.compressor.fp32()) : adapt(options.compressor.fp64());
   }
   return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
-}
-
-// Returns readers that also know the samples of the program.
-Reading reading_of(const TrainOptions& options) {
-  if (!options.data && !options.test) return {};
-  Reading reading;
-  reading.rows = [data = options.data, test = options.test](
-                     std::string_view source, const std::filesystem::path& base,
-                     const SyntheticSpec& synthetic, std::size_t dim, const KeepRow& keep, SampleUse use,
-                     const TableReading& table) {
-    const std::optional<Data>& given = use == SampleUse::kTest ? test : data;
-    if (source != kGivenSource || !given) return read_source(source, base, synthetic, dim, keep, use, table);
-    Dataset samples = given->content();
-    if (dim > 0) {
-      check_columns(samples, dim);
-      samples.columns = dim;
-    }
-    return samples;
-  };
-  return reading;
 }
 
 RunRequest request_of(const TrainOptions& options, Brought brought) {
@@ -128,17 +111,34 @@ std::function<void()> before_gradient(const TrainOptions& options, const StopReq
   };
 }
 
+void check_smoothness(const std::vector<double>& L_i, const Functions& functions,
+                      const Experiment& experiment) {
+  if (L_i.empty()) return;
+  if (functions.fp32 == nullptr && functions.fp64 == nullptr)
+    throw UsageError("smoothness: the kind '" + experiment.get("problem.kind") +
+                     "' has constants of its own; leave it out");
+  if (L_i.size() != experiment.clients())
+    throw UsageError("smoothness: has " + std::to_string(L_i.size()) + " numbers; a run of " +
+                     std::to_string(experiment.clients()) + " clients needs one for each");
+  for (std::size_t i = 0; i < L_i.size(); ++i)
+    if (!(L_i[i] > 0 && std::isfinite(L_i[i])))
+      throw UsageError("smoothness: that of client " + std::to_string(i) + " is " + number_text(L_i[i]) +
+                       "; it must be a number above 0");
+}
+
 // REQUIRES: the experiment has the keys of keys_of_parts().
 TrainResult run(const Experiment& asked, const TrainOptions& options, Functions functions) {
   const Experiment experiment = with_parts(asked, options);
   const LoadedExperiment& loaded = experiment.content().loaded;
+  check_smoothness(options.smoothness, functions, experiment);
   auto measured = std::make_shared<MeasuredRun>(experiment);
   measured->run.plan.experiment = loaded.experiment;
   measured->run.result.outcome = Outcome::kStopped;
   const StopRequest stop(options.stop);
   RunRequest request = request_of(options, {.functions = std::move(functions),
-                                            .reading = reading_of(options),
+                                            .reading = reading_of(options.data, options.test),
                                             .x0 = options.x0,
+                                            .smoothness = options.smoothness,
                                             .before_gradient = before_gradient(options, stop)});
   std::vector<RoundRecord> records;
   if (options.out.empty()) request.on_record = [&](const RoundRecord& record) { records.push_back(record); };

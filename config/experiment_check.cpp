@@ -234,7 +234,8 @@ void check_experiment(const ExperimentSpec& experiment) {
   check_parameters(e);
   check_algorithm(algorithm_spec(e));
   const AlgorithmTraits& traits = find_algorithm(e.algorithm.name).traits;
-  if (traits.needs_hessian && !info_of(e.problem).has_smoothness)
+  const ProblemInfo& problem = info_of(e.problem);
+  if (traits.needs_hessian && !problem.has_smoothness && !problem.brings_functions)
     throw ConfigError("algorithm.name", e.algorithm.name + " needs Hessians in closed form, and kind " +
                                             quote(problem_type_name(e)) +
                                             " has none; use quadratic, least_squares or logistic");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "algorithms/algorithms.h"
 #include "base/config_error.h"
 #include "base/value.h"
 #include "config/make_plan.h"
@@ -113,15 +114,29 @@ std::string fit_to(DataSchema& schema, const DataSchema& model) {
   return is_known ? "" : difference + "; they are matched in ascending order";
 }
 
+// Returns `rest` with these L_i and the bounds that follow from them.
+Smoothness smoothness_of(const std::vector<double>& L_i, Smoothness rest, const RunPlan& plan) {
+  rest.L_i = L_i;
+  rest.weights = plan.weights;
+  rest.L = rest.L_avg();
+  rest.exact = false;
+  rest.L_s = std::max(rest.L_s, rest.L_tilde());
+  rest.L_sample_max = std::max(rest.L_sample_max, rest.L_max());
+  return rest;
+}
+
 // Returns the constants of the functions that a program brings. Throws ConfigError.
 std::optional<Smoothness> constants_of(const Brought& brought, const ProblemSpec& problem,
                                        const OrderedScan& scan, RunPlan& plan) {
   if (plan.needed.smoothness.empty()) return std::nullopt;
+  const bool has_batches = plan.samples > plan.n();  // gradients of samples have constants of their own
+  if (!brought.smoothness.empty() && !has_batches) return smoothness_of(brought.smoothness, {}, plan);
   if (brought.functions.fp64 == nullptr)
     throw ConfigError(plan.needed.smoothness,
                       "theory needs the constants of the functions, and they are estimated in double alone; "
                       "give a number, or functions of double");
-  return estimate(problem, brought.functions.fp64, brought.before_gradient, scan, plan);
+  Smoothness s = estimate(problem, brought.functions.fp64, brought.before_gradient, scan, plan);
+  return brought.smoothness.empty() ? s : smoothness_of(brought.smoothness, std::move(s), plan);
 }
 
 // Returns the numbers of the clients' samples, and checks that the functions fit the experiment. Throws
@@ -154,6 +169,20 @@ std::vector<std::uint64_t> samples_of(const Functions& functions, const LoadedEx
   };
   return loaded.experiment.precision == Precision::kFp32 ? samples(functions.fp32.get())
                                                          : samples(functions.fp64.get());
+}
+
+// Throws ConfigError if the algorithm needs Hessians and the functions of a program have none.
+void check_hessians(const Functions& functions, const RunPlan& plan) {
+  const std::string& name = plan.experiment.algorithm.name;
+  if (!find_algorithm(name).traits.needs_hessian) return;
+  const auto check = [&]<class Real>(const ClientObjectives<Real>& all) {
+    const std::vector<Real> x(plan.x0.begin(), plan.x0.end());
+    std::vector<Real> upper(upper_size(x.size()));
+    if (!all.oracle()->hessian(x, upper))
+      throw ConfigError("algorithm.name",
+                        name + " needs Hessians, and the function of client 0 has none; implement hessian()");
+  };
+  functions.fp64 != nullptr ? check(*functions.fp64) : check(*functions.fp32);
 }
 
 }  // namespace
@@ -220,6 +249,11 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema*
                       : constants(p.problem, p.data, brought.before_gradient, scan, plan);
   };
   static_cast<RunPlan&>(p) = make_plan(loaded, data);
+  try {
+    if (is_brought) check_hessians(p.functions, p);
+  } catch (const ConfigError& error) {
+    throw locate(loaded, error);
+  }
   p.warnings.insert(p.warnings.begin(), p.data.warnings.begin(), p.data.warnings.end());
   p.seconds = client_latency(loaded);
   return p;

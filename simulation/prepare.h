@@ -37,6 +37,7 @@ struct Brought {
   Functions functions = {};     // for problem.kind = "custom": those of all clients, in the run's precision
   Reading reading = {};         // reads problem.data and problem.test
   std::vector<double> x0 = {};  // start point, shape (d); empty for that of run.x0
+  std::vector<double> smoothness = {};  // L_i of `functions`, shape (n); empty if they are unknown
   // Called before each computation of an oracle, by the thread that computes; may throw. Empty for none.
   std::function<void()> before_gradient = {};
 };

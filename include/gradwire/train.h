@@ -106,6 +106,9 @@ struct TrainOptions {
   std::optional<Data> data = {};            // then problem.data is "given"
   std::optional<Data> test = {};            // then problem.test is "given"
   std::vector<double> x0 = {};              // start point, shape (d); empty for that of run.x0
+  // L_i of the program's functions, shape (n), with which ||grad f_i(x) - grad f_i(y)|| <= L_i ||x - y||.
+  // Theory uses them, and L = mean of the L_i, in place of estimates. Empty if they are unknown.
+  std::vector<double> smoothness = {};
 
   // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
   std::function<bool(const MetricsRow&)> on_row = {};

@@ -9,7 +9,6 @@
 #include "config/experiment_file.h"
 #include "config/start_point.h"
 #include "engine/data/readers/source.h"
-#include "samples/local_problem.h"
 #include "simulation/optimum/f_star_file.h"
 #include "simulation/optimum/minimise.h"
 
@@ -52,9 +51,9 @@ std::optional<double> quadratic_f_star(const QuadraticFamily& family) {
   return static_cast<double>(-linear * linear * corner / 2);
 }
 
-std::optional<Optimum> minimum_of(const ExperimentSpec& e, const fs::path& base) {
+std::optional<Optimum> minimum_of(const ExperimentSpec& e, const fs::path& base, const Reading& reading) {
   const ProblemSpec spec = problem_spec(e);
-  SharedSamples data = load_samples(e, base);
+  SharedSamples data = load_samples(e, base, std::nullopt, reading);
   const DataSchema schema = schema_of(data, spec);
   check_schema(spec, schema);
   if (data.made.part) return std::nullopt;  // rows are not stored
@@ -122,11 +121,11 @@ bool is_convex(const ExperimentSpec& e) {
   return model != nullptr && model->regularizer != Regularizer::kNonconvex;
 }
 
-std::optional<double> find_f_star(const ExperimentSpec& e, const fs::path& base) {
+std::optional<double> find_f_star(const ExperimentSpec& e, const fs::path& base, const Reading& reading) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
   const auto* const quadratic = std::get_if<Quadratic>(&e.problem);
   if (quadratic == nullptr) {
-    const std::optional<Optimum> found = minimum_of(e, base);
+    const std::optional<Optimum> found = minimum_of(e, base, reading);
     return found ? std::optional(found->f_star) : std::nullopt;
   }
   const QuadraticFamily family(quadratic->shape, e.clients.count, e.seed);
@@ -135,7 +134,7 @@ std::optional<double> find_f_star(const ExperimentSpec& e, const fs::path& base)
 
 std::optional<Optimum> find_optimum(const ExperimentSpec& e, const fs::path& base) {
   if (!is_convex(e) || !has_minimum(e.problem)) return std::nullopt;
-  std::optional<Optimum> found = minimum_of(e, base);
+  std::optional<Optimum> found = minimum_of(e, base, {});
   if (found && std::holds_alternative<Quadratic>(e.problem))
     found->f_star = find_f_star(e, base).value_or(found->f_star);
   return found;

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "config/experiment_spec.h"
+#include "samples/local_problem.h"
 
 namespace gradwire {
 
 // Returns f* of quadratics in closed form, and of convex linear models by Newton's method. With more than
 // 1,500 parameters, uses the accelerated gradient method if f is strongly convex. The error is a few units in
 // the last place of the largest client's loss. Nullopt if f is not known to be convex, or no minimum is
-// found. Paths are relative to `base`. Throws DataError.
-std::optional<double> find_f_star(const ExperimentSpec& experiment, const std::filesystem::path& base);
+// found. Paths are relative to `base`; `reading` reads the samples. Throws DataError.
+std::optional<double> find_f_star(const ExperimentSpec& experiment, const std::filesystem::path& base,
+                                  const Reading& reading = {});
 
 struct Optimum {
   double f_star = 0;
