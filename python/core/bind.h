@@ -14,6 +14,7 @@ void bind_compressor(py::module_& m);
 void bind_user_compressor(py::module_& m);
 void bind_algorithm(py::module_& m);
 void bind_run(py::module_& m);
+void bind_problem(py::module_& m);
 void bind_tape(py::module_& m);
 void bind_sweep(py::module_& m);
 void bind_network(py::module_& m);

@@ -102,6 +102,7 @@ PYBIND11_MODULE(_core, m) {
   bind_compressor(m);
   bind_user_compressor(m);
   bind_algorithm(m);
+  bind_problem(m);
   bind_run(m);
   bind_tape(m);
   bind_sweep(m);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "python/core/problem_oracle.h"
+
 namespace gradwire::python {
 namespace {
 
@@ -45,6 +47,14 @@ class PythonOracle final : public Oracle<Real> {
       const py::tuple pair = made;
       return Score{static_cast<std::uint64_t>(number_of(pair[0], "the number of right predictions")),
                    static_cast<std::uint64_t>(number_of(pair[1], "the number of test samples"))};
+    });
+  }
+
+  bool hessian(std::span<const Real> x, std::span<Real> upper) override {
+    if (parts_.hessian.ptr() == Py_None) return false;
+    return call_python(callbacks_.trouble, [&] {
+      copy_vector<Real>(numpy(), parts_.hessian(arrays_.x.with(numpy(), x)), upper, "the Hessian");
+      return true;
     });
   }
 
@@ -96,10 +106,13 @@ OracleParts::OracleParts(const py::handle& oracle) {
   loss = parts[4];
   score = parts[5];
   is_thread_safe = parts[6].cast<bool>();
+  hessian = parts[7];
+  native = parts[8];
 }
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> python_oracle(const OracleParts& parts, Arrays& arrays, Callbacks& callbacks) {
+  if (!parts.native.is_none()) return parts.native.cast<const ProblemOracle&>().make<Real>();
   return std::make_unique<PythonOracle<Real>>(parts, arrays, callbacks);
 }
 template std::unique_ptr<Oracle<float>> python_oracle(const OracleParts&, Arrays&, Callbacks&);

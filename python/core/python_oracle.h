@@ -44,7 +44,8 @@ struct OracleParts {
   py::object function;
   Form form;
   std::size_t dim, samples;
-  py::object loss, score;  // None if the oracle lacks them
+  py::object loss, score, hessian;  // None if the oracle lacks them; hessian(x) returns the upper triangle
+  py::object native;                // a ProblemOracle, which is called in place of all these; else None
   bool is_thread_safe;
 };
 

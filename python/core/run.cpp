@@ -26,7 +26,7 @@ struct RunArguments {
   py::object on_record, progress, log;  // functions of a row (a tuple), a row, and a line; or None
   py::object on_failure;                // a function of a TrainResult
   std::optional<Data> data, test;
-  std::vector<double> x0;
+  std::vector<double> x0, smoothness;
   std::string out, transport;
   unsigned threads;
   double checkpoint_seconds;
@@ -78,6 +78,7 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
   options.data = given.data;
   options.test = given.test;
   options.x0 = given.x0;
+  options.smoothness = given.smoothness;
   options.out = given.out;
   options.transport = given.transport;
   options.threads = is_single_threaded ? 1 : given.threads;
@@ -115,18 +116,18 @@ void bind_run(py::module_& m) {
   m.def(
       "run",
       [](const Experiment& experiment, py::object oracles, py::object algorithm, py::object compressor, std::optional<Data> data,
-         std::optional<Data> test, py::object x0, std::string out, std::string transport, unsigned threads, double checkpoint_seconds,
+         std::optional<Data> test, py::object x0, std::vector<double> smoothness, std::string out, std::string transport, unsigned threads, double checkpoint_seconds,
          bool fresh, bool overwrite, py::object on_record, py::object progress, py::object log,
          py::object on_failure, bool is_main_thread) {
         std::vector<double> start;
         if (!x0.is_none()) start = vector_of<double>(NumPy(), x0, kAnyLength, "x0");
         return run(experiment, {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(on_record),
                                 std::move(progress), std::move(log), std::move(on_failure), std::move(data), std::move(test),
-                                std::move(start), std::move(out), std::move(transport), threads, checkpoint_seconds, fresh,
+                                std::move(start), std::move(smoothness), std::move(out), std::move(transport), threads, checkpoint_seconds, fresh,
                                 overwrite, is_main_thread});
       },
       py::kw_only(), py::arg("experiment"), py::arg("oracles"), py::arg("algorithm"), py::arg("compressor"), py::arg("data"),
-      py::arg("test"), py::arg("x0"), py::arg("out"), py::arg("transport"), py::arg("threads"), py::arg("checkpoint_seconds"),
+      py::arg("test"), py::arg("x0"), py::arg("smoothness"), py::arg("out"), py::arg("transport"), py::arg("threads"), py::arg("checkpoint_seconds"),
       py::arg("fresh"), py::arg("overwrite"), py::arg("on_record"), py::arg("progress"), py::arg("log"),
       py::arg("on_failure"), py::arg("is_main_thread"));
 

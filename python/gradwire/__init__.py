@@ -19,6 +19,7 @@ from ._experiment import Experiment
 from ._network import Client, Server
 from ._oracle import Oracle, check, oracle
 from ._plot import Figure, plot
+from ._problem import Constants, Problem, f_star
 from ._result import Metrics, Record, Result, Table, read
 from ._run import run
 from ._sweep import Sweep, sweep
@@ -48,7 +49,8 @@ def keys() -> Table:
     return Table(_core.keys())
 
 
-__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "CompressorConstants", "DataError", "DottedKeys",
-           "Experiment", "ExperimentError", "Figure", "Keys", "Metrics", "Oracle", "Payload", "RandomStream", "Record",
-           "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape", "UserCompressor", "Var",
-           "algorithms", "check", "compressors", "keys", "oracle", "plot", "read", "run", "sweep"]
+__all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "CompressorConstants", "Constants", "DataError",
+           "DottedKeys", "Experiment", "ExperimentError", "Figure", "Keys", "Metrics", "Oracle", "Payload", "Problem",
+           "RandomStream", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape",
+           "UserCompressor", "Var", "algorithms", "check", "compressors", "f_star", "keys", "oracle", "plot", "read", "run",
+           "sweep"]

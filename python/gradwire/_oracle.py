@@ -20,13 +20,15 @@ _NO_BATCH = np.empty(0, np.uint32)
 class Oracle:
     """The function f_i: R^dim -> R of a client. Derive from it, or use gradwire.oracle().
 
-    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss, and
-    score(x) -> (correct, tested), the numbers of right predictions and of test samples. Equal arguments must give equal
-    results.
+    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss,
+    score(x) -> (correct, tested), the numbers of right predictions and of test samples, and hessian(x), a symmetric matrix
+    or its upper triangle row by row, shape (dim * (dim + 1) / 2,). Equal arguments must give equal results.
     """
 
     dim: int = 0  # derived classes set it
     samples: int = 1
+    smoothness: float | None = None  # L_i with |gradient(x) - gradient(y)| <= L_i |x - y|: theory needs no estimate
+    start: ArrayLike | None = None  # x of the first round, for runs without x0; the same for all oracles of a run
     thread_safe: bool = False  # True: several threads of a run may call several oracles at the same time
 
     def loss_and_gradient(self, x: Vector, batch: Batch, out: Vector) -> Any:
@@ -43,12 +45,23 @@ class Oracle:
             raise TypeError(f"{type(self).__name__}: an oracle needs the attribute dim, the length of x")
         function, form = self._function()
         return (function, form, int(self.dim), int(self.samples), getattr(self, "loss", None),
-                getattr(self, "score", None), bool(self.thread_safe))
+                getattr(self, "score", None), bool(self.thread_safe),
+                self._upper_triangle if hasattr(self, "hessian") else None, None)
+
+    def _upper_triangle(self, x: Vector) -> Vector:
+        matrix = np.asarray(getattr(self, "hessian")(x))
+        if matrix.ndim == 1:
+            return matrix
+        if matrix.shape != (self.dim, self.dim):
+            raise ValueError(f"the Hessian has shape {matrix.shape}; it must have shape {(self.dim, self.dim)}")
+        return matrix[np.triu_indices(self.dim)]
 
 
 class _FunctionOracle(Oracle):
-    def __init__(self, function: Any, form: int, dim: int, samples: int, thread_safe: bool) -> None:
-        self.function, self.form, self.dim, self.samples, self.thread_safe = function, form, dim, samples, thread_safe
+    def __init__(self, function: Any, form: int, dim: int, samples: int, smoothness: float | None, start: ArrayLike | None,
+                 thread_safe: bool) -> None:
+        self.function, self.form, self.dim, self.samples = function, form, dim, samples
+        self.smoothness, self.start, self.thread_safe = smoothness, start, thread_safe
 
     def _function(self) -> tuple[Any, int]:
         return self.function, self.form
@@ -73,7 +86,8 @@ def _arguments(function: Any) -> int | None:
     return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
 
 
-def oracle(f: Function | Oracle, dim: int, samples: int = 1, *, thread_safe: bool = False) -> Oracle:
+def oracle(f: Function | Oracle, dim: int, samples: int = 1, *, smoothness: float | None = None,
+           start: ArrayLike | None = None, thread_safe: bool = False) -> Oracle:
     """Makes the oracle of a function, in one of three forms:
 
         f(x) -> (loss, gradient)
@@ -81,6 +95,7 @@ def oracle(f: Function | Oracle, dim: int, samples: int = 1, *, thread_safe: boo
         f(x, batch, out) -> loss      the same over the samples `batch` (uint32; empty: all)
 
     x has shape (dim,), and the type of the run's precision, as gradient and out. `samples` above 1 needs the third form.
+    `smoothness` is L_i, for the steps of theory; `start` is the start point of runs without x0.
     """
     if isinstance(f, Oracle):
         return f
@@ -94,7 +109,7 @@ def oracle(f: Function | Oracle, dim: int, samples: int = 1, *, thread_safe: boo
     form = {None: _PAIR, 1: _PAIR, 2: _OUT, 3: _BATCH}[count]
     if samples > 1 and form != _BATCH:
         raise TypeError("a function over several samples has the form f(x, batch, out)")
-    return _FunctionOracle(f, form, int(dim), int(samples), thread_safe)
+    return _FunctionOracle(f, form, int(dim), int(samples), smoothness, start, thread_safe)
 
 
 def check(oracle: Oracle, x: ArrayLike | None = None, *, precision: str = "fp64") -> None:

@@ -22,7 +22,7 @@ from ._result import Record, Result
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ._types import Changes, Log, OnRecord, Path, Samples, Source
+    from ._types import Changes, Log, OnRecord, Path, Samples, Source, Vector
 
 LOGGER = logging.getLogger("gradwire")
 
@@ -47,6 +47,22 @@ def check_oracles(oracles: Sequence[Oracle]) -> list[Oracle]:
         if oracle.dim != oracles[0].dim:
             raise ValueError(f"oracles: number {k} has dim {oracle.dim}, and number 0 has {oracles[0].dim}")
     return oracles
+
+
+def _start_of(oracles: Sequence[Oracle]) -> Vector | None:
+    """The start point that oracles state, or None."""
+    starts = [(k, np.ascontiguousarray(oracle.start, np.float64)) for k, oracle in enumerate(oracles)
+              if oracle.start is not None]
+    for k, start in starts:
+        if not np.array_equal(start, starts[0][1]):
+            raise ValueError(f"oracles: number {k} states another start than number {starts[0][0]}; give x0")
+    return starts[0][1] if starts else None
+
+
+def _smoothness_of(oracles: Sequence[Oracle]) -> list[float]:
+    """The L_i of all oracles, for the steps of theory; empty if one does not state it."""
+    stated = [oracle.smoothness for oracle in oracles if oracle.smoothness is not None]
+    return stated if len(stated) == len(oracles) else []
 
 
 def on_row(function: OnRecord | None) -> Callable[[tuple[Any, ...]], object] | None:
@@ -78,7 +94,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     oracles     the function of each client: problem.kind becomes "custom"
     algorithm   an Algorithm: algorithm.name becomes "custom"
     compressor  a UserCompressor: algorithm.compressor becomes "custom:NAME"
-    x0          the start point, shape (d,)
+    x0          the start point, shape (d,); by default that of the oracles, or run.x0
     out         folder for results; a run that was stopped or killed resumes if you call run() again with equal
                 arguments. `fresh` starts again; `overwrite` replaces finished results of other settings
     checkpoint_seconds   time from one checkpoint in `out` to the next; 0 for none
@@ -115,15 +131,17 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
     if progress is None:
         progress = sys.stderr is not None and sys.stderr.isatty()
+    if x0 is None and oracles is not None and asked["run.x0"] == "zeros":
+        x0 = _start_of(oracles)
     failed: list[_core.TrainResult] = []
     try:
         native = _core.run(
             experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data),
             test=data_of(test, "test"), x0=None if x0 is None else np.ascontiguousarray(x0, np.float64),
-            out="" if out is None else os.fspath(out), transport=transport, threads=threads or 0,
-            checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite, on_record=on_row(on_record),
-            progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(), on_failure=failed.append,
-            is_main_thread=on_main_thread())
+            smoothness=_smoothness_of(oracles or ()), out="" if out is None else os.fspath(out), transport=transport,
+            threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
+            on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
+            on_failure=failed.append, is_main_thread=on_main_thread())
     except BaseException as error:
         if failed:
             error.result = Result(failed[0], asked)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ NEEDS = {"1": ["pandas"], "4": ["pandas"], "5": ["torch"]}
 
 def test_the_page_has_every_example_as_it_stands():
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.S)
-    assert len(EXAMPLES) == 6
+    assert len(EXAMPLES) == 7
     for example in EXAMPLES:
         assert example.read_text() in blocks, example.name
 
