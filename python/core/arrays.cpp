@@ -5,8 +5,16 @@
 namespace gradwire::python {
 namespace {
 
-std::string name_of_format(std::string_view format) {
+// Returns the format without a prefix that does not change it.
+std::string_view format_of(const Buffer& view) {
+  std::string_view format = view->format == nullptr ? "B" : view->format;
   if (!format.empty() && (format[0] == '<' || format[0] == '=' || format[0] == '@')) format.remove_prefix(1);
+  return format;
+}
+
+std::string name_of_format(std::string_view format) {
+  if (format.starts_with('>') || format.starts_with('!')) 
+    return "'" + std::string(format) + "', which has another byte order";
   if (format.empty()) return "uint8";
   switch (format[0]) {
     case 'd': return "float64";
@@ -14,6 +22,8 @@ std::string name_of_format(std::string_view format) {
     case 'e': return "float16";
     case 'g': return "longdouble";
     case '?': return "bool";
+    case 'B': return "uint8";
+    case 'O': return "object";
     case 'I': return "uint32";
     case 'i': return "int32";
     case 'l':
@@ -32,8 +42,7 @@ std::string shape_of(const Py_buffer* view) {
 
 template <class T>
 void check(const Buffer& view, std::size_t length, const char* what) {
-  std::string_view format = view->format == nullptr ? "B" : view->format;
-  if (!format.empty() && (format[0] == '<' || format[0] == '=' || format[0] == '@')) format.remove_prefix(1);
+  const std::string_view format = format_of(view);
   if (format.size() != 1 || format[0] != NumberType<T>::kFormat)
     throw py::type_error(std::string(what) + " has type " + name_of_format(format) + "; it must have type " +
                          NumberType<T>::kName + ", the precision of the run");
@@ -42,10 +51,16 @@ void check(const Buffer& view, std::size_t length, const char* what) {
   throw py::value_error(std::string(what) + " has shape " + shape_of(view.operator->()) + "; it must have " + wanted);
 }
 
+// Returns the bytes from one number of a vector to the next. Arrays of ctypes do not say it.
+template <class T>
+Py_ssize_t stride_of(const Buffer& view) {
+  return view->strides == nullptr ? static_cast<Py_ssize_t>(sizeof(T)) : view->strides[0];
+}
+
 template <class T>
 void copy(const Buffer& view, std::span<T> to) {
   const char* from = static_cast<const char*>(view->buf);
-  const Py_ssize_t stride = view->strides[0];
+  const Py_ssize_t stride = stride_of<T>(view);
   if (to.empty()) return;
   if (stride == static_cast<Py_ssize_t>(sizeof(T))) {
     std::memcpy(to.data(), from, to.size_bytes());
@@ -90,6 +105,13 @@ py::object NumPy::empty<std::uint32_t>(std::size_t n) const {
 }
 
 template <class T>
+bool is_vector_of(const Buffer& view, std::size_t n) {
+  const std::string_view format = format_of(view);
+  return format.size() == 1 && format[0] == NumberType<T>::kFormat && view->ndim == 1 &&
+         view->shape[0] == static_cast<Py_ssize_t>(n) && (n < 2 || stride_of<T>(view) == static_cast<Py_ssize_t>(sizeof(T)));
+}
+
+template <class T>
 std::vector<T> vector_of(const NumPy& numpy, py::handle object, std::size_t length, const char* what) {
   std::vector<T> numbers;
   with_vector<T>(numpy, object, length, what, [&](const Buffer& view) {
@@ -104,6 +126,9 @@ void copy_vector(const NumPy& numpy, py::handle object, std::span<T> to, const c
   with_vector<T>(numpy, object, to.size(), what, [&](const Buffer& view) { copy<T>(view, to); });
 }
 
+template bool is_vector_of<float>(const Buffer&, std::size_t);
+template bool is_vector_of<double>(const Buffer&, std::size_t);
+template bool is_vector_of<std::uint32_t>(const Buffer&, std::size_t);
 template std::vector<float> vector_of(const NumPy&, py::handle, std::size_t, const char*);
 template std::vector<double> vector_of(const NumPy&, py::handle, std::size_t, const char*);
 template std::vector<std::uint64_t> vector_of(const NumPy&, py::handle, std::size_t, const char*);

@@ -80,7 +80,8 @@ class NumPy {
     return array;
   }
   py::object as_array(py::handle object) const { return as_array_(object); }
-  bool is_array(py::handle object) const { return py::isinstance(object, array_type_); }
+  // Returns true for arrays of NumPy's own class. Derived classes may have more than numbers, such as a mask.
+  bool is_array(py::handle object) const { return py::type::handle_of(object).is(array_type_); }
 
  private:
   py::object empty_, as_array_, array_type_, float64_, float32_, uint32_;
@@ -96,36 +97,46 @@ std::vector<T> vector_of(const NumPy& numpy, py::handle object, std::size_t leng
 template <class T>
 void copy_vector(const NumPy& numpy, py::handle object, std::span<T> to, const char* what);
 
+// Returns true if the buffer has n numbers of type T, one after the other.
+template <class T>
+bool is_vector_of(const Buffer& view, std::size_t n);
+
 // An array that the module fills before each call of a Python function. It is used again, unless Python code
-// has kept a reference to it, or to a part of it: so what was kept does not change.
+// has kept a reference to it, or to a part of it: so what was kept does not change. Python code may have
+// changed its memory, its shape or its type, so it is looked at before each use.
 template <class T>
 class ReusedArray {
  public:
   explicit ReusedArray(bool is_writable) : is_writable_(is_writable) {}
 
   // Returns the array with room for n numbers.
-  py::handle of_size(const NumPy& numpy, std::size_t n) {
-    constexpr Py_ssize_t kOurs = 2;  // that of array_, and that of buffer_
-    if (array_ && size_ == n && Py_REFCNT(array_.ptr()) == kOurs) return array_;
-    buffer_.close();
-    array_ = numpy.empty<T>(n);
-    buffer_.open(array_, PyBUF_WRITABLE);
-    if (!is_writable_) array_.attr("flags").attr("writeable") = false;
-    size_ = n;
-    return array_;
+  py::object of_size(const NumPy& numpy, std::size_t n) { return filled(numpy, n, nullptr); }
+  py::object with(const NumPy& numpy, std::span<const T> numbers) {
+    return filled(numpy, numbers.size(), numbers.data());
   }
-  py::handle with(const NumPy& numpy, std::span<const T> numbers) {
-    of_size(numpy, numbers.size());
-    if (!numbers.empty()) std::memcpy(buffer_->buf, numbers.data(), numbers.size_bytes());
-    return array_;
-  }
-  std::span<const T> numbers() const { return {static_cast<const T*>(buffer_->buf), size_}; }
 
  private:
+  py::object filled(const NumPy& numpy, std::size_t n, const T* numbers) {
+    constexpr Py_ssize_t kOurs = 1;
+    if (array_ && Py_REFCNT(array_.ptr()) == kOurs) {
+      const Buffer view(array_, PyBUF_FORMAT | PyBUF_STRIDES);
+      if (is_vector_of<T>(view, n) && (view->readonly == 0) == is_writable_) {
+        fill(view, n, numbers);
+        return array_;
+      }
+    }
+    array_ = numpy.empty<T>(n);
+    if (!is_writable_) array_.attr("flags").attr("writeable") = false;
+    fill(Buffer(array_, PyBUF_SIMPLE), n, numbers);
+    return array_;
+  }
+  // Python code cannot write to a read-only array, but the module can.
+  static void fill(const Buffer& view, std::size_t n, const T* numbers) {
+    if (numbers != nullptr && n > 0) std::memcpy(view->buf, numbers, n * sizeof(T));
+  }
+
   bool is_writable_;
   py::object array_;
-  Buffer buffer_;
-  std::size_t size_ = 0;
 };
 
 }  // namespace gradwire::python

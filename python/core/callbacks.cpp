@@ -1,9 +1,16 @@
 #include "python/core/callbacks.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <utility>
 
 namespace gradwire::python {
 namespace {
+
+constexpr const char* kOfParent =
+    "this run, client or server belongs to the process that started it; start it in the child, or use the start "
+    "method spawn";
 
 // The thread state of a thread that C++ started.
 class KeptThreadState {
@@ -45,6 +52,18 @@ void Trouble::keep(py::error_already_set& error) {
     kept_ = std::move(raised);
   else if (!kept_.is(raised) && py::hasattr(kept_, "add_note"))  // from Python 3.11 on
     kept_.attr("add_note")("another thread raised " + std::string(py::repr(raised)));
+}
+
+void Trouble::check_lifetime() const {
+  if (is_of_parent()) throw std::runtime_error(kOfParent);
+  if (!end_.stop_requested()) return;
+  PyErr_SetNone(PyExc_SystemExit);
+  throw py::error_already_set();
+}
+
+void Trouble::end_child() {
+  std::fprintf(stderr, "gradwire: %s\n", kOfParent);
+  _exit(1);
 }
 
 void Trouble::raise_if_any() {

@@ -5,10 +5,12 @@
 
 #include <exception>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <utility>
 
 #include "python/core/arrays.h"
+#include "python/core/lifetime.h"
 
 namespace gradwire::python {
 
@@ -38,15 +40,39 @@ class Trouble {
   void keep(py::error_already_set& error);
   void raise_if_any();  // raises what was kept
 
+  // Sets the end of a run. Functions then are not called any more. `is_alone` says that the run uses no thread
+  // but the caller's.
+  void end_with(std::stop_token end, bool is_alone) {
+    end_ = std::move(end);
+    is_alone_ = is_alone;
+  }
+  // Raises SystemExit if the run was asked to end, and RuntimeError in the child of a fork.
+  void check_lifetime() const;
+  bool is_of_parent() const { return fork_depth() != depth_; }
+  // Ends the child of a fork that a function has made, if it needs threads that the child does not have.
+  void leave_function() const {
+    if (is_of_parent() && !is_alone_) end_child();
+  }
+
  private:
+  [[noreturn]] static void end_child();
+
   py::object kept_;  // an exception; null if there was none
+  std::stop_token end_;
+  bool is_alone_ = false;
+  const std::uint32_t depth_ = fork_depth();
 };
 
 // Calls f() with the GIL. A Python exception is kept in `trouble`. Ctrl-C raises KeyboardInterrupt here.
 template <class F>
 auto call_python(Trouble& trouble, F&& f) {
   const Gil gil;
+  const struct Leave {
+    Trouble& trouble;
+    ~Leave() { trouble.leave_function(); }
+  } leave{trouble};
   try {
+    trouble.check_lifetime();
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     return f();
   } catch (py::error_already_set& error) {

@@ -32,6 +32,7 @@ class InterruptsOfRun {
 
   bool are_noted() const { return noted_.are_noted(); }
   std::stop_token token() const { return stop_.get_token(); }
+  void stop() { stop_.request_stop(); }
   // On the main thread, lets Python handle a signal that came. If its handler raises, which is kept, asks the
   // run to stop.
   void look();
@@ -49,6 +50,7 @@ class InterruptsOfSweep {
   explicit InterruptsOfSweep(bool is_main_thread);
 
   std::stop_token token() const { return stop_.get_token(); }
+  void stop() { stop_.request_stop(); }
 
  private:
   Interrupts noted_;

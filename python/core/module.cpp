@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "python/core/bind.h"
+#include "python/core/lifetime.h"
 
 namespace gradwire::python {
 namespace {
@@ -91,11 +92,10 @@ void bind_lists(py::module_& m) {
   });
 }
 
-}  // namespace
-
-PYBIND11_MODULE(_core, m) {
+void bind(py::module_& m) {
   m.attr("__version__") = std::string(version());
   py::register_exception_translator(&translate);
+  bind_lifetime(m);
   bind_lists(m);
   bind_experiment(m);
   bind_result(m);
@@ -109,4 +109,44 @@ PYBIND11_MODULE(_core, m) {
   bind_network(m);
 }
 
+// Returns false, with ImportError set, unless this is the main interpreter of the process.
+bool check_interpreter() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return true;
+  PyErr_SetString(PyExc_ImportError,
+                  "gradwire works in the main interpreter of a process alone; use a process in place of a "
+                  "subinterpreter");
+  return false;
+}
+
+PyObject* check_interpreter_for_python(PyObject*, PyObject*) {
+  if (!check_interpreter()) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"check_interpreter", &check_interpreter_for_python, METH_NOARGS,
+                            "check_interpreter() -> None\n\n"
+                            "Raises ImportError in a subinterpreter, to which Python copies this module."},
+                           {nullptr, nullptr, 0, nullptr}};
+
+// As PYBIND11_MODULE makes it.
+PyObject* make_module() {
+  PYBIND11_CHECK_PYTHON_VERSION
+  PYBIND11_ENSURE_INTERNALS_READY
+  static py::module_::module_def definition;
+  py::module_ m = py::module_::create_extension_module("_core", nullptr, &definition);
+  try {
+    if (PyModule_AddFunctions(m.ptr(), functions) != 0) throw py::error_already_set();
+    bind(m);
+    return m.ptr();
+  }
+  PYBIND11_CATCH_INIT_EXCEPTIONS
+}
+
+}  // namespace
+
 }  // namespace gradwire::python
+
+// pybind11 keeps one set of types per process, so it is not even set up in a subinterpreter.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  return gradwire::python::check_interpreter() ? gradwire::python::make_module() : nullptr;
+}

@@ -69,6 +69,10 @@ class PyServer {
     call_unlocked(trouble_, [&] { server_ = std::make_unique<Server>(experiment, options); });
   }
   ~PyServer() {
+    if (trouble_.is_of_parent()) {
+      static_cast<void>(server_.release());  // its thread is not in this process
+      return;
+    }
     const py::gil_scoped_release unlocked;
     server_.reset();
   }

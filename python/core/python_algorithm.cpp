@@ -16,16 +16,27 @@ namespace {
 
 constexpr double kVector = -1;  // the last number of a state that is an array; of others: bytes of padding
 
+// Returns true if the state is a vector in the precision of the run.
+template <class Real>
+bool is_vector(const NumPy& numpy, const py::object& state) {
+  if (!numpy.is_array(state)) return false;
+  Py_buffer view;
+  if (PyObject_GetBuffer(state.ptr(), &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+    PyErr_Clear();  // arrays of dates have no buffer
+    return false;
+  }
+  const bool is_vector = view.ndim == 1 && std::string_view(view.format) == std::string_view(&NumberType<Real>::kFormat, 1);
+  PyBuffer_Release(&view);
+  return is_vector;
+}
+
 template <class Real>
 std::vector<Real> encode(const AlgorithmParts& parts, const py::object& state) {
   if (state.is_none()) return {};
-  if (parts.callbacks.numpy.is_array(state)) {
-    const Buffer view(state, PyBUF_FORMAT | PyBUF_STRIDES);
-    if (view->ndim == 1 && std::string_view(view->format) == std::string(1, NumberType<Real>::kFormat)) {
-      std::vector<Real> numbers = vector_of<Real>(parts.callbacks.numpy, state, kAnyLength, "a state");
-      numbers.push_back(static_cast<Real>(kVector));
-      return numbers;
-    }
+  if (is_vector<Real>(parts.callbacks.numpy, state)) {
+    std::vector<Real> numbers = vector_of<Real>(parts.callbacks.numpy, state, kAnyLength, "a state");
+    numbers.push_back(static_cast<Real>(kVector));
+    return numbers;
   }
   const std::string bytes = static_cast<std::string>(py::bytes(parts.dumps(state, 5)));
   const std::size_t count = (bytes.size() + sizeof(Real) - 1) / sizeof(Real);
@@ -225,7 +236,7 @@ Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<
                                             AlgorithmState<Real>& state) const {
   AlgorithmParts& parts = *parts_;
   return call_python(parts.callbacks.trouble, [&] {
-    const py::handle array = parts.client_arrays.of<Real>().x.with(parts.callbacks.numpy, x);
+    const py::object array = parts.client_arrays.of<Real>().x.with(parts.callbacks.numpy, x);
     const auto [reply, next] = pair_of(
         with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
                      [&](const py::object& context) {
@@ -248,8 +259,8 @@ void PythonAlgorithm<Real>::server(ServerRound<Real>& round, std::vector<Real>& 
                                    AlgorithmState<Real>& state) const {
   AlgorithmParts& parts = *parts_;
   call_python(parts.callbacks.trouble, [&] {
-    const py::object array = py::reinterpret_borrow<py::object>(
-        parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x)));
+    const py::object array =
+        parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x));
     const auto [next_x, next] = pair_of(
         with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
                      [&](const py::object& context) {

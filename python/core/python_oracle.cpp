@@ -1,6 +1,7 @@
 #include "python/core/python_oracle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "python/core/problem_oracle.h"
@@ -11,9 +12,17 @@ namespace {
 double number_of(py::handle object, const char* what) {
   const double number = PyFloat_AsDouble(object.ptr());
   if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw py::error_already_set();
   PyErr_Clear();
   throw py::type_error(std::string(what) + " must be a number, not " +
                        std::string(py::str(py::type::handle_of(object).attr("__name__"))));
+}
+
+std::uint64_t count_of(py::handle object, const char* what) {
+  const double number = number_of(object, what);
+  constexpr double kMost = 1ULL << 53;
+  if (number >= 0 && number <= kMost && number == std::floor(number)) return static_cast<std::uint64_t>(number);
+  throw py::value_error(std::string(what) + " must be 0, 1, 2 and so on, not " + std::string(py::str(object)));
 }
 
 template <class Real>
@@ -45,8 +54,8 @@ class PythonOracle final : public Oracle<Real> {
       if (!py::isinstance<py::tuple>(made) || py::len(made) != 2)
         throw py::type_error("score(x) must return (correct, tested), the numbers of test samples");
       const py::tuple pair = made;
-      return Score{static_cast<std::uint64_t>(number_of(pair[0], "the number of right predictions")),
-                   static_cast<std::uint64_t>(number_of(pair[1], "the number of test samples"))};
+      return Score{count_of(pair[0], "the number of right predictions"),
+                   count_of(pair[1], "the number of test samples")};
     });
   }
 
@@ -60,11 +69,11 @@ class PythonOracle final : public Oracle<Real> {
 
  private:
   const NumPy& numpy() const { return callbacks_.numpy; }
-  py::handle batch_of(Batch batch) { return arrays_.batch.with(numpy(), batch); }
+  py::object batch_of(Batch batch) { return arrays_.batch.with(numpy(), batch); }
 
   // Calls the function. REQUIRES: the GIL is held.
   Real compute(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
-    const py::handle x_array = arrays_.x.with(numpy(), x);
+    const py::object x_array = arrays_.x.with(numpy(), x);
     PyObject* const function = parts_.function.ptr();
     if (parts_.form == Form::kPair) {
       const py::object made = result_of(PyObject_CallFunctionObjArgs(function, x_array.ptr(), nullptr));
@@ -75,14 +84,13 @@ class PythonOracle final : public Oracle<Real> {
       copy_vector<Real>(numpy(), pair[1], gradient, "the gradient");
       return static_cast<Real>(number_of(pair[0], "the loss"));
     }
-    const py::handle out = arrays_.out.of_size(numpy(), gradient.size());
+    const py::object out = arrays_.out.of_size(numpy(), gradient.size());
     const py::object made =
         result_of(parts_.form == Form::kOut
                       ? PyObject_CallFunctionObjArgs(function, x_array.ptr(), out.ptr(), nullptr)
                       : PyObject_CallFunctionObjArgs(function, x_array.ptr(), batch_of(batch).ptr(), out.ptr(),
                                                      nullptr));
-    const std::span<const Real> written = arrays_.out.numbers();
-    std::copy(written.begin(), written.end(), gradient.begin());
+    copy_vector<Real>(numpy(), out, gradient, "out");
     return static_cast<Real>(number_of(made, "the loss"));
   }
   static py::object result_of(PyObject* made) {

@@ -91,10 +91,11 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
       call_python(callbacks.trouble, [&] { given.log(std::string(line)); });
     };
   const bool is_fp32 = experiment.get("precision") == "fp32";
-  if (interrupts.are_noted()) {
-    options.stop = interrupts.token();
-    options.before_gradient = [&] { interrupts.look(); };
-  }
+  Running running;
+  callbacks.trouble.end_with(running.token(), options.threads == 1);
+  const std::stop_callback at_exit(running.token(), [&] { interrupts.stop(); });
+  options.stop = interrupts.token();
+  if (interrupts.are_noted()) options.before_gradient = [&] { interrupts.look(); };
   std::optional<TrainResult> measured;
   options.on_failure = [&](const TrainResult& failed) { measured = failed; };
   try {

@@ -32,7 +32,9 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const std
     options.log = [&](std::string_view line) { call_python(trouble, [&] { log(std::string(line)); }); };
   std::optional<SweepResult> made;
   {
-    const InterruptsOfSweep interrupts(is_main_thread);
+    Running running;
+    InterruptsOfSweep interrupts(is_main_thread);
+    const std::stop_callback at_exit(running.token(), [&] { interrupts.stop(); });
     options.stop = interrupts.token();
     made = call_unlocked(trouble, [&] { return sweep(experiment, grid, options); });
   }

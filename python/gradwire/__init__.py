@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _core
+_core.check_interpreter()
 from ._algorithm import Algorithm
 from ._compressor import UserCompressor
 from ._core import (ClientContext, Compressor, CompressorConstants, Payload, RandomStream, ServerContext, Tape, Var,

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -20,10 +22,18 @@ if TYPE_CHECKING:
     from ._types import Changes, Path, Source
 
 
+class _Scratch:
+    """A temporary folder that lives as long as the object. Unlike tempfile, it does not warn at its end."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+
 class Sweep(Sequence[Result]):
     """The results of a sweep, in the order of its grid."""
 
-    def __init__(self, made: dict[str, Any], scratch: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, made: dict[str, Any], scratch: _Scratch | None) -> None:
         self._scratch = scratch  # a temporary folder lives as long as the sweep
         self.folder: str = made["folder"]
         self.failed: list[str] = made["failed"]  # one line for each run that failed
@@ -97,7 +107,7 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
         texts.append((key, [text_of(key, value) for value in values]))
     scratch = None
     if out is None:
-        scratch = tempfile.TemporaryDirectory()
+        scratch = _Scratch()
         out = os.path.join(scratch.name, "sweep")
     made = _core.sweep(Experiment(experiment, set)._native, texts, os.fspath(out), jobs or 0, fresh, log_function(),
                        on_main_thread())

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import gradwire as gw
 import numpy as np
@@ -12,6 +13,19 @@ GRADWIRE = os.environ["GRADWIRE_BIN"] + "/gradwire"
 
 SMALL = {"problem": {"kind": "quadratic", "dim": 12, "heterogeneity": 0.7}, "clients": {"count": 5},
          "algorithm": {"name": "ef21", "compressor": "topk:k=3", "step_size": 0.05}, "run": {"rounds": 40, "x0": "normal"}}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes long, or needs PyTorch; see run.sh")
+
+
+def run_script(text, folder, *arguments):
+    """Runs Python code in a process of its own, which must write nothing to stderr, and returns what it prints."""
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", text, *arguments], cwd=folder, capture_output=True, text=True,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
 
 
 def gradwire(folder, *arguments):

@@ -2,13 +2,13 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import gradwire as gw
 import numpy as np
 import pytest
+from conftest import run_script
 
 CUSTOM = {"problem": {"kind": "custom", "dim": 10}, "clients": {"count": 4},
           "algorithm": {"name": "ef21", "compressor": "topk:k=2", "step_size": 0.1}, "run": {"rounds": 60}}
@@ -121,13 +121,6 @@ def test_wrong_options(tmp_path):
         gw.Client("127.0.0.1:1", data="libsvm:x").wait()
     with pytest.raises(gw.ExperimentError):
         gw.Client("nonsense", oracle=gw.oracle(lambda x: (0.0, x), 10)).start().wait(30)
-
-
-def run_script(text, folder):
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", text], cwd=folder, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
 
 
 def test_a_program_that_ends_ends_its_clients_and_servers(tmp_path):
