@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the tests of the Python package.
-#   run.sh BUILD DATA INTERPRETER    DATA is the folder of public data sets. INTERPRETER is empty if the package was not built
+#   run.sh BUILD DATA INTERPRETER [ARGUMENTS of pytest]
+# DATA is the folder of public data sets. INTERPRETER is empty if the package was not built.
 set -eu
 if [ -z "$3" ]; then
   echo "SKIPPED: this build has no Python package"
@@ -9,4 +10,11 @@ fi
 "$3" -c "import pytest" || { echo "SKIPPED: $3 has no pytest"; exit 77; }
 cd "$(dirname "$0")"
 export PYTHONPATH="$1/python" GRADWIRE_BIN="$1/bin" GRADWIRE_DATA="$2" PYTHONDONTWRITEBYTECODE=1
-exec "$3" -m pytest -q -p no:cacheprovider .
+interpreter=$3
+shift 3
+# The interpreter was built without the address sanitizer, which must come first.
+sanitizer=$(ldd "$PYTHONPATH"/gradwire/_core.*.so | awk '/libasan/ {print $3}')
+if [ -n "$sanitizer" ]; then
+  export LD_PRELOAD="$sanitizer" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
+fi
+exec "$interpreter" -X dev -m pytest -q -p no:cacheprovider "$@"
