@@ -1,5 +1,5 @@
-# Rules of cpack: gradwire-server and gradwire-client as packages of Debian and Ubuntu (tools/packages). EXCLUDE_FROM_ALL keeps
-# their files out of cmake --install.
+# Rules of cpack: gradwire-server, gradwire-client and python3-gradwire as packages of Debian and Ubuntu (tools/packages).
+# EXCLUDE_FROM_ALL keeps their files out of cmake --install.
 include(GNUInstallDirs)
 
 foreach(part server client)
@@ -27,11 +27,27 @@ install(FILES experiments/configs/deploy_silos.toml RENAME experiment.toml DESTI
         EXCLUDE_FROM_ALL)
 install(FILES packaging/client/client.env DESTINATION /etc/gradwire COMPONENT client EXCLUDE_FROM_ALL)
 
+# The Python package, if it is built for the system's interpreter.
+set(CPACK_COMPONENTS_ALL server client)
+if(GRADWIRE_PYTHON_INTERPRETER MATCHES "^/usr/bin/")
+  list(APPEND CPACK_COMPONENTS_ALL python3)
+  gradwire_install_python(lib/python3/dist-packages python3)
+  install(FILES packaging/copyright CHANGELOG.md docs/python.md DESTINATION share/doc/python3-gradwire COMPONENT python3 EXCLUDE_FROM_ALL)
+  file(READ packaging/python3/description CPACK_DEBIAN_PYTHON3_DESCRIPTION)
+  string(REGEX MATCH "[0-9]+$" minor "${GRADWIRE_PYTHON_VERSION}")
+  math(EXPR next "${minor} + 1")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_NAME python3-gradwire)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SECTION python)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_DEPENDS "python3 (>= 3.${minor}~), python3 (<< 3.${next}), python3-numpy")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SUGGESTS "python3-pandas, python3-scipy, python3-torch")
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PYTHON3_PACKAGE_CONTROL_EXTRA "${PROJECT_SOURCE_DIR}/packaging/python3/postinst;${PROJECT_SOURCE_DIR}/packaging/python3/prerm")
+endif()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gradwire)
 set(CPACK_PACKAGE_CONTACT "The gradwire authors <gradwire@localhost>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL server client)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)

@@ -37,7 +37,9 @@ fi
 cpack --config "$build/CPackConfig.cmake" -D CPACK_GRADWIRE_FOR_HERE=ON -B "$work/packages" > "$work/cpack.log" 2>&1 ||
   { tail -n 20 "$work/cpack.log" >&2; fail cpack; }
 packages=("$work"/packages/*.deb)
-[ ${#packages[@]} -eq 2 ] || fail "packages: ${packages[*]}"
+python=$(sed -n 's/^GRADWIRE_PYTHON_INTERPRETER:INTERNAL=//p' "$build/CMakeCache.txt")
+[[ $python == /usr/bin/* ]] || python=  # the package is for the system's interpreter alone
+[ ${#packages[@]} -eq $([ -n "$python" ] && echo 3 || echo 2) ] || fail "packages: ${packages[*]}"
 for part in server client; do
   package=$(echo "$work"/packages/gradwire-${part}_*.deb)
   depends=$(dpkg-deb -f "$package" Depends)
@@ -48,6 +50,14 @@ for part in server client; do
   ! dpkg-deb -c "$package" | grep -vE ' root/root ' || fail "some files do not belong to root"
 done
 [[ $(dpkg-deb -f "$work"/packages/gradwire-server_*.deb Depends) == *libsqlite3* ]] || fail "the server does not depend on SQLite"
+
+if [ -n "$python" ]; then
+  package=$(echo "$work"/packages/python3-gradwire_*.deb)
+  depends=$(dpkg-deb -f "$package" Depends)
+  for dependency in "python3 (>= 3." "python3 (<< 3." python3-numpy libc6 libssl; do
+    [[ $depends == *"$dependency"* ]] || fail "python3-gradwire does not depend on $dependency: $depends"
+  done
+fi
 
 # ---- installed ----
 dpkg_there --install "${packages[@]}"
@@ -61,6 +71,11 @@ done
 for program in gradwire-server gradwire-client; do
   [[ $("$root/usr/bin/$program" --version) == [0-9]* ]] || fail "$program does not run"
 done
+if [ -n "$python" ]; then
+  found=$(cd "$work" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/usr/lib/python3/dist-packages "$python" -c \
+    "import gradwire as gw; print(gw.__path__[0], gw.run('quadratics', set={'run.rounds': 3}).outcome)")
+  [ "$found" = "$root/usr/lib/python3/dist-packages/gradwire finished" ] || fail "the Python package: $found"
+fi
 if command -v systemd-sysusers > /dev/null; then
   grep -q '^gradwire:' "$root/etc/passwd" || fail "the user gradwire is missing"
 fi
@@ -94,9 +109,9 @@ fi
 # ---- removed ----
 mkdir -p "$root/var/lib/gradwire/run"
 echo model > "$root/var/lib/gradwire/run/model.bin"
-dpkg_there --remove gradwire-server gradwire-client
+dpkg_there --remove gradwire-server gradwire-client ${python:+python3-gradwire}
 left=$(files | tr '\n' ' ')
 [ "$left" = "./etc/gradwire/client.env ./etc/gradwire/experiment.toml ./var/lib/gradwire/run/model.bin " ] || fail "removal leaves: $left"
-dpkg_there --purge gradwire-server gradwire-client
+dpkg_there --purge gradwire-server gradwire-client ${python:+python3-gradwire}
 left=$(files | tr '\n' ' ')
 [ "$left" = "./var/lib/gradwire/run/model.bin " ] || fail "a purge leaves: $left"

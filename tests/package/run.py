@@ -136,6 +136,17 @@ def check_shared_library():
     run(work / "shared")
 
 
+def check_python():
+    """The Python package, if it is built, runs where it is installed, and still in the build."""
+    interpreter = re.search(r"^GRADWIRE_PYTHON_INTERPRETER:\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)[1]
+    if interpreter:
+        installed, = prefix.glob("lib/python3*/*-packages")
+        for folder in (installed, build / "python"):
+            path = said(interpreter, "-c", "import gradwire; print(gradwire.__file__)", env={**os.environ, "PYTHONPATH": str(folder)})
+            if path != f"{folder}/gradwire/__init__.py\n":
+                sys.exit(f"the package of {folder} is in {path}")
+
+
 shutil.rmtree(work, ignore_errors=True)
 run("cmake", "--install", build, "--prefix", prefix, stdout=subprocess.DEVNULL)
 for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "include/gradwire/oracle.h", "share/licenses/gradwire/LICENSE"]:
@@ -143,6 +154,7 @@ for file in ["bin/gradwire", "bin/gradwire-server", "bin/gradwire-client", "incl
         sys.exit(f"{file} is not installed")
 run(prefix / "bin/gradwire", "--version")
 check_headers()
+check_python()
 check_partial_builds()
 run_examples()
 check_components()
