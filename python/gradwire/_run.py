@@ -84,8 +84,8 @@ def _progress(rounds: int) -> Callable[[tuple[Any, ...]], None]:
 def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
         test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
         compressor: UserCompressor | None = None, x0: ArrayLike | None = None, out: Path | None = None,
-        transport: str = "memory", threads: int | None = None, checkpoint_seconds: float = 30.0, fresh: bool = False, overwrite: bool = False,
-        on_record: OnRecord | None = None, progress: bool | None = None) -> Result:
+        transport: str = "memory", threads: int | None = None, checkpoint_seconds: float = 30.0, fresh: bool = False,
+        overwrite: bool = False, on_record: OnRecord | None = None, progress: bool | None = None) -> Result:
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
