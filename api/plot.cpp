@@ -13,7 +13,9 @@ std::vector<std::filesystem::path> plot(const std::vector<std::filesystem::path>
                       .y = options.y,
                       .panels = options.panels,
                       .band = options.band,
-                      .f_star = options.f_star};
+                      .f_star = options.f_star,
+                      .embeds = options.embeds,
+                      .keys = {.by = options.by}};
   for (const auto& [folder, text] : options.labels) request.labels.push_back(folder.string() + "=" + text);
   return plot_command(request);
 }

@@ -244,6 +244,7 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
   check_by(request.keys, axes.size(), runs);
   Figure figure = make_figure(std::move(runs), axes, band, request.keys);
   figure.width = width;
+  figure.embeds = request.embeds;
   for (const std::string& label : request.labels) set_label(figure, label);
   return write_figure(figure, out, request.tikz, request.csv);
 }

@@ -15,7 +15,7 @@ struct PlotRequest {
   std::vector<std::filesystem::path> folders =
       {};  // folders of results, or folders that contain such folders
   // If empty, plot.svg: in the folder of results if there is only one, else in the working directory. Its
-  // ending is the format: .svg, .pdf, .png, .tex or .csv.
+  // ending is the format: .svg, .pdf, .png, .tex, .csv or .py.
   std::filesystem::path out = {};
   std::string width = {};                // as in "234pt"; empty for the usual width
   std::vector<std::string> labels = {};  // "DIR=TEXT" each: the label of the curve with the runs in DIR
@@ -25,6 +25,7 @@ struct PlotRequest {
   std::optional<double> f_star = {};     // f* of all runs; computed if unset
   bool tikz = false;                     // also write FILE.tex and FILE.dat
   bool csv = false;                      // also write FILE.csv, the numbers of the curves
+  bool embeds = false;                   // the script has the numbers, and does not read the folders
   PlotKeys keys = {};
 };
 

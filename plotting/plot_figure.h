@@ -46,7 +46,8 @@ struct Figure {
   std::size_t columns = 1;        // panels in a row
   double width = 0;               // points on the page; 0 if the figure is as wide as its panels
   Band band = Band::kNone;
-  std::string note;  // explains lines and bands, if a curve has several runs
+  bool embeds = false;  // the script has the numbers of the runs, and does not read their metrics.csv
+  std::string note;     // explains lines and bands, if a curve has several runs
 };
 
 // Returns the default panels. They show accuracy against bytes and loss against rounds if all runs measured

@@ -45,9 +45,10 @@ void write_drawing(const fs::path& file, const std::string& text) {
 }  // namespace
 
 void check_format(const std::string& option, const fs::path& file) {
-  for (const char* format : {".svg", ".pdf", ".png", ".tex", ".csv"})
+  for (const char* format : {".svg", ".pdf", ".png", ".tex", ".csv", ".py"})
     if (file.extension() == format) return;
-  throw UsageError(option + " " + file.string() + ": the name must end in .svg, .pdf, .png, .tex or .csv");
+  throw UsageError(option + " " + file.string() +
+                   ": the name must end in .svg, .pdf, .png, .tex, .csv or .py");
 }
 
 std::vector<fs::path> write_figure(const Figure& figure, const fs::path& out, bool tikz, bool csv) {
@@ -58,7 +59,7 @@ std::vector<fs::path> write_figure(const Figure& figure, const fs::path& out, bo
   const bool converts = format == ".pdf" || format == ".png";
   std::vector<std::pair<fs::path, std::string>> drawings;
   if (converts || format == ".svg") drawings.emplace_back(out, draw_svg(figure));
-  if (format == ".svg")
+  if (format == ".svg" || format == ".py")
     drawings.emplace_back(with_extension(".py"), draw_script(figure, fs::absolute(out).parent_path()));
   if (tikz || format == ".tex") {
     const TikzFigure page = draw_tikz(figure, with_extension(".dat").filename().string());

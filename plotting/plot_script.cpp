@@ -1,5 +1,8 @@
 #include "plotting/plot_script.h"
 
+#include <cmath>
+#include <set>
+
 #include "base/value.h"
 #include "plotting/plot_width.h"
 #include "report/json.h"
@@ -18,15 +21,19 @@ import math
 import pathlib
 import sys
 
-import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
 HERE = pathlib.Path(__file__).resolve().parent
 
 )py";
 
-constexpr std::string_view kTail = R"py(
+constexpr std::string_view kTail =
+    R"py(STYLE = {"font.size": 8 if WIDTH else 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True}
+
+
+def table_of(path):
+    """Returns the rows of a metrics.csv, or of its copy in this script."""
+    text = METRICS[path] if path in METRICS else (HERE / path).read_text()
+    return list(csv.DictReader(text.splitlines()))
+
 
 def column(rows, names, unit):
     return [sum(float(row[n]) if row[n] else math.nan for n in names) / unit for row in rows]
@@ -90,11 +97,8 @@ def summary(runs, panel):
     return grid, middle, low, high
 
 
-def main():
-    plt.rcParams.update({"font.size": 8 if WIDTH else 10, "axes.grid": True, "grid.color": "#e4e4e4", "axes.axisbelow": True})
-    rows = (len(PANELS) + COLUMNS - 1) // COLUMNS
-    figure, grid = plt.subplots(rows, COLUMNS, figsize=(WIDTH or 5.1 * COLUMNS, (WIDTH or 5.1 * COLUMNS) / COLUMNS * 0.69 * rows), squeeze=False)
-    axes = [ax for line in grid for ax in line]
+def draw(axes):
+    """Draws each panel into its axes."""
     for ax, panel in zip(axes, PANELS):
         if panel["log_x"]:
             ax.set_xscale("log", nonpositive="mask")
@@ -104,10 +108,7 @@ def main():
         ax.set_ylabel(panel["y_label"])
         ax.set_title(panel["title"])
     for label, runs, style in CURVES:
-        tables = []
-        for path, f_star, value in runs:
-            with open(HERE / path, newline="") as file:
-                tables.append((list(csv.DictReader(file)), f_star, value))
+        tables = [(table_of(path), f_star, value) for path, f_star, value in runs]
         for ax, panel in zip(axes, PANELS):
             series = [points(table, f_star, panel) for table, f_star, value in tables if value == panel["value"]]
             x, y, low, high = summary([s for s in series if s[0]] or [([], [])], panel)
@@ -122,12 +123,30 @@ def main():
                         linestyle=(0, (4.5, 3.5)), linewidth=0.9)
             ax.plot(x, y, label=label, linewidth=1.7, markersize=5.5, markerfacecolor="white",
                     markevery=max(1, len(x) // 6), **style)
+
+
+def new_figure(plt):
+    """Returns a figure with all panels and a legend, and the axes of the panels."""
+    rows = (len(PANELS) + COLUMNS - 1) // COLUMNS
+    width = WIDTH or 5.1 * COLUMNS
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=(width, width / COLUMNS * 0.69 * rows), squeeze=False)
+    axes = [ax for line in grid for ax in line]
+    draw(axes)
     for ax in axes[len(PANELS):]:
         ax.set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.tight_layout()
     figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.08, 1.0), ncol=3, frameon=False, title=NOTE,
                   alignment="left")
+    return figure, axes[:len(PANELS)]
+
+
+def main():
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    plt.rcParams.update(STYLE)
+    figure, _ = new_figure(plt)
     out = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().with_suffix(".png")
     figure.savefig(out, dpi=200, bbox_inches="tight")
     print(out)
@@ -171,6 +190,37 @@ std::string style_text(const CurveStyle& style) {
          ", \"marker\": " + literal(style.marker) + "}";
 }
 
+// Returns the path of the run's metrics in the script, or the name of their copy.
+std::string source_of(const Figure& figure, std::size_t r, const std::filesystem::path& folder) {
+  const PlotRun& run = figure.runs[r];
+  if (figure.embeds) return std::to_string(r) + " " + run.folder.filename().string();
+  std::error_code error;
+  const auto relative = std::filesystem::relative(run.file(), folder, error);
+  return (error || relative.empty() ? std::filesystem::absolute(run.file()) : relative).string();
+}
+
+// Returns the columns that the panels show, as the text of a metrics.csv.
+std::string csv_of(const Figure& figure, const PlotRun& run) {
+  std::set<std::string> names;
+  for (const PlotPanel& panel : figure.panels) {
+    names.insert(panel.x.csv.begin(), panel.x.csv.end());
+    names.insert(panel.y.csv.begin(), panel.y.csv.end());
+    if (!panel.y.bound.empty()) names.insert(panel.y.bound);
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  for (std::size_t row = 0; row < run.metrics.rows; ++row) {
+    text += '\n';
+    for (const std::string& name : names) {
+      const std::vector<double>* const column = run.metrics.column(name);
+      const double number = column == nullptr ? NAN : (*column)[row];
+      if (name != *names.begin()) text += ',';
+      if (!std::isnan(number)) text += number_text(number);
+    }
+  }
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder) {
@@ -182,11 +232,8 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
     script += "    (" + literal(figure.curves[c].label) + ",\n     [";
     for (const std::size_t r : figure.curves[c].runs) {
       const PlotRun& run = figure.runs[r];
-      std::error_code error;
-      const auto relative = std::filesystem::relative(run.file(), folder, error);
-      const auto path = error || relative.empty() ? std::filesystem::absolute(run.file()) : relative;
-      script += (r == figure.curves[c].runs.front() ? "(" : ",\n      (") + literal(path.string()) + ", " +
-                number_text(run.f_star.value_or(0)) + ", " +
+      script += (r == figure.curves[c].runs.front() ? "(" : ",\n      (") +
+                literal(source_of(figure, r, folder)) + ", " + number_text(run.f_star.value_or(0)) + ", " +
                 literal(figure.by.empty() ? "" : value_of_key(run.keys, figure.by)) + ")";
     }
     script += "],\n     " + style_text(curve_style(c)) + "),\n";
@@ -207,7 +254,13 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
             "  # inches; 0 for the usual width\n";
   script +=
       "BAND = " + literal(band_name(figure.band)) + "  # quartiles, range (smallest to largest) or none\n";
-  return script + "NOTE = " + literal(figure.note) + "\n" + std::string(kTail);
+  script += "NOTE = " + literal(figure.note) + "\n";
+  script += "METRICS = {";
+  for (std::size_t r = 0; figure.embeds && r < figure.runs.size(); ++r)
+    script += "\n    " + literal(source_of(figure, r, folder)) + ": \"\"\"\\\n" +
+              csv_of(figure, figure.runs[r]) + "\"\"\",";
+  script += "}  # by the names of the runs above, the text of a metrics.csv\n";
+  return script + std::string(kTail);
 }
 
 }  // namespace gradwire

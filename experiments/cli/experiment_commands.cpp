@@ -58,7 +58,8 @@ void add_compare(CLI::App& app, ExperimentArguments& a) {
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   compare->add_flag("--tikz", a.compare.sweep.tikz, "Also write plot.tex and plot.dat, for LaTeX (PGFPlots)");
-  compare->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex or .csv")
+  compare
+      ->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex, .csv or .py")
       ->type_name("FILE");
   compare
       ->add_option("--width", a.compare.sweep.width,

@@ -213,7 +213,8 @@ void add_sweep(CLI::App& app, Arguments& a) {
       ->excludes(merge);
   sweep->add_flag("--dry-run", a.dry_run, "List the runs, but run nothing")->excludes(shard)->excludes(merge);
   sweep->add_flag("--tikz", a.plot.tikz, "Also write plot.tex and plot.dat: the figure for LaTeX (PGFPlots)");
-  sweep->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex or .csv")
+  sweep
+      ->add_option("--figure", a.figure, "Also write the figure here, as .svg, .pdf, .png, .tex, .csv or .py")
       ->type_name("FILE");
   sweep->add_option("--width", a.plot.width, "Width of --figure on the page, as in 234pt, 8.5cm or 3.25in")
       ->type_name("LENGTH");
@@ -289,7 +290,8 @@ void add_plot(CLI::App& app, Arguments& a) {
   CLI::App* plot = app.add_subcommand("plot", "Draw the curves of one or several runs");
   plot->add_option("DIR", a.folders, "Folders of results, or folders that contain such folders")->required();
   plot->add_option("--out", a.out,
-                   "The figure, by its ending: .svg, .pdf, .png, .tex (PGFPlots) or .csv (numbers) (default: "
+                   "The figure, by its ending: .svg, .pdf, .png, .tex (PGFPlots), .csv (numbers) or .py (a "
+                   "script) (default: "
                    "DIR/plot.svg; for several DIR plot.svg here)")
       ->type_name("FILE");
   plot->add_option("--width", a.plot.width, "Width on the page, as in 234pt, 8.5cm or 3.25in")

@@ -55,6 +55,17 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
   std::ifstream in(figure);
   const std::string svg{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(svg.find("small steps"), std::string::npos);
+
+  const auto script_of = [&](bool embeds) {
+    const auto file = folder.path() / "figure.py";
+    plot({result.folder}, file, {.x = "rounds", .y = "loss", .by = "seed", .embeds = embeds});
+    std::ifstream script(file);
+    return std::string{std::istreambuf_iterator<char>(script), {}};
+  };
+  EXPECT_NE(script_of(false).find("metrics.csv\","), std::string::npos);
+  EXPECT_EQ(script_of(true).find("metrics.csv\","), std::string::npos) << "it does not read the folder";
+  EXPECT_NE(script_of(true).find("loss,round\n"), std::string::npos);
+  EXPECT_NE(script_of(true).find("\"seed = 2\""), std::string::npos) << "the title of a panel";
 }
 
 TEST(SweepApi, RefusesUnknownKeysAndColumns) {

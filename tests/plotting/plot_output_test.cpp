@@ -138,7 +138,8 @@ TEST_F(PlotOutput, HasTheFormatOfTheEnding) {
   EXPECT_EQ(written({.out = path("g.tex")}), (Names{"g.tex", "g.dat"}));
   EXPECT_EQ(written({.out = path("h.csv")}), (Names{"h.csv"}));
   EXPECT_EQ(read_file(path("h.csv")).substr(0, 11), "panel,curve");
-  EXPECT_NE(error_of({.out = path("f.jpg")}).find("must end in .svg, .pdf, .png, .tex or .csv"),
+  EXPECT_EQ(written({.out = path("i.py")}), (Names{"i.py"}));
+  EXPECT_NE(error_of({.out = path("f.jpg")}).find("must end in .svg, .pdf, .png, .tex, .csv or .py"),
             std::string::npos);
   if (!has_converter()) GTEST_SKIP() << "no rsvg-convert, no inkscape";
   EXPECT_EQ(written({.out = path("f.pdf"), .csv = true}), (Names{"f.pdf", "f.csv"}));
