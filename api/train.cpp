@@ -144,6 +144,7 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
   if (options.out.empty()) request.on_record = [&](const RoundRecord& record) { records.push_back(record); };
   if (options.on_row)
     request.is_enough = [&](const RoundRecord& record) { return !options.on_row(row_of(record)); };
+  request.on_round = options.on_round;
   request.on_failure = [&](const FinishedRun& run, const std::filesystem::path& folder) {
     measured->run = run;
     if (!folder.empty()) records = read_metrics(folder / "metrics.csv");

@@ -112,6 +112,8 @@ struct TrainOptions {
 
   // Called after each evaluation, on the thread of train(). The run ends at this row if it returns false.
   std::function<bool(const MetricsRow&)> on_row = {};
+  // Called after each round with the number of rounds that are done, on the thread of train().
+  std::function<void(std::uint32_t rounds)> on_round = {};
   // Ends the run after the round in progress. A round that takes more than 50 ms longer is given up before
   // the next gradient: the run ends as if the round had not begun, and does not write a last checkpoint.
   std::stop_token stop = {};

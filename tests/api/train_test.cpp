@@ -113,6 +113,17 @@ TEST(Train, EndsAtARowThatTheObserverRefuses) {
   EXPECT_NE(result.summary().find("the program that started the run asked for it"), std::string::npos);
 }
 
+TEST(Train, TellsEachRound) {
+  const TemporaryFolder folder;
+  for (const auto& out : {std::filesystem::path(), folder.path() / "run"}) {
+    auto clients = distances<double>();
+    std::vector<std::uint32_t> seen;
+    train(clients, {.algorithm = "gd", .step_size = 0.5, .rounds = 5, .set = {{"run.evaluate_every", 0}}},
+          {.on_round = [&](std::uint32_t rounds) { seen.push_back(rounds); }, .out = out});
+    EXPECT_EQ(seen, (std::vector<std::uint32_t>{1, 2, 3, 4, 5}));
+  }
+}
+
 TEST(Train, StopsByItsToken) {
   auto clients = distances<double>();
   std::stop_source source;

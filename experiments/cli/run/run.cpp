@@ -293,6 +293,7 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
   };
   observer.on_round = [&](std::uint32_t rounds) {
     progress.round(rounds);
+    if (request.on_round) request.on_round(rounds);
     if (energy) energy->round(rounds);
   };
   observer.is_enough = request.is_enough;
@@ -368,6 +369,7 @@ FinishedRun run_without_folder(const LoadedExperiment& loaded, const RunRequest&
     run.last = record;
     if (request.on_record) request.on_record(record);
   };
+  observer.on_round = request.on_round;
   observer.is_enough = request.is_enough;
   observer.on_note = note;
   observer.on_failure = on_failure(request, run, {});

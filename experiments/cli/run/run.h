@@ -36,7 +36,8 @@ struct RunRequest {
   Log log;                         // receives all lines unless `verbosity` is kQuiet
   bool figure = true;              // writes plot.svg and plot.py
   bool keeps_errors = false;  // an error of the run is thrown unchanged; else it says what files are left
-  std::function<void(const RoundRecord&)> on_record = {};  // after every evaluation; the run has stored it
+  std::function<void(const RoundRecord&)> on_record = {};   // after every evaluation; the run has stored it
+  std::function<void(std::uint32_t rounds)> on_round = {};  // after every round; not over TCP
   std::function<bool(const RoundRecord&)> is_enough =
       {};  // the hook LoopHooks::is_enough; not over a network
   // Gets what was measured if an exception ends the rounds. `folder` has its metrics.csv, or is empty.
