@@ -1,7 +1,6 @@
 // gw.run on train().
 #include "gradwire/train.h"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include "python/core/bind.h"
 #include "python/core/callbacks.h"
 #include "python/core/interrupts.h"
+#include "python/core/progress.h"
 #include "python/core/python_algorithm.h"
 #include "python/core/python_compressor.h"
 #include "python/core/python_oracle.h"
@@ -17,13 +17,10 @@
 namespace gradwire::python {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kBetweenLines{1};
-
 // The arguments of gw.run() as gradwire/_run.py has checked them.
 struct RunArguments {
   py::object oracles, algorithm, compressor;  // a sequence of gw.Oracle, an Algorithm, a UserCompressor; or None
-  py::object on_record, progress, log;  // functions of a row (a tuple), a row, and a line; or None
+  py::object on_record, progress, log;  // functions of a row (a tuple), of rounds and a row, and of a line; or None
   py::object on_failure;                // a function of a TrainResult
   std::optional<Data> data, test;
   std::vector<double> x0, smoothness;
@@ -33,19 +30,15 @@ struct RunArguments {
   bool fresh, overwrite, is_main_thread;
 };
 
-std::function<bool(const MetricsRow&)> on_row_of(const RunArguments& given, Callbacks& callbacks) {
-  if (given.on_record.is_none() && given.progress.is_none()) return {};
-  return [&given, &callbacks, next = Clock::now() + kBetweenLines](const MetricsRow& row) mutable {
-    const bool tells = given.progress.ptr() != Py_None && Clock::now() >= next;
-    if (!tells && given.on_record.ptr() == Py_None) return true;
+// `progress` may be null.
+std::function<bool(const MetricsRow&)> on_row_of(const RunArguments& given, Callbacks& callbacks,
+                                                 ProgressCalls* progress) {
+  if (given.on_record.is_none() && progress == nullptr) return {};
+  return [&given, &callbacks, progress](const MetricsRow& row) {
+    if (progress != nullptr) progress->row(row);
+    if (given.on_record.ptr() == Py_None) return true;
     return call_python(callbacks.trouble, [&] {
-      const py::tuple numbers = row_for_python(row);
-      if (tells) {
-        given.progress(numbers);
-        next = Clock::now() + kBetweenLines;
-      }
-      if (given.on_record.is_none()) return true;
-      const py::object made = given.on_record(numbers);
+      const py::object made = given.on_record(row_for_python(row));
       const int ends = PyObject_IsTrue(made.ptr());
       if (ends < 0) throw py::error_already_set();
       return ends == 0;
@@ -85,7 +78,12 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
   options.fresh = given.fresh;
   options.overwrite = given.overwrite;
   options.checkpoint_seconds = given.checkpoint_seconds;
-  options.on_row = on_row_of(given, callbacks);
+  std::optional<ProgressCalls> progress;
+  if (!given.progress.is_none()) {
+    progress.emplace(given.progress, callbacks.trouble);
+    options.on_round = [&](std::uint32_t rounds) { progress->round(rounds); };
+  }
+  options.on_row = on_row_of(given, callbacks, progress ? &*progress : nullptr);
   if (!given.log.is_none())
     options.log = [&](std::string_view line) {
       call_python(callbacks.trouble, [&] { given.log(std::string(line)); });

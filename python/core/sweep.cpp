@@ -56,11 +56,12 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const std
 
 void bind_sweep(py::module_& m) {
   m.def("sweep", &sweep_of);
-  m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, const std::string& x,
-                   const std::string& y, const std::vector<std::string>& panels,
+  m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, bool embeds,
+                   const std::string& x, const std::string& y, const std::vector<std::string>& panels,
                    const std::vector<std::pair<std::string, std::string>>& labels, const std::string& band,
-                   const std::string& width, std::optional<double> f_star) {
-    PlotOptions options{.x = x, .y = y, .panels = panels, .band = band, .width = width, .f_star = f_star};
+                   const std::string& width, std::optional<double> f_star, const std::string& by) {
+    PlotOptions options{.x = x, .y = y, .panels = panels, .by = by, .band = band, .width = width,
+                        .f_star = f_star, .embeds = embeds};
     for (const auto& [folder, label] : labels) options.labels.emplace_back(folder, label);
     const py::gil_scoped_release unlocked;
     std::vector<std::string> files;

@@ -1,10 +1,12 @@
 """Figures."""
 from __future__ import annotations
 
+import base64
 import os
 import pathlib
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -16,33 +18,82 @@ if TYPE_CHECKING:
 
 
 class Figure:
-    """A figure of results, as `gradwire plot` draws it. Notebooks show it."""
+    """A figure of results, as `gradwire plot` draws it. Notebooks show it.
 
-    def __init__(self, folders: list[str], options: tuple[Any, ...], keep: object) -> None:
-        self._folders, self._options, self._keep = folders, options, keep
+    svg   its text
+    """
+
+    def __init__(self, folders: list[str], options: tuple[Any, ...], embeds: bool, keep: object) -> None:
+        self._folders, self._options, self._embeds, self._keep = folders, options, embeds, keep
         with tempfile.TemporaryDirectory() as scratch:
             file = os.path.join(scratch, "figure.svg")
-            self._draw(file)
+            self._draw(file, embeds=True)
             self.svg = pathlib.Path(file).read_text()
 
-    def _draw(self, file: str) -> None:
-        _core.plot(self._folders, file, *self._options)
+    def _draw(self, file: str, embeds: bool) -> None:
+        _core.plot(self._folders, file, embeds, *self._options)
 
     def _repr_svg_(self) -> str:
         return self.svg
 
+    def _repr_html_(self) -> str:
+        # As an image: the names in the text of one figure would mean parts of another on the same page.
+        return f'<img alt="figure" src="data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}">'
+
     def save(self, file: Path) -> None:
-        """Writes an .svg (with a Matplotlib script next to it), .pdf, .png, .tex or .csv."""
-        self._draw(os.fspath(file))
+        """Writes an .svg, .pdf, .png, .tex or .csv, or a .py: a Matplotlib script. An .svg has its script next to it.
+
+        A .pdf and a .png need rsvg-convert, Inkscape or Matplotlib.
+        """
+        file = os.fspath(file)
+        if file.endswith((".pdf", ".png")) and not (shutil.which("rsvg-convert") or shutil.which("inkscape")):
+            self._matplotlib()[0].savefig(file, dpi=300, bbox_inches="tight")
+        else:
+            self._draw(file, self._embeds)
+
+    def axes(self, ax: Any = None) -> list[Any]:
+        """Draws the same by Matplotlib, and returns the axes of the panels. `ax` is your Axes, or one for each panel;
+        by default they are those of a new figure of pyplot."""
+        if ax is None:
+            drawn: list[Any] = self._matplotlib()[1]
+            return drawn
+        axes = [ax] if hasattr(ax, "plot") else list(getattr(ax, "flat", ax))
+        script = self._script()
+        if len(axes) != len(script["PANELS"]):
+            raise ValueError(f"ax: the figure has {len(script['PANELS'])} panels, but you gave {len(axes)} axes")
+        script["draw"](axes)
+        axes[0].legend(title=script["NOTE"])
+        return axes
+
+    def _matplotlib(self) -> Any:
+        import matplotlib.pyplot as plt
+        script = self._script()
+        with plt.rc_context(script["STYLE"]):
+            return script["new_figure"](plt)
+
+    def _script(self) -> dict[str, Any]:
+        """The names of the Matplotlib script."""
+        with tempfile.TemporaryDirectory() as scratch:
+            file = os.path.join(scratch, "figure.py")
+            self._draw(file, embeds=True)
+            names = {"__name__": "gradwire.figure", "__file__": file}
+            exec(compile(pathlib.Path(file).read_text(), file, "exec"), names)
+            return names
 
 
-def plot(*runs: Result | Sweep | Path, x: str | None = None, y: str | None = None, panels: Sequence[str] = (),
-         labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
+def plot(*runs: Result | Sweep | Path, x: str | None = None, y: str | None = None, panels: Iterable[str] = (),
+         by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
          f_star: float | None = None) -> Figure:
     """Draws results: Results, Sweeps, or folders of them.
 
-    x and y are columns, as "bits" and "grad_norm_sq"; `panels` are texts "Y:X" in place of both. `labels` are texts for
-    the runs, one each. `band` of several seeds is "quartiles", "range" or "none". `f_star` is f* of all runs.
+    x, y    columns, as "bits" and "grad_norm_sq"; "gap" is f(x) - f*
+    panels  texts "Y:X" in place of both
+    by      a key, as "problem.data": panels for each of its values
+    labels  a text for each of the runs
+    band    of several seeds: "quartiles", "range" or "none"
+    width   of the page, as "234pt" or "85mm"
+    f_star  f* of all runs; by default it is computed if a panel has the gap
+
     Columns that are not given are chosen from the results.
     """
     if not runs:
@@ -56,5 +107,7 @@ def plot(*runs: Result | Sweep | Path, x: str | None = None, y: str | None = Non
             folders.append(run.folder if isinstance(run, Sweep) else os.fspath(run))
     if labels is not None and len(labels) != len(runs):
         raise ValueError(f"labels: {len(labels)} texts for {len(runs)} runs")
-    options = (x or "", y or "", list(panels), list(zip(folders, labels or ())), band or "", width or "", f_star)
-    return Figure(folders, options, (scratch, runs))
+    options = (x or "", y or "", list(panels), list(zip(folders, labels or ())), band or "", width or "", f_star, by or "")
+    # A script reads the folders of results, unless they end with this process.
+    embeds = any(isinstance(run, (Result, Sweep)) for run in runs)
+    return Figure(folders, options, embeds, (scratch, runs))

@@ -150,8 +150,10 @@ class Result:
                 (f", loss {loss[-1]:.6g}" if len(loss) else ""))
 
     def _repr_html_(self) -> str:
-        shown = {name: column[-1] for name, column in self.metrics.items() if len(column) and not math.isnan(column[-1])}
-        figure = self.plot().svg if len(self.metrics["loss"]) > 1 else ""
+        names = [name for name in Record._fields if not name.endswith("_paper")]
+        last = {name: self.metrics[name][-1] for name in names if len(self.metrics[name])}
+        shown = {name: value for name, value in last.items() if not math.isnan(value)}
+        figure = self.plot()._repr_html_() if len(self.metrics["loss"]) > 1 else ""
         return f"<p>{html.escape(self._line())}</p>" + html_table(shown, [shown.values()]) + figure
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from ._compressor import UserCompressor
 from ._data import data_of
 from ._experiment import experiment_with
 from ._oracle import Oracle
+from ._progress import Shown
 from ._result import Record, Result
 
 if TYPE_CHECKING:
@@ -73,19 +73,11 @@ def on_row(function: OnRecord | None) -> Callable[[tuple[Any, ...]], object] | N
     return None if function is None else functools.partial(call, of_record=function)
 
 
-def _progress(rounds: int) -> Callable[[tuple[Any, ...]], None]:
-    def show(row: tuple[Any, ...]) -> None:
-        record = Record(*row)
-        print(f"gradwire: round {record.round:,} of {rounds:,}, {record.seconds:.0f} s, loss {record.loss:.6g}",
-              file=sys.stderr)
-    return show
-
-
 def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
         test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
         compressor: UserCompressor | None = None, x0: ArrayLike | None = None, out: Path | None = None,
         transport: str = "memory", threads: int | None = None, checkpoint_seconds: float = 30.0, fresh: bool = False,
-        overwrite: bool = False, on_record: OnRecord | None = None, progress: bool | None = None) -> Result:
+        overwrite: bool = False, on_record: OnRecord | None = None, progress: bool = True, live: bool = False) -> Result:
     """Runs all clients of an experiment in this process, with the bits of `gradwire run`.
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
@@ -101,7 +93,8 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     transport   "memory", or "encoded": every message passes through the codec
     threads     their number (default: one per processor); it changes no bit
     on_record   called with a Record after each evaluation; the run ends there if it returns True
-    progress    a line on stderr each second (default: if stderr is a terminal)
+    progress    a line on stderr, or in the notebook, once the run takes longer than a second
+    live        draws the figure in the notebook during the run, at most twice a second
 
     Raises ExperimentError or DataError (one line) if it cannot run, RunError if it fails, and what a function of yours
     raised. The attribute `result` of the exception is a Result with what was measured until then: see Result.
@@ -129,21 +122,20 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     if test is not None:
         required["problem.test"] = "given"
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
-    if progress is None:
-        progress = sys.stderr is not None and sys.stderr.isatty()
     if x0 is None and oracles is not None and asked["run.x0"] == "zeros":
         x0 = _start_of(oracles)
     failed: list[_core.TrainResult] = []
-    try:
-        native = _core.run(
-            experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data),
-            test=data_of(test, "test"), x0=None if x0 is None else np.ascontiguousarray(x0, np.float64),
-            smoothness=_smoothness_of(oracles or ()), out="" if out is None else os.fspath(out), transport=transport,
-            threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
-            on_record=on_row(on_record), progress=_progress(asked["run.rounds"]) if progress else None, log=log_function(),
-            on_failure=failed.append, is_main_thread=on_main_thread())
-    except BaseException as error:
-        if failed:
-            error.result = Result(failed[0], asked)  # type: ignore[attr-defined]
-        raise
-    return Result(native, asked)
+    with Shown(asked, progress, live) as shown:
+        try:
+            native = _core.run(
+                experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data),
+                test=data_of(test, "test"), x0=None if x0 is None else np.ascontiguousarray(x0, np.float64),
+                smoothness=_smoothness_of(oracles or ()), out="" if out is None else os.fspath(out), transport=transport,
+                threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
+                on_record=on_row(shown.on_record(on_record)), progress=shown.progress, log=log_function(),
+                on_failure=failed.append, is_main_thread=on_main_thread())
+        except BaseException as error:
+            if failed:
+                error.result = Result(failed[0], asked)  # type: ignore[attr-defined]
+            raise
+        return shown.end(Result(native, asked))

@@ -90,7 +90,9 @@ class Sweep(Sequence[Result]):
 
     def _repr_html_(self) -> str:
         best = self.best()
-        return html_table(best, best._rows()) + self.plot().svg
+        if not any(best["algorithm"]):  # the sweep compares none
+            del best["algorithm"]
+        return html_table(best, best._rows()) + self.plot()._repr_html_()
 
 
 def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, out: Path | None = None,

