@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from notebook import markdown_lines
+
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED_PAGE = re.compile(r"(?<!\]\()(?<![\w.-])docs/[\w/-]+\.md")
 
@@ -43,7 +45,8 @@ def anchors_of(text):
 
 def check(root, files):
     errors = []
-    texts = {name: (root / name).read_text(encoding="utf-8") for name in files if name.endswith(".md")}
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in files if name.endswith((".md", ".ipynb"))}
+    texts = {name: "\n".join(markdown_lines(text)) if name.endswith(".ipynb") else text for name, text in texts.items()}
     anchors = {name: anchors_of(text) for name, text in texts.items()}
     for name, text in texts.items():
         for number, line in lines_of(text):

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+from notebook import markdown_lines
+
 # A fault: its name, the places to search (c comments, m messages, d documents, t test names), the allowed number in 1,000 lines
 # of each, and its pattern.
 FAULTS = [
@@ -34,8 +36,9 @@ SOURCES = (".h", ".cpp", ".py", ".sh", ".cmake", ".toml", ".txt", ".proto", "")
 def texts(path, name):
     """Yields (place, line number, text) of a file."""
     suffix = path.suffix
-    lines = path.read_text(errors="replace").splitlines()
-    if suffix == ".md":
+    text = path.read_text(errors="replace")
+    lines = markdown_lines(text) if suffix == ".ipynb" else text.splitlines()
+    if suffix in (".md", ".ipynb"):
         code = False
         for number, line in enumerate(lines, 1):
             code ^= line.startswith("```")
@@ -63,7 +66,7 @@ def check(root, files, everything):
     found, lines = {}, dict.fromkeys(WHERE, 0)
     for name in files:
         path = root / name
-        if path.suffix not in (*SOURCES, ".md") or name.startswith(("data/", "tests/fuzz/corpus/")) or not path.is_file():
+        if path.suffix not in (*SOURCES, ".md", ".ipynb") or name.startswith(("data/", "tests/fuzz/corpus/")) or not path.is_file():
             continue
         if name in ("CHANGELOG.md", "tools/check_prose.py"):
             continue
