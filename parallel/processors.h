@@ -8,7 +8,8 @@
 namespace gradwire {
 
 // Returns the number of processors that this process may use: those of its affinity (taskset, cpuset), and no
-// more than the quota of its control groups, rounded up (docker --cpus, CPUQuota= of a unit). At least 1.
+// more than the quota of its control groups at the first call, rounded up (docker --cpus, CPUQuota= of a
+// unit). At least 1.
 unsigned usable_processors();
 
 // Returns the smallest processor quota of the control groups in `membership` and of the groups above them, or

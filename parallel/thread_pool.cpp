@@ -1,5 +1,6 @@
 #include "parallel/thread_pool.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "parallel/processors.h"
@@ -20,9 +21,8 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(unsigned threads) : next_(threads), spins_(threads <= usable_processors()) {
-  for (unsigned t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
-}
+ThreadPool::ThreadPool(unsigned threads)
+    : next_(std::max(1u, threads)), spins_(threads <= usable_processors()) {}
 
 ThreadPool::~ThreadPool() {
   {
@@ -82,10 +82,12 @@ void ThreadPool::work(unsigned thread) {
 }
 
 void ThreadPool::for_each(std::size_t items, const std::function<void(unsigned, std::size_t)>& body) {
-  if (workers_.empty() || items <= 1) {
+  if (size() == 1 || items <= 1) {
     for (std::size_t i = 0; i < items; ++i) body(0, i);
     return;
   }
+  for (auto t = static_cast<unsigned>(workers_.size()) + 1; t < size(); ++t)
+    workers_.emplace_back([this, t] { work(t); });
   body_ = &body;
   items_ = items;
   for (std::size_t t = 0; t < next_.size(); ++t) next_[t].item = t;

@@ -12,9 +12,9 @@
 
 namespace gradwire {
 
-// A fixed set of threads that share the items of one loop at a time; the caller is one of them. After a loop
-// the threads wait for the next one without sleeping, for some microseconds, unless the processors are fewer
-// than the threads.
+// A fixed set of threads that share the items of one loop at a time; the caller is one of them. They start at
+// the first loop. After a loop they wait for the next one without sleeping, for some microseconds, unless the
+// processors are fewer than the threads.
 class ThreadPool {
  public:
   explicit ThreadPool(unsigned threads);
@@ -22,7 +22,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  unsigned size() const { return static_cast<unsigned>(workers_.size()) + 1; }
+  unsigned size() const { return static_cast<unsigned>(next_.size()); }
 
   // Calls body(thread, item) once for each item in [0, items), with thread < size(). Returns when all are
   // done. Rethrows the first exception of the body. Thread t takes the items t, t + size(), ... in this

@@ -12,13 +12,19 @@ namespace gradwire {
 
 // The work on clients that is worth waking threads. The bits do not depend on the threads.
 inline constexpr double kWorthThreadsSeconds = 100e-6;
+// The estimate of the time for a client if nothing is known: then the first loop uses threads.
+inline constexpr double kUnknownSeconds = std::numeric_limits<double>::infinity();
 
 class ClientLoop {
  public:
-  ClientLoop(ThreadPool& pool, double worth_threads_seconds)
-      : pool_(pool), worth_threads_seconds_(worth_threads_seconds), seconds_(pool.size()) {}
+  // `seconds_each` is an estimate for the first loop.
+  ClientLoop(ThreadPool& pool, double worth_threads_seconds, double seconds_each)
+      : pool_(pool),
+        worth_threads_seconds_(worth_threads_seconds),
+        seconds_(pool.size()),
+        seconds_each_(seconds_each) {}
 
-  // Returns the time of one thread for one client in the last loop, or infinity before the first one.
+  // Returns the time of one thread for one client in the last loop, or the estimate before the first one.
   double seconds_each() const { return seconds_each_; }
   bool uses_threads(std::size_t clients) const {
     return pool_.size() > 1 && seconds_each_ * static_cast<double>(clients) >= worth_threads_seconds_;
@@ -55,7 +61,7 @@ class ClientLoop {
   ThreadPool& pool_;
   const double worth_threads_seconds_;
   std::vector<Seconds> seconds_;  // by thread, of the last loop
-  double seconds_each_ = std::numeric_limits<double>::infinity();
+  double seconds_each_;
 };
 
 }  // namespace gradwire

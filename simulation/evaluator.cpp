@@ -24,10 +24,11 @@ constexpr std::size_t kBlocksPerThread = 16;
 
 template <class Real>
 Evaluator<Real>::Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
-                           std::size_t memory_bytes)
+                           std::size_t memory_bytes, double seconds_each)
     : mine_(mine),
       d_(oracles.at(0)->dim()),
-      pool_(pool),
+      loop_(pool, kWorthThreadsSeconds, seconds_each),
+      all_threads_(pool.size()),
       remembers_(mine.size() * (d_ + 1) * sizeof(Real) <= memory_bytes) {
   for (RebindableOracle<Real>* oracle : oracles) workers_.push_back({oracle, {}});
 }
@@ -82,23 +83,23 @@ Uplink<Real> Evaluator<Real>::answer(ClientId client, View<Real> x, EvaluationWo
 template <class Real>
 std::size_t Evaluator<Real>::clients_of_block() const {
   std::size_t clients = kMostClientsOfBlock;
-  if (pool_.size() == 1) return clients;
-  while (clients > kClientsOfLeaf && mine_.size() < clients * kBlocksPerThread * pool_.size()) clients /= 2;
+  if (threads_ == 1) return clients;
+  while (clients > kClientsOfLeaf && mine_.size() < clients * kBlocksPerThread * threads_) clients /= 2;
   return clients;
 }
 
 template <class Real>
 std::size_t Evaluator<Real>::blocks_at_once(std::size_t block_clients) const {
   constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-  if (pool_.size() == 1) return 1;
+  if (threads_ == 1) return 1;
   const std::size_t levels = std::bit_width(block_clients / kClientsOfLeaf);
-  return std::clamp<std::size_t>(kMostBytes / (levels * d_ * sizeof(double)), 1,
-                                 kBlocksPerThread * pool_.size());
+  return std::clamp<std::size_t>(kMostBytes / (levels * d_ * sizeof(double)), 1, kBlocksPerThread * threads_);
 }
 
 template <class Real>
 void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
   x_.clear();
+  threads_ = loop_.uses_threads(mine_.size()) ? all_threads_ : 1;
   const bool has_gradients = wants_gradients(to);
   if (remembers_ && has_gradients) {
     x_.assign(x.begin(), x.end());
@@ -116,7 +117,7 @@ void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
     blocks.count = std::min(at_once, end - blocks.first);
     blocks.turns.begin(blocks.count);
     for (auto& block : blocks.list) block.sum.clear();
-    if (pool_.size() == 1 || blocks.count >= kBlocksPerThread / 2 * pool_.size()) {
+    if (threads_ == 1 || blocks.count >= kBlocksPerThread / 2 * threads_) {
       by_blocks(x, to, blocks);
     } else {
       by_clients(x, to, blocks);
@@ -127,7 +128,9 @@ void Evaluator<Real>::evaluate(View<Real> x, Evaluation<Real>& to) {
 // Gives threads one block after another.
 template <class Real>
 void Evaluator<Real>::by_blocks(View<Real> x, Evaluation<Real>& to, Blocks& blocks) {
-  pool_.for_each(blocks.count, [&](unsigned thread, std::size_t b) {
+  std::size_t clients = 0;
+  for (std::size_t b = 0; b < blocks.count; ++b) clients += blocks.clients_of(b, mine_).size();
+  loop_.run(blocks.count, clients, [&](unsigned thread, std::size_t b) {
     const ClientRange range = blocks.clients_of(b, mine_);
     for (ClientId client = range.first; client < range.end; ++client) {
       if (!to.asks(client)) continue;
@@ -152,9 +155,10 @@ void Evaluator<Real>::by_clients(View<Real> x, Evaluation<Real>& to, Blocks& blo
     block.turns.begin(block.end - block.begin);
     if (block.begin == block.end) blocks.add_block(b, to);
   }
+  if (clients.empty()) return;
   WaitingReplies<Real> waiting;
   std::vector<std::unique_ptr<typename WaitingReplies<Real>::Reply>> kept(clients.size());
-  pool_.for_each(clients.size(), [&](unsigned thread, std::size_t k) {
+  loop_.run(clients.size(), clients.size(), [&](unsigned thread, std::size_t k) {
     const Uplink<Real> up = answer(clients[k], x, workers_[thread], to);
     const ClientRange range = blocks.clients_of(0, mine_);
     const std::size_t b = clients[k] / blocks.block_clients - range.first / blocks.block_clients;

@@ -9,6 +9,7 @@
 #include "parallel/thread_pool.h"
 #include "rounds/evaluation.h"
 #include "rounds/memo_oracle.h"
+#include "simulation/client_loop.h"
 
 namespace gradwire {
 
@@ -17,9 +18,10 @@ class Evaluator {
  public:
   // Makes an evaluator of the clients `mine`. It keeps their gradients if these take at most `memory_bytes`,
   // for algorithms that need them at the same point. `oracles` has one oracle for each thread of the pool.
-  // All arguments must outlive the evaluator.
+  // `seconds_each` is an estimate of a client's time in the first evaluation. All arguments must outlive the
+  // evaluator.
   Evaluator(ClientRange mine, ThreadPool& pool, std::vector<RebindableOracle<Real>*> oracles,
-            std::size_t memory_bytes);
+            std::size_t memory_bytes, double seconds_each = kUnknownSeconds);
 
   // Adds the answers of all clients of this process that the evaluation asks. Leaves out clients whose loss
   // or gradient is not finite. The bits do not depend on the threads.
@@ -52,7 +54,9 @@ class Evaluator {
 
   const ClientRange mine_;
   const std::size_t d_;
-  ThreadPool& pool_;
+  ClientLoop loop_;
+  const std::size_t all_threads_;
+  std::size_t threads_ = 1;  // of the evaluation in progress
   std::vector<EvaluationWorker> workers_;
   const bool remembers_;
   Vec<Real> x_;          // point of the kept results; empty if nothing is kept

@@ -36,7 +36,7 @@ struct FaultSimulation<Real>::Impl {
         context(codec_context(*run_context, zstd_of(options.zstd, options.encoded))),
         codec(context),
         pool(std::max(1u, options.threads)),
-        loop(pool, options.worth_threads_seconds),
+        loop(pool, options.worth_threads_seconds, kUnknownSeconds),
         workers(make_workers(*functions, pool.size(), context)),
         idle(oracles_of(workers)),
         evaluator(run_context->mine(), pool, oracles_of(workers), options.evaluation_bytes),

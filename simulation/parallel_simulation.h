@@ -26,6 +26,7 @@ struct ParallelSimulationOptions {
   // that need them at the same point.
   std::size_t evaluation_bytes = std::size_t{256} << 20;
   double worth_threads_seconds = kWorthThreadsSeconds;
+  double seconds_each = kUnknownSeconds;  // estimate of a client's time in the first round
 };
 
 // The communicator and the signals of this process, if ranks share the clients.

@@ -196,6 +196,20 @@ RunResult run_on_ranks(ParallelSimulation<Real>& clients, RankCommunicator<Real>
   return result;
 }
 
+// Returns a lower bound of the time for the gradient of a client. Tiny runs then start no thread.
+template <class Real>
+double least_seconds_each(Prepared& p, const ClientObjectives<Real>& functions) {
+  constexpr double kSecondsPerNumber = 1e-10;
+  constexpr std::uint32_t kFewClients = 1000;
+  const std::uint32_t n = functions.clients();
+  // The program's functions may take any time.
+  if (p.functions.of<Real>() != nullptr || n > kFewClients) return kUnknownSeconds;
+  double samples = 0;
+  for (std::uint32_t client = 0; client < n; ++client)
+    samples += static_cast<double>(functions.sample_count(client));
+  return kSecondsPerNumber * static_cast<double>(p.d) * samples / n;
+}
+
 template <class Real>
 RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObserver& observer,
                       const std::atomic<bool>& stop, Checkpoints checkpoints,
@@ -236,7 +250,9 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
   const bool is_plain = !encoded && !options.faults.any() && !options.draw_arrival && !server->may_refuse() &&
                         !limits.norm.is_set();
   if (!is_timed && is_plain) {
-    ParallelSimulation<Real> clients(run_context, functions, {.threads = threads}, rank);
+    ParallelSimulation<Real> clients(run_context, functions,
+                                     {.threads = threads, .seconds_each = least_seconds_each(p, *functions)},
+                                     rank);
     hooks.evaluate = [&clients](View<Real> x, Evaluation<Real>& to) { clients.evaluate(x, to); };
     if (rank.communicator != nullptr)
       return run_on_ranks<Real>(clients, *rank.communicator, signals, *run_context, *server, progress, limits,

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -29,6 +31,18 @@ TEST(ThreadPool, CallsTheBodyOnceForEachItemInManyLoops) {
       for (const auto& c : calls) EXPECT_EQ(c, 1);
     }
   }
+}
+
+TEST(ThreadPool, StartsThreadsAtTheFirstLoopOfSeveralItems) {
+  const auto threads_of_process = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads_of_process();
+  ThreadPool pool(3);
+  pool.for_each(1, [](unsigned, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before);
+  pool.for_each(2, [](unsigned, std::size_t) {});
+  EXPECT_EQ(threads_of_process(), before + 2);
 }
 
 TEST(ThreadPool, WakesThreadsThatSleep) {

@@ -2,7 +2,10 @@
 // after another.
 #include "simulation/evaluator.h"
 
+#include <cstddef>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -47,6 +50,10 @@ class Bowl final : public RebindableOracle<double> {
 };
 
 constexpr std::uint32_t kNoClient = Bowl::kClients;
+
+std::ptrdiff_t threads_of_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
 
 gradwire::RunContext<double> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
   gradwire::RunContext<double> run_context;
@@ -114,6 +121,9 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         Evaluation<double> evaluation(run_context_);
         evaluator.evaluate(x_, evaluation);
         EXPECT_EQ(found(evaluation), want);
+        Evaluation<double> again(run_context_);
+        evaluator.evaluate(x_, again);  // the first one was so fast that this one may use one thread
+        EXPECT_EQ(found(again), want);
         const Evaluated<double> known = evaluator.known(7);
         ASSERT_EQ(known.x.empty(), memory_bytes == 0);
         if (memory_bytes == 0) continue;
@@ -126,6 +136,20 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
         EXPECT_TRUE(evaluator.known(broken).x.empty());
       }
     }
+  }
+}
+
+TEST_P(EvaluatorTest, UsesOneThreadIfTheWorkIsNotWorthMore) {
+  const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNoClient));
+  for (const double seconds_each : {0.0, 1.0}) {
+    const auto before = threads_of_process();
+    ThreadPool pool(2);
+    const auto one = clients.oracle(), other = clients.oracle();
+    Evaluator<double> evaluator(run_context_.mine(), pool, {one.get(), other.get()}, 0, seconds_each);
+    Evaluation<double> evaluation(run_context_);
+    evaluator.evaluate(x_, evaluation);
+    EXPECT_EQ(found(evaluation), one_by_one(kNoClient));
+    EXPECT_EQ(threads_of_process() - before, seconds_each > 0 ? 1 : 0);
   }
 }
 
