@@ -18,5 +18,6 @@ void bind_problem(py::module_& m);
 void bind_tape(py::module_& m);
 void bind_sweep(py::module_& m);
 void bind_network(py::module_& m);
+void bind_bench(py::module_& m);
 
 }  // namespace gradwire::python

@@ -107,6 +107,7 @@ void bind(py::module_& m) {
   bind_tape(m);
   bind_sweep(m);
   bind_network(m);
+  bind_bench(m);
 }
 
 // Returns false, with ImportError set, unless this is the main interpreter of the process.
