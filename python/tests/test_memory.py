@@ -345,7 +345,7 @@ models = []
 for f in (out_form, pair, batch):
     run = _core.run(experiment=gw.Experiment({"algorithm": {"name": "gd", "step_size": 0.5}, "run.rounds": 5,
         "problem": {"kind": "custom", "dim": 6}, "clients.count": 2})._native, oracles=[gw.oracle(f, 6) for _ in range(2)],
-        algorithm=None, compressor=None, data=None, test=None, x0=array.array("d", range(1, 7)), out="",
+        algorithm=None, compressor=None, data=None, test=None, x0=array.array("d", range(1, 7)), smoothness=[], out="",
         transport="memory", threads=1, checkpoint_seconds=0.0, fresh=False, overwrite=False, on_record=None, progress=None,
         log=None, on_failure=lambda result: None, is_main_thread=True)
     models.append(run.model().tolist())
