@@ -12,12 +12,7 @@ Reading reading_of(const std::optional<Data>& data, const std::optional<Data>& t
                               SampleUse use, const TableReading& table) {
     const std::optional<Data>& given = use == SampleUse::kTest ? test : data;
     if (source != kGivenSource || !given) return read_source(source, base, synthetic, dim, keep, use, table);
-    Dataset samples = given->content();
-    if (dim > 0) {
-      check_columns(samples, dim);
-      samples.columns = dim;
-    }
-    return samples;
+    return read_given(given->content(), dim, table);
   };
   return reading;
 }

@@ -1,6 +1,7 @@
 #include "api/client/run.h"
 
 #include <mutex>
+#include <utility>
 
 namespace gradwire {
 
@@ -15,6 +16,12 @@ void run_client_with(const ClientOptions& options, const std::function<void(Clie
   ClientSettings settings = settings_of(options, log);
   complete(settings);
   join_and_answer(settings);
+}
+
+void refuse_sources(const ClientOptions& options, const std::string& reason) {
+  for (const auto& [option, source] : {std::pair("--data", options.data), {"--test", options.test}})
+    if (!source.empty())
+      throw BadInput(std::string(option) + " '" + source + "': " + reason + "; leave it out");
 }
 
 }  // namespace gradwire

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "fl_client/client.h"
 
@@ -10,5 +11,8 @@ namespace gradwire {
 
 // Runs a client with these options, to which `complete` adds the data or the oracle.
 void run_client_with(const ClientOptions& options, const std::function<void(ClientSettings&)>& complete);
+
+// Throws BadInput with the reason if the options name data.
+void refuse_sources(const ClientOptions& options, const std::string& reason);
 
 }  // namespace gradwire

@@ -1,8 +1,9 @@
+#include "engine/data/memory_data.h"
+
 #include <cmath>
 #include <string>
 #include <utility>
 
-#include "engine/data/dataset.h"
 #include "gradwire/data.h"
 
 namespace gradwire {
@@ -29,28 +30,36 @@ void check_columns_fit(std::size_t columns) {
   if (columns > 0xFFFFFFFF) refuse("more than 2^32 columns");
 }
 
+Data data_of(Dataset samples) {
+  return Data(std::make_shared<const DataContent>(DataContent{std::move(samples), {}, {}}));
+}
+
 }  // namespace
 
-Data::Data(std::shared_ptr<const Dataset> content) : content_(std::move(content)) {}
+Data::Data(std::shared_ptr<const DataContent> content) : content_(std::move(content)) {}
+
+Data Data::text(std::string text, std::string name) {
+  return Data(std::make_shared<const DataContent>(DataContent{{}, std::move(text), std::move(name)}));
+}
 
 Data Data::dense(std::size_t columns, const std::vector<double>& features, std::vector<double> labels) {
   check_columns_fit(columns);
   check_shape("features", features.size(), labels.size() * columns);
   check_labels(labels);
-  auto data = std::make_shared<Dataset>();
-  data->columns = columns;
+  Dataset data;
+  data.columns = columns;
   for (std::size_t r = 0; r < labels.size(); ++r) {
     for (std::size_t j = 0; j < columns; ++j) {
       const double value = features[r * columns + j];
       if (!std::isfinite(value)) refuse_feature(r, j);
       if (value == 0) continue;
-      data->column.push_back(static_cast<std::uint32_t>(j));
-      data->value.push_back(value);
+      data.column.push_back(static_cast<std::uint32_t>(j));
+      data.value.push_back(value);
     }
-    data->row_start.push_back(data->value.size());
+    data.row_start.push_back(data.value.size());
   }
-  data->label = std::move(labels);
-  return Data(std::move(data));
+  data.label = std::move(labels);
+  return data_of(std::move(data));
 }
 
 Data Data::sparse(std::size_t columns, std::vector<std::uint64_t> row_start,
@@ -61,8 +70,8 @@ Data Data::sparse(std::size_t columns, std::vector<std::uint64_t> row_start,
   check_shape("column", column.size(), value.size());
   if (row_start.front() != 0 || row_start.back() != value.size())
     refuse("row_start must begin with 0 and end with the number of values, " + std::to_string(value.size()));
-  auto data = std::make_shared<Dataset>();
-  data->columns = columns;
+  Dataset data;
+  data.columns = columns;
   for (std::size_t r = 0; r < labels.size(); ++r) {
     if (row_start[r + 1] < row_start[r] || row_start[r + 1] > value.size())
       refuse("row_start falls at sample " + std::to_string(r));
@@ -72,16 +81,16 @@ Data Data::sparse(std::size_t columns, std::vector<std::uint64_t> row_start,
                std::to_string(columns));
       if (!std::isfinite(value[k])) refuse_feature(r, column[k]);
       if (value[k] == 0) continue;
-      data->column.push_back(column[k]);
-      data->value.push_back(value[k]);
+      data.column.push_back(column[k]);
+      data.value.push_back(value[k]);
     }
-    data->row_start.push_back(data->value.size());
+    data.row_start.push_back(data.value.size());
   }
-  data->label = std::move(labels);
-  return Data(std::move(data));
+  data.label = std::move(labels);
+  return data_of(std::move(data));
 }
 
-std::size_t Data::rows() const { return content_->rows(); }
-std::size_t Data::columns() const { return content_->columns; }
+std::size_t Data::rows() const { return content_->samples.rows(); }
+std::size_t Data::columns() const { return content_->samples.columns; }
 
 }  // namespace gradwire

@@ -85,21 +85,22 @@ struct RowsData : SampleSource {
           "share of the samples held out for accuracy before the rest is split; they are drawn",
           {.high = 1, .high_open = true});
     const bool is_table = self.data.starts_with("csv:") || self.test.starts_with("csv:");
+    const bool may_be_table = is_table || self.data == kGivenSource || self.test == kGivenSource;
     visit("label", self.label, "for `csv`: the column of the label, by its name or its number from 1",
           {.note = "label, class, target or y, else the last",
            .quiet = !is_table,
            .sent_if_set = true,
-           .idle_by = idle_if(!is_table, "data")});
+           .idle_by = idle_if(!may_be_table, "data")});
     visit("columns", self.columns,
           "for `csv`: the columns of the features, as in \"age, 3-7, color\"; the order is that of the file",
           {.note = "all others",
            .quiet = !is_table,
            .sent_if_set = true,
-           .idle_by = idle_if(!is_table, "data")});
+           .idle_by = idle_if(!may_be_table, "data")});
     visit("missing", self.missing,
           "for `csv`: a missing value is an error (`refuse`), leaves out its line (`drop`), or is the mean "
           "of its column (`mean`)",
-          {.quiet = !is_table, .sent_if_set = true, .idle_by = idle_if(!is_table, "data")});
+          {.quiet = !is_table, .sent_if_set = true, .idle_by = idle_if(!may_be_table, "data")});
     visit(
         "normalize", self.normalize,
         "features of mean 0 and standard deviation 1 (`standard`), features from 0 to 1 (`minmax`), or "

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gradwire/bad_input.h"
@@ -14,7 +15,7 @@
 
 namespace gradwire {
 
-struct Dataset;  // private
+struct DataContent;  // private
 
 // m samples of `columns` features and a label each. Copies share the samples, which do not change. The
 // experiment says how clients share the rows (clients.partition), and what a label means, as for a file.
@@ -29,15 +30,19 @@ class GRADWIRE_API Data {
   static Data sparse(std::size_t columns, std::vector<std::uint64_t> row_start,
                      std::vector<std::uint32_t> column, std::vector<double> value,
                      std::vector<double> labels);
+  // The text of a LIBSVM file, if its first sample is LABEL INDEX:VALUE ..., else of a table (CSV). A run
+  // reads it as a file, by problem.label, problem.columns and problem.missing. Its DataError is then
+  // "NAME:LINE: ...".
+  static Data text(std::string text, std::string name = "data");
 
-  std::size_t rows() const;     // m
-  std::size_t columns() const;  // features of a sample
+  std::size_t rows() const;     // m; 0 for a text, which is not read yet
+  std::size_t columns() const;  // features of a sample; 0 for a text
 
-  explicit Data(std::shared_ptr<const Dataset> content);  // for the library
-  const Dataset& content() const { return *content_; }
+  explicit Data(std::shared_ptr<const DataContent> content);  // for the library
+  const DataContent& content() const { return *content_; }
 
  private:
-  std::shared_ptr<const Dataset> content_;
+  std::shared_ptr<const DataContent> content_;
 };
 
 }  // namespace gradwire

@@ -2,6 +2,7 @@
 #include "gradwire/data.h"
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -92,6 +93,57 @@ TEST(Data, MeasuresAccuracyOnGivenTestSamples) {
   const TrainResult result = train(logistic("given").with("run.rounds", 400),
                                    {.data = data, .test = Data::dense(kWidth, t.features, wrong)});
   EXPECT_LT(result.rows().back().accuracy.value(), 0.3);  // labels are the opposite of what it learns
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+constexpr const char* kLibsvm = "# two features\n1 1:0.5 2:1\n-1 1:-1\n1 2:2\n-1 2:-0.25\n1 1:3\n";
+constexpr const char* kTable =
+    "kind,size,colour,weight\ncat,1.5,red,2\ndog,3,blue,\ncat,0.5,green,4\ndog,4,red,1\ncat,1,blue,2\n";
+
+TEST(Data, IsReadFromATextAsFromAFile) {
+  const TemporaryFolder folder;
+  for (const auto& [source, text] : {std::pair("libsvm:", kLibsvm), {"csv:", kTable}}) {
+    const auto file = folder.path() / "samples";
+    write(file, text);
+    const KeyValues table = {{"problem.label", "kind"}, {"problem.missing", "mean"}};
+    const Experiment experiment =
+        logistic(source + file.string()).with(source[0] == 'c' ? table : KeyValues()).with("run.rounds", 5);
+    const TrainResult from_file = train(experiment),
+                      from_text = train(experiment, {.data = Data::text(text)});
+    EXPECT_EQ(model_of(from_text), model_of(from_file));
+    EXPECT_EQ(from_text.warnings().size(), from_file.warnings().size());
+    EXPECT_EQ(model_of(train(experiment, {.data = Data::text("\xEF\xBB\xBF" + std::string(text))})),
+              model_of(from_file));
+  }
+}
+
+TEST(Data, GivesTheTextsOfATestTableTheNumbersOfTheTrainingTable) {
+  const TemporaryFolder folder;
+  write(folder.path() / "train.csv", kTable);
+  write(folder.path() / "test.csv", "kind,size,colour,weight\ndog,3.5,blue,1\ncat,1,red,2\n");
+  const Experiment experiment = logistic("csv:" + (folder.path() / "train.csv").string())
+                                    .with({{"problem.label", "kind"},
+                                           {"problem.missing", "mean"},
+                                           {"problem.test", "csv:" + (folder.path() / "test.csv").string()}});
+  const TrainResult from_files = train(experiment);
+  const TrainResult from_texts = train(
+      experiment, {.data = Data::text(kTable),
+                   .test = Data::text("kind,size,colour,weight\ndog,3.5,blue,1\ncat,1,red,2\n", "test")});
+  EXPECT_EQ(model_of(from_texts), model_of(from_files));
+  EXPECT_EQ(from_texts.metrics("accuracy"), from_files.metrics("accuracy"));
+}
+
+TEST(Data, NamesTheLineOfATextThatCannotBeRead) {
+  const auto error = [](const char* text) {
+    return error_of([&] { train(logistic("digits"), {.data = Data::text(text)}); });
+  };
+  EXPECT_EQ(error("1 1:0.5\n-1 1:x\n"), "data:2: the value 'x' is not a number; correct it");
+  EXPECT_TRUE(error("1,2,1\n3,4\n").starts_with("data:2: ")) << error("1,2,1\n3,4\n");
+  EXPECT_NE(error("size,kind\n1,0\n,1\n2,0\n").find("data:3: column 1, 'size'"), std::string::npos)
+      << error("size,kind\n1,0\n,1\n2,0\n");
 }
 
 TEST(Data, IsMissingInOneLine) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/text_lines.h"
 #include "engine/data/readers/bytes.h"
 #include "engine/data/readers/dialogue.h"
 #include "engine/data/readers/digits.h"
@@ -59,6 +60,22 @@ Dataset without_others(Dataset data, const KeepRow& keep) {
   }
   kept.label = std::move(data.label);
   return kept;
+}
+
+// Returns true if the first sample of a text is LABEL INDEX:VALUE ..., or a label alone.
+bool looks_like_libsvm(std::string_view text) {
+  Lines lines(text);
+  while (const auto line = lines.next()) {
+    const std::string_view sample = trim(line->substr(0, line->find('#')));
+    if (sample.empty()) continue;
+    const std::size_t end = std::min(sample.find_first_of(" \t"), sample.size());
+    if (!parse_number(sample.substr(0, end))) return false;
+    const std::string_view pair = trim(sample.substr(end));
+    const std::size_t colon = pair.find_first_not_of("0123456789");
+    return pair.empty() || pair.starts_with("qid:") ||
+           (colon != 0 && pair.substr(std::min(colon, pair.size())).starts_with(':'));
+  }
+  return false;
 }
 
 }  // namespace
@@ -143,6 +160,19 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
     throw DataError("data 'given' needs a program that brings the samples (docs/api.md)");
   throw DataError("unknown data source " + quoted(source) +
                   "; use digits, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH or synthetic");
+}
+
+Dataset read_given(const DataContent& given, std::size_t dim, const TableReading& table) {
+  if (given.text.empty()) {
+    Dataset samples = given.samples;
+    if (dim == 0) return samples;
+    check_columns(samples, dim);
+    samples.columns = dim;
+    return samples;
+  }
+  const std::string_view text = without_byte_order_mark(given.text);
+  if (looks_like_libsvm(text)) return parse_libsvm(text, given.name, dim);
+  return widen(parse_csv(text, given.name, table.options, table.encoding), given.name, dim);
 }
 
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how) {

@@ -12,6 +12,7 @@
 
 #include "engine/data/client_dataset.h"
 #include "engine/data/dataset.h"
+#include "engine/data/memory_data.h"
 #include "engine/data/readers/csv.h"
 #include "engine/data/readers/idx.h"
 #include "engine/data/shared_samples.h"
@@ -61,6 +62,10 @@ struct TableReading {
 Dataset read_source(std::string_view source, const std::filesystem::path& base,
                     const SyntheticSpec& synthetic, std::size_t dim = 0, const KeepRow& keep = {},
                     SampleUse use = SampleUse::kTraining, const TableReading& table = {});
+
+// Returns the samples that a program brings. A text is parsed as a LIBSVM file or as a table. Throws
+// DataError.
+Dataset read_given(const DataContent& given, std::size_t dim, const TableReading& table);
 
 // Reads all samples of a text:PATH source. Keeps the bytes unchanged except for a
 // byte-order mark. Throws DataError.

@@ -184,6 +184,30 @@ TEST(Client, WithSamplesInMemoryNamesNoSource) {
   EXPECT_EQ(client.refusal(), "--data 'digits': a client with samples in memory reads no data; leave it out");
 }
 
+TEST(Client, TrainsOnTextsInMemory) {
+  const char* const lines[] = {"0.5,1,-1\n", "-1,0,1\n", "2,0.25,1\n", "1,-3,-1\n"};
+  const Experiment experiment = Experiment::from({{"problem.kind", "logistic"},
+                                                  {"problem.data", "given"},
+                                                  {"problem.label", "3"},
+                                                  {"clients.count", kParts},
+                                                  {"algorithm.name", "gd"},
+                                                  {"algorithm.step_size", 0.1},
+                                                  {"run.rounds", 20}});
+  const TemporaryFolder folder;
+  Server server(experiment, {.state = folder.path()});
+  std::deque<Data> texts;
+  std::deque<ClientThread> clients;
+  std::string all;
+  for (std::uint32_t i = 0; i < kParts; ++i) {
+    texts.push_back(Data::text(lines[i]));
+    all += lines[i];
+    clients.emplace_back(texts.back(), ClientOptions{.server = server.address(), .part = i, .parts = kParts});
+  }
+  const TrainResult there = server.wait();
+  for (ClientThread& client : clients) client.join();
+  expect_same_run(train(experiment, {.data = Data::text(all)}), there);
+}
+
 TEST(Server, SharesAProcessWithAnotherServer) {
   std::vector<Rows<double>> a = rows_of_all<double>();
   std::vector<Rows<float>> b = rows_of_all<float>();
