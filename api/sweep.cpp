@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/content.h"
+#include "api/program_parts.h"
 #include "base/value.h"
 #include "experiments/cli/sweep/sweep.h"
 
@@ -25,10 +26,16 @@ std::string text_of(const Experiment& experiment, const Grid& grid) {
   return text;
 }
 
-SweepResult run(const SweepPlan& plan, const SweepOptions& options) {
+SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions functions = {}) {
+  const ProgramParts parts(options);
   SweepRequest request;
   request.out = options.out;
-  request.jobs = options.jobs;
+  // An oracle works for one run at a time, which then may have all threads.
+  const bool has_functions = functions.fp32 != nullptr || functions.fp64 != nullptr;
+  request.jobs = has_functions ? 1 : options.jobs;
+  request.threads = has_functions ? options.jobs : 1;
+  request.brought = Brought{.functions = std::move(functions), .reading = parts.reading()};
+  request.complete = [&](LoadedExperiment& loaded) { parts.add_to(loaded); };
   request.fresh = options.fresh;
   request.quiet = true;
   if (options.log) request.log = [&](const LogLine& line) { options.log(line.text); };
@@ -54,12 +61,24 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options) {
   return result;
 }
 
+SweepResult run_grid(const Experiment& asked, const Grid& grid, const SweepOptions& options,
+                     Functions functions) {
+  const Experiment experiment = asked.with(ProgramParts(options).keys());
+  const std::filesystem::path& file = experiment.content().loaded.file;
+  return with_errors_of_keys(
+      [&] { return run(plan_sweep(text_of(experiment, grid), file, {}), options, std::move(functions)); },
+      file.string());
+}
+
 }  // namespace
 
 SweepResult sweep(const Experiment& experiment, const Grid& grid, const SweepOptions& options) {
-  const std::filesystem::path& file = experiment.content().loaded.file;
-  return with_errors_of_keys([&] { return run(plan_sweep(text_of(experiment, grid), file, {}), options); },
-                             file.string());
+  return run_grid(experiment, grid, options, {});
+}
+
+SweepResult sweep(const Oracles& oracles, const Experiment& experiment, const Grid& grid,
+                  const SweepOptions& options) {
+  return run_grid(experiment, grid, options, functions_of(oracles));
 }
 
 SweepResult sweep(const std::filesystem::path& file, const SweepOptions& options) {

@@ -3,18 +3,13 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <utility>
 
-#include "algorithms/algorithms.h"
 #include "api/content.h"
 #include "api/measured_run.h"
-#include "api/reading.h"
-#include "api/user_algorithm.h"
-#include "api/user_compressor.h"
+#include "api/program_parts.h"
 #include "base/value.h"
-#include "engine/data/readers/source.h"
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
@@ -28,37 +23,6 @@ TransportKind transport_of(const std::string& name) {
   for (const TransportKind kind : {TransportKind::kMemory, TransportKind::kEncoded})
     if (transport_name(kind) == name) return kind;
   throw UsageError("transport: '" + name + "' is not one of memory, encoded");
-}
-
-// Returns the keys that say which parts the program brings.
-KeyValues keys_of_parts(const TrainOptions& options) {
-  KeyValues keys;
-  if (options.algorithm) keys.emplace_back("algorithm.name", kCustomName);
-  if (const auto& compressor = options.compressor)
-    keys.emplace_back("algorithm.compressor",
-                      std::string(kCustomName) + ":" +
-                          (compressor.fp64() ? compressor.fp64()->name() : compressor.fp32()->name()));
-  if (options.data) keys.emplace_back("problem.data", kGivenSource);
-  if (options.test) keys.emplace_back("problem.test", kGivenSource);
-  return keys;
-}
-
-// Returns the experiment with the program's algorithm and compressor.
-Experiment with_parts(const Experiment& experiment, const TrainOptions& options) {
-  if (!options.algorithm && !options.compressor) return experiment;
-  ExperimentContent content = experiment.content();
-  AlgorithmSection& to = content.loaded.experiment.algorithm;
-  if (options.algorithm.fp32()) to.custom_fp32 = adapt(options.algorithm.fp32());
-  if (options.algorithm.fp64()) to.custom_fp64 = adapt(options.algorithm.fp64());
-  if (options.compressor) {
-    const bool is_fp32 = content.loaded.experiment.precision == Precision::kFp32;
-    if (is_fp32 ? !options.compressor.fp32() : !options.compressor.fp64())
-      throw UsageError("algorithm.compressor: the run has precision = \"" +
-                       std::string(is_fp32 ? "fp32" : "fp64") + "\", but the program's compressor is of " +
-                       (is_fp32 ? "double" : "float"));
-    to.custom_compressor = is_fp32 ? adapt(options.compressor.fp32()) : adapt(options.compressor.fp64());
-  }
-  return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
 }
 
 RunRequest request_of(const TrainOptions& options, Brought brought) {
@@ -76,6 +40,14 @@ RunRequest request_of(const TrainOptions& options, Brought brought) {
   };
   if (options.log) request.log = [&options](const LogLine& line) { options.log(line.text); };
   return request;
+}
+
+// Returns the experiment with the program's algorithm and compressor.
+Experiment with_parts(const Experiment& experiment, const ProgramParts& parts) {
+  if (!parts.algorithm && !parts.compressor) return experiment;
+  ExperimentContent content = experiment.content();
+  parts.add_to(content.loaded);
+  return Experiment(std::make_shared<const ExperimentContent>(std::move(content)));
 }
 
 // TrainOptions::stop as the run sees it.
@@ -126,9 +98,10 @@ void check_smoothness(const std::vector<double>& L_i, const Functions& functions
                        "; it must be a number above 0");
 }
 
-// REQUIRES: the experiment has the keys of keys_of_parts().
+// REQUIRES: the experiment has the keys of ProgramParts::keys().
 TrainResult run(const Experiment& asked, const TrainOptions& options, Functions functions) {
-  const Experiment experiment = with_parts(asked, options);
+  const ProgramParts parts(options);
+  const Experiment experiment = with_parts(asked, parts);
   const LoadedExperiment& loaded = experiment.content().loaded;
   check_smoothness(options.smoothness, functions, experiment);
   auto measured = std::make_shared<MeasuredRun>(experiment);
@@ -136,7 +109,7 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
   measured->run.result.outcome = Outcome::kStopped;
   const StopRequest stop(options.stop);
   RunRequest request = request_of(options, {.functions = std::move(functions),
-                                            .reading = reading_of(options.data, options.test),
+                                            .reading = parts.reading(),
                                             .x0 = options.x0,
                                             .smoothness = options.smoothness,
                                             .before_gradient = before_gradient(options, stop)});
@@ -178,26 +151,6 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
   return result();
 }
 
-Functions functions_of(const Oracles& oracles) {
-  Functions functions;
-  std::visit(
-      [&]<class Real>(const std::vector<Oracle<Real>*>& all) {
-        if (all.empty()) throw UsageError("oracles: none is given; a run needs those of at least one client");
-        std::map<const Oracle<Real>*, std::size_t> first;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-          const std::string client = "the oracle of client " + std::to_string(i);
-          if (all[i] == nullptr) throw UsageError("oracles: " + client + " is null");
-          if (all[i]->dim() == 0) throw UsageError("oracles: " + client + " has dimension 0");
-          if (const auto [other, is_new] = first.emplace(all[i], i); !is_new)
-            throw UsageError("oracles: " + client + " is also that of client " +
-                             std::to_string(other->second) + ", but threads call them at once; make a copy");
-        }
-        functions.of<Real>() = std::make_shared<const OracleList<Real>>(all);
-      },
-      oracles.all());
-  return functions;
-}
-
 KeyValues keys_of(const Oracles& oracles, const TrainKeys& given, const TrainOptions& options) {
   KeyValues keys = {{"problem.kind", "custom"}};
   if (!given.algorithm.empty() || !options.algorithm) keys.emplace_back("algorithm.name", given.algorithm);
@@ -212,7 +165,7 @@ KeyValues keys_of(const Oracles& oracles, const TrainKeys& given, const TrainOpt
   if (given.step_size) keys.emplace_back("algorithm.step_size", *given.step_size);
   if (given.rounds) keys.emplace_back("run.rounds", *given.rounds);
   if (given.seed) keys.emplace_back("seed", *given.seed);
-  const KeyValues parts = keys_of_parts(options);
+  const KeyValues parts = ProgramParts(options).keys();
   keys.insert(keys.end(), parts.begin(), parts.end());
   keys.insert(keys.end(), given.set.begin(), given.set.end());
   return keys;
@@ -221,11 +174,11 @@ KeyValues keys_of(const Oracles& oracles, const TrainKeys& given, const TrainOpt
 }  // namespace
 
 TrainResult train(const Experiment& experiment, const TrainOptions& options) {
-  return run(experiment.with(keys_of_parts(options)), options, {});
+  return run(experiment.with(ProgramParts(options).keys()), options, {});
 }
 
 TrainResult train(const Oracles& oracles, const Experiment& experiment, const TrainOptions& options) {
-  return run(experiment.with(keys_of_parts(options)), options, functions_of(oracles));
+  return run(experiment.with(ProgramParts(options).keys()), options, functions_of(oracles));
 }
 
 TrainResult train(const Oracles& oracles, const TrainKeys& keys, const TrainOptions& options) {

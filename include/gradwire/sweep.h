@@ -8,13 +8,14 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "gradwire/experiment.h"
+#include "gradwire/train.h"
 #include "gradwire/version.h"
 
 namespace gradwire {
@@ -23,10 +24,16 @@ namespace gradwire {
 using Grid = std::vector<std::pair<std::string, std::vector<KeyValue>>>;
 
 struct SweepOptions {
+  // Parts of the program, as in TrainOptions. All runs share them, and a grid may compare them with others:
+  // {"algorithm.name", {"custom", "ef21"}}. Results in `out` count as those of these parts.
+  ByValue<UserAlgorithm> algorithm = {};
+  ByValue<UserCompressor> compressor = {};
+  std::optional<Data> data = {}, test = {};
+
   std::filesystem::path out = {};  // folder of the results; empty for results/NAME
-  unsigned jobs = 0;               // runs at a time; 0 means one per processor
-  bool fresh = false;              // moves an earlier sweep in the folder aside, and runs everything
-  std::stop_token stop = {};       // ends the sweep; a later call does the runs that are missing
+  unsigned jobs = 0;   // runs at a time, or the threads of a run over oracles; 0 means one per processor
+  bool fresh = false;  // moves an earlier sweep in the folder aside, and runs everything
+  std::stop_token stop = {};  // ends the sweep; a later call does the runs that are missing
   std::function<void(std::string_view line)> log = {};
 };
 
@@ -56,6 +63,10 @@ struct SweepResult {
 // has the bits of gradwire run. Throw BadInput (one line), and std::runtime_error if results cannot be
 // written.
 GRADWIRE_API SweepResult sweep(const Experiment& experiment, const Grid& grid,
+                               const SweepOptions& options = {});
+// Does the same with the functions of the program. The runs go one at a time. `experiment` has
+// problem.kind = "custom".
+GRADWIRE_API SweepResult sweep(const Oracles& oracles, const Experiment& experiment, const Grid& grid,
                                const SweepOptions& options = {});
 GRADWIRE_API SweepResult sweep(const std::filesystem::path& file, const SweepOptions& options = {});
 

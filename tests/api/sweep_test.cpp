@@ -1,11 +1,14 @@
 // sweep() and plot(): many runs of a program, and their figure.
 #include "gradwire/sweep.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "gradwire/plot.h"
 #include "gradwire/train.h"
@@ -66,6 +69,112 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
   EXPECT_EQ(script_of(true).find("metrics.csv\","), std::string::npos) << "it does not read the folder";
   EXPECT_NE(script_of(true).find("loss,round\n"), std::string::npos);
   EXPECT_NE(script_of(true).find("\"seed = 2\""), std::string::npos) << "the title of a panel";
+}
+
+// f_i(x) = |x - i|^2 / 2, which counts its callers.
+class Distance final : public Oracle<double> {
+ public:
+  explicit Distance(double to) : to_(to) {}
+  std::size_t dim() const override { return 10; }
+  std::size_t sample_count() const override { return 1; }
+  double loss_and_gradient(std::span<const double> x, Batch, std::span<double> gradient) override {
+    EXPECT_EQ(callers_++, 0) << "two threads call one oracle";
+    double loss = 0;
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      gradient[j] = x[j] - to_;
+      loss += gradient[j] * gradient[j] / 2;
+    }
+    --callers_;
+    return loss;
+  }
+
+ private:
+  double to_;
+  std::atomic<int> callers_ = 0;
+};
+
+// Gradient descent, and the identity as a compressor of the program.
+struct MyGd final : UserAlgorithm<double> {
+  Message<double> client(ClientRound<double>& round, std::span<const double> x,
+                         AlgorithmState<double>&) const override {
+    return {round.compress(round.gradient(x))};
+  }
+  void server(ServerRound<double>& round, std::vector<double>& x, AlgorithmState<double>&) const override {
+    std::vector<double> mean(x.size());
+    round.add_mean(mean);
+    for (std::size_t j = 0; j < x.size(); ++j) x[j] -= round.step_size() * mean[j];
+  }
+};
+struct Whole final : UserCompressor<double> {
+  std::string name() const override { return "whole"; }
+  CompressorConstants constants(std::size_t d) const override {
+    return CompressorConstants::of_unbiased(0, static_cast<double>(d));
+  }
+  Compressed<double> compress(std::span<const double> v, RandomStream&) const override {
+    return Compressed<double>::whole({v.begin(), v.end()});
+  }
+};
+
+TEST(SweepApi, HasTheBitsOfSingleRunsOverFunctionsOfTheProgram) {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<Distance>> oracles;
+  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<Distance>(i));
+  const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
+                                                  {"problem.dim", 10},
+                                                  {"clients.count", 3},
+                                                  {"algorithm.name", "dcgd"},
+                                                  {"algorithm.step_size", 0.1},
+                                                  {"run.rounds", 20}});
+  const SweepResult result = sweep(
+      oracles, experiment, {{"algorithm.name", {"custom", "dcgd"}}, {"algorithm.step_size", {0.1, 0.5}}},
+      {.algorithm = MyGd(), .compressor = Whole(), .out = folder.path() / "sweep", .jobs = 4});
+  EXPECT_TRUE(result.failed.empty());
+  ASSERT_EQ(result.runs.size(), 4u);
+  for (const SweptRun& run : result.runs) {
+    EXPECT_EQ(run.values[0].first, "algorithm.name");
+    const Experiment alone = experiment.with(
+        {{"algorithm.compressor", "identity"}, {"algorithm.step_size", run.values[1].second}});
+    const TrainResult swept = TrainResult::read(run.folder), single = train(oracles, alone);
+    EXPECT_EQ(model_of(swept), model_of(single)) << run.values[0].second;
+    EXPECT_EQ(swept.metrics("bits_up"), single.metrics("bits_up"));
+  }
+  ASSERT_EQ(result.best.size(), 2u);
+  EXPECT_EQ(result.best[0].median, result.best[1].median);
+}
+
+TEST(SweepApi, SharesGivenSamples) {
+  const TemporaryFolder folder;
+  const Experiment experiment = Experiment::from({{"problem.kind", "logistic"},
+                                                  {"problem.data", "given"},
+                                                  {"clients.count", 2},
+                                                  {"algorithm.name", "gd"},
+                                                  {"algorithm.step_size", "theory"},
+                                                  {"run.rounds", 20}});
+  const Data data = Data::dense(2, {1, 2, -1, 0.5, 3, -2, 0.25, 1}, {1, -1, 1, -1});
+  const Data test = Data::dense(2, {1, 2, -1, 0.5}, {1, -1});
+  const SweepResult result = sweep(experiment, {{"algorithm.step_size", {0.5, "theory"}}, {"seed", {1, 2}}},
+                                   {.data = data, .test = test, .out = folder.path() / "sweep", .jobs = 3});
+  EXPECT_TRUE(result.failed.empty());
+  for (const SweptRun& run : result.runs) {
+    const TrainResult single = train(
+        experiment.with({{"seed", run.values[0].second}, {"algorithm.step_size", run.values[1].second}}),
+        {.data = data, .test = test});
+    const TrainResult swept = TrainResult::read(run.folder);
+    EXPECT_EQ(model_of(swept), model_of(single));
+    EXPECT_EQ(swept.metrics("accuracy"), single.metrics("accuracy"));
+  }
+}
+
+TEST(SweepApi, ListsRunsThatDoNotFitThePartsOfTheProgram) {
+  const TemporaryFolder folder;
+  const SweepResult result = sweep(quadratics(), {{"precision", {"fp64", "fp32"}}},
+                                   {.compressor = Whole(), .out = folder.path() / "sweep"});
+  EXPECT_EQ(result.failed,
+            std::vector<std::string>{
+                "precision = fp32: algorithm.compressor: the run has precision = \"fp32\", but the "
+                "program's compressor is of double"});
+  Distance distance(1);
+  EXPECT_NE(error_of([&] { sweep(std::vector{&distance, &distance}, quadratics(), {{"seed", {1}}}); }), "");
 }
 
 TEST(SweepApi, RefusesUnknownKeysAndColumns) {

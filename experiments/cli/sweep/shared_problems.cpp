@@ -70,7 +70,8 @@ Reading SharedProblems::reading() {
     if (source == "synthetic") return read_source(source, base, synthetic, dim, keep, use);
     const std::string key = std::string(source) + "\n" + base.string() + "\n" + std::to_string(dim) +
                             (use == SampleUse::kTest ? " for tests" : "") + "\n" + key_of_table(table);
-    return read_once(rows_, key, [&] { return read_source(source, base, synthetic, dim, {}, use, table); });
+    return read_once(rows_, key,
+                     [&] { return brought_.reading.rows(source, base, synthetic, dim, {}, use, table); });
   };
   reading.text = [this](std::string_view source, const std::filesystem::path& base, const TextReading& how) {
     const std::string key = std::string(source) + "\n" + base.string() + "\n" +
@@ -82,6 +83,9 @@ Reading SharedProblems::reading() {
 }
 
 Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
+  const bool has_functions = brought_.functions.fp32 != nullptr || brought_.functions.fp64 != nullptr;
+  if (has_functions || info_of(loaded.experiment.problem).brings_functions)
+    return gradwire::prepare(loaded, nullptr, nullptr, {}, brought_);
   const std::shared_ptr<SharedProblem> problem = find(settings_of(loaded.experiment));
   const std::lock_guard lock(problem->mutex);
   if (!problem->is_made) {

@@ -18,6 +18,9 @@ namespace gradwire {
 // A cache of problems. Several threads may use it at the same time.
 class SharedProblems {
  public:
+  // The parts of the program that runs the sweep; its runs share them.
+  explicit SharedProblems(Brought brought = {}) : brought_(std::move(brought)) {}
+
   // Announce a run of this problem, and that it has ended. The data are kept until all announced runs have
   // ended.
   void expect(const Settings& run);
@@ -36,6 +39,7 @@ class SharedProblems {
   std::shared_ptr<SharedProblem> find(const Settings& run);
   Reading reading();
 
+  const Brought brought_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<SharedProblem>> problems_;
 

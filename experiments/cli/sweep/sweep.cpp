@@ -114,18 +114,20 @@ std::vector<std::size_t> runs_to_do(const SweepPlan& plan, const fs::path& folde
 }
 
 // Does one run. Returns false if it was stopped. Throws as run_experiment() does.
-bool run_one(const SweepPlan& plan, const RunOfSweep& run, const fs::path& folder, SharedProblems& problems,
-             const std::atomic<bool>& stop) {
+bool run_one(const SweepPlan& plan, const RunOfSweep& run, const SweepRequest& sweep, const fs::path& folder,
+             SharedProblems& problems, const std::atomic<bool>& stop) {
   RunRequest request;
   request.out = folder_of_run(folder, run);
-  request.threads = 1;
+  request.threads = sweep.threads;
   request.verbosity = Verbosity::kQuiet;
   request.checkpoint_seconds = 0;
   request.resume = Resume::kFresh;
   request.earlier = EarlierResults::kOverwrite;  // only runs that were stopped are repeated
   request.figure = false;
   request.prepare = [&](const LoadedExperiment& loaded) { return problems.prepare(loaded); };
-  return run_experiment(load_run(plan, run), request, stop).run.result.outcome != Outcome::kStopped;
+  LoadedExperiment loaded = load_run(plan, run);
+  if (sweep.complete) sweep.complete(loaded);
+  return run_experiment(loaded, request, stop).run.result.outcome != Outcome::kStopped;
 }
 
 std::vector<EndedRun> ended_runs(const SweepPlan& plan, const fs::path& folder) {
@@ -213,7 +215,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
   const std::size_t share =
       (plan.runs.size() - request.shard.index + request.shard.count - 1) / request.shard.count;
   report.found = share - to_do.size();
-  SharedProblems problems;
+  SharedProblems problems(request.brought);
   for (const std::size_t k : to_do) problems.expect(plan.runs[k].settings);
   SweepProgress progress(to_do.size(), request);
   if (report.found > 0)
@@ -241,7 +243,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
     std::error_code ignored;
     fs::remove(failure_file(folder, run), ignored);
     try {
-      ended = run_one(plan, run, folder, problems, stop);
+      ended = run_one(plan, run, request, folder, problems, stop);
     } catch (const std::exception& error) {
       failed = true;
       note_failure(run, error.what());

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "experiments/cli/sweep/judge.h"
 #include "experiments/cli/sweep/sweep_plan.h"
+#include "simulation/prepare.h"
 
 namespace gradwire {
 
@@ -30,6 +32,9 @@ struct SweepRequest {
   bool tikz = false;             // also writes the figure for LaTeX
   std::filesystem::path figure;  // one more file with the figure, as for gradwire plot --out; may be empty
   std::string width;             // width of that figure; may be empty
+  unsigned threads = 1;          // threads of each run
+  Brought brought;               // parts of the program that runs the sweep; all runs share them
+  std::function<void(LoadedExperiment&)> complete;  // adds the program's algorithm to a run; may be null
   Log log;
 };
 
@@ -46,7 +51,7 @@ struct SweepReport {
 
 // Does the runs that have no results yet. A run that fails leaves a file ID.failed with the reason, and the
 // others continue. Then writes runs.csv, best.csv, and plot.svg with the best runs of each algorithm. A run
-// uses one thread; runs share only their data. Throws UsageError, ExperimentError, std::runtime_error.
+// uses request.threads; runs share only their data. Throws UsageError, ExperimentError, std::runtime_error.
 SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const std::atomic<bool>& stop);
 
 // Returns the folder with the results of a run, in the folder of its sweep.

@@ -1,0 +1,70 @@
+#include "api/program_parts.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "algorithms/algorithms.h"
+#include "api/reading.h"
+#include "api/user_algorithm.h"
+#include "api/user_compressor.h"
+#include "engine/data/readers/source.h"
+#include "report/results_dir.h"
+
+namespace gradwire {
+
+ProgramParts::ProgramParts(const TrainOptions& options)
+    : algorithm(options.algorithm), compressor(options.compressor), data(options.data), test(options.test) {}
+ProgramParts::ProgramParts(const SweepOptions& options)
+    : algorithm(options.algorithm), compressor(options.compressor), data(options.data), test(options.test) {}
+
+KeyValues ProgramParts::keys() const {
+  KeyValues keys;
+  if (algorithm) keys.emplace_back("algorithm.name", kCustomName);
+  if (compressor)
+    keys.emplace_back("algorithm.compressor",
+                      std::string(kCustomName) + ":" +
+                          (compressor.fp64() ? compressor.fp64()->name() : compressor.fp32()->name()));
+  if (data) keys.emplace_back("problem.data", kGivenSource);
+  if (test) keys.emplace_back("problem.test", kGivenSource);
+  return keys;
+}
+
+void ProgramParts::add_to(LoadedExperiment& loaded) const {
+  AlgorithmSection& to = loaded.experiment.algorithm;
+  if (to.name == kCustomName) {
+    if (algorithm.fp32()) to.custom_fp32 = adapt(algorithm.fp32());
+    if (algorithm.fp64()) to.custom_fp64 = adapt(algorithm.fp64());
+  }
+  if (!compressor || !to.compressor.starts_with(kCustomName)) return;
+  const bool is_fp32 = loaded.experiment.precision == Precision::kFp32;
+  if (is_fp32 ? !compressor.fp32() : !compressor.fp64())
+    throw UsageError("algorithm.compressor: the run has precision = \"" +
+                     std::string(is_fp32 ? "fp32" : "fp64") + "\", but the program's compressor is of " +
+                     (is_fp32 ? "double" : "float"));
+  to.custom_compressor = is_fp32 ? adapt(compressor.fp32()) : adapt(compressor.fp64());
+}
+
+Reading ProgramParts::reading() const { return reading_of(data, test); }
+
+Functions functions_of(const Oracles& oracles) {
+  Functions functions;
+  std::visit(
+      [&]<class Real>(const std::vector<Oracle<Real>*>& all) {
+        if (all.empty()) throw UsageError("oracles: none is given; a run needs those of at least one client");
+        std::map<const Oracle<Real>*, std::size_t> first;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          const std::string client = "the oracle of client " + std::to_string(i);
+          if (all[i] == nullptr) throw UsageError("oracles: " + client + " is null");
+          if (all[i]->dim() == 0) throw UsageError("oracles: " + client + " has dimension 0");
+          if (const auto [other, is_new] = first.emplace(all[i], i); !is_new)
+            throw UsageError("oracles: " + client + " is also that of client " +
+                             std::to_string(other->second) + ", but threads call them at once; make a copy");
+        }
+        functions.of<Real>() = std::make_shared<const OracleList<Real>>(all);
+      },
+      oracles.all());
+  return functions;
+}
+
+}  // namespace gradwire
