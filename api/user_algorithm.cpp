@@ -1,6 +1,8 @@
 #include "api/user_algorithm.h"
 
+#include <algorithm>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,13 +35,41 @@ void check_part(Replies<Real> replies, const char* function, std::size_t part) {
                              std::to_string(up.parts.size()) + " parts");
 }
 
+template <class Real>
+Message<Real> message_of(const auto& parts) {
+  Message<Real> message;
+  for (const Payload<Real>& part : parts) message.push_back(copy_of(part));
+  return message;
+}
+
+// Returns views of the parts. Throws unless they can be sent. Indices that were drawn cost bits unless
+// can_draw(key, k): the receiver of part k then draws them again.
+template <class Real>
+Parts<Real> parts_of(const Message<Real>& message, std::size_t d, auto&& can_draw) {
+  if (message.size() > kMaxParts)
+    throw std::logic_error("a message has " + std::to_string(message.size()) + " vectors, but at most " +
+                           std::to_string(kMaxParts) + " fit in");
+  Parts<Real> parts;
+  for (const Compressed<Real>& part : message) {
+    if (part.dim() != d)
+      throw std::logic_error("a vector of a message has length " + std::to_string(part.dim()) + ", not " +
+                             std::to_string(d));
+    Payload<Real> payload = part.content().payload();
+    if (payload.key != nullptr && !can_draw(*payload.key, static_cast<std::uint32_t>(parts.size())))
+      payload.key = nullptr;
+    parts.push_back(payload);
+  }
+  return parts;
+}
+
 }  // namespace
 
 template <class Real>
 struct ClientRoundContent {
   const RunContext<Real>& run_context;
   const ClientContext<Real>& context;
-  std::uint32_t round;
+  const Downlink<Real>& down;
+  std::uint32_t round = down.round;
   std::optional<double> loss = {};
 };
 
@@ -47,8 +77,8 @@ template <class Real>
 struct ServerRoundContent {
   const RunContext<Real>& run_context;
   std::uint32_t round;
-  Replies<Real> replies;
-  double step_size;
+  Replies<Real> replies = {};
+  RngDomain domain = RngDomain::kCoin;
 };
 
 template <class Real>
@@ -96,6 +126,10 @@ Compressed<Real> ClientRound<Real>::compress(std::span<const Real> v, std::uint3
   return Compressed<Real>(std::move(content));
 }
 template <class Real>
+Message<Real> ClientRound<Real>::received() const {
+  return message_of<Real>(content_.down.parts);
+}
+template <class Real>
 RandomStream ClientRound<Real>::random() const {
   return RngStream({content_.context.seed, content_.context.client, content_.round, RngDomain::kCoin});
 }
@@ -110,7 +144,7 @@ std::uint32_t ServerRound<Real>::round() const {
 }
 template <class Real>
 double ServerRound<Real>::step_size() const {
-  return content_.step_size;
+  return std::stod(content_.run_context.algorithm.step_size);
 }
 template <class Real>
 std::vector<std::uint32_t> ServerRound<Real>::replied() const {
@@ -123,9 +157,7 @@ Message<Real> ServerRound<Real>::reply(std::size_t k) const {
   if (k >= content_.replies.size())
     throw std::logic_error("reply " + std::to_string(k) + " of a round with " +
                            std::to_string(content_.replies.size()) + " replies");
-  Message<Real> message;
-  for (const Payload<Real>& part : content_.replies[k].parts) message.push_back(copy_of(part));
-  return message;
+  return message_of<Real>(content_.replies[k].parts);
 }
 template <class Real>
 void ServerRound<Real>::add_mean(std::vector<Real>& out, Real scale, std::size_t part) const {
@@ -141,7 +173,7 @@ void ServerRound<Real>::add_sum(std::vector<Real>& out, Real scale, std::size_t 
 }
 template <class Real>
 RandomStream ServerRound<Real>::random() const {
-  return RngStream({content_.run_context.seed, kServerClient, content_.round, RngDomain::kCoin});
+  return RngStream({content_.run_context.seed, kServerClient, content_.round, content_.domain});
 }
 
 template class ClientRound<float>;
@@ -162,28 +194,21 @@ class UserClient final : public ClientAlgorithm<Real> {
 
   bool accepts(const Downlink<Real>& down, bool is_resync) const override {
     const std::size_t count = down.parts.size();
-    return (is_resync ? count <= 1 : count == 1) && all_dense(down.parts, run_context_->d);
+    return (is_resync || count > 0) && all_of_length(down.parts, run_context_->d);
   }
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& context) override {
-    ClientRoundContent<Real> content{*run_context_, context, down.round};
+    ClientRoundContent<Real> content{*run_context_, context, down};
     ClientRound<Real> round(content);
     proposed_ = state_;
-    message_ = algorithm_->client(round, down.parts[0].values, proposed_);
+    message_ = algorithm_->client(round, point_of(down.parts[0]), proposed_);
     if (proposed_.size() != state_.size())
       throw std::logic_error("the state of client " + std::to_string(context.client) + " has " +
                              std::to_string(proposed_.size()) + " vectors, and client_start() made " +
                              std::to_string(state_.size()));
-    if (message_.size() > kMaxParts)
-      throw std::logic_error("a message has " + std::to_string(message_.size()) + " vectors, but at most " +
-                             std::to_string(kMaxParts) + " fit in");
-    Parts<Real> parts;
-    for (const Compressed<Real>& part : message_) {
-      if (part.dim() != run_context_->d)
-        throw std::logic_error("a vector of a message has length " + std::to_string(part.dim()) + ", not " +
-                               std::to_string(run_context_->d));
-      parts.push_back(part.content().payload());
-    }
-    return reply_of(down, content.loss.value_or(0), parts);
+    const auto can_draw = [&](const RngKey& key, std::uint32_t k) {
+      return key == context.draw_key(down.round, k);
+    };
+    return reply_of(down, content.loss.value_or(0), parts_of<Real>(message_, run_context_->d, can_draw));
   }
   void commit(const Uplink<Real>&) override { state_.swap(proposed_); }
   bool follows_replies() const override { return false; }
@@ -204,9 +229,17 @@ class UserClient final : public ClientAlgorithm<Real> {
   }
 
  private:
+  View<Real> point_of(const Payload<Real>& part) {
+    if (part.shape == Shape::kDense) return part.values;
+    x_.assign(part.dim, Real(0));
+    add_decoded<Real>(part, Real(1), x_);
+    return x_;
+  }
+
   std::shared_ptr<const UserAlgorithm<Real>> algorithm_;
   std::shared_ptr<const RunContext<Real>> run_context_;
   AlgorithmState<Real> state_, proposed_;
+  Vec<Real> x_;            // the first vector of a broadcast that is not dense
   Message<Real> message_;  // keeps the memory that the last reply views
 };
 
@@ -222,19 +255,36 @@ class UserServer final : public ServerAlgorithm<Real> {
 
   void cohort(std::vector<ClientId>& out) const override {
     if (algorithm_->asks_all(t_)) return all_clients(run_context_->n, out);
+    ServerRoundContent<Real> content{*run_context_, t_, {}, RngDomain::kCohort};
+    if (auto chosen = algorithm_->cohort(ServerRound<Real>(content))) {
+      out = *std::move(chosen);
+      std::ranges::sort(out);
+      if (std::ranges::adjacent_find(out) != out.end() || (!out.empty() && out.back() >= run_context_->n))
+        throw std::logic_error("cohort() must return different clients below " +
+                               std::to_string(run_context_->n));
+      return;
+    }
     sample_cohort(run_context_->seed, t_, run_context_->n, run_context_->algorithm.participation, out);
   }
-  Downlink<Real> broadcast() const override { return {t_, 0, {Payload<Real>::dense(x_)}}; }
+  Downlink<Real> broadcast() const override {
+    if (!sent_) {
+      ServerRoundContent<Real> content{*run_context_, t_, {}, RngDomain::kCompressor};
+      sent_ = algorithm_->broadcast(ServerRound<Real>(content), x_, state_);
+    }
+    if (sent_->empty()) return {t_, 0, {Payload<Real>::dense(x_)}};
+    return {t_, 0,
+            parts_of<Real>(*sent_, run_context_->d, [](const RngKey&, std::uint32_t) { return false; })};
+  }
   bool accepts(const UplinkView<Real>& up) const override { return all_of_length(up.parts, run_context_->d); }
   bool apply(Replies<Real> uplinks) override {
-    ServerRoundContent<Real> content{*run_context_, t_, uplinks,
-                                     std::stod(run_context_->algorithm.step_size)};
+    ServerRoundContent<Real> content{*run_context_, t_, uplinks};
     ServerRound<Real> round(content);
     algorithm_->server(round, x_, state_);
     if (x_.size() != run_context_->d)
       throw std::logic_error("the algorithm made a model of length " + std::to_string(x_.size()) + ", not " +
                              std::to_string(run_context_->d));
     ++t_;
+    sent_.reset();
     return true;
   }
   bool may_refuse() const override { return false; }
@@ -256,6 +306,7 @@ class UserServer final : public ServerAlgorithm<Real> {
   bool load(std::string_view bytes) override {
     Loader loader(bytes);
     loader(x_), loader(t_), loader(state_);
+    sent_.reset();
     return loader.done() && x_.size() == run_context_->d;
   }
 
@@ -265,6 +316,7 @@ class UserServer final : public ServerAlgorithm<Real> {
   std::vector<Real> x_;
   std::uint32_t t_ = 0;
   AlgorithmState<Real> state_;
+  mutable std::optional<Message<Real>> sent_;  // what broadcast() returned for round t_
 };
 
 }  // namespace

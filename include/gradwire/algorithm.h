@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ class GRADWIRE_API ClientRound {
   Oracle<Real>& oracle();  // f_i, for other computations
   // Compresses v, shape (d), with algorithm.compressor, for part `part` of the reply.
   Compressed<Real> compress(std::span<const Real> v, std::uint32_t part = 0);
+  // Returns what the server sent: x^t, or the vectors of UserAlgorithm::broadcast().
+  Message<Real> received() const;
   // Returns random numbers of (seed, client, round); the same at every call.
   RandomStream random() const;
 
@@ -70,7 +73,8 @@ class GRADWIRE_API ServerRound {
   // this round alone, such as gradients.
   void add_sum(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
   void add_mean(std::vector<Real>& out, Real scale = 1, std::size_t part = 0) const;
-  // Returns random numbers of (seed, round); the same at every call.
+  // Returns random numbers of (seed, round), others for each function of the algorithm; the same at every
+  // call.
   RandomStream random() const;
 
   explicit ServerRound(ServerRoundContent<Real>& content) : content_(content) {}  // for the library
@@ -108,6 +112,19 @@ class UserAlgorithm {
   virtual bool asks_all(std::uint32_t t) const {
     (void)t;
     return false;
+  }
+  // Returns the clients that the round asks, all different, or nullopt for a sample by clients.participation.
+  // The round has no replies yet. Not called in rounds that ask all.
+  virtual std::optional<std::vector<std::uint32_t>> cohort(const ServerRound<Real>& round) const {
+    (void)round;
+    return std::nullopt;
+  }
+  // Returns what the clients get in place of x^t: at most 4 vectors, or none for x^t itself. client() gets
+  // the first one as x. A client may have missed earlier messages. The round has no replies yet.
+  virtual Message<Real> broadcast(const ServerRound<Real>& round, std::span<const Real> x,
+                                  const AlgorithmState<Real>& state) const {
+    (void)round, (void)x, (void)state;
+    return {};
   }
 };
 

@@ -219,6 +219,83 @@ TEST(UserAlgorithm, SeesTheRepliesOfTheClientsThatWereAsked) {
   EXPECT_EQ(result.model()[2], 7 * 1 + 2 * 2 + 2 * 3);
 }
 
+// Gradient descent that asks two clients, and sends them the double of x and a counter.
+struct Doubled : UserAlgorithm<double> {
+  AlgorithmState<double> server_start(std::span<const double>) const override { return {{0}}; }
+  std::optional<std::vector<std::uint32_t>> cohort(const ServerRound<double>& round) const override {
+    EXPECT_TRUE(round.replied().empty());
+    const std::uint32_t other = (round.round() + 3) % round.clients();
+    return other == 1 ? std::vector<std::uint32_t>{1} : std::vector<std::uint32_t>{other, 1};
+  }
+  Message<double> broadcast(const ServerRound<double>& round, std::span<const double> x,
+                            const AlgorithmState<double>& state) const override {
+    EXPECT_EQ(state[0][0], round.round());
+    std::vector<double> twice(x.begin(), x.end());
+    for (double& value : twice) value *= 2;
+    return {Compressed<double>::whole(twice), Compressed<double>::entries(30, {4}, {state[0][0]})};
+  }
+  Message<double> client(ClientRound<double>& round, std::span<const double> x,
+                         AlgorithmState<double>&) const override {
+    const Message<double> received = round.received();
+    EXPECT_EQ(received.size(), 2u);
+    EXPECT_EQ(received[0].to_vector(), std::vector<double>(x.begin(), x.end()));
+    EXPECT_EQ(received[1].to_vector()[4], round.round());
+    std::vector<double> half(x.begin(), x.end());
+    for (double& value : half) value /= 2;
+    return {Compressed<double>::whole(round.gradient(half))};
+  }
+  void server(ServerRound<double>& round, std::vector<double>& x,
+              AlgorithmState<double>& state) const override {
+    const std::uint32_t other = (round.round() + 3) % round.clients();
+    EXPECT_EQ(round.replied(), other == 1   ? std::vector<std::uint32_t>{1}
+                               : other == 0 ? (std::vector<std::uint32_t>{0, 1})
+                                            : (std::vector<std::uint32_t>{1, other}));
+    round.add_mean(x, -round.step_size());
+    state[0][0] += 1;
+  }
+};
+
+TEST(UserAlgorithm, ChoosesItsClientsAndWhatTheyGet) {
+  const Experiment experiment = quadratics("fp64", "identity").with("run.rounds", 4);
+  const TrainResult memory = train(experiment, {.algorithm = Doubled()});
+  const TrainResult encoded = train(experiment, {.algorithm = Doubled(), .transport = "encoded"});
+  EXPECT_EQ(model_of(memory), model_of(encoded));
+  // Rounds 0 to 3 ask the clients {1, 3}, {1, 4}, {1, 5} and {1, 6}, of 7. An index takes 5 bits.
+  EXPECT_DOUBLE_EQ(memory.rows().back().bits_up, 8 * 30 * 64 / 7.0);
+  EXPECT_DOUBLE_EQ(memory.rows().back().bits_down, 8 * (30 * 64 + 64 + 5) / 7.0);
+  EXPECT_EQ(memory.rows().back().bytes_down, encoded.rows().back().bytes_down);
+  EXPECT_LT(memory.rows().back().loss, memory.rows().front().loss);
+}
+
+TEST(UserAlgorithm, ResumesWithItsBroadcast) {
+  const TemporaryFolder folder;
+  const Experiment experiment = quadratics("fp64", "identity");
+  std::stop_source stop;
+  const auto stop_at_20 = [&](const MetricsRow& row) {
+    if (row.round == 20) stop.request_stop();
+    return true;
+  };
+  const auto out = folder.path() / "run";
+  train(experiment, {.algorithm = Doubled(), .on_row = stop_at_20, .stop = stop.get_token(), .out = out});
+  EXPECT_EQ(model_of(train(experiment, {.algorithm = Doubled(), .out = out})),
+            model_of(train(experiment, {.algorithm = Doubled()})));
+}
+
+struct WrongCohort : MyEf21<double> {
+  std::vector<std::uint32_t> chosen;
+  explicit WrongCohort(std::vector<std::uint32_t> c) : chosen(std::move(c)) {}
+  bool asks_all(std::uint32_t) const override { return false; }
+  std::optional<std::vector<std::uint32_t>> cohort(const ServerRound<double>&) const override {
+    return chosen;
+  }
+};
+
+TEST(UserAlgorithm, IsToldOfCohortsThatDoNotFit) {
+  for (const std::vector<std::uint32_t>& chosen : {std::vector<std::uint32_t>{2, 1, 2}, {0, 7}})
+    EXPECT_EQ(error_of([&] { train(quadratics("fp64", "topk:k=2"), {.algorithm = WrongCohort(chosen)}); }),
+              "cohort() must return different clients below 7");
+}
+
 // Sends k entries from a random place on, scaled so that the mean is the vector: RandSeqK without
 // wrap-around.
 template <class Real>
