@@ -13,6 +13,8 @@
 
 namespace gradwire {
 
+inline constexpr const char* kRunning = "running";  // the outcome of a run that continues
+
 struct MeasuredRun {
   explicit MeasuredRun(Experiment experiment) : asked(std::move(experiment)) {}
 
@@ -27,6 +29,8 @@ struct MeasuredRun {
 };
 
 MetricsRow row_of(const RoundRecord& record);
+// Reads a folder of results, for TrainResult::read().
+std::shared_ptr<MeasuredRun> read_results(const std::filesystem::path& folder);
 // Sets the records and what follows from them.
 void set_records(MeasuredRun& measured, std::vector<RoundRecord> records);
 // Returns the content of a file, or "" if there is none.

@@ -4,16 +4,16 @@
 #include "api/content.h"
 #include "api/measured_run.h"
 #include "gradwire/result.h"
+#include "report/earlier_results.h"
 #include "report/json.h"
 #include "report/metrics_reader.h"
 #include "report/preprocessing_file.h"
+#include "report/results_dir.h"
 #include "storage/model_file.h"
 
 namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kRunning = "running";
 
 // Takes what only the summary of a run says.
 void read_summary(MeasuredRun& measured, const fs::path& file) {
@@ -32,6 +32,12 @@ void read_summary(MeasuredRun& measured, const fs::path& file) {
 }  // namespace
 
 TrainResult TrainResult::read(const fs::path& folder) {
+  // A run fills a hidden folder, and gives it the name at its end.
+  const auto growing = outcome_in(folder).empty() ? growing_results(folder) : std::nullopt;
+  return TrainResult(read_results(growing.value_or(folder)));
+}
+
+std::shared_ptr<MeasuredRun> read_results(const fs::path& folder) {
   for (const char* name : {"config.toml", "metrics.csv"})
     if (!fs::exists(folder / name))
       throw BadInput(folder.string() + ": no results here: " + name +
@@ -48,7 +54,7 @@ TrainResult TrainResult::read(const fs::path& folder) {
     measured->outcome = kRunning;
     run.result.rounds = run.last ? run.last->round : 0;
   }
-  return TrainResult(std::move(measured));
+  return measured;
 }
 
 }  // namespace gradwire

@@ -97,6 +97,7 @@ Experiment TrainResult::resolved() const {
 }
 
 std::string TrainResult::summary() const {
+  if (run_->outcome == kRunning) return "";
   return run_->summary.empty() ? summary_text(run_->run) : run_->summary;
 }
 

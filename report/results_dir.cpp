@@ -87,6 +87,17 @@ std::vector<LeftRun> left_runs(const fs::path& results) {
   return all;
 }
 
+std::optional<fs::path> growing_results(const fs::path& target) {
+  const fs::path wanted = fs::absolute(target).lexically_normal();
+  const fs::path named = wanted.has_filename() ? wanted : wanted.parent_path();
+  std::error_code end;
+  for (fs::directory_iterator at(named.parent_path(), end); !end && at != fs::directory_iterator();
+       at.increment(end))
+    if (run_of(at->path().filename().string()) == named.filename() && lock_holder(at->path()))
+      return at->path();
+  return std::nullopt;
+}
+
 std::string checkpoint_name(const std::string& run) { return "." + run + ".checkpoint"; }
 
 ResultsDir::ResultsDir(const fs::path& target, const std::string& name)

@@ -38,6 +38,9 @@ struct LeftRun {
 // Returns the left runs in the folder `results`, ordered by folder. Empty if `results` cannot be read.
 std::vector<LeftRun> left_runs(const std::filesystem::path& results);
 
+// Returns the work folder of the run that now fills `target`, or nullopt.
+std::optional<std::filesystem::path> growing_results(const std::filesystem::path& target);
+
 class ResultsDir {
  public:
   // Removes the work folders of killed runs next to `target`, and makes a new one there. Throws UsageError if

@@ -56,6 +56,21 @@ TrainResult result_of(const Experiment& experiment, const ServerOptions& options
   return TrainResult(std::move(measured));
 }
 
+// Returns what the folder of a running server has. It may have the summary of a server before it.
+TrainResult result_so_far(const Experiment& experiment, const ServerOptions& options) {
+  auto measured = std::make_shared<MeasuredRun>(experiment);
+  FinishedRun& run = measured->run;
+  run.plan.asked = run.plan.experiment = experiment.content().loaded.experiment;
+  measured->warnings = experiment.content().loaded.warnings;
+  const std::filesystem::path metrics = options.state / "metrics.csv";
+  if (std::filesystem::exists(metrics)) set_records(*measured, read_metrics(metrics));
+  run.transport = options.identity.empty() ? TransportKind::kTcp : TransportKind::kTls;
+  run.result.rounds = run.last ? run.last->round : 0;
+  run.result.seconds = run.last ? run.last->seconds : 0;
+  measured->outcome = kRunning;
+  return TrainResult(std::move(measured));
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -89,6 +104,15 @@ class Server::Impl {
     changed_.wait(lock, [this] { return is_over_; });
     if (trouble_) std::rethrow_exception(trouble_);
     return result_of(experiment_, options_, served_);
+  }
+
+  TrainResult result() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (trouble_) std::rethrow_exception(trouble_);
+      if (is_over_) return result_of(experiment_, options_, served_);
+    }
+    return result_so_far(experiment_, options_);
   }
 
  private:
@@ -155,6 +179,7 @@ Server::Server(const Experiment& experiment, const ServerOptions& options)
 Server::~Server() = default;
 const std::string& Server::address() const { return impl_->address(); }
 TrainResult Server::wait() { return impl_->wait(); }
+TrainResult Server::result() const { return impl_->result(); }
 void Server::stop() { impl_->stop(); }
 
 }  // namespace gradwire

@@ -54,7 +54,7 @@ class GRADWIRE_API TrainResult {
 
   Experiment experiment() const;  // as given
   Experiment resolved() const;    // every step size is a number
-  std::string summary() const;    // the text of summary.json
+  std::string summary() const;    // the text of summary.json; empty while a run continues
 
   // Writes the folder that gradwire run writes: config.toml, metrics.csv, model.bin, summary.json, plot.svg.
   // Without `overwrite`, throws BadInput if the folder has finished results of other keys, and renames others
@@ -62,8 +62,8 @@ class GRADWIRE_API TrainResult {
   void save(const std::filesystem::path& folder, bool overwrite = false) const;
 
   // Reads such a folder, of gradwire run, of save() or of a server. experiment() is then resolved(). Throws
-  // BadInput (one line) if the folder has no config.toml or no metrics.csv. Before a server's run is over,
-  // its outcome is "running" and its model empty.
+  // BadInput (one line) if the folder has no config.toml or no metrics.csv. Before a run is over, its outcome
+  // is "running" and its model empty.
   static TrainResult read(const std::filesystem::path& folder);
 
   explicit TrainResult(std::shared_ptr<const MeasuredRun> run);  // for the library

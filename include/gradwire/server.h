@@ -55,6 +55,10 @@ class GRADWIRE_API Server {
   // Throws what ended the server otherwise: BadInput or std::runtime_error (one line).
   TrainResult wait();
 
+  // Returns the rows so far, of all servers of this folder, at once. The outcome is "running" and the model
+  // empty. After the end it does the same as wait().
+  TrainResult result() const;
+
   // Ends the run after the round in progress; any thread may call it, and it returns at once. Clients wait
   // for the next server of this folder, unless the run is over.
   void stop();

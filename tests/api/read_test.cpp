@@ -57,6 +57,34 @@ TEST(Read, SaysThatARunGoesOnOrThatAFolderHasNoResults) {
             std::string::npos);
 }
 
+TEST(Read, FollowsARunThatFillsItsFolder) {
+  const TemporaryFolder folder;
+  const auto out = folder.path() / "a";
+  std::vector<std::size_t> seen;
+  const auto look = [&](const MetricsRow& row) {
+    const TrainResult growing = TrainResult::read(out);
+    EXPECT_EQ(growing.outcome(), "running");
+    EXPECT_EQ(growing.rounds(), row.round);
+    EXPECT_TRUE(growing.model().empty());
+    EXPECT_EQ(growing.summary(), "");
+    EXPECT_EQ(growing.rows().back().loss, row.loss);
+    EXPECT_EQ(growing.experiment().get("algorithm.compressor"), "topk:k=2");
+    seen.push_back(growing.rows().size());
+    return row.round < 10;
+  };
+  train(small(), {.on_row = look, .out = out});
+  EXPECT_EQ(seen.size(), 11u);
+  EXPECT_EQ(seen.back(), 11u);
+  EXPECT_EQ(TrainResult::read(out).outcome(), "reached_target");
+  // Finished results stay what the folder has, until others replace them.
+  const auto look_again = [&](const MetricsRow&) {
+    EXPECT_EQ(TrainResult::read(out).outcome(), "reached_target");
+    return true;
+  };
+  train(small().with("seed", 2), {.on_row = look_again, .out = out, .overwrite = true});
+  EXPECT_EQ(TrainResult::read(out).outcome(), "finished");
+}
+
 TEST(Experiment, HasItsSettings) {
   const Experiment experiment = small();
   const KeyValues settings = experiment.settings();

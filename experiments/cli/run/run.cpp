@@ -1,5 +1,6 @@
 #include "experiments/cli/run/run.h"
 
+#include <fstream>
 #include <new>
 #include <optional>
 #include <span>
@@ -274,6 +275,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
       leave_checkpoint(checkpoint, plan, progress);
     if (saves || !checkpoints.saved.sections.empty()) checkpoints.checkpoint = &checkpoint;
     progress.resume_after(checkpoints.saved.round);
+    // Readers of the growing folder need the settings.
+    std::ofstream(folder.work() / "config.toml", std::ios::binary) << to_toml(plan.experiment);
     file.emplace(metrics_file, checkpoints.saved.round);
     clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
                     plan.client_samples);

@@ -208,6 +208,33 @@ TEST(Client, TrainsOnTextsInMemory) {
   expect_same_run(train(experiment, {.data = Data::text(all)}), there);
 }
 
+TEST(Server, SaysWhatItHasSoFar) {
+  const TemporaryFolder folder;
+  std::vector<Rows<double>> oracles = rows_of_all<double>();
+  const Experiment experiment = custom(runs()[1].keys);
+  Server* running = nullptr;
+  std::atomic<bool> is_ready = false;
+  std::vector<std::uint32_t> rounds;
+  const auto look = [&](const MetricsRow& row) {
+    while (!is_ready) std::this_thread::yield();
+    const TrainResult now = running->result();
+    EXPECT_EQ(now.outcome(), "running");
+    EXPECT_TRUE(now.model().empty());
+    rounds.push_back(row.round - now.rounds());  // the row may not be in the file yet
+    return true;
+  };
+  Server server(experiment, {.state = folder.path(), .on_row = look});
+  running = &server;
+  EXPECT_TRUE(server.result().rows().empty());
+  is_ready = true;
+  AllClients clients(server.address(), oracles);
+  const TrainResult result = server.wait();
+  clients.join();
+  EXPECT_EQ(rounds.size(), result.rows().size());
+  EXPECT_LE(std::ranges::max(rounds), 1u);
+  expect_same_run(server.result(), result);
+}
+
 TEST(Server, SharesAProcessWithAnotherServer) {
   std::vector<Rows<double>> a = rows_of_all<double>();
   std::vector<Rows<float>> b = rows_of_all<float>();
