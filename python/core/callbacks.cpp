@@ -39,6 +39,12 @@ Gil::Gil() {
   state_ = PyGILState_Ensure();
 }
 
+py::object own_method(const py::handle& object, const char* module, const char* base, const char* name) {
+  const py::object method = object.attr(name);
+  const py::object inherited = py::module_::import(module).attr(base).attr(name);
+  return py::getattr(method, "__func__", py::none()).is(inherited) ? py::object(py::none()) : method;
+}
+
 void Trouble::keep(py::error_already_set& error) {
   error.restore();
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
@@ -48,6 +54,7 @@ void Trouble::keep(py::error_already_set& error) {
   Py_XDECREF(type);
   Py_XDECREF(trace);
   py::object raised = py::reinterpret_steal<py::object>(value);
+  stop.request_stop();
   if (!kept_)
     kept_ = std::move(raised);
   else if (!kept_.is(raised) && py::hasattr(kept_, "add_note"))  // from Python 3.11 on

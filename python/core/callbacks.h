@@ -53,6 +53,7 @@ class Trouble {
   void leave_function() const {
     if (is_of_parent() && !is_alone_) end_child();
   }
+  std::stop_source stop;  // requests a stop once there is an exception
 
  private:
   [[noreturn]] static void end_child();
@@ -62,6 +63,9 @@ class Trouble {
   bool is_alone_ = false;
   const std::uint32_t depth_ = fork_depth();
 };
+
+// Returns a method, or None if `object` has only that of its base class, CLASS of gradwire.MODULE. Needs the GIL.
+py::object own_method(const py::handle& object, const char* module, const char* base, const char* name);
 
 // Calls f() with the GIL. A Python exception is kept in `trouble`. Ctrl-C raises KeyboardInterrupt here.
 template <class F>

@@ -55,7 +55,7 @@ void bind_experiment(py::module_& m) {
       .def("clients", &Experiment::clients)
       .def("toml", &Experiment::toml)
       .def("warnings", &Experiment::warnings);
-  py::class_<Data>(m, "Data").def_static("dense", &dense).def_static("sparse", &sparse);
+  py::class_<Data>(m, "Data").def_static("dense", &dense).def_static("sparse", &sparse).def_static("text", &Data::text);
 }
 
 }  // namespace gradwire::python

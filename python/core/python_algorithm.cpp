@@ -62,8 +62,8 @@ std::vector<Real> numbers_of(const std::vector<std::byte>& bytes) {
   return numbers;
 }
 template <class Real>
-std::vector<std::byte> bytes_of(const std::vector<Real>& numbers) {
-  const auto bytes = std::as_bytes(std::span(numbers));
+std::vector<std::byte> bytes_of(std::span<const Real> numbers) {
+  const auto bytes = std::as_bytes(numbers);
   return {bytes.begin(), bytes.end()};
 }
 
@@ -100,7 +100,7 @@ struct ClientNow {
 template <class T>
 struct ServerNow {
   using Real = T;
-  ServerRound<T>* round;
+  const ServerRound<T>* round;
   py::object x;
 };
 using ClientContext = Context<ClientNow>;
@@ -171,17 +171,36 @@ py::object combine(const ServerContext& self, std::size_t part, const py::object
   });
 }
 
+// Returns a Payload, or a tuple of these.
+template <class Real>
+py::object payloads_of(const Message<Real>& message) {
+  py::list parts;
+  for (const Compressed<Real>& part : message) parts.append(PyPayload(part));
+  return py::len(parts) == 1 ? py::object(parts[0]) : py::tuple(parts);
+}
+
+py::object received(const ClientContext& self) {
+  return self.use([](const auto& now) { return payloads_of(now.round->received()); });
+}
+
 py::list replies(const ServerContext& self) {
   return self.use([](const auto& now) {
     py::list all;
     const std::size_t count = now.round->replied().size();
-    for (std::size_t k = 0; k < count; ++k) {
-      py::list parts;
-      for (auto& part : now.round->reply(k)) parts.append(PyPayload(std::move(part)));
-      all.append(py::len(parts) == 1 ? py::object(parts[0]) : py::tuple(parts));
-    }
+    for (std::size_t k = 0; k < count; ++k) all.append(payloads_of(now.round->reply(k)));
     return all;
   });
+}
+
+// Returns the message of a vector, a Payload or a tuple of these.
+template <class Real>
+Message<Real> message_of(const NumPy& numpy, const py::object& made, std::size_t d, const char* what) {
+  Message<Real> message;
+  if (py::isinstance<py::tuple>(made))
+    for (const py::handle part : made) message.push_back(compressed_of<Real>(numpy, part, d, what));
+  else
+    message.push_back(compressed_of<Real>(numpy, made, d, what));
+  return message;
 }
 
 // Returns the two members of what a function of the algorithm returned.
@@ -191,15 +210,30 @@ std::pair<py::object, py::object> pair_of(const py::object& made, const char* wh
   return {pair[0], pair[1]};
 }
 
+// Returns a tuple of the vectors of a broadcast, whose first one is `x`, or `x` if it is the only one.
+template <class Real>
+py::object vectors_of(const NumPy& numpy, const Message<Real>& received, const py::object& x) {
+  if (received.size() == 1) return x;
+  py::list vectors;
+  vectors.append(x);
+  for (std::size_t k = 1; k < received.size(); ++k) {
+    const std::vector<Real> vector = received[k].to_vector();
+    vectors.append(numpy.array_of(std::span(vector)));
+  }
+  return py::tuple(vectors);
+}
+
 template <class Real>
 void begin(AlgorithmParts& parts, std::span<const Real> x0) {
-  if (parts.client_state) return;
+  std::vector<std::byte> point = bytes_of(x0);
+  if (parts.client_state && parts.start_point == point) return;
+  parts.start_point = std::move(point);
   const py::object x = parts.callbacks.numpy.array_of(x0);
   const py::object context = py::module_::import("types").attr("SimpleNamespace")(py::arg("x") = x);
   const auto [client, server] =
       pair_of(parts.start(context), "start(s) must return (state of every client, state of the server)");
-  parts.client_state = bytes_of(encode<Real>(parts, client));
-  parts.server_state = bytes_of(encode<Real>(parts, server));
+  parts.client_state = bytes_of<Real>(encode<Real>(parts, client));
+  parts.server_state = bytes_of<Real>(encode<Real>(parts, server));
 }
 
 }  // namespace
@@ -209,7 +243,8 @@ AlgorithmParts::AlgorithmParts(const py::handle& algorithm, Callbacks& run) : ca
   start = algorithm.attr("start");
   client = algorithm.attr("client");
   server = algorithm.attr("server");
-  asks_all = algorithm.attr("asks_all");
+  for (auto [method, of] : {std::pair("asks_all", &asks_all), {"cohort", &cohort}, {"broadcast", &broadcast}})
+    *of = own_method(algorithm, "gradwire._algorithm", "Algorithm", method);
   const py::module_ pickle = py::module_::import("pickle");
   dumps = pickle.attr("dumps");
   loads = pickle.attr("loads");
@@ -236,19 +271,16 @@ Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<
                                             AlgorithmState<Real>& state) const {
   AlgorithmParts& parts = *parts_;
   return call_python(parts.callbacks.trouble, [&] {
-    const py::object array = parts.client_arrays.of<Real>().x.with(parts.callbacks.numpy, x);
+    const NumPy& numpy = parts.callbacks.numpy;
+    py::object received = py::reinterpret_borrow<py::object>(parts.client_arrays.of<Real>().x.with(numpy, x));
+    if (!parts.broadcast.is_none()) received = vectors_of<Real>(numpy, round.received(), received);
     const auto [reply, next] = pair_of(
         with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
                      [&](const py::object& context) {
-                       return parts.client(context, array, decode<Real>(parts, state[0]));
+                       return parts.client(context, received, decode<Real>(parts, state[0]));
                      }),
         "client(c, x, state) must return (reply, state)");
-    Message<Real> message;
-    if (py::isinstance<py::tuple>(reply))
-      for (const py::handle part : reply)
-        message.push_back(compressed_of<Real>(parts.callbacks.numpy, part, x.size(), "a reply"));
-    else
-      message.push_back(compressed_of<Real>(parts.callbacks.numpy, reply, x.size(), "a reply"));
+    Message<Real> message = message_of<Real>(numpy, reply, x.size(), "a reply");
     state[0] = encode<Real>(parts, next);
     return message;
   });
@@ -278,6 +310,35 @@ bool PythonAlgorithm<Real>::asks_all(std::uint32_t t) const {
   return call_python(parts_->callbacks.trouble, [&] { return py::bool_(parts_->asks_all(t)).cast<bool>(); });
 }
 
+template <class Real>
+std::optional<std::vector<std::uint32_t>> PythonAlgorithm<Real>::cohort(const ServerRound<Real>& round) const {
+  AlgorithmParts& parts = *parts_;
+  if (parts.cohort.ptr() == Py_None) return std::nullopt;
+  return call_python(parts.callbacks.trouble, [&]() -> std::optional<std::vector<std::uint32_t>> {
+    const py::object made = with_context(ServerContext{ServerNow<Real>{&round, py::none()}, &parts, {}}, parts.cohort);
+    if (made.is_none()) return std::nullopt;
+    const NumPy& numpy = parts.callbacks.numpy;
+    return vector_of<std::uint32_t>(numpy, numpy.as_array(made).attr("astype")("uint32"), kAnyLength, "the cohort");
+  });
+}
+
+template <class Real>
+Message<Real> PythonAlgorithm<Real>::broadcast(const ServerRound<Real>& round, std::span<const Real> x,
+                                               const AlgorithmState<Real>& state) const {
+  AlgorithmParts& parts = *parts_;
+  if (parts.broadcast.ptr() == Py_None) return {};
+  return call_python(parts.callbacks.trouble, [&] {
+    const NumPy& numpy = parts.callbacks.numpy;
+    const py::object array = numpy.array_of(x);
+    const py::object made = with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
+                                         [&](const py::object& context) {
+                                           return parts.broadcast(context, array, decode<Real>(parts, state[0]));
+                                         });
+    if (made.is_none()) return Message<Real>();
+    return message_of<Real>(numpy, made, x.size(), "a broadcast");
+  });
+}
+
 template class PythonAlgorithm<float>;
 template class PythonAlgorithm<double>;
 
@@ -293,6 +354,7 @@ void bind_algorithm(py::module_& m) {
                              [](const ClientContext& c) { return c.use([](auto& n) { return n.round->first(); }); },
                              "True if no reply of this client was used before.")
       .def_property_readonly("step_size", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->step_size(); }); })
+      .def_property_readonly("received", &received, "What the server sent: a Payload, or a tuple of Payloads.")
       .def_property_readonly("rng", &ClientContext::generator,
                              "A generator of NumPy, drawn from (seed, client, round).")
       .def("gradient", &gradient, py::arg("x") = py::none(),
@@ -313,7 +375,7 @@ void bind_algorithm(py::module_& m) {
           "replied", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->replied(); }); },
           "The numbers of the clients that replied, ascending.")
       .def_property_readonly("replies", &replies, "Their replies: a Payload each, or a tuple of Payloads.")
-      .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round).")
+      .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round), another for each method.")
       .def("mean", &combine<true>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
            "Returns onto + scale * the mean of a part over the replies, with the clients' weights: for messages of this round alone.")
       .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,

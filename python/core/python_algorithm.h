@@ -18,12 +18,14 @@ struct AlgorithmParts {
   AlgorithmParts(const py::handle& algorithm, Callbacks& run);
 
   std::string name;
-  py::object start, client, server, asks_all;  // asks_all is None unless the class defines it
+  py::object start, client, server;
+  py::object asks_all, cohort, broadcast;  // None unless the class defines them
   py::object dumps, loads;                     // those of pickle
   Callbacks& callbacks;
   Arrays client_arrays, server_arrays;
-  // The states before round 0, once start() was called.
+  // The states before round 0, once start() was called, and its argument: the runs of a sweep may have others.
   std::optional<std::vector<std::byte>> client_state, server_state;
+  std::vector<std::byte> start_point;
 };
 
 // Several copies share `parts`, which must outlive them.
@@ -32,7 +34,7 @@ struct AlgorithmParts {
 // precision of the run is copied, and all else becomes the bytes of pickle; the last number says which. So
 // the library keeps, saves and drops it like any other state.
 template <class Real>
-class PythonAlgorithm final : public UserAlgorithm<Real> {
+class PythonAlgorithm : public UserAlgorithm<Real> {
  public:
   explicit PythonAlgorithm(AlgorithmParts& parts) : parts_(&parts) {}
 
@@ -43,6 +45,9 @@ class PythonAlgorithm final : public UserAlgorithm<Real> {
                        AlgorithmState<Real>& state) const override;
   void server(ServerRound<Real>& round, std::vector<Real>& x, AlgorithmState<Real>& state) const override;
   bool asks_all(std::uint32_t t) const override;
+  std::optional<std::vector<std::uint32_t>> cohort(const ServerRound<Real>& round) const override;
+  Message<Real> broadcast(const ServerRound<Real>& round, std::span<const Real> x,
+                          const AlgorithmState<Real>& state) const override;
 
  private:
   AlgorithmParts* parts_;

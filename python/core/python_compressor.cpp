@@ -18,7 +18,7 @@ CompressorParts::CompressorParts(const py::handle& compressor, Callbacks& run) :
   name = py::str(compressor.attr("name")());
   constants = compressor.attr("constants");
   compress = compressor.attr("compress");
-  drawn_indices = compressor.attr("drawn_indices");
+  drawn_indices = own_method(compressor, "gradwire._compressor", "UserCompressor", "drawn_indices");
   is_thread_safe = compressor.attr("thread_safe").cast<bool>();
 }
 
@@ -46,9 +46,11 @@ std::optional<std::vector<std::uint32_t>> PythonCompressor<Real>::drawn_indices(
                                                                                 RandomStream& random) const {
   if (parts_->drawn_indices.ptr() == Py_None) return std::nullopt;
   const NumPy& numpy = parts_->callbacks.numpy;
-  return call_python(parts_->callbacks.trouble, [&] {
-    const py::object indices = numpy.as_array(parts_->drawn_indices(d, random)).attr("astype")("uint32");
-    return std::optional(vector_of<std::uint32_t>(numpy, indices, kAnyLength, "what drawn_indices() returned"));
+  return call_python(parts_->callbacks.trouble, [&]() -> std::optional<std::vector<std::uint32_t>> {
+    const py::object made = parts_->drawn_indices(d, random);
+    if (made.is_none()) return std::nullopt;
+    const py::object indices = numpy.as_array(made).attr("astype")("uint32");
+    return vector_of<std::uint32_t>(numpy, indices, kAnyLength, "what drawn_indices() returned");
   });
 }
 

@@ -23,7 +23,7 @@ struct CompressorParts {
 
 // Several copies share `parts`, which must outlive them.
 template <class Real>
-class PythonCompressor final : public UserCompressor<Real> {
+class PythonCompressor : public UserCompressor<Real> {
  public:
   explicit PythonCompressor(CompressorParts& parts) : parts_(&parts) {}
 

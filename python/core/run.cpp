@@ -9,9 +9,7 @@
 #include "python/core/callbacks.h"
 #include "python/core/interrupts.h"
 #include "python/core/progress.h"
-#include "python/core/python_algorithm.h"
-#include "python/core/python_compressor.h"
-#include "python/core/python_oracle.h"
+#include "python/core/python_parts.h"
 #include "python/core/rows.h"
 
 namespace gradwire::python {
@@ -46,35 +44,19 @@ std::function<bool(const MetricsRow&)> on_row_of(const RunArguments& given, Call
   };
 }
 
-template <class Real>
-TrainResult run_in(const Experiment& experiment, PythonOracles* oracles, AlgorithmParts* algorithm,
-                   CompressorParts* compressor, Callbacks& callbacks, TrainOptions options) {
-  if (algorithm != nullptr) options.algorithm = PythonAlgorithm<Real>(*algorithm);
-  if (compressor != nullptr) options.compressor = PythonCompressor<Real>(*compressor);
-  if (oracles == nullptr) return call_unlocked(callbacks.trouble, [&] { return train(experiment, options); });
-  auto all = oracles->make<Real>();
-  return call_unlocked(callbacks.trouble, [&] { return train(Oracles(all), experiment, options); });
-}
-
 TrainResult run(const Experiment& experiment, const RunArguments& given) {
-  Callbacks callbacks;
+  PythonParts parts(given.oracles, given.algorithm, given.compressor);
+  Callbacks& callbacks = parts.callbacks;
   InterruptsOfRun interrupts(given.is_main_thread, callbacks.trouble);
-  std::optional<PythonOracles> oracles;
-  if (!given.oracles.is_none()) oracles.emplace(given.oracles, callbacks);
-  std::optional<AlgorithmParts> algorithm;
-  if (!given.algorithm.is_none()) algorithm.emplace(given.algorithm, callbacks);
-  std::optional<CompressorParts> compressor;
-  if (!given.compressor.is_none()) compressor.emplace(given.compressor, callbacks);
-  const bool is_single_threaded = algorithm || (oracles && !oracles->are_thread_safe()) ||
-                                  (compressor && !compressor->is_thread_safe);
   TrainOptions options;
+  parts.add_to(options);
   options.data = given.data;
   options.test = given.test;
   options.x0 = given.x0;
   options.smoothness = given.smoothness;
   options.out = given.out;
   options.transport = given.transport;
-  options.threads = is_single_threaded ? 1 : given.threads;
+  options.threads = parts.need_one_thread() ? 1 : given.threads;
   options.fresh = given.fresh;
   options.overwrite = given.overwrite;
   options.checkpoint_seconds = given.checkpoint_seconds;
@@ -97,9 +79,7 @@ TrainResult run(const Experiment& experiment, const RunArguments& given) {
   std::optional<TrainResult> measured;
   options.on_failure = [&](const TrainResult& failed) { measured = failed; };
   try {
-    measured = (is_fp32 ? run_in<float> : run_in<double>)(experiment, oracles ? &*oracles : nullptr,
-                                                          algorithm ? &*algorithm : nullptr,
-                                                          compressor ? &*compressor : nullptr, callbacks, options);
+    measured = parts.call(is_fp32, [&](const auto&... oracles) { return train(oracles..., experiment, options); });
     callbacks.trouble.raise_if_any();
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   } catch (...) {

@@ -2,6 +2,7 @@
 #include "gradwire/plot.h"
 #include "gradwire/sweep.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "python/core/bind.h"
 #include "python/core/callbacks.h"
 #include "python/core/interrupts.h"
+#include "python/core/python_parts.h"
 
 namespace gradwire::python {
 namespace {
@@ -19,25 +21,40 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& text
   return {texts.begin(), texts.end()};
 }
 
-py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const std::string& out, unsigned jobs,
-                  bool fresh, const py::object& log, bool is_main_thread) {
+// The arguments of gw.sweep() as gradwire/_sweep.py has checked them.
+struct SweepArguments {
+  py::object oracles, algorithm, compressor, log;  // or None
+  std::optional<Data> data, test;
+  std::string out;
+  unsigned jobs;
+  bool fresh, is_main_thread;
+};
+
+py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const SweepArguments& given) {
   Grid grid;
   for (const auto& [key, values] : texts) {
     std::vector<KeyValue> all(values.begin(), values.end());
     grid.emplace_back(key, std::move(all));
   }
-  Trouble trouble;
-  SweepOptions options{.out = out, .jobs = jobs, .fresh = fresh};
-  if (!log.is_none())
-    options.log = [&](std::string_view line) { call_python(trouble, [&] { log(std::string(line)); }); };
+  PythonParts parts(given.oracles, given.algorithm, given.compressor);
+  Trouble& trouble = parts.callbacks.trouble;
+  SweepOptions options{.data = given.data, .test = given.test, .out = given.out, .fresh = given.fresh};
+  parts.add_to(options);
+  options.jobs = parts.need_one_thread() ? 1 : given.jobs;
+  options.stop = trouble.stop.get_token();
+  if (!given.log.is_none())
+    options.log = [&](std::string_view line) { call_python(trouble, [&] { given.log(std::string(line)); }); };
   std::optional<SweepResult> made;
   {
     Running running;
-    InterruptsOfSweep interrupts(is_main_thread);
+    trouble.end_with(running.token(), /*is_alone=*/false);
+    InterruptsOfSweep interrupts(given.is_main_thread);
     const std::stop_callback at_exit(running.token(), [&] { interrupts.stop(); });
-    options.stop = interrupts.token();
-    made = call_unlocked(trouble, [&] { return sweep(experiment, grid, options); });
+    const std::stop_callback on_interrupt(interrupts.token(), [&] { trouble.stop.request_stop(); });
+    const bool is_fp32 = experiment.get("precision") == "fp32";
+    made = parts.call(is_fp32, [&](const auto&... oracles) { return sweep(oracles..., experiment, grid, options); });
   }
+  trouble.raise_if_any();
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   py::list runs, best;
   for (const SweptRun& run : made->runs) runs.append(py::make_tuple(run.folder.string(), py::cast(run.values)));
@@ -55,7 +72,18 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const std
 }  // namespace
 
 void bind_sweep(py::module_& m) {
-  m.def("sweep", &sweep_of);
+  m.def(
+      "sweep",
+      [](const Experiment& experiment, const TextGrid& grid, py::object oracles, py::object algorithm, py::object compressor,
+         std::optional<Data> data, std::optional<Data> test, std::string out, unsigned jobs, bool fresh, py::object log,
+         bool is_main_thread) {
+        return sweep_of(experiment, grid,
+                        {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(log), std::move(data),
+                         std::move(test), std::move(out), jobs, fresh, is_main_thread});
+      },
+      py::kw_only(), py::arg("experiment"), py::arg("grid"), py::arg("oracles"), py::arg("algorithm"), py::arg("compressor"),
+      py::arg("data"), py::arg("test"), py::arg("out"), py::arg("jobs"), py::arg("fresh"), py::arg("log"),
+      py::arg("is_main_thread"));
   m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, bool embeds,
                    const std::string& x, const std::string& y, const std::vector<std::string>& panels,
                    const std::vector<std::pair<std::string, std::string>>& labels, const std::string& band,

@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import SimpleNamespace
+
+    from numpy.typing import ArrayLike
 
     from ._core import ClientContext, ServerContext
     from ._types import Reply, Vector
@@ -26,7 +29,7 @@ class Algorithm:
         """Returns (state of every client, state of the server) before round 0. s.x is the start point, shape (d,)."""
         return None, None
 
-    def client(self, c: ClientContext, x: Vector, state: Any) -> tuple[Reply, Any]:
+    def client(self, c: ClientContext, x: Any, state: Any) -> tuple[Reply, Any]:
         """Returns (reply, next state). The reply is a vector of shape (d,), a Payload, or a tuple of up to four.
         `c` is a ClientContext."""
         raise NotImplementedError("an algorithm needs the method client(self, c, x, state)")
@@ -38,3 +41,12 @@ class Algorithm:
     def asks_all(self, t: int) -> bool:
         """True if round t asks all clients, whatever clients.participation is."""
         return False
+
+    def cohort(self, s: ServerContext) -> ArrayLike | Collection[int] | None:
+        """Returns the clients that the round asks, as numbers, or None for a sample by clients.participation. s.x is None."""
+        return None
+
+    def broadcast(self, s: ServerContext, x: Vector, state: Any) -> Reply | None:
+        """Returns what the clients get in place of x: a vector, a Payload, or a tuple of up to four. client() gets the vector,
+        or a tuple of vectors, and c.received has the payloads. None stands for x. A client may have missed earlier rounds."""
+        return None

@@ -1,6 +1,7 @@
-"""Samples in arrays."""
+"""Samples in arrays and texts."""
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,13 +12,22 @@ from ._errors import DataError
 if TYPE_CHECKING:
     from ._types import Samples
 
+def source_of(samples: Samples | None) -> str:
+    """The text of a source or path, as problem.data takes it, or "" if `samples` are something else."""
+    if isinstance(samples, os.PathLike) or isinstance(samples, str) and "\n" not in samples:
+        return os.fspath(samples)
+    return ""
+
 
 def data_of(samples: Samples | None, name: str = "data") -> _core.Data | None:
-    """The samples of (features, labels). Features are dense, shape (m, columns), or sparse rows as SciPy has them."""
-    if samples is None:
+    """The samples of (features, labels), or of a text in the form of CSV or LIBSVM. Features are dense, shape
+    (m, columns), or sparse rows as SciPy has them."""
+    if samples is None or source_of(samples):
         return None
+    if isinstance(samples, (str, bytes)):
+        return _core.Data.text(samples, name)
     if not isinstance(samples, (tuple, list)) or len(samples) != 2:
-        raise TypeError(f"{name}: give (features, labels), not {type(samples).__name__}")
+        raise TypeError(f"{name}: give (features, labels), a text with a line break, or a source, not {type(samples).__name__}")
     features, labels = samples
     labels = np.ascontiguousarray(labels, dtype=np.float64).ravel()
     if hasattr(features, "tocsr"):

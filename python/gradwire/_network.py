@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from . import _core
-from ._data import data_of
+from ._data import data_of, source_of
 from ._experiment import Experiment
 from ._oracle import Oracle
 from ._result import Result
@@ -95,7 +95,8 @@ class Client(_Process[None]):
 
     server     HOST:PORT of the server, or of its relay
     oracle     the client's function; the server's experiment has problem.kind = "custom"
-    data, test samples (features, labels), or a source of gradwire-client ("libsvm:a9a#0/4")
+    data, test samples (features, labels), a text of these with a line break, or a source of gradwire-client
+               ("libsvm:a9a#0/4")
     name       the client keeps its number under the same name
     part, parts  the number of this client, 0 .. parts - 1, and of all; by default the server numbers clients
     identity, token, ca, insecure, state   as the options of gradwire-client
@@ -103,8 +104,8 @@ class Client(_Process[None]):
     log        a function of a line
     """
 
-    def __init__(self, server: str, *, oracle: Oracle | None = None, data: Samples | str | None = None,
-                 test: Samples | str | None = None, name: str = "", part: int = 0, parts: int = 0, identity: Path | None = None,
+    def __init__(self, server: str, *, oracle: Oracle | None = None, data: Samples | None = None,
+                 test: Samples | None = None, name: str = "", part: int = 0, parts: int = 0, identity: Path | None = None,
                  token: str | None = None, ca: Path | None = None, insecure: bool = False, state: Path | None = None,
                  threads: int | None = None, give_up_after: float = 3600.0, log: Log | None = None) -> None:
         super().__init__()
@@ -112,12 +113,10 @@ class Client(_Process[None]):
             raise TypeError("a client needs oracle=, or data=")
         if oracle is not None and not isinstance(oracle, Oracle):
             raise TypeError(f"oracle: write gradwire.oracle(f, dim) for a function, not a {type(oracle).__name__}")
-        source, given = (data, None) if isinstance(data, str) else ("", data_of(data))
-        test_source, given_test = (test, None) if isinstance(test, str) else ("", data_of(test, "test"))
         self._stop = _core.Stop()
-        self._arguments = (server, name, _path(identity), token or "", _path(ca), insecure, _path(state), source,
-                           test_source, part, parts, threads or 0, give_up_after, oracle, given, given_test,
-                           log_function(log), self._stop)
+        self._arguments = (server, name, _path(identity), token or "", _path(ca), insecure, _path(state), source_of(data),
+                           source_of(test), part, parts, threads or 0, give_up_after, oracle, data_of(data),
+                           data_of(test, "test"), log_function(log), self._stop)
 
     def start(self) -> Client:
         """Starts the client on a thread of its own, and returns it."""

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from ._algorithm import Algorithm
 from ._compressor import UserCompressor
-from ._data import data_of
+from ._data import data_of, source_of
 from ._experiment import experiment_with
 from ._oracle import Oracle
 from ._progress import Shown
@@ -73,6 +73,30 @@ def on_row(function: OnRecord | None) -> Callable[[tuple[Any, ...]], object] | N
     return None if function is None else functools.partial(call, of_record=function)
 
 
+def parts_of(oracles: Sequence[Oracle] | None, algorithm: Algorithm | None, compressor: UserCompressor | None,
+             data: Samples | None, test: Samples | None) -> tuple[list[Oracle] | None, dict[str, Any]]:
+    """Checks what a program brings. Returns the oracles as a list, and the keys that say what there is."""
+    if algorithm is not None and not isinstance(algorithm, Algorithm):
+        raise TypeError(f"algorithm: give an object of a class that derives from gradwire.Algorithm, not "
+                        f"{type(algorithm).__name__}; names of algorithms are the key algorithm.name")
+    if compressor is not None and not isinstance(compressor, UserCompressor):
+        raise TypeError(f"compressor: give an object of a class that derives from gradwire.UserCompressor, not "
+                        f"{type(compressor).__name__}; names of compressors are the key algorithm.compressor")
+    required: dict[str, Any] = {}
+    checked = None
+    if oracles is not None:
+        checked = check_oracles(oracles)
+        required |= {"problem.kind": "custom", "problem.dim": checked[0].dim, "clients.count": len(checked)}
+    if algorithm is not None:
+        required["algorithm.name"] = "custom"
+    if compressor is not None:
+        required["algorithm.compressor"] = f"custom:{compressor.name()}"
+    for key, samples in (("problem.data", data), ("problem.test", test)):
+        if samples is not None:
+            required[key] = source_of(samples) or "given"
+    return checked, required
+
+
 def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
         test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
         compressor: UserCompressor | None = None, x0: ArrayLike | None = None, out: Path | None = None,
@@ -82,7 +106,8 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
 
     experiment  a file, the name of a shipped experiment, a text, a dict or an Experiment
     set, seed   keys that replace those of the experiment
-    data, test  samples (features, labels): the experiment's problem.data or problem.test becomes "given"
+    data, test  samples (features, labels), or a text in the form of CSV or LIBSVM, which has a line break: the
+                experiment's problem.data or problem.test becomes "given". Another text is the value of that key
     oracles     the function of each client: problem.kind becomes "custom"
     algorithm   an Algorithm: algorithm.name becomes "custom"
     compressor  a UserCompressor: algorithm.compressor becomes "custom:NAME"
@@ -103,24 +128,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     if transport not in ("memory", "encoded"):
         raise ValueError(f"transport: {transport!r} is not one of memory, encoded; for runs over TCP, use gradwire.Server "
                          "and gradwire.Client")
-    if algorithm is not None and not isinstance(algorithm, Algorithm):
-        raise TypeError(f"algorithm: give an object of a class that derives from gradwire.Algorithm, not "
-                        f"{type(algorithm).__name__}; names of algorithms are the key algorithm.name")
-    if compressor is not None and not isinstance(compressor, UserCompressor):
-        raise TypeError(f"compressor: give an object of a class that derives from gradwire.UserCompressor, not "
-                        f"{type(compressor).__name__}; names of compressors are the key algorithm.compressor")
-    required: dict[str, Any] = {}
-    if oracles is not None:
-        oracles = check_oracles(oracles)
-        required |= {"problem.kind": "custom", "problem.dim": oracles[0].dim, "clients.count": len(oracles)}
-    if algorithm is not None:
-        required["algorithm.name"] = "custom"
-    if compressor is not None:
-        required["algorithm.compressor"] = f"custom:{compressor.name()}"
-    if data is not None:
-        required["problem.data"] = "given"
-    if test is not None:
-        required["problem.test"] = "given"
+    oracles, required = parts_of(oracles, algorithm, compressor, data, test)
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
     if x0 is None and oracles is not None and asked["run.x0"] == "zeros":
         x0 = _start_of(oracles)

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from . import _core
-from ._experiment import Experiment, text_of, value_of
+from ._data import data_of
+from ._experiment import experiment_with, text_of, value_of
 from ._result import Result, Table, html_table, read
-from ._run import log_function, on_main_thread
+from ._run import log_function, on_main_thread, parts_of
 
 if TYPE_CHECKING:
     import pandas
 
+    from ._algorithm import Algorithm
+    from ._compressor import UserCompressor
+    from ._oracle import Oracle
     from ._plot import Figure
-    from ._types import Changes, Path, Source
+    from ._types import Changes, Path, Samples, Source
 
 
 class _Scratch:
@@ -95,13 +99,21 @@ class Sweep(Sequence[Result]):
         return html_table(best, best._rows()) + self.plot()._repr_html_()
 
 
-def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, out: Path | None = None,
-          jobs: int | None = None, fresh: bool = False) -> Sweep:
+def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, data: Samples | None = None,
+          test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
+          compressor: UserCompressor | None = None, out: Path | None = None, jobs: int | None = None,
+          fresh: bool = False) -> Sweep:
     """Does the runs of all combinations of the values of `grid`, a dict of keys and lists. The last key changes fastest.
 
     `out` keeps the results, and a later call with the same folder finds them; by default they live as long as the Sweep.
     `jobs` is the number of runs at a time (default: one per processor). A run has the bits of `gradwire run`.
+
+    `data`, `test`, `oracles`, `algorithm` and `compressor` are those of gradwire.run(), and all runs share them. With Python
+    functions the runs go one at a time. What such a function raises ends the sweep. A grid may compare an algorithm or a
+    compressor of yours with others, as {"algorithm.name": ["custom", "ef21"]}. Keys cannot tell functions and samples apart:
+    for others, use another `out`, or `fresh`.
     """
+    oracles, required = parts_of(oracles, algorithm, compressor, data, test)
     texts = []
     for key, values in grid.items():
         if isinstance(values, str) or not hasattr(values, "__iter__"):
@@ -111,6 +123,7 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
     if out is None:
         scratch = _Scratch()
         out = os.path.join(scratch.name, "sweep")
-    made = _core.sweep(Experiment(experiment, set)._native, texts, os.fspath(out), jobs or 0, fresh, log_function(),
-                       on_main_thread())
+    made = _core.sweep(experiment=experiment_with(experiment, set, required)._native, grid=texts, oracles=oracles,
+                       algorithm=algorithm, compressor=compressor, data=data_of(data), test=data_of(test, "test"),
+                       out=os.fspath(out), jobs=jobs or 0, fresh=fresh, log=log_function(), is_main_thread=on_main_thread())
     return Sweep(made, scratch)

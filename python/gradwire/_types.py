@@ -31,4 +31,5 @@ class SparseRows(Protocol):
     def tocsr(self) -> Any: ...
 
 
-Samples = tuple[Union[ArrayLike, SparseRows], ArrayLike]
+# (features, labels), the text of a CSV or LIBSVM file, or a source
+Samples = Union[tuple[Union[ArrayLike, SparseRows], ArrayLike], str, bytes, "os.PathLike[str]"]

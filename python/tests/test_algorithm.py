@@ -110,12 +110,151 @@ def test_random_numbers_depend_on_the_round_alone():
     assert draws[0] == draws[1] and len({d for _, _, d in draws[0][0]}) == 15
 
 
+class Scaffold(gw.Algorithm):
+    """SCAFFOLD (arXiv:1910.06378), option 2, with K local steps of size gamma."""
+
+    def __init__(self, K, gamma):
+        self.K, self.gamma = K, gamma
+
+    def start(self, s):
+        return np.zeros_like(s.x), np.zeros_like(s.x)
+
+    def broadcast(self, s, x, control):
+        return x, control
+
+    def client(self, c, received, c_i):
+        x, control = received
+        y, real = x.copy(), x.dtype.type
+        for _ in range(self.K):
+            y -= real(self.gamma) * (c.loss_and_gradient(y)[1] - c_i + control)
+        change = real(1) / (real(self.K) * real(self.gamma)) * (x - y) - control
+        return (y - x, change), c_i + change
+
+    def server(self, s, x, control):
+        return s.mean(0, onto=x), s.sum(1, onto=control)
+
+
+@pytest.mark.parametrize("transport", ["memory", "encoded"])
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_a_broadcast_has_several_vectors(precision, transport):
+    keys = {"precision": precision, "algorithm.compressor": "identity", "run.rounds": 30}
+    local = {"algorithm.name": "scaffold", "algorithm.step_size": 1, "algorithm.local_steps": 3,
+             "algorithm.local_step_size": 0.02}
+    theirs = gw.run(SMALL, set=keys | local)
+    mine = gw.run(SMALL, set=keys, algorithm=Scaffold(3, 0.02), transport=transport)
+    np.testing.assert_array_equal(mine.model, theirs.model)
+    for column in ("bits_up", "bits_down", "bytes_up", "bytes_down"):
+        np.testing.assert_array_equal(mine.metrics[column], theirs.metrics[column])
+
+
+class Quantized(gw.Algorithm):
+    """Gradient descent whose clients get a compressed x."""
+
+    def __init__(self, spec):
+        self.spec, self.bits, self.seen = spec, [], []
+
+    def broadcast(self, s, x, state):
+        sent = gw.Compressor(self.spec, len(x))(x, round=s.round)
+        self.bits.append(sent.bits)
+        self.seen.append(sent.dense())
+        return sent
+
+    def client(self, c, x, state):
+        np.testing.assert_array_equal(x, self.seen[-1])
+        np.testing.assert_array_equal(c.received.dense(), x)
+        np.testing.assert_array_equal(c.gradient(), c.gradient(x))
+        return c.gradient(), None
+
+    def server(self, s, x, state):
+        return x - s.step_size * s.mean(), None
+
+
+@pytest.mark.parametrize("spec", ["topk:k=4", "natural", "identity"])
+def test_a_broadcast_is_compressed_and_costs_its_bits(spec):
+    results = []
+    for transport in ("memory", "encoded"):
+        algorithm = Quantized(spec)
+        results.append(gw.run(SMALL, set={"run.rounds": 10}, algorithm=algorithm, transport=transport))
+        assert len(algorithm.bits) == 10
+        np.testing.assert_allclose(results[-1].metrics.bits_down, [0, *np.cumsum(algorithm.bits)], rtol=1e-12)
+    np.testing.assert_array_equal(results[0].model, results[1].model)
+    np.testing.assert_array_equal(results[0].metrics.bytes_down, results[1].metrics.bytes_down)
+
+
+def test_clients_cannot_draw_the_indices_of_a_broadcast():
+    memory, encoded = (gw.run(SMALL, set={"run.rounds": 10}, algorithm=Quantized("randk:k=4"), transport=t)
+                       for t in ("memory", "encoded"))
+    np.testing.assert_array_equal(memory.model, encoded.model)
+    assert memory.metrics.bits_down[-1] > 10 * 4 * 64
+
+
+def test_replies_of_another_compressor_pay_for_its_indices():
+    class Other(gw.Algorithm):
+        def client(self, c, x, state):
+            return gw.Compressor("randk:k=4", len(x))(c.gradient(), round=c.round, client=c.client), None
+
+        def server(self, s, x, state):
+            return x - s.step_size * s.mean(), None
+    memory, encoded = (gw.run(SMALL, set={"run.rounds": 10, "algorithm.compressor": "randk:k=4"}, algorithm=Other(), transport=t)
+                       for t in ("memory", "encoded"))
+    np.testing.assert_array_equal(memory.model, encoded.model)
+    np.testing.assert_array_equal(memory.metrics.bytes_up, encoded.metrics.bytes_up)
+
+
+class Chosen(gw.Algorithm):
+    """Gradient descent over the clients that `choose` returns."""
+
+    def __init__(self, choose):
+        self.choose, self.replied, self.numbers = choose, [], []
+
+    def cohort(self, s):
+        self.numbers.append(s.rng.random())
+        return self.choose(s)
+
+    def client(self, c, x, state):
+        return c.gradient(), None
+
+    def server(self, s, x, state):
+        assert s.rng.random() != self.numbers[-1]
+        self.replied.append(s.replied)
+        return x - s.step_size * s.mean(), None
+
+
+def test_cohorts():
+    algorithm = Chosen(lambda s: {1, s.round % 5, 4})
+    result = gw.run(SMALL, set={"run.rounds": 5}, algorithm=algorithm)
+    assert algorithm.replied == [[0, 1, 4], [1, 4], [1, 2, 4], [1, 3, 4], [1, 4]]
+    assert np.isclose(result.metrics.bits_up[-1], (3 + 2 + 3 + 3 + 2) * 12 * 64 / 5, rtol=1e-12)
+    drawn = [Chosen(lambda s: s.rng.choice(s.clients, 2, replace=False)) for _ in range(2)]
+    for algorithm, transport in zip(drawn, ("memory", "encoded")):
+        gw.run(SMALL, set={"seed": 7}, algorithm=algorithm, transport=transport)
+    assert drawn[0].replied == drawn[1].replied and len(set(map(tuple, drawn[0].replied))) > 5
+    sampled = Chosen(lambda s: None)
+    gw.run(SMALL, set={"clients.participation": 0.4}, algorithm=sampled)
+    assert {len(replied) for replied in sampled.replied} == {2}
+    asks_all = Chosen(lambda s: [0])
+    asks_all.asks_all = lambda t: t == 0
+    gw.run(SMALL, set={"run.rounds": 3}, algorithm=asks_all)
+    assert asks_all.replied == [[0, 1, 2, 3, 4], [0], [0]]
+
+
+@pytest.mark.parametrize("cohort, error, words", [
+    ([1, 1], RuntimeError, "different clients below 5"), ([5], RuntimeError, "different clients below 5"),
+    ([[1, 2]], ValueError, "the cohort has shape"), ("ab", ValueError, "invalid literal"),
+])
+def test_wrong_cohorts_are_refused(cohort, error, words):
+    with pytest.raises(error, match=words):
+        gw.run(SMALL, algorithm=Chosen(lambda s: cohort))
+
+
 class Unusual(Exception):
     pass
 
 
-def with_parts(client=lambda c, x, state: (x, None), server=lambda s, x, state: (x, None), start=lambda s: (None, None)):
+def with_parts(client=lambda c, x, state: (x, None), server=lambda s, x, state: (x, None), start=lambda s: (None, None),
+               cohort=None, broadcast=None):
     algorithm = gw.Algorithm()
+    algorithm.cohort, algorithm.broadcast = cohort, broadcast
     algorithm.client, algorithm.server, algorithm.start = client, server, start
     return algorithm
 
@@ -124,7 +263,7 @@ def fail(*_):
     raise Unusual("in the algorithm")
 
 
-@pytest.mark.parametrize("part", ["start", "client", "server"])
+@pytest.mark.parametrize("part", ["start", "client", "server", "cohort", "broadcast"])
 def test_exceptions_arrive_unchanged(part):
     with pytest.raises(Unusual) as error:
         gw.run(SMALL, algorithm=with_parts(**{part: fail}))
@@ -158,6 +297,8 @@ def test_an_exception_of_a_function_passes_through_the_algorithm():
     ({"client": lambda c, x, state: (x, lambda: 0)}, Exception, "pickle"),
     ({"server": lambda s, x, state: (x[1:], None)}, ValueError, r"x has shape \(11,\)"),
     ({"server": lambda s, x, state: (s.mean(1), None)}, RuntimeError, "part 1"),
+    ({"broadcast": lambda s, x, state: x[1:]}, ValueError, r"a broadcast has shape \(11,\)"),
+    ({"broadcast": lambda s, x, state: (x,) * 5}, RuntimeError, "at most 4"),
     ({"start": lambda s: None}, TypeError, r"start\(s\) must return"),
 ])
 def test_wrong_results_are_refused(parts, error, words):

@@ -32,6 +32,15 @@ class Mine(gw.Algorithm):
         return t == 0
 
 
+class Signs(gw.UserCompressor):
+    def constants(self, dim: int) -> gw.CompressorConstants:
+        return gw.CompressorConstants.of_contractive(alpha=1 / dim, zeta=dim)
+
+    def compress(self, v: Vector, random: gw.RandomStream) -> Vector:
+        sent: Vector = np.sign(v) * np.abs(v).mean()
+        return sent
+
+
 class Square(gw.Oracle):
     dim = 4
 
@@ -52,6 +61,7 @@ def into(x: Vector, out: Vector) -> float:
 def main(folder: pathlib.Path) -> None:
     result = gw.run(keys, set=changes, algorithm=Mine(), on_record=lambda row: row.round == 3, out=folder / "run")
     assert result.rounds == 3
+    gw.run(keys, set=changes, compressor=Signs(), data=None)
     oracles = [Square(), gw.oracle(pair, 4), gw.oracle(into, 4)]
     gw.run({"algorithm": {"name": "gd", "step_size": 0.1}, "run": {"rounds": 3}}, oracles=oracles, x0=[1, 2, 3, 4])
     gw.run({"problem": {"kind": "least_squares"}, "algorithm": {"name": "gd"}}, data=([[1.0, 2.0], [3.0, 4.0]] * 2, np.ones(4)),
@@ -72,6 +82,8 @@ def main(folder: pathlib.Path) -> None:
         gw.run(keys, round=3)  # type: ignore
         gw.run(keys, oracles=[into])  # type: ignore
         gw.run(keys, algorithm="ef21")  # type: ignore
+        gw.run(keys, compressor="topk:k=3")  # type: ignore
+        gw.run(keys, data=3)  # type: ignore
         gw.oracle(lambda x, y, z, w: 0.0, 4)  # type: ignore
         gw.oracle(lambda x: "text", 4)  # type: ignore
         gw.Payload.sparse(dim=3)  # type: ignore
