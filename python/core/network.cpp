@@ -85,6 +85,9 @@ class PyServer {
     trouble_.raise_if_any();
     return result;
   }
+  TrainResult result() {
+    return call_unlocked(trouble_, [&] { return server_->result(); });
+  }
   void stop() { server_->stop(); }
 
  private:
@@ -136,6 +139,7 @@ void bind_network(py::module_& m) {
       }))
       .def("address", &PyServer::address)
       .def("wait", &PyServer::wait)
+      .def("result", &PyServer::result)
       .def("stop", &PyServer::stop, py::call_guard<py::gil_scoped_release>());
 }
 

@@ -157,6 +157,12 @@ class Server(_Process[Result]):
         self.address: str = self._native.address()  # HOST:PORT; empty if the run in the folder was over
         self._begin(lambda: Result(self._native.wait(), self._experiment))
 
+    def result(self) -> Result:
+        """Returns the rows so far, at once: the outcome is "running" and the model empty. After the end, the same as
+        wait()."""
+        self._check_process()
+        return self.wait() if self._over.is_set() else Result(self._native.result(), self._experiment)
+
     def stop(self) -> None:
         """Ends the run after the round in progress; any thread may call it, and it returns at once. A second call does
         not wait for clients."""

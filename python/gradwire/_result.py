@@ -175,5 +175,5 @@ def _unpickle(files: dict[str, bytes], experiment: Experiment, trouble: str) -> 
 
 def read(folder: Path) -> Result:
     """Reads a folder of results: of gradwire run, of Result.save(), or of a server. `experiment` is then that of
-    `resolved`. The outcome is "running", and the model empty, before a server's run is over."""
+    `resolved`. The outcome is "running", and the model empty, before the run is over."""
     return Result(_core.TrainResult.read(os.fspath(folder)))

@@ -3,6 +3,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import gradwire as gw
 import numpy as np
@@ -33,6 +34,15 @@ def gradwire(folder, *arguments):
     done = subprocess.run([GRADWIRE, *arguments], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def eventually(condition):
+    """Waits until the condition is true. Returns False after 30 s."""
+    for _ in range(600):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def main(folder: pathlib.Path) -> None:
         gw.run(keys, algorithm="ef21")  # type: ignore
         gw.run(keys, compressor="topk:k=3")  # type: ignore
         gw.run(keys, data=3)  # type: ignore
+        assert_type(server.result(), gw.Result)
         gw.oracle(lambda x, y, z, w: 0.0, 4)  # type: ignore
         gw.oracle(lambda x: "text", 4)  # type: ignore
         gw.Payload.sparse(dim=3)  # type: ignore
