@@ -204,6 +204,7 @@ class RealRun final : public ServerRun {
         [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }, server_metrics_,
         options_.log);
     hooks.on_stall = [&](const StalledRound& wait) { stalls.see(wait); };
+    hooks.is_connected = [&](ClientId client) { return session_manager.connected(client); };
     hooks.before_apply = [this] { durable_.before_apply(); };
     hooks.on_commit = [this](const RoundCommit<Real>& commit) {
       const auto began = std::chrono::steady_clock::now();

@@ -44,7 +44,9 @@ class AsyncDriver final : public Driver<Real> {
 
   bool take_reply(std::uint32_t k, RetryPolicy& retry, StallReports& stalls) {
     for (;;) {
-      const double until = std::min({retry.deadline(), next_cut(), stalls.next()});
+      if (this->is_stopping() && next_cut() == kNever)
+        this->leave_if_hopeless(1, missing_workers(), "step " + std::to_string(k));
+      const double until = this->wait_until(std::min({retry.deadline(), next_cut(), stalls.next()}));
       const auto arrival = tracker_.next(until);
       const ClientId client = arrival.event.up.client;
       if (arrival.kind != Kind::kDeadline)

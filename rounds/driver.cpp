@@ -218,7 +218,8 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
   RetryPolicy retry = new_retry_policy();
   StallReports stalls = new_stall_reports();
   while (got < quorum) {
-    const double until = std::min(retry.deadline(), stalls.next());
+    if (stop_seen_) leave_if_hopeless(quorum - got, missing_clients(), "round " + std::to_string(k));
+    const double until = wait_until(std::min(retry.deadline(), stalls.next()));
     const auto arrival = tracker_.next(until);
     switch (arrival.kind) {
       case Kind::kStopped: stop(); break;
@@ -235,6 +236,26 @@ bool Driver<Real>::collect(RequestKind kind, const Downlink<Real>& body, std::si
   }
   end_stall(k, stalls);
   return true;
+}
+
+template <class Real>
+double Driver<Real>::wait_until(double deadline) const {
+  constexpr double kCheckSeconds = 1;  // a client may leave while the run stops
+  const bool checks = stop_seen_ && run_.hooks.is_connected;
+  return checks ? std::min(deadline, run_.transport.now() + kCheckSeconds) : deadline;
+}
+
+template <class Real>
+void Driver<Real>::leave_if_hopeless(std::size_t needed, const std::vector<ClientId>& missing,
+                                     const std::string& state) {
+  if (!stop_seen_ || !run_.hooks.is_connected) return;
+  std::vector<ClientId> away;
+  for (const ClientId client : missing)
+    if (!run_.hooks.is_connected(client)) away.push_back(client);
+  if (missing.size() - away.size() >= needed) return;
+  note(state + ": clients " + name_some(away) +
+       " are not connected; stopping without them; this round starts again when the run resumes");
+  throw RoundAbandoned();
 }
 
 template <class Real>

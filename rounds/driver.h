@@ -91,6 +91,12 @@ class Driver {
   // if the operator asked twice.
   struct RoundAbandoned {};
 
+  // Returns the time until which a wait may last: `deadline`, but shorter if the connections must be checked.
+  double wait_until(double deadline) const;
+  // Gives the round up if the run is stopping and the connected ones of the `missing` clients are fewer than
+  // `needed`. `state` begins the note.
+  void leave_if_hopeless(std::size_t needed, const std::vector<ClientId>& missing, const std::string& state);
+
   bool is_stopping() const { return stop_seen_; }
   // Stops the run after this round, or gives the round up if the operator has asked to stop before.
   void stop() {

@@ -132,6 +132,9 @@ struct LoopHooks {
   // Called at growing intervals while a round waits, and once more after the wait. If it is empty, as in
   // simulations, the log gets a line after each deadline.
   std::function<void(const StalledRound&)> on_stall;
+  // Returns whether a client is connected. A stopping run does not wait for those that are not. If it is
+  // empty, as in simulations, all are.
+  std::function<bool(ClientId)> is_connected;
   Log on_note;  // gets log lines, such as clients that are missing or were resynchronized
   // Returns the time of the run for the records, wall or virtual, including the time of earlier processes. If
   // empty, no time is recorded.

@@ -370,6 +370,58 @@ TEST(Quorum, ReportsAStalledRoundAtGrowingIntervals) {
   }
 }
 
+// Clients never answer. The operator asks to stop after two seconds.
+class StoppedTransport final : public Transport<double> {
+ public:
+  std::uint64_t send(ClientId, const Request<double>&) override { return 0; }
+  const Event<double>& next(double deadline) override {
+    event_.kind = Event<double>::Kind::kTimeout;
+    if (clock_ < kStopSeconds && deadline >= kStopSeconds) {
+      clock_ = kStopSeconds;
+      event_.kind = Event<double>::Kind::kStopped;
+    } else {
+      clock_ = deadline;
+    }
+    return event_;
+  }
+  double now() const override { return clock_; }
+  static constexpr double kStopSeconds = 2;
+
+ private:
+  Event<double> event_;
+  double clock_ = 0;
+};
+
+TEST(Stop, DoesNotWaitForClientsThatAreNotConnected) {
+  const Federation<double> federation(3, 6);
+  for (const std::string name : {"gd", "asgd"}) {
+    const auto run_context = federation.run_context(spec_of(name));
+    // Returns the time at which the run stops if clients 0 .. connected - 1 are there until `leave`.
+    const auto stopped_at = [&](ClientId connected, double leave) {
+      StoppedTransport transport;
+      RunProgress progress;
+      RoundLimits limits;
+      limits.rounds = 1;
+      limits.evaluate_every = 0;
+      limits.deadline_seconds = 60;
+      limits.keep_clients = true;
+      LoopHooks<double> hooks;
+      hooks.on_stall = [](const StalledRound&) {};
+      hooks.is_connected = [&](ClientId client) { return client < connected && transport.now() < leave; };
+      const auto server = make_server<double>(run_context);
+      EXPECT_EQ(run_rounds<double>(*server, find_algorithm(name).traits, *run_context, transport, progress,
+                                   limits, hooks),
+                Outcome::kStopped);
+      EXPECT_EQ(progress.round, 0u);
+      return transport.now();
+    };
+    EXPECT_EQ(stopped_at(0, 1e9), StoppedTransport::kStopSeconds) << name;
+    EXPECT_EQ(stopped_at(2, 1e9), name == "gd" ? StoppedTransport::kStopSeconds : 60) << name;
+    EXPECT_EQ(stopped_at(3, 1e9), 60) << "silent clients have until the deadline";
+    EXPECT_EQ(stopped_at(3, 7.5), 8) << "a second after the clients left";
+  }
+}
+
 TEST(SavedState, RejectsTruncatedAndOverlongBytes) {
   const Federation<double> federation(3, 5);
   for (const AlgorithmInfo& algorithm : testing::synchronous_algorithms()) {
