@@ -6,13 +6,16 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "algorithms/algorithms.h"
 #include "base/printable.h"
 #include "base/value.h"
 #include "config/experiment_spec.h"
@@ -130,17 +133,24 @@ std::vector<const RunHistoryClient*> missing_clients(const StateFolder& found) {
   return missing;
 }
 
-// Lists the clients by number. The first line names those that are not connected.
+bool is_over(const StateFolder& found) { return found.run && found.run->stage == RunStage::kOver; }
+
+// Returns n.
+std::size_t clients_wanted(const StateFolder& found) {
+  if (found.run) return found.run->metadata.resolved.clients.count;
+  return static_cast<std::size_t>(sum_of(found, "gradwire_clients{"));
+}
+
+// Lists the clients by number. The first line names those that are not connected, until the run is over.
 std::vector<std::string> describe_clients(const StateFolder& found) {
   if (!found.run_history) return {"unknown: " + found.no_run_history};
   const std::vector<RunHistoryClient>& clients = found.run_history->clients;
   const std::vector<const RunHistoryClient*> missing = missing_clients(found);
   std::string head = std::to_string(clients.size() - missing.size()) + " of " +
-                     std::to_string(clients.size()) + " connected";
-  for (std::size_t k = 0; k < std::min(kMostMissingNamed, missing.size()); ++k)
-    head += (k == 0 ? "; missing: " : ", ") + named(*missing[k]);
-  if (missing.size() > kMostMissingNamed)
-    head += " and " + std::to_string(missing.size() - kMostMissingNamed) + " more";
+                     std::to_string(std::max(clients.size(), clients_wanted(found))) + " connected";
+  const std::size_t shown = is_over(found) ? 0 : std::min(kMostMissingNamed, missing.size());
+  for (std::size_t k = 0; k < shown; ++k) head += (k == 0 ? "; missing: " : ", ") + named(*missing[k]);
+  if (shown > 0 && missing.size() > shown) head += " and " + std::to_string(missing.size() - shown) + " more";
   std::vector<std::string> lines = {head};
   for (const RunHistoryClient& c : clients) {
     if (lines.size() > kMostClientsShown) break;
@@ -151,6 +161,10 @@ std::vector<std::string> describe_clients(const StateFolder& found) {
   return lines;
 }
 
+double seconds_since_1970(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
 // Returns why the running process cannot continue at the moment. Empty if it can.
 std::string stall(const StateFolder& found) {
   if (!found.holder) return "";
@@ -159,8 +173,7 @@ std::string stall(const StateFolder& found) {
                                              : "this relay has no connection to its server; its log says why";
   const double since = count(found, "gradwire_stalled_since_seconds");
   if (since <= 0) return "";
-  const double now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now = seconds_since_1970(std::chrono::system_clock::now());
   std::vector<std::string> names;
   for (const RunHistoryClient* c : missing_clients(found))
     names.push_back(named(*c) + (c->last_lost.empty()
@@ -169,6 +182,43 @@ std::string stall(const StateFolder& found) {
   return stall_text(found.run ? found.run->progress.round : 0, now - since,
                     std::max(0.0, count(found, "gradwire_gives_up_at_seconds") - now), names,
                     static_cast<std::size_t>(count(found, "gradwire_stalled_clients")));
+}
+
+// Returns the seconds since 1970 of a time of the run history, or 0.
+double seconds_of(const std::string& time) {
+  std::tm utc{};
+  return ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &utc) == nullptr ? 0
+                                                                        : static_cast<double>(::timegm(&utc));
+}
+
+// Returns when the server began to listen, in seconds since 1970, or 0.
+double listens_since(const StateFolder& found) {
+  std::error_code absent;
+  const auto time = fs::last_write_time(found.state / "address", absent);
+  return absent ? 0 : seconds_since_1970(std::chrono::file_clock::to_sys(time));
+}
+
+// Returns whether each round needs all clients.
+bool needs_all(const ExperimentSpec& e) {
+  const AlgorithmTraits& traits = find_algorithm(e.algorithm.name).traits;
+  return !traits.asynchronous && e.clients.participation >= 1 &&
+         (traits.needs_all_replies || e.server.quorum >= 1);
+}
+
+// Returns a text like "waiting 12 s for 'n1'" if the running process waits for lost clients, else "".
+std::string wait_for_lost(const StateFolder& found) {
+  const std::vector<const RunHistoryClient*> missing = missing_clients(found);
+  const bool is_stalled = count(found, "gradwire_stalled_since_seconds") > 0;
+  if (!found.holder || missing.empty() || !(is_stalled || needs_all(found.run->metadata.resolved))) return "";
+  double since = listens_since(found);
+  std::string names;
+  for (const RunHistoryClient* const c : missing) since = std::max(since, seconds_of(c->last_lost));
+  for (std::size_t k = 0; k < std::min(kNamedInStall, missing.size()); ++k)
+    names += (k == 0 ? "'" : ", '") + missing[k]->name + "'";
+  if (missing.size() > kNamedInStall)
+    names += " and " + std::to_string(missing.size() - kNamedInStall) + " more";
+  const double waited = seconds_since_1970(std::chrono::system_clock::now()) - since;
+  return "waiting " + duration_text(std::max(0.0, waited)) + " for " + names;
 }
 
 // Returns the progress of the rounds, as in "20139 of 100000 (20 %), 210 rounds/s, 6:20 min left".
@@ -181,7 +231,9 @@ std::string progress_text(const StateFolder& found) {
   text += percent.data();
   const double measured = count(found, "gradwire_round_seconds_count"),
                seconds = count(found, "gradwire_round_seconds_sum");
-  if (!found.holder || measured == 0 || seconds <= 0 || done >= rounds) return text;
+  if (!found.holder || done >= rounds) return text;
+  if (const std::string wait = wait_for_lost(found); !wait.empty()) return text + ", " + wait;
+  if (measured == 0 || seconds <= 0) return text;
   const double rate = measured / seconds;
   return text + ", " + rate_text(rate) + " rounds/s" +
          (stall(found).empty() ? ", " + duration_text((rounds - done) / rate) + " left" : "");
@@ -201,7 +253,7 @@ std::string stage_name(const StateFolder& found) {
 // Returns null for an empty text.
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-void add_run(Json& json, const StateFolder& found) {
+void add_run(Json& json, const StateFolder& found, const std::optional<RoundRecord>& last) {
   const ExperimentSpec& e = found.run->metadata.resolved;
   const RunTotals& totals = found.run->progress.totals;
   json["run"] = run_history_id(run_of(found.run->metadata.start));
@@ -211,7 +263,6 @@ void add_run(Json& json, const StateFolder& found) {
   json["round"] = found.run->progress.round;
   json["rounds"] = e.run.rounds;
   json["outcome"] = found.run->stage == RunStage::kRounds ? Json() : Json(outcome_name(found.run->outcome));
-  const std::optional<RoundRecord> last = last_evaluation(found.state);
   json["evaluation"] = last ? Json(*last) : Json();
   json["bytes_up"] = totals.bytes_up;
   json["bytes_down"] = totals.bytes_down;
@@ -240,6 +291,7 @@ Json client_json(const RunHistoryClient& c) {
 }  // namespace
 
 ShownStatus status_text(const fs::path& state, const fs::path& run_history) {
+  const auto last = last_evaluation(state);  // first: so the journal has its round
   const StateFolder found = read_state_folder(state, run_history);
   const std::string trouble = stall(found);
   std::string text = trouble.empty() ? "" : "warning: " + printable(trouble) + "\n";
@@ -272,9 +324,10 @@ ShownStatus status_text(const fs::path& state, const fs::path& run_history) {
                 : found.holder                      ? server
                                : server + "; to resume, start it with the same arguments");
   row("round", progress_text(found));
-  const auto last = last_evaluation(state);
-  row("evaluation",
-      last ? "loss " + number_text(last->loss) + " at round " + std::to_string(last->round) : "none yet");
+  const bool is_lost = last && last->round > found.run->progress.round;  // the machine lost power
+  row("evaluation", last ? "loss " + number_text(last->loss) + " at round " + std::to_string(last->round) +
+                               (is_lost ? ", which is lost and runs again" : "")
+                         : "none yet");
   row("received", bytes_text(static_cast<double>(totals.bytes_up)));
   row("sent", bytes_text(static_cast<double>(totals.bytes_down)));
   row("time", duration_text(totals.seconds) + " of rounds");
@@ -285,6 +338,7 @@ ShownStatus status_text(const fs::path& state, const fs::path& run_history) {
 }
 
 ShownStatus status_json(const fs::path& state, const fs::path& run_history) {
+  const auto last = last_evaluation(state);  // first: so the journal has its round
   const StateFolder found = read_state_folder(state, run_history);
   Json json = {{"stage", stage_name(found)}, {"server", nullptr}};
   if (found.holder)
@@ -292,7 +346,7 @@ ShownStatus status_json(const fs::path& state, const fs::path& run_history) {
                       {"address", text_or_null(found.address)}};
   const std::string trouble = stall(found);
   json["stalled"] = text_or_null(trouble);
-  if (found.run) add_run(json, found);
+  if (found.run) add_run(json, found, last);
   json["counts"] = found.metrics.empty() ? Json() : Json::object();
   for (const auto& [name, value] : found.metrics) json["counts"][name] = value;
   json["clients"] = nullptr;

@@ -34,8 +34,9 @@ TEST_F(StatusProcess, WarnsOfAStalledRunUntilItsClientReturns) {
   EXPECT_TRUE(text.starts_with("warning: round ")) << text;
   for (const char* part :
        {" s for client 1 '", "' (lost at ", "; gives up in ", "clients     2 of 3 connected; missing: 1 '",
-        " of 1000000 committed (", " rounds/s\n"})
+        " of 1000000 committed (", " %), waiting ", " s for '"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+  EXPECT_EQ(text.find("rounds/s"), std::string::npos) << text;
   EXPECT_NE(server.log().find("warning: round "), std::string::npos) << server.log();
   EXPECT_EQ(status("state", {"--json"}).first, 3);
   EXPECT_NE(status("state", {"--json"}).second.find("\"stalled\": \"round "), std::string::npos);
@@ -44,6 +45,37 @@ TEST_F(StatusProcess, WarnsOfAStalledRunUntilItsClientReturns) {
   const std::string good = status("state").second;
   EXPECT_NE(good.find(" rounds/s, "), std::string::npos) << good;
   EXPECT_NE(good.find(" left\n"), std::string::npos) << good;
+}
+
+TEST_F(StatusProcess, NamesALostClientAtOnceAndNoneBeforeTheStartOrAfterTheEnd) {
+  write_config();
+  Process server = start_server({"--set", "run.rounds=1000000", "--set", "server.deadline_ms=60000"});
+  ASSERT_TRUE(eventually([&] { return fs::exists(state() / "metrics.prom"); })) << server.log();
+  EXPECT_TRUE(eventually([&] {
+    return status("state").second.find("clients     0 of 3 connected\n") != std::string::npos;
+  })) << status("state").second;
+  std::vector<Process> clients = start_clients(address);
+  ASSERT_TRUE(eventually([&] { return records() > 20; })) << server.log();
+  clients[1].kill(SIGKILL);
+  clients[1].wait();
+  // Long before the round counts as stalled.
+  EXPECT_TRUE(eventually([&] {
+    const auto [code, text] = status("state");
+    return code == 0 && text.find(" %), waiting ") != std::string::npos;
+  })) << status("state").second;
+  server.kill(SIGTERM);
+  EXPECT_EQ(server.wait(4), 0) << server.log();
+  EXPECT_NE(server.log().find(": clients 1 are not connected; stopping without them"), std::string::npos)
+      << server.log();
+  const std::size_t done = lines_of(read_file(state() / "metrics.csv")).size();
+  EXPECT_GT(done, 2u);
+  clients[1] = start_client(1, address);
+  const std::string rounds =
+      std::to_string(std::stoul(lines_of(read_file(state() / "metrics.csv")).back()) + 10);
+  server = restart_server({"--set", "run.rounds=" + rounds, "--set", "server.deadline_ms=60000"});
+  expect_all_end_well(server, clients);
+  const std::string over = status("state").second;
+  EXPECT_NE(over.find("clients     0 of 3 connected\n"), std::string::npos) << over;
 }
 
 TEST_F(StatusProcess, ShowsARelayAndWarnsWithoutItsServer) {
