@@ -13,6 +13,7 @@ namespace gradwire {
 enum class ErrorKind : std::uint8_t {
   kInvalid,  // the bytes, the file or the request is wrong: a retry fails again
   kSystem,   // the disk, the network or the system failed: a retry may succeed
+  kForeign,  // the peer is not the one that this end trusts, such as a server of another authority
 };
 
 struct Error {

@@ -23,6 +23,7 @@
 #include "fl_client/upload_chunks.h"
 #include "parallel/processors.h"
 #include "parallel/shared_threads.h"
+#include "proto/security/identity.h"
 #include "proto/security/tls.h"
 #include "proto/wire/back_off.h"
 
@@ -31,6 +32,9 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
+
+// Attempts after which a client that was never welcomed believes that the server is another one.
+constexpr int kMostForeignServers = 5;
 
 // Returns a new name, HOST-PID-RANDOM. The client keeps it when it reconnects, so the server recognizes the
 // client.
@@ -124,6 +128,16 @@ class OwnTls {
   std::unique_ptr<TlsClient> tls_;
 };
 
+// Returns the error after several attempts to reach a server of another authority.
+std::string foreign_server(const ClientSettings& settings, const std::string& why) {
+  const std::string question =
+      settings.ca_file.empty()
+          ? "are the token and the identity in " + settings.certificates.string() +
+                " from this server? A token of another server needs a folder of its own (--identity)"
+          : "is --ca " + settings.ca_file.string() + " from this server?";
+  return why + "; " + question;
+}
+
 // Waits, unless stopped.
 void wait_for(milliseconds delay, const std::stop_token& stop) {
   std::mutex mutex;
@@ -164,9 +178,19 @@ void join_and_answer(const ClientSettings& settings) {
   std::random_device device;
   const std::uint64_t process = std::uint64_t{device()} << 32 | device();
   const unsigned threads = settings.threads > 0 ? settings.threads : usable_processors();
-  ClientSession session({name, process, settings.data, settings.log, settings.credentials,
-                         shared_threads(threads), settings.oracle, settings.stop},
-                        journal ? &*journal : nullptr);
+  ClientIdentity identity{name,
+                          process,
+                          settings.data,
+                          settings.log,
+                          settings.credentials,
+                          shared_threads(threads),
+                          settings.oracle,
+                          settings.stop};
+  if (settings.credentials && settings.credentials->is_new)
+    identity.on_accepted = [&settings] {
+      write_identity(settings.certificates, settings.credentials->name, settings.credentials->realm);
+    };
+  ClientSession session(std::move(identity), journal ? &*journal : nullptr);
   std::optional<OwnTls> tls;
   ServerConnection::MakeFilter filter;
   if (settings.credentials || !settings.ca_file.empty()) {
@@ -175,6 +199,8 @@ void join_and_answer(const ClientSettings& settings) {
   }
   BackOff back_off(settings.back_off_base, settings.back_off_cap, device());
   Clock::time_point last_contact = Clock::now(), warned_since;  // a contact that was lost warns once
+  int foreign = 0;                                              // servers in a row
+  bool was_welcome = false;
   for (;;) {
     if (tls) tls->look_for_certificate();
     auto connection = ServerConnection::connect(settings.server, settings.connect_timeout,
@@ -185,7 +211,13 @@ void join_and_answer(const ClientSettings& settings) {
     if (ending.shutdown && settings.log) settings.log(LogLine("the run is over"));
     if (ending.shutdown || settings.stop.stop_requested()) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
-    if (connection && session.welcome()) last_contact = Clock::now();
+    if (connection && session.welcome()) {
+      last_contact = Clock::now();
+      was_welcome = true;
+    }
+    foreign = !connection && connection.error().kind == ErrorKind::kForeign ? foreign + 1 : 0;
+    if (foreign == kMostForeignServers && !was_welcome)
+      throw ClientRefused(foreign_server(settings, ending.why));
     if (connection && session.answered()) back_off.reset();
     const auto away = std::chrono::duration_cast<milliseconds>(Clock::now() - last_contact);
     if (away > settings.give_up_after) {

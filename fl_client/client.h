@@ -24,10 +24,12 @@ struct ClientSettings {
   ClientData data;                      // for data in files, see client_data()
   std::optional<OracleFactory> oracle;  // the program's own, for problem.kind = "custom"; in place of data
   std::string name;  // --id; if empty, the name in the credentials, else a name unique to this process
-  std::optional<Credentials> credentials;  // empty if the client cannot authenticate
+  // Empty if the client cannot authenticate. If they are new, they are written to the folder `certificates`
+  // once the server has accepted them.
+  std::optional<Credentials> credentials;
   std::filesystem::path ca_file;  // PEM: the trusted CA of the server; if empty, the credentials name it
-  // The folder that holds certificate.pem and certificate.key, now or later, for a server that requests a
-  // client certificate. May be empty.
+  // The folder of the identity. It holds certificate.pem and certificate.key, now or later, for a server that
+  // requests a client certificate. May be empty.
   std::filesystem::path certificates;
   std::filesystem::path state;  // folder of the state that survives a restart; empty if none does
   std::chrono::milliseconds connect_timeout{10'000};

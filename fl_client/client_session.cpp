@@ -11,6 +11,7 @@
 #include "engine/data/sample_hash.h"
 #include "engine/kernels/select.h"
 #include "fl_client/client.h"
+#include "fl_client/client_texts.h"
 #include "fl_client/exception_type.h"
 #include "fl_client/own_oracle.h"
 #include "fl_client/stoppable_oracle.h"
@@ -90,6 +91,7 @@ class ClientSession::Impl {
   // The state of the connection: how far the handshake has come, and what follows.
   enum class Stage : std::uint8_t { kHello, kScaling, kJoin, kRounds } stage_ = Stage::kHello;
   bool asked_ = false, answered_ = false;
+  bool accepted_ = false;          // on some connection
   bool enrolled_ = false;          // the log says so
   bool first_request_ = false;     // the next request is the first one of the connection
   bool takes_chunks_ = false;      // the server and all relays on the way take chunks
@@ -104,6 +106,7 @@ class ClientSession::Impl {
   // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;
   std::string join_;  // the frame; empty until it is made
+  bool columns_logged_ = false;
   // The map of problem.normalize from the sums of all clients. Empty if there is none, or until it arrives.
   std::optional<Normalization> map_;
   Normalization arriving_map_;
@@ -169,8 +172,12 @@ Status ClientSession::Impl::prove_to(Link& link, std::span<const std::byte> head
 
 const ClientDataset& ClientSession::Impl::part() {
   if (part_) return *part_;
-  part_ = identity_.data.load ? identity_.data.load(experiment_, [this](const LogLine& line) { log(line); })
-                              : ClientDataset{};
+  try {
+    part_ = identity_.data.load ? identity_.data.load(experiment_, [this](const LogLine& line) { log(line); })
+                                : ClientDataset{};
+  } catch (const DataError& error) {
+    throw DataError(with_place_of_keys(error.what()));
+  }
   if (part_->train_count() + part_->test_count() == 0) return *part_;
   const std::uint64_t hash = hash_of_client_dataset(*part_);
   if (hash_.value_or(hash) != hash)
@@ -222,8 +229,10 @@ wire::Join ClientSession::Impl::description() {
   join.mutable_labels()->Assign(own.labels.begin(), own.labels.end());
   if (!own.alphabet.empty()) join.set_alphabet(own.alphabet);
   if (hash_) join.set_data_hash(*hash_);
-  if (const TableEncoding* const table = data.train.encoding.get(); table != nullptr)
+  if (const TableEncoding* const table = data.train.encoding.get(); table != nullptr) {
     join.set_table_hash(hash_of_columns(*table));
+    if (!std::exchange(columns_logged_, true)) log(columns_text(*table));
+  }
   return join;
 }
 
@@ -298,6 +307,7 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   wire::Welcome welcome;
   if (Status status = parse_control(header, welcome); !status) return ending_of(status);
   if (Status status = welcomed(welcome, heartbeat); !status) return ending_of(status);
+  if (!std::exchange(accepted_, true) && identity_.on_accepted) identity_.on_accepted();
   link.start_heartbeats(heartbeat);
   return asked_normalize() == Normalize::kNone ? send_join(link) : prepare_join(link, welcome);
 }

@@ -33,6 +33,7 @@ struct ClientIdentity {
   WorkSharing sharing{};                     // threads for the gradient of a large batch
   std::optional<OracleFactory> oracle{};     // the program's own, in place of `data`
   std::stop_token stop{};                    // stops the oracle for good
+  std::function<void()> on_accepted{};       // called once the server has accepted the client; may be empty
 };
 
 // The end of one connection.

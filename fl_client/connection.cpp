@@ -60,7 +60,8 @@ Result<std::unique_ptr<ServerConnection>> ServerConnection::connect(const std::s
     std::unique_ptr<ServerConnection> connection(new ServerConnection(fd, io_timeout, stop));
     if (!filter) return connection;
     connection->filter_ = filter(parsed->host);
-    if (Status status = connection->agree(); !status) return Error{address + ": " + status.error().message};
+    if (Status status = connection->agree(); !status)
+      return Error{address + ": " + status.error().message, status.error().kind};
     return connection;
   }
   return Error{address + ": " + std::strerror(error)};
@@ -99,14 +100,16 @@ Status ServerConnection::agree() {
   for (;;) {
     const bool failed = !trouble_.empty();
     if (Status status = flush_filter(); !status && !failed) return status;
-    if (failed) return Error{trouble_};
+    if (failed) return Error{trouble_, trouble_kind_};
     if (filter_->ready()) return Unit{};
     const auto got = receive_raw(arrived_);
     if (!got)
       return Error{got.error().message +
                    " before TLS began: the server does not use TLS, or refuses connections from here now"};
-    if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status)
+    if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status) {
       trouble_ = status.error().message;
+      trouble_kind_ = status.error().kind;
+    }
   }
 }
 

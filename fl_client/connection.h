@@ -96,6 +96,7 @@ class ServerConnection final : public Link {
   std::vector<std::byte> arrived_;        // not yet filtered
   std::vector<std::byte> filtered_;       // to be sent
   std::string trouble_;                   // an error of the filter
+  ErrorKind trouble_kind_ = ErrorKind::kInvalid;
 
   std::mutex writing_;  // held while a frame is written
   std::chrono::steady_clock::time_point written_;

@@ -153,7 +153,7 @@ class TokenWriter {
           "; a token " + validity);
     say("next, at the client: gradwire-client --server " + host +
         ":7000 --data SOURCE --identity me --token " +
-        (a_.out.empty() ? "TOKEN" : "@" + made_.front().filename().string()));
+        (a_.out.empty() ? "TOKEN" : "@" + made_.front().string()));
   }
 
  private:

@@ -62,6 +62,7 @@ void Session::scale(const Normalization& map) {
 
 void Session::refuse(Ending ending, const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   if (link_->open()) owner_.server_metrics().end(ending);
+  unwanted_ = unwanted_ || ending == Ending::kUnwanted;
   link_->refuse(message, fatal, retry_after_ms);
 }
 

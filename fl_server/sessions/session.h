@@ -81,6 +81,8 @@ class Session final : public FrameHandler {
   std::optional<ClientId> client() const { return client_; }
   // Returns the name in its Hello or Relay, for logs. It may be false, and is empty before that message.
   const std::string& claimed_name() const { return claimed_name_; }
+  // Returns whether the session was refused because its client, name or data do not fit the run.
+  bool unwanted() const { return unwanted_; }
   // Returns true if both Hellos name the same process. ordinal() numbers the connections of that process.
   bool same_process(const Session& other) const { return process_ != 0 && process_ == other.process_; }
   std::uint32_t ordinal() const { return ordinal_; }
@@ -157,6 +159,7 @@ class Session final : public FrameHandler {
   };
   std::unique_ptr<Summed> summed_;              // while its sums arrive
   std::unique_ptr<Introduction> introduction_;  // until the peer is accepted
+  bool unwanted_ = false;                       // refused because of what it said about its client
   std::string claimed_name_;
   std::string proven_name_;  // empty before authentication
   std::uint64_t process_ = 0;

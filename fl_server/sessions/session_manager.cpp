@@ -321,11 +321,12 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
   if (client) clients.remove(*client, session);
   if (!session.link().ending() && !why.empty()) {
     const std::string peer = session.link().peer();
-    const std::string unnamed = session.claimed_name().empty()
-                                    ? peer
-                                    : peer + ", which claims to be '" + session.claimed_name() + "',";
-    log(LogLine((is_live ? name(*client) + " (" + peer + ")" : unnamed) + " disconnected: " + why)
-            .of_client(is_live ? client : std::nullopt));
+    const std::string claim =
+        session.claimed_name().empty() ? "" : ", which claims to be '" + session.claimed_name() + "',";
+    const std::string reason = is_live ? why : repeated.see(origin_of(peer) + claim, why, now());
+    LogLine line((is_live ? name(*client) + " (" + peer + ")" : peer + claim) + " disconnected: " + reason);
+    if (client && session.unwanted()) line.level = LogLevel::kWarning;  // it must be started with other data
+    if (!reason.empty()) log(std::move(line).of_client(is_live ? client : std::nullopt));
   }
   if (is_live) {
     losses[*client] = {std::chrono::system_clock::now(),

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fl_server/sessions/client_sessions.h"
+#include "fl_server/sessions/repeated_lines.h"
 #include "fl_server/sessions/session.h"
 #include "fl_server/sessions/session_manager.h"
 #include "fl_server/sessions/unauthenticated_peers.h"
@@ -101,6 +102,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::map<std::uint64_t, Relay> relays;  // by session id
   PeerLimits limits;
   OriginLimit open_from;  // sockets by origin
+  RepeatedLines repeated;  // about peers that serve no client
   // Includes relays without clients, and refused peers that still read the reason.
   UnauthenticatedPeers unauthenticated;
   ClientSessions clients;

@@ -22,11 +22,24 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
-void make_identity(const fs::path& folder, const Invitation& token) {
+void make_client_key(const fs::path& folder) {
   if (!make_folder(folder))
     refuse_identity("--identity " + folder.string() + ": is not a folder and cannot be created");
   if (!fs::exists(folder / "client.key")) SigningKey::generate().save(folder / "client.key");
-  write_identity(folder, token.name, token.realm);
+}
+
+SigningKey load_client_key(const fs::path& folder) {
+  Result<SigningKey> key = SigningKey::load(folder / "client.key");
+  if (!key) refuse_identity(key.error().message);
+  return std::move(*key);
+}
+
+Invitation parse_token(const std::string& text) {
+  if (std::error_code error; text.front() != '@' && fs::is_regular_file(text, error))
+    refuse_identity("--token " + text + ": is a file; write --token @" + text);
+  Result<Invitation> token = Invitation::parse(text.front() == '@' ? first_word(text.substr(1)) : text);
+  if (!token) refuse_identity("--token: " + token.error().message);
+  return std::move(*token);
 }
 
 }  // namespace
@@ -36,16 +49,17 @@ void write_identity(const fs::path& folder, const std::string& name, const std::
 }
 
 Credentials open_identity(const fs::path& folder, const std::string& token_text) {
-  Result<Invitation> token = Error{""};
-  if (!token_text.empty()) {
-    token = Invitation::parse(token_text.front() == '@' ? first_word(token_text.substr(1)) : token_text);
-    if (!token) refuse_identity("--token: " + token.error().message);
-    if (!fs::exists(folder / "client")) make_identity(folder, *token);
+  std::optional<Invitation> token;
+  if (!token_text.empty()) token = parse_token(token_text);
+  if (token && !fs::exists(folder / "client")) {
+    make_client_key(folder);
+    return {token->name, token->realm, load_client_key(folder), token->secret, true};
   }
   std::ifstream in(folder / "client");
   if (!in)
     refuse_identity("--identity " + folder.string() +
-                    ": has no identity; create one with the --token from the operator");
+                    ": has no identity that a server has accepted; create one with the --token from the "
+                    "operator");
   std::string name_word, name, realm_word, realm;
   in >> name_word >> name >> realm_word >> realm;
   if (name_word != "name" || realm_word != "realm" || realm.empty() || !check_client_name(name))
@@ -56,9 +70,7 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
         "--identity " + folder.string() + ": belongs to '" + name + "'" +
         (token->name == name ? " for another server than the --token" : ", not to '" + token->name + "'") +
         "; choose another folder");
-  Result<SigningKey> key = SigningKey::load(folder / "client.key");
-  if (!key) refuse_identity(key.error().message);
-  Credentials credentials{name, realm, std::move(*key), std::nullopt};
+  Credentials credentials{name, realm, load_client_key(folder), std::nullopt};
   if (token) credentials.token = token->secret;
   return credentials;
 }

@@ -31,7 +31,8 @@ std::string Invitation::text() const {
 
 Result<Invitation> Invitation::parse(std::string_view text) {
   const auto wrong = [](const char* what) { return Error{std::string(kTokenFormat) + what}; };
-  if (!text.starts_with(kVersion)) return wrong("this one does not begin with gw1.");
+  if (!text.starts_with(kVersion))
+    return wrong("this one does not begin with gw1.; --token @FILE reads it from a file");
   text.remove_prefix(kVersion.size());
   const std::size_t first = text.find('.'), second = text.find('.', first + 1);
   if (first == text.npos || second == text.npos) return wrong("this one is cut off");

@@ -28,6 +28,7 @@ struct Credentials {
   std::string name, realm;
   SigningKey key;
   std::optional<Bytes32> token;  // the secret of its token, until the server has enrolled the key
+  bool is_new = false;           // the folder has the key, but no name and realm until the server accepts it
 };
 
 struct Proof {

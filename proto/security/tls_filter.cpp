@@ -251,6 +251,15 @@ void TlsFilter::note_distrust(const X509* certificate) {
   expires_ = date_of(X509_get0_notAfter(certificate));
 }
 
+// Returns whether the server's certificate is from another authority. Certificates that expired or have other
+// names do not count, because their operator renews them.
+bool TlsFilter::is_foreign() const {
+  const long result = SSL_get_verify_result(ssl_.get());
+  return result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+         result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
+         result == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 std::string TlsFilter::why_not_trusted() const {
   const long result = SSL_get_verify_result(ssl_.get());
   if (end_ != End::kClient || result == X509_V_OK) return "";
@@ -279,7 +288,7 @@ Error TlsFilter::trouble(int result) {
   const int error = SSL_get_error(ssl_.get(), result);
   if (const std::string why = why_not_trusted(); !why.empty()) {
     ERR_clear_error();
-    return Error{why};
+    return Error{why, is_foreign() ? ErrorKind::kForeign : ErrorKind::kInvalid};
   }
   if (error == SSL_ERROR_SSL) {
     const int reason = ERR_GET_REASON(ERR_peek_last_error());

@@ -35,6 +35,7 @@ class TlsFilter final : public StreamFilter {
   Status shake_hands();
   Status look_ahead();
   Error trouble(int result);
+  bool is_foreign() const;
   std::string why_not_trusted() const;
 
   std::string names_, expires_;  // fields of an untrusted certificate

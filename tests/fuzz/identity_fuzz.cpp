@@ -47,7 +47,7 @@ struct Known {
     realm = clients.realm();
     clients.enroll("a", key.public_key(), Login::PeerRole::kClient);
     token = clients.invite("b", std::chrono::hours(1));
-    (void)open_identity(client, token.text());
+    write_identity(client, open_identity(client, token.text()).name, realm);
     fs::create_directories(changed);
   }
 };

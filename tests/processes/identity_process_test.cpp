@@ -118,7 +118,8 @@ TEST_F(IdentityProcess, RejectsImpossibleCommandsAndChangesNothing) {
   expect_refusal("gradwire-client", with({"--token", "@nowhere"}), 2, "does not exist");
   expect_refusal("gradwire-client", with({"--token", tokens.at(0), "--id", "bob"}), 2, "client-0");
   fs::permissions(folder.path() / "me/client.key", fs::perms::others_read, fs::perm_options::add);
-  expect_refusal("gradwire-client", client, 2, "chmod 600");
+  expect_refusal("gradwire-client", client, 2, "has no identity that a server has accepted");
+  expect_refusal("gradwire-client", with({"--token", tokens.at(0)}), 2, "chmod 600");
   fs::permissions(folder.path() / "identity/ca.key", fs::perms::others_read, fs::perm_options::add);
   expect_refusal("gradwire-server",
                  {"run.toml", "--listen", "127.0.0.1:0", "--state", "s", "--identity", "identity"}, 2,
@@ -213,14 +214,25 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
     return arguments;
   };
   expect_refusal("gradwire-client", client("thief", {"--token", tokens[0]}), 2, "this one was used before");
+  {  // A good token works in the same folder.
+    Process other("gradwire-client", client("thief", {"--token", tokens[2]}), folder.path() / "other.log");
+    EXPECT_TRUE(eventually([&] { return other.log().find("joined as client") != std::string::npos; }))
+        << other.log();
+  }
   expect_refusal("gradwire-client", client("", {"--ca", "identity/ca.pem"}), 2, "--token");
   ASSERT_EQ(run("gradwire-server", {"revoke", "client-0", "--identity", "identity"}).code, 0);
   expect_refusal("gradwire-client", client("me0", {}), 2, "was revoked");
   const std::vector<std::string> others = init("others", 1);
-  const Ended unauthenticated =
-      run("gradwire-client", client("outsider", {"--token", others[0], "--give-up-after-ms", "1"}));
-  EXPECT_EQ(unauthenticated.code, 1) << unauthenticated.said;
+  const Ended unauthenticated = run("gradwire-client", client("outsider", {"--token", others[0]}));
+  EXPECT_EQ(unauthenticated.code, 2) << unauthenticated.said;
   EXPECT_NE(unauthenticated.said.find("not from the authority"), std::string::npos) << unauthenticated.said;
+  EXPECT_NE(unauthenticated.said.find("are the token and the identity in outsider from this server?"),
+            std::string::npos)
+      << unauthenticated.said;
+  const Ended distrusts = run("gradwire-client", client("", {"--ca", "others/ca.pem"}));
+  EXPECT_EQ(distrusts.code, 2) << distrusts.said;
+  EXPECT_NE(distrusts.said.find("is --ca others/ca.pem from this server?"), std::string::npos)
+      << distrusts.said;
   expect_refusal("gradwire-client", client("", {}), 2, "requires TLS");
   const std::string no_tls = "gradwire_connections_ended_total{reason=\"no_tls\"} ";
   EXPECT_TRUE(eventually([&] {

@@ -13,7 +13,7 @@ TEST_F(IdentityProcess, WritesATokenFileForEachClientThatOnlyTheOperatorCanRead)
   EXPECT_TRUE(tokens_in(made.said).empty()) << made.said;
   for (const char* next :
        {"wrote tokens/client-0.token to client-1.token; a token enrolls one client, once, until ",
-        "gradwire-client --server 127.0.0.1:7000 --data SOURCE --identity me --token @client-0.token",
+        "gradwire-client --server 127.0.0.1:7000 --data SOURCE --identity me --token @tokens/client-0.token",
         "made identity: a server for 127.0.0.1, with a certificate until ",
         "next, here: gradwire-server FILE.toml --listen 0.0.0.0:7000 --identity identity"})
     EXPECT_NE(made.said.find(next), std::string::npos) << made.said;

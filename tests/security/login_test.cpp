@@ -54,6 +54,12 @@ TEST(Login, CreatesAnIdentityOnceAndKeepsIt) {
   EXPECT_EQ(made.name, token.name);
   EXPECT_EQ(made.realm, token.realm);
   EXPECT_EQ(made.token, token.secret);
+  EXPECT_TRUE(made.is_new);
+  EXPECT_THROW(open_identity(me, ""), std::invalid_argument) << "no server has accepted it";
+  Invitation good = token;
+  good.name = "hospital-9";
+  EXPECT_EQ(open_identity(me, good.text()).name, good.name) << "a refused token does not bind the folder";
+  write_identity(me, token.name, token.realm);
   const Credentials later = open_identity(me, "");
   EXPECT_EQ(later.key.public_key(), made.key.public_key());
   EXPECT_FALSE(later.token);
@@ -61,7 +67,15 @@ TEST(Login, CreatesAnIdentityOnceAndKeepsIt) {
   EXPECT_EQ(open_identity(me, token.text()).key.public_key(), made.key.public_key());
   const std::string file = folder.write("token", token.text() + "\n").string();
   EXPECT_EQ(open_identity(me, "@" + file).key.public_key(), made.key.public_key());
+  EXPECT_FALSE(open_identity(me, "@" + file).is_new);
   EXPECT_THROW(open_identity(me, "@" + file + "2"), std::invalid_argument);
+  try {
+    open_identity(me, file);
+    FAIL() << "a path is not a token";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_EQ(error.what(), "--token " + file + ": is a file; write --token @" + file);
+  }
+  EXPECT_NE(Invitation::parse("tokens/x").error().message.find("--token @FILE reads it"), std::string::npos);
 
   Invitation other = token;
   other.name = "hospital-8";
