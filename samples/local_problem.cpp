@@ -215,8 +215,10 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
     return samples.part(choice.part->index);
   }
   if (choice.source.empty())
-    throw DataError("--data is missing: name this client's file, or its part of one, as in --data '" +
-                    source + "#0/" + std::to_string(spec.clients) + "'");
+    throw DataError(
+        "--data is missing: name this client's own data, as in --data FILE, or its part of common " +
+        std::string("data, as in --data '") + (opens_no_file(source) ? source : "FILE") + "#0/" +
+        std::to_string(spec.clients) + "'");
   if (spec.replication.count > 1)
     throw DataError("--data '" + choice.source +
                     "': with clients.replication = " + std::to_string(spec.replication.count) +
