@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <span>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -24,17 +25,17 @@ constexpr double kVectorsOfAServer = 3;
 // The memory that a feature needs while sums become a map (engine/data/normalize.h), and its map as text.
 constexpr double kBytesOfSummedFeature = 128;
 
+void unite(DataSchema& schema, const ClientInfo& info) {
+  schema.columns = std::max<std::size_t>(schema.columns, info.columns);
+  std::vector<double> merged;
+  std::ranges::set_union(schema.labels, info.labels, std::back_inserter(merged));
+  schema.labels = std::move(merged);
+  schema.alphabet = unite_alphabets(schema.alphabet, info.alphabet);
+}
+
 DataSchema schema_of(const ClientTable& table) {
   DataSchema schema;
-  for (ClientId client = 0; client < table.size(); ++client) {
-    const ClientInfo& info = table.info(client);
-    schema.columns = std::max<std::size_t>(schema.columns, info.columns);
-    std::vector<double> merged;
-    std::set_union(schema.labels.begin(), schema.labels.end(), info.labels.begin(), info.labels.end(),
-                   std::back_inserter(merged));
-    schema.labels = std::move(merged);
-    schema.alphabet = unite_alphabets(schema.alphabet, info.alphabet);
-  }
+  for (ClientId client = 0; client < table.size(); ++client) unite(schema, table.info(client));
   return schema;
 }
 
@@ -85,9 +86,14 @@ std::string list_of(const std::vector<double>& labels) {
   return text.substr(text.find(' ') + 1);
 }
 
+// Returns a client's name for messages; many names begin with "client".
+std::string called(const ClientInfo& info) {
+  return (info.name.starts_with("client") ? "'" : "client '") + info.name + "'";
+}
+
 std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
-  return "client " + a.name + " has the labels " + list_of(a.labels) + ", client " + b.name + " has " +
-         list_of(b.labels) + "; if they mean the same classes, use the same labels in all data";
+  return called(a) + " has the labels " + list_of(a.labels) + ", " + called(b) + " has " + list_of(b.labels) +
+         "; if they mean the same classes, use the same labels in all data";
 }
 
 // Returns a text about two clients whose labels differ, for an error about the labels. Empty if there are
@@ -100,21 +106,61 @@ std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
   return "";
 }
 
-// Throws if the tables of two clients have other columns.
-void check_tables(const ClientTable& table) {
-  const ClientInfo* first = nullptr;
-  for (ClientId client = 0; client < table.size(); ++client) {
-    const ClientInfo& info = table.info(client);
-    if (!info.table_hash) continue;
-    if (first == nullptr) first = &info;
-    if (info.table_hash == first->table_hash) continue;
-    const auto has = [](const ClientInfo& of) {
-      return "that of client " + of.name + " has " + std::to_string(of.columns) + " features";
-    };
-    throw DataError(
-        "the tables of two clients have other columns, or columns in another order: " + has(*first) + ", " +
-        has(info) + "; give all tables the same columns with the same names in the same order");
+// Returns the error of check_schema(), or "" if there is none.
+std::string schema_trouble(const ProblemSpec& spec, const DataSchema& schema) {
+  try {
+    check_schema(spec, schema);
+  } catch (const DataError& error) {
+    return error.what();
   }
+  return "";
+}
+
+// Returns an error if the client's table has not the columns of those before.
+Status check_columns(const ClientInfo& info, std::uint32_t clients, const OtherClient& other) {
+  for (ClientId client = 0; info.table_hash && client < clients; ++client) {
+    const ClientInfo* const before = other(client);
+    if (before == nullptr || !before->table_hash) continue;
+    if (before->table_hash == info.table_hash) return Unit{};
+    const std::string both =
+        before->columns == info.columns
+            ? "other names, or another order"
+            : std::to_string(info.columns) + " features, not " + std::to_string(before->columns);
+    return Error{"the columns of its table are not those of " + called(*before) +
+                 ", which joined before: " + both +
+                 "; the log of each client lists its columns; give both tables the same columns with " +
+                 "the same names in the same order"};
+  }
+  return Unit{};
+}
+
+// Returns an error if the problem cannot have the client's labels together with those of the clients before.
+Status check_labels(const ClientInfo& info, const ProblemSpec& spec, std::uint32_t clients,
+                    const OtherClient& other) {
+  DataSchema before, own;
+  const ClientInfo* differing = nullptr;
+  for (ClientId client = 0; client < clients && !std::ranges::includes(before.labels, info.labels);
+       ++client) {
+    const ClientInfo* const joined = other ? other(client) : nullptr;
+    if (joined == nullptr) continue;
+    unite(before, *joined);
+    if (differing == nullptr && joined->labels != info.labels) differing = joined;
+  }
+  if (std::ranges::includes(before.labels, info.labels)) return Unit{};
+  unite(own, info);
+  DataSchema all = before;
+  unite(all, info);
+  own.columns = std::max<std::size_t>(all.columns, 1);
+  const std::string trouble = schema_trouble(spec, all);
+  if (trouble.empty()) return Unit{};
+  // More labels than two are too many if they are refused: no client can add what is missing.
+  std::string alone = schema_trouble(spec, own);
+  if (info.labels.size() > 2 && !alone.empty()) return Error{std::move(alone)};
+  // If both have too few labels, the experiment is wrong in another way, and the plan says how.
+  if (differing == nullptr || (!alone.empty() && !schema_trouble(spec, before).empty())) return Unit{};
+  return Error{trouble + ": its labels are " + list_of(info.labels) + ", those of " + called(*differing) +
+               ", which joined before, are " + list_of(differing->labels) +
+               "; if they mean the same classes, use the same labels in all data"};
 }
 
 // Returns a warning if one client has a class -1 and another one has a class 0, but none has both. Otherwise
@@ -132,6 +178,21 @@ std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
   }
   if (has_minus == nullptr || has_zero == nullptr) return "";
   return "-1 and 0 are two classes here: " + labels_of_both(*has_minus, *has_zero);
+}
+
+// Returns a warning if two clients have the same samples, by their hashes, else "".
+std::string same_samples(const ExperimentSpec& experiment, const ClientTable& table) {
+  if (experiment.clients.replication > 1) return "";  // then that is what the experiment asks for
+  std::map<std::uint64_t, ClientId> owners;
+  for (ClientId client = 0; client < table.size(); ++client) {
+    const ClientInfo& info = table.info(client);
+    if (!info.data_hash || info.sample_count == 0) continue;
+    const auto [owner, is_first] = owners.try_emplace(*info.data_hash, client);
+    if (is_first) continue;
+    return called(table.info(owner->second)) + " and " + called(info) +
+           " have the same samples, which then count twice; was one started with the file of the other?";
+  }
+  return "";
 }
 
 }  // namespace
@@ -157,7 +218,7 @@ NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
   return needed;
 }
 
-Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
+Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, const OtherClient& other) {
   const ProblemSpec spec = problem_spec(experiment);
   if (spec.info().needs_data() && info.sample_count == 0)
     return Error{"its data has no sample for training; add samples, or start it with other data"};
@@ -180,14 +241,16 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment) {
   const double sums = rows != nullptr && needs_sums(rows->normalize)
                           ? kBytesOfSummedFeature * static_cast<double>(info.columns)
                           : 0;
-  if (kVectorsOfAServer * real_bytes * static_cast<double>(d) + sums <= memory_bytes()) return Unit{};
-  return Error{data + "which gives a model of " + std::to_string(d) +
-               " parameters, which do not fit into the server's memory; check its data"};
+  if (kVectorsOfAServer * real_bytes * static_cast<double>(d) + sums > memory_bytes())
+    return Error{data + "which gives a model of " + std::to_string(d) +
+                 " parameters, which do not fit into the server's memory; check its data"};
+  const std::uint32_t clients = experiment.clients.count;
+  if (Status columns = other ? check_columns(info, clients, other) : Unit{}; !columns) return columns;
+  return check_labels(info, spec, clients, other);
 }
 
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
-  check_tables(table);
   const ClientsData data = data_of(spec, table);
   try {
     check_schema(spec, data.schema);
@@ -196,6 +259,8 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
   }
   RunPlan plan = make_plan(loaded, data);
   if (std::string warning = mixed_signs(spec, table); !warning.empty())
+    plan.warnings.push_back(std::move(warning));
+  if (std::string warning = same_samples(loaded.experiment, table); !warning.empty())
     plan.warnings.push_back(std::move(warning));
   if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))
     plan.warnings.push_back("server.durability = \"process\": the server cannot restore the state of " +

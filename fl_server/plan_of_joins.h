@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "config/experiment_file.h"
@@ -14,9 +15,12 @@ namespace gradwire {
 // ExperimentError, before any client joins, if theory needs a constant that no client can know.
 NeededConstants constants_to_ask(const LoadedExperiment& loaded);
 
-// Returns an error if no run is possible with this client's data. The server refuses such a client before it
-// can end the run for all.
-Status check_client(const ClientInfo& info, const ExperimentSpec& experiment);
+// Returns another client that has described its data, or null.
+using OtherClient = std::function<const ClientInfo*(ClientId)>;
+
+// Returns an error if no run is possible with this client's data, alone or with the data of those that came
+// before. The server refuses such a client before it can end the run for all. `other` may be empty.
+Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, const OtherClient& other = {});
 
 // Makes the plan. REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one
 // line).

@@ -241,7 +241,7 @@ class Serving {
         table,
         run_history_.get(),
         asks_constants_,
-        [this](const ClientInfo& info) { return check_client(info, told_); },
+        [this](const ClientInfo& info, const OtherClient& other) { return check_client(info, told_, other); },
         identity_ ? &identity_->authenticator() : nullptr,
         &server_metrics_};
     session_manager.stop = options_.stop;

@@ -194,7 +194,7 @@ class RealRun final : public ServerRun {
     summary.experiment = &plan_.experiment;
     summary.schema = &plan_.schema;
     summary.theory = plan_.theory();
-    summary.transport = "tcp";
+    summary.transport = options_.identity.empty() ? "tcp" : "tls";
     summary.warnings = plan_.warnings;
     LoopHooks<Real> hooks;
     hooks.on_note = options_.log;

@@ -36,7 +36,7 @@ struct Summary {
   const ExperimentSpec* asked = nullptr;       // as the user gave it; null if not known
   const DataSchema* schema = nullptr;          // schema of the clients; null if not known
   Theory theory;                               // inputs of the step sizes
-  std::string transport;                       // memory, encoded, tcp
+  std::string transport;                       // memory, encoded, tcp, tls
   std::string kernels;                         // kernels that computed gradients: "avx2"; empty if not known
   unsigned threads = 1;
   std::vector<std::string> warnings;

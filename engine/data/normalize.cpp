@@ -176,6 +176,32 @@ Normalization normalization_of(std::span<const ClientSums> clients, Normalize ki
   return joined.map();
 }
 
+std::optional<ScaleGap> widest_scale_gap(std::span<const ClientSums> clients, Normalize kind) {
+  constexpr double kWide = 100;
+  struct Sizes {
+    double small = 0, large = 0;  // 0 if no client has the feature
+    std::uint32_t small_at = 0, large_at = 0;
+  };
+  std::vector<Sizes> sizes;
+  for (std::uint32_t client = 0; client < clients.size(); ++client)
+    for (const FeatureSums& sums : clients[client].features) {
+      const double size = kind == Normalize::kMinMax
+                              ? std::max(std::abs(sums.first), std::abs(sums.second))
+                              : std::sqrt(sums.first * sums.first + sums.second / sums.count);
+      if (sums.feature >= sizes.size()) sizes.resize(sums.feature + 1);
+      Sizes& of = sizes[sums.feature];
+      if (of.large == 0 || size < of.small) of.small = size, of.small_at = client;
+      if (size > of.large) of.large = size, of.large_at = client;
+    }
+  std::optional<ScaleGap> widest;
+  for (std::size_t feature = 0; feature < sizes.size(); ++feature) {
+    const Sizes& of = sizes[feature];
+    const double factor = of.small > 0 ? of.large / of.small : 0;
+    if (factor > (widest ? widest->factor : kWide)) widest = {feature, of.small_at, of.large_at, factor};
+  }
+  return widest;
+}
+
 Normalization normalization_of(const Dataset& data, const Shares& shares, Normalize kind) {
   if (kind == Normalize::kUnitRows) return {kind, {}, {}, 0};
   JoinedSums joined(kind);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,6 +86,15 @@ Normalization normalization_of(const Dataset& data, const Shares& shares, Normal
 
 // Normalises each sample. The data then have all features of the map.
 void normalize(Dataset& data, const Normalization& map);
+
+// A feature whose values are much larger at one client than at another one, perhaps in another unit.
+struct ScaleGap {
+  std::size_t feature = 0, small = 0, large = 0;  // positions of the clients in the sums
+  double factor = 0;                              // the ratio of the typical sizes of its values
+};
+// Returns the widest gap, or nullopt if no factor is above 100. The typical size is the root of the mean
+// square of the values that are not zero (kStandard), or the largest one (kMinMax).
+std::optional<ScaleGap> widest_scale_gap(std::span<const ClientSums> clients, Normalize kind);
 
 // Returns a warning about sparse features, or "".
 std::string sparse_warning(const Normalization& map);

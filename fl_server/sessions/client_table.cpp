@@ -1,8 +1,26 @@
 #include "fl_server/sessions/client_table.h"
 
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
 #include "proto/wire/client_name.h"
 
 namespace gradwire {
+namespace {
+
+// Returns K if the name is client-K.
+std::optional<ClientId> number_in(std::string_view name) {
+  constexpr std::string_view kBegin = "client-";
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  const std::string_view digits = name.substr(kBegin.size());
+  ClientId number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
 
 Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std::uint32_t> part_index,
                                      std::optional<std::uint32_t> part_count, const Keeps& keeps) {
@@ -27,6 +45,8 @@ Result<ClientId> ClientTable::assign(const std::string& name, std::optional<std:
     return take(*number, name, true);
   }
   if (known != by_name_.end()) return known->second;
+  if (const auto number = number_in(name); number && *number < size() && !clients_[*number].taken)
+    return take(*number, name, false);
   for (ClientId client = 0; client < size(); ++client)
     if (!clients_[client].taken) return take(client, name, false);
   return Error{"all " + std::to_string(size()) +

@@ -39,8 +39,9 @@ struct ClientInfo {
   }
 };
 
-// Maps names to client numbers. A client whose data is part i of n has number i; any other gets the first
-// free number. A name keeps its number when it returns.
+// Maps names to client numbers. A client whose data is part i of n has number i. The name client-K, as
+// gradwire-server init makes it, gets number K if that is free; any other name gets the first free number. A
+// name keeps its number when it returns.
 class ClientTable {
  public:
   // Returns true if the client of that name keeps its number when another name requests it.

@@ -289,7 +289,7 @@ Status Session::take_sums_of(const wire::Join& join) {
   if (summed_ == nullptr) {
     Result<ClientInfo> info = read_join(join, info_);
     if (!info) return info.error();
-    if (const Status good = owner_.check(*info); !good) {
+    if (const Status good = owner_.check(*this, *info); !good) {
       refuse(Ending::kUnwanted, good.error().message, true);
       return Unit{};
     }

@@ -49,8 +49,8 @@ class SessionOwner {
   virtual Channel on_channel(Session& relay, Connection& multiplexer, std::uint32_t channel) = 0;
   // Returns the kind of problem.normalize whose sums clients must send before they join, or kNone.
   virtual Normalize asked_sums() const { return Normalize::kNone; }
-  // Returns an error if no run is possible with this client's data.
-  virtual Status check(const ClientInfo&) const { return Unit{}; }
+  // Returns an error if no run is possible with the data of the session's client.
+  virtual Status check(const Session&, const ClientInfo&) const { return Unit{}; }
   virtual Status on_sums(Session&, const ClientInfo&, ClientSums) { return Unit{}; }
   virtual Status on_join(Session& session, ClientInfo info) = 0;
   virtual SessionEvents* round_events() = 0;  // null before and after the run

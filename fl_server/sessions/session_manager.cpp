@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "fl_server/sessions/session_manager_impl.h"
@@ -212,10 +214,21 @@ void SessionManager::Impl::serve_by(Session& session, ClientId client) {
                          !former->same_process(session));
 }
 
+Status SessionManager::Impl::check(const Session& session, const ClientInfo& info) const {
+  if (!options.check) return Unit{};
+  return options.check(info, [this, own = *session.client()](ClientId client) -> const ClientInfo* {
+    if (client == own) return nullptr;
+    if (table.joined(client)) return &table.info(client);
+    const auto of = summed.find(client);
+    return of == summed.end() ? nullptr : &of->second.info;
+  });
+}
+
 Status SessionManager::Impl::on_sums(Session& session, const ClientInfo& info, ClientSums sums) {
   const ClientId client = *session.client();
   const std::size_t features = sums.features.size();
-  summed[client] = {info.sample_count, info.data_hash, std::move(sums)};
+  Summed& of = summed[client] = {info, std::move(sums)};
+  of.info.name = table.info(client).name;
   serve_by(session, client);
   const std::size_t left = table.size() - summed.size();
   log(LogLine(name(client) + " (" + session.link().peer() + ") sent the sums of " + std::to_string(features) +
@@ -228,6 +241,14 @@ Status SessionManager::Impl::on_sums(Session& session, const ClientInfo& info, C
 void SessionManager::Impl::send_scaling() {
   std::vector<ClientSums> all;  // in order of the clients, so the bits do not depend on arrival
   for (auto& [client, of] : summed) all.push_back(std::exchange(of.sums, {}));
+  if (const auto gap = widest_scale_gap(all, options.normalize)) {
+    const ClientId small = std::next(summed.begin(), static_cast<std::ptrdiff_t>(gap->small))->first,
+                   large = std::next(summed.begin(), static_cast<std::ptrdiff_t>(gap->large))->first;
+    log(LogLine::warning("the values of feature " + std::to_string(gap->feature + 1) + " are about " +
+                         std::to_string(std::llround(std::min(gap->factor, 1e15))) + " times larger at " +
+                         name(large) + " than at " + name(small) +
+                         "; are they in the same unit? The log of each client lists its columns"));
+  }
   normalization = std::make_shared<const Normalization>(normalization_of(all, options.normalize));
   log("the sums of all clients have arrived; sending them the map of the features");
   for (const auto& [id, session] : sessions) session->scale(*normalization);
@@ -240,9 +261,10 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
                  " did not report them; install the same release on both"};
   const std::string detail = std::to_string(info.sample_count) + " samples";
   const std::string process = session.link().peer() + ", process " + std::to_string(info.pid);
-  if (Status status = check(info); !status) return status;
-  if (const auto of = summed.find(client); of != summed.end() && (of->second.samples != info.sample_count ||
-                                                                  of->second.data_hash != info.data_hash))
+  if (Status status = check(session, info); !status) return status;
+  if (const auto of = summed.find(client);
+      of != summed.end() &&
+      (of->second.info.sample_count != info.sample_count || of->second.info.data_hash != info.data_hash))
     return Error{name(client) +
                  " joined with other samples than those of the sums for problem.normalize; "
                  "start it with these, or start the server again"};

@@ -37,9 +37,11 @@ struct SessionManagerOptions {
   ClientTable table{0};                 // the n clients of an earlier process, if any
   SessionObserver* observer = nullptr;  // may be null
   bool asks_constants = false;          // clients must report their smoothness constants
-  std::function<Status(const ClientInfo&)> check;  // checks a new client; an error refuses it; may be empty
-  Authenticator* authenticator = nullptr;          // if null, all peers are accepted
-  ServerMetrics* server_metrics = nullptr;         // may be null
+  // Checks a new client against the others, those that have joined or sent their sums (null if one has not).
+  // An error refuses it. May be empty.
+  std::function<Status(const ClientInfo&, const std::function<const ClientInfo*(ClientId)>& other)> check;
+  Authenticator* authenticator = nullptr;   // if null, all peers are accepted
+  ServerMetrics* server_metrics = nullptr;  // may be null
   // The bytes that may wait for a relay, in addition to the start messages of its clients and two messages of
   // a round.
   std::uint64_t most_for_relay_bytes = 64 << 20;

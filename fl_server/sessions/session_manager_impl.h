@@ -60,9 +60,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   Normalize asked_sums() const override {
     return needs_sums(options.normalize) && normalization == nullptr ? options.normalize : Normalize::kNone;
   }
-  Status check(const ClientInfo& info) const override {
-    return options.check ? options.check(info) : Status(Unit{});
-  }
+  Status check(const Session& session, const ClientInfo& info) const override;
   Status on_sums(Session& session, const ClientInfo& info, ClientSums features) override;
   Status on_join(Session& session, ClientInfo info) override;
   SessionEvents* round_events() override { return events; }
@@ -84,8 +82,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::uint64_t longest_payload = 0;           // max_payload()
   // The samples of which a client has sent the sums.
   struct Summed {
-    std::uint64_t samples = 0;
-    std::optional<std::uint64_t> data_hash;
+    ClientInfo info;
     ClientSums sums;  // empty once the map is computed
   };
   std::map<ClientId, Summed> summed;                   // by number; of this process
@@ -102,10 +99,10 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::map<std::uint64_t, Relay> relays;  // by session id
   PeerLimits limits;
   OriginLimit open_from;  // sockets by origin
-  RepeatedLines repeated;  // about peers that serve no client
   // Includes relays without clients, and refused peers that still read the reason.
   UnauthenticatedPeers unauthenticated;
   ClientSessions clients;
+  RepeatedLines repeated;  // about peers that serve no client
   struct Loss {
     std::chrono::system_clock::time_point at;
     std::string why;

@@ -15,6 +15,20 @@ TEST(ClientTable, NumbersClientsInOrderOfJoiningAndReturnsOldNumbersToOldNames) 
   EXPECT_EQ(table.assign("b", {}, {}).value(), 1u);
 }
 
+TEST(ClientTable, GivesTheNamesOfInitTheirNumbersInAnyOrder) {
+  ClientTable table(3);
+  EXPECT_EQ(table.assign("client-2", {}, {}).value(), 2u);
+  EXPECT_EQ(table.assign("site", {}, {}).value(), 0u);
+  EXPECT_EQ(table.assign("client-0", {}, {}).value(), 1u) << "its number is taken";
+  EXPECT_EQ(table.assign("client-2", {}, {}).value(), 2u);
+  table.release(0);
+  EXPECT_EQ(table.assign("client-7", {}, {}).value(), 0u) << "there is no client 7";
+  for (const char* name : {"client-", "client-0x", "client--1", "client-99999999999999999999"}) {
+    ClientTable other(2);
+    EXPECT_EQ(other.assign(name, {}, {}).value(), 0u) << name;
+  }
+}
+
 TEST(ClientTable, UsesThePartOfTheDataAsNumber) {
   ClientTable table(3);
   EXPECT_EQ(table.assign("z", 2, 3).value(), 2u);

@@ -258,7 +258,7 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
         table);
   };
   const std::string owners =
-      ": client north has the labels -1, 1, client south has 0, 1; if they mean the same classes, use "
+      ": client 'north' has the labels -1, 1, client 'south' has 0, 1; if they mean the same classes, use "
       "the same labels in all data";
   EXPECT_EQ(data_error([&] { plan("logistic"); }),
             "logistic regression needs exactly two labels but the data has 3: -1, 0, 1; for more classes use "
@@ -267,31 +267,105 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
   EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
 }
 
-TEST(RunPlan, RefusesTablesWithOtherColumns) {
-  const auto plan = [](std::optional<std::uint64_t> south) {
+// The clients that have joined a server before another one.
+class RunPlanJoin : public ::testing::Test {
+ protected:
+  static ClientInfo client(const std::string& name, std::vector<double> labels) {
+    ClientInfo info;
+    info.name = name;
+    info.columns = 4;
+    info.sample_count = 10;
+    info.labels = std::move(labels);
+    return info;
+  }
+  // Returns why the server refuses the client, or "".
+  std::string refusal(const ClientInfo& info, const std::string& kind = "logistic") const {
+    const LoadedExperiment loaded =
+        parse_experiment("[problem]\nkind = \"" + kind + "\"\ndata = \"csv:x\"\n[clients]\ncount = 4\n" +
+                             "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                         "tables.toml");
+    const Status status = check_client(info, loaded.experiment, [this](ClientId other) {
+      return other < joined.size() ? joined[other] ? &*joined[other] : nullptr : nullptr;
+    });
+    return status ? "" : status.error().message;
+  }
+  std::vector<std::optional<ClientInfo>> joined;
+};
+
+TEST_F(RunPlanJoin, RefusesAClientWhoseTableHasOtherColumns) {
+  joined = {client("old", {-1, 1}), std::nullopt, client("client-2", {-1, 1})};
+  joined[2]->table_hash = 77;
+  ClientInfo south = client("south", {-1, 1});
+  south.table_hash = 78;
+  const std::string remedy =
+      "; the log of each client lists its columns; give both tables the same columns with the same names in "
+      "the same order";
+  const std::string start = "the columns of its table are not those of 'client-2', which joined before: ";
+  EXPECT_EQ(refusal(south), start + "other names, or another order" + remedy);
+  south.columns = 3;
+  EXPECT_EQ(refusal(south), start + "3 features, not 4" + remedy);
+  south.table_hash = 77;
+  EXPECT_EQ(refusal(south), "");
+  south.table_hash = std::nullopt;
+  EXPECT_EQ(refusal(south), "") << "a client without a table, or of an earlier release";
+  joined.clear();
+  south.table_hash = 78;
+  EXPECT_EQ(refusal(south), "") << "the first one decides";
+}
+
+TEST_F(RunPlanJoin, RefusesAClientWhoseLabelsDoNotFit) {
+  joined = {std::nullopt, client("north", {-1, 1})};
+  EXPECT_EQ(
+      refusal(client("south", {0, 1})),
+      "logistic regression needs exactly two labels but the data has 3: -1, 0, 1; for more classes use "
+      "kind = \"mlp\": its labels are 0, 1, those of client 'north', which joined before, are -1, 1; if "
+      "they mean the same classes, use the same labels in all data");
+  EXPECT_EQ(refusal(client("south", {0, 1}), "mlp"), "") << "three classes are possible; the plan warns";
+  EXPECT_EQ(refusal(client("south", {1})), "");
+  joined = {client("a", {0}), client("b", {1})};
+  EXPECT_EQ(refusal(client("c", {0})), "");
+  EXPECT_NE(refusal(client("c", {2})), "");
+  joined = {client("a", {0})};
+  EXPECT_EQ(refusal(client("b", {1})), "") << "one class each";
+  EXPECT_NE(refusal(client("b", {1, 2})), "");
+  EXPECT_EQ(refusal(client("b", {0})), "") << "another client may have the other class";
+}
+
+TEST(RunPlan, WarnsOfClientsWithTheSameSamples) {
+  const auto warnings = [](std::vector<std::optional<std::uint64_t>> hashes) {
     ClientTable table(3);
     for (ClientId i = 0; i < 3; ++i) {
       ClientInfo info;
-      info.name = std::vector{"north", "east", "south"}[i];
-      info.columns = i == 2 ? 3 : 4;
+      info.columns = 4;
       info.sample_count = 10;
       info.labels = {-1, 1};
-      info.table_hash = i == 2 ? south : 77;
-      EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+      info.data_hash = hashes[i];
+      EXPECT_EQ(table.assign(std::vector{"client-0", "east", "south"}[i], {}, {}).value(), i);
       EXPECT_TRUE(table.join(i, info));
     }
     return plan_of_joins(
-        parse_experiment("[problem]\nkind = \"logistic\"\ndata = \"csv:x\"\n[clients]\ncount = 3\n"
-                         "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
-                         "tables.toml"),
-        table);
+               parse_experiment("[problem]\nkind = \"logistic\"\ndata = \"csv:x\"\n[clients]\ncount = 3\n"
+                                "[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                                "same.toml"),
+               table)
+        .warnings;
   };
-  EXPECT_EQ(data_error([&] { plan(78); }),
-            "the tables of two clients have other columns, or columns in another order: that of client north "
-            "has 4 features, that of client south has 3 features; give all tables the same columns with the "
-            "same names in the same order");
-  EXPECT_EQ(plan(77).d, 4u);
-  EXPECT_EQ(plan(std::nullopt).d, 4u) << "a client without a table, or of an earlier release";
+  EXPECT_EQ(
+      warnings({7, 8, 7}),
+      std::vector<std::string>{"'client-0' and client 'south' have the same samples, which then count twice; "
+                               "was one started with the file of the other?"});
+  EXPECT_EQ(warnings({7, 8, 9}), std::vector<std::string>());
+  EXPECT_EQ(warnings({std::nullopt, 8, std::nullopt}), std::vector<std::string>());
+}
+
+TEST_F(RunPlanJoin, RefusesTooManyLabelsBeforeTheyEndTheRunForAll) {
+  const std::string three =
+      "logistic regression needs exactly two labels but the data has 3: 0, 1, 2; for more classes use kind = "
+      "\"mlp\"";
+  EXPECT_EQ(refusal(client("a", {0, 1, 2})), three);
+  joined = {client("north", {0, 1})};
+  EXPECT_EQ(refusal(client("a", {0, 1, 2})), three);
+  EXPECT_EQ(refusal(client("a", {0, 1, 2}), "mlp"), "");
 }
 
 TEST(RunPlan, RefusesTheoryWithoutCurvature) {

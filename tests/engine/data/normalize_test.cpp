@@ -189,6 +189,28 @@ TEST(Normalize, JoinsClientsThatLackTheLastFeatures) {
   EXPECT_EQ(map.scale, (std::vector<double>{6, 1, 8}));
 }
 
+TEST(Normalize, FindsTheFeatureWhoseUnitsDiffer) {
+  const RowsByHand metres = {{1.7, 0, 3, -1}, {1.9, 5, 3, 1}},
+                   millimetres = {{1700, 5, 900, 1}, {1900, 0, 0, -1}};
+  const RowsByHand absent = {{0, 0, 0, 0}};
+  for (const Normalize kind : {Normalize::kStandard, Normalize::kMinMax}) {
+    const auto gap = [&](const std::vector<RowsByHand>& of) {
+      std::vector<ClientSums> sums;
+      for (const RowsByHand& rows : of) sums.push_back(sums_of(sparse_data(rows), kind));
+      return widest_scale_gap(sums, kind);
+    };
+    const auto found = gap({absent, metres, metres, millimetres});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->feature, 0u);
+    EXPECT_EQ(found->small, 1u);
+    EXPECT_EQ(found->large, 3u);
+    EXPECT_NEAR(found->factor, 1000, 1e-9);
+    EXPECT_FALSE(gap({metres, metres, absent}));
+    EXPECT_FALSE(gap({{{1}}, {{100}}})) << "not above 100";
+    EXPECT_FALSE(gap({{{-1}, {1}}, {{0.5}, {2}}})) << "means near zero are no sign of other units";
+  }
+}
+
 TEST(Normalize, TellsOfAClientOnlyWhatItsKindNeeds) {
   const Dataset data = sparse_data({{2, 0, 0.1}, {6, 0, 0.1}, {0, 0, 0.1}});
   const auto of = [&](Normalize kind) { return sums_of(data, kind).features; };
