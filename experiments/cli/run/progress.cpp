@@ -92,8 +92,8 @@ std::string Progress::line(double elapsed, std::size_t width) const {
   std::string state, sent, pace;
   if (record_) {
     const RoundRecord& r = *record_;
-    if (r.round != done_) state = format("  round %u:", r.round);
-    state += format("  loss %.4g", r.loss);
+    state = r.round == done_ ? "  " : format("  round %u: ", r.round);  // the record may be older
+    state += format("loss %.4g", r.loss);
     if (r.accuracy) {
       state += format("  accuracy %.1f%%", 100 * *r.accuracy);
     } else if (r.grad_norm_sq) {
