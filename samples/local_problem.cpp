@@ -5,7 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/value.h"
 #include "config/experiment_spec.h"
+#include "engine/data/readers/lines.h"
 #include "engine/data/readers/synthetic.h"
 
 namespace gradwire {
@@ -80,6 +82,33 @@ SharedSamples split(const ExperimentSpec& e, const std::string& source, const st
     return data;
   };
   return mine ? share_own(read, source, test, spec, *mine) : shared(read);
+}
+
+// Returns the error about a table whose texts the experiment does not name.
+std::string texts_of_one(const TableEncoding& encoding) {
+  std::string columns, categories, keys;
+  for (std::size_t k = 0; k < encoding.features.size(); ++k) {
+    const auto& [name, texts, mean, is_given] = encoding.features[k];
+    if (texts.empty() || is_given) continue;
+    const std::string column = name.empty() ? std::to_string(k + 1) : name;
+    columns += (columns.empty() ? "" : ", ") + gradwire::quoted(column);
+    categories += (categories.empty() ? "" : "; ") + column + ":";
+    for (const std::string& text : texts) categories += (text == texts[0] ? " " : "|") + text;
+  }
+  const auto& label = encoding.label;
+  const bool has_label = !label.texts.empty() && !label.is_given;
+  if (has_label) {
+    columns += (columns.empty() ? "the label" : " and the label") +
+               (label.name.empty() ? "" : " " + gradwire::quoted(label.name));
+    for (const std::string& text : label.texts) keys += (keys.empty() ? "" : ", ") + text;
+    keys = "labels = " + toml_literal(keys);
+  }
+  if (!categories.empty())
+    keys += (keys.empty() ? "" : " and ") + ("categories = " + toml_literal(categories));
+  return "has text in " + columns +
+         ", which each client would number by its own file; name the texts of all clients under [problem] of "
+         "the server's experiment, as in " +
+         keys + ", write numbers";
 }
 
 // Normalises the samples. `map` is that of a model; if null, it comes from the samples.
@@ -231,24 +260,39 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
                                   "#0/" + std::to_string(e.clients.count) + "'";
   SharedSamples samples = split(e, source, test, spec, base);
   const TableEncoding* const encoding = samples.train.encoding.get();
-  if (encoding != nullptr && encoding->has_texts())
-    throw DataError(
-        "--data '" + choice.source +
-        "': has columns of text, which each client would number by its own file; write numbers, or " +
-        part_of_one);
+  if (encoding != nullptr && encoding->has_own_texts())
+    throw DataError("--data '" + choice.source + "': " + texts_of_one(*encoding) + ", or " + part_of_one);
   normalize_own(samples, e.problem);
   ClientDataset part = samples.part(0);
   part.train.encoding = samples.train.encoding;
   return part;
 }
 
+namespace {
+
+// Loads the part of a client, which cannot change the keys that an error names.
+ClientDataset load_own(const ExperimentSpec& e, const DataChoice& choice) {
+  try {
+    return load_part(e, choice, std::filesystem::current_path());
+  } catch (const DataError& error) {
+    const std::string what = error.what();
+    if (what.find("problem.") == what.npos) throw;
+    throw DataError(what + " (keys problem.* are those of the server's experiment)");
+  }
+}
+
+}  // namespace
+
 ClientData client_data(DataChoice choice) {
   ClientData data;
   data.part = choice.part;
   data.load = [choice = std::move(choice), said = false](const ExperimentSpec& e, const Log& log) mutable {
-    ClientDataset part = load_part(e, choice, std::filesystem::current_path());
+    ClientDataset part = load_own(e, choice);
     if (std::exchange(said, true)) return part;
     for (const std::string& warning : part.warnings) log(LogLine::warning(warning));
+    if (part.test_count() > 0 && !info_of(e.problem).has_classes && rows_of(e.problem) != nullptr)
+      log(LogLine::warning(
+          "the test data are not used: a run measures accuracy, which numbers as labels lack"));
     if (leaves_out_test(e, choice))
       log(LogLine::warning(
           "accuracy is not measured here: a file of test data is opened only when --test names it "

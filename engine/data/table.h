@@ -1,6 +1,7 @@
 // Tables of samples (engine/data/readers/csv.h): how to read them, and what their texts stand for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,12 +11,26 @@ namespace gradwire {
 // A missing value is an error, or leaves out its line, or stands for the mean of its column.
 enum class MissingValues : std::uint8_t { kRefuse, kDrop, kMean };
 
+// The texts of a column, in the order of their numbers.
+struct ColumnTexts {
+  std::string column;  // its name, or its number from 1
+  std::vector<std::string> texts;
+  bool operator==(const ColumnTexts&) const = default;
+};
+
 struct TableOptions {
   // The column of the label: its name, or its number from 1. If empty, the column that a header names label,
   // class, target or y, else the last one.
   std::string label = {};
   std::string columns = {};  // columns of the features, as in "age, 3-7, color"; all others if empty
   MissingValues missing = MissingValues::kRefuse;
+  // The texts of the label and of columns of text, as the experiment gives them. A column that is not here
+  // gets its texts from the whole table.
+  std::vector<std::string> labels = {};
+  std::vector<ColumnTexts> categories = {};
+  // If not 0, the lines are to be predicted: the label is not read and may be absent, and this is the number
+  // of columns for features.
+  std::size_t to_predict = 0;
 };
 
 // The meaning of a table beyond its numbers: the texts that stand for numbers, and the means that replace
@@ -23,8 +38,9 @@ struct TableOptions {
 struct TableEncoding {
   struct Column {
     std::string name;                // "" without a header
-    std::vector<std::string> texts;  // the texts, ascending; empty for a column of numbers
+    std::vector<std::string> texts;  // the texts in the order of their numbers; empty for a column of numbers
     double mean = 0;                 // mean of the numbers; with MissingValues::kMean
+    bool is_given = false;           // true if the experiment names the texts
 
     // Returns true if the texts are False and True. They are then one feature, 0 or 1.
     bool is_flag() const;
@@ -36,9 +52,19 @@ struct TableEncoding {
   Column label;
   std::string label_place;  // the label's column for messages: "column 5, 'id', of pets.csv"
 
-  // Returns true if a column has texts. They get their numbers from the whole table.
+  // Returns the names of the features, as in "age" and "color=red". Empty if a column has no name.
+  std::vector<std::string> feature_names() const;
+  // Returns true if a column has texts.
   bool has_texts() const;
+  // Returns true if a column has texts that got their numbers from the whole table.
+  bool has_own_texts() const;
   bool operator==(const TableEncoding&) const = default;
 };
+
+// Returns the number of a label's text. Two texts are -1 and 1, as logistic regression needs them; more are
+// numbered from 0.
+double number_of_label(std::size_t index, std::size_t texts);
+// Returns the text of a label, or the number if the label has no texts.
+std::string label_text(const TableEncoding* encoding, double number);
 
 }  // namespace gradwire

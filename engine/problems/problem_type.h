@@ -23,6 +23,11 @@
 //   double known_convexity(AllClients) const
 //   Smoothness smoothness_from_clients(clients, weights, AllClients) const
 //
+// and, if a model predicts from one row of features,
+//
+//   std::vector<double> outputs(const DataSchema&, const Dataset&, std::span<const double> x) const
+//                                                  of each row a^T x, or one logit for each label
+//
 // A problem type that reads rows has a member `rows` (RowsData). One that reads text has `text` (TextData),
 // the constant kTextForm and context(): engine/problems/sources.h.
 #pragma once
@@ -48,7 +53,10 @@ struct DataSchema {
   std::size_t columns = 0;          // number of features
   std::vector<double> labels = {};  // the distinct labels of all clients, ascending
   std::string alphabet = {};        // the distinct letters of all clients, ascending bytes
-  std::string label_place = {};     // for messages: "column 5, 'id', of pets.csv"; empty if unknown
+  // For messages: "column 5, 'id', of pets.csv", and the texts that labels stand for. Empty if unknown.
+  std::string label_place = {};
+  std::vector<std::string> label_texts = {};
+  std::vector<std::string> feature_names = {};  // of a table with a header; empty if unknown
 };
 
 // The clients of a problem. Problem types without data draw the function of each client from the seed.

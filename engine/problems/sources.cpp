@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "base/config_error.h"
 #include "base/suggest.h"
@@ -39,7 +40,66 @@ void check_source(const std::string& path, const std::string& source) {
                                                "synthetic", "mnist", "shakespeare"}));
 }
 
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
+std::vector<std::string> pieces_of(std::string_view text, char separator) {
+  std::vector<std::string> pieces;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    pieces.emplace_back(without_blanks(text.substr(0, end)));
+    if (end == text.npos) return pieces;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool are_different(std::vector<std::string> texts) {
+  std::ranges::sort(texts);
+  return !texts.front().empty() && std::ranges::adjacent_find(texts) == texts.end();
+}
+
+std::string joined(const std::vector<std::string>& texts, const char* separator) {
+  std::string text;
+  for (const std::string& piece : texts) text += (text.empty() ? "" : separator) + piece;
+  return text;
+}
+
 }  // namespace
+
+bool TextCodec<LabelTexts>::read(std::string_view text, LabelTexts& out) {
+  std::vector<std::string> texts;
+  if (!text.empty()) texts = pieces_of(text, ',');
+  if (!texts.empty() && (texts.size() < 2 || !are_different(texts))) return false;
+  out.texts = std::move(texts);
+  return true;
+}
+
+std::string TextCodec<LabelTexts>::write(const LabelTexts& labels) { return joined(labels.texts, ", "); }
+
+bool TextCodec<CategoryTexts>::read(std::string_view text, CategoryTexts& out) {
+  std::vector<ColumnTexts> columns;
+  std::vector<std::string> names;
+  for (const std::string& piece : text.empty() ? std::vector<std::string>() : pieces_of(text, ';')) {
+    const std::size_t colon = piece.rfind(':');
+    if (colon == piece.npos) return false;
+    columns.push_back({std::string(without_blanks(std::string_view(piece).substr(0, colon))),
+                       pieces_of(std::string_view(piece).substr(colon + 1), '|')});
+    names.push_back(columns.back().column);
+    if (columns.back().texts.size() < 2 || !are_different(columns.back().texts)) return false;
+  }
+  if (!names.empty() && !are_different(names)) return false;
+  out.columns = std::move(columns);
+  return true;
+}
+
+std::string TextCodec<CategoryTexts>::write(const CategoryTexts& categories) {
+  std::vector<std::string> columns;
+  for (const auto& [column, texts] : categories.columns)
+    columns.push_back(column + ": " + joined(texts, "|"));
+  return joined(columns, "; ");
+}
 
 std::string full_source(const std::string& source) {
   if (source == "mnist") return "idx:mnist";
@@ -106,7 +166,10 @@ std::string count_and_list(const std::vector<double>& labels) {
 }
 
 std::string labels_found(const DataSchema& schema) {
-  return count_and_list(schema.labels) + (schema.label_place.empty() ? "" : ", in " + schema.label_place);
+  return (schema.label_texts.size() == schema.labels.size()
+              ? std::to_string(schema.labels.size()) + ": " + joined(schema.label_texts, ", ")
+              : count_and_list(schema.labels)) +
+         (schema.label_place.empty() ? "" : ", in " + schema.label_place);
 }
 
 std::string other_label(const DataSchema& schema) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/field.h"
+#include "engine/data/dataset.h"
 #include "engine/data/normalize.h"
 #include "engine/data/table.h"
 #include "engine/problems/problem_type.h"
@@ -58,9 +59,35 @@ struct TextCodec<ColumnName> {
   static constexpr std::string_view expected = "a name or a number";
 };
 
+// The texts of the label, as in "no, yes".
+struct LabelTexts {
+  std::vector<std::string> texts = {};
+};
+template <>
+struct TextCodec<LabelTexts> {
+  static bool read(std::string_view text, LabelTexts& out);
+  static std::string write(const LabelTexts& labels);
+  static constexpr std::string_view expected =
+      "a string of two or more different texts with commas between them, as in \"no, yes\"";
+};
+
+// The texts of columns, as in "color: red|green; size: S|M|L".
+struct CategoryTexts {
+  std::vector<ColumnTexts> columns = {};
+};
+template <>
+struct TextCodec<CategoryTexts> {
+  static bool read(std::string_view text, CategoryTexts& out);
+  static std::string write(const CategoryTexts& categories);
+  static constexpr std::string_view expected =
+      "a string of columns with their different texts, as in \"color: red|green; size: S|M|L\"";
+};
+
 struct RowsData : SampleSource {
   ColumnName label;
+  LabelTexts labels;
   std::string columns;
+  CategoryTexts categories;
   MissingValues missing = MissingValues::kRefuse;
   Normalize normalize = Normalize::kNone;
   std::uint64_t dim = 0;  // 0 for the largest feature index
@@ -91,10 +118,26 @@ struct RowsData : SampleSource {
            .quiet = !is_table,
            .sent_if_set = true,
            .idle_by = idle_if(!may_be_table, "data")});
+    visit(
+        "labels", self.labels,
+        "for `csv`: the texts of the label in the order of their numbers, as in \"no, yes\": two are -1 and "
+        "+1, more count from 0",
+        {.note = "those of the data, in ascending order",
+         .quiet = true,
+         .sent_if_set = true,
+         .idle_by = idle_if(!may_be_table, "data")});
     visit("columns", self.columns,
           "for `csv`: the columns of the features, as in \"age, 3-7, color\"; the order is that of the file",
           {.note = "all others",
            .quiet = !is_table,
+           .sent_if_set = true,
+           .idle_by = idle_if(!may_be_table, "data")});
+    visit("categories", self.categories,
+          "for `csv`: the texts of columns, as in \"color: red|green; size: S|M|L\"; each text is a feature, "
+          "in "
+          "this order",
+          {.note = "those of the data, in ascending order",
+           .quiet = true,
            .sent_if_set = true,
            .idle_by = idle_if(!may_be_table, "data")});
     visit("missing", self.missing,
@@ -120,7 +163,7 @@ struct RowsData : SampleSource {
   }
   void check() const;  // throws ConfigError
 
-  TableOptions table() const { return {label.text, columns, missing}; }
+  TableOptions table() const { return {label.text, columns, missing, labels.texts, categories.columns, 0}; }
 
   // Returns the number of features. Throws DataError if the data has more, or none.
   std::size_t features(const DataSchema& schema) const;

@@ -42,9 +42,17 @@ class Problem(_Problem, total=False):
     label: Union[str, Number]
     """least_squares, logistic, mlp, cnn: for `csv`: the column of the label, by its name or its number from 1 [a name or a number;
     default: label, class, target or y, else the last]"""
+    labels: str
+    """least_squares, logistic, mlp, cnn: for `csv`: the texts of the label in the order of their numbers, as in "no, yes": two are
+    -1 and +1, more count from 0 [a string of two or more different texts with commas between them, as in "no, yes"; default: those
+    of the data, in ascending order]"""
     columns: str
     """least_squares, logistic, mlp, cnn: for `csv`: the columns of the features, as in "age, 3-7, color"; the order is that of the
     file [a string; default: all others]"""
+    categories: str
+    """least_squares, logistic, mlp, cnn: for `csv`: the texts of columns, as in "color: red|green; size: S|M|L"; each text is a
+    feature, in this order [a string of columns with their different texts, as in "color: red|green; size: S|M|L"; default: those of
+    the data, in ascending order]"""
     missing: Literal["refuse", "drop", "mean"]
     """least_squares, logistic, mlp, cnn: for `csv`: a missing value is an error (`refuse`), leaves out its line (`drop`), or is the
     mean of its column (`mean`) ["refuse", "drop" or "mean"; default: "refuse"]"""
@@ -402,7 +410,9 @@ DottedKeys = TypedDict("DottedKeys", {
     "problem.test": str,
     "problem.test_share": Number,
     "problem.label": Union[str, Number],
+    "problem.labels": str,
     "problem.columns": str,
+    "problem.categories": str,
     "problem.missing": Literal["refuse", "drop", "mean"],
     "problem.normalize": Literal["none", "standard", "minmax", "unit_rows"],
     "problem.samples": Integer,

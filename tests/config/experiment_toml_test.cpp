@@ -275,6 +275,16 @@ TEST(ExperimentToml, KeepsTheColumnsOfATable) {
                 .label,
             "Sepal Length");
   EXPECT_NE(error_of(table("missing = \"skip\"\n")).find("refuse"), std::string::npos);
+  const TableOptions texts =
+      kept("labels = \"no,yes ,  may be\"\ncategories = \"color:red|light blue; 3: 1|2\"\n");
+  EXPECT_EQ(texts.labels, (std::vector<std::string>{"no", "yes", "may be"}));
+  EXPECT_EQ(texts.categories,
+            (std::vector<ColumnTexts>{{"color", {"red", "light blue"}}, {"3", {"1", "2"}}}));
+  for (const char* wrong : {"labels = \"no\"\n", "labels = \"no, no\"\n", "labels = \"no,,yes\"\n"})
+    EXPECT_NE(error_of(table(wrong)).find("two or more different texts"), std::string::npos) << wrong;
+  for (const char* wrong : {"categories = \"color\"\n", "categories = \"color: red\"\n",
+                            "categories = \"c: a|b; c: d|e\"\n", "categories = \"c: a|a\"\n"})
+    EXPECT_NE(error_of(table(wrong)).find("columns with their different texts"), std::string::npos) << wrong;
   const auto normalized = [&](const std::string& lines) {
     return rows_of(parse(to_toml(parse(table(lines)).experiment)).experiment.problem)->normalize;
   };

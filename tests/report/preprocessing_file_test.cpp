@@ -55,7 +55,7 @@ TEST(PreprocessingFile, IsRefusedIfItIsDamaged) {
        R"({"normalize": {"kind": "minmax", "shift": [1], "scale": [], "sparse": 0}})",
        R"({"normalize": {"kind": "minmax", "shift": [1], "scale": [0], "sparse": 0}})",
        R"({"normalize": {"kind": "minmax", "shift": [null], "scale": [1], "sparse": 0}})",
-       R"({"table": {"label": {"name": "", "texts": ["b", "a"], "mean": 0}, "label_place": "", "features": []}})"}) {
+       R"({"table": {"label": {"name": "", "texts": ["a", "a"], "mean": 0}, "label_place": "", "features": []}})"}) {
     folder.write(kPreprocessingFile, text);
     const std::string error = data_error([&] { preprocessing_in(folder.path()); });
     EXPECT_TRUE(error.starts_with((folder.path() / kPreprocessingFile).string() + ": is damaged"))

@@ -164,10 +164,12 @@ TEST(LocalProblem, ReadsATableByTheKeysOfTheExperiment) {
   SharedSamples all = load_samples(e, folder.path());
   EXPECT_EQ(all.train.label, (std::vector<double>{1, -1, -1, -1, 1}));
   EXPECT_EQ(all.train.value, (std::vector<double>{3, 2, 5, 9, 7}));
-  EXPECT_EQ(all.warnings, (std::vector<std::string>{
-                              (folder.path() / "pets.csv").string() + ": labels: cat -> -1, dog -> +1",
-                              (folder.path() / "pets.csv").string() +
-                                  ": problem.missing = \"drop\" leaves out 1 of 6 lines"}));
+  EXPECT_EQ(
+      all.warnings,
+      (std::vector<std::string>{
+          (folder.path() / "pets.csv").string() + ": labels: cat -> -1, dog -> +1; problem.labels = "
+                                                  "\"dog, cat\" changes that",
+          (folder.path() / "pets.csv").string() + ": problem.missing = \"drop\" leaves out 1 of 6 lines"}));
   SharedSamples mine = load_samples(e, folder.path(), ClientRange{1, 3});
   EXPECT_EQ(mine.train.label, all.train.label);
   mine.keep_clients(1, 3);
@@ -208,14 +210,32 @@ TEST(LocalProblem, RefusesTextsInAFileThatOneClientAloneHas) {
   const TemporaryFolder folder;
   const std::string pets = folder.write("pets.csv", kPets).string();
   const ExperimentSpec e = experiment("kind = \"logistic\"\n" + kOfPets, "count = 5");
-  EXPECT_EQ(
-      message_of([&] {
-        load_part(e, {pets, std::nullopt}, folder.path());
-      }),
-      "--data '" + pets +
-          "': has columns of text, which each client would number by its own file; write numbers, or let all "
-          "clients hold parts of one file, as in --data '" +
-          pets + "#0/5'");
+  const std::string
+      by_own_file =
+          ", which each client would number by its own file; name the texts of all clients under "
+          "[problem] of the server's experiment, as in ",
+      numbers = ", write numbers, or let all clients hold parts of one file, as in --data '";
+  EXPECT_EQ(message_of([&] {
+              load_part(e, {pets, std::nullopt}, folder.path());
+            }),
+            "--data '" + pets + "': has text in the label 'animal'" + by_own_file + "labels = \"cat, dog\"" +
+                numbers + pets + "#0/5'");
+  const std::string homes =
+      folder.write("homes.csv", "rooms,area,kind,y\n3,city,flat,no\n4,land,house,yes\n").string();
+  const auto of_homes = [](const std::string& keys) {
+    return experiment("kind = \"logistic\"\ndata = \"csv:homes.csv\"\n" + keys, "count = 2");
+  };
+  EXPECT_EQ(message_of([&] {
+              load_part(of_homes(""), {homes, std::nullopt}, folder.path());
+            }),
+            "--data '" + homes + "': has text in 'area', 'kind' and the label 'y'" + by_own_file +
+                "labels = \"no, yes\" and categories = \"area: city|land; kind: flat|house\"" + numbers +
+                homes + "#0/2'");
+  const ClientDataset own =
+      load_part(of_homes("labels = \"yes, no\"\ncategories = \"area: city|land; kind: flat|house|boat\""),
+                {homes, std::nullopt}, folder.path());
+  EXPECT_EQ(own.train.label, (std::vector<double>{1, -1}));
+  EXPECT_EQ(own.train.columns, 6u);
   EXPECT_EQ(load_part(e, {pets, PartNumber{1, 5}}, folder.path()).train.label, std::vector<double>{-1});
 }
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "base/value.h"
 #include "engine/data/readers/lines.h"
 #include "engine/data/readers/table_head.h"
 
@@ -19,10 +23,23 @@ struct NeedsScan {};
 // Thrown by a row that lacks a value, if such rows are left out.
 struct LeavesOutRow {};
 
-// Two texts are -1 and 1, as logistic regression needs them; more are numbered from 0.
-double number_of_label(std::size_t index, std::size_t texts) {
-  return texts == 2 ? (index == 0 ? -1 : 1) : static_cast<double>(index);
-}
+// Finds the number of a text of a column.
+class TextNumbers {
+ public:
+  explicit TextNumbers(const std::vector<std::string>& texts) {
+    for (std::uint32_t k = 0; k < texts.size(); ++k) numbers_.emplace_back(texts[k], k);
+    std::ranges::sort(numbers_);
+  }
+  std::optional<std::uint32_t> find(std::string_view text) const {
+    const auto found =
+        std::ranges::lower_bound(numbers_, text, {}, [](const auto& known) { return known.first; });
+    if (found == numbers_.end() || found->first != text) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  std::vector<std::pair<std::string_view, std::uint32_t>> numbers_;
+};
 
 // The values of a column over the whole table.
 struct SeenColumn {
@@ -65,11 +82,13 @@ class TableReader {
       : each_line_(each_line), file_(file), keep_(keep), options_(options), head_(each_line, file, options) {
     if (head_.width() == 0) throw no_samples();
     warnings_ = head_.warnings();
-    encoding_.label = {head_.name(head_.label()), {}, 0};
-    for (const std::size_t i : head_.features()) encoding_.features.push_back({head_.name(i), {}, 0});
+    if (reads_label()) encoding_.label.name = head_.name(head_.label());
+    for (const std::size_t i : head_.features()) encoding_.features.emplace_back().name = head_.name(i);
     if (given != nullptr) take_encoding(*given);
-    encoding_.label_place =
-        head_.described(head_.label()) + (head_.name(head_.label()).empty() ? "" : ",") + " of " + file_;
+    take_options();
+    if (reads_label())
+      encoding_.label_place =
+          head_.described(head_.label()) + (head_.name(head_.label()).empty() ? "" : ",") + " of " + file_;
   }
 
   Dataset read() {
@@ -90,7 +109,30 @@ class TableReader {
     std::uint32_t column;  // the first one in the dataset
     bool has_texts, is_flag;
     const TableEncoding::Column* encoding;
+    TextNumbers numbers;
   };
+
+  bool reads_label() const { return options_.to_predict == 0; }
+
+  // Takes the texts that the experiment names.
+  void take_options() {
+    if (!options_.labels.empty()) {
+      encoding_.label.texts = options_.labels;
+      encoding_.label.is_given = true;
+    }
+    for (const auto& [name, texts] : options_.categories) {
+      const std::size_t i = head_.find_or_throw(name, "problem.categories");
+      const auto at = std::ranges::find(head_.features(), i);
+      if (at == head_.features().end())
+        throw DataError("problem.categories: " + head_.described(i) + ", of " + file_ +
+                        " is not a feature; leave it out" +
+                        (i == head_.label() ? ": problem.labels has the texts of the label" : ""));
+      TableEncoding::Column& column =
+          encoding_.features[static_cast<std::size_t>(at - head_.features().begin())];
+      column.texts = texts;
+      column.is_given = true;
+    }
+  }
 
   void take_encoding(const TableEncoding& given) {
     if (given.features.size() != encoding_.features.size())
@@ -116,9 +158,9 @@ class TableReader {
     each_row([&](const Fields& fields, std::size_t line) {
       if (options_.missing == MissingValues::kDrop) {
         const auto is_missing = [&](std::size_t i) { return is_missing_value(fields[i]); };
-        if (is_missing(label) || std::ranges::any_of(head_.features(), is_missing)) return;
+        if ((reads_label() && is_missing(label)) || std::ranges::any_of(head_.features(), is_missing)) return;
       }
-      columns[label].see(fields[label], line, head_.delimiter());
+      if (reads_label()) columns[label].see(fields[label], line, head_.delimiter());
       for (const std::size_t i : head_.features()) columns[i].see(fields[i], line, head_.delimiter());
     });
     std::vector<std::string> one_hot, meaning;
@@ -126,21 +168,26 @@ class TableReader {
       const std::size_t i = head_.features()[k];
       encode(columns[i], i, encoding_.features[k]);
       const TableEncoding::Column& column = encoding_.features[k];
-      if (!column.texts.empty() && !column.is_flag())
+      if (!column.texts.empty() && !column.is_given && !column.is_flag())
         one_hot.push_back(head_.described(i) + " (" + std::to_string(column.width()) + " features)");
     }
     if (!one_hot.empty()) warn("text becomes one feature for each different value: " + some_of(one_hot));
-    encode(columns[label], label, encoding_.label);
+    if (reads_label()) encode(columns[label], label, encoding_.label);
     const auto& labels = encoding_.label.texts;
-    for (std::size_t k = 0; k < labels.size(); ++k) {
+    for (std::size_t k = 0; k < labels.size() && !encoding_.label.is_given; ++k) {
       const int number = static_cast<int>(number_of_label(k, labels.size()));
       meaning.push_back(labels[k] + " -> " + (labels.size() == 2 && k == 1 ? "+1" : std::to_string(number)));
     }
-    if (!meaning.empty()) warn("labels: " + some_of(meaning));
+    if (!meaning.empty())
+      warn("labels: " + some_of(meaning) +
+           (labels.size() == 2
+                ? "; problem.labels = " + toml_literal(labels[1] + ", " + labels[0]) + " changes that"
+                : ""));
     is_encoded_ = true;
   }
 
   void encode(const SeenColumn& seen, std::size_t i, TableEncoding::Column& to) const {
+    if (to.is_given) return;
     if (seen.numbers > 0) to.mean = seen.sum / static_cast<double>(seen.numbers);
     if (options_.missing == MissingValues::kMean && !std::isfinite(to.mean))
       throw DataError(file_ + ": " + head_.described(i) +
@@ -181,15 +228,18 @@ class TableReader {
     std::uint32_t columns = 0;
     for (std::size_t k = 0; k < encoding_.features.size(); ++k) {
       const TableEncoding::Column& column = encoding_.features[k];
-      features.push_back({head_.features()[k], columns, !column.texts.empty(), column.is_flag(), &column});
+      features.push_back({head_.features()[k], columns, !column.texts.empty(), column.is_flag(), &column,
+                          TextNumbers(column.texts)});
       columns += static_cast<std::uint32_t>(column.width());
     }
     std::size_t left_out = 0;
     const std::size_t label = head_.label();
+    const TextNumbers labels(encoding_.label.texts);
+    filled_.clear();
     const auto add_row = [&](const Fields& fields, std::size_t line) {
       try {
         for (const Feature& feature : features) add_feature(feature, fields[feature.field], line, data);
-        data.label.push_back(label_of(fields[label], line));
+        data.label.push_back(reads_label() ? label_of(labels, fields[label], line) : 0);
       } catch (const LeavesOutRow&) {
         ++left_out;
         forget_features(data);
@@ -208,7 +258,7 @@ class TableReader {
     };
     const auto add_label = [&](std::string_view line, std::size_t number) {
       if (!keep_ || keep_(data.rows()) || !is_simple(line)) return false;
-      data.label.push_back(label_of(trim(field_of(line, label)), number));
+      data.label.push_back(label_of(labels, trim(field_of(line, label)), number));
       data.row_start.push_back(data.column.size());
       return true;
     };
@@ -223,6 +273,15 @@ class TableReader {
     if (left_out > 0)
       data.warnings.push_back(file_ + ": problem.missing = \"drop\" leaves out " + std::to_string(left_out) +
                               " of " + std::to_string(left_out + data.rows()) + " lines");
+    if (!filled_.empty()) {
+      std::vector<std::string> filled;
+      for (const Feature& feature : features)
+        if (const auto at = filled_.find(feature.field); at != filled_.end())
+          filled.push_back(std::to_string(at->second) + " of " + head_.described(feature.field) +
+                           (feature.has_texts ? " (a text: 0 in all its features)" : ""));
+      data.warnings.push_back(file_ +
+                              ": problem.missing = \"mean\" fills in missing values: " + some_of(filled));
+    }
     data.encoding = std::make_shared<const TableEncoding>(encoding_);
     return data;
   }
@@ -241,40 +300,44 @@ class TableReader {
     return line.substr(0, line.find(separator));
   }
 
-  double label_of(std::string_view field, std::size_t line) const {
+  double label_of(const TextNumbers& numbers, std::string_view field, std::size_t line) {
     const auto& texts = encoding_.label.texts;
     if (texts.empty()) return number_of(field, head_.label(), line, encoding_.label);
-    const auto found = std::ranges::lower_bound(texts, field, std::less<>());
-    if (found != texts.end() && *found == field)
-      return number_of_label(static_cast<std::size_t>(found - texts.begin()), texts.size());
+    if (const auto number = numbers.find(field)) return number_of_label(*number, texts.size());
     if (is_missing_value(field)) return missing(field, head_.label(), line, encoding_.label);
-    throw error(line, head_.described(head_.label()) + ": the label " + gradwire::quoted(field) +
-                          " is not in the training data, which have " + some_of(texts));
+    throw error(
+        line,
+        head_.described(head_.label()) + ": the label " + gradwire::quoted(field) + " is not in " +
+            (encoding_.label.is_given ? "problem.labels, which has " : "the training data, which have ") +
+            some_of(texts));
   }
 
   double number_of(std::string_view field, std::size_t i, std::size_t line,
-                   const TableEncoding::Column& column) const {
+                   const TableEncoding::Column& column) {
     const auto number = head_.delimiter().has_decimal_commas ? parse_field_number(field, head_.delimiter())
                                                              : parse_number(field);
     return number && std::isfinite(*number) ? *number : odd_number(field, i, line, column);
   }
 
-  void add_feature(const Feature& feature, std::string_view field, std::size_t line, Dataset& data) const {
+  void add_feature(const Feature& feature, std::string_view field, std::size_t line, Dataset& data) {
     std::uint32_t at = feature.column;
     double value = 1;
     if (!feature.has_texts) {
       value = number_of(field, feature.field, line, *feature.encoding);
     } else {
-      const auto& texts = feature.encoding->texts;
-      const auto found = std::ranges::lower_bound(texts, field, std::less<>());
-      const bool is_known = found != texts.end() && *found == field;
-      if (!is_known && is_missing_value(field)) missing(field, feature.field, line, *feature.encoding);
-      if (!is_known) return;
-      const auto index = static_cast<std::uint32_t>(found - texts.begin());
+      const auto index = feature.numbers.find(field);
+      if (!index && is_missing_value(field)) {
+        missing(field, feature.field, line, *feature.encoding);
+        return;
+      }
+      if (!index && feature.encoding->is_given)
+        throw error(line, head_.described(feature.field) + ": " + gradwire::quoted(field) +
+                              " is not in problem.categories, which has " + some_of(feature.encoding->texts));
+      if (!index) return;
       if (feature.is_flag)
-        value = index;
+        value = *index;
       else
-        at += index;
+        at += *index;
     }
     if (value == 0) return;
     data.column.push_back(at);
@@ -283,10 +346,16 @@ class TableReader {
 
   // Returns the number that a missing value stands for, or throws.
   double missing(std::string_view field, std::size_t i, std::size_t line,
-                 const TableEncoding::Column& column) const {
+                 const TableEncoding::Column& column) {
     const bool is_label = i == head_.label();
+    if (options_.missing == MissingValues::kMean && !is_label) {
+      ++filled_[i];
+      return column.mean;
+    }
+    if (!reads_label())
+      throw error(line, head_.described(i) + ": no value (" + gradwire::quoted(field) +
+                            "), so this line cannot be predicted; add the value, or remove the line");
     if (options_.missing == MissingValues::kDrop) throw LeavesOutRow();
-    if (options_.missing == MissingValues::kMean && !is_label) return column.mean;
     throw error(line, head_.described(i) + ": no value (" + gradwire::quoted(field) +
                           "); problem.missing = \"drop\" leaves out such lines" +
                           (is_label ? "" : ", and \"mean\" uses the mean of the column"));
@@ -294,7 +363,7 @@ class TableReader {
 
   // Returns the number of a field that is not a finite number, or throws.
   double odd_number(std::string_view field, std::size_t i, std::size_t line,
-                    const TableEncoding::Column& column) const {
+                    const TableEncoding::Column& column) {
     if (is_missing_value(field)) return missing(field, i, line, column);
     const auto number = parse_field_number(field, head_.delimiter());
     if (number && std::isfinite(*number)) return *number;
@@ -338,7 +407,8 @@ class TableReader {
   const TableOptions& options_;
   const TableHead head_;
   TableEncoding encoding_;
-  bool is_encoded_ = false;  // the encoding is of the whole table
+  bool is_encoded_ = false;                    // the encoding is of the whole table
+  std::map<std::size_t, std::size_t> filled_;  // values that means replace, by column
   std::vector<std::string> warnings_;
 };
 

@@ -104,7 +104,7 @@ bool TableHead::has_texts() const {
     }
     return numbers == 0 && !rows_.empty();
   };
-  return has_text(label_) || std::ranges::any_of(features_, has_text);
+  return (options_.to_predict == 0 && has_text(label_)) || std::ranges::any_of(features_, has_text);
 }
 
 void TableHead::split(std::string_view line, std::size_t number, Fields& fields) const {
@@ -125,7 +125,7 @@ void TableHead::split(std::string_view line, std::size_t number, Fields& fields)
 void TableHead::choose_header() {
   Fields first;
   split(lines_[0], first_line_, first);
-  if (first.size() < 2)
+  if (first.size() < (options_.to_predict > 0 ? 1 : 2))
     throw error(first_line_, "one field; expected features and a label" + blanks_hint(lines_[0]));
   for (std::size_t k = 1; k < lines_.size(); ++k) {
     Fields fields;
@@ -213,7 +213,27 @@ std::size_t TableHead::find_or_throw(std::string_view column, const char* key) c
                   (has_header_ ? ": " + some_of(names_) : ", without names"));
 }
 
+// Chooses the column of the label in a table to predict, which may lack it.
+void TableHead::choose_unread_label() {
+  label_ = width_;
+  if (!options_.columns.empty()) return;
+  const std::size_t unused = (has_header_ && is_unnamed(names_[0]) ? 1 : 0) + (ends_with_separator_ ? 1 : 0);
+  const bool has_one_more = width_ > options_.to_predict + unused;
+  if (!options_.label.empty()) {
+    const auto found = find(options_.label);
+    if (found && (has_one_more || !whole_number(options_.label))) label_ = *found;
+    return;
+  }
+  for (std::size_t i = 0; i < width_; ++i)
+    if (label_ == width_ && is_label_name(names_[i])) label_ = i;
+  if (label_ == width_ && has_one_more) label_ = width_ - (ends_with_separator_ ? 2 : 1);
+}
+
 void TableHead::choose_label() {
+  if (options_.to_predict > 0) {
+    choose_unread_label();
+    return;
+  }
   label_ = width_ - (ends_with_separator_ ? 2 : 1);
   if (!options_.label.empty()) {
     label_ = find_or_throw(options_.label, "problem.label");

@@ -30,9 +30,11 @@ class TableHead {
   std::size_t separator_line() const { return separator_line_; }  // the number of the line sep=; or 0
   std::size_t width() const { return width_; }                    // fields in each line
   bool has_header() const { return has_header_; }
-  std::size_t label() const { return label_; }                                  // its column
+  std::size_t label() const { return label_; }  // its column; width() if there is none
   const std::vector<std::size_t>& features() const { return features_; }        // their columns, ascending
   const std::string& name(std::size_t column) const { return names_[column]; }  // "" if unknown
+  // Returns the column of that name or number, counted from 0. Throws DataError that names `key`.
+  std::size_t find_or_throw(std::string_view column, const char* key) const;
   // Returns "column 3, 'age'", or "column 3" if its name is unknown.
   std::string described(std::size_t column) const;
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -49,8 +51,8 @@ class TableHead {
   bool names_lines(std::size_t column) const;
   bool is_empty(std::size_t column) const;
   std::optional<std::size_t> find(std::string_view column) const;
-  std::size_t find_or_throw(std::string_view column, const char* key) const;
   void choose_label();
+  void choose_unread_label();
   void choose_features();
   void add_features(std::string_view token);
   void leave_out_unnamed();

@@ -17,7 +17,13 @@ auto read_once(Files& files, const std::string& key, Read read) {
 
 // The encoding of a training table is kept as long as the table, so its address is its name.
 std::string key_of_table(const TableReading& table) {
-  return table.options.label + "\n" + table.options.columns + "\n" +
+  std::string texts;
+  for (const std::string& text : table.options.labels) texts += text + ",";
+  for (const auto& [column, of_column] : table.options.categories) {
+    texts += "\n" + column + ":";
+    for (const std::string& text : of_column) texts += text + "|";
+  }
+  return table.options.label + "\n" + table.options.columns + "\n" + texts + "\n" +
          std::to_string(static_cast<int>(table.options.missing)) + "\n" +
          std::to_string(reinterpret_cast<std::uintptr_t>(table.encoding));
 }

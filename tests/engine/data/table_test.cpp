@@ -53,7 +53,9 @@ TEST(Table, ReadsTextLabelsAndSaysTheirNumbers) {
   const Dataset data = parse_csv(kPets, "t.csv", {.label = "animal", .columns = "weight"});
   EXPECT_EQ(data.label, (Values{1, -1, 1}));
   EXPECT_EQ(rows_of(data), (std::vector<Values>{{12.5}, {4.1}, {9}}));
-  EXPECT_EQ(data.warnings, std::vector<std::string>{"t.csv: labels: cat -> -1, dog -> +1"});
+  EXPECT_EQ(data.warnings,
+            std::vector<std::string>{"t.csv: labels: cat -> -1, dog -> +1; problem.labels = \"dog, cat\" "
+                                     "changes that"});
   const Dataset iris = parse_csv("5,setosa\n7,versicolor\n6,virginica\n5,setosa\n", "t.csv");
   EXPECT_EQ(iris.label, (Values{0, 1, 2, 0}));
   EXPECT_EQ(iris.warnings,
@@ -120,7 +122,9 @@ TEST(Table, ReadsFalseAndTrueAsOneFeature) {
   const Dataset data = parse_csv("a,b,y\nTrue,1,False\nFalse,2,True\nTrue,3,True\n", "t.csv");
   EXPECT_EQ(rows_of(data), (std::vector<Values>{{1, 1}, {0, 2}, {1, 3}}));
   EXPECT_EQ(data.label, (Values{-1, 1, 1}));
-  EXPECT_EQ(data.warnings, std::vector<std::string>{"t.csv: labels: False -> -1, True -> +1"});
+  EXPECT_EQ(data.warnings,
+            std::vector<std::string>{"t.csv: labels: False -> -1, True -> +1; problem.labels = "
+                                     "\"True, False\" changes that"});
   const TableOptions mean{.missing = MissingValues::kMean};
   EXPECT_EQ(rows_of(parse_csv("a,y\nTRUE,1\nFALSE,2\n,3\n", "t.csv", mean)),
             (std::vector<Values>{{1}, {0}, {0}}));
@@ -140,6 +144,59 @@ TEST(Table, RefusesDropsOrAveragesMissingValues) {
   EXPECT_EQ(rows_of(parse_csv(kPets, "t.csv", mean)), (std::vector<Values>{{3, 12.5}, {2, 4.1}, {2.5, 9}}));
   EXPECT_EQ(table_error("x\ty\n1\t\n2\t3\n", {.missing = MissingValues::kMean}),
             "t.csv:2: column 2, 'y': no value (''); problem.missing = \"drop\" leaves out such lines");
+}
+
+TEST(Table, SaysWhereMeansReplaceMissingValues) {
+  const TableOptions mean{.missing = MissingValues::kMean};
+  EXPECT_EQ(
+      parse_csv("a,b,c,y\n1,2,u,0\n,3,v,1\n,NA,,1\n", "t.csv", mean).warnings.back(),
+      "t.csv: problem.missing = \"mean\" fills in missing values: 2 of column 1, 'a', 1 of column 2, 'b', 1 "
+      "of column 3, 'c' (a text: 0 in all its features)");
+}
+
+TEST(Table, NumbersTextsInTheGivenOrder) {
+  const TableOptions options{.labels = {"yes", "no"},
+                             .categories = {{"size", {"S", "M", "L"}}, {"3", {"2", "1"}}}};
+  const Dataset data = parse_csv("age,size,doors,y\n1,L,1,no\n2,S,2,yes\n", "t.csv", options);
+  EXPECT_EQ(data.label, (Values{1, -1}));
+  EXPECT_EQ(rows_of(data), (std::vector<Values>{{1, 0, 0, 1, 0, 1}, {2, 1, 0, 0, 1, 0}}));
+  EXPECT_TRUE(data.warnings.empty());
+  EXPECT_FALSE(data.encoding->has_own_texts());
+  EXPECT_EQ(data.encoding->feature_names(),
+            (std::vector<std::string>{"age", "size=S", "size=M", "size=L", "doors=2", "doors=1"}));
+  EXPECT_EQ(label_text(data.encoding.get(), -1), "yes");
+  // A table that lacks texts has the same features.
+  EXPECT_EQ(rows_of(parse_csv("age,size,doors,y\n2,S,2,yes\n", "t.csv", options))[0], rows_of(data)[1]);
+  TableOptions mean = options;
+  mean.missing = MissingValues::kMean;
+  EXPECT_EQ(rows_of(parse_csv("age,size,doors,y\n,,1,no\n2,L,,yes\n", "t.csv", mean)),
+            (std::vector<Values>{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 1, 0, 0}}));
+  EXPECT_EQ(table_error("age,size,doors,y\n1,L,1,no\n2,XL,2,yes\n", options),
+            "t.csv:3: column 2, 'size': 'XL' is not in problem.categories, which has S, M, L");
+  EXPECT_EQ(table_error("age,size,doors,y\n1,L,1,no\n2,L,2,maybe\n", options),
+            "t.csv:3: column 4, 'y': the label 'maybe' is not in problem.labels, which has yes, no");
+  EXPECT_EQ(table_error("age,doors,y\n1,1,no\n", {.categories = {{"size", {"S", "M"}}}}),
+            "problem.categories: t.csv has no column 'size'; it has 3 columns: age, doors, y");
+  EXPECT_EQ(table_error("age,size,y\n1,S,no\n", {.categories = {{"y", {"no", "yes"}}}}),
+            "problem.categories: column 3, 'y', of t.csv is not a feature; leave it out: problem.labels has "
+            "the texts of the label");
+}
+
+TEST(Table, ReadsRowsToPredictWithAndWithoutTheirLabel) {
+  const TableOptions options{.label = "animal", .to_predict = 2};
+  const std::vector<Values> rows = {{3, 12}, {2, 4}};
+  for (const char* text : {"age,weight\n3,12\n2,4\n", "animal,age,weight\ndog,3,12\n,2,4\n",
+                           "age,weight,animal\n3,12,dog\n2,4,bird\n", ",age,weight\n0,3,12\n1,2,4\n"})
+    EXPECT_EQ(rows_of(parse_csv(text, "t.csv", options)), rows) << text;
+  for (const char* text : {"3,12\n2,4\n", "3,12,1\n2,4,0\n", "a,b\n3,12\n2,4\n", "a,b,c\n3,12,0\n2,4,0\n",
+                           "Class,a,b\n0,3,12\n0,2,4\n"})
+    EXPECT_EQ(rows_of(parse_csv(text, "t.csv", {.to_predict = 2})), rows) << text;
+  EXPECT_EQ(rows_of(parse_csv("7,3\n8,2\n", "t.csv", {.label = "1", .to_predict = 1})),
+            (std::vector<Values>{{3}, {2}}));
+  EXPECT_EQ(rows_of(parse_csv("3\n2\n", "t.csv", {.to_predict = 1})), (std::vector<Values>{{3}, {2}}));
+  EXPECT_EQ(table_error("age,weight\n3,\n", options),
+            "t.csv:2: column 2, 'weight': no value (''), so this line cannot be predicted; add the value, or "
+            "remove the line");
 }
 
 TEST(Table, RefusesAMeanThatIsNotFinite) {
