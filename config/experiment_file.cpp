@@ -188,16 +188,13 @@ std::filesystem::path LoadedExperiment::folder() const {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
-LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  return parse_experiment(read_experiment_text(file), file, overrides);
-}
-
 namespace {
 
 // Reads an experiment. `chosen` has the entries of one run of a [sweep]. It is null if the text may not have
 // a [sweep].
 LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
-                       const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides) {
+                       const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides,
+                       bool needs_data = true) {
   LoadedExperiment loaded;
   loaded.file = name_for_errors;
   const std::string name = name_for_errors.string();
@@ -223,6 +220,10 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
     }
     choose_problem_type(loaded.experiment, entries);
     for (const TomlEntry& entry : entries) apply(loaded.experiment, entry, entries);
+    if (!needs_data && rows_of(loaded.experiment.problem) != nullptr) {
+      std::string& data = sources_of(loaded.experiment.problem)->data;
+      if (data.empty()) data = kGivenSource;
+    }
     fill_in(loaded);
     check_experiment(loaded.experiment);
   } catch (const TomlError& error) {
@@ -234,6 +235,15 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
 }
 
 }  // namespace
+
+LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return parse_experiment(read_experiment_text(file), file, overrides);
+}
+
+LoadedExperiment load_server_experiment(const std::filesystem::path& file,
+                                        std::span<const std::string> overrides) {
+  return parse(read_experiment_text(file), file, nullptr, overrides, false);
+}
 
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides) {

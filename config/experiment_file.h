@@ -48,6 +48,9 @@ struct LoadedExperiment {
 // value, or as a string if it is none. Throw ExperimentError.
 LoadedExperiment load_experiment(const std::filesystem::path& file,
                                  std::span<const std::string> overrides = {});
+// Reads the experiment of a server, which opens no data: problem.data may be absent.
+LoadedExperiment load_server_experiment(const std::filesystem::path& file,
+                                        std::span<const std::string> overrides);
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides = {});
 

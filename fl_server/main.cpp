@@ -215,7 +215,7 @@ int main_of(int argc, char** argv) {
   gradwire::warn_about(common, options.log);
   return gradwire::exit_code_of(
       [&] {
-        const gradwire::LoadedExperiment loaded = gradwire::load_experiment(file, overrides);
+        const gradwire::LoadedExperiment loaded = gradwire::load_server_experiment(file, overrides);
         if (options.state.empty()) options.state = loaded.experiment.name + "-state";
         return run(options, loaded, logger);
       },

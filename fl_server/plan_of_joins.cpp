@@ -195,6 +195,23 @@ std::string same_samples(const ExperimentSpec& experiment, const ClientTable& ta
   return "";
 }
 
+// Returns a warning about the clients that lack labels, or "".
+std::string lacking_labels(const ProblemSpec& spec, const DataSchema& schema, const ClientTable& table) {
+  constexpr std::size_t kNamed = 5;
+  std::string clients;
+  std::size_t lacking = 0;
+  for (ClientId client = 0; spec.info().has_classes && client < table.size(); ++client) {
+    std::vector<double> lacks;
+    std::ranges::set_difference(schema.labels, table.info(client).labels, std::back_inserter(lacks));
+    if (lacks.empty() || ++lacking > kNamed) continue;
+    clients += (clients.empty() ? "" : "; ") + table.info(client).name + " lacks " + list_of(lacks);
+  }
+  if (lacking == 0) return "";
+  if (lacking > kNamed) clients += "; " + std::to_string(lacking - kNamed) + " more clients lack some";
+  return "not all clients have all labels (" + count_and_list(schema.labels) + "): " + clients +
+         "; all clients must give a class the same label (problem.labels numbers texts)";
+}
+
 }  // namespace
 
 NeededConstants constants_to_ask(const LoadedExperiment& loaded) {
@@ -260,6 +277,8 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
   RunPlan plan = make_plan(loaded, data);
   if (std::string warning = mixed_signs(spec, table); !warning.empty())
     plan.warnings.push_back(std::move(warning));
+  else if (std::string lacking = lacking_labels(spec, data.schema, table); !lacking.empty())
+    plan.warnings.push_back(std::move(lacking));
   if (std::string warning = same_samples(loaded.experiment, table); !warning.empty())
     plan.warnings.push_back(std::move(warning));
   if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))

@@ -267,6 +267,36 @@ TEST(RunPlan, NamesTheClientsWhoseLabelsDiffer) {
   EXPECT_EQ(plan("mlp").warnings, std::vector<std::string>{"-1 and 0 are two classes here" + owners});
 }
 
+TEST(RunPlan, NamesTheClientsThatLackLabels) {
+  const auto warnings = [](const std::vector<std::vector<double>>& labels) {
+    ClientTable table(static_cast<std::uint32_t>(labels.size()));
+    for (ClientId i = 0; i < table.size(); ++i) {
+      ClientInfo info;
+      info.name = "c" + std::to_string(i);
+      info.columns = 4;
+      info.sample_count = 10;
+      info.labels = labels[i];
+      EXPECT_EQ(table.assign(info.name, {}, {}).value(), i);
+      EXPECT_TRUE(table.join(i, info));
+    }
+    return plan_of_joins(
+               parse_experiment("[problem]\nkind = \"mlp\"\ndata = \"libsvm:x\"\n[clients]\ncount = " +
+                                    std::to_string(labels.size()) +
+                                    "\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n",
+                                "labels.toml"),
+               table)
+        .warnings;
+  };
+  const std::string remedy = "; all clients must give a class the same label (problem.labels numbers texts)";
+  EXPECT_TRUE(warnings({{0, 1, 2}, {0, 1, 2}}).empty());
+  EXPECT_EQ(warnings({{0, 1, 2}, {1, 3, 4}, {0, 1, 2, 3, 4}}),
+            std::vector<std::string>{"not all clients have all labels (5: 0, 1, 2, 3, 4): c0 lacks 3, 4; c1 "
+                                     "lacks 0, 2" +
+                                     remedy});
+  EXPECT_NE(warnings({{0}, {1}, {1}, {1}, {1}, {1}, {1}})[0].find("c4 lacks 0; 2 more clients lack some"),
+            std::string::npos);
+}
+
 // The clients that have joined a server before another one.
 class RunPlanJoin : public ::testing::Test {
  protected:
