@@ -50,6 +50,16 @@ std::vector<std::string> idle_keys(const LoadedExperiment& loaded) {
   return lines;
 }
 
+std::string unused_test(const ExperimentSpec& e) {
+  const SampleSource* const source = sources_of(e.problem);
+  if (rows_of(e.problem) == nullptr || info_of(e.problem).has_classes ||
+      (source->test.empty() && source->test_share == 0))
+    return "";
+  return std::string(source->test.empty() ? "test_share" : "test") +
+         " changes no metric of a run with problem.kind = \"" + std::string(problem_type_name(e)) +
+         "\", which has no accuracy; `gradwire evaluate` measures RMSE and R^2 on the test samples";
+}
+
 std::vector<IdleParameter> idle_parameters(const ExperimentSpec& e) {
   std::vector<IdleParameter> idle = idle_parameters(algorithm_spec(e));
   std::erase_if(idle,

@@ -12,6 +12,8 @@ namespace gradwire {
 // (Constraints::idle_by): `placement has no effect with replication = 1`. A key that is not `quiet` is in
 // every written file, so it counts only if its value is not the default.
 std::vector<std::string> idle_keys(const LoadedExperiment& loaded);
+// Returns a warning if the experiment has test samples but no metric for them, else "".
+std::string unused_test(const ExperimentSpec& experiment);
 
 // Returns the parameters of the algorithm that have no effect and differ from their default.
 std::vector<IdleParameter> idle_parameters(const ExperimentSpec& e);

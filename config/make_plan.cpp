@@ -88,6 +88,8 @@ RunPlan make_plan(const LoadedExperiment& loaded, const ClientsData& data) {
   RunPlan plan;
   plan.experiment = loaded.experiment;
   plan.warnings = idle_keys(loaded);
+  if (std::string warning = unused_test(loaded.experiment); !warning.empty())
+    plan.warnings.push_back(std::move(warning));
   try {
     see_custom_algorithm(plan.experiment);
     see_data(plan, data);

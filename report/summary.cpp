@@ -106,7 +106,9 @@ Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
 Json schema_json(const DataSchema& schema) {
   Json letters = Json::array();
   for (const char letter : schema.alphabet) letters.push_back(static_cast<unsigned char>(letter));
-  return {{"features", schema.columns}, {"labels", schema.labels}, {"letters", letters}};
+  Json json = {{"features", schema.columns}, {"labels", schema.labels}, {"letters", letters}};
+  if (!schema.feature_names.empty()) json["names"] = schema.feature_names;
+  return json;
 }
 
 // Returns the end of "try a smaller ...": theory's step too, if nobody asked for the constants that it needs,
@@ -213,6 +215,9 @@ std::optional<DataSchema> schema_in_summary(const std::filesystem::path& folder,
                       .labels = of.at("labels").get<std::vector<double>>()};
     for (const int byte : of.at("letters").get<std::vector<int>>())
       schema.alphabet += static_cast<char>(byte);
+    if (of.contains("names")) schema.feature_names = of.at("names").get<std::vector<std::string>>();
+    const auto is_damaged = [](const std::string& name) { return name.find("\xef\xbf\xbd") != name.npos; };
+    if (std::ranges::any_of(schema.feature_names, is_damaged)) schema.feature_names.clear();  // was not UTF-8
     return schema;
   } catch (const Json::exception&) {  // from an older version, or edited
     return std::nullopt;

@@ -100,6 +100,7 @@ ClientsData clients_data(const ProblemSpec& problem, const SharedSamples& sample
 // unknown labels and a different number of labels. If labels are unknown but equal in number, keeps those of
 // the data, matched to those of the model in ascending order, and returns a warning. Otherwise returns "".
 std::string fit_to(DataSchema& schema, const DataSchema& model) {
+  check_feature_names(schema.feature_names, model.feature_names);
   schema.columns = std::max(schema.columns, model.columns);
   if (unite_alphabets(model.alphabet, schema.alphabet) != model.alphabet)
     throw DataError("the data have letters that the training data of the model lacked");
@@ -210,6 +211,14 @@ ClientLatency client_latency(const LoadedExperiment& loaded) {
   } catch (const ConfigError& error) {
     throw locate(loaded, error);
   }
+}
+
+void check_feature_names(std::span<const std::string> data, std::span<const std::string> model) {
+  const auto [here, there] = std::ranges::mismatch(data, model);
+  if (here == data.end() || there == model.end()) return;
+  throw DataError("the data have the feature " + describe(*here) + " where the model's training data had " +
+                  describe(*there) +
+                  "; give them the same columns in the same order, or name the features in problem.columns");
 }
 
 Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks, const DataSchema* model,

@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -68,5 +70,9 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const D
 // were computed from the data alone.
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& data,
                 std::optional<Smoothness>& known);
+
+// Throws DataError if data have another feature than a model's training data had in that place. Empty names
+// are unknown.
+void check_feature_names(std::span<const std::string> data, std::span<const std::string> model);
 
 }  // namespace gradwire

@@ -10,4 +10,17 @@ void LinearModel::check(const DataSchema& schema) const {
   (void)rows.features(schema);
 }
 
+std::vector<double> LinearModel::outputs(const DataSchema& schema, const Dataset& data,
+                                         std::span<const double> x) const {
+  check_columns(data, rows.features(schema));
+  std::vector<double> values(data.rows());
+  for (std::size_t r = 0; r < data.rows(); ++r) {
+    const auto columns = data.row_columns(r);
+    const auto features = data.row_values(r);
+    for (std::size_t k = 0; k < columns.size(); ++k) values[r] += features[k] * x[columns[k]];
+    if (bias) values[r] += x.back();
+  }
+  return values;
+}
+
 }  // namespace gradwire

@@ -45,6 +45,7 @@ struct LinearModel {
   std::vector<double> start(const DataSchema& schema, std::uint64_t /*seed*/) const {
     return std::vector<double>(dim(schema));
   }
+  std::vector<double> outputs(const DataSchema& schema, const Dataset& data, std::span<const double> x) const;
 
  protected:
   // Appends the constant feature 1 to the features of the data if there is a bias.

@@ -1,6 +1,7 @@
 // The common part of network problems.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +100,25 @@ struct NetworkProblem {
     } catch (const BudgetTooSmall& error) {
       refuse_budget(error);
     }
+  }
+  // Predicts from rows. Their labels are not read.
+  std::vector<double> outputs(const DataSchema& schema, const Dataset& data,
+                              std::span<const double> x) const requires requires(const Kind k) {
+    k.rows;
+  }
+  {
+    Dataset unlabelled = data;
+    unlabelled.label.assign(data.rows(), schema.labels.front());
+    const auto examples = kind().template samples<double>(schema, std::move(unlabelled));
+    Executor<double> executor(kind().network(schema));
+    const std::size_t width = executor.output_channels();
+    std::vector<double> outputs(data.rows() * width);
+    executor.outputs(
+        x, data.rows(), [&](std::size_t k) { return (*examples)[k]; },
+        [&](std::size_t k, std::span<const double> row) {
+          std::copy(row.begin(), row.end(), outputs.data() + k * width);
+        });
+    return outputs;
   }
   // Implements check_activations() of problem.h.
   template <class Real>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <iterator>
 #include <stdexcept>
@@ -37,6 +38,11 @@ concept HasOracle = requires(const Type type, const DataSchema schema, const Cli
   {
     type.template oracle<double>(schema, part, std::uint32_t{}, all)
     } -> std::convertible_to<std::unique_ptr<Oracle<double>>>;
+};
+template <class Type>
+concept PredictsFromRows = requires(const Type type, const DataSchema schema, const Dataset data,
+                                    std::span<const double> x) {
+  { type.outputs(schema, data, x) } -> std::same_as<std::vector<double>>;
 };
 template <class Type>
 concept HasSmoothness = requires(const Type type, const DataSchema schema,
@@ -176,15 +182,67 @@ std::optional<TextReading> text_reading(const ProblemType& problem) {
 DataSchema schema_of(const SharedSamples& samples, const ProblemSpec& spec) {
   DataSchema schema;
   schema.columns = std::max(samples.train.columns, samples.test.columns);
+  if (samples.train.encoding != nullptr) schema.feature_names = samples.train.encoding->feature_names();
   if (spec.info().has_classes) {
     const std::vector<double> train =
                                   samples.made.part ? samples.made.labels : distinct_labels(samples.train),
                               test = distinct_labels(samples.test);
     std::set_union(train.begin(), train.end(), test.begin(), test.end(), std::back_inserter(schema.labels));
-    if (samples.train.encoding != nullptr) schema.label_place = samples.train.encoding->label_place;
+    if (const TableEncoding* const table = samples.train.encoding.get(); table != nullptr) {
+      schema.label_place = table->label_place;
+      schema.label_texts = table->label.texts;
+    }
   }
   schema.alphabet = unite_alphabets(samples.train_text.alphabet(), samples.test_text.alphabet());
   return schema;
+}
+
+bool predicts_from_rows(const ProblemType& problem) {
+  return std::visit([]<class Type>(const Type&) { return PredictsFromRows<Type>; }, problem);
+}
+
+namespace {
+
+// Returns the class of one row. Its outputs are the logits of all labels, or that of the second of two.
+Prediction class_of(const DataSchema& schema, std::span<const double> outputs) {
+  if (outputs.size() == 1) {
+    const double z = outputs[0];
+    return {schema.labels[z > 0 ? 1 : 0], 1 / (1 + std::exp(-std::fabs(z)))};
+  }
+  const auto best = std::ranges::max_element(outputs);
+  double sum = 0;
+  for (const double z : outputs) sum += std::exp(z - *best);
+  return {schema.labels[static_cast<std::size_t>(best - outputs.begin())], 1 / sum};
+}
+
+}  // namespace
+
+std::vector<Prediction> predict(const ProblemSpec& spec, const DataSchema& schema, const Dataset& rows,
+                                std::span<const double> x) {
+  const std::vector<double> outputs = std::visit(
+      [&]<class Type>(const Type& type) -> std::vector<double> {
+        if constexpr (PredictsFromRows<Type>) return type.outputs(schema, rows, x);
+        throw std::logic_error("models of this problem kind do not predict from rows");
+      },
+      spec.problem);
+  std::vector<Prediction> predictions;
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
+    const std::size_t width = outputs.size() / rows.rows();
+    const auto row = std::span(outputs).subspan(r * width, width);
+    predictions.push_back(spec.info().has_classes ? class_of(schema, row) : Prediction{row[0], std::nullopt});
+  }
+  return predictions;
+}
+
+std::optional<double> regularizer_of(const ProblemType& problem, std::span<const double> x) {
+  return std::visit(
+      [&]<class Type>(const Type& type) -> std::optional<double> {
+        if constexpr (std::is_base_of_v<LinearModel, Type>)
+          if (type.regularizer != Regularizer::kNone)
+            return regularizer_value(type.regularizer, type.lambda, x);
+        return std::nullopt;
+      },
+      problem);
 }
 
 void check_schema(const ProblemSpec& spec, const DataSchema& schema) {

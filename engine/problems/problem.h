@@ -94,6 +94,20 @@ bool has_random_paths(const ProblemSpec& spec, const DataSchema& schema);
 // Returns d, the length of x.
 std::size_t model_dim(const ProblemSpec& spec, const DataSchema& schema);
 
+// Returns true if models of this problem type predict from a row of features.
+bool predicts_from_rows(const ProblemType& problem);
+// A prediction for one row: the label, and its probability; or the value, if labels are no classes.
+struct Prediction {
+  double value;  // a label of the schema, or a real number
+  std::optional<double> probability;
+};
+// Predicts each row with the model x, shape (d). Does not read their labels. Throws DataError if a row has a
+// feature that the model lacks. REQUIRES: predicts_from_rows(), check_schema passed.
+std::vector<Prediction> predict(const ProblemSpec& spec, const DataSchema& schema, const Dataset& rows,
+                                std::span<const double> x);
+// Returns R(x), or nullopt if the problem has no regularizer.
+std::optional<double> regularizer_of(const ProblemType& problem, std::span<const double> x);
+
 // Returns the initial parameters of the model, shape (d), for x0 = "model". They depend on spec.seed
 // (networks: scaled random weights; quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema);

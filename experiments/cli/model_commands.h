@@ -1,4 +1,4 @@
-// The commands of `gradwire` for the model of a run: evaluate, export.
+// The commands of `gradwire` for the model of a run: evaluate, predict, export.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ class App;
 namespace gradwire {
 
 struct ModelArguments {
-  std::string model, file, out;
+  std::string model, file, data, out;
   std::vector<std::string> sets;
   unsigned threads = 0;
   bool json = false;

@@ -186,6 +186,88 @@ TEST_F(Evaluate, ReadsATableAsTheRunReadIt) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "results/digits/preprocessing.json"));
 }
 
+TEST_F(Evaluate, MeasuresOtherDataWithTheFolderAlone) {
+  folder_.write("pets.csv", kPetsTable);
+  folder_.write("pets.toml", kPets);
+  ASSERT_EQ(run_gradwire(folder_.path(), {"run", "pets.toml", "--quiet"}).code, 0);
+  folder_.write("one.csv", "color,age,animal\nred,4,cat\n");
+  const auto one = evaluate({"results/pets", "--data", "one.csv"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_NE(one.out.find("accuracy 0.00 %"), std::string::npos) << one.out;
+  folder_.write("one.csv", "color,age,animal\nred,4,cat\nred,4,dog\nblue,2,cat\n");
+  const auto three = evaluate({"results/pets", "--data", "one.csv"});
+  EXPECT_NE(three.out.find("accuracy 66.67 %"), std::string::npos) << three.out << three.err;
+  // The same as before --data was there.
+  for (const std::string key : {"problem.data", "problem.test"})
+    EXPECT_EQ(evaluate({"results/pets/model.bin", "pets.toml", "--set", key + "=csv:one.csv"}).out,
+              three.out);
+  // The training data are not needed.
+  std::filesystem::rename(folder_.path() / "pets.csv", folder_.path() / "hidden.csv");
+  EXPECT_EQ(evaluate({"results/pets", "pets.toml", "--data", "one.csv"}).out, three.out);
+  EXPECT_EQ(evaluate({"results/pets", "--data", "absent.csv"}).code, 2);
+  const auto table = evaluate({"results/pets", "one.csv"});
+  EXPECT_EQ(table.code, 2);
+  EXPECT_NE(table.err.find("one.csv: is data, not an experiment; name data with --data one.csv"),
+            std::string::npos)
+      << table.err;
+}
+
+TEST_F(Evaluate, TakesTheMeansOfTheTrainingData) {
+  folder_.write("gaps.csv", "age,y\n1,0\n,1\n3,0\n8,1\n");
+  folder_.write("gaps.toml",
+                "[problem]\nkind = \"logistic\"\ndata = \"gaps.csv\"\nmissing = \"mean\"\n[clients]\n"
+                "count = 1\n[algorithm]\nname = \"gd\"\nstep_size = 0.1\n[run]\nrounds = 9\n");
+  const auto run = run_gradwire(folder_.path(), {"run", "gaps.toml"});
+  EXPECT_NE(run.err.find("problem.missing = \"mean\" fills in missing values: 1 of column 1, 'age'"),
+            std::string::npos)
+      << run.err;
+  folder_.write("new.csv", "age,y\n,0\n100,1\n");
+  const auto with_means = evaluate({"results/gaps", "--data", "new.csv"});
+  folder_.write("full.csv", "age,y\n4,0\n100,1\n");
+  EXPECT_EQ(evaluate({"results/gaps", "--data", "full.csv"}).out, with_means.out) << with_means.err;
+  std::filesystem::remove(folder_.path() / "results/gaps/preprocessing.json");
+  const auto without = evaluate({"results/gaps", "--data", "new.csv"});
+  EXPECT_NE(without.out, with_means.out);
+  EXPECT_NE(without.err.find("problem.missing = \"mean\" takes the means of these data"), std::string::npos)
+      << without.err;
+}
+
+TEST_F(Evaluate, MeasuresTheErrorOfRealLabels) {
+  folder_.write("line.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
+  folder_.write("line.toml", R"([problem]
+kind = "least_squares"
+data = "line.csv"
+regularizer = "l2"
+lambda = 2
+[clients]
+count = 2
+[algorithm]
+name = "gd"
+step_size = 0.1
+[run]
+rounds = 300
+)");
+  const auto run =
+      run_gradwire(folder_.path(), {"run", "line.toml", "--set", "problem.test=line.csv", "--out", "line"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.err.find("test changes no metric of a run with problem.kind = \"least_squares\""),
+            std::string::npos)
+      << run.err;
+  folder_.write("new.csv", "x,y\n1,0\n3,4\n");
+  const auto found = evaluate({"line", "--data", "new.csv", "--json"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const auto number = [&](const std::string& key) {
+    return std::stod(found.out.substr(found.out.find("\"" + key + "\":") + key.size() + 3));
+  };
+  // By hand: w minimises mean (w x - y)^2 / 2 + w^2, so w = 15 / 9.5.
+  const double w = 15 / 9.5, squares = (w * w + (3 * w - 4) * (3 * w - 4)) / 2;
+  EXPECT_NEAR(number("data_loss"), squares / 2, 1e-9) << found.out;
+  EXPECT_NEAR(number("regularizer"), w * w, 1e-9);
+  EXPECT_NEAR(number("loss"), squares / 2 + w * w, 1e-9);
+  EXPECT_NEAR(number("rmse"), std::sqrt(squares), 1e-9);
+  EXPECT_NEAR(number("r_squared"), 1 - squares / 4, 1e-9);
+}
+
 TEST_F(Evaluate, FindsTheSameModelAfterARunOverTheNetwork) {
   folder_.write("pets.csv", kPetsTable);
   folder_.write("pets.toml", kPets);
@@ -209,7 +291,7 @@ TEST_F(Evaluate, RefusesAModelThatDoesNotFit) {
     EXPECT_EQ(r.code, 2) << model << r.err;
     EXPECT_EQ(r.out, "");
     ASSERT_EQ(lines_of(r.err).size(), 1u) << r.err;
-    EXPECT_NE(r.err.find(std::string(model) == "." ? folder_.path().string() : model), std::string::npos)
+    EXPECT_NE(r.err.find(std::string(model) == "." ? ".: has no model.bin" : model), std::string::npos)
         << r.err;
     EXPECT_EQ(r.err.find("--set"), std::string::npos) << r.err;
   }

@@ -162,7 +162,7 @@ TEST_F(Export, FailsInOneLineAndKeepsExistingFiles) {
   };
   for (const Case& c :
        {Case{"bad.bin", "kept.npy", "bad.bin", 2}, Case{"absent.bin", "kept.npy", "absent.bin", 2},
-        Case{"good.bin", "model.txt", "must end in .npy", 2}, Case{"good.bin", "kept", ".raw", 2},
+        Case{"good.bin", "model.pt", "must end in .npy", 2}, Case{"good.bin", "kept", ".raw", 2},
         Case{".", "kept.npy", ".", 2}, Case{"good.bin", "no/such/x.npy", "no/such/x.npy", 1}}) {
     const auto r = gradwire({"export", c.model, c.out});
     EXPECT_EQ(r.code, c.code) << c.model << " " << r.err;
@@ -171,7 +171,7 @@ TEST_F(Export, FailsInOneLineAndKeepsExistingFiles) {
     EXPECT_EQ(r.out, "");
   }
   EXPECT_EQ(read_file(path() / "kept.npy"), "mine");
-  EXPECT_FALSE(fs::exists(path() / "model.txt"));
+  EXPECT_FALSE(fs::exists(path() / "model.pt"));
 }
 
 }  // namespace

@@ -104,6 +104,43 @@ TEST_F(NormalizeProcess, OwnFilesGiveTheBitsOfASimulation) {
   }
 }
 
+TEST_F(NormalizeProcess, TextsOfOwnTablesGiveTheBitsOfASimulation) {
+  const std::string header = "age;region;paid\n";
+  const std::vector<std::string> rows = {"31,5;west;no\n40;west;no\n22;north;no\n35,25;west;no\n",
+                                         "51;south;yes\n18;west;no\n77;south;yes\n29,5;north;no\n",
+                                         "44;north;yes\n61;north;no\n39;south;yes\n23,75;west;yes\n"};
+  std::string all = header;
+  for (std::uint32_t k = 0; k < kClients; ++k) {
+    folder.write("own" + std::to_string(k) + ".csv", header + rows[k]);
+    all += rows[k];
+  }
+  folder.write("all.csv", all);
+  // The server needs no problem.data.
+  write_config(
+      "name = \"texts\"\n[problem]\nkind = \"logistic\"\nnormalize = \"standard\"\nlabel = \"paid\"\nlabels "
+      "= "
+      "\"yes, no\"\ncategories = \"region: west|east|north|south\"\nbias = true\n[clients]\ncount = "
+      "3\n[algorithm]\nname = \"gd\"\nstep_size = 0.3\n[run]\nrounds = 50\nevaluate_every = 10\n");
+  Process server = start_server();
+  std::vector<Process> clients;
+  for (std::uint32_t k = 0; k < kClients; ++k)
+    clients.push_back(start_and_wait(k, address, "own" + std::to_string(k) + ".csv"));
+  expect_all_end_well(server, clients);
+  expect_same_as_simulated({"problem.data=csv:" + (folder.path() / "all.csv").string()});
+  EXPECT_NE(server.log().find("not all clients have all labels (2: -1, 1): site-0 lacks -1;"),
+            std::string::npos)
+      << server.log();
+  folder.write("new.csv", "age;region\n20;west\n70;south\n");
+  const auto predicted = run_gradwire(folder.path(), {"predict", state().string(), "--data", "new.csv"});
+  EXPECT_NE(predicted.out.find("\n1,no,"), std::string::npos) << predicted.out << predicted.err;
+  EXPECT_NE(predicted.out.find("\n2,yes,"), std::string::npos) << predicted.out;
+  const auto found = run_gradwire(folder.path(), {"evaluate", state().string(), "--data", "all.csv"});
+  EXPECT_NE(found.out.find("accuracy "), std::string::npos) << found.out << found.err;
+  const auto nothing = run_gradwire(folder.path(), {"evaluate", state().string()});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_NE(nothing.err.find("names no data; name them with --data FILE"), std::string::npos) << nothing.err;
+}
+
 TEST_F(NormalizeProcess, PartsAndOwnFilesMayBeMixed) {
   write_normalized("standard", 60);
   Process server = start_server();

@@ -1,31 +1,29 @@
-// gradwire evaluate: evaluates a model on the data of an experiment.
+// gradwire evaluate: evaluates a model on the data of an experiment, or on other data.
 #pragma once
 
 #include <atomic>
-#include <filesystem>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "base/log.h"
+#include "experiments/cli/run/model_data.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
 
-struct EvaluateRequest {
-  std::filesystem::path model;  // model.bin, or text with one number per line
-  std::filesystem::path file;   // the experiment
-  std::vector<std::string> sets;
-  unsigned threads = 0;  // 0 for one per processor
-  Log log = {};          // takes warnings about the data; may be empty
+struct ModelEvaluation {
+  RoundRecord record;                 // f, ||grad f||^2 and, if the problem has one, the accuracy
+  std::optional<double> regularizer;  // its share of f; nullopt if the problem has none
+  // Of least squares: the root of the mean squared error and the coefficient of determination, on the test
+  // samples if there are some.
+  std::optional<double> rmse, r_squared;
 };
 
-// Returns f, ||grad f||^2 and, if the problem has one, the accuracy. Throws ExperimentError, DataError,
-// std::runtime_error.
-RoundRecord evaluate_model(const EvaluateRequest& request, const std::atomic<bool>& stop);
+// Throws UsageError, ExperimentError, DataError, std::runtime_error.
+ModelEvaluation evaluate_model(const ModelRequest& request, const std::atomic<bool>& stop);
 
 // Returns "loss 0.0488, |grad f|^2 0.00123, accuracy 98.1 %".
-std::string evaluation_text(const RoundRecord& record);
-// Returns a JSON object with loss, grad_norm_sq and accuracy.
-std::string evaluation_json(const RoundRecord& record);
+std::string evaluation_text(const ModelEvaluation& evaluation);
+// Returns a JSON object with loss, grad_norm_sq and accuracy, data_loss and regularizer, rmse and r_squared.
+std::string evaluation_json(const ModelEvaluation& evaluation);
 
 }  // namespace gradwire
