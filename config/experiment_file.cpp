@@ -64,6 +64,21 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
   });
 }
 
+// Sets a field. A list of values where one is expected is a sweep.
+void set_field(const Field& field, const std::string& path, const Value& value) {
+  const std::string* const text = std::get_if<std::string>(&value);
+  const bool is_list = std::holds_alternative<std::vector<std::int64_t>>(value) ||
+                       (text != nullptr && text->find(',') != std::string::npos);
+  try {
+    field.set(path, value);
+  } catch (const ConfigError& error) {
+    if (!is_list) throw;
+    throw ConfigError(error.key(), std::string(error.what()) + "; several values are a sweep: " +
+                                       (path == "seed" ? "gradwire compare FILE --seeds N, or " : "") + path +
+                                       " = [...] in [sweep], and gradwire sweep");
+  }
+}
+
 // Applies one of `entries`. REQUIRES: check_known() passes, and the problem type is set.
 void apply(ExperimentSpec& e, const TomlEntry& entry, const std::vector<TomlEntry>& entries) {
   const std::string path = path_of(entry.section, entry.key);
@@ -71,7 +86,7 @@ void apply(ExperimentSpec& e, const TomlEntry& entry, const std::vector<TomlEntr
   for (const KeySection& section : sections_of(e)) {
     if (section.name != entry.section) continue;
     for (const Field& field : section.fields)
-      if (field.key == entry.key) return field.set(path, entry.value);
+      if (field.key == entry.key) return set_field(field, path, entry.value);
   }
   if (entry.section == "algorithm") return set_parameter(e.algorithm.parameters, entry.key, entry.value);
   if (!is_taken_back(entry, entries))
@@ -129,9 +144,19 @@ void fill_in(LoadedExperiment& loaded) {
     throw ConfigError("problem.lambda", "lambda has no effect without regularizer = \"l2\" or \"nonconvex\"");
 }
 
-// Returns "; did you mean 'NAME'?" if a shipped experiment has nearly the name of the file, else "".
-std::string shipped_like(const std::filesystem::path& file) {
+// Returns "; did you mean 'NAME'?" if a TOML file in the same folder or a shipped experiment has nearly the
+// name of the file, else "".
+std::string name_like(const std::filesystem::path& file) {
   std::vector<std::string> names;
+  std::error_code error;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (at->path().extension() == ".toml") names.push_back(at->path().filename().string());
+  if (std::string near = did_you_mean(file.filename().string(), names); !near.empty()) return near;
+  if (const std::string own = file.filename().string() + ".toml";
+      std::find(names.begin(), names.end(), own) != names.end())
+    return "; did you mean '" + own + "'?";
+  names.clear();
   for (const ShippedExperiment& shipped : shipped_experiments()) names.emplace_back(shipped.name);
   return did_you_mean(file.stem().string(), names);
 }
@@ -145,9 +170,13 @@ std::string read_experiment_text(const std::filesystem::path& file) {
   const ShippedExperiment* const shipped = find_shipped(name);
   if (shipped != nullptr && !std::filesystem::is_regular_file(status)) return std::string(shipped->toml);
   if (!std::filesystem::exists(status))
-    throw ExperimentError(one_line(name + ": no such file" + shipped_like(file)));
+    throw ExperimentError(one_line(name + ": no such file" + name_like(file)));
   if (std::filesystem::is_directory(status))
     throw ExperimentError(one_line(name + ": is a folder; name the experiment file in it"));
+  for (const char* const ending : {".csv", ".tsv", ".svm", ".libsvm", ".npy", ".npz"})
+    if (file.extension() == ending)
+      throw ExperimentError(one_line(name + ": is data, not an experiment; make one with gradwire new " +
+                                     file.stem().string() + " --data " + name));
   std::ifstream in(file, std::ios::binary);
   std::string text(kMaxExperimentBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -190,11 +219,47 @@ std::filesystem::path LoadedExperiment::folder() const {
 
 namespace {
 
+bool is_valid(const ExperimentSpec& e) {
+  try {
+    check_experiment(e);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+// Checks an experiment whose algorithm is replaced, and removes an algorithm that does not fit. Its
+// compressor need not fit.
+void check_problem_of(ExperimentSpec& e) {
+  try {
+    check_experiment(e);
+  } catch (const ConfigError& error) {
+    ExperimentSpec with_gd = e, uncompressed = e;
+    uncompressed.algorithm.compressor = "identity";
+    if (error.key() == "algorithm.compressor" && is_valid(uncompressed)) return;
+    AlgorithmSpec gd;
+    gd.name = "gd";
+    gd.step_size = "theory";
+    set_algorithm(with_gd, gd);
+    if (!is_valid(with_gd)) throw;
+    e.algorithm.name.clear();
+    e.algorithm.parameters.clear();
+  }
+}
+
+// Checks an experiment whose clients have data of their own, so that problem.data may be missing.
+void check_without_data(ExperimentSpec& e) {
+  if (rows_of(e.problem) != nullptr)
+    if (std::string& data = sources_of(e.problem)->data; data.empty()) data = kGivenSource;
+  check_experiment(e);
+}
+
 // Reads an experiment. `chosen` has the entries of one run of a [sweep]. It is null if the text may not have
 // a [sweep].
-LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_for_errors,
-                       const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides,
-                       bool needs_data = true) {
+LoadedExperiment parse(
+    std::string_view toml, const std::filesystem::path& name_for_errors,
+    const std::span<const TomlEntry>* chosen, std::span<const std::string> overrides,
+    void (*check)(ExperimentSpec&) = [](ExperimentSpec& e) { check_experiment(e); }) {
   LoadedExperiment loaded;
   loaded.file = name_for_errors;
   const std::string name = name_for_errors.string();
@@ -220,12 +285,8 @@ LoadedExperiment parse(std::string_view toml, const std::filesystem::path& name_
     }
     choose_problem_type(loaded.experiment, entries);
     for (const TomlEntry& entry : entries) apply(loaded.experiment, entry, entries);
-    if (!needs_data && rows_of(loaded.experiment.problem) != nullptr) {
-      std::string& data = sources_of(loaded.experiment.problem)->data;
-      if (data.empty()) data = kGivenSource;
-    }
     fill_in(loaded);
-    check_experiment(loaded.experiment);
+    check(loaded.experiment);
   } catch (const TomlError& error) {
     throw ExperimentError(one_line(name + ":" + std::to_string(error.line()) + ": " + error.what()));
   } catch (const ConfigError& error) {
@@ -242,12 +303,16 @@ LoadedExperiment load_experiment(const std::filesystem::path& file, std::span<co
 
 LoadedExperiment load_server_experiment(const std::filesystem::path& file,
                                         std::span<const std::string> overrides) {
-  return parse(read_experiment_text(file), file, nullptr, overrides, false);
+  return parse(read_experiment_text(file), file, nullptr, overrides, check_without_data);
 }
 
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides) {
   return parse(toml, name_for_errors, nullptr, overrides);
+}
+
+LoadedExperiment load_problem(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  return parse(read_experiment_text(file), file, nullptr, overrides, check_problem_of);
 }
 
 LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,

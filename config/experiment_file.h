@@ -54,6 +54,11 @@ LoadedExperiment load_server_experiment(const std::filesystem::path& file,
 LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::path& name_for_errors,
                                   std::span<const std::string> overrides = {});
 
+// Reads an experiment for a command that replaces its algorithm. The compressor need not fit the algorithm.
+// If the algorithm does not fit otherwise, its name is empty and its parameters are left out; its compressor,
+// batch and participation remain. Throws ExperimentError.
+LoadedExperiment load_problem(const std::filesystem::path& file, std::span<const std::string> overrides);
+
 // Reads one run of a file with a [sweep]; the other functions reject such files. `chosen` has the keys of
 // this run, under their current names, with values and lines in the file. `overrides` are applied last.
 // Throws ExperimentError.

@@ -76,9 +76,11 @@ SharedSamples split(const ExperimentSpec& e, const std::string& source, const st
                                 {rows.table(), encoding.get()});
     if (use == SampleUse::kTraining && encoding == nullptr) encoding = data.encoding;
     if (encoding != nullptr && !encoding->label.texts.empty() && !info_of(e.problem).has_classes)
-      throw DataError("kind = \"" + std::string(info_of(e.problem).name) +
-                      "\" needs numbers as labels, but the label has texts: it is " + encoding->label_place +
-                      "; problem.label names another column");
+      throw DataError(
+          "kind = \"" + std::string(info_of(e.problem).name) +
+          "\" needs numbers as labels, but the label has texts: it is " + encoding->label_place +
+          "; use kind = \"logistic\" for two texts or \"mlp\" for more, or name another column in "
+          "problem.label");
     return data;
   };
   return mine ? share_own(read, source, test, spec, *mine) : shared(read);

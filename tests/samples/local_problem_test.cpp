@@ -194,7 +194,8 @@ TEST(LocalProblem, RefusesTextLabelsWithoutClassesAndNamesTheirColumn) {
               load_samples(experiment("kind = \"least_squares\"\n" + kOfPets, "count = 1"), folder.path());
             }),
             "kind = \"least_squares\" needs numbers as labels, but the label has texts: it is " + column +
-                "; problem.label names another column");
+                "; use kind = \"logistic\" for two texts or \"mlp\" for more, or name another column in "
+                "problem.label");
   const ExperimentSpec ages =
       experiment("kind = \"logistic\"\ndata = \"pets.csv\"\nlabel = 3\ncolumns = \"2\"\nmissing = \"drop\"",
                  "count = 1");

@@ -288,6 +288,17 @@ void TableHead::add_features(std::string_view token) {
     for (std::size_t i = first; i <= last; ++i) features_.push_back(i - 1);
     return;
   }
+  if (!find(token) && dash < token.size()) {
+    const std::string range = "problem.columns: " + gradwire::quoted(token);
+    if (first >= 1 && last >= 1)
+      throw DataError(range + (first > last ? " is an empty range; write the smaller number first"
+                                            : ": column " + std::to_string(last) + " is beyond the " +
+                                                  std::to_string(width_) + " columns of " + file_));
+    if (find(trim(token.substr(0, dash))) && find(trim(token.substr(dash + 1))))
+      throw DataError(range +
+                      ": a range needs numbers: " + std::to_string(*find(trim(token.substr(0, dash))) + 1) +
+                      "-" + std::to_string(*find(trim(token.substr(dash + 1))) + 1));
+  }
   features_.push_back(find_or_throw(token, "problem.columns"));
 }
 

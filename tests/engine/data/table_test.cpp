@@ -252,6 +252,9 @@ TEST(Table, ChoosesColumnsByNameAndNumber) {
             "problem.label: t.csv has no column 'z'; it has 5 columns: a, b, c, d, y");
   EXPECT_EQ(table_error("1,2\n", {.label = "3"}),
             "problem.label: t.csv has no column '3'; it has 2 columns, without names");
+  EXPECT_EQ(table_error(text, {.columns = "2-9"}),
+            "problem.columns: '2-9': column 9 is beyond the 5 columns of t.csv");
+  EXPECT_EQ(table_error(text, {.columns = "a-c"}), "problem.columns: 'a-c': a range needs numbers: 1-3");
   EXPECT_EQ(table_error(text, {.columns = "a,1"}), "problem.columns = 'a,1': a column is named twice");
   EXPECT_EQ(table_error(text, {.columns = "a,y"}),
             "problem.columns = 'a,y': column 5, 'y' is the label; leave it out, or name another one with "
