@@ -21,7 +21,13 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostPanels = 12;
+constexpr std::size_t kMostPanels = 12, kManyCurves = 12;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
 
 // Returns all columns that the figure needs or might need.
 std::vector<std::string> columns_to_read(const PlotRequest& request) {
@@ -225,7 +231,14 @@ std::string trouble_of_panel(const std::string& panel) {
 }
 
 std::vector<fs::path> plot_command(const PlotRequest& request) {
-  const std::vector<fs::path> folders = find_runs(request.folders);
+  PlotKeys keys = request.keys;
+  std::vector<std::string> tuned;
+  const std::vector<fs::path> folders = find_runs(request.folders, request.all ? nullptr : &tuned);
+  if (!tuned.empty() && request.log)
+    request.log(
+        LogLine("the figure has the best " + joined(tuned) + " of each algorithm; --all draws all runs"));
+  // An algorithm is one curve, although its best step may differ between panels.
+  if (!keys.by.empty()) keys.aside.insert(keys.aside.end(), tuned.begin(), tuned.end());
   fs::path out = request.out;
   if (out.empty()) out = folders.size() == 1 ? folders[0] / "plot.svg" : fs::path("plot.svg");
   check_format("--out", out);
@@ -241,8 +254,12 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
       a.y.tex = "$f(x)$ $-$ smallest loss of all runs";
     }
   }
-  check_by(request.keys, axes.size(), runs);
-  Figure figure = make_figure(std::move(runs), axes, band, request.keys);
+  check_by(keys, axes.size(), runs);
+  Figure figure = make_figure(std::move(runs), axes, band, keys);
+  if (figure.curves.size() > kManyCurves && keys.by.empty() && request.log)
+    request.log(LogLine::warning("the figure has " + std::to_string(figure.curves.size()) +
+                                 " curves, which are hard to distinguish; name fewer folders, or divide the "
+                                 "curves among panels with --by KEY"));
   figure.width = width;
   figure.embeds = request.embeds;
   for (const std::string& label : request.labels) set_label(figure, label);

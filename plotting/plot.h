@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "plotting/plot_figure.h"
 
 namespace gradwire {
@@ -26,6 +27,8 @@ struct PlotRequest {
   bool tikz = false;                     // also write FILE.tex and FILE.dat
   bool csv = false;                      // also write FILE.csv, the numbers of the curves
   bool embeds = false;                   // the script has the numbers, and does not read the folders
+  bool all = false;                      // also draw the runs of a sweep that are not in its best.csv
+  Log log = {};
   PlotKeys keys = {};
 };
 

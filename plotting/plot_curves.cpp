@@ -156,9 +156,16 @@ bool are_distinct(const std::vector<PlotCurve>& curves) {
   return labels.size() == curves.size();
 }
 
+// Adds "key = value" for each key. A multiple of theory's step needs no key, if only one step differs.
 void add_words(std::string& label, const RunKeys& keys, const std::vector<std::string>& differ,
                bool shorten) {
-  for (const std::string& key : differ) label += (label.empty() ? "" : ", ") + spell(keys, key, shorten);
+  const auto is_step = [](const std::string& key) { return key.ends_with("step_size"); };
+  const bool one_step = std::count_if(differ.begin(), differ.end(), is_step) == 1;
+  for (const std::string& key : differ) {
+    const std::string value = value_of_key(keys, key);
+    const bool says_it = one_step && is_step(key) && value.starts_with("theory");
+    label += (label.empty() ? "" : ", ") + (says_it ? value : spell(keys, key, shorten));
+  }
 }
 
 // Labels the curves. With `all_keys`, also uses keys that change neither the algorithm nor the problem.

@@ -42,12 +42,54 @@ std::map<std::string, std::size_t> lines_in_sweep(const fs::path& folder) {
   return lines;
 }
 
-void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& runs) {
+// Splits a line of CSV as csv_field() writes it.
+std::vector<std::string> split_csv(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  return fields;
+}
+
+// Returns the runs that the best.csv of a sweep names, in its order, and adds the tuned keys to `tuned`.
+// Empty if `folder` does not have such a file.
+std::vector<fs::path> best_runs(const fs::path& folder, std::vector<std::string>& tuned) {
+  std::error_code ignored;
+  if (!fs::is_directory(folder / "runs", ignored)) return {};
+  std::istringstream text(text_of_file(folder / "best.csv", kLargestRunsCsv));
+  std::vector<fs::path> runs;
+  std::string line;
+  std::getline(text, line);
+  while (std::getline(text, line)) {
+    const std::vector<std::string> fields = split_csv(line);
+    if (fields.size() < 3) continue;
+    std::istringstream ids(fields.back()), keys(fields[1]);
+    for (std::string id; ids >> id;)
+      if (identify_run(folder / "runs" / id)) runs.push_back(folder / "runs" / id);
+    for (std::string word, last; keys >> word; last = word)
+      if (word == "=" && std::find(tuned.begin(), tuned.end(), last) == tuned.end()) tuned.push_back(last);
+  }
+  return runs;
+}
+
+void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& runs,
+                    std::vector<std::string>* tuned) {
   if (identify_run(folder)) {
     runs.push_back(folder);
     return;
   }
   if (depth == kDeepest || runs.size() > kMostFound) return;
+  if (tuned != nullptr)
+    if (const std::vector<fs::path> best = best_runs(folder, *tuned); !best.empty()) {
+      runs.insert(runs.end(), best.begin(), best.end());
+      return;
+    }
   std::vector<fs::path> below;
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -63,7 +105,7 @@ void add_runs_below(const fs::path& folder, int depth, std::vector<fs::path>& ru
   };
   std::sort(below.begin(), below.end(),
             [&](const fs::path& a, const fs::path& b) { return place(a) < place(b); });
-  for (const fs::path& next : below) add_runs_below(next, depth + 1, runs);
+  for (const fs::path& next : below) add_runs_below(next, depth + 1, runs, tuned);
 }
 
 // Restores the values in "asked" of summary.json: keys whose values theory or a default resolved later.
@@ -113,11 +155,15 @@ std::string value_of_key(const RunKeys& keys, std::string_view key) {
   return value.size() >= 2 && value.front() == '"' ? value.substr(1, value.size() - 2) : value;
 }
 
-std::vector<fs::path> find_runs(std::span<const fs::path> paths) {
+std::vector<fs::path> find_runs(std::span<const fs::path> paths, std::vector<std::string>* tuned) {
   std::vector<fs::path> runs;
+  std::error_code ignored;
   for (const fs::path& path : paths) {
+    if (!fs::exists(path, ignored))
+      throw UsageError(path.string() + ": no such folder; name a folder of results, as in results/" +
+                       (path.has_filename() ? path.filename().string() : "NAME"));
     const std::size_t before = runs.size();
-    add_runs_below(path, 0, runs);
+    add_runs_below(path, 0, runs, tuned);
     if (runs.size() == before)
       throw UsageError(
           path.string() +

@@ -28,9 +28,11 @@ struct PlotRun {
 };
 
 // Returns the folders of results in `paths`, in alphabetical order; runs of a sweep come in the order of its
-// file. Searches the folders below a path that is not a folder of results itself, except hidden ones. Throws
-// UsageError if it finds none.
-std::vector<std::filesystem::path> find_runs(std::span<const std::filesystem::path> paths);
+// file. Searches the folders below a path that is not a folder of results itself, except hidden ones. With
+// `tuned`, a folder with the best.csv of a sweep has only the runs in it, and `tuned` gets the tuned keys.
+// Throws UsageError if it finds none.
+std::vector<std::filesystem::path> find_runs(std::span<const std::filesystem::path> paths,
+                                             std::vector<std::string>* tuned = nullptr);
 
 // Reads the columns `wanted`. Throws UsageError if a folder has no results, and std::runtime_error if they
 // are damaged.

@@ -191,7 +191,7 @@ class Legend {
     const double room = width - kLeft - kRight;
     double widest = 0, sum = -kLegendGap;
     for (const PlotCurve& curve : figure.curves) {
-      labels_.push_back(fit(curve.label, kFont, room - kLegendLine - kLegendText));
+      labels_.push_back(fit_label(curve.label, kFont, room - kLegendLine - kLegendText));
       widths_.push_back(kLegendLine + kLegendText + text_width(labels_.back(), kFont));
       widest = std::max(widest, widths_.back());
       sum += widths_.back() + kLegendGap;

@@ -84,14 +84,21 @@ struct TikzTable {
   }
 };
 
-std::string tikz_head(const Figure& figure, const PanelSize& size, std::size_t rows) {
+// `stem` is the name of the page without .tex.
+std::string tikz_head(const Figure& figure, const std::string& stem, const PanelSize& size,
+                      std::size_t rows) {
   // A figure of a given width has the letters of a caption.
   const std::string font = figure.width > 0 ? "\\footnotesize" : "\\small";
   std::string tex =
       "% Written by gradwire; you may edit it. pdflatex needs pgfplots (TeX Live: collection-pictures; "
       "Debian and\n"
       "% Ubuntu: texlive-pictures, and texlive-latex-extra for the class standalone).\n"
-      "\\documentclass[border=3pt]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{groupplots}\n"
+      "% In a paper: \\usepackage{standalone,pgfplots} \\usepgfplotslibrary{groupplots} and \\input{" +
+      stem + "}; in another folder\n% \\pgfplotsset{table/search path={FOLDER}} and \\input{FOLDER/" + stem +
+      "}.\n"
+      "\\documentclass[border=" +
+      (figure.width > 0 ? "0pt" : "3pt") +
+      "]{standalone}\n\\usepackage{pgfplots}\n\\usepgfplotslibrary{groupplots}\n"
       "\\pgfplotsset{compat=1.16}\n\\begin{document}\n";
   for (std::size_t c = 0; c < figure.curves.size(); ++c)
     tex += "\\definecolor{curve" + std::to_string(c + 1) + "}{HTML}{" +
@@ -128,7 +135,8 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
   size.height *= size.scale;
   const std::size_t count = figure.panels.size(), in_a_row = size.columns;
   TikzTable table;
-  std::string tex = tikz_head(figure, size, (count + in_a_row - 1) / in_a_row);
+  std::string tex =
+      tikz_head(figure, dat_name.substr(0, dat_name.rfind('.')), size, (count + in_a_row - 1) / in_a_row);
   for (std::size_t p = 0; p < count; ++p) {
     const PlotPanel& panel = figure.panels[p];
     const PanelLayout layout(panel, {0, 0, size.width, size.height});
@@ -171,8 +179,14 @@ TikzFigure draw_tikz(const Figure& figure, const std::string& dat_name) {
     }
     tex += bands + lines;
   }
-  tex += "\\end{groupplot}\n\\end{tikzpicture}\n";
-  if (!figure.note.empty()) tex += "% " + figure.note + "\n";
+  tex += "\\end{groupplot}\n";
+  if (!figure.note.empty())
+    tex += "\\node[anchor=north west, inner sep=0pt, yshift=-4pt, align=left, text width=" +
+           data_cell(figure.width > 0 ? figure.width
+                                      : (size.width + kTikzSides) * static_cast<double>(in_a_row)) +
+           "bp, font=\\footnotesize, text=black!65] at (current bounding box.south west) {" +
+           tex_escape(figure.note) + "};\n";
+  tex += "\\end{tikzpicture}\n";
   return {tex + "\\end{document}\n", table.text()};
 }
 

@@ -103,6 +103,15 @@ std::string fit(std::string_view text, double font, double width) {
   return std::string(text) + "\u2026";
 }
 
+std::string fit_label(std::string_view text, double font, double width) {
+  const std::size_t comma = text.rfind(", ");
+  if (text_width(text, font) <= width || comma == text.npos) return fit(text, font, width);
+  const std::string_view last = text.substr(comma + 2);
+  const double left = width - text_width(last, font);
+  return left < 2 * font ? fit(last, font, width)
+                         : fit(text.substr(0, comma), font, left) + std::string(last);
+}
+
 std::string line(Point a, Point b, std::string_view attributes) {
   return "<line x1=\"" + num(a.x) + "\" y1=\"" + num(a.y) + "\" x2=\"" + num(b.x) + "\" y2=\"" + num(b.y) +
          "\" " + std::string(attributes) + "/>\n";

@@ -21,6 +21,8 @@ std::string raise(std::string_view text);
 double text_width(std::string_view text, double font);
 // Cuts text to a width. Marks the cut with an ellipsis.
 std::string fit(std::string_view text, double font, double width);
+// Cuts a label of a curve before its last part, after a comma, which differs between curves.
+std::string fit_label(std::string_view text, double font, double width);
 
 std::string line(Point a, Point b, std::string_view attributes);
 std::string text_at(Point p, std::string_view anchor, double size, const std::string& content,

@@ -139,6 +139,16 @@ TEST(PlotCurves, ShowEnoughDigitsToDistinguishNumbers) {
             (Labels{"step_size = 0.26093110376", "step_size = 0.26093110377"}));
 }
 
+TEST(PlotCurves, NameMultiplesOfTheorysStepWithoutTheirKey) {
+  const TemporaryFolder folder;
+  write_run(folder, "a", {.more = "step_size = \"theory\"\n"});
+  write_run(folder, "b", {.more = "step_size = \"theory*4\"\n"});
+  write_run(folder, "c", {.more = "step_size = \"theory*4\"\nserver_step_size = \"theory*2\"\n"});
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b"})), (Labels{"theory", "theory*4"}));
+  EXPECT_EQ(labels_of(curves_of(folder, {"a", "b", "c"}))[2],
+            "step_size = theory*4, server_step_size = theory*2");
+}
+
 TEST(PlotCurves, MergeStepSizesThatTheoryChoseForEachSeed) {
   const TemporaryFolder folder;
   write_run(folder, "a", {.more = "step_size = 0.11\n", .seed = 1});
@@ -196,7 +206,7 @@ TEST(Plot, RejectsImpossibleRequestsAndForeignFiles) {
   };
   fs::create_directory(folder.path() / "nothing");
   error_has({.folders = {folder.path() / "nothing"}}, "has no results of a run, nor have its folders");
-  error_has({.folders = {folder.path() / "absent"}}, "has no results of a run, nor have its folders");
+  error_has({.folders = {folder.path() / "absent"}}, "absent: no such folder");
   error_has({.folders = {a}, .out = "x.jpg"}, "the name must end in .svg, .pdf");
   error_has({.folders = {a}, .x = "rouns"}, "did you mean 'rounds'");
   error_has({.folders = {a}, .x = "sim_seconds"}, "has no sim_seconds; choose another column");

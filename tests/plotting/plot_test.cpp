@@ -393,6 +393,9 @@ TEST(Tikz, NamesColumnsThatTheTableHas) {
     return std::set<std::string>(std::istream_iterator<std::string>(words), {});
   }();
   EXPECT_EQ(names.size(), 6u) << "x and y of two curves, and of one band";
+  EXPECT_NE(t.tex.find("{line: median of 1 to 3 seeds, band: smallest to largest};"), std::string::npos);
+  EXPECT_NE(t.tex.find("\\pgfplotsset{table/search path={FOLDER}} and \\input{FOLDER/figure}"),
+            std::string::npos);
   std::size_t plots = 0;
   for (std::size_t at = t.tex.find("table[x="); at != std::string::npos;
        at = t.tex.find("table[x=", at + 1), ++plots) {
