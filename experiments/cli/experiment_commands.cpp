@@ -84,12 +84,20 @@ void add_new(CLI::App& app, ExperimentArguments& a) {
   made->add_option("--data", a.data, "The data: a file, or a source as in problem.data")
       ->type_name("DATA")
       ->required();
+  made->add_option("--label", a.label, "The label: a column of a table, by its name or its number from 1")
+      ->type_name("COLUMN");
+  made->add_option("--set", a.sets, "Write a key into the file, as for run")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->take_all();
   made->footer(
       R"(Looks at the data, and chooses the problem type, the number of clients and the algorithm. The file has comments and
-runs as it is. The command replaces no file.
+runs as it is. The command replaces no file. Log lines say which column of a table is the label, and what is left out:
+columns that number the lines, and lines that lack a value. Every key of an experiment is an option, as for run.
 
 Examples:
   gradwire new pets --data pets.csv
+  gradwire new pets --data pets.csv --label animal --missing mean
   gradwire new a9a --data libsvm:a9a
 )");
 }
@@ -137,7 +145,11 @@ std::optional<int> run_experiment_command(const CLI::App& app, const ExperimentA
   }
   if (app.got_subcommand("compare")) return run_compare(a, stop, logger);
   if (app.got_subcommand("new")) {
-    std::cout << write_new_experiment(a.name, a.data).string() << '\n';
+    std::vector<std::string> sets = a.sets;
+    if (!a.label.empty()) sets.push_back("problem.label=" + a.label);
+    const NewExperiment made = write_new_experiment(a.name, a.data, sets);
+    for (const LogLine& line : made.notes) logger.log(line);
+    std::cout << made.file.string() << '\n';
     return 0;
   }
   return std::nullopt;

@@ -16,7 +16,7 @@ class App;
 namespace gradwire {
 
 struct ExperimentArguments {
-  std::string file, out, figure, name, data;
+  std::string file, out, figure, name, data, label;
   std::vector<std::string> sets;
   bool json = false;
   CompareRequest compare;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "config/experiment_file.h"
+#include "engine/problems/problem.h"
 #include "report/metrics_reader.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
@@ -63,6 +64,61 @@ TEST_F(NewExperiment, ChoosesTheProblemByTheLabels) {
   EXPECT_EQ(problem_type_name(three), "mlp");
   EXPECT_EQ(three.clients.count, 10u);
   EXPECT_EQ(problem_type_name(made_and_run("number", "number.csv")), "least_squares");
+}
+
+// A table as people have it: row numbers, texts, a missing value, and the label in the middle.
+std::string penguins() {
+  std::string text = "Nr;mass;species;island;year\n";
+  for (int k = 0; k < 90; ++k) {
+    const char* const species[] = {"Adelie", "Chinstrap", "Gentoo"};
+    text += std::to_string(k + 1) + ";" +
+            (k % 30 == 7 ? "NA" : std::to_string(3000 + 900 * (k % 3) + k % 7)) + ";" + species[k % 3] + ";" +
+            (k % 2 == 0 ? "Dream" : "Biscoe") + ";" + std::to_string(2007 + k % 2) + "\n";
+  }
+  return text;
+}
+
+TEST_F(NewExperiment, SaysWhichColumnIsTheLabelAndTakesAnother) {
+  folder_.write("penguins.csv", penguins());
+  const ProgramResult r = gradwire({"new", "p", "--data", "penguins.csv", "--label", "species"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.out, "p.toml\n");
+  EXPECT_NE(
+      r.err.find("label: species: Adelie, Chinstrap, Gentoo; 3 classes; columns: Nr, mass, species, island, "
+                 "year; --label COLUMN takes another"),
+      std::string::npos)
+      << r.err;
+  const std::string text = read_file(path("p.toml"));
+  for (const char* line :
+       {"# The columns: Nr, mass, species, island, year.\n", "label = \"species\"\n",
+        "# Without Nr (another value in each line):\n", "columns = \"2, 4-5\"\n",
+        "missing = \"drop\"        # leaves out the 3 of 90 lines", "normalize = \"standard\""})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  const ProgramResult run = gradwire({"run", "p.toml", "--out", "out"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_GT(*read_metrics(path("out/metrics.csv")).back().accuracy, 0.9) << "the mass alone decides";
+  const ProgramResult last = gradwire({"new", "q", "--data", "penguins.csv"});
+  EXPECT_EQ(last.code, 0) << last.err;
+  EXPECT_NE(last.err.find("label: year: 2007, 2008; 2 classes"), std::string::npos) << last.err;
+}
+
+TEST_F(NewExperiment, WritesTheKeysOfTheCommandLineIntoTheFile) {
+  folder_.write("penguins.csv", penguins());
+  const ProgramResult r =
+      gradwire({"new", "p", "--data", "penguins.csv", "--label", "year", "--missing", "mean", "--columns",
+                "2,4", "--set", "clients.count=3", "--algorithm", "ef21", "--compressor", "topk:k=1"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const ExperimentSpec e = load_experiment(path("p.toml")).experiment;
+  EXPECT_EQ(e.clients.count, 3u);
+  EXPECT_EQ(e.algorithm.name, "ef21");
+  EXPECT_EQ(e.algorithm.compressor, "topk:k=1");
+  EXPECT_EQ(rows_of(e.problem)->missing, MissingValues::kMean);
+  EXPECT_EQ(rows_of(e.problem)->columns, "2,4");
+  const ProgramResult wrong = gradwire({"new", "w", "--data", "penguins.csv", "--label", "specie"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("has no column 'specie'; it has 5 columns: Nr, mass"), std::string::npos)
+      << wrong.err;
+  EXPECT_FALSE(fs::exists(path("w.toml")));
 }
 
 TEST_F(NewExperiment, RecognisesTheFormatOfAFile) {

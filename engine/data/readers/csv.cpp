@@ -425,6 +425,25 @@ Dataset parse_csv(std::string_view text, const std::string& file, const TableOpt
   return TableReader(each_line, file, {}, options, given).read();
 }
 
+TableColumns csv_columns(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                         const TableOptions& options) {
+  const EachLine each_line = [&open](const auto& see) {
+    const std::unique_ptr<ByteStream> stream = open();
+    visit(Lines(*stream, true), see);
+  };
+  const TableHead head(each_line, file, options);
+  TableColumns columns;
+  for (std::size_t i = 0; i < head.width(); ++i) columns.names.push_back(head.name(i));
+  columns.label = head.label();
+  columns.features = head.features();
+  each_line([&](std::string_view, std::size_t number) {
+    columns.samples += number != head.separator_line() ? 1 : 0;
+    return true;
+  });
+  columns.samples -= head.has_header() && columns.samples > 0 ? 1 : 0;
+  return columns;
+}
+
 Dataset parse_csv(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
                   const KeepRow& keep, const TableOptions& options, const TableEncoding* given) {
   const EachLine each_line = [&open](const auto& see) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/data/dataset.h"
 #include "engine/data/readers/bytes.h"
@@ -31,5 +32,16 @@ Dataset parse_csv(std::string_view text, const std::string& file, const TableOpt
 Dataset parse_csv(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
                   const KeepRow& keep, const TableOptions& options = {},
                   const TableEncoding* given = nullptr);
+
+// The columns of a table, by its first lines, and its length.
+struct TableColumns {
+  std::vector<std::string> names;  // "" without a header
+  std::size_t label = 0;
+  std::vector<std::size_t> features;  // ascending
+  std::size_t samples = 0;            // lines, those that lack a value included
+};
+// Reads a file twice, without its values. Throws DataError.
+TableColumns csv_columns(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                         const TableOptions& options = {});
 
 }  // namespace gradwire

@@ -175,6 +175,14 @@ Dataset read_given(const DataContent& given, std::size_t dim, const TableReading
   return widen(parse_csv(text, given.name, table.options, table.encoding), given.name, dim);
 }
 
+std::optional<TableColumns> table_columns(std::string_view source, const std::filesystem::path& base,
+                                          const TableOptions& options) {
+  const auto path = path_of(source, "csv:");
+  if (!path) return std::nullopt;
+  const std::filesystem::path found = find_data(*path, base);
+  return csv_columns([&] { return stream_text_file(found); }, found.string(), options);
+}
+
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how) {
   const auto path = path_of(source, "text:");
   if (!path) throw DataError("data source " + quoted(source) + " is not text; use text:PATH");

@@ -67,6 +67,10 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
 // DataError.
 Dataset read_given(const DataContent& given, std::size_t dim, const TableReading& table);
 
+// Returns the columns and the length of a source csv:PATH, or nullopt for another source. Throws DataError.
+std::optional<TableColumns> table_columns(std::string_view source, const std::filesystem::path& base,
+                                          const TableOptions& options);
+
 // Reads all samples of a text:PATH source. Keeps the bytes unchanged except for a
 // byte-order mark. Throws DataError.
 Windows read_text(std::string_view source, const std::filesystem::path& base, const TextReading& how);
