@@ -38,9 +38,9 @@ void add_compare(CLI::App& app, ExperimentArguments& a) {
   add_file(*compare, a);
   compare
       ->add_option("--algorithms", a.compare.algorithms,
-                   "Their names, with commas between them (gradwire list algorithms)")
+                   "Their names, with commas between them (gradwire list algorithms); NAME:COMPRESSOR also "
+                   "names the compressor")
       ->type_name("NAME,...")
-      ->delimiter(',')
       ->required();
   compare->add_option("--seeds", a.compare.seeds, "Runs of each algorithm, with consecutive seeds")
       ->type_name("N")
@@ -54,6 +54,9 @@ void add_compare(CLI::App& app, ExperimentArguments& a) {
       ->type_name("COLUMN=NUMBER");
   compare->add_option("--out", a.out, "Folder for the results (default: results/NAME-compare)")
       ->type_name("DIR");
+  compare->add_flag("--fresh", a.compare.sweep.fresh,
+                    "Move the comparison in the folder aside, and start again");
+  compare->add_flag("--overwrite", a.compare.overwrite, "Replace a comparison of other settings");
   compare->add_option("--jobs", a.compare.sweep.jobs, "Runs at a time (default: one per processor)")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
@@ -65,14 +68,23 @@ void add_compare(CLI::App& app, ExperimentArguments& a) {
       ->add_option("--width", a.compare.sweep.width,
                    "Width of --figure on the page, as in 234pt, 8.5cm or 3.25in")
       ->type_name("LENGTH");
+  compare
+      ->add_option("--panel", a.compare.sweep.panels, "A panel of the figure, as for plot; may be repeated")
+      ->type_name("Y:X")
+      ->expected(1)
+      ->take_all();
   compare->add_flag("--quiet", a.compare.sweep.quiet, "Print only errors and warnings");
   compare->footer(
       R"(Each algorithm has the compressor of the experiment if it takes that, else randk or topk with as many numbers;
 log lines say which. The folder of the results is that of a sweep: sweep.toml is the sweep that was run, and
-gradwire sweep repeats or extends it. Runs with results are not repeated.
+gradwire sweep repeats or extends it. Runs with results are not repeated. A folder is not replaced by a comparison of
+other settings. The algorithm of the experiment need not be compared.
+Every key of an experiment is an option: --rounds 100 is --set run.rounds=100. A parameter such as --local-steps 5 is for
+all compared algorithms that have it.
 
 Examples:
   gradwire compare experiments/configs/quadratics.toml --algorithms gd,diana,marina,ef21 --seeds 5
+  gradwire compare quadratics --algorithms gd,ef21:topk:k=3,marina:randk:k=2 --rounds 500 --panel loss:bits
   gradwire compare FILE.toml --algorithms gd,ef21 --tune --budget 'bits_up = 1e6'
   gradwire compare FILE.toml --algorithms gd,ef21 --tune --figure fig.pdf --width 234pt
 )");

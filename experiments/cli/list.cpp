@@ -181,7 +181,12 @@ std::string axes(const Wanted& wanted) {
   TextTable table;
   for (const auto& [option, columns] : {std::pair("--x", x_columns()), std::pair("--y", y_columns())})
     for (const PlotColumn& column : columns)
-      if (wanted(column.name)) table.row({std::string(option) + " " + column.name, column.label});
+      if (wanted(column.name)) {
+        std::string label = column.label;
+        if (const std::size_t unit = label.find("{}"); unit != label.npos)
+          label.replace(unit, 2, "kB, MB, ...");
+        table.row({std::string(option) + " " + column.name, label});
+      }
   return titled("More names for gradwire plot", table);
 }
 

@@ -134,6 +134,7 @@ int plot(const Arguments& a, Logger& logger) {
   for (const std::string& warning : use_current_names(request.keys.by, none))
     logger.log(LogLine::warning("--by " + warning));
   request.folders.assign(a.folders.begin(), a.folders.end());
+  request.log = [&](const LogLine& line) { logger.log(line); };
   request.out = a.out;
   for (const std::filesystem::path& file : plot_command(request)) std::cout << file.string() << '\n';
   return 0;
@@ -160,6 +161,7 @@ int sweep(const Arguments& a, Logger& logger) {
   request.tikz = a.plot.tikz;
   request.figure = a.figure;
   request.width = a.plot.width;
+  request.panels = a.plot.panels;
   request.log = [&](const LogLine& line) { logger.log(line); };
   const bool merges = !a.merged.empty();
   const SweepReport report = merges ? merge_sweep(plan, request, {a.merged.begin(), a.merged.end()})
@@ -218,6 +220,10 @@ void add_sweep(CLI::App& app, Arguments& a) {
       ->type_name("FILE");
   sweep->add_option("--width", a.plot.width, "Width of --figure on the page, as in 234pt, 8.5cm or 3.25in")
       ->type_name("LENGTH");
+  sweep->add_option("--panel", a.plot.panels, "A panel of the figure, as for plot; may be repeated")
+      ->type_name("Y:X")
+      ->expected(1)
+      ->take_all();
   sweep->add_flag("--quiet", a.quiet, "Print only errors and warnings");
   sweep->footer(R"(Examples:
   gradwire sweep experiments/sweeps/step_sizes.toml
@@ -241,6 +247,15 @@ void add_run(CLI::App& app, Arguments& a) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->take_all();
+  run->add_option_function<std::string>(
+         "--seeds",
+         [](const std::string&) {
+           throw CLI::ValidationError(
+               "--seeds",
+               "a run has one seed, as in --seed 3; several: gradwire compare FILE --algorithms "
+               "NAME --seeds N, or seed = [1, 2, 3] in [sweep], and gradwire sweep");
+         })
+      ->group("");  // for the answer alone; --help omits it
   run->add_option("--out", a.out, "Folder for the results (default: results/NAME, and what --set changes)")
       ->type_name("DIR");
   run->add_option("--threads", a.threads, "Threads that clients share (default: one per processor)")
@@ -322,12 +337,13 @@ void add_plot(CLI::App& app, Arguments& a) {
                    "Separate panels for each value of a key, such as problem.data; labels omit keys that "
                    "differ with it")
       ->type_name("KEY");
+  plot->add_flag("--all", a.plot.all, "Also draw the runs of a sweep that are not among its best (best.csv)");
   plot->add_flag("--csv", a.plot.csv, "Also write FILE.csv: the numbers of the curves, thinned");
   plot->add_flag("--tikz", a.plot.tikz, "Also write FILE.tex and FILE.dat: the figure for LaTeX (PGFPlots)");
   plot->footer(
       R"(Writes an SVG, and next to it a Python script that draws the same with Matplotlib. PDF and PNG need rsvg-convert
 (Debian, Ubuntu: librsvg2-bin) or inkscape.
-Runs that differ only in the seed are one curve. Without --y and --panel the figure shows accuracy and loss if all runs
+Runs that differ only in the seed are one curve. A folder of a sweep has a curve for each line of its best.csv. Without --y and --panel the figure shows accuracy and loss if all runs
 measured accuracy, else ||grad f(x)||^2.
 
 Examples:

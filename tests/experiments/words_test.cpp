@@ -122,6 +122,7 @@ TEST_F(TypedWords, ListTopicsByTheirSynonyms) {
   EXPECT_EQ(gradwire({"list", "datasets"}).out, gradwire({"list", "data"}).out);
   EXPECT_NE(gradwire({"list", "metrics"}).out.find("bits_up"), std::string::npos);
   EXPECT_NE(gradwire({"list", "metrics"}).out.find("--y gap"), std::string::npos);
+  EXPECT_EQ(gradwire({"list", "metrics"}).out.find("{}"), std::string::npos);
   EXPECT_NE(gradwire({"list", "experiments"}).out.find("quadratics"), std::string::npos);
 }
 
@@ -181,6 +182,12 @@ TEST_F(TypedWords, NameTheRightKeyInErrors) {
   expect_answer("q.toml", {"--roundz", "3"}, "--roundz");
   expect_answer("q.toml", {"--rounds"}, "--set rounds: write it as KEY=VALUE");
   expect_answer("q.toml", {"--rounds", "many"}, "--set rounds: rounds must be an integer");
+  expect_answer("q.toml", {"--seeds", "3"}, "a run has one seed, as in --seed 3; several: gradwire compare");
+  expect_answer("q.toml", {"--set", "seed=1,2,3"},
+                "several values are a sweep: gradwire compare FILE --seeds N");
+  expect_answer("q.toml", {"--set", "step_size=[1, 2]"}, "must be a");
+  expect_answer("q.tml", {}, "did you mean 'q.toml'?");
+  expect_answer("q", {}, "did you mean 'q.toml'?");
   expect_answer("q.toml", {"--set", "round=3"}, "did you mean 'run.rounds'?");
   expect_answer("q.toml", {"--set", "algorithm.lr=1"}, "did you mean 'step_size'?");
   expect_answer("q.toml", {"--set", "algorithm.gamma=1"}, "did you mean 'step_size'?");

@@ -1,5 +1,6 @@
 // gradwire compare: a sweep over algorithms, made from an experiment.
 #include <gtest/gtest.h>
+#include <set>
 
 #include "tests/sweeps/sweep_fixture.h"
 
@@ -101,6 +102,105 @@ TEST_F(Compare, KeepsBatchesParticipationAndParametersWhereTheyBelong) {
   EXPECT_NE(grid_of("gd").find("algorithm.batch = 1"), std::string::npos) << sweep;
   EXPECT_EQ(grid_of("gd").find("local_steps"), std::string::npos) << sweep;
   EXPECT_EQ(grid_of("nesterov").find("batch"), std::string::npos) << sweep;
+}
+
+TEST_F(Compare, IgnoresTheAlgorithmOfTheExperimentAndItsParameters) {
+  // fedavg compresses nothing, and has no momentum.
+  const ProgramResult done = gradwire({"compare", "steps.toml", "--algorithms", "gd, ef21 , fedavg",
+                                       "--seeds", "1", "--set", "algorithm.name=fedavg", "--compressor",
+                                       "topk:k=3", "--local-steps", "2", "--panel", "loss:bits"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.err.find("ef21: compressor topk:k=3 (the experiment's compressor)"), std::string::npos)
+      << done.err;
+  const std::string sweep = read("results/steps-compare/sweep.toml");
+  EXPECT_NE(sweep.find("algorithm.local_steps = 2"), std::string::npos) << sweep;
+  EXPECT_NE(sweep.find("panels = [\"loss:bits\"]"), std::string::npos) << sweep;
+  const ProgramResult unknown = gradwire(
+      {"compare", "steps.toml", "--algorithms", "gd,ef21", "--set", "algorithm.local_steps=2", "--out", "x"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("no compared algorithm has the parameter local_steps (gd, ef21)"),
+            std::string::npos)
+      << unknown.err;
+}
+
+TEST_F(Compare, TakesACompressorForEachAlgorithm) {
+  const ProgramResult r =
+      gradwire({"compare", "steps.toml", "--algorithms",
+                "gd,ef21:topk:k=3,ef21:topk:k=6,marina:randk:k=2,scaled=true", "--seeds", "1"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  const std::string figure = read("results/steps-compare/plot.svg");
+  for (const char* label : {">EF21, Top-3<", ">EF21, Top-6<", ">MARINA, Rand-2<"})
+    EXPECT_NE(figure.find(label), std::string::npos) << label;
+  const ProgramResult misfit =
+      gradwire({"compare", "steps.toml", "--algorithms", "diana:topk:k=3", "--out", "x"});
+  EXPECT_EQ(misfit.code, 2);
+  EXPECT_NE(
+      misfit.err.find("--algorithms diana:topk:k=3: does not fit: diana would take randk:k=3 (topk:k=3 is "
+                      "biased)"),
+      std::string::npos)
+      << misfit.err;
+}
+
+TEST_F(Compare, ReplacesNoComparisonOfOtherSettings) {
+  const auto compare = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"compare", "steps.toml", "--seeds", "1", "--algorithms"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return gradwire(arguments);
+  };
+  ASSERT_EQ(compare({"gd,ef21"}).code, 0);
+  const ProgramResult other = compare({"gd,ef21", "--rounds", "10"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(
+      other.err.find("results/steps-compare: has a comparison of other settings: run.rounds = 20; choose "
+                     "another folder with --out, replace it with --overwrite, or move it aside with --fresh"),
+      std::string::npos)
+      << other.err;
+  EXPECT_NE(compare({"gd"}).err.find("algorithm.name = ef21"), std::string::npos);
+  EXPECT_EQ(compare({"gd,ef21,diana"}).code, 0) << "adds to the comparison";
+  EXPECT_EQ(compare({"gd,ef21,diana", "--tune"}).code, 0);
+  EXPECT_EQ(compare({"gd,ef21,diana", "--tune"}).code, 0) << "continues";
+  EXPECT_EQ(compare({"gd,ef21", "--rounds", "10", "--overwrite"}).code, 0);
+  EXPECT_EQ(compare({"gd,ef21", "--fresh"}).code, 0);
+  EXPECT_TRUE(fs::exists(path() / "results/steps-compare.before/sweep.toml"));
+}
+
+TEST_F(Compare, TakesTheFastestOfStepsThatAllConverge) {
+  // Each seed holds out other samples, and so has another minimum.
+  const ProgramResult r =
+      gradwire({"compare", "logistic.toml", "--algorithms", "gd", "--seeds", "2", "--tune", "--rounds",
+                "3000", "--set", "run.evaluate_every=1", "--set", "problem.test_share=0.34"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.out.find("values end within rounding of the best"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("runs have converged"), std::string::npos) << r.out;
+  const std::vector<std::string> steps = best_steps("results/steps-compare");
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].find("theory*0."), std::string::npos) << "a smaller step is not faster: " << steps[0];
+}
+
+TEST_F(Compare, LeavesAFolderOfWhichPlotDrawsTheBestRuns) {
+  ASSERT_EQ(
+      gradwire({"compare", "steps.toml", "--algorithms", "ef21,gd,diana", "--seeds", "1", "--tune"}).code, 0);
+  const auto curves = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"plot", "results/steps-compare", "--out", "f.csv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult r = gradwire(arguments);
+    EXPECT_EQ(r.code, 0) << r.err;
+    std::set<std::string> labels;
+    for (const std::string& line : lines_of(read("f.csv")))
+      labels.insert(
+          line.substr(0, line.find(',', line.find('"') == line.npos ? line.find(',') + 1 : line.rfind('"'))));
+    return std::pair(labels.size() - 1, r.err);  // without the header
+  };
+  const auto [few, said] = curves({});
+  EXPECT_EQ(few, 3u);
+  EXPECT_NE(said.find("the figure has the best algorithm.step_size of each algorithm; --all draws all runs"),
+            std::string::npos)
+      << said;
+  const auto [many, warned] = curves({"--all"});
+  EXPECT_GE(many, 3u * 6);
+  EXPECT_NE(warned.find(std::to_string(many) + " curves, which are hard to distinguish"), std::string::npos)
+      << warned;
+  EXPECT_NE(read("f.csv").find("\"EF21, Top-2, theory*4\""), std::string::npos);
 }
 
 TEST_F(Compare, RefusesInOneLineBeforeAnyRun) {

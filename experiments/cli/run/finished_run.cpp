@@ -1,10 +1,13 @@
 #include "experiments/cli/run/finished_run.h"
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "base/value.h"
 #include "plotting/plot.h"
+#include "report/metrics_reader.h"
 #include "report/preprocessing_file.h"
 #include "storage/atomic_file.h"
 #include "storage/model_file.h"
@@ -20,6 +23,20 @@ std::string transport_name(TransportKind kind) {
     case TransportKind::kTls: return "tls";
   }
   return "";
+}
+
+std::string stuck_accuracy(const fs::path& metrics) {
+  constexpr std::size_t kFewRows = 5;
+  std::vector<double> all;
+  for (const RoundRecord& record : read_metrics(metrics))
+    if (record.accuracy) all.push_back(*record.accuracy);
+  if (all.size() < kFewRows || all.front() == 1 ||
+      std::any_of(all.begin(), all.end(), [&](double a) { return a != all.front(); }))
+    return "";
+  return "the accuracy is " + rounded_text(all.front(), 4) +
+         " in every row, as if one label were always predicted; try problem.normalize = \"standard\", "
+         "another "
+         "step size, or another problem.label";
 }
 
 void write_text(const fs::path& file, const std::string& text) {

@@ -28,6 +28,10 @@ struct FinishedRun {
 // Returns the text of summary.json.
 std::string summary_text(const FinishedRun& run);
 
+// Returns a warning if all rows of a metrics.csv have the same accuracy, below 1. Empty if they differ, or if
+// there are too few. Throws std::runtime_error.
+std::string stuck_accuracy(const std::filesystem::path& metrics);
+
 // Writes one text file of the results. Throws std::runtime_error (one line).
 void write_text(const std::filesystem::path& file, const std::string& text);
 

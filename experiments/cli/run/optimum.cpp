@@ -92,15 +92,22 @@ RunPlan plan_with_constants(LoadedExperiment loaded) {
   return prepare(loaded);
 }
 
-FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own,
-                              const RunPlan& plan) {
+FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own, const RunPlan& plan,
+                              const std::optional<Options>& parameters) {
   FittedAlgorithm step;
   step.algorithm = algorithm.traits.name;
   try {
-    step.spec = fitting_spec(algorithm, algorithm_spec(own), plan.d, plan.n());
+    const AlgorithmSpec spec = algorithm_spec(own);
+    step.spec = fitting_spec(algorithm, spec, plan.d, plan.n());
+    if (parameters) step.spec.parameters = *parameters;
     try {
       resolve_step(step, algorithm, own, plan);
     } catch (const ConfigError& error) {
+      // The compressor of --set need not fit the algorithm of the file.
+      if (error.key() == "algorithm.compressor" && step.spec.name == spec.name) {
+        step.spec.compressor = fitting_compressor(algorithm.traits, spec.compressor, plan.d, plan.n());
+        return resolve_step(step, algorithm, own, plan), step;
+      }
       // Some theorems cover no compressor of an algorithm that takes one.
       if (error.key() != "algorithm.step_size" || step.spec.compressor == "identity") throw;
       step.spec.compressor = "identity";
@@ -116,7 +123,7 @@ FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSp
 
 OptimumReport report_optimum(const std::filesystem::path& file, const std::vector<std::string>& sets,
                              const Log& log) {
-  const LoadedExperiment loaded = load_experiment(file, sets);
+  const LoadedExperiment loaded = load_problem(file, sets);
   const RunPlan plan = plan_with_constants(loaded);
   for (const auto* warnings : {&loaded.warnings, &plan.warnings})
     for (const std::string& warning : *warnings)

@@ -44,8 +44,9 @@ struct OptimumReport {
 RunPlan plan_with_constants(LoadedExperiment loaded);
 
 // Returns the numbers that theory gives an algorithm in place of that of the experiment `own`. `plan` has the
-// constants of its problem.
-FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own, const RunPlan& plan);
+// constants of its problem. `parameters` replace those of `own` if given.
+FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own, const RunPlan& plan,
+                              const std::optional<Options>& parameters = std::nullopt);
 
 // Computes the report from the data of the experiment, and keeps f* in the cache of FStars. `log` receives
 // warnings. Throws ExperimentError, DataError.

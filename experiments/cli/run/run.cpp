@@ -338,6 +338,8 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     clients->finish();
     if (!result.clients.empty()) write_text(clients_file, result.clients);
   });
+  if (const std::string stuck = stuck_accuracy(folder.work() / "metrics.csv"); !stuck.empty())
+    progress.note(LogLine::warning(stuck));
   std::vector<const char*> missing;  // files that this run did not write; an earlier run may have left them
   for (const char* name : {kEnergyFile, kClientsFile, kPreprocessingFile})
     if (!fs::exists(folder.work() / name)) missing.push_back(name);

@@ -15,6 +15,10 @@ namespace gradwire {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// Values of one run are equal within rounding if they differ by less than these shares of the value, and of
+// the value at the start. Gradients and losses are sums, whose rounding errors are about 1e-16 of their
+// terms.
+constexpr double kRounding = 1e-12, kLossRounding = 1e-16, kNormRounding = 1e-24;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
@@ -48,6 +52,7 @@ struct Trial {
   std::vector<double> worths;
   std::vector<double> ends;                // last values of the runs, used if no run reaches the target
   std::vector<std::vector<double>> shown;  // for each column of Judgement::show, one number per run
+  std::vector<const EndedRun*> ended;
   double median() const { return median_of(worths); }
   bool is_better_than(const Trial& other) const {
     const double here = median(), there = other.median();
@@ -89,6 +94,36 @@ const RoundRecord* judged_row(const EndedRun& run, const Judgement& j) {
   }
   if (j.target || last == nullptr || !std::isfinite(column_of(*last, j.criterion))) return nullptr;
   return last;
+}
+
+double sign_of(const Judgement& j) { return is_larger_better(j) ? -1 : 1; }
+
+// Returns the difference from `worth`, of a trial, that may be rounding.
+double rounding_of(double worth, const Trial& trial, const Judgement& j) {
+  const double share = j.criterion == "loss"           ? kLossRounding
+                       : j.criterion == "grad_norm_sq" ? kNormRounding
+                                                       : 0;
+  const std::vector<RoundRecord>& records = trial.ended.front()->records;
+  const double start = records.empty() || share == 0 ? 0 : std::abs(column_of(records.front(), j.criterion));
+  return kRounding * std::abs(worth) + (std::isfinite(start) ? share * start : 0);
+}
+
+// Returns the median cost at which the runs first are within rounding of their ends. Seeds may have different
+// ends, as each holds out other samples.
+double cost_to_end(const Trial& trial, const Judgement& j) {
+  const std::string column = j.budget_column.empty() ? "bits_up" : j.budget_column;
+  std::vector<double> costs;
+  for (std::size_t k = 0; k < trial.ended.size(); ++k) {
+    const double end = trial.worths[k] + rounding_of(trial.worths[k], trial, j);
+    double cost = kNever;
+    for (const RoundRecord& record : trial.ended[k]->records)
+      if (sign_of(j) * column_of(record, j.criterion) <= end) {
+        cost = column_of(record, column);
+        break;
+      }
+    costs.push_back(std::isnan(cost) ? kNever : cost);
+  }
+  return median_of(costs);
 }
 
 double shown_of(const EndedRun& run, const Judgement& j, const std::string& column) {
@@ -136,6 +171,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
     if (is_new) list.emplace_back();
     Trial& trial = list[at->second];
     trial.runs.push_back(run.run);
+    trial.ended.push_back(&run);
     trial.worths.push_back(worth_of(run, plan.judgement));
     trial.ends.push_back(worth_of(run, without_target));
     trial.shown.resize(plan.judgement.show.size());
@@ -147,9 +183,22 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
   std::vector<BestOf> best;
   for (const std::string& algorithm : algorithms) {
     const std::vector<Trial>& list = trials[algorithm];
-    const Trial& first = *std::min_element(
+    const Trial& least = *std::min_element(
         list.begin(), list.end(), [](const Trial& a, const Trial& b) { return a.is_better_than(b); });
     BestOf row;
+    const Trial* chosen_trial = &least;
+    if (const double worth = least.median(); !plan.judgement.target && !std::isinf(worth)) {
+      const double reached = worth + rounding_of(worth, least, plan.judgement);
+      double cheapest = kNever;
+      row.equal = 0;
+      for (const Trial& trial : list) {
+        if (!(trial.median() <= reached)) continue;
+        ++row.equal;
+        if (const double cost = cost_to_end(trial, plan.judgement); cost < cheapest)
+          cheapest = cost, chosen_trial = &trial;
+      }
+    }
+    const Trial& first = *chosen_trial;
     row.compared = algorithm;
     row.tuned = label_of(plan.runs[first.runs[0]], tuned);
     row.runs = first.runs;
@@ -189,6 +238,22 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
       rows.back().push_back(std::isinf(value) ? "never" : rounded_text(value, 4));
   }
   std::string text = what_is_judged(plan.judgement) + ":\n" + text_columns(rows, 2);
+  std::string converged;
+  for (const BestOf& row : best) {
+    if (row.equal < 2 || is_larger_better(plan.judgement)) continue;
+    const std::string column =
+        plan.judgement.budget_column.empty() ? "bits_up" : plan.judgement.budget_column;
+    converged += (row.compared.empty() ? "" : row.compared + ": ") + std::to_string(row.equal) + " of " +
+                 std::to_string(row.tried) +
+                 " values end within rounding of the best; the best needs the least " + column +
+                 " to get there\n";
+  }
+  text += converged;
+  if (!converged.empty())
+    text +=
+        "runs have converged, so their ends do not rank algorithms: use a smaller budget, as in 'bits_up = "
+        "1e6', "
+        "or sweep.target\n";
   std::set<std::string> said;
   for (const BestOf& row : best)
     if (!row.at_the_edge.empty() && said.insert(row.compared).second)

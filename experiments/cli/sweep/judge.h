@@ -29,11 +29,14 @@ struct BestOf {
   double median = 0, low = 0, high = 0;  // worths of `runs`
   std::vector<double> shown;             // medians of Judgement::show
   std::size_t tried = 0;                 // number of values, or of combinations of values
+  std::size_t equal = 1;                 // those of them that end within rounding of the best
   std::size_t diverged = 0;              // runs of this algorithm that diverged, for all values
   std::string at_the_edge;               // tuned keys whose best value is the first or the last one tried
 };
 
-// Returns the best of each algorithm, in the order of the file. Only runs in `ended` count.
+// Returns the best of each algorithm, in the order of the file. Only runs in `ended` count. Among values that
+// end within rounding of the best, the best is the one that gets there at the least cost: in the column of
+// the budget, else in bits_up.
 std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& ended);
 
 // Returns a table for people. A line above it explains the numbers.

@@ -169,7 +169,7 @@ void sum_up(const SweepPlan& plan, const fs::path& folder, const SweepRequest& r
   figure.out = folder / "plot.svg";
   figure.csv = true;
   figure.tikz = request.tikz;
-  figure.panels = plan.figure.panels;
+  figure.panels = request.panels.empty() ? plan.figure.panels : request.panels;
   figure.keys.by = plan.figure.by;
   // Each curve is one algorithm, although its best step may differ between panels.
   if (!plan.figure.by.empty()) figure.keys.aside = plan.tuned;
@@ -189,6 +189,9 @@ void check_figure(const SweepRequest& request) {
   if (!request.width.empty()) parse_width(request.width);
   if (!request.width.empty() && request.figure.empty())
     throw UsageError("--width is the width of the figure that --figure names; add --figure FILE");
+  for (const std::string& panel : request.panels)
+    if (const std::string trouble = trouble_of_panel(panel); !trouble.empty())
+      throw UsageError("--panel " + panel + ": " + trouble);
 }
 
 }  // namespace
@@ -218,7 +221,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
   SharedProblems problems(request.brought);
   for (const std::size_t k : to_do) problems.expect(plan.runs[k].settings);
   SweepProgress progress(to_do.size(), request);
-  if (report.found > 0)
+  if (report.found > 0 && !request.quiet)
     progress.note(LogLine(std::to_string(report.found) + " of " + std::to_string(share) +
                           " runs have results already and are not repeated; --fresh starts again"));
   std::mutex mutex;
