@@ -197,6 +197,7 @@ std::vector<BestOf> best_of(const SweepPlan& plan, const std::vector<EndedRun>& 
         if (const double cost = cost_to_end(trial, plan.judgement); cost < cheapest)
           cheapest = cost, chosen_trial = &trial;
       }
+      row.cost = cheapest;
     }
     const Trial& first = *chosen_trial;
     row.compared = algorithm;
@@ -239,21 +240,19 @@ std::string table_text(const SweepPlan& plan, const std::vector<BestOf>& best) {
   }
   std::string text = what_is_judged(plan.judgement) + ":\n" + text_columns(rows, 2);
   std::string converged;
+  double least = kNever;
+  const std::string column = plan.judgement.budget_column.empty() ? "bits_up" : plan.judgement.budget_column;
   for (const BestOf& row : best) {
     if (row.equal < 2 || is_larger_better(plan.judgement)) continue;
-    const std::string column =
-        plan.judgement.budget_column.empty() ? "bits_up" : plan.judgement.budget_column;
     converged += (row.compared.empty() ? "" : row.compared + ": ") + std::to_string(row.equal) + " of " +
                  std::to_string(row.tried) +
-                 " values end within rounding of the best; the best needs the least " + column +
-                 " to get there\n";
+                 " values end within rounding of the best, which gets there with " + column + " = " +
+                 rounded_text(row.cost, 3) + "\n";
+    least = std::min(least, row.cost);
   }
-  text += converged;
   if (!converged.empty())
-    text +=
-        "runs have converged, so their ends do not rank algorithms: use a smaller budget, as in 'bits_up = "
-        "1e6', "
-        "or sweep.target\n";
+    text += converged + "runs have converged, so their ends do not rank algorithms; a budget does, as in '" +
+            column + " = " + rounded_text(least / 2, 2) + "', or sweep.target\n";
   std::set<std::string> said;
   for (const BestOf& row : best)
     if (!row.at_the_edge.empty() && said.insert(row.compared).second)
