@@ -64,7 +64,7 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
   });
 }
 
-// Sets a field. A list of values where one is expected is a sweep.
+// Sets a field. A list of numbers where one is expected is a sweep.
 void set_field(const Field& field, const std::string& path, const Value& value) {
   const std::string* const text = std::get_if<std::string>(&value);
   const bool is_list = std::holds_alternative<std::vector<std::int64_t>>(value) ||
@@ -72,7 +72,10 @@ void set_field(const Field& field, const std::string& path, const Value& value) 
   try {
     field.set(path, value);
   } catch (const ConfigError& error) {
-    if (!is_list) throw;
+    const std::string_view what = error.what();
+    if (!is_list ||
+        (what.find(" must be a number") == what.npos && what.find(" must be an integer") == what.npos))
+      throw;
     throw ConfigError(error.key(), std::string(error.what()) + "; several values are a sweep: " +
                                        (path == "seed" ? "gradwire compare FILE --seeds N, or " : "") + path +
                                        " = [...] in [sweep], and gradwire sweep");
