@@ -133,7 +133,8 @@ struct RowsData : SampleSource {
            .sent_if_set = true,
            .idle_by = idle_if(!may_be_table, "data")});
     visit("categories", self.categories,
-          "for `csv`: the texts of columns, as in \"color: red|green; size: S|M|L\"; each text is a feature, in "
+          "for `csv`: the texts of columns, as in \"color: red|green; size: S|M|L\"; each text is a feature, "
+          "in "
           "this order",
           {.note = "those of the data, in ascending order",
            .quiet = true,

@@ -33,8 +33,8 @@ struct SweepRequest {
   std::filesystem::path figure;     // one more file with the figure, as for gradwire plot --out; may be empty
   std::string width;                // width of that figure; may be empty
   std::vector<std::string> panels;  // "Y:X" each; if empty, those of the plan
-  unsigned threads = 1;          // threads of each run
-  Brought brought;               // parts of the program that runs the sweep; all runs share them
+  unsigned threads = 1;             // threads of each run
+  Brought brought;                  // parts of the program that runs the sweep; all runs share them
   std::function<void(LoadedExperiment&)> complete;  // adds the program's algorithm to a run; may be null
   Log log;
 };
