@@ -146,6 +146,7 @@ def refusal(tmp_path, experiment, client_of):
     """Returns the line of a client that the server cannot use, and the line that the server logs about it."""
     lines = []
     with gw.Server(experiment, state=tmp_path / "state", set={"clients.count": 1}, log=lines.append) as server:
+        wait_for(lambda: any("listening" in line for line in lines), 10)
         before = len(lines)
         line = client_of(server.address)
         wait_for(lambda: len(lines) > before, 10)

@@ -2,6 +2,7 @@
 import os
 import signal
 import threading
+import time
 import traceback
 
 import gradwire as gw
@@ -127,6 +128,7 @@ def test_exceptions_arrive_from_any_number_of_threads(threads, kind):
     def function(i):
         def fails(x, out):
             calls[i] += 1
+            time.sleep(0.001)  # so that the work is worth several threads
             if calls[i] == 6:
                 first.append(i)
                 if len(first) <= threads:
