@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from types import SimpleNamespace
 
     from numpy.typing import ArrayLike
@@ -42,7 +41,7 @@ class Algorithm:
         """True if round t asks all clients, whatever clients.participation is."""
         return False
 
-    def cohort(self, s: ServerContext) -> ArrayLike | Collection[int] | None:
+    def cohort(self, s: ServerContext) -> ArrayLike | None:
         """Returns the clients that the round asks, as numbers, or None for a sample by clients.participation. s.x is None."""
         return None
 

@@ -215,13 +215,13 @@ class Chosen(gw.Algorithm):
         return c.gradient(), None
 
     def server(self, s, x, state):
-        assert s.rng.random() != self.numbers[-1]
+        assert s.rng.random() not in self.numbers
         self.replied.append(s.replied)
         return x - s.step_size * s.mean(), None
 
 
 def test_cohorts():
-    algorithm = Chosen(lambda s: {1, s.round % 5, 4})
+    algorithm = Chosen(lambda s: sorted({1, s.round % 5, 4}, reverse=True))
     result = gw.run(SMALL, set={"run.rounds": 5}, algorithm=algorithm)
     assert algorithm.replied == [[0, 1, 4], [1, 4], [1, 2, 4], [1, 3, 4], [1, 4]]
     assert np.isclose(result.metrics.bits_up[-1], (3 + 2 + 3 + 3 + 2) * 12 * 64 / 5, rtol=1e-12)

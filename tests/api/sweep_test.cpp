@@ -72,9 +72,9 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
 }
 
 // f_i(x) = |x - i|^2 / 2, which counts its callers.
-class Distance final : public Oracle<double> {
+class CountedDistance final : public Oracle<double> {
  public:
-  explicit Distance(double to) : to_(to) {}
+  explicit CountedDistance(double to) : to_(to) {}
   std::size_t dim() const override { return 10; }
   std::size_t sample_count() const override { return 1; }
   double loss_and_gradient(std::span<const double> x, Batch, std::span<double> gradient) override {
@@ -117,8 +117,8 @@ struct Whole final : UserCompressor<double> {
 
 TEST(SweepApi, HasTheBitsOfSingleRunsOverFunctionsOfTheProgram) {
   const TemporaryFolder folder;
-  std::vector<std::unique_ptr<Distance>> oracles;
-  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<Distance>(i));
+  std::vector<std::unique_ptr<CountedDistance>> oracles;
+  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i));
   const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
                                                   {"problem.dim", 10},
                                                   {"clients.count", 3},
@@ -173,7 +173,7 @@ TEST(SweepApi, ListsRunsThatDoNotFitThePartsOfTheProgram) {
             std::vector<std::string>{
                 "precision = fp32: algorithm.compressor: the run has precision = \"fp32\", but the "
                 "program's compressor is of double"});
-  Distance distance(1);
+  CountedDistance distance(1);
   EXPECT_NE(error_of([&] { sweep(std::vector{&distance, &distance}, quadratics(), {{"seed", {1}}}); }), "");
 }
 
