@@ -1,4 +1,5 @@
 // The end of train() by an exception or a stop: what was measured until then, and what a later call resumes.
+#include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <optional>
@@ -59,16 +60,23 @@ TEST(Train, EndsByAnExceptionBeforeAGradient) {
   EXPECT_EQ(calls, 30);
 }
 
-// Asks for a stop in its second gradient after it was armed, and then takes longer than a run waits.
+// Asks for a stop in its second gradient after it was armed, and then takes longer than a run waits. The
+// gradients of the other clients wait for it, so that they are not all done when it ends.
 struct StopsLate : Distance<double> {
   using Distance<double>::Distance;
   double loss_and_gradient(std::span<const double> x, Batch batch, std::span<double> gradient) override {
     if (is_armed && ++calls == 2) {
+      *is_late = true;
       source->request_stop();
       std::this_thread::sleep_for(std::chrono::milliseconds(60));
+      *is_late = false;
+      is_late->notify_all();
+    } else {
+      is_late->wait(true);
     }
     return Distance<double>::loss_and_gradient(x, batch, gradient);
   }
+  std::atomic<bool>* is_late = nullptr;
   std::stop_source* source = nullptr;
   bool is_armed = false;
   int calls = 0;
@@ -82,8 +90,10 @@ TEST(TrainFolder, ResumesARunThatGaveUpARound) {
                           .set = {{"run.evaluate_every", 5}}};
   for (const unsigned threads : {1u, 3u}) {
     const TemporaryFolder folder;
+    std::atomic<bool> is_late{false};
     std::vector<StopsLate> clients;
-    for (int i = 0; i < 40; ++i) clients.emplace_back(std::vector<double>{1.0 * i, 2, 0.5 * i});
+    for (int i = 0; i < 40; ++i)
+      clients.emplace_back(std::vector<double>{1.0 * i, 2, 0.5 * i}).is_late = &is_late;
     const TrainResult whole = train(clients, keys);
     std::stop_source source;
     clients[1].source = &source;
