@@ -13,7 +13,7 @@ std::string_view format_of(const Buffer& view) {
 }
 
 std::string name_of_format(std::string_view format) {
-  if (format.starts_with('>') || format.starts_with('!')) 
+  if (format.starts_with('>') || format.starts_with('!'))
     return "'" + std::string(format) + "', which has another byte order";
   if (format.empty()) return "uint8";
   switch (format[0]) {
@@ -47,8 +47,10 @@ void check(const Buffer& view, std::size_t length, const char* what) {
     throw py::type_error(std::string(what) + " has type " + name_of_format(format) + "; it must have type " +
                          NumberType<T>::kName + ", the precision of the run");
   if (view->ndim == 1 && (length == kAnyLength || view->shape[0] == static_cast<Py_ssize_t>(length))) return;
-  const std::string wanted = length == kAnyLength ? "one dimension" : "shape (" + std::to_string(length) + ",)";
-  throw py::value_error(std::string(what) + " has shape " + shape_of(view.operator->()) + "; it must have " + wanted);
+  const std::string wanted =
+      length == kAnyLength ? "one dimension" : "shape (" + std::to_string(length) + ",)";
+  throw py::value_error(std::string(what) + " has shape " + shape_of(view.operator->()) + "; it must have " +
+                        wanted);
 }
 
 // Returns the bytes from one number of a vector to the next. Arrays of ctypes do not say it.
@@ -108,7 +110,8 @@ template <class T>
 bool is_vector_of(const Buffer& view, std::size_t n) {
   const std::string_view format = format_of(view);
   return format.size() == 1 && format[0] == NumberType<T>::kFormat && view->ndim == 1 &&
-         view->shape[0] == static_cast<Py_ssize_t>(n) && (n < 2 || stride_of<T>(view) == static_cast<Py_ssize_t>(sizeof(T)));
+         view->shape[0] == static_cast<Py_ssize_t>(n) &&
+         (n < 2 || stride_of<T>(view) == static_cast<Py_ssize_t>(sizeof(T)));
 }
 
 template <class T>

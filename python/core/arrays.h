@@ -2,11 +2,10 @@
 // versions. Everything here needs the GIL.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <pybind11/pybind11.h>
 #include <span>
 #include <string>
 #include <vector>

@@ -1,15 +1,15 @@
 #include "python/core/callbacks.h"
 
-#include <unistd.h>
-
 #include <cstdio>
+#include <unistd.h>
 #include <utility>
 
 namespace gradwire::python {
 namespace {
 
 constexpr const char* kOfParent =
-    "this run, client or server belongs to the process that started it; start it in the child, or use the start "
+    "this run, client or server belongs to the process that started it; start it in the child, or use the "
+    "start "
     "method spawn";
 
 // The thread state of a thread that C++ started.

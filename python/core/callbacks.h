@@ -1,10 +1,9 @@
 // Calls of Python functions from the threads of a run.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <exception>
 #include <mutex>
+#include <pybind11/pybind11.h>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -40,8 +39,8 @@ class Trouble {
   void keep(py::error_already_set& error);
   void raise_if_any();  // raises what was kept
 
-  // Sets the end of a run. Functions then are not called any more. `is_alone` says that the run uses no thread
-  // but the caller's.
+  // Sets the end of a run. Functions then are not called any more. `is_alone` says that the run uses no
+  // thread but the caller's.
   void end_with(std::stop_token end, bool is_alone) {
     end_ = std::move(end);
     is_alone_ = is_alone;
@@ -64,7 +63,8 @@ class Trouble {
   const std::uint32_t depth_ = fork_depth();
 };
 
-// Returns a method, or None if `object` has only that of its base class, CLASS of gradwire.MODULE. Needs the GIL.
+// Returns a method, or None if `object` has only that of its base class, CLASS of gradwire.MODULE. Needs the
+// GIL.
 py::object own_method(const py::handle& object, const char* module, const char* base, const char* name);
 
 // Calls f() with the GIL. A Python exception is kept in `trouble`. Ctrl-C raises KeyboardInterrupt here.

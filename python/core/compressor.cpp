@@ -22,7 +22,8 @@ PyPayload sparse(std::size_t dim, py::handle indices, py::handle values) {
   const py::object list = numpy.as_array(indices).attr("astype")("uint32");
   return in_precision_of(numpy, values, [&](const py::object& array, auto real) {
     using Real = decltype(real);
-    return PyPayload(Compressed<Real>::entries(dim, vector_of<std::uint32_t>(numpy, list, kAnyLength, "indices"),
+    return PyPayload(Compressed<Real>::entries(dim,
+                                               vector_of<std::uint32_t>(numpy, list, kAnyLength, "indices"),
                                                vector_of<Real>(numpy, array, kAnyLength, "values")));
   });
 }

@@ -1,11 +1,11 @@
 // gw.Experiment and gw.Data on the experiments and samples of the library.
-#include "gradwire/data.h"
 #include "gradwire/experiment.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "gradwire/data.h"
 #include "python/core/arrays.h"
 #include "python/core/bind.h"
 
@@ -32,7 +32,8 @@ Data dense(std::size_t columns, py::handle features, py::handle labels) {
                      vector_of<double>(numpy, labels, kAnyLength, "the labels"));
 }
 
-Data sparse(std::size_t columns, py::handle row_start, py::handle column, py::handle value, py::handle labels) {
+Data sparse(std::size_t columns, py::handle row_start, py::handle column, py::handle value,
+            py::handle labels) {
   const NumPy numpy;
   return Data::sparse(columns, vector_of<std::uint64_t>(numpy, row_start, kAnyLength, "indptr"),
                       vector_of<std::uint32_t>(numpy, column, kAnyLength, "indices"),
@@ -55,7 +56,10 @@ void bind_experiment(py::module_& m) {
       .def("clients", &Experiment::clients)
       .def("toml", &Experiment::toml)
       .def("warnings", &Experiment::warnings);
-  py::class_<Data>(m, "Data").def_static("dense", &dense).def_static("sparse", &sparse).def_static("text", &Data::text);
+  py::class_<Data>(m, "Data")
+      .def_static("dense", &dense)
+      .def_static("sparse", &sparse)
+      .def_static("text", &Data::text);
 }
 
 }  // namespace gradwire::python

@@ -1,9 +1,8 @@
 // Runs that end early because the program exits, or because this is the child of a fork.
 #pragma once
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
+#include <pybind11/pybind11.h>
 #include <stop_token>
 
 namespace gradwire::python {

@@ -1,10 +1,9 @@
 // The module gradwire._core. The files of python/gradwire/ wrap it.
+#include <exception>
+
 #include "gradwire/bad_input.h"
 #include "gradwire/list.h"
 #include "gradwire/version.h"
-
-#include <exception>
-
 #include "python/core/bind.h"
 #include "python/core/lifetime.h"
 
@@ -55,13 +54,12 @@ void bind_lists(py::module_& m) {
                 (parameter.fallback.empty() ? "" : "=" + parameter.fallback);
       parameters.append(text);
     }
-    py::dict columns = table(all, std::pair("name", &AlgorithmEntry::name),
-                 std::pair("summary", &AlgorithmEntry::summary),
-                 std::pair("reference", &AlgorithmEntry::reference),
-                 std::pair("compressors", &AlgorithmEntry::compressors),
-                 std::pair("participation", &AlgorithmEntry::participation),
-                 std::pair("batch", &AlgorithmEntry::batch),
-                 std::pair("asynchronous", &AlgorithmEntry::asynchronous));
+    py::dict columns = table(
+        all, std::pair("name", &AlgorithmEntry::name), std::pair("summary", &AlgorithmEntry::summary),
+        std::pair("reference", &AlgorithmEntry::reference),
+        std::pair("compressors", &AlgorithmEntry::compressors),
+        std::pair("participation", &AlgorithmEntry::participation),
+        std::pair("batch", &AlgorithmEntry::batch), std::pair("asynchronous", &AlgorithmEntry::asynchronous));
     columns["parameters"] = parameters;
     return columns;
   });

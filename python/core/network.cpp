@@ -1,12 +1,11 @@
 // gw.Client and gw.Server. gradwire/_network.py runs them on threads of Python.
-#include "gradwire/client.h"
-#include "gradwire/server.h"
-
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "gradwire/client.h"
+#include "gradwire/server.h"
 #include "python/core/bind.h"
 #include "python/core/callbacks.h"
 #include "python/core/python_oracle.h"
@@ -29,8 +28,8 @@ template <class Real>
 auto factory_of(const OracleParts& parts, Callbacks& callbacks) {
   return [&](const ClientRun& run) {
     if (run.dim != parts.dim)
-      throw BadInput("the oracle has dim " + std::to_string(parts.dim) + ", but the server's experiment has " +
-                     "problem.dim = " + std::to_string(run.dim));
+      throw BadInput("the oracle has dim " + std::to_string(parts.dim) +
+                     ", but the server's experiment has " + "problem.dim = " + std::to_string(run.dim));
     return python_oracle<Real>(parts, callbacks.arrays, callbacks);
   };
 }
@@ -44,7 +43,8 @@ void run_client_of_python(ClientOptions options, const py::object& oracle, const
   options.log = log_of(log, callbacks.trouble);
   call_unlocked(callbacks.trouble, [&] {
     if (parts)
-      run_client(OracleFactory{factory_of<double>(*parts, callbacks), factory_of<float>(*parts, callbacks)}, options);
+      run_client(OracleFactory{factory_of<double>(*parts, callbacks), factory_of<float>(*parts, callbacks)},
+                 options);
     else if (data)
       run_client(*data, options, test);
     else
@@ -135,7 +135,8 @@ void bind_network(py::module_& m) {
         options.insecure = insecure;
         options.metrics = metrics;
         options.fresh = fresh;
-        return std::make_unique<PyServer>(experiment, std::move(options), std::move(on_record), std::move(log));
+        return std::make_unique<PyServer>(experiment, std::move(options), std::move(on_record),
+                                          std::move(log));
       }))
       .def("address", &PyServer::address)
       .def("wait", &PyServer::wait)

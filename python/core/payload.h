@@ -1,12 +1,11 @@
 // gw.Payload: a compressed vector, in either precision.
 #pragma once
 
-#include "gradwire/compressor.h"
-
 #include <cstddef>
 #include <utility>
 #include <variant>
 
+#include "gradwire/compressor.h"
 #include "python/core/arrays.h"
 
 namespace gradwire::python {

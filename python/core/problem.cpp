@@ -28,11 +28,12 @@ auto compute(ProblemOracle& self, const py::object& x, const py::object& batch, 
   const py::gil_scoped_release unlocked;
   return self.with<Real>([&](Oracle<Real>& oracle) {
     if (point.size() != oracle.dim())
-      throw std::invalid_argument("x has shape (" + std::to_string(point.size()) + ",); it must have shape (" +
-                                  std::to_string(oracle.dim()) + ",)");
+      throw std::invalid_argument("x has shape (" + std::to_string(point.size()) +
+                                  ",); it must have shape (" + std::to_string(oracle.dim()) + ",)");
     for (const std::uint32_t sample : samples)
       if (sample >= oracle.sample_count())
-        throw std::invalid_argument("batch: sample " + std::to_string(sample) + " does not exist; the client has " +
+        throw std::invalid_argument("batch: sample " + std::to_string(sample) +
+                                    " does not exist; the client has " +
                                     std::to_string(oracle.sample_count()));
     return f(oracle, std::span<const Real>(point), Batch(samples));
   });
@@ -56,10 +57,11 @@ void bind_problem(py::module_& m) {
              return in_precision(is_fp32, [&](auto real) -> py::object {
                using Real = decltype(real);
                std::vector<Real> gradient;
-               const Real loss = compute<Real>(self, x, batch, [&](Oracle<Real>& oracle, auto point, Batch samples) {
-                 gradient.resize(oracle.dim());
-                 return oracle.loss_and_gradient(point, samples, gradient);
-               });
+               const Real loss =
+                   compute<Real>(self, x, batch, [&](Oracle<Real>& oracle, auto point, Batch samples) {
+                     gradient.resize(oracle.dim());
+                     return oracle.loss_and_gradient(point, samples, gradient);
+                   });
                return py::make_tuple(static_cast<double>(loss), array_of(gradient));
              });
            })
@@ -67,17 +69,19 @@ void bind_problem(py::module_& m) {
            [](ProblemOracle& self, const py::object& x, const py::object& batch, bool is_fp32) {
              return in_precision(is_fp32, [&](auto real) -> py::object {
                using Real = decltype(real);
-               return py::float_(compute<Real>(self, x, batch, [](Oracle<Real>& oracle, auto point, Batch samples) {
-                 return static_cast<double>(oracle.loss(point, samples));
-               }));
+               return py::float_(
+                   compute<Real>(self, x, batch, [](Oracle<Real>& oracle, auto point, Batch samples) {
+                     return static_cast<double>(oracle.loss(point, samples));
+                   }));
              });
            })
       .def("score",
            [](ProblemOracle& self, const py::object& x, const py::object& batch, bool is_fp32) {
              return in_precision(is_fp32, [&](auto real) -> py::object {
                using Real = decltype(real);
-               const auto score = compute<Real>(
-                   self, x, batch, [](Oracle<Real>& oracle, auto point, Batch) { return oracle.score(point); });
+               const auto score = compute<Real>(self, x, batch, [](Oracle<Real>& oracle, auto point, Batch) {
+                 return oracle.score(point);
+               });
                if (!score) return py::none();
                return py::make_tuple(score->correct, score->tested);
              });
@@ -86,25 +90,26 @@ void bind_problem(py::module_& m) {
         return in_precision(is_fp32, [&](auto real) -> py::object {
           using Real = decltype(real);
           std::vector<Real> upper;
-          const bool has_hessian = compute<Real>(self, x, batch, [&](Oracle<Real>& oracle, auto point, Batch) {
-            upper.resize(upper_size(oracle.dim()));
-            return oracle.hessian(point, upper);
-          });
+          const bool has_hessian =
+              compute<Real>(self, x, batch, [&](Oracle<Real>& oracle, auto point, Batch) {
+                upper.resize(upper_size(oracle.dim()));
+                return oracle.hessian(point, upper);
+              });
           return has_hessian ? array_of(upper) : py::none();
         });
       });
   py::class_<Problem>(m, "Problem")
-      .def(py::init([](const Experiment& experiment, const std::optional<Data>& data, const std::optional<Data>& test) {
-        const py::gil_scoped_release unlocked;
-        return Problem(experiment, data, test);
-      }))
+      .def(py::init(
+          [](const Experiment& experiment, const std::optional<Data>& data, const std::optional<Data>& test) {
+            const py::gil_scoped_release unlocked;
+            return Problem(experiment, data, test);
+          }))
       .def("dim", &Problem::dim)
       .def("clients", &Problem::clients)
       .def("start", [](const Problem& self) { return array_of(self.start()); })
       .def("weights", [](const Problem& self) { return array_of(self.weights()); })
-      .def("oracle", [](const Problem& self, std::uint32_t client) {
-        return std::make_unique<ProblemOracle>(self, client);
-      })
+      .def("oracle", [](const Problem& self,
+                        std::uint32_t client) { return std::make_unique<ProblemOracle>(self, client); })
       .def("loss_and_gradient",
            [](const Problem& self, const py::object& x) {
              const auto point = vector_of<double>(NumPy(), x, self.dim(), "x");

@@ -1,13 +1,13 @@
 // The library's own function of one client of a gw.Problem.
 #pragma once
 
-#include "gradwire/problem.h"
-
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <tuple>
 #include <utility>
+
+#include "gradwire/problem.h"
 
 namespace gradwire::python {
 
@@ -33,7 +33,8 @@ class ProblemOracle {
   const Problem problem_;
   const std::uint32_t client_;
   std::mutex mutex_;
-  std::tuple<std::unique_ptr<Oracle<float>>, std::unique_ptr<Oracle<double>>> oracles_;  // null until first used
+  std::tuple<std::unique_ptr<Oracle<float>>, std::unique_ptr<Oracle<double>>>
+      oracles_;  // null until first used
 };
 
 }  // namespace gradwire::python

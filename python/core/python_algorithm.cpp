@@ -25,7 +25,8 @@ bool is_vector(const NumPy& numpy, const py::object& state) {
     PyErr_Clear();  // arrays of dates have no buffer
     return false;
   }
-  const bool is_vector = view.ndim == 1 && std::string_view(view.format) == std::string_view(&NumberType<Real>::kFormat, 1);
+  const bool is_vector =
+      view.ndim == 1 && std::string_view(view.format) == std::string_view(&NumberType<Real>::kFormat, 1);
   PyBuffer_Release(&view);
   return is_vector;
 }
@@ -136,8 +137,8 @@ py::object gradient(const ClientContext& self, const py::object& x) {
 py::object compress(const ClientContext& self, const py::object& v, std::uint32_t part) {
   return self.use([&]<class Real>(const ClientNow<Real>& now) -> py::object {
     const std::vector<Real> vector = vector_of<Real>(self.parts->callbacks.numpy, v, now.x.size(), "v");
-    return py::cast(PyPayload(call_unlocked(self.parts->callbacks.trouble,
-                                            [&] { return now.round->compress(vector, part); })));
+    return py::cast(PyPayload(
+        call_unlocked(self.parts->callbacks.trouble, [&] { return now.round->compress(vector, part); })));
   });
 }
 
@@ -147,7 +148,8 @@ py::object loss_and_gradient(const ClientContext& self, const py::object& x, con
     const NumPy& numpy = self.parts->callbacks.numpy;
     const std::vector<Real> point = point_of(self, now, x);
     const std::vector<std::uint32_t> samples =
-        batch.is_none() ? std::vector<std::uint32_t>() : vector_of<std::uint32_t>(numpy, batch, kAnyLength, "batch");
+        batch.is_none() ? std::vector<std::uint32_t>()
+                        : vector_of<std::uint32_t>(numpy, batch, kAnyLength, "batch");
     std::vector<Real> made(point.size());
     const Real loss = call_unlocked(self.parts->callbacks.trouble, [&] {
       return now.round->oracle().loss_and_gradient(point, samples, made);
@@ -274,12 +276,12 @@ Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<
     const NumPy& numpy = parts.callbacks.numpy;
     py::object received = py::reinterpret_borrow<py::object>(parts.client_arrays.of<Real>().x.with(numpy, x));
     if (!parts.broadcast.is_none()) received = vectors_of<Real>(numpy, round.received(), received);
-    const auto [reply, next] = pair_of(
-        with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
-                     [&](const py::object& context) {
-                       return parts.client(context, received, decode<Real>(parts, state[0]));
-                     }),
-        "client(c, x, state) must return (reply, state)");
+    const auto [reply, next] =
+        pair_of(with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
+                             [&](const py::object& context) {
+                               return parts.client(context, received, decode<Real>(parts, state[0]));
+                             }),
+                "client(c, x, state) must return (reply, state)");
     Message<Real> message = message_of<Real>(numpy, reply, x.size(), "a reply");
     state[0] = encode<Real>(parts, next);
     return message;
@@ -293,12 +295,12 @@ void PythonAlgorithm<Real>::server(ServerRound<Real>& round, std::vector<Real>& 
   call_python(parts.callbacks.trouble, [&] {
     const py::object array =
         parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x));
-    const auto [next_x, next] = pair_of(
-        with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
-                     [&](const py::object& context) {
-                       return parts.server(context, array, decode<Real>(parts, state[0]));
-                     }),
-        "server(s, x, state) must return (x, state)");
+    const auto [next_x, next] =
+        pair_of(with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
+                             [&](const py::object& context) {
+                               return parts.server(context, array, decode<Real>(parts, state[0]));
+                             }),
+                "server(s, x, state) must return (x, state)");
     copy_vector<Real>(parts.callbacks.numpy, next_x, x, "x");
     state[0] = encode<Real>(parts, next);
   });
@@ -311,14 +313,17 @@ bool PythonAlgorithm<Real>::asks_all(std::uint32_t t) const {
 }
 
 template <class Real>
-std::optional<std::vector<std::uint32_t>> PythonAlgorithm<Real>::cohort(const ServerRound<Real>& round) const {
+std::optional<std::vector<std::uint32_t>> PythonAlgorithm<Real>::cohort(
+    const ServerRound<Real>& round) const {
   AlgorithmParts& parts = *parts_;
   if (parts.cohort.ptr() == Py_None) return std::nullopt;
   return call_python(parts.callbacks.trouble, [&]() -> std::optional<std::vector<std::uint32_t>> {
-    const py::object made = with_context(ServerContext{ServerNow<Real>{&round, py::none()}, &parts, {}}, parts.cohort);
+    const py::object made =
+        with_context(ServerContext{ServerNow<Real>{&round, py::none()}, &parts, {}}, parts.cohort);
     if (made.is_none()) return std::nullopt;
     const NumPy& numpy = parts.callbacks.numpy;
-    return vector_of<std::uint32_t>(numpy, numpy.as_array(made).attr("astype")("uint32"), kAnyLength, "the cohort");
+    return vector_of<std::uint32_t>(numpy, numpy.as_array(made).attr("astype")("uint32"), kAnyLength,
+                                    "the cohort");
   });
 }
 
@@ -330,10 +335,10 @@ Message<Real> PythonAlgorithm<Real>::broadcast(const ServerRound<Real>& round, s
   return call_python(parts.callbacks.trouble, [&] {
     const NumPy& numpy = parts.callbacks.numpy;
     const py::object array = numpy.array_of(x);
-    const py::object made = with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
-                                         [&](const py::object& context) {
-                                           return parts.broadcast(context, array, decode<Real>(parts, state[0]));
-                                         });
+    const py::object made = with_context(
+        ServerContext{ServerNow<Real>{&round, array}, &parts, {}}, [&](const py::object& context) {
+          return parts.broadcast(context, array, decode<Real>(parts, state[0]));
+        });
     if (made.is_none()) return Message<Real>();
     return message_of<Real>(numpy, made, x.size(), "a broadcast");
   });
@@ -344,17 +349,20 @@ template class PythonAlgorithm<double>;
 
 void bind_algorithm(py::module_& m) {
   py::class_<ClientContext>(m, "ClientContext", "What the client part of an algorithm sees in one round.")
-      .def_property_readonly("client",
-                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->client(); }); })
-      .def_property_readonly("clients",
-                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->clients(); }); })
-      .def_property_readonly("round",
-                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->round(); }); })
-      .def_property_readonly("first",
-                             [](const ClientContext& c) { return c.use([](auto& n) { return n.round->first(); }); },
-                             "True if no reply of this client was used before.")
-      .def_property_readonly("step_size", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->step_size(); }); })
-      .def_property_readonly("received", &received, "What the server sent: a Payload, or a tuple of Payloads.")
+      .def_property_readonly(
+          "client", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->client(); }); })
+      .def_property_readonly(
+          "clients", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->clients(); }); })
+      .def_property_readonly(
+          "round", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->round(); }); })
+      .def_property_readonly(
+          "first", [](const ClientContext& c) { return c.use([](auto& n) { return n.round->first(); }); },
+          "True if no reply of this client was used before.")
+      .def_property_readonly(
+          "step_size",
+          [](const ClientContext& c) { return c.use([](auto& n) { return n.round->step_size(); }); })
+      .def_property_readonly("received", &received,
+                             "What the server sent: a Payload, or a tuple of Payloads.")
       .def_property_readonly("rng", &ClientContext::generator,
                              "A generator of NumPy, drawn from (seed, client, round).")
       .def("gradient", &gradient, py::arg("x") = py::none(),
@@ -364,22 +372,26 @@ void bind_algorithm(py::module_& m) {
       .def("compress", &compress, py::arg("v"), py::arg("part") = 0,
            "Compresses v with algorithm.compressor, for one part of the reply.");
   py::class_<ServerContext>(m, "ServerContext", "What the server part of an algorithm sees in one round.")
-      .def_property_readonly("clients",
-                             [](const ServerContext& s) { return s.use([](auto& n) { return n.round->clients(); }); })
-      .def_property_readonly("round",
-                             [](const ServerContext& s) { return s.use([](auto& n) { return n.round->round(); }); })
       .def_property_readonly(
-          "step_size", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->step_size(); }); })
+          "clients", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->clients(); }); })
+      .def_property_readonly(
+          "round", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->round(); }); })
+      .def_property_readonly(
+          "step_size",
+          [](const ServerContext& s) { return s.use([](auto& n) { return n.round->step_size(); }); })
       .def_property_readonly("x", [](const ServerContext& s) { return s.use([](auto& n) { return n.x; }); })
       .def_property_readonly(
           "replied", [](const ServerContext& s) { return s.use([](auto& n) { return n.round->replied(); }); },
           "The numbers of the clients that replied, ascending.")
       .def_property_readonly("replies", &replies, "Their replies: a Payload each, or a tuple of Payloads.")
-      .def_property_readonly("rng", &ServerContext::generator, "A generator of NumPy, drawn from (seed, round), another for each method.")
+      .def_property_readonly("rng", &ServerContext::generator,
+                             "A generator of NumPy, drawn from (seed, round), another for each method.")
       .def("mean", &combine<true>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
-           "Returns onto + scale * the mean of a part over the replies, with the clients' weights: for messages of this round alone.")
+           "Returns onto + scale * the mean of a part over the replies, with the clients' weights: for "
+           "messages of this round alone.")
       .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
-           "Returns onto + scale * the sum of w_i m_i over the replies: for estimates that keep what other clients sent before. It "
+           "Returns onto + scale * the sum of w_i m_i over the replies: for estimates that keep what other "
+           "clients sent before. It "
            "differs from mean() if some clients do not reply.");
 }
 

@@ -1,12 +1,11 @@
 // Algorithms whose two parts are written in Python.
 #pragma once
 
-#include "gradwire/algorithm.h"
-
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "gradwire/algorithm.h"
 #include "python/core/arrays.h"
 #include "python/core/callbacks.h"
 #include "python/core/python_oracle.h"
@@ -20,10 +19,11 @@ struct AlgorithmParts {
   std::string name;
   py::object start, client, server;
   py::object asks_all, cohort, broadcast;  // None unless the class defines them
-  py::object dumps, loads;                     // those of pickle
+  py::object dumps, loads;                 // those of pickle
   Callbacks& callbacks;
   Arrays client_arrays, server_arrays;
-  // The states before round 0, once start() was called, and its argument: the runs of a sweep may have others.
+  // The states before round 0, once start() was called, and its argument: the runs of a sweep may have
+  // others.
   std::optional<std::vector<std::byte>> client_state, server_state;
   std::vector<std::byte> start_point;
 };

@@ -27,7 +27,8 @@ CompressorConstants PythonCompressor<Real>::constants(std::size_t d) const {
   return call_python(parts_->callbacks.trouble, [&] {
     const py::object made = parts_->constants(d);
     if (!py::isinstance<CompressorConstants>(made))
-      throw py::type_error("constants(dim) must return gradwire.CompressorConstants, as those of of_unbiased(omega, zeta)");
+      throw py::type_error(
+          "constants(dim) must return gradwire.CompressorConstants, as those of of_unbiased(omega, zeta)");
     return made.cast<CompressorConstants>();
   });
 }
@@ -58,7 +59,8 @@ template class PythonCompressor<float>;
 template class PythonCompressor<double>;
 
 void bind_user_compressor(py::module_& m) {
-  py::class_<RandomStream>(m, "RandomStream", "Random numbers that depend on nothing but (seed, round, client, part).")
+  py::class_<RandomStream>(m, "RandomStream",
+                           "Random numbers that depend on nothing but (seed, round, client, part).")
       .def("next", &RandomStream::next, "Returns a number below 2**64.")
       .def("uniform", &RandomStream::uniform, "Returns a number in [0, 1).")
       .def("below", &RandomStream::below, py::arg("k"), "Returns an integer in [0, k), k > 0.")

@@ -1,10 +1,9 @@
 // Compressors that are written in Python.
 #pragma once
 
-#include "gradwire/compressor.h"
-
 #include <string>
 
+#include "gradwire/compressor.h"
 #include "python/core/arrays.h"
 #include "python/core/callbacks.h"
 #include "python/core/python_oracle.h"

@@ -21,8 +21,10 @@ double number_of(py::handle object, const char* what) {
 std::uint64_t count_of(py::handle object, const char* what) {
   const double number = number_of(object, what);
   constexpr double kMost = 1ULL << 53;
-  if (number >= 0 && number <= kMost && number == std::floor(number)) return static_cast<std::uint64_t>(number);
-  throw py::value_error(std::string(what) + " must be 0, 1, 2 and so on, not " + std::string(py::str(object)));
+  if (number >= 0 && number <= kMost && number == std::floor(number))
+    return static_cast<std::uint64_t>(number);
+  throw py::value_error(std::string(what) + " must be 0, 1, 2 and so on, not " +
+                        std::string(py::str(object)));
 }
 
 template <class Real>
@@ -43,7 +45,8 @@ class PythonOracle final : public Oracle<Real> {
         std::vector<Real> gradient(parts_.dim);
         return compute(x, batch, gradient);
       }
-      return static_cast<Real>(number_of(parts_.loss(arrays_.x.with(numpy(), x), batch_of(batch)), "the loss"));
+      return static_cast<Real>(
+          number_of(parts_.loss(arrays_.x.with(numpy(), x), batch_of(batch)), "the loss"));
     });
   }
   std::optional<Score> score(std::span<const Real> x) override {
@@ -78,18 +81,18 @@ class PythonOracle final : public Oracle<Real> {
     if (parts_.form == Form::kPair) {
       const py::object made = result_of(PyObject_CallFunctionObjArgs(function, x_array.ptr(), nullptr));
       if (!py::isinstance<py::tuple>(made) || py::len(made) != 2)
-        throw py::type_error("f(x) must return (loss, gradient); for a function that returns the loss and fills the "
-                             "gradient, write f(x, out)");
+        throw py::type_error(
+            "f(x) must return (loss, gradient); for a function that returns the loss and fills the "
+            "gradient, write f(x, out)");
       const py::tuple pair = py::reinterpret_borrow<py::tuple>(made);
       copy_vector<Real>(numpy(), pair[1], gradient, "the gradient");
       return static_cast<Real>(number_of(pair[0], "the loss"));
     }
     const py::object out = arrays_.out.of_size(numpy(), gradient.size());
-    const py::object made =
-        result_of(parts_.form == Form::kOut
-                      ? PyObject_CallFunctionObjArgs(function, x_array.ptr(), out.ptr(), nullptr)
-                      : PyObject_CallFunctionObjArgs(function, x_array.ptr(), batch_of(batch).ptr(), out.ptr(),
-                                                     nullptr));
+    const py::object made = result_of(
+        parts_.form == Form::kOut ? PyObject_CallFunctionObjArgs(function, x_array.ptr(), out.ptr(), nullptr)
+                                  : PyObject_CallFunctionObjArgs(function, x_array.ptr(),
+                                                                 batch_of(batch).ptr(), out.ptr(), nullptr));
     copy_vector<Real>(numpy(), out, gradient, "out");
     return static_cast<Real>(number_of(made, "the loss"));
   }
@@ -140,7 +143,8 @@ template <class Real>
 std::vector<std::unique_ptr<Oracle<Real>>> PythonOracles::make() {
   std::vector<std::unique_ptr<Oracle<Real>>> all;
   for (std::size_t i = 0; i < parts_.size(); ++i)
-    all.push_back(python_oracle<Real>(*parts_[i], arrays_.empty() ? callbacks_.arrays : *arrays_[i], callbacks_));
+    all.push_back(
+        python_oracle<Real>(*parts_[i], arrays_.empty() ? callbacks_.arrays : *arrays_[i], callbacks_));
   return all;
 }
 template std::vector<std::unique_ptr<Oracle<float>>> PythonOracles::make();

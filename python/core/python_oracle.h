@@ -1,11 +1,10 @@
 // Oracles whose functions are written in Python.
 #pragma once
 
-#include "gradwire/oracle.h"
-
 #include <memory>
 #include <vector>
 
+#include "gradwire/oracle.h"
 #include "python/core/arrays.h"
 #include "python/core/callbacks.h"
 

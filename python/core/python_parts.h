@@ -1,10 +1,9 @@
 // The parts of a run that are written in Python.
 #pragma once
 
-#include "gradwire/train.h"
-
 #include <optional>
 
+#include "gradwire/train.h"
 #include "python/core/callbacks.h"
 #include "python/core/python_algorithm.h"
 #include "python/core/python_compressor.h"
@@ -24,7 +23,8 @@ class PythonParts {
 
   // Returns whether only the calling thread may call the functions.
   bool need_one_thread() const {
-    return algorithm_ || (oracles_ && !oracles_->are_thread_safe()) || (compressor_ && !compressor_->is_thread_safe);
+    return algorithm_ || (oracles_ && !oracles_->are_thread_safe()) ||
+           (compressor_ && !compressor_->is_thread_safe);
   }
   // Adds the algorithm and the compressor to TrainOptions or SweepOptions.
   void add_to(auto& options) {
@@ -41,10 +41,12 @@ class PythonParts {
 
  private:
   struct BothAlgorithms : PythonAlgorithm<float>, PythonAlgorithm<double> {
-    explicit BothAlgorithms(AlgorithmParts& parts) : PythonAlgorithm<float>(parts), PythonAlgorithm<double>(parts) {}
+    explicit BothAlgorithms(AlgorithmParts& parts)
+        : PythonAlgorithm<float>(parts), PythonAlgorithm<double>(parts) {}
   };
   struct BothCompressors : PythonCompressor<float>, PythonCompressor<double> {
-    explicit BothCompressors(CompressorParts& parts) : PythonCompressor<float>(parts), PythonCompressor<double>(parts) {}
+    explicit BothCompressors(CompressorParts& parts)
+        : PythonCompressor<float>(parts), PythonCompressor<double>(parts) {}
   };
 
   template <class Real>

@@ -1,9 +1,9 @@
 // gw.RandomStream, and generators of NumPy for the random numbers of a run.
 #pragma once
 
-#include "gradwire/random.h"
-
 #include <pybind11/pybind11.h>
+
+#include "gradwire/random.h"
 
 namespace gradwire::python {
 

@@ -33,7 +33,9 @@ void bind_result(py::module_& m) {
       .def("summary", &TrainResult::summary)
       .def(
           "save",
-          [](const TrainResult& self, const std::string& folder, bool overwrite) { self.save(folder, overwrite); },
+          [](const TrainResult& self, const std::string& folder, bool overwrite) {
+            self.save(folder, overwrite);
+          },
           py::call_guard<py::gil_scoped_release>());
 }
 

@@ -1,10 +1,9 @@
 // Rows of the metrics for Python, in the order of gradwire.Record.
 #pragma once
 
-#include "gradwire/result.h"
-
 #include <limits>
 
+#include "gradwire/result.h"
 #include "python/core/arrays.h"
 
 namespace gradwire::python {

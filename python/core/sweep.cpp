@@ -1,5 +1,4 @@
 // gw.sweep and gw.plot.
-#include "gradwire/plot.h"
 #include "gradwire/sweep.h"
 
 #include <optional>
@@ -7,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradwire/plot.h"
 #include "python/core/bind.h"
 #include "python/core/callbacks.h"
 #include "python/core/interrupts.h"
@@ -52,14 +52,17 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const Swe
     const std::stop_callback at_exit(running.token(), [&] { interrupts.stop(); });
     const std::stop_callback on_interrupt(interrupts.token(), [&] { trouble.stop.request_stop(); });
     const bool is_fp32 = experiment.get("precision") == "fp32";
-    made = parts.call(is_fp32, [&](const auto&... oracles) { return sweep(oracles..., experiment, grid, options); });
+    made = parts.call(is_fp32,
+                      [&](const auto&... oracles) { return sweep(oracles..., experiment, grid, options); });
   }
   trouble.raise_if_any();
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   py::list runs, best;
-  for (const SweptRun& run : made->runs) runs.append(py::make_tuple(run.folder.string(), py::cast(run.values)));
+  for (const SweptRun& run : made->runs)
+    runs.append(py::make_tuple(run.folder.string(), py::cast(run.values)));
   for (const BestRuns& each : made->best)
-    best.append(py::make_tuple(each.algorithm, each.tuned, each.median, each.low, each.high, py::cast(each.runs)));
+    best.append(
+        py::make_tuple(each.algorithm, each.tuned, each.median, each.low, each.high, py::cast(each.runs)));
   py::dict result;
   result["folder"] = made->folder.string();
   result["runs"] = runs;
@@ -74,22 +77,28 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const Swe
 void bind_sweep(py::module_& m) {
   m.def(
       "sweep",
-      [](const Experiment& experiment, const TextGrid& grid, py::object oracles, py::object algorithm, py::object compressor,
-         std::optional<Data> data, std::optional<Data> test, std::string out, unsigned jobs, bool fresh, py::object log,
-         bool is_main_thread) {
+      [](const Experiment& experiment, const TextGrid& grid, py::object oracles, py::object algorithm,
+         py::object compressor, std::optional<Data> data, std::optional<Data> test, std::string out,
+         unsigned jobs, bool fresh, py::object log, bool is_main_thread) {
         return sweep_of(experiment, grid,
-                        {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(log), std::move(data),
-                         std::move(test), std::move(out), jobs, fresh, is_main_thread});
+                        {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(log),
+                         std::move(data), std::move(test), std::move(out), jobs, fresh, is_main_thread});
       },
-      py::kw_only(), py::arg("experiment"), py::arg("grid"), py::arg("oracles"), py::arg("algorithm"), py::arg("compressor"),
-      py::arg("data"), py::arg("test"), py::arg("out"), py::arg("jobs"), py::arg("fresh"), py::arg("log"),
-      py::arg("is_main_thread"));
+      py::kw_only(), py::arg("experiment"), py::arg("grid"), py::arg("oracles"), py::arg("algorithm"),
+      py::arg("compressor"), py::arg("data"), py::arg("test"), py::arg("out"), py::arg("jobs"),
+      py::arg("fresh"), py::arg("log"), py::arg("is_main_thread"));
   m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, bool embeds,
                    const std::string& x, const std::string& y, const std::vector<std::string>& panels,
                    const std::vector<std::pair<std::string, std::string>>& labels, const std::string& band,
                    const std::string& width, std::optional<double> f_star, const std::string& by) {
-    PlotOptions options{.x = x, .y = y, .panels = panels, .by = by, .band = band, .width = width,
-                        .f_star = f_star, .embeds = embeds};
+    PlotOptions options{.x = x,
+                        .y = y,
+                        .panels = panels,
+                        .by = by,
+                        .band = band,
+                        .width = width,
+                        .f_star = f_star,
+                        .embeds = embeds};
     for (const auto& [folder, label] : labels) options.labels.emplace_back(folder, label);
     const py::gil_scoped_release unlocked;
     std::vector<std::string> files;

@@ -49,10 +49,25 @@ PyVar reduce(const std::vector<PyVar>& list) {
 // Defines an operation on two scalars, on a scalar and a number, and on a number and a scalar.
 template <class F>
 void binary(py::class_<PyVar>& type, const char* name, const char* reversed, F f) {
-  type.def(name, [f](const PyVar& a, const PyVar& b) { return PyVar{f(a.var, b.var), a.tape}; }, py::is_operator());
-  type.def(name, [f](const PyVar& a, double k) { return PyVar{f(a.var, k), a.tape}; }, py::is_operator());
+  type.def(
+      name,
+      [f](const PyVar& a, const PyVar& b) {
+        return PyVar{f(a.var, b.var), a.tape};
+      },
+      py::is_operator());
+  type.def(
+      name,
+      [f](const PyVar& a, double k) {
+        return PyVar{f(a.var, k), a.tape};
+      },
+      py::is_operator());
   if (reversed != nullptr)
-    type.def(reversed, [f](const PyVar& a, double k) { return PyVar{f(k, a.var), a.tape}; }, py::is_operator());
+    type.def(
+        reversed,
+        [f](const PyVar& a, double k) {
+          return PyVar{f(k, a.var), a.tape};
+        },
+        py::is_operator());
 }
 
 }  // namespace
@@ -60,12 +75,19 @@ void binary(py::class_<PyVar>& type, const char* name, const char* reversed, F f
 void bind_tape(py::module_& m) {
   py::class_<PyVar> var(m, "Var", "A scalar on a tape.");
   var.def_property_readonly("value", [](const PyVar& a) { return a.var.value(); })
-      .def_property_readonly("grad", [](const PyVar& a) { return a.var.grad(); },
-                             "The derivative of the last backward(); of parameters, the sum since they were zeroed.")
-      .def("backward", [](const PyVar& a, double seed) { a.tape->backward(a.var, seed); }, py::arg("seed") = 1.0)
-      .def("__neg__", [](const PyVar& a) { return PyVar{-a.var, a.tape}; })
+      .def_property_readonly(
+          "grad", [](const PyVar& a) { return a.var.grad(); },
+          "The derivative of the last backward(); of parameters, the sum since they were zeroed.")
+      .def(
+          "backward", [](const PyVar& a, double seed) { a.tape->backward(a.var, seed); },
+          py::arg("seed") = 1.0)
+      .def("__neg__",
+           [](const PyVar& a) {
+             return PyVar{-a.var, a.tape};
+           })
       .def("__float__", [](const PyVar& a) { return a.var.value(); })
-      .def("__repr__", [](const PyVar& a) { return "Var(" + std::string(py::str(py::float_(a.var.value()))) + ")"; })
+      .def("__repr__",
+           [](const PyVar& a) { return "Var(" + std::string(py::str(py::float_(a.var.value()))) + ")"; })
       .def("__abs__", &unary<&abs>)
       .def("relu", &unary<&relu>)
       .def("abs", &unary<&abs>)
@@ -85,7 +107,8 @@ void bind_tape(py::module_& m) {
   binary(var, "max", nullptr, [](const auto& a, const auto& b) { return max(a, b); });
   binary(var, "min", nullptr, [](const auto& a, const auto& b) { return min(a, b); });
 
-  py::class_<PyCheckpoint>(m, "Checkpoint", "with tape.checkpoint(): ... forgets at its end what was recorded.")
+  py::class_<PyCheckpoint>(m, "Checkpoint",
+                           "with tape.checkpoint(): ... forgets at its end what was recorded.")
       .def("__enter__", [](py::object self) { return self; })
       .def("__exit__", [](PyCheckpoint& self, const py::args&) { self.tape->rewind(self.at); })
       .def("rewind", [](PyCheckpoint& self) { self.tape->rewind(self.at); });
@@ -93,21 +116,28 @@ void bind_tape(py::module_& m) {
   py::class_<PyTape>(m, "Tape", "Derivatives of scalar expressions, recorded as they are computed.")
       .def(py::init([](std::size_t parameters) { return PyTape{std::make_shared<Tape>(parameters)}; }),
            py::arg("parameters") = 0)
-      .def("variable", [](PyTape& t, double value) { return PyVar{t.tape->variable(value), t.tape}; })
+      .def("variable",
+           [](PyTape& t, double value) {
+             return PyVar{t.tape->variable(value), t.tape};
+           })
       .def("variables",
            [](PyTape& t, const std::vector<double>& values) {
              std::vector<PyVar> all;
              for (const Var& each : t.tape->variables(values)) all.push_back({each, t.tape});
              return all;
            })
-      .def("constant", [](PyTape& t, double value) { return PyVar{t.tape->constant(value), t.tape}; })
-      .def("parameters",
-           [](PyTape& t) {
-             std::vector<PyVar> all;
-             for (const Var& each : t.tape->parameters()) all.push_back({each, t.tape});
-             return all;
-           },
-           "Returns the parameters, with the values that they have now.")
+      .def("constant",
+           [](PyTape& t, double value) {
+             return PyVar{t.tape->constant(value), t.tape};
+           })
+      .def(
+          "parameters",
+          [](PyTape& t) {
+            std::vector<PyVar> all;
+            for (const Var& each : t.tape->parameters()) all.push_back({each, t.tape});
+            return all;
+          },
+          "Returns the parameters, with the values that they have now.")
       .def_property(
           "parameter_values",
           [](PyTape& t) { return NumPy().array_of(std::span<const double>(t.tape->parameter_values())); },
@@ -118,7 +148,10 @@ void bind_tape(py::module_& m) {
       .def_property_readonly("parameter_gradients",
                              [](PyTape& t) { return NumPy().array_of(t.tape->parameter_gradients()); })
       .def("zero_parameter_gradients", [](PyTape& t) { t.tape->zero_parameter_gradients(); })
-      .def("checkpoint", [](PyTape& t) { return PyCheckpoint{t.tape, t.tape->checkpoint()}; })
+      .def("checkpoint",
+           [](PyTape& t) {
+             return PyCheckpoint{t.tape, t.tape->checkpoint()};
+           })
       .def_static("sum", &reduce<&reduce_sum>)
       .def_static("mean", &reduce<&reduce_mean>)
       .def_static("sum_of_squares", &reduce<&reduce_sum_of_squares>)
