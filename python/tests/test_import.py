@@ -21,6 +21,7 @@ def test_imports_no_package_but_numpy():
     assert roots - set(sys.stdlib_module_names) <= {"gradwire", "numpy", "pybind11_builtins"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer")
 def test_import_takes_at_most_20_ms(tmp_path):
     code = "import numpy, time; t = time.process_time(); import gradwire; print(time.process_time() - t)"
