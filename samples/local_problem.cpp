@@ -270,26 +270,11 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
   return part;
 }
 
-namespace {
-
-// Loads the part of a client, which cannot change the keys that an error names.
-ClientDataset load_own(const ExperimentSpec& e, const DataChoice& choice) {
-  try {
-    return load_part(e, choice, std::filesystem::current_path());
-  } catch (const DataError& error) {
-    const std::string what = error.what();
-    if (what.find("problem.") == what.npos) throw;
-    throw DataError(what + " (keys problem.* are those of the server's experiment)");
-  }
-}
-
-}  // namespace
-
 ClientData client_data(DataChoice choice) {
   ClientData data;
   data.part = choice.part;
   data.load = [choice = std::move(choice), said = false](const ExperimentSpec& e, const Log& log) mutable {
-    ClientDataset part = load_own(e, choice);
+    ClientDataset part = load_part(e, choice, std::filesystem::current_path());
     if (std::exchange(said, true)) return part;
     for (const std::string& warning : part.warnings) log(LogLine::warning(warning));
     if (part.test_count() > 0 && !info_of(e.problem).has_classes && rows_of(e.problem) != nullptr)
