@@ -14,7 +14,7 @@
 #include "engine/files/number_file.h"
 #include "experiments/cli/run/finished_run.h"
 #include "experiments/cli/run/model_data.h"
-#include "experiments/cli/run/predict.h"
+#include "report/csv_field.h"
 #include "report/preprocessing_file.h"
 #include "report/results_dir.h"
 #include "report/summary.h"

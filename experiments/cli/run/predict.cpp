@@ -8,6 +8,7 @@
 #include "base/value.h"
 #include "config/start_point.h"
 #include "engine/problems/problem.h"
+#include "report/csv_field.h"
 #include "report/results_dir.h"
 #include "samples/local_problem.h"
 #include "simulation/prepare.h"
@@ -39,13 +40,6 @@ SharedSamples read_rows(const ModelData& model, const RowsData& rows) {
 }
 
 }  // namespace
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
 
 std::string predictions_csv(const ModelRequest& request) {
   ModelData model = load_model_data(request);

@@ -11,7 +11,4 @@ namespace gradwire {
 // and its class with the probability, or its value. Throws UsageError, ExperimentError, DataError.
 std::string predictions_csv(const ModelRequest& request);
 
-// Returns a text as a field of a .csv, in quotes if it needs them.
-std::string csv_field(const std::string& text);
-
 }  // namespace gradwire
