@@ -32,10 +32,9 @@ endif()
 # Builds everything that is installed, without the tests.
 add_custom_target(programs)
 
-# gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries] [SMALL]): the archive of a room. SMALL: no
-# round waits for this code, so release builds compile it for size.
+# gradwire_library(NAME SOURCES ... [LINK public libraries] [PRIVATE hidden libraries]): the archive of a room.
 function(gradwire_library name)
-  cmake_parse_arguments(ARG "SMALL" "" "SOURCES;LINK;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                             $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
@@ -43,9 +42,6 @@ function(gradwire_library name)
   # Users of the package instantiate templates, which must give the same bits as the programs.
   # The linker of the Python module then leaves out the functions that it does not call.
   target_compile_options(${name} PUBLIC -ffp-contract=off PRIVATE -ffunction-sections)
-  if(ARG_SMALL)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-Os>)
-  endif()
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:gradwire_flags> ${ARG_PRIVATE})
   add_dependencies(programs ${name})
