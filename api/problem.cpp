@@ -15,17 +15,6 @@
 namespace gradwire {
 namespace {
 
-// Returns the experiment with gd, which runs on every problem, in place of its own algorithm.
-LoadedExperiment with_gd(LoadedExperiment loaded, const std::string& step_size) {
-  AlgorithmSpec gd;
-  gd.name = "gd";
-  gd.step_size = step_size;
-  set_algorithm(loaded.experiment, gd);
-  loaded.experiment.run.monitor = false;
-  loaded.experiment.server.overlap = false;
-  return loaded;
-}
-
 Experiment with_samples(const Experiment& experiment, const std::optional<Data>& data,
                         const std::optional<Data>& test) {
   KeyValues keys;

@@ -231,20 +231,24 @@ bool is_valid(const ExperimentSpec& e) {
   }
 }
 
+void set_gd(ExperimentSpec& e, const std::string& step_size) {
+  AlgorithmSpec gd;
+  gd.name = "gd";
+  gd.step_size = step_size;
+  set_algorithm(e, gd);
+}
+
 // Checks an experiment whose algorithm is replaced, and removes an algorithm that does not fit. Its
 // compressor need not fit.
 void check_problem_of(ExperimentSpec& e) {
   try {
     check_experiment(e);
   } catch (const ConfigError& error) {
-    ExperimentSpec with_gd = e, uncompressed = e;
+    ExperimentSpec of_gd = e, uncompressed = e;
     uncompressed.algorithm.compressor = "identity";
     if (error.key() == "algorithm.compressor" && is_valid(uncompressed)) return;
-    AlgorithmSpec gd;
-    gd.name = "gd";
-    gd.step_size = "theory";
-    set_algorithm(with_gd, gd);
-    if (!is_valid(with_gd)) throw;
+    set_gd(of_gd, "theory");
+    if (!is_valid(of_gd)) throw;
     e.algorithm.name.clear();
     e.algorithm.parameters.clear();
   }
@@ -316,6 +320,13 @@ LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::
 
 LoadedExperiment load_problem(const std::filesystem::path& file, std::span<const std::string> overrides) {
   return parse(read_experiment_text(file), file, nullptr, overrides, check_problem_of);
+}
+
+LoadedExperiment with_gd(LoadedExperiment loaded, const std::string& step_size) {
+  set_gd(loaded.experiment, step_size);
+  loaded.experiment.run.monitor = false;
+  loaded.experiment.server.overlap = false;
+  return loaded;
 }
 
 LoadedExperiment parse_run_of_sweep(std::string_view toml, const std::filesystem::path& name_for_errors,

@@ -59,6 +59,9 @@ LoadedExperiment parse_experiment(std::string_view toml, const std::filesystem::
 // batch and participation remain. Throws ExperimentError.
 LoadedExperiment load_problem(const std::filesystem::path& file, std::span<const std::string> overrides);
 
+// Returns the experiment with gd, which runs on every problem, in place of its algorithm.
+LoadedExperiment with_gd(LoadedExperiment loaded, const std::string& step_size);
+
 // Reads one run of a file with a [sweep]; the other functions reject such files. `chosen` has the keys of
 // this run, under their current names, with values and lines in the file. `overrides` are applied last.
 // Throws ExperimentError.

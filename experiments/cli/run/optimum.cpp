@@ -81,16 +81,7 @@ std::optional<double> OptimumReport::condition() const {
   return smoothness.mu > 0 ? std::optional(smoothness.L / smoothness.mu) : std::nullopt;
 }
 
-RunPlan plan_with_constants(LoadedExperiment loaded) {
-  ExperimentSpec& e = loaded.experiment;
-  AlgorithmSpec gd;
-  gd.name = "gd";
-  gd.step_size = "theory";
-  set_algorithm(e, gd);
-  e.run.monitor = false;
-  e.server.overlap = false;
-  return prepare(loaded);
-}
+RunPlan plan_with_constants(LoadedExperiment loaded) { return prepare(with_gd(std::move(loaded), "theory")); }
 
 FittedAlgorithm fit_algorithm(const AlgorithmInfo& algorithm, const ExperimentSpec& own, const RunPlan& plan,
                               const std::optional<Options>& parameters) {
