@@ -12,6 +12,7 @@ namespace gradwire {
 // A value that no setting accepts: a date, a table, or a list that does not hold integers only.
 struct OtherValue {
   std::string what;  // "a date"
+  bool is_list = false;
   bool operator==(const OtherValue&) const = default;
 };
 

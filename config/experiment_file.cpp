@@ -64,18 +64,21 @@ bool is_replaced(const TomlEntry& entry, const std::vector<TomlEntry>& entries) 
   });
 }
 
-// Sets a field. A list of numbers where one is expected is a sweep.
+bool is_list(const Value& value) {
+  if (const auto* const other = std::get_if<OtherValue>(&value)) return other->is_list;
+  const auto* const text = std::get_if<std::string>(&value);
+  return std::holds_alternative<std::vector<std::int64_t>>(value) ||
+         (text != nullptr && text->find(',') != std::string::npos);
+}
+
+// Sets a field. A list where a number is expected is a sweep.
 void set_field(const Field& field, const std::string& path, const Value& value) {
-  const std::string* const text = std::get_if<std::string>(&value);
-  const bool is_list = std::holds_alternative<std::vector<std::int64_t>>(value) ||
-                       (text != nullptr && text->find(',') != std::string::npos);
+  const Value now = field.get();
+  const bool is_number = std::holds_alternative<std::int64_t>(now) || std::holds_alternative<double>(now);
   try {
     field.set(path, value);
   } catch (const ConfigError& error) {
-    const std::string_view what = error.what();
-    if (!is_list ||
-        (what.find(" must be a number") == what.npos && what.find(" must be an integer") == what.npos))
-      throw;
+    if (!is_number || !is_list(value)) throw;
     throw ConfigError(error.key(), std::string(error.what()) + "; several values are a sweep: " +
                                        (path == "seed" ? "gradwire compare FILE --seeds N, or " : "") + path +
                                        " = [...] in [sweep], and gradwire sweep");

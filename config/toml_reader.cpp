@@ -34,7 +34,7 @@ Value list_value(const toml::array& array) {
   std::vector<std::int64_t> integers;
   for (const toml::node& element : array) {
     const auto* integer = element.as_integer();
-    if (integer == nullptr) return OtherValue{"a list of other things"};
+    if (integer == nullptr) return OtherValue{"a list of other things", true};
     integers.push_back(integer->get());
   }
   return integers;

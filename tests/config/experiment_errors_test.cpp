@@ -71,6 +71,9 @@ TEST(ExperimentErrors, SayWhatTypeIsWanted) {
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda = [1, 2]")),
             "dir/a.toml:6: lambda must be a number, 0 or more, not [1, 2]; several values are a sweep: "
             "problem.lambda = [...] in [sweep], and gradwire sweep");
+  EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda = [0.1, 0.01]")),
+            "dir/a.toml:6: lambda must be a number, 0 or more, not a list of other things; several values "
+            "are a sweep: problem.lambda = [...] in [sweep], and gradwire sweep");
   EXPECT_EQ(error_of(replaced("lambda = 0.1", "lambda.x = 1")),
             "dir/a.toml:6: lambda must be a number, 0 or more, not a table");
   EXPECT_EQ(error_of(with("[faults]\nshuffle = 1")), "dir/a.toml:16: shuffle must be true or false, not 1");
