@@ -34,7 +34,8 @@ struct LinearModel {
     RowsData::fields<Kind>(self.rows, visit);
     const bool plain = self.regularizer == Regularizer::kNone;
     visit("regularizer", self.regularizer,
-          "`l2` is lambda/2 sum_j x_j^2, `nonconvex` is lambda sum_j x_j^2 / (1 + x_j^2)", {.quiet = plain});
+          "`l2` is lambda/2 sum_j x_j^2, `nonconvex` is lambda sum_j x_j^2 / (1 + x_j^2)",
+          {.quiet = plain && self.lambda == 0});
     visit("bias", self.bias, "append a constant feature 1, so d is one more", {.quiet = true});
     visit("lambda", self.lambda, "weight of the regulariser",
           {.quiet = plain, .idle_by = idle_if(plain, "regularizer")});

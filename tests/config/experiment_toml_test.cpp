@@ -105,6 +105,10 @@ tls_min = "TLS1.3"
 )");
 }
 
+TEST(ExperimentToml, SaysThatALambdaWithoutEffectIsMeant) {
+  expect_round_trip(parse(kGood, {"problem.regularizer=none", "problem.lambda=0.1"}).experiment);
+}
+
 TEST(ExperimentToml, WritesResolvedAlgorithmsAsExactNumbers) {
   ExperimentSpec e = parse(kGood, {"algorithm.name=marina", "algorithm.compressor=randk:k=2"}).experiment;
   AlgorithmSpec spec = algorithm_spec(e);

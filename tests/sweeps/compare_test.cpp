@@ -87,6 +87,18 @@ TEST_F(Compare, WidensTheStepsUntilTheBestIsNotAtAnEnd) {
   EXPECT_GT(std::stod(steps[0].substr(steps[0].find('*') + 1)), 16) << steps[0];
 }
 
+TEST_F(Compare, EndsTheSearchOnAFunctionWithoutAMinimum) {
+  folder_.write("separable.csv", "1000,0,1\n-1000,0,0\n0,1,1\n0,-1,0\n0,2,1\n0,-2,0\n");
+  const ProgramResult r =
+      gradwire({"compare", "logistic.toml", "--algorithms", "gd", "--seeds", "1", "--tune", "--set",
+                "problem.data=csv:separable.csv", "--set", "problem.regularizer=none"});
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_NE(r.err.find("the best step is the largest one tried, theory*16384; if f has no minimum"),
+            std::string::npos)
+      << r.err;
+  EXPECT_EQ(best_steps("results/steps-compare"), std::vector<std::string>{"theory*16384"});
+}
+
 TEST_F(Compare, KeepsBatchesParticipationAndParametersWhereTheyBelong) {
   const ProgramResult r =
       gradwire({"compare", "logistic.toml", "--algorithms", "fedavg,gd,nesterov", "--seeds", "1", "--set",
