@@ -1,4 +1,5 @@
-// Text from other programs: it may begin with a byte-order mark, and its lines end with LF, CR LF or CR.
+// Text from people and other programs: it may begin with a byte-order mark, its lines end with LF, CR LF or
+// CR, and blanks may stand around its parts.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +35,14 @@ inline std::string_view take_line(std::string_view& rest) {
   rest.remove_prefix(end);
   rest.remove_prefix(rest.starts_with("\r\n") ? 2 : std::min<std::size_t>(1, rest.size()));
   return line;
+}
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+inline std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace gradwire

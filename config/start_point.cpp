@@ -41,12 +41,6 @@ std::vector<double> standard_normal(std::uint64_t seed, std::size_t d) {
   return x;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  return text;
-}
-
 bool is_binary_model(std::string_view content) {
   return content.starts_with(kModelMagic) || content.starts_with(kNumbersMagic) ||
          content.starts_with(kNpyMagic);

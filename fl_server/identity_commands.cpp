@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/printable.h"
+#include "base/word_list.h"
 #include "fl_server/access/server_identity.h"
 #include "proto/security/certificates.h"
 #include "proto/security/private_file.h"
@@ -99,12 +100,6 @@ std::string date_after(std::chrono::hours hours) {
   return date_text(std::chrono::system_clock::now() + hours);
 }
 std::string date_of_certificate(const IdentityArguments& a) { return date_after(std::chrono::days(a.days)); }
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 // Gives tokens to the operator: prints them, or writes each to a file of its own in --out.
 class TokenWriter {
@@ -253,7 +248,7 @@ void init(const IdentityArguments& a) {
   tokens.explain(host_of(a));
   attempt.succeeded();
   say("made " + a.folder + ": a server for " +
-      listed(hosts_in_certificate(fs::path(a.folder) / "server.pem")) + ", with a certificate until " +
+      joined(hosts_in_certificate(fs::path(a.folder) / "server.pem")) + ", with a certificate until " +
       date_of_certificate(a) + "; keep a copy of its ca.key");
   say("next, here: " + (a.clients > 0
                             ? "gradwire-server FILE.toml --listen 0.0.0.0:7000 --identity " + a.folder
@@ -396,7 +391,7 @@ Examples:
        const std::string to = a.out.empty() ? a.folder : a.out;
        renew_certificate(a.folder, to, a.hosts, std::chrono::days(a.days));
        std::printf("wrote %s/server.pem and server.key for %s, valid until %s; %s\n", to.c_str(),
-                   listed(hosts_in_certificate(fs::path(to) / "server.pem")).c_str(),
+                   joined(hosts_in_certificate(fs::path(to) / "server.pem")).c_str(),
                    date_of_certificate(a).c_str(),
                    a.out.empty() ? "a running server uses them for new connections"
                                  : "copy both to the --identity of the relay");

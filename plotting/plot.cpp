@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "base/word_list.h"
 #include "config/experiment_file.h"
 #include "engine/data/dataset.h"
 #include "plotting/plot_files.h"
@@ -22,12 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostPanels = 12, kManyCurves = 12;
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 // Returns all columns that the figure needs or might need.
 std::vector<std::string> columns_to_read(const PlotRequest& request) {

@@ -7,7 +7,9 @@
 
 #include "base/config_error.h"
 #include "base/suggest.h"
+#include "base/text_lines.h"
 #include "base/value.h"
+#include "base/word_list.h"
 #include "engine/data/dataset.h"
 
 namespace gradwire {
@@ -40,16 +42,11 @@ void check_source(const std::string& path, const std::string& source) {
                                                "synthetic", "mnist", "shakespeare"}));
 }
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
-}
-
 std::vector<std::string> pieces_of(std::string_view text, char separator) {
   std::vector<std::string> pieces;
   for (;;) {
     const std::size_t end = text.find(separator);
-    pieces.emplace_back(without_blanks(text.substr(0, end)));
+    pieces.emplace_back(trim(text.substr(0, end)));
     if (end == text.npos) return pieces;
     text.remove_prefix(end + 1);
   }
@@ -58,12 +55,6 @@ std::vector<std::string> pieces_of(std::string_view text, char separator) {
 bool are_different(std::vector<std::string> texts) {
   std::ranges::sort(texts);
   return !texts.front().empty() && std::ranges::adjacent_find(texts) == texts.end();
-}
-
-std::string joined(const std::vector<std::string>& texts, const char* separator) {
-  std::string text;
-  for (const std::string& piece : texts) text += (text.empty() ? "" : separator) + piece;
-  return text;
 }
 
 }  // namespace
@@ -76,7 +67,7 @@ bool TextCodec<LabelTexts>::read(std::string_view text, LabelTexts& out) {
   return true;
 }
 
-std::string TextCodec<LabelTexts>::write(const LabelTexts& labels) { return joined(labels.texts, ", "); }
+std::string TextCodec<LabelTexts>::write(const LabelTexts& labels) { return joined(labels.texts); }
 
 bool TextCodec<CategoryTexts>::read(std::string_view text, CategoryTexts& out) {
   std::vector<ColumnTexts> columns;
@@ -84,7 +75,7 @@ bool TextCodec<CategoryTexts>::read(std::string_view text, CategoryTexts& out) {
   for (const std::string& piece : text.empty() ? std::vector<std::string>() : pieces_of(text, ';')) {
     const std::size_t colon = piece.rfind(':');
     if (colon == piece.npos) return false;
-    columns.push_back({std::string(without_blanks(std::string_view(piece).substr(0, colon))),
+    columns.push_back({std::string(trim(std::string_view(piece).substr(0, colon))),
                        pieces_of(std::string_view(piece).substr(colon + 1), '|')});
     names.push_back(columns.back().column);
     if (columns.back().texts.size() < 2 || !are_different(columns.back().texts)) return false;
@@ -167,7 +158,7 @@ std::string count_and_list(const std::vector<double>& labels) {
 
 std::string labels_found(const DataSchema& schema) {
   return (schema.label_texts.size() == schema.labels.size()
-              ? std::to_string(schema.labels.size()) + ": " + joined(schema.label_texts, ", ")
+              ? std::to_string(schema.labels.size()) + ": " + joined(schema.label_texts)
               : count_and_list(schema.labels)) +
          (schema.label_place.empty() ? "" : ", in " + schema.label_place);
 }

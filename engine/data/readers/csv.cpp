@@ -8,7 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/text_lines.h"
 #include "base/value.h"
+#include "base/word_list.h"
 #include "engine/data/readers/lines.h"
 #include "engine/data/readers/table_head.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "base/text_lines.h"
 #include "engine/data/readers/lines.h"
 
 namespace gradwire {

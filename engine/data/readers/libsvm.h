@@ -25,4 +25,7 @@ Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t
 // Parses a stream without keeping its text in memory. `keep` says which rows to keep.
 Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep);
 
+// Returns true if the first sample of a text is LABEL INDEX:VALUE ..., or a label alone.
+bool looks_like_libsvm(std::string_view text);
+
 }  // namespace gradwire

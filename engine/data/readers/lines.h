@@ -40,9 +40,6 @@ class Lines {
   bool keeps_blanks_;
 };
 
-bool is_blank(char c);  // space or tab
-std::string_view trim(std::string_view text);
-
 // Parses the whole text as a correctly rounded double; a leading '+' is allowed. "nan", "inf" and overflow
 // give a result that is not finite. Returns nullopt if the text is not a number.
 std::optional<double> parse_number(std::string_view text);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/array_format.h"
+#include "base/word_list.h"
 #include "engine/data/readers/bytes.h"
 #include "engine/data/readers/delimited.h"
 #include "engine/data/readers/lines.h"

@@ -62,22 +62,6 @@ Dataset without_others(Dataset data, const KeepRow& keep) {
   return kept;
 }
 
-// Returns true if the first sample of a text is LABEL INDEX:VALUE ..., or a label alone.
-bool looks_like_libsvm(std::string_view text) {
-  Lines lines(text);
-  while (const auto line = lines.next()) {
-    const std::string_view sample = trim(line->substr(0, line->find('#')));
-    if (sample.empty()) continue;
-    const std::size_t end = std::min(sample.find_first_of(" \t"), sample.size());
-    if (!parse_number(sample.substr(0, end))) return false;
-    const std::string_view pair = trim(sample.substr(end));
-    const std::size_t colon = pair.find_first_not_of("0123456789");
-    return pair.empty() || pair.starts_with("qid:") ||
-           (colon != 0 && pair.substr(std::min(colon, pair.size())).starts_with(':'));
-  }
-  return false;
-}
-
 }  // namespace
 
 std::filesystem::path data_cache() {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/text_lines.h"
+#include "base/word_list.h"
 #include "engine/data/readers/lines.h"
 
 namespace gradwire {
@@ -13,7 +15,6 @@ namespace {
 
 constexpr auto kLabelNames = std::to_array<std::string_view>({"label", "class", "target", "y"});
 constexpr std::size_t kHeadLines = 64, kHeadBytes = 1 << 20;
-constexpr std::size_t kNamedAtMost = 10;  // names in a message
 
 bool is_label_name(std::string_view field) {
   return std::ranges::any_of(kLabelNames,
@@ -58,14 +59,6 @@ std::string blanks_hint(std::string_view line) {
 }
 
 }  // namespace
-
-std::string some_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t k = 0; k < std::min(words.size(), kNamedAtMost); ++k)
-    text += (k == 0 ? "" : ", ") + words[k];
-  if (words.size() > kNamedAtMost) text += " and " + std::to_string(words.size() - kNamedAtMost) + " more";
-  return text;
-}
 
 TableHead::TableHead(const EachLine& each_line, const std::string& file, const TableOptions& options)
     : file_(file), options_(options) {

@@ -73,7 +73,4 @@ class TableHead {
   std::vector<std::string> warnings_;
 };
 
-// Returns "a, b, c and 5 more".
-std::string some_of(const std::vector<std::string>& words);
-
 }  // namespace gradwire

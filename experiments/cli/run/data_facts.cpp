@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/value.h"
+#include "base/word_list.h"
 #include "config/experiment_file.h"
+#include "engine/data/readers/libsvm.h"
 #include "engine/data/readers/source.h"
 #include "engine/problems/problem.h"
 #include "samples/local_problem.h"
@@ -21,7 +23,7 @@ constexpr std::size_t kMostClasses = 50, kSamplesPerClass = 10;  // more labels,
 constexpr std::size_t kFewLines = 10;                            // too few to see that a column numbers them
 constexpr std::size_t kNamedLabels = 10;
 
-// Returns the scheme of a file by its name, or else by its first line: LIBSVM has "1:0.5" after the label.
+// Returns the scheme of a file by its name, or else by its first line.
 std::string scheme_of(const fs::path& file) {
   std::error_code error;
   if (fs::is_directory(file, error)) return "idx:";
@@ -36,12 +38,7 @@ std::string scheme_of(const fs::path& file) {
   in.read(block.data(), block.size());
   std::string_view line(block.data(), static_cast<std::size_t>(in.gcount()));
   line = line.substr(0, line.find('\n'));
-  const std::size_t colon = line.find(':');
-  const auto is_digit = [&](std::size_t at) {
-    return at < line.size() && line[at] >= '0' && line[at] <= '9';
-  };
-  if (colon != std::string_view::npos && colon > 1 && is_digit(colon - 1) && line.find(' ') < colon)
-    return "libsvm:";
+  if (line.find(':') != line.npos && looks_like_libsvm(line)) return "libsvm:";
   return line.find_first_of(",;\t") != std::string_view::npos ? "csv:" : "text:";
 }
 
@@ -121,13 +118,6 @@ void describe_table(DataFacts& facts, const TableColumns& table, const Dataset& 
 
 }  // namespace
 
-std::string listed(const std::vector<std::string>& words, std::size_t at_most) {
-  std::string text;
-  for (std::size_t k = 0; k < std::min(words.size(), at_most); ++k) text += (k == 0 ? "" : ", ") + words[k];
-  if (words.size() > at_most) text += " and " + std::to_string(words.size() - at_most) + " more";
-  return text;
-}
-
 bool DataFacts::has_classes() const {
   if (!label_texts.empty()) return true;
   return labels.size() <= kMostClasses && samples >= kSamplesPerClass * labels.size() &&
@@ -140,7 +130,7 @@ std::string DataFacts::labels_text() const {
   std::vector<std::string> texts = label_texts;
   if (texts.empty())
     for (const double value : labels) texts.push_back(number_text(value));
-  return listed(texts, kNamedLabels) + "; " + std::to_string(labels.size()) + " classes";
+  return some_of(texts, kNamedLabels) + "; " + std::to_string(labels.size()) + " classes";
 }
 
 std::string source_of(const std::string& data, const fs::path& folder) {

@@ -34,7 +34,4 @@ std::string source_of(const std::string& data, const std::filesystem::path& fold
 DataFacts look_at(const std::string& source, const std::filesystem::path& file,
                   const std::vector<std::string>& sets);
 
-// Returns "a, b and 5 more".
-std::string listed(const std::vector<std::string>& words, std::size_t at_most);
-
 }  // namespace gradwire

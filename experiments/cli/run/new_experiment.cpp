@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/value.h"
+#include "base/word_list.h"
 #include "config/experiment_file.h"
 #include "config/known_keys.h"
 #include "engine/problems/problem.h"
@@ -57,10 +58,10 @@ std::string head(const std::string& name, const std::string& source, const std::
 // Returns the keys of [problem] that say how to read a table.
 std::string table_keys(const DataFacts& facts) {
   if (facts.label.empty()) return "";
-  std::string text = comment("The columns: " + listed(facts.columns, kMostNamed) + ".") +
+  std::string text = comment("The columns: " + some_of(facts.columns, kMostNamed) + ".") +
                      "label = " + toml_literal(facts.label) + "\n";
   if (!facts.numbering.empty())
-    text += comment("Without " + listed(facts.numbering, kMostNamed) + kNumbering + ":") +
+    text += comment("Without " + some_of(facts.numbering, kMostNamed) + kNumbering + ":") +
             "columns = " + toml_literal(facts.kept) + "\n";
   if (facts.left_out > 0)
     text += "missing = \"drop\"        # leaves out the " + of_lines(facts) +
@@ -108,9 +109,8 @@ std::string text_experiment(const std::string& source) {
   return "precision = \"fp32\"\n\n[problem]\nkind = \"char_mlp\"       # predicts the next letter\ndata = " +
          toml_literal(source) +
          "\ntest_share = 0.1        # held out, to measure accuracy\ncontext = 16            # letters "
-         "before "
-         "the predicted one\nwidth = 16\nhidden = [64]\n\n[clients]\ncount = 10\npartition = \"iid\"\n"
-         "\n[algorithm]\nname = \"fedavg\"\nbatch = 32\nlocal_steps = 100\nlocal_step_size = 0.3\n"
+         "before the predicted one\nwidth = 16\nhidden = [64]\n\n[clients]\ncount = 10\npartition = "
+         "\"iid\"\n\n[algorithm]\nname = \"fedavg\"\nbatch = 32\nlocal_steps = 100\nlocal_step_size = 0.3\n"
          "\n[run]\nrounds = 50\nevaluate_every = 10\n\n[evaluation]\ngrad_norm = \"none\"    # gradients of "
          "the whole text take long\n";
 }
@@ -176,9 +176,9 @@ std::string experiment_for(const std::string& source, const fs::path& file,
   const DataFacts facts = look_at(source, file, reading);
   if (!facts.label.empty())
     notes.emplace_back("label: " + facts.label + ": " + facts.labels_text() +
-                       "; columns: " + listed(facts.columns, kNamed) + "; --label COLUMN takes another");
+                       "; columns: " + some_of(facts.columns, kNamed) + "; --label COLUMN takes another");
   if (!facts.numbering.empty())
-    notes.push_back(LogLine::warning("left out: " + listed(facts.numbering, kNamed) + kNumbering +
+    notes.push_back(LogLine::warning("left out: " + some_of(facts.numbering, kNamed) + kNumbering +
                                      "; --columns takes others"));
   if (facts.left_out > 0)
     notes.push_back(LogLine::warning("missing: " + of_lines(facts) +

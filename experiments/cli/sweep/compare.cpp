@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/config_error.h"
+#include "base/text_lines.h"
 #include "base/value.h"
 #include "config/known_keys.h"
 #include "config/toml_reader.h"
@@ -27,12 +28,6 @@ struct Named {
   std::string name, compressor;  // no compressor: one that fits
 };
 
-std::string trimmed(std::string text) {
-  text.erase(0, text.find_first_not_of(' '));
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
-
 // Splits "gd, marina:randk:k=2,scaled=false" at its commas, except those of compressors.
 std::vector<Named> named_algorithms(const std::vector<std::string>& options) {
   std::vector<std::string> parts;
@@ -44,7 +39,7 @@ std::vector<Named> named_algorithms(const std::vector<std::string>& options) {
       if (at < option.size() && option[at] == '(') ++depth;
       if (at < option.size() && option[at] == ')') --depth;
       if (at < option.size() && (option[at] != ',' || depth > 0)) continue;
-      const std::string part = trimmed(option.substr(start, at - start));
+      const std::string part(trim(std::string_view(option).substr(start, at - start)));
       const std::size_t sign = part.find_first_of(":=(");
       const bool is_parameter = sign != part.npos && part[sign] == '=' && !parts.back().empty();
       if (is_parameter)
@@ -312,7 +307,7 @@ void check_earlier(const std::filesystem::path& folder, const SweepPlan& now, bo
                      "--fresh");
 }
 
-// Makes the sweep. Its errors name the user's file, as nobody has seen the sweep's file yet.
+// Throws ExperimentError that names the user's experiment: sweep.toml does not exist yet.
 SweepPlan plan_of(const CompareRequest& request, const ExperimentSpec& base,
                   const std::vector<Competitor>& all, const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "sweep.toml";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/config_error.h"
+#include "base/text_lines.h"
 #include "base/value.h"
 #include "config/renamed_keys.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 constexpr const char* kKey = "sweep.where";
 constexpr std::string_view kOr = " or ";
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
@@ -44,7 +39,7 @@ bool is_path(std::string_view text) {
 Condition::Condition(std::string_view text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(kOr, at), text.size());
-    any_of_.push_back(parse_comparison(trimmed(text.substr(at, end - at))));
+    any_of_.push_back(parse_comparison(trim(text.substr(at, end - at))));
     at = end == text.size() ? end + 1 : end + kOr.size();
   }
 }
@@ -56,8 +51,8 @@ Condition::Comparison Condition::parse_comparison(std::string_view text) {
   const std::size_t at = text.find_first_of("!<>=");
   for (const auto& [sign, op] : kOps) {
     if (at == text.npos || text.substr(at, sign.size()) != sign) continue;
-    const std::string left(trimmed(text.substr(0, at)));
-    const std::string right(canonical_text(trimmed(text.substr(at + sign.size()))));
+    const std::string left(trim(text.substr(0, at)));
+    const std::string right(canonical_text(trim(text.substr(at + sign.size()))));
     const bool is_order = op != Op::kEqual && op != Op::kNotEqual;
     const bool may_be_ordered = is_path(right) || number_of(right);
     if (left.empty() || right.empty() || right.front() == '=' || (is_order && !may_be_ordered)) break;
