@@ -45,6 +45,11 @@ def eventually(condition):
     return False
 
 
+def assert_equal_results(one, other):
+    np.testing.assert_array_equal(one.model, other.model)
+    np.testing.assert_array_equal(one.metrics.loss, other.metrics.loss)
+
+
 @pytest.fixture
 def least_squares():
     """Matrices and right-hand sides of four clients, and the functions of these in Python."""
