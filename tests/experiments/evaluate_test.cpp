@@ -3,31 +3,17 @@
 #include <cstring>
 #include <gtest/gtest.h>
 
+#include "tests/experiments/small_folder.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {
 namespace {
 
-constexpr const char* kDigits = R"(name = "digits"
-[problem]
-kind = "mlp"
-data = "digits"
-test_share = 0.2
-hidden = [8]
-[clients]
-count = 4
-[algorithm]
-name = "gd"
-step_size = 0.1
-[run]
-rounds = 7
-)";
-
 class Evaluate : public ::testing::Test {
  protected:
   Evaluate() {
-    folder_.write("digits.toml", kDigits);
+    folder_.write("digits.toml", kDigitsExperiment);
     EXPECT_EQ(run_gradwire(folder_.path(), {"run", "digits.toml", "--quiet"}).code, 0);
   }
   ProgramResult evaluate(std::vector<std::string> arguments) {

@@ -4,26 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "engine/data/readers/digits.h"
+#include "tests/experiments/small_folder.h"
 #include "tests/support/data_files.h"
 #include "tests/support/run_program.h"
 
 namespace gradwire {
 namespace {
-
-constexpr const char* kDigits = R"(name = "digits"
-[problem]
-kind = "mlp"
-data = "digits"
-test_share = 0.2
-hidden = [8]
-[clients]
-count = 4
-[algorithm]
-name = "gd"
-step_size = 0.1
-[run]
-rounds = 7
-)";
 
 constexpr const char* kPets = R"([problem]
 kind = "logistic"
@@ -90,7 +76,7 @@ TEST_F(Predict, PredictsTheClassOfEachRow) {
 }
 
 TEST_F(Predict, PredictsAsOftenRightAsTheAccuracySays) {
-  run("digits", kDigits);
+  run("digits", kDigitsExperiment);
   const auto accuracy = evaluate({"results/digits", "--data", "digits", "--json"});
   const auto r = predict({"results/digits", "--data", "digits"});
   ASSERT_EQ(r.code, 0) << r.err;
@@ -163,7 +149,7 @@ TEST_F(Predict, RefusesWhatAModelCannotPredict) {
   folder_.write("t.txt", "to be or not to be, that is the question\n");
   run("c", "[problem]\nkind = \"char_mlp\"\ndata = \"text:t.txt\"\ncontext = 2\nwidth = 2\nhidden = [2]\n" +
                others);
-  run("digits", kDigits);
+  run("digits", kDigitsExperiment);
   std::filesystem::remove(folder_.path() / "results/digits/summary.json");
   for (const auto& [name, data, error] :
        {std::array{"q", "new.csv", "problem.kind = \"quadratic\" has no data"},

@@ -1,4 +1,4 @@
-// A folder with a small experiment and its data, and the program run in it.
+// Small experiments, and a folder with one, its data, and the program run in it.
 #pragma once
 
 #include <filesystem>
@@ -25,6 +25,21 @@ compressor = "topk:k=1"
 [run]
 rounds = 12
 evaluate_every = 5
+)";
+
+inline constexpr const char* kDigitsExperiment = R"(name = "digits"
+[problem]
+kind = "mlp"
+data = "digits"
+test_share = 0.2
+hidden = [8]
+[clients]
+count = 4
+[algorithm]
+name = "gd"
+step_size = 0.1
+[run]
+rounds = 7
 )";
 
 class SmallFolder : public ::testing::Test {
