@@ -8,8 +8,8 @@
 
 namespace gradwire {
 
-// Returns the script. It has the numbers of the runs if `figure.embeds`. Otherwise it reads the metrics.csv
-// of each run, by a path relative to `folder`, in which the script will be stored.
+// Returns the script, which will be stored in `folder`. If `figure.embeds`, the script holds the numbers of
+// the runs. Otherwise it reads each metrics.csv, by its path relative to `folder`.
 std::string draw_script(const Figure& figure, const std::filesystem::path& folder);
 
 }  // namespace gradwire

@@ -28,8 +28,8 @@ struct TableOptions {
   // gets its texts from the whole table.
   std::vector<std::string> labels = {};
   std::vector<ColumnTexts> categories = {};
-  // If not 0, the lines are to be predicted: the label is not read and may be absent, and this is the number
-  // of columns for features.
+  // The number of feature columns if the lines are to be predicted: their label is not read and may be
+  // absent. 0 if they are not.
   std::size_t to_predict = 0;
 };
 

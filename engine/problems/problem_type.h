@@ -26,7 +26,7 @@
 // and, if a model predicts from one row of features,
 //
 //   std::vector<double> outputs(const DataSchema&, const Dataset&, std::span<const double> x) const
-//                                                  of each row a^T x, or one logit for each label
+//                                                  the outputs of each row: a^T x, or a logit for each label
 //
 // A problem type that reads rows has a member `rows` (RowsData). One that reads text has `text` (TextData),
 // the constant kTextForm and context(): engine/problems/sources.h.
@@ -56,7 +56,7 @@ struct DataSchema {
   // For messages: "column 5, 'id', of pets.csv", and the texts that labels stand for. Empty if unknown.
   std::string label_place = {};
   std::vector<std::string> label_texts = {};
-  std::vector<std::string> feature_names = {};  // of a table with a header; empty if unknown
+  std::vector<std::string> feature_names = {};  // the names in a table's header; empty if unknown
 };
 
 // The clients of a problem. Problem types without data draw the function of each client from the seed.

@@ -134,8 +134,7 @@ struct RowsData : SampleSource {
            .idle_by = idle_if(!may_be_table, "data")});
     visit("categories", self.categories,
           "for `csv`: the texts of columns, as in \"color: red|green; size: S|M|L\"; each text is a feature, "
-          "in "
-          "this order",
+          "in this order",
           {.note = "those of the data, in ascending order",
            .quiet = true,
            .sent_if_set = true,

@@ -361,8 +361,7 @@ void add_list(CLI::App& app, Arguments& a) {
       "TOPIC", a.topic,
       "algorithms, compressors, optimizers, problems, keys; metrics (columns of metrics.csv), data (public "
       "data sets), experiments (shipped ones) or runs (those in results/ that ended without results); or a "
-      "name "
-      "of one of them, such as ef21; default: the first five");
+      "name of one of them, such as ef21; default: the first five");
   list->footer("Examples:\n  gradwire list\n  gradwire list algorithms\n  gradwire list ef21\n");
 }
 

@@ -9,8 +9,7 @@ namespace {
 
 constexpr const char* kOfParent =
     "this run, client or server belongs to the process that started it; start it in the child, or use the "
-    "start "
-    "method spawn";
+    "start method spawn";
 
 // The thread state of a thread that C++ started.
 class KeptThreadState {

@@ -391,8 +391,7 @@ void bind_algorithm(py::module_& m) {
            "messages of this round alone.")
       .def("sum", &combine<false>, py::arg("part") = 0, py::arg("onto") = py::none(), py::arg("scale") = 1.0,
            "Returns onto + scale * the sum of w_i m_i over the replies: for estimates that keep what other "
-           "clients sent before. It "
-           "differs from mean() if some clients do not reply.");
+           "clients sent before. It differs from mean() if some clients do not reply.");
 }
 
 }  // namespace gradwire::python

@@ -16,11 +16,11 @@ namespace {
 
 // The arguments of gw.run() as gradwire/_run.py has checked them.
 struct RunArguments {
-  py::object oracles, algorithm,
-      compressor;  // a sequence of gw.Oracle, an Algorithm, a UserCompressor; or None
-  py::object on_record, progress,
-      log;                // functions of a row (a tuple), of rounds and a row, and of a line; or None
-  py::object on_failure;  // a function of a TrainResult
+  // Each may be None.
+  py::object oracles;                   // a sequence of gw.Oracle
+  py::object algorithm, compressor;     // an Algorithm; a UserCompressor
+  py::object on_record, progress, log;  // functions of a row (a tuple); of rounds and a row; of a line
+  py::object on_failure;                // a function of a TrainResult
   std::optional<Data> data, test;
   std::vector<double> x0, smoothness;
   std::string out, transport;

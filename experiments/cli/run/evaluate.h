@@ -13,8 +13,8 @@ namespace gradwire {
 struct ModelEvaluation {
   RoundRecord record;                 // f, ||grad f||^2 and, if the problem has one, the accuracy
   std::optional<double> regularizer;  // its share of f; nullopt if the problem has none
-  // Of least squares: the root of the mean squared error and the coefficient of determination, on the test
-  // samples if there are some.
+  // The root of the mean squared error and the coefficient of determination of a least squares model. They
+  // are those of the test samples if there are some.
   std::optional<double> rmse, r_squared;
 };
 

@@ -35,8 +35,7 @@ std::string stuck_accuracy(const fs::path& metrics) {
     return "";
   return "the accuracy is " + rounded_text(all.front(), 4) +
          " in every row, as if one label were always predicted; try problem.normalize = \"standard\", "
-         "another "
-         "step size, or another problem.label";
+         "another step size, or another problem.label";
 }
 
 void write_text(const fs::path& file, const std::string& text) {

@@ -11,7 +11,7 @@ namespace gradwire {
 
 struct NewExperiment {
   std::filesystem::path file;
-  std::vector<LogLine> notes;  // what was chosen, and how to choose otherwise
+  std::vector<LogLine> notes;  // the choices, each with the option that changes it
 };
 
 // Looks at the data, and writes NAME.toml with a problem type, a number of clients and an algorithm that fit
