@@ -42,6 +42,12 @@ std::vector<ProcessInfo> processes(const ClientTable& table) {
   return all;
 }
 
+std::vector<std::string> client_names(const ClientTable& table) {
+  std::vector<std::string> names;
+  for (ClientId client = 0; client < table.size(); ++client) names.push_back(table.info(client).name);
+  return names;
+}
+
 // Returns the kernels of all clients, as in "avx2", or "avx2 and neon" if they differ.
 std::string kernels(const ClientTable& table) {
   std::set<std::string> names;
@@ -267,6 +273,9 @@ class RealRun final : public ServerRun {
       summary.kernels = kernels(session_manager.table());
       summary.processes = processes(session_manager.table());
       durable_.refresh_metadata();
+      // The thread below reads a copy of the names, because clients join meanwhile.
+      clients.name(
+          [names = client_names(session_manager.table())](std::uint32_t client) { return names[client]; });
       do_in_background(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
