@@ -2,15 +2,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "parallel/in_order.h"
+#include "tests/support/new_threads.h"
 
 namespace gradwire {
 namespace {
@@ -34,15 +33,12 @@ TEST(ThreadPool, CallsTheBodyOnceForEachItemInManyLoops) {
 }
 
 TEST(ThreadPool, StartsThreadsAtTheFirstLoopOfSeveralItems) {
-  const auto threads_of_process = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-  };
-  const auto before = threads_of_process();
+  const NewThreads new_threads;
   ThreadPool pool(3);
   pool.for_each(1, [](unsigned, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before);
+  EXPECT_EQ(new_threads.count(), 0);
   pool.for_each(2, [](unsigned, std::size_t) {});
-  EXPECT_EQ(threads_of_process(), before + 2);
+  EXPECT_EQ(new_threads.count(), 2);
 }
 
 TEST(ThreadPool, WakesThreadsThatSleep) {

@@ -3,9 +3,7 @@
 #include "simulation/evaluator.h"
 
 #include <cstddef>
-#include <filesystem>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 
 #include "engine/client_objectives.h"
 #include "parallel/thread_pool.h"
+#include "tests/support/new_threads.h"
 
 namespace gradwire {
 namespace {
@@ -50,10 +49,6 @@ class Bowl final : public RebindableOracle<double> {
 };
 
 constexpr std::uint32_t kNoClient = Bowl::kClients;
-
-std::ptrdiff_t threads_of_process() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
-}
 
 gradwire::RunContext<double> run_context_of(std::uint32_t n, std::size_t d, bool weighted) {
   gradwire::RunContext<double> run_context;
@@ -142,14 +137,14 @@ TEST_P(EvaluatorTest, GivesTheSameBitsForAnyNumberOfThreadsAndMemory) {
 TEST_P(EvaluatorTest, UsesOneThreadIfTheWorkIsNotWorthMore) {
   const ClientObjectivesOf<double, Bowl> clients(Bowl(kDim, kNoClient));
   for (const double seconds_each : {0.0, 1.0}) {
-    const auto before = threads_of_process();
+    const NewThreads new_threads;
     ThreadPool pool(2);
     const auto one = clients.oracle(), other = clients.oracle();
     Evaluator<double> evaluator(run_context_.mine(), pool, {one.get(), other.get()}, 0, seconds_each);
     Evaluation<double> evaluation(run_context_);
     evaluator.evaluate(x_, evaluation);
     EXPECT_EQ(found(evaluation), one_by_one(kNoClient));
-    EXPECT_EQ(threads_of_process() - before, seconds_each > 0 ? 1 : 0);
+    EXPECT_EQ(new_threads.count(), seconds_each > 0 ? 1 : 0);
   }
 }
 
