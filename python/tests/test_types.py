@@ -44,8 +44,12 @@ def test_a_program_with_annotations_is_typed_and_runs(cache):
     mypy("mypy", HERE / "typed_program.py", cache=cache)
 
 
-def test_the_stubs_have_what_the_module_has(cache):
-    mypy("mypy.stubtest", "gradwire", "--mypy-config-file", "pyproject.toml", "--allowlist", HERE / "stubtest_allowlist.txt",
+def test_the_stubs_have_what_the_module_has(cache, tmp_path):
+    allowed = (HERE / "stubtest_allowlist.txt").read_text()
+    if importlib.util.find_spec("torch") is None:  # the module of the adapter cannot be imported
+        allowed += "gradwire\\.torch\n"
+    (tmp_path / "allowlist.txt").write_text(allowed)
+    mypy("mypy.stubtest", "gradwire", "--mypy-config-file", "pyproject.toml", "--allowlist", tmp_path / "allowlist.txt",
          cache=cache)
 
 
