@@ -50,7 +50,9 @@ inline Network zoo_transformer(std::size_t positions, std::size_t width, std::si
                  down = net.linear(2 * width, width);
     const LayerNorm norm1 = net.layer_norm(width, 1e-2), norm2 = net.layer_norm(width, 1e-2);
     const Tensor u = norm(norm1, x);
-    x = x + affine(project, attention(affine(key, u), affine(query, u), affine(value, u), heads, causal));
+    // Named, because operations are recorded when they run, and compilers order arguments differently.
+    const Tensor k = affine(key, u), q = affine(query, u), v = affine(value, u);
+    x = x + affine(project, attention(k, q, v, heads, causal));
     x = x + affine(down, gelu(affine(up, norm(norm2, x))));
   }
   cross_entropy(affine(net.linear(width, 7), x));
