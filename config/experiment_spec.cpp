@@ -27,10 +27,11 @@ void see_other_sections(const ExperimentSpec& e, std::vector<KeySection>& sectio
   const bool has_samples = sources_of(e.problem) != nullptr, is_evaluated = e.run.evaluate_every > 0;
   const bool has_replicas = e.algorithm.name.empty() ||  // not known yet
                             has(find_algorithm(e.algorithm.name).traits.client_state, ClientState::kMirrored);
-  const std::array<Idle, 7> all = {{
+  const std::array<Idle, 8> all = {{
       {"problem", "noise", "algorithm.batch", !has_samples && e.algorithm.batch == 0},
       {"clients", "partition", "problem.kind", !has_samples},
       {"clients", "weights", "problem.kind", !has_samples},
+      {"run", "kernels", "problem.kind", info_of(e.problem).brings_functions},
       {"evaluation", "grad_norm", "run.evaluate_every", !is_evaluated},
       {"evaluation", "accuracy", "run.evaluate_every", !is_evaluated},
       {"evaluation", "clients", "run.evaluate_every", !is_evaluated},
@@ -98,6 +99,7 @@ ProblemSpec problem_spec(const ExperimentSpec& e) {
   ProblemSpec spec;
   spec.clients = e.clients.count;
   spec.seed = e.seed;
+  spec.kernels = e.run.kernels;
   spec.problem = e.problem;
   return spec;
 }

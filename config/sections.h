@@ -14,6 +14,7 @@
 #include "base/byte_size.h"
 #include "base/field.h"
 #include "engine/data/client_dataset.h"
+#include "engine/kernels/select.h"
 #include "rounds/norm_limit.h"
 
 namespace gradwire {
@@ -52,6 +53,10 @@ inline std::span<const std::string_view> words_of(Survives) {
 }
 
 enum class ClientMetrics : std::uint8_t { kAuto, kNone, kLast, kAll };
+inline std::span<const std::string_view> words_of(KernelSet) {
+  static constexpr auto words = std::to_array<std::string_view>({"best", "portable"});
+  return words;
+}
 inline std::span<const std::string_view> words_of(ClientMetrics) {
   static constexpr auto words = std::to_array<std::string_view>({"auto", "none", "last", "all"});
   return words;
@@ -169,6 +174,7 @@ struct RunSection {
   std::string x0;               // never empty in a loaded experiment
   bool monitor = false;
   ClientMetrics client_metrics = ClientMetrics::kAuto;
+  KernelSet kernels = KernelSet::kBest;
 
   static void fields(auto& self, auto&& visit) {
     visit("rounds", self.rounds, "number of rounds", {.may_change = true});
@@ -200,6 +206,11 @@ struct RunSection {
            .may_change = true,
            .sent_if_set = true,
            .idle_by = idle_if(self.evaluate_every == 0, "evaluate_every")});
+    visit("kernels", self.kernels,
+          "the arithmetic of networks and Hessians: `best` of each processor, or `portable`, which gives the "
+          "same "
+          "bits on every architecture",
+          {.quiet = true, .sent_if_set = true});
   }
 };
 

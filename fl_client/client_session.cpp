@@ -18,6 +18,7 @@
 #include "fl_client/upload_chunks.h"
 #include "fl_client/worker.h"
 #include "proto/security/challenge.h"
+#include "proto/wire/abilities.h"
 #include "proto/wire/control_frame.h"
 #include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
@@ -126,7 +127,8 @@ std::string ClientSession::Impl::hello() {
   hello.set_client_name(identity_.name);
   hello.set_build(build_info());
   hello.set_pid(static_cast<std::uint64_t>(::getpid()));
-  hello.set_kernels(kernels_name());
+  hello.set_kernels(kernels_name(KernelSet::kBest));
+  write_abilities(own_abilities(), hello);
   hello.set_process(identity_.process);
   hello.set_connection(++connections_);
   if (identity_.credentials) {

@@ -266,6 +266,56 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, co
   return check_labels(info, spec, clients, other);
 }
 
+Status check_abilities(const Abilities& abilities, const ExperimentSpec& experiment, bool begun) {
+  const std::string& zstd = experiment.server.zstd;
+  if (experiment.precision == Precision::kFp32 && !abilities.fp32)
+    return Error{
+        "precision is \"fp32\", but this client computes only in fp64; set precision = \"fp64\" at the "
+        "server, "
+        "or start a client with fp32"};
+  if (experiment.precision == Precision::kFp64 && !abilities.fp64)
+    return Error{
+        "precision is \"fp64\", but this client computes only in fp32; set precision = \"fp32\" at the "
+        "server, "
+        "or start a client with fp64"};
+  if (experiment.run.kernels == KernelSet::kPortable && !abilities.portable_kernels)
+    return Error{
+        "run.kernels is \"portable\", but this client has no portable kernels; install the server's release "
+        "of "
+        "the client, or set run.kernels = \"best\" at the server"};
+  if (info_of(experiment.problem).brings_functions && !abilities.custom_problems)
+    return Error{
+        "problem.kind is \"custom\", which this client does not know; install the server's release of the "
+        "client"};
+  if (!abilities.zstd && zstd != "off" && (begun || zstd != "auto"))
+    return Error{(begun ? "the run has begun with server.zstd = \"" : "server.zstd is \"") + zstd +
+                 "\", but this client reads no zstd; set server.zstd = \"off\"" +
+                 (begun ? " and start the server with --fresh" : " at the server")};
+  return Unit{};
+}
+
+bool bits_depend_on_kernels(const ExperimentSpec& experiment) {
+  return experiment.run.kernels == KernelSet::kBest &&
+         (info_of(experiment.problem).is_network ||
+          find_algorithm(experiment.algorithm.name).traits.needs_hessian);
+}
+
+namespace {
+
+// Turns zstd off if a client does not read it. Returns a line that says so, or "".
+std::string turn_off_zstd(ExperimentSpec& experiment, const ClientTable& table) {
+  if (experiment.server.zstd != "auto") return "";
+  for (ClientId client = 0; client < table.size(); ++client) {
+    if (table.info(client).abilities.zstd) continue;
+    experiment.server.zstd = "off";
+    return "server.zstd = \"auto\" is off in this run, because client " + std::to_string(client) + " '" +
+           table.info(client).name + "' reads no zstd";
+  }
+  return "";
+}
+
+}  // namespace
+
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
   const ClientsData data = data_of(spec, table);
@@ -279,6 +329,8 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) 
     plan.warnings.push_back(std::move(warning));
   else if (std::string lacking = lacking_labels(spec, data.schema, table); !lacking.empty())
     plan.warnings.push_back(std::move(lacking));
+  if (std::string warning = turn_off_zstd(plan.experiment, table); !warning.empty())
+    plan.warnings.push_back(std::move(warning));
   if (std::string warning = same_samples(loaded.experiment, table); !warning.empty())
     plan.warnings.push_back(std::move(warning));
   if (is_unrestorable(plan.experiment) && !survives_power(plan.experiment))

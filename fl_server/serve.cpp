@@ -242,6 +242,11 @@ class Serving {
         run_history_.get(),
         asks_constants_,
         [this](const ClientInfo& info, const OtherClient& other) { return check_client(info, told_, other); },
+        [this](const Abilities& abilities) {
+          return server_run_ == nullptr ? check_abilities(abilities, told_, false)
+                                        : check_abilities(abilities, plan_.experiment, true);
+        },
+        bits_depend_on_kernels(told_),
         identity_ ? &identity_->authenticator() : nullptr,
         &server_metrics_};
     session_manager.stop = options_.stop;

@@ -270,7 +270,9 @@ class RealRun final : public ServerRun {
       summary.evaluation_seconds = progress_.totals.evaluation_seconds;
       const std::string share = evaluation_share(summary.evaluation_seconds, summary.seconds);
       if (!share.empty() && options_.log) options_.log(share);
-      summary.kernels = kernels(session_manager.table());
+      summary.kernels = plan_.experiment.run.kernels == KernelSet::kPortable
+                            ? kernels_name(KernelSet::kPortable)
+                            : kernels(session_manager.table());
       summary.processes = processes(session_manager.table());
       durable_.refresh_metadata();
       // The thread below reads a copy of the names, because clients join meanwhile.

@@ -102,7 +102,6 @@ RunResult run_on(Clients& clients, const RunContext<Real>& run_context, ServerAl
                  const RunObserver& observer, const std::atomic<bool>& stop, RunStore<Real>* store,
                  Monitor<Real>* monitor = nullptr, DriverWork* work = nullptr) {
   RunResult result;
-  result.kernels = kernels_name();
   result.rounds = progress.round;
   hooks.stop = &stop;
   hooks.on_note = observer.on_note;
@@ -311,11 +310,13 @@ RunResult simulate_as(Prepared p, bool encoded, unsigned threads, const RunObser
 RunResult simulate(Prepared prepared, bool encoded, unsigned threads, const RunObserver& observer,
                    const std::atomic<bool>& stop, Checkpoints checkpoints, std::shared_ptr<Ranks> ranks) {
   threads = std::clamp(threads, 1u, std::max(1u, prepared.problem.clients));
-  if (prepared.experiment.precision == Precision::kFp32)
-    return simulate_as<float>(std::move(prepared), encoded, threads, observer, stop, std::move(checkpoints),
-                              ranks);
-  return simulate_as<double>(std::move(prepared), encoded, threads, observer, stop, std::move(checkpoints),
-                             ranks);
+  const char* const kernels = kernels_name(prepared.experiment.run.kernels);
+  const auto run =
+      prepared.experiment.precision == Precision::kFp32 ? simulate_as<float> : simulate_as<double>;
+  RunResult result =
+      run(std::move(prepared), encoded, threads, observer, stop, std::move(checkpoints), ranks);
+  result.kernels = kernels;
+  return result;
 }
 
 }  // namespace gradwire

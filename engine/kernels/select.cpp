@@ -21,14 +21,12 @@ namespace gradwire {
   }                                            \
   }
 
+GRADWIRE_DECLARE_TABLES(portable)
 #if defined(__x86_64__)
-GRADWIRE_DECLARE_TABLES(baseline)
 GRADWIRE_DECLARE_TABLES(avx2)
 GRADWIRE_DECLARE_TABLES(avx512)
 #elif defined(__aarch64__)
 GRADWIRE_DECLARE_TABLES(neon)
-#else
-GRADWIRE_DECLARE_TABLES(baseline)
 #endif
 
 #undef GRADWIRE_DECLARE_TABLES
@@ -37,8 +35,8 @@ namespace {
 
 template <class Real>
 std::vector<const Kernels<Real>*> find_kernels() {
+  std::vector<const Kernels<Real>*> found = {portable::table<Real>()};
 #if defined(__x86_64__)
-  std::vector<const Kernels<Real>*> found;
   // Check the instruction sets for which kernels are compiled (x86-64-v3 and v4), and whether the system
   // saves their registers.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -46,28 +44,27 @@ std::vector<const Kernels<Real>*> find_kernels() {
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
-  found.push_back(baseline::table<Real>());
   if (v3) found.push_back(avx2::table<Real>());
   if (v4) found.push_back(avx512::table<Real>());
-  return found;
 #elif defined(__aarch64__)
-  return {neon::table<Real>()};
-#else
-  return {baseline::table<Real>()};
+  found.push_back(neon::table<Real>());
 #endif
+  return found;
 }
 
 template <class Real>
 const Kernels<Real>& choose_kernels() {
   const auto all = available_kernels<Real>();
-  const char* const wanted = std::getenv("GRADWIRE_KERNELS");
-  if (wanted == nullptr || *wanted == '\0') return *all.back();
+  const char* const variable = std::getenv("GRADWIRE_KERNELS");
+  const std::string wanted = variable == nullptr ? "" : variable;
+  if (wanted.empty()) return *all.back();
+  if (wanted == "baseline") return *all.front();
   std::string names;
   for (const Kernels<Real>* kernels : all) {
-    if (std::string(wanted) == kernels->name) return *kernels;
+    if (wanted == kernels->name) return *kernels;
     names += (names.empty() ? "" : ", ") + std::string(kernels->name);
   }
-  throw std::runtime_error("GRADWIRE_KERNELS=" + std::string(wanted) + " but this processor runs " + names);
+  throw std::runtime_error("GRADWIRE_KERNELS=" + wanted + " but this processor runs " + names);
 }
 
 }  // namespace
@@ -79,16 +76,17 @@ std::span<const Kernels<Real>* const> available_kernels() {
 }
 
 template <class Real>
-const Kernels<Real>& best_kernels() {
-  static const Kernels<Real>& kernels = choose_kernels<Real>();
-  return kernels;
+const Kernels<Real>& kernels_of(KernelSet set) {
+  if (set == KernelSet::kPortable) return *available_kernels<Real>().front();
+  static const Kernels<Real>& best = choose_kernels<Real>();
+  return best;
 }
 
-const char* kernels_name() { return best_kernels<float>().name; }
+const char* kernels_name(KernelSet set) { return kernels_of<float>(set).name; }
 
 template std::span<const Kernels<float>* const> available_kernels();
 template std::span<const Kernels<double>* const> available_kernels();
-template const Kernels<float>& best_kernels();
-template const Kernels<double>& best_kernels();
+template const Kernels<float>& kernels_of(KernelSet);
+template const Kernels<double>& kernels_of(KernelSet);
 
 }  // namespace gradwire

@@ -2,22 +2,27 @@
 // kernels agree up to rounding.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "engine/kernels/kernels.h"
 
 namespace gradwire {
 
-// Returns all kernels in this binary that the processor can run, slowest first: "baseline", "avx2", "avx512"
-// on x86-64, "neon" on ARM.
+// The portable kernels fuse no operations and give the same bits on every architecture.
+enum class KernelSet : std::uint8_t { kBest, kPortable };
+
+// Returns all kernels in this binary that the processor can run, slowest first: "portable", then "avx2" and
+// "avx512" on x86-64, or "neon" on ARM.
 template <class Real>
 std::span<const Kernels<Real>* const> available_kernels();
 
-// Returns the fastest available kernels, or those that $GRADWIRE_KERNELS names. Throws std::runtime_error if
-// $GRADWIRE_KERNELS names kernels that are not available.
+// Returns the portable kernels, or the fastest available ones. $GRADWIRE_KERNELS may name others than the
+// fastest; earlier releases call the portable ones "baseline". Throws std::runtime_error if it names kernels
+// that are not available.
 template <class Real>
-const Kernels<Real>& best_kernels();
+const Kernels<Real>& kernels_of(KernelSet set);
 
-const char* kernels_name();  // name of best_kernels()
+const char* kernels_name(KernelSet set);
 
 }  // namespace gradwire

@@ -18,6 +18,11 @@
 #define GRADWIRE_ISA compiled_for  // the target of the including file; instance.cpp names its own
 #endif
 
+// The portable kernels leave out what other architectures lack: fused operations and many registers.
+#if defined(__ARM_NEON) && !defined(GRADWIRE_PORTABLE)
+#define GRADWIRE_NEON
+#endif
+
 #define GRADWIRE_KERNEL [[gnu::always_inline]] inline
 
 // Unrolls a loop over the registers of a tile. Without it, GCC 12 unrolls such loops only after it has
@@ -53,7 +58,7 @@ inline constexpr int kTileRows = 12;  // 12 x 2 accumulators take 24 of 32 regis
 #elif defined(__AVX__)
 inline constexpr int kRegisterBytes = 32;
 inline constexpr int kTileRows = 6;  // 6 x 2 accumulators take 12 of 16 registers
-#elif defined(__ARM_NEON)
+#elif defined(GRADWIRE_NEON)
 inline constexpr int kRegisterBytes = 16;
 inline constexpr int kTileRows = 12;
 #else
@@ -116,7 +121,7 @@ GRADWIRE_KERNEL V fma(V a, V b, V c) {
   if constexpr (kBytes == 32 && !kFloat) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
   if constexpr (kBytes == 16 && kFloat) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
   if constexpr (kBytes == 16 && !kFloat) return (V)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
-#elif defined(__ARM_NEON)
+#elif defined(GRADWIRE_NEON)
   if constexpr (kBytes == 16 && kFloat) return (V)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
   if constexpr (kBytes == 16 && !kFloat) return (V)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #endif
@@ -127,14 +132,14 @@ GRADWIRE_KERNEL V fma(T a, V b, V c) requires(sizeof(T) == sizeof(V{}[0])) {
   return fma(splat<V>(a), b, c);
 }
 GRADWIRE_KERNEL float scalar_fma(float a, float b, float c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(GRADWIRE_NEON)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;
 #endif
 }
 GRADWIRE_KERNEL double scalar_fma(double a, double b, double c) {
-#if defined(__FMA__) || defined(__ARM_NEON)
+#if defined(__FMA__) || defined(GRADWIRE_NEON)
   return __builtin_fma(a, b, c);
 #else
   return a * b + c;

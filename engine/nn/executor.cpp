@@ -263,7 +263,8 @@ template <class Real>
 Executor<Real>::Executor(const Network& network, std::span<std::byte> arena, std::size_t micro_batch,
                          const Kernels<Real>* kernels)
     : impl_(std::make_unique<Impl>(network, checked_micro_batch<Real>(network, micro_batch),
-                                   kernels == nullptr ? best_kernels<Real>() : *kernels, arena)) {}
+                                   kernels == nullptr ? kernels_of<Real>(KernelSet::kBest) : *kernels,
+                                   arena)) {}
 
 template <class Real>
 std::size_t Executor<Real>::arena_bytes_of(const Network& network, std::size_t micro_batch) {

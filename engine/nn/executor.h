@@ -1,6 +1,6 @@
 // Runs a network: losses, gradients and outputs for any number of samples, in microbatches that fill the
 // processor's vectors. Batches of any size need only the memory of one microbatch, which has at most
-// kMaxMicroBatch samples. Uses the kernels of engine/kernels/select.h unless the caller passes others.
+// kMaxMicroBatch samples. Uses the best kernels (engine/kernels/select.h) unless the caller passes others.
 //
 // A large batch is cut into blocks of consecutive samples, which threads can compute at the same time
 // (share_work). The sums and gradients of blocks are added in ascending order. The cut depends on the network

@@ -42,9 +42,9 @@ NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const
 template <class Real>
 NetworkOracle<Real>::NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train,
                                    Shares train_shares, std::unique_ptr<const Examples<Real>>&& test,
-                                   Shares test_shares)
+                                   Shares test_shares, KernelSet kernels)
     : network_(std::make_shared<const Network>(network)),
-      executor_(network),
+      executor_(network, 0, &kernels_of<Real>(kernels)),
       train_(std::move(train)),
       test_(std::move(test)),
       at_(std::move(train_shares), std::move(test_shares)) {
@@ -55,7 +55,7 @@ template <class Real>
 NetworkOracle<Real>::NetworkOracle(const NetworkOracle& other)
     : RebindableOracle<Real>(),
       network_(other.network_),
-      executor_(*other.network_),
+      executor_(*other.network_, 0, &other.executor_.kernels()),
       train_(other.train_),
       test_(other.test_),
       at_(other.at_),

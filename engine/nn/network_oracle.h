@@ -7,6 +7,7 @@
 
 #include "engine/client_objectives.h"
 #include "engine/data/shares.h"
+#include "engine/kernels/select.h"
 #include "engine/nn/example.h"
 #include "engine/nn/executor.h"
 #include "engine/regularizer.h"
@@ -27,7 +28,8 @@ class NetworkOracle : public RebindableOracle<Real> {
                 Regularizer regularizer = Regularizer::kNone, double lambda = 0);
   // Makes the oracle of clients that share the samples.
   NetworkOracle(const Network& network, std::unique_ptr<const Examples<Real>>&& train, Shares train_shares,
-                std::unique_ptr<const Examples<Real>>&& test, Shares test_shares);
+                std::unique_ptr<const Examples<Real>>&& test, Shares test_shares,
+                KernelSet kernels = KernelSet::kBest);
   // Shares the samples with `other`. Each copy has its own plan, and its own memory to run the network.
   NetworkOracle(const NetworkOracle& other);
   NetworkOracle(NetworkOracle&&) noexcept = default;

@@ -10,11 +10,12 @@ namespace gradwire {
 
 template <class Real>
 LeastSquaresOracle<Real>::LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer,
-                                             double lambda)
+                                             double lambda, KernelSet kernels)
     : data_(std::make_shared<const TargetRows>(std::move(samples.train), dim, samples.clients())),
       at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
-      lambda_(lambda) {}
+      lambda_(lambda),
+      kernels_(kernels) {}
 
 template <class Real>
 void LeastSquaresOracle<Real>::bind(std::uint32_t client) {
@@ -49,7 +50,7 @@ bool LeastSquaresOracle<Real>::hessian(std::span<const Real> x, std::span<Real> 
     const BatchRows all({}, at_.train());
     const Real share = Real(1) / static_cast<Real>(all.count());
     auto made = std::make_unique<Real[]>(upper.size());
-    WeightedGram<Real> sum;
+    WeightedGram<Real> sum(kernels_);
     sum.start(data_->rows, at_.train());
     sum.add(data_->rows, 0, std::vector<Real>(all.count(), share), {made.get(), upper.size()});
     gram = std::move(made);

@@ -11,6 +11,7 @@
 
 #include "engine/data/shared_samples.h"
 #include "engine/data/sparse_rows.h"
+#include "engine/kernels/select.h"
 #include "engine/oracles/linear_oracle.h"
 #include "engine/regularizer.h"
 
@@ -20,7 +21,8 @@ template <class Real>
 class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Real>> {
  public:
   // Builds the oracle. Copies share the samples. Throws DataError if a feature is not below `dim`.
-  LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer, double lambda);
+  LeastSquaresOracle(SharedSamples samples, std::size_t dim, Regularizer regularizer, double lambda,
+                     KernelSet kernels = KernelSet::kBest);
 
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }
@@ -52,6 +54,7 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
   std::uint32_t client_ = 0;
   Regularizer regularizer_;
   double lambda_;
+  KernelSet kernels_;  // of Hessians
 };
 
 extern template class LinearOracle<float, LeastSquaresOracle<float>>;

@@ -97,12 +97,14 @@ LogisticOracle<Real>::LabelledRows::LabelledRows(SharedSamples&& samples, std::s
 
 template <class Real>
 LogisticOracle<Real>::LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
-                                     Regularizer regularizer, double lambda, LinearLoss loss)
+                                     Regularizer regularizer, double lambda, LinearLoss loss,
+                                     KernelSet kernels)
     : data_(std::make_shared<const LabelledRows>(std::move(samples), dim, labels)),
       at_(std::move(samples.train_shares), std::move(samples.test_shares)),
       regularizer_(regularizer),
       lambda_(lambda),
-      loss_(loss) {}
+      loss_(loss),
+      gram_(kernels) {}
 
 template <class Real>
 Real LogisticOracle<Real>::loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) {

@@ -28,7 +28,8 @@ class LogisticOracle final : public LinearOracle<Real, LogisticOracle<Real>> {
   // share the samples. Throws DataError if a training sample has another label, or if a feature is not below
   // `dim`.
   LogisticOracle(SharedSamples samples, std::size_t dim, std::span<const double> labels,
-                 Regularizer regularizer, double lambda, LinearLoss loss = LinearLoss::kLogistic);
+                 Regularizer regularizer, double lambda, LinearLoss loss = LinearLoss::kLogistic,
+                 KernelSet kernels = KernelSet::kBest);
 
   std::uint32_t clients() const { return at_.clients(); }
   std::size_t sample_count(std::uint32_t client) const { return at_.train_count(client); }

@@ -16,6 +16,8 @@ namespace gradwire {
 template <class Real>
 class WeightedGram {
  public:
+  explicit WeightedGram(KernelSet kernels) : kernels_(&kernels_of<Real>(kernels)) {}
+
   // Selects the rows numbered in `mine`. Rows with many pairs of nonzero columns are stored densely and
   // multiplied in registers; the others are added pair by pair.
   void start(const SparseRows<Real>& rows, const ClientRows& mine) {
@@ -57,12 +59,12 @@ class WeightedGram {
       Real* const row = &block_[k * stride];
       for (std::size_t j = 0; j < column.size(); ++j) row[column[j]] = value[j];
     }
-    kernels_.gram({block_.data(), static_cast<Index>(stride), static_cast<Index>(rows.columns()),
-                   static_cast<Index>(weight.size())},
-                  weight.data(), upper);
+    kernels_->gram({block_.data(), static_cast<Index>(stride), static_cast<Index>(rows.columns()),
+                    static_cast<Index>(weight.size())},
+                   weight.data(), upper);
   }
 
-  const Kernels<Real>& kernels_ = best_kernels<Real>();
+  const Kernels<Real>* kernels_;
   ClientRows mine_;
   bool dense_ = false;
   std::vector<Real> block_;  // (kMostGramRows, d + kSlack)

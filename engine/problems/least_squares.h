@@ -17,10 +17,10 @@ struct LeastSquares : LinearModel, LinearConstants<LeastSquares> {
   static LossCurvature curvature() { return {.largest = 1, .convex = true, .constant = true}; }
   template <class Real>
   std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
-                                                            const AllClients&) const {
+                                                            const AllClients& all) const {
     using Oracle = LeastSquaresOracle<Real>;
     return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
-        Oracle(with_features(schema, std::move(samples)), dim(schema), regularizer, lambda));
+        Oracle(with_features(schema, std::move(samples)), dim(schema), regularizer, lambda, all.kernels));
   }
 };
 

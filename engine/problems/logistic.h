@@ -38,10 +38,11 @@ struct Logistic : LinearModel, LinearConstants<Logistic> {
   LossCurvature curvature() const;
   template <class Real>
   std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
-                                                            const AllClients&) const {
+                                                            const AllClients& all) const {
     using Oracle = LogisticOracle<Real>;
-    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(Oracle(
-        with_features(schema, std::move(samples)), dim(schema), schema.labels, regularizer, lambda, loss));
+    return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
+        Oracle(with_features(schema, std::move(samples)), dim(schema), schema.labels, regularizer, lambda,
+               loss, all.kernels));
   }
 };
 

@@ -83,7 +83,7 @@ struct NetworkProblem {
   }
   template <class Real>
   std::unique_ptr<ClientObjectives<Real>> client_objectives(const DataSchema& schema, SharedSamples samples,
-                                                            const AllClients&) const {
+                                                            const AllClients& all) const {
     using Oracle = NetworkOracle<Real>;
     std::unique_ptr<const Examples<Real>> train, test;
     if constexpr (requires(const Kind k) { k.rows; }) {
@@ -96,7 +96,7 @@ struct NetworkProblem {
     try {
       return std::make_unique<ClientObjectivesOf<Real, Oracle>>(
           Oracle(network_to_run(schema), std::move(train), std::move(samples.train_shares), std::move(test),
-                 std::move(samples.test_shares)));
+                 std::move(samples.test_shares), all.kernels));
     } catch (const BudgetTooSmall& error) {
       refuse_budget(error);
     }

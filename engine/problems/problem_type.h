@@ -38,6 +38,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/kernels/select.h"
+
 namespace gradwire {
 
 struct ProblemTraits {
@@ -59,10 +61,11 @@ struct DataSchema {
   std::vector<std::string> feature_names = {};  // the names in a table's header; empty if unknown
 };
 
-// The clients of a problem. Problem types without data draw the function of each client from the seed.
+// What all clients of a run share. Problem types without data draw the function of each client from the seed.
 struct AllClients {
   std::uint32_t clients = 1;  // n
   std::uint64_t seed = 1;
+  KernelSet kernels = KernelSet::kBest;  // of networks and Hessians
 };
 
 inline constexpr double kMaxWidth = 1e6;  // numbers in a layer

@@ -10,6 +10,7 @@
 
 #include "algorithms/core/message.h"
 #include "base/result.h"
+#include "proto/wire/abilities.h"
 
 namespace gradwire {
 
@@ -17,7 +18,8 @@ namespace gradwire {
 struct ClientInfo {
   std::string name;  // never empty
   std::string build;
-  std::string kernels;  // kernels that compute its gradients; may be empty
+  std::string kernels;  // the best kernels of its processor; may be empty
+  Abilities abilities;
   std::uint64_t pid = 0;
   std::uint32_t columns = 0;  // largest feature index
   std::uint64_t sample_count = 0;

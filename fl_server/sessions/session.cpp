@@ -189,6 +189,11 @@ Status Session::hello(std::span<const std::byte> header) {
 Status Session::greet() {
   const wire::Hello hello = std::exchange(introduction_, nullptr)->hello;
   if (ban(hello.client_name())) return Unit{};
+  const Abilities abilities = read_abilities(hello);
+  if (const Status able = owner_.check(abilities); !able) {
+    refuse(Ending::kUnwanted, able.error().message, true);
+    return Unit{};
+  }
   process_ = hello.process();
   ordinal_ = hello.connection();
   std::optional<std::uint32_t> index, count;
@@ -201,7 +206,9 @@ Status Session::greet() {
   }
   client_ = *client;
   info_.build = one_line(hello.build());
-  info_.kernels = one_line(hello.kernels());
+  // Release 0.2 calls the portable kernels by another name.
+  info_.kernels = hello.kernels() == "baseline" ? "portable" : one_line(hello.kernels());
+  info_.abilities = abilities;
   info_.pid = hello.pid();
   state_ = SessionState::kData;
   idle_timer_.restart(sockets_.now());

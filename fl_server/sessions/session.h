@@ -28,6 +28,8 @@ struct Introduction;  // the claims of a peer
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
+  // Returns an error if a client with these abilities cannot take part in the run.
+  virtual Status check(const Abilities&) const { return Unit{}; }
   // Returns the number of a client that sent a Hello. The session then sends welcome().
   virtual Result<ClientId> on_hello(Session& session, const std::string& name,
                                     std::optional<std::uint32_t> part_index,

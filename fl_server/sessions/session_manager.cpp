@@ -295,7 +295,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
 // none.
 void SessionManager::Impl::compare_kernels(ClientId client) const {
   const std::string& own = table.info(client).kernels;
-  if (own.empty()) return;
+  if (!options.warns_of_kernels || own.empty()) return;
   for (ClientId other = 0; other < table.size(); ++other) {
     const std::string& theirs = table.info(other).kernels;
     if (other == client || !table.joined(other) || theirs.empty()) continue;

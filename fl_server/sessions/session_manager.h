@@ -40,6 +40,9 @@ struct SessionManagerOptions {
   // Checks a new client against the others, those that have joined or sent their sums (null if one has not).
   // An error refuses it. May be empty.
   std::function<Status(const ClientInfo&, const std::function<const ClientInfo*(ClientId)>& other)> check;
+  // Returns an error if a client with these abilities cannot take part. May be empty.
+  std::function<Status(const Abilities&)> check_abilities;
+  bool warns_of_kernels = true;             // true if different kernels give different bits
   Authenticator* authenticator = nullptr;   // if null, all peers are accepted
   ServerMetrics* server_metrics = nullptr;  // may be null
   // The bytes that may wait for a relay, in addition to the start messages of its clients and two messages of

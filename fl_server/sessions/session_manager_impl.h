@@ -61,6 +61,9 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
     return needs_sums(options.normalize) && normalization == nullptr ? options.normalize : Normalize::kNone;
   }
   Status check(const Session& session, const ClientInfo& info) const override;
+  Status check(const Abilities& abilities) const override {
+    return options.check_abilities ? options.check_abilities(abilities) : Unit{};
+  }
   Status on_sums(Session& session, const ClientInfo& info, ClientSums features) override;
   Status on_join(Session& session, ClientInfo info) override;
   SessionEvents* round_events() override { return events; }

@@ -286,6 +286,9 @@ class Run(TypedDict, total=False):
     client_metrics: Literal["auto", "none", "last", "all"]
     """the evaluations whose loss and accuracy of each client go to clients.csv: none, the last, or all; `auto`: the last, or none
     if there are more than 10,000 clients ["auto", "none", "last" or "all"; default: "auto"]"""
+    kernels: Literal["best", "portable"]
+    """the arithmetic of networks and Hessians: `best` of each processor, or `portable`, which gives the same bits on every
+    architecture ["best" or "portable"; default: "best"]"""
 
 
 class Evaluation(TypedDict, total=False):
@@ -494,6 +497,7 @@ DottedKeys = TypedDict("DottedKeys", {
     "run.x0": str,
     "run.monitor": bool,
     "run.client_metrics": Literal["auto", "none", "last", "all"],
+    "run.kernels": Literal["best", "portable"],
     "evaluation.grad_norm": Literal["auto", "every", "first_and_last", "none"],
     "evaluation.accuracy": bool,
     "evaluation.clients": Number,

@@ -139,6 +139,15 @@ TEST_P(Hessian, RepeatsItsBitsAndFloatAgrees) {
   for (std::size_t k = 0; k < first.size(); ++k) EXPECT_NEAR(rounded[k], first[k], 2e-6) << k;
 }
 
+TEST_P(HessianOfRows, AgreesWithThatOfPortableKernels) {
+  const auto best = this->oracle<double>();
+  spec_.kernels = KernelSet::kPortable;
+  const auto portable = this->oracle<double>();
+  const std::vector<double> x = random_point(best->dim(), 1);
+  const auto want = hessian_of(*best, x), got = hessian_of(*portable, x);
+  for (std::size_t k = 0; k < want.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-14) << k;
+}
+
 TEST_P(HessianOfRows, AllocatesNothingAfterTheFirst) {
   const auto oracle = this->oracle<double>();
   const std::vector<double> x = random_point(oracle->dim(), 1);

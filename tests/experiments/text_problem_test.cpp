@@ -220,7 +220,7 @@ TEST_F(TextProcesses, AreToldWhenTheirTextIsTooShort) {
 // Clients may use the kernels of another processor. The server warns of it.
 TEST_F(TextProcesses, AreNamedInOneWarningIfTheyUseOtherKernels) {
   folder.write("t", kText);
-  for (const char* kernels : {"baseline", ""}) {
+  for (const char* kernels : {"portable", ""}) {
     std::filesystem::remove_all(state());
     std::filesystem::remove(folder.path() / "server.log");
     Process server = start_server(text_config("gpt", "count = 3\n"));

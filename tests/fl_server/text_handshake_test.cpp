@@ -92,5 +92,13 @@ TEST_F(TextHandshake, DoesNotWarnOfEqualOrUnknownKernels) {
   }
 }
 
+TEST_F(TextHandshake, TakesTheFirstNameOfPortableKernelsForTheSame) {
+  open();
+  const FakeClient a = join("a", "baseline", "abc"), b = join("b", "portable", "abc");
+  ASSERT_TRUE(session_manager->gather(milliseconds(2000)));
+  EXPECT_EQ(warnings(), 0u);
+  EXPECT_EQ(session_manager->table().info(0).kernels, "portable");
+}
+
 }  // namespace
 }  // namespace gradwire

@@ -168,7 +168,7 @@ RunResult simulate_in_memory(Prepared&& prepared, const RunRequest& request, con
 
 // Returns a text that must be equal on all ranks: the resolved run, the program, and its kernels.
 std::string run_text(const RunPlan& plan) {
-  return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name();
+  return to_toml(plan.experiment) + build_info() + ", kernels " + kernels_name(plan.experiment.run.kernels);
 }
 
 bool can_resume(const RunPlan& plan, const RunRequest& request) {

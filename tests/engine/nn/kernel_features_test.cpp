@@ -59,7 +59,7 @@ class KernelFeatures : public ::testing::Test {
  protected:
   // Returns a b + c. Rounds once if the kernels have a fused multiply-add.
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
-    return std::string(kernels.name) == "baseline" ? a * b + c : std::fma(a, b, c);
+    return std::string(kernels.name) == "portable" ? a * b + c : std::fma(a, b, c);
   }
 
   // Returns what both forward kernels must compute, by naive loops; shape [sample][out].

@@ -14,7 +14,7 @@ template <class Real>
 class KernelGram : public ::testing::Test {
  protected:
   static Real multiply_add(const Kernels<Real>& kernels, Real a, Real b, Real c) {
-    return std::string(kernels.name) == "baseline" ? a * b + c : std::fma(a, b, c);
+    return std::string(kernels.name) == "portable" ? a * b + c : std::fma(a, b, c);
   }
 
   static void check(const Kernels<Real>& kernels, Index d, Index rows) {

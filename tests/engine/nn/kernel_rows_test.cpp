@@ -32,7 +32,7 @@ void expect_input_gradients_of_rows(Index in, Index out, Index lanes, bool add) 
   for (const Kernels<Real>* kernels : available_kernels<Real>()) {
     SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(in) + " to " + std::to_string(out) +
                  ", " + std::to_string(lanes) + " lanes" + (add ? ", added" : ""));
-    const bool fused = std::string(kernels->name) != "baseline";  // SSE2 has no fused multiply-add
+    const bool fused = std::string(kernels->name) != "portable";  // SSE2 has no fused multiply-add
     std::vector<Real> got = before;
     kernels->row_backward({w.data(), nullptr, out, in, before.data(), lanes}, dy.data(), add, got.data());
     std::size_t wrong = 0;
@@ -67,7 +67,7 @@ void expect_gradients_of_one_lane(Index in, Index out, WeightGradient kind, bool
   for (const Kernels<Real>* kernels : available_kernels<Real>()) {
     SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(in) + " to " + std::to_string(out) +
                  ", weight gradient " + std::to_string(static_cast<int>(kind)) + (add ? ", added" : ""));
-    const bool fused = std::string(kernels->name) != "baseline";
+    const bool fused = std::string(kernels->name) != "portable";
     const auto multiply_add = [&](Real a, Real b, Real c) { return fused ? std::fma(a, b, c) : a * b + c; };
     std::vector<Real> dx = input, dw = kind == WeightGradient::kDescent ? w : sum, dx_twin = input,
                       dw_twin = dw;
@@ -99,7 +99,7 @@ void expect_weight_gradients(Index in, Index out, Index lanes, bool add) {
   for (const Kernels<Real>* kernels : available_kernels<Real>()) {
     SCOPED_TRACE(std::string(kernels->name) + ", " + std::to_string(in) + " to " + std::to_string(out) +
                  ", " + std::to_string(lanes) + " lanes" + (add ? ", added" : ""));
-    const bool fused = std::string(kernels->name) != "baseline";
+    const bool fused = std::string(kernels->name) != "portable";
     std::vector<Real> dw = before, twin = before;
     kernels->outer(dy.data(), out, lanes, x.data(), in, add, dw.data());
     for (Index o = 0; o < out; ++o)
