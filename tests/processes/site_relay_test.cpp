@@ -63,6 +63,7 @@ TEST_F(SiteRelayTest, EndsWithCode1OnATemporaryRejectionEvenWithClients) {
     ASSERT_EQ(::listen(listener, 4), 0);
     ::getsockname(listener, reinterpret_cast<sockaddr*>(&own), &size);
     address = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+    fs::remove(folder.path() / "site.log");  // so that the wait below is for this relay
     Process relay = start_relay("site");
     const int server_side = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     wire::Relay welcome;
