@@ -72,7 +72,7 @@ TEST(Abilities, ArriveAsTheyWereSent) {
       }
 }
 
-TEST(Abilities, OfAReleaseThatNamesNoneAreThoseOf02) {
+TEST(Abilities, AreThoseOfAnOldReleaseIfTheHelloHasNone) {
   const Abilities old = read_abilities(wire::Hello());
   EXPECT_TRUE(old.zstd && old.fp32 && old.fp64);
   EXPECT_FALSE(old.portable_kernels || old.custom_problems);
