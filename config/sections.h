@@ -250,6 +250,7 @@ struct ServerSection {
   std::uint32_t quarantine_s = 3600;          // 0 for no bans
   std::uint32_t connections_per_address = 0;  // 0 if only the limit for all addresses applies
   std::uint32_t min_bytes_per_second = 4096;
+  std::uint32_t heartbeat_ms = 15'000;
   ByteSize staging_budget{512u << 20};
   bool zerocopy = false;
 
@@ -307,8 +308,17 @@ struct ServerSection {
           {.quiet = true, .may_change = true, .place = RunIn::kNetwork});
     visit("min_bytes_per_second", self.min_bytes_per_second,
           "the server closes a connection that delivers less of a message than this for half a minute, or "
-          "accepts less of one for a minute",
+          "accepts less of one for a minute; clients allow their server the same time",
           {.low = 1, .quiet = true, .may_change = true, .place = RunIn::kNetwork});
+    visit("heartbeat_ms", self.heartbeat_ms,
+          "milliseconds after which server and clients send a sign of life if they sent nothing else; a peer "
+          "that is silent for three times as long is disconnected",
+          {.low = 100,
+           .high = 600'000,
+           .quiet = true,
+           .may_change = true,
+           .sent_if_set = true,
+           .place = RunIn::kNetwork});
     visit("staging_budget", self.staging_budget,
           "bytes of replies that may arrive at the same time, from all clients; the server reads further "
           "replies only if there is room",

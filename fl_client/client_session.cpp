@@ -310,6 +310,7 @@ std::optional<ClientEnding> ClientSession::Impl::begin(Link& link, std::span<con
   if (Status status = parse_control(header, welcome); !status) return ending_of(status);
   if (Status status = welcomed(welcome, heartbeat); !status) return ending_of(status);
   if (!std::exchange(accepted_, true) && identity_.on_accepted) identity_.on_accepted();
+  link.expect_rate(experiment_.server.min_bytes_per_second);
   link.start_heartbeats(heartbeat);
   return asked_normalize() == Normalize::kNone ? send_join(link) : prepare_join(link, welcome);
 }

@@ -28,9 +28,8 @@ constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // for one read into th
 constexpr std::size_t kFilteredAtOnce = 64 * 1024;       // bytes per send
 constexpr std::uint32_t kMissedHeartbeats = 3;
 constexpr milliseconds kLongestTick{250};  // until another thread starts to read during a computation
-// The time allowed for a frame to arrive: kFrameGrace, and the time that its payload takes at this rate.
+// The time allowed for a frame to arrive, besides that of its bytes at the expected rate.
 constexpr std::chrono::seconds kFrameGrace{30};
-constexpr std::uint64_t kMinBytesPerSecond = 4096;
 
 Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
 
@@ -169,7 +168,7 @@ Result<ServerConnection::ReceivedFrame> ServerConnection::read_head(std::uint64_
   std::memcpy(raw.data(), buffer_.data() + begin_, kPrefixBytes);
   const Result<Prefix> prefix = read_prefix(raw, max_payload);
   if (!prefix) return prefix.error();
-  frame_due_ += std::chrono::seconds(prefix->payload_len / kMinBytesPerSecond);
+  frame_due_ += std::chrono::seconds((prefix->header_len + prefix->payload_len) / bytes_per_second_);
   if (Status status = fill(kPrefixBytes + prefix->header_len); !status) return status.error();
   const auto header = std::span<const std::byte>(buffer_).subspan(begin_ + kPrefixBytes, prefix->header_len);
   begin_ += kPrefixBytes + prefix->header_len;

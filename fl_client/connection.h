@@ -62,6 +62,7 @@ class ServerConnection final : public Link {
   // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up
   // a server that sends nothing for several intervals.
   void start_heartbeats(std::chrono::milliseconds interval) override;
+  void expect_rate(std::uint64_t bytes_per_second) override { bytes_per_second_ = bytes_per_second; }
 
  private:
   struct HangUp {
@@ -87,6 +88,7 @@ class ServerConnection final : public Link {
   const int fd_;
   std::chrono::milliseconds silence_;                // longest silence before the client gives up the server
   std::chrono::steady_clock::time_point frame_due_;  // time limit of the frame that is arriving
+  std::uint64_t bytes_per_second_ = 4096;            // of a server that is fast enough
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> segments_;

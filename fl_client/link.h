@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -20,6 +21,8 @@ class Link {
   virtual Status write(const std::string& frame) = 0;
   // Starts heartbeats at both ends. This end sends something at least once per `interval`.
   virtual void start_heartbeats(std::chrono::milliseconds interval) = 0;
+  // Allows messages of the server the time that they take at this rate.
+  virtual void expect_rate(std::uint64_t bytes_per_second) { (void)bytes_per_second; }
 };
 
 }  // namespace gradwire

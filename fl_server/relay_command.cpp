@@ -88,6 +88,7 @@ int relay_command(int argc, char** argv) {
   const bool is_old_form = argv[1] != kCommand;
   RelayOptions relay;
   ListenOptions common;
+  std::string tls_min = "TLS1.3";
   std::int64_t give_up_after_ms = relay.give_up_after.count();
   Logger logger("gradwire-server", log_format(argc, argv));
   CLI::App app{
@@ -114,6 +115,16 @@ int relay_command(int argc, char** argv) {
                  "Most connections from one address (for IPv6 one /64); 0 means no limit")
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--tls-min", tls_min, "The oldest version of TLS that clients may use, with --identity")
+      ->type_name("VERSION")
+      ->check(CLI::IsMember({"TLS1.3", "TLS1.2"}))
+      ->capture_default_str();
+  app.add_option("--min-bytes-per-second", relay.times.min_bytes_per_second,
+                 "Disconnect a peer that delivers less of a message for half a minute, or accepts less for a "
+                 "minute")
+      ->type_name("N")
+      ->check(CLI::Range(1, INT32_MAX))
+      ->capture_default_str();
   app.add_flag("--json", common.json, "Print log lines as JSON");
   app.get_option("--listen")->required();
   app.allow_extras();
@@ -126,6 +137,7 @@ int relay_command(int argc, char** argv) {
   relay.listen = common.listen;
   relay.state = common.state;
   relay.identity = common.identity;
+  relay.tls_min = tls_min == "TLS1.2" ? TlsVersion::k12 : TlsVersion::k13;
   relay.give_up_after = std::chrono::milliseconds(give_up_after_ms);
   relay.log = [&](const LogLine& line) { logger.log(line); };
   if (is_old_form)
@@ -134,6 +146,8 @@ int relay_command(int argc, char** argv) {
                          "works until version " +
                          std::string(kOldNamesEnd)));
   warn_about(common, relay.log);
+  if (common.identity.empty() && app.count("--tls-min") > 0)
+    relay.log(LogLine::warning("--tls-min has no effect without --identity, because TLS is not used"));
   return exit_code_of(
       [&] {
         run_relay_with_metrics(relay, common.metrics_address());

@@ -253,6 +253,7 @@ class Serving {
     session_manager.abandon = options_.abandon;
     const ServerSection& limits = told_.server;
     session_manager.times.min_bytes_per_second = limits.min_bytes_per_second;
+    session_manager.times.heartbeat = std::chrono::milliseconds(limits.heartbeat_ms);
     session_manager.bans.longest = std::chrono::seconds(limits.quarantine_s);
     session_manager.most_from_address = limits.connections_per_address;
     if (identity_) session_manager.handshakes = handshake_rates(table.size());

@@ -132,9 +132,9 @@ std::unique_ptr<SocketLayer> ServerIdentity::secure(std::unique_ptr<SocketLayer>
 }
 
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets, const fs::path& folder,
-                                          Log log) {
+                                          TlsVersion tls_min, Log log) {
   const std::string realm = open_identity(folder, "").realm;
-  const auto server = open_server(folder, TlsVersion::k13, realm, log);
+  const auto server = open_server(folder, tls_min, realm, log);
   const auto client =
       std::make_shared<TlsClient>(TrustedServer{{}, realm}, TlsVersion::k13, certificate_in(folder));
   return filtered(std::move(sockets), {[server] { return server->accept(); },

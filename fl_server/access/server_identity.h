@@ -57,6 +57,6 @@ class ServerIdentity {
 // Returns the sockets of a relay whose folder make_relay_identity() made. They use TLS on both sides, and
 // connect only to the server that made the folder.
 std::unique_ptr<SocketLayer> secure_relay(std::unique_ptr<SocketLayer> sockets,
-                                          const std::filesystem::path& folder, Log log);
+                                          const std::filesystem::path& folder, TlsVersion tls_min, Log log);
 
 }  // namespace gradwire

@@ -30,6 +30,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kServerAwayMs = 500;      // retry time for clients while the server is away
 constexpr milliseconds kShutdownTimeout{20'000};  // time without a server after a shutdown has begun
+constexpr milliseconds kShortestHeartbeat{10}, kLongestHeartbeat{10 * 60'000};  // that a server may ask for
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::size_t kMostUnauthenticated = 1024;
 constexpr std::size_t kMostKnown = 4096;               // remembered addresses of clients
@@ -40,6 +41,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
  public:
   Relay(const RelayOptions& options, std::unique_ptr<SocketLayer> sockets)
       : options_(options),
+        times_(options.times),
         counts_{.server_metrics = options.server_metrics != nullptr ? *options.server_metrics : own_metrics_,
                 .receive_budget = {}},
         sockets_(std::move(sockets)),
@@ -111,6 +113,7 @@ class Relay final : public RelayRun, public SocketLayerHandler, public FrameHand
   void pass_round(Local& local);
 
   const RelayOptions& options_;
+  WireTimes times_;            // with the heartbeats of the server
   ServerMetrics own_metrics_;  // used if the options name no metrics
   ConnectionCounts counts_;
   // Declared before the connections, so it is destroyed after them.
@@ -170,7 +173,7 @@ void Relay::on_accepted(std::unique_ptr<Socket> socket) {
   const std::uint32_t channel = ++channels_;
   unauthenticated_.add(channel, socket->peer());
   auto& local = locals_[channel] =
-      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), options_.times, counts_);
+      std::make_unique<Local>(*this, channel, *sockets_, std::move(socket), times_, counts_);
   local->connection().start();
   local->connection().pause_reading(paused_);
   warned_of_descriptors_ = false;
@@ -213,7 +216,7 @@ void Relay::connect() {
   next_try_ = SteadyTime::max();
   auto socket = sockets_->connect(options_.upstream);
   if (!socket) return on_closed(socket.error().message);
-  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), options_.times, *this, counts_);
+  upstream_ = std::make_unique<Connection>(*sockets_, std::move(*socket), times_, *this, counts_);
   upstream_->carry_channels();
   upstream_->start();
   wire::Relay hello;
@@ -290,6 +293,9 @@ Status Relay::joined(const wire::Relay& answer) {
     upstream_->close("the run is over");
     return Unit{};
   }
+  // The clients behind this relay get the interval of the server, too.
+  if (answer.has_heartbeat_ms())
+    times_.heartbeat = std::clamp(milliseconds(answer.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   max_payload_ = answer.max_payload();
   upstream_->set_max_payload(max_payload_);
   if (sums_ && max_payload_ > 0) sums_->allow(answer.adds());
@@ -404,7 +410,7 @@ bool Relay::over() const {
 }
 
 void Relay::start() {
-  sockets_->start(*this, options_.times.tick(), options_.handle_signals);
+  sockets_->start(*this, times_.tick(), options_.handle_signals);
   log("listening on " + sockets_->address() + " for clients of " + options_.upstream +
       (sums_
            ? "; replies are added up if the algorithm allows it: the last bits of results differ from those "
@@ -424,11 +430,11 @@ void Relay::run() {
     for (const auto& [channel, local] : locals_)
       local->connection().refuse("the relay was stopped", false, kServerAwayMs);
     if (upstream_) upstream_->close("the relay was stopped");
-    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return counts_.open == 0; });
+    sockets_->wait(sockets_->now() + times_.linger, [&] { return counts_.open == 0; });
     return;
   }
   if (refused_) {
-    sockets_->wait(sockets_->now() + options_.times.linger, [&] { return locals_.empty(); });
+    sockets_->wait(sockets_->now() + times_.linger, [&] { return locals_.empty(); });
     if (!retry_helps_) throw std::invalid_argument(*refused_);
     throw std::runtime_error(*refused_);
   }
@@ -457,7 +463,8 @@ void run_relay(const RelayOptions& options) {
   RelayOptions known = options;
   known.credentials = open_identity(options.identity, "");
   known.handshakes = handshake_rates(kClientsOfSite);
-  Relay(known, secure_relay(listen_on_tcp(options.listen), options.identity, options.log)).run();
+  Relay(known, secure_relay(listen_on_tcp(options.listen), options.identity, options.tls_min, options.log))
+      .run();
 }
 
 }  // namespace gradwire

@@ -20,6 +20,7 @@
 #include "fl_server/net/connection.h"
 #include "fl_server/sessions/rate_limit.h"
 #include "proto/security/login.h"
+#include "proto/security/tls.h"
 
 namespace gradwire {
 
@@ -29,8 +30,9 @@ struct RelayOptions {
   std::filesystem::path state;  // folder for the file `address`; if empty, none is written
   // Its identity on both sides (access/server_identity.h). If empty, connections are in plain text.
   std::filesystem::path identity;
-  bool aggregate = false;  // adds up replies if the algorithm allows it
-  WireTimes times;
+  bool aggregate = false;                // adds up replies if the algorithm allows it
+  TlsVersion tls_min = TlsVersion::k13;  // of the clients
+  WireTimes times;                       // the heartbeats are those of the server, once it is connected
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // time without a server
   std::optional<Credentials> credentials;  // for the server; run_relay() reads them from the identity

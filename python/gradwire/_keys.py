@@ -347,7 +347,10 @@ class Server(TypedDict, total=False):
     4294967295; default: 0]"""
     min_bytes_per_second: Integer
     """the server closes a connection that delivers less of a message than this for half a minute, or accepts less of one for a
-    minute [an integer, 1 to 4294967295; default: 4096]"""
+    minute; clients allow their server the same time [an integer, 1 to 4294967295; default: 4096]"""
+    heartbeat_ms: Integer
+    """milliseconds after which server and clients send a sign of life if they sent nothing else; a peer that is silent for three
+    times as long is disconnected [an integer, 100 to 600000; default: 15000]"""
     staging_budget: str
     """bytes of replies that may arrive at the same time, from all clients; the server reads further replies only if there is room
     [a size such as "512MB" (or B, KB, GB); default: "512MB"]"""
@@ -515,6 +518,7 @@ DottedKeys = TypedDict("DottedKeys", {
     "server.quarantine_s": Integer,
     "server.connections_per_address": Integer,
     "server.min_bytes_per_second": Integer,
+    "server.heartbeat_ms": Integer,
     "server.staging_budget": str,
     "server.zerocopy": bool,
     "faults.lost_replies": Number,

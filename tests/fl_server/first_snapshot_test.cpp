@@ -71,12 +71,12 @@ TEST(FirstSnapshot, SendsHeartbeatsWhileTheDiskIsSlow) {
   options.state = state;
   options.run_history = "none";
   options.handle_signals = false;
-  options.times.heartbeat = std::chrono::milliseconds(200);
   std::string trouble;
   std::atomic<bool> over = false;
   std::thread server([&] {
     try {
-      serve(options, load_experiment(folder.path() / "run.toml"));
+      serve(options,
+            load_experiment(folder.path() / "run.toml", std::vector<std::string>{"server.heartbeat_ms=200"}));
     } catch (const std::exception& error) {
       trouble = error.what();
     }
