@@ -293,7 +293,7 @@ Status Relay::joined(const wire::Relay& answer) {
     upstream_->close("the run is over");
     return Unit{};
   }
-  // The clients behind this relay get the interval of the server, too.
+  // The clients behind this relay also get the interval of the server.
   if (answer.has_heartbeat_ms())
     times_.heartbeat = std::clamp(milliseconds(answer.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
   max_payload_ = answer.max_payload();

@@ -32,7 +32,7 @@ ClientTable joined(bool last_reads_zstd) {
   return table;
 }
 
-TEST(Abilities, OfAClientWithoutZstdTurnItOffForAll) {
+TEST(Abilities, WithoutZstdTurnItOffForAll) {
   for (const std::string zstd : {"auto", "off"}) {
     const RunPlan plan = plan_of_joins(loaded(zstd), joined(false));
     EXPECT_EQ(plan.experiment.server.zstd, "off");
@@ -45,7 +45,7 @@ TEST(Abilities, OfAClientWithoutZstdTurnItOffForAll) {
   }
 }
 
-TEST(Abilities, OfALateClientWithoutZstdAreTooFew) {
+TEST(Abilities, WithoutZstdAreTooFewInARunThatUsesIt) {
   const RunPlan plan = plan_of_joins(loaded("auto"), joined(true));
   EXPECT_EQ(plan.experiment.server.zstd, "auto");
   const Status late = check_abilities({.zstd = false}, plan.experiment, true);
