@@ -52,11 +52,12 @@ inline std::span<const std::string_view> words_of(Survives) {
   return words;
 }
 
-enum class ClientMetrics : std::uint8_t { kAuto, kNone, kLast, kAll };
 inline std::span<const std::string_view> words_of(KernelSet) {
   static constexpr auto words = std::to_array<std::string_view>({"best", "portable"});
   return words;
 }
+
+enum class ClientMetrics : std::uint8_t { kAuto, kNone, kLast, kAll };
 inline std::span<const std::string_view> words_of(ClientMetrics) {
   static constexpr auto words = std::to_array<std::string_view>({"auto", "none", "last", "all"});
   return words;
@@ -208,8 +209,7 @@ struct RunSection {
            .idle_by = idle_if(self.evaluate_every == 0, "evaluate_every")});
     visit("kernels", self.kernels,
           "the arithmetic of networks and Hessians: `best` of each processor, or `portable`, which gives the "
-          "same "
-          "bits on every architecture",
+          "same bits on every architecture",
           {.quiet = true, .sent_if_set = true});
   }
 };

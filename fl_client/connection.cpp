@@ -30,6 +30,7 @@ constexpr std::uint32_t kMissedHeartbeats = 3;
 constexpr milliseconds kLongestTick{250};  // until another thread starts to read during a computation
 // The time allowed for a frame to arrive, besides that of its bytes at the expected rate.
 constexpr std::chrono::seconds kFrameGrace{30};
+constexpr std::uint64_t kLongestSeconds = 366 * 86'400;  // for the bytes of a frame
 
 Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
 
@@ -168,7 +169,8 @@ Result<ServerConnection::ReceivedFrame> ServerConnection::read_head(std::uint64_
   std::memcpy(raw.data(), buffer_.data() + begin_, kPrefixBytes);
   const Result<Prefix> prefix = read_prefix(raw, max_payload);
   if (!prefix) return prefix.error();
-  frame_due_ += std::chrono::seconds((prefix->header_len + prefix->payload_len) / bytes_per_second_);
+  const std::uint64_t seconds = (prefix->header_len + prefix->payload_len) / bytes_per_second_;
+  frame_due_ += std::chrono::seconds(std::min(seconds, kLongestSeconds));
   if (Status status = fill(kPrefixBytes + prefix->header_len); !status) return status.error();
   const auto header = std::span<const std::byte>(buffer_).subspan(begin_ + kPrefixBytes, prefix->header_len);
   begin_ += kPrefixBytes + prefix->header_len;
