@@ -14,8 +14,7 @@ namespace gradwire {
 namespace {
 
 const std::filesystem::path kPage =
-    std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "docs" / "reference" /
-    "experiment_file.md";
+    std::filesystem::path(GRADWIRE_SOURCE_DIR) / "docs" / "reference" / "experiment_file.md";
 
 std::string without_pipes(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");

@@ -14,7 +14,7 @@ namespace gradwire {
 
 namespace fs = std::filesystem;
 
-inline const fs::path kRoot = fs::path(__FILE__).parent_path().parent_path().parent_path();
+inline const fs::path kRoot = GRADWIRE_SOURCE_DIR;
 
 using Overrides = std::vector<std::string>;
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kProject = fs::path(__FILE__).parent_path().parent_path().parent_path();
+const fs::path kProject = GRADWIRE_SOURCE_DIR;
 
 std::vector<fs::path> files_of(const char* folder) {
   std::vector<fs::path> files;

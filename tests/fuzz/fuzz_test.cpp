@@ -60,8 +60,8 @@ TEST_P(Fuzz, TakesValidInputsAndAnyCutOrChangeOfThem) {
 }
 
 TEST_P(Fuzz, FindsNoBugInItsCorpus) {
-  const auto file =
-      std::filesystem::path(__FILE__).parent_path() / "corpus" / (std::string(GetParam().name) + ".hex");
+  const auto file = std::filesystem::path(GRADWIRE_SOURCE_DIR) / "tests/fuzz/corpus" /
+                    (std::string(GetParam().name) + ".hex");
   const auto inputs = read_corpus(file);
   ASSERT_FALSE(inputs.empty()) << file;
   for (std::size_t k = 0; k < inputs.size(); ++k)

@@ -78,8 +78,7 @@ TEST_F(Upgrade, HasTheVersionsOfThePage) {
   for (const auto& entry : fs::directory_iterator(state()))
     if (entry.path().filename().string().starts_with("ckpt-")) snapshot = read_file(entry.path());
   ASSERT_GT(snapshot.size(), 8u);
-  const std::string page =
-      read_file(fs::path(__FILE__).parent_path() / "../../docs/how-to/upgrade_and_back_up.md");
+  const std::string page = read_file(fs::path(GRADWIRE_SOURCE_DIR) / "docs/how-to/upgrade_and_back_up.md");
   for (const std::string& rule :
        {"the same version of the protocol: " + std::to_string(kWireVersion) + " in gradwire 0.2",
         "the same format of snapshots: " + snapshot.substr(7, 1) + " in gradwire 0.2"})

@@ -17,8 +17,7 @@ namespace {
 // Returns the virtual seconds until the squared norm of the gradient reaches the target, as a median over
 // three seeds.
 double seconds_to_target(const std::string& name) {
-  const auto file =
-      std::filesystem::path(__FILE__).parent_path() / "../../experiments/configs/e8" / (name + ".toml");
+  const auto file = std::filesystem::path(GRADWIRE_SOURCE_DIR) / "experiments/configs/e8" / (name + ".toml");
   std::vector<double> seconds;
   for (const char* seed : {"seed=1", "seed=2", "seed=3"}) {
     const std::vector<std::string> sets = {seed};

@@ -16,8 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSweeps =
-    fs::path(__FILE__).parent_path().parent_path().parent_path() / "experiments" / "sweeps";
+const fs::path kSweeps = fs::path(GRADWIRE_SOURCE_DIR) / "experiments" / "sweeps";
 
 TEST_F(Sweep, HasEveryCombinationWithTheLastKeyFastest) {
   const SweepPlan p = plan("[sweep]\nalgorithm.step_size = [\"theory\", 0.5]\nseed = [1, 2]\n");
