@@ -124,18 +124,6 @@ TEST(ActivationBudget, KeepsEveryBitOfGradientsFromBFloat16Activations) {
   }
 }
 
-template <class Real>
-class FittedExamples final : public Examples<Real> {
- public:
-  FittedExamples(const Network& network, std::size_t count) : samples_(network, count, 4), count_(count) {}
-  std::size_t size() const override { return count_; }
-  Example<Real> operator[](std::size_t k) const override { return samples_[k]; }
-
- private:
-  RandomSamples<Real> samples_;
-  std::size_t count_;
-};
-
 TEST(ActivationBudget, KeepsOptionalOperationsOfOracle) {
   for (const NamedNetwork& each : networks_to_fit())
     for (const KeptActivations kept : {KeptActivations::kExact, KeptActivations::kBFloat16}) {
@@ -143,7 +131,7 @@ TEST(ActivationBudget, KeepsOptionalOperationsOfOracle) {
       SCOPED_TRACE(each.name + (kept == KeptActivations::kExact ? "" : " in bfloat16"));
       Network network = each.network;
       network.limit_activations(ActivationBudget(budgets<double>(network, 0)[1]));
-      NetworkOracle<double> oracle(network, std::make_unique<FittedExamples<double>>(network, 19));
+      NetworkOracle<double> oracle(network, std::make_unique<DrawnExamples<double>>(network, 19));
       const std::vector<double> x = random_parameters(network, 1);
       const std::vector<std::uint32_t> one = {3}, some = {4, 2, 2, 11, 18};
       for (const std::vector<std::uint32_t>& batch : {std::vector<std::uint32_t>{}, one, some})
@@ -179,7 +167,7 @@ TEST(ActivationBudget, KeepsEveryBitOfRandomPathsAndDirections) {
 
 TEST(ActivationBudget, ClipsEachSampleToTheSameBits) {
   const Network network = zoo_transformer(5, 6, 2);
-  const auto examples = [&] { return std::make_unique<FittedExamples<double>>(network, 9); };
+  const auto examples = [&] { return std::make_unique<DrawnExamples<double>>(network, 9); };
   NetworkOracle<double> plain(network, examples()),
       oracle(with_budget(network, ActivationBudget::sqrt()), examples());
   EXPECT_TRUE(plain.executor().knows_sample_norms());

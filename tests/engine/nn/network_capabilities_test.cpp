@@ -18,18 +18,6 @@
 namespace gradwire {
 namespace {
 
-template <class Real>
-class DrawnExamples final : public Examples<Real> {
- public:
-  DrawnExamples(const Network& network, std::size_t count) : samples_(network, count, 4), count_(count) {}
-  std::size_t size() const override { return count_; }
-  Example<Real> operator[](std::size_t k) const override { return samples_[k]; }
-
- private:
-  RandomSamples<Real> samples_;
-  std::size_t count_;
-};
-
 // Networks with sizes that some kernels of engine/nn/micro_batch_ops.cpp do not reach: wide, with one
 // position.
 Network wide_letters() {

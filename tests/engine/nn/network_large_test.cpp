@@ -92,18 +92,6 @@ Network large_perceptron() {
 }
 
 template <class Real>
-class SomeExamples final : public Examples<Real> {
- public:
-  SomeExamples(const Network& network, std::size_t count) : samples_(network, count, 4), count_(count) {}
-  std::size_t size() const override { return count_; }
-  Example<Real> operator[](std::size_t k) const override { return samples_[k]; }
-
- private:
-  RandomSamples<Real> samples_;
-  std::size_t count_;
-};
-
-template <class Real>
 class LargePerceptron : public ::testing::Test {
  protected:
   static constexpr std::size_t kCount = 75;
@@ -125,7 +113,7 @@ TYPED_TEST_SUITE(LargePerceptron, Reals);
 TYPED_TEST(LargePerceptron, HasTheOptionalOperations) {
   using Real = TypeParam;
   const Network network = large_perceptron();
-  NetworkOracle<Real> oracle(network, std::make_unique<SomeExamples<Real>>(network, this->kCount));
+  NetworkOracle<Real> oracle(network, std::make_unique<DrawnExamples<Real>>(network, this->kCount));
   expect_capabilities<Real>(oracle, this->point(), {}, sizeof(Real) == 4 ? 2e-4 : 1e-12);
 }
 

@@ -36,18 +36,6 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325u;
 };
 
-template <class Real>
-class DrawnExamples final : public Examples<Real> {
- public:
-  DrawnExamples(const Network& network, std::size_t count) : samples_(network, count, 4), count_(count) {}
-  std::size_t size() const override { return count_; }
-  Example<Real> operator[](std::size_t k) const override { return samples_[k]; }
-
- private:
-  RandomSamples<Real> samples_;
-  std::size_t count_;
-};
-
 std::vector<NamedNetwork> networks() {
   std::vector<NamedNetwork> all = network_zoo();
   all.push_back({"gpt", gpt({.vocabulary = 9, .context = 20, .width = 24, .layers = 2, .heads = 2})});

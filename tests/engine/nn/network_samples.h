@@ -71,6 +71,19 @@ class RandomSamples {
   std::vector<Sample> samples_;
 };
 
+// The same samples as the data of an oracle.
+template <class Real>
+class DrawnExamples final : public Examples<Real> {
+ public:
+  DrawnExamples(const Network& network, std::size_t count) : samples_(network, count, 4), count_(count) {}
+  std::size_t size() const override { return count_; }
+  Example<Real> operator[](std::size_t k) const override { return samples_[k]; }
+
+ private:
+  RandomSamples<Real> samples_;
+  std::size_t count_;
+};
+
 // Returns the initial parameters of the network, slightly perturbed so that no bias is 0 and no gain is 1.
 // Every value is exactly representable as a float.
 inline std::vector<double> random_parameters(const Network& network, std::uint64_t seed) {
