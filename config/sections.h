@@ -313,7 +313,7 @@ struct ServerSection {
     visit("heartbeat_ms", self.heartbeat_ms,
           "milliseconds after which server and clients send a sign of life if they sent nothing else; a peer "
           "that is silent for three times as long is disconnected",
-          {.low = 100,
+          {.low = 500,  // relays look at their connections every 250 ms
            .high = 600'000,
            .quiet = true,
            .may_change = true,

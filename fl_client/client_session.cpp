@@ -33,8 +33,6 @@ namespace {
 constexpr std::size_t kMaxLabels = 8'000;  // as many as fit into the header of a Join
 // The message to the server about unusable data. It gives no reason, because the reason may quote the data.
 constexpr const char* kDataTrouble = "its data cannot be used; its own log says why";
-constexpr milliseconds kLongestHeartbeat{10 * 60'000};  // longest interval that a server may ask for
-constexpr milliseconds kShortestHeartbeat{10};
 constexpr milliseconds kLongestRetry{10 * 60'000};
 
 std::optional<ClientEnding> ending_of(const Status& status) {
@@ -146,7 +144,7 @@ Status ClientSession::Impl::welcomed(const wire::Welcome& welcome, milliseconds&
   if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
   takes_chunks_ = welcome.pieces();
-  heartbeat = std::clamp(milliseconds(welcome.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
+  heartbeat = milliseconds(limited_heartbeat_ms(welcome.heartbeat_ms()));
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
   Result<ExperimentSpec> experiment = unpack_experiment(welcome.experiment());
   if (!experiment) return Error{"Welcome: " + experiment.error().message};

@@ -30,7 +30,6 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kServerAwayMs = 500;      // retry time for clients while the server is away
 constexpr milliseconds kShutdownTimeout{20'000};  // time without a server after a shutdown has begun
-constexpr milliseconds kShortestHeartbeat{10}, kLongestHeartbeat{10 * 60'000};  // that a server may ask for
 constexpr std::size_t kMostClients = 1 << 16;
 constexpr std::size_t kMostUnauthenticated = 1024;
 constexpr std::size_t kMostKnown = 4096;               // remembered addresses of clients
@@ -293,9 +292,8 @@ Status Relay::joined(const wire::Relay& answer) {
     upstream_->close("the run is over");
     return Unit{};
   }
-  // The clients behind this relay also get the interval of the server.
-  if (answer.has_heartbeat_ms())
-    times_.heartbeat = std::clamp(milliseconds(answer.heartbeat_ms()), kShortestHeartbeat, kLongestHeartbeat);
+  // Clients learn the same interval from the server's Welcome.
+  if (answer.has_heartbeat_ms()) times_.heartbeat = milliseconds(limited_heartbeat_ms(answer.heartbeat_ms()));
   max_payload_ = answer.max_payload();
   upstream_->set_max_payload(max_payload_);
   if (sums_ && max_payload_ > 0) sums_->allow(answer.adds());

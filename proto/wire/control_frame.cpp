@@ -1,5 +1,6 @@
 #include "proto/wire/control_frame.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -30,6 +31,10 @@ std::string control_frame(FrameType type, const google::protobuf::MessageLite& h
 }
 
 std::string heartbeat_frame() { return frame(FrameType::kHeartbeat, ""); }
+
+std::uint32_t limited_heartbeat_ms(std::uint32_t heartbeat_ms) {
+  return std::clamp(heartbeat_ms, 10u, 10 * 60'000u);
+}
 
 std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms) {
   wire::ErrorMessage error;

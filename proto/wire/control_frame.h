@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ namespace gradwire {
 // Returns prefix and header, ready to write. Throws std::length_error if the header exceeds kMaxHeaderBytes.
 std::string control_frame(FrameType type, const google::protobuf::MessageLite& header);
 std::string heartbeat_frame();
+// Limits the interval that a server asks for to 10 ms .. 10 minutes.
+std::uint32_t limited_heartbeat_ms(std::uint32_t heartbeat_ms);
 std::string error_frame(const std::string& message, bool fatal, std::uint32_t retry_after_ms);
 
 // Writes the number of a channel into consecutive control frames. REQUIRES: the frames are complete, except

@@ -350,7 +350,7 @@ class Server(TypedDict, total=False):
     minute; clients allow their server the same time [an integer, 1 to 4294967295; default: 4096]"""
     heartbeat_ms: Integer
     """milliseconds after which server and clients send a sign of life if they sent nothing else; a peer that is silent for three
-    times as long is disconnected [an integer, 100 to 600000; default: 15000]"""
+    times as long is disconnected [an integer, 500 to 600000; default: 15000]"""
     staging_budget: str
     """bytes of replies that may arrive at the same time, from all clients; the server reads further replies only if there is room
     [a size such as "512MB" (or B, KB, GB); default: "512MB"]"""

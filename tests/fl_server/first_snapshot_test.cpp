@@ -76,7 +76,7 @@ TEST(FirstSnapshot, SendsHeartbeatsWhileTheDiskIsSlow) {
   std::thread server([&] {
     try {
       serve(options,
-            load_experiment(folder.path() / "run.toml", std::vector<std::string>{"server.heartbeat_ms=200"}));
+            load_experiment(folder.path() / "run.toml", std::vector<std::string>{"server.heartbeat_ms=500"}));
     } catch (const std::exception& error) {
       trouble = error.what();
     }

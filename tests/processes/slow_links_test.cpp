@@ -24,10 +24,10 @@ class SlowLinks : public SiteTest {
   }
 };
 
-constexpr const char* kSilence = "no sign of life for 450 ms";
+constexpr const char* kSilence = "no sign of life for 1500 ms";
 
 TEST_F(SlowLinks, HeartbeatsAreThoseOfTheExperimentAlsoBehindARelay) {
-  write_config_of("name = \"gd\"\nstep_size = 0.1\n", 20, "heartbeat_ms = 150\n");
+  write_config_of("name = \"gd\"\nstep_size = 0.1\n", 20, "heartbeat_ms = 500\n");
   Process server = start_server();
   Process relay = start_relay("site");
   EXPECT_TRUE(eventually([&] { return relay.log().find("joined the server") != std::string::npos; }))
@@ -42,7 +42,7 @@ TEST_F(SlowLinks, HeartbeatsAreThoseOfTheExperimentAlsoBehindARelay) {
   std::vector<Process> clients;
   for (std::uint32_t part = 0; part + 1 < client_count; ++part)
     clients.push_back(start_client(part, part % 2 == 0 ? site : address));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4000));
   clients.push_back(start_client(client_count - 1, site));
   expect_all_end_well(server, clients);
   EXPECT_EQ(relay.wait(), 0) << relay.log();
