@@ -7,15 +7,17 @@
 // default). local_optimizer selects other steps along the same gradient (optimizers/optimizer.h), as in all
 // algorithms with LocalSteps. The mean is Σ_S w_i Δ_i / Σ_S w_i over the clients that replied, with w_i from
 // clients.weights. This is the paper's ratio; it is biased. With heterogeneous data the fixed point is not
-// x*: client drift is of order γ_l K.
+// x*: client drift is of order γ_l K. An oracle may train in its own way (Oracle::train).
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "algorithms/core/params.h"
 #include "algorithms/core/vector_ops.h"
 #include "algorithms/support/local_steps.h"
 #include "algorithms/support/server_base.h"
+#include "base/rng_stream.h"
 
 namespace gradwire {
 
@@ -51,11 +53,16 @@ struct LocalTrainer {
   const RunContext<Real>& run_context;
   LocalSteps local;
   LocalOptimizer optimizer;
+  bool is_plain;  // the oracle may train by itself
   double mu;
   PayloadBuffer<Real> delta;
 
   LocalTrainer(const RunContext<Real>& s, const LocalSteps& l, double proximal = 0)
-      : run_context(s), local(l), optimizer(l.optimizer, s.d), mu(proximal) {}
+      : run_context(s),
+        local(l),
+        optimizer(l.optimizer, s.d),
+        is_plain(l.optimizer.is_plain()),
+        mu(proximal) {}
   static void fields(auto&, auto&&) {}
 
   Uplink<Real> reply(const Downlink<Real>& down, const ClientContext<Real>& ctx) {
@@ -64,19 +71,32 @@ struct LocalTrainer {
     Vec<Real>& y = ctx.scratch.vec(0, x.size());
     Vec<Real>& grad = ctx.scratch.vec(1, x.size());
     std::copy(x.begin(), x.end(), y.begin());
-    double loss_at_x = 0;
-    each_local_step(local, run_context.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
-      const double loss = ctx.oracle.loss_and_gradient(y, batch, grad);
-      if (k == 0) loss_at_x = loss;
-      if (mu > 0) {
-        for (std::size_t j = 0; j < x.size(); ++j) grad[j] += Real(mu) * (y[j] - x[j]);
-      }
-      optimizer.step(k, gamma_l, grad, y, ctx.scratch);
-    });
-    return reply_of(down, loss_at_x,
+    std::optional<Real> loss_at_x;
+    if (is_plain) loss_at_x = ctx.oracle.train(y, training(down.round, gamma_l, ctx));
+    if (!loss_at_x) {
+      each_local_step(local, run_context.algorithm.batch, ctx.draw, ctx, [&](std::uint32_t k, Batch batch) {
+        const Real loss = ctx.oracle.loss_and_gradient(y, batch, grad);
+        if (k == 0) loss_at_x = loss;
+        if (mu > 0) {
+          for (std::size_t j = 0; j < x.size(); ++j) grad[j] += Real(mu) * (y[j] - x[j]);
+        }
+        optimizer.step(k, gamma_l, grad, y, ctx.scratch);
+      });
+    }
+    return reply_of(down, static_cast<double>(*loss_at_x),
                     compress_shifted(ctx.compressor, y, x, ctx.draw_key(ctx.draw), ctx.scratch, delta));
   }
   void commit() {}
+
+  LocalTraining training(std::uint32_t round, Real gamma_l, const ClientContext<Real>& ctx) const {
+    return {.round = round,
+            .steps = local.steps,
+            .epochs = local.epochs,
+            .batch = run_context.algorithm.batch,
+            .step_size = static_cast<double>(gamma_l),
+            .proximal = mu,
+            .seed = RngStream({ctx.seed, ctx.client, ctx.draw, RngDomain::kTraining}).next()};
+  }
 };
 
 // A server that computes x^{t+1} = x^t + γ mean_{i∈S} Δ_i.

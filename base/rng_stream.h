@@ -23,6 +23,7 @@ enum class RngDomain : std::uint32_t {
   kGradientCode = 8,     // the coefficients of coded gradients
   kEvaluation = 9,       // clients that are evaluated
   kPaths = 10,           // paths through a network, for randomised backpropagation
+  kTraining = 11,        // the seed of local training by an oracle
   kCompressor = 0x1000,  // + number of the message part
   kMinibatch = 0x10000,  // + local step
 };

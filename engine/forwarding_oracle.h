@@ -37,6 +37,9 @@ class ForwardingOracle : public Base {
   TwoLosses<Real> two_gradients(Reals x, Reals y, Batch batch, RealsOut at_x, RealsOut at_y) override {
     return inner().two_gradients(x, y, batch, at_x, at_y);
   }
+  std::optional<Real> train(RealsOut y, const LocalTraining& training) override {
+    return inner().train(y, training);
+  }
   void sample_gradients(Reals x, Batch batch, RealsOut buffer, const TakeSample<Real>& take) override {
     inner().sample_gradients(x, batch, buffer, take);
   }

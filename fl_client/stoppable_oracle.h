@@ -51,6 +51,12 @@ class StoppableOracle final : public ForwardingOracle<Real, StoppableOracle<Real
     return loss;
   }
 
+  std::optional<Real> train(Out<Real> y, const LocalTraining& training) override {
+    const std::optional<Real> loss = inner().train(y, training);
+    (void)inner();  // a stop during the training takes effect now
+    return loss;
+  }
+
   // Returns the inner oracle. Throws OracleStopped if stopped.
   Oracle<Real>& inner() const {
     if (stopped_.load(std::memory_order_relaxed)) throw OracleStopped();

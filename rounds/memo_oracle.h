@@ -51,6 +51,12 @@ class MemoOracle final : public ForwardingOracle<Real, MemoOracle<Real>> {
     count(batch);
     return inner_->directional(x, v, batch);
   }
+  std::optional<Real> train(Out<Real> y, const LocalTraining& training) override {
+    const std::optional<Real> loss = inner_->train(y, training);
+    const std::uint64_t m = inner_->sample_count(), step = training.batch == 0 ? m : training.batch;
+    if (loss) grad_calls_ += training.epochs > 0 ? training.epochs * m : training.steps * step;
+    return loss;
+  }
   void sample_gradients(View<Real> x, Batch batch, Out<Real> buffer, const TakeSample<Real>& take) override {
     count(batch);
     inner_->sample_gradients(x, batch, buffer, take);

@@ -73,6 +73,18 @@ struct WorkSharing {
   std::function<void(std::size_t items, const std::function<void(std::size_t item)>& body)> for_each;
 };
 
+// The local training of a client in one round. fedavg, fedprox, fedbuff, fedadagrad, fedyogi and fedadam ask
+// for it.
+struct LocalTraining {
+  std::uint32_t round = 0;
+  std::uint32_t steps = 1;   // K; not read if epochs > 0
+  std::uint32_t epochs = 0;  // passes over the samples, or 0 for K steps
+  std::uint32_t batch = 0;   // samples of a step; 0 for all
+  double step_size = 0;      // gamma_l of this round
+  double proximal = 0;       // mu of fedprox: each gradient gets mu (y - x), where x is y at the start
+  std::uint64_t seed = 0;    // for the random choices of this client in this round
+};
+
 template <class Real>
 struct TwoLosses {
   Real x, y;
@@ -155,6 +167,13 @@ class Oracle {
   virtual TwoLosses<Real> two_gradients(Reals x, Reals y, Batch batch, RealsOut at_x, RealsOut at_y) {
     const Real loss = loss_and_gradient(x, batch, at_x);
     return {loss, loss_and_gradient(y, batch, at_y)};
+  }
+
+  // Trains y, shape (d), in place on the client's samples, with an optimizer of its own. Returns the mean
+  // loss at the first y. By default it returns nullopt and leaves y, and the algorithm takes its own steps.
+  // Equal arguments must give equal bits.
+  virtual std::optional<Real> train(RealsOut /*y*/, const LocalTraining& /*training*/) {
+    return std::nullopt;
   }
 
   // Goes through the samples in the order of `batch`. For each it writes the gradient of the sample's loss

@@ -1,10 +1,15 @@
 // A server and clients in a program do the run of train(), with the same bits.
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "gradwire/random.h"
 #include "tests/api/network/network_fixture.h"
 
 namespace gradwire {
@@ -71,6 +76,42 @@ TEST_P(EachRun, HasTheBitsOfTrain) {
 
 INSTANTIATE_TEST_SUITE_P(All, EachRun, ::testing::Range<std::size_t>(0, 5),
                          [](const auto& info) { return runs()[info.param].name; });
+
+// Trains by steps of its own, along random samples.
+class TrainingRows final : public Rows<double> {
+ public:
+  using Rows<double>::Rows;
+  std::optional<double> train(std::span<double> y, const LocalTraining& training) override {
+    RandomStream random(training.seed);
+    std::vector<double> gradient(y.size());
+    const double first = loss_and_gradient(y, {}, gradient);
+    for (std::uint32_t k = 0; k < training.steps; ++k) {
+      const auto sample = random.below(static_cast<std::uint32_t>(sample_count()));
+      loss_and_gradient(y, Batch(&sample, 1), gradient);
+      for (std::size_t j = 0; j < y.size(); ++j) y[j] -= training.step_size * gradient[j];
+    }
+    return first;
+  }
+};
+
+TEST(Client, TrainsInItsOwnWayWithTheBitsOfTrain) {
+  const Experiment experiment = custom(
+      {{"algorithm.name", "fedavg"}, {"algorithm.local_steps", 4}, {"algorithm.local_step_size", 0.1}});
+  std::vector<TrainingRows> oracles;
+  for (std::uint32_t i = 0; i < kParts; ++i) oracles.emplace_back(i);
+  std::vector<Rows<double>> others(oracles.begin(), oracles.end());
+  const TrainResult here = train(oracles, experiment);
+  const TrainResult without = train(others, experiment);
+  EXPECT_FALSE(std::ranges::equal(here.model(), without.model()));
+  const TemporaryFolder folder;
+  Server server(experiment, {.state = folder.path() / "state"});
+  std::deque<ClientThread> clients;
+  for (std::uint32_t i = 0; i < kParts; ++i)
+    clients.emplace_back(oracles[i], ClientOptions{.server = server.address(), .part = i, .parts = kParts});
+  const TrainResult there = server.wait();
+  for (ClientThread& client : clients) client.join();
+  expect_same_run(here, there);
+}
 
 TEST(Client, MakesItsOracleOnceTheRunIsKnown) {
   std::vector<ClientRun> asked(kParts);
