@@ -88,7 +88,7 @@ class ServerConnection final : public Link {
   const int fd_;
   std::chrono::milliseconds silence_;                // longest silence before the client gives up the server
   std::chrono::steady_clock::time_point frame_due_;  // time limit of the frame that is arriving
-  std::uint64_t bytes_per_second_ = 4096;            // of a server that is fast enough
+  std::uint64_t bytes_per_second_ = 4096;            // slowest rate that a server may have
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // range of the unused bytes in buffer_
   std::vector<std::span<const std::byte>> segments_;

@@ -271,18 +271,15 @@ Status check_abilities(const Abilities& abilities, const ExperimentSpec& experim
   if (experiment.precision == Precision::kFp32 && !abilities.fp32)
     return Error{
         "precision is \"fp32\", but this client computes only in fp64; set precision = \"fp64\" at the "
-        "server, "
-        "or start a client with fp32"};
+        "server, or start a client with fp32"};
   if (experiment.precision == Precision::kFp64 && !abilities.fp64)
     return Error{
         "precision is \"fp64\", but this client computes only in fp32; set precision = \"fp32\" at the "
-        "server, "
-        "or start a client with fp64"};
+        "server, or start a client with fp64"};
   if (experiment.run.kernels == KernelSet::kPortable && !abilities.portable_kernels)
     return Error{
         "run.kernels is \"portable\", but this client has no portable kernels; install the server's release "
-        "of "
-        "the client, or set run.kernels = \"best\" at the server"};
+        "of the client, or set run.kernels = \"best\" at the server"};
   if (info_of(experiment.problem).brings_functions && !abilities.custom_problems)
     return Error{
         "problem.kind is \"custom\", which this client does not know; install the server's release of the "

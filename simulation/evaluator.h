@@ -56,7 +56,7 @@ class Evaluator {
   const std::size_t d_;
   ClientLoop loop_;
   const std::size_t all_threads_;
-  std::size_t threads_ = 1;  // what the evaluation in progress uses
+  std::size_t threads_ = 1;  // threads of the evaluation in progress
   std::vector<EvaluationWorker> workers_;
   const bool remembers_;
   Vec<Real> x_;          // point of the kept results; empty if nothing is kept

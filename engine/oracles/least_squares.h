@@ -54,7 +54,7 @@ class LeastSquaresOracle final : public LinearOracle<Real, LeastSquaresOracle<Re
   std::uint32_t client_ = 0;
   Regularizer regularizer_;
   double lambda_;
-  KernelSet kernels_;  // of Hessians
+  KernelSet kernels_;  // computes Hessians
 };
 
 extern template class LinearOracle<float, LeastSquaresOracle<float>>;

@@ -61,11 +61,12 @@ struct DataSchema {
   std::vector<std::string> feature_names = {};  // the names in a table's header; empty if unknown
 };
 
-// What all clients of a run share. Problem types without data draw the function of each client from the seed.
+// Facts that all clients of a run share. Problem types without data draw the function of each client from the
+// seed.
 struct AllClients {
   std::uint32_t clients = 1;  // n
   std::uint64_t seed = 1;
-  KernelSet kernels = KernelSet::kBest;  // of networks and Hessians
+  KernelSet kernels = KernelSet::kBest;  // computes networks and Hessians
 };
 
 inline constexpr double kMaxWidth = 1e6;  // numbers in a layer

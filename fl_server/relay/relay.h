@@ -31,7 +31,7 @@ struct RelayOptions {
   // Its identity on both sides (access/server_identity.h). If empty, connections are in plain text.
   std::filesystem::path identity;
   bool aggregate = false;                // adds up replies if the algorithm allows it
-  TlsVersion tls_min = TlsVersion::k13;  // of the clients
+  TlsVersion tls_min = TlsVersion::k13;  // oldest version for the clients
   WireTimes times;                       // the heartbeats are those of the server, once it is connected
   std::chrono::milliseconds back_off_base{100}, back_off_cap{60'000};
   std::chrono::milliseconds give_up_after{3'600'000};  // time without a server

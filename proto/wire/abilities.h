@@ -1,4 +1,4 @@
-// What a client can do. Its Hello has the names.
+// The abilities of a client. Its Hello has their names.
 #pragma once
 
 namespace gradwire {
@@ -16,7 +16,7 @@ struct Abilities {
   bool custom_problems = false;  // knows problem.kind = "custom"
 };
 
-Abilities own_abilities();  // of this build
+Abilities own_abilities();  // all that this build has
 
 void write_abilities(const Abilities& abilities, wire::Hello& hello);
 // Ignores names that this release does not know.

@@ -32,7 +32,7 @@ struct ModelData {
   LoadedExperiment loaded;
   bool is_alone = false;
   std::optional<DataSchema> trained_on;  // nullopt if the model's folder does not say
-  Preprocessing preprocessing;           // what was done to the training data
+  Preprocessing preprocessing;           // steps that were applied to the training data
 };
 
 // Throws UsageError, ExperimentError, DataError.

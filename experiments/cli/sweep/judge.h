@@ -29,7 +29,7 @@ struct BestOf {
   double median = 0, low = 0, high = 0;  // worths of `runs`
   std::vector<double> shown;             // medians of Judgement::show
   std::size_t tried = 0;                 // number of values, or of combinations of values
-  double cost = 0;                       // of the best value, until its run is within rounding of its end
+  double cost = 0;                       // cost of the best value until its run is within rounding of its end
   std::size_t equal = 1;                 // the number of these that end within rounding of the best
   std::size_t diverged = 0;              // runs of this algorithm that diverged, for all values
   std::string at_the_edge;               // tuned keys whose best value is the first or the last one tried
