@@ -112,7 +112,7 @@ struct Diverges : Distance<double> {
   }
 };
 
-TEST(LocalTraining, ThatGivesNoNumbersEndsTheRun) {
+TEST(LocalTraining, EndsTheRunIfItGivesNoNumbers) {
   std::vector<Diverges> own = {Diverges({1, 0, 4}), Diverges({3, 0, 0})};
   const TrainResult result =
       train(own, {.algorithm = "fedavg", .rounds = 5, .set = {{"algorithm.local_step_size", "0.1"}}});

@@ -96,6 +96,11 @@ class ProcessTest : public ::testing::Test {
     return clients;
   }
   std::size_t records() const { return lines_of(read_file(state() / "metrics.csv")).size(); }
+  // Returns the round of the last record. An asynchronous server leaves out records while it evaluates.
+  int last_record() const {
+    const auto rows = lines_of(read_file(state() / "metrics.csv"));
+    return rows.size() > 1 ? std::atoi(rows.back().c_str()) : 0;
+  }
 
   // Expects the model and the metrics of the simulation, bit for bit.
   void expect_same_as_simulated(const std::vector<std::string>& overrides = {}) {
