@@ -57,7 +57,7 @@ TEST(NetworkAttention, AllMicroBatchSizesMatchTwin) {
 TEST(NetworkAttention, EqualOperandsMatchTwin) {
   for (int same = 0; same < 4; ++same)
     for (const bool causal : {true, false})
-      for (const std::size_t positions : {1, 4, 7}) {
+      for (const std::size_t positions : {1, 4, 7, 8}) {
         SCOPED_TRACE(std::to_string(same) + ", positions " + std::to_string(positions));
         Network net(positions);
         const Tensor x = affine(net.linear(3, 6), net.features(3)),
