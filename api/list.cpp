@@ -5,6 +5,7 @@
 #include "algorithms/algorithms.h"
 #include "compressors/compressor.h"
 #include "config/experiment_spec.h"
+#include "engine/problems/problem.h"
 
 namespace gradwire {
 namespace {
@@ -44,6 +45,16 @@ std::vector<CompressorEntry> list_compressors() {
   for (CompressorHelp& help : compressor_help())
     all.push_back({std::move(help.name), std::move(help.parameters), std::move(help.summary),
                    std::move(help.constants)});
+  return all;
+}
+
+std::vector<ProblemEntry> list_problems() {
+  std::vector<ProblemEntry> all;
+  for (const ProblemInfo& kind : problem_types())
+    all.push_back({.name = std::string(kind.name),
+                   .summary = std::string(kind.summary),
+                   .reads = std::string(name_of(kind.data)),
+                   .exact_constants = kind.has_smoothness});
   return all;
 }
 

@@ -124,6 +124,15 @@ Result with_constants(const ProblemSpec& spec, const F& f) {
 
 }  // namespace
 
+std::string_view name_of(DataForm data) {
+  switch (data) {
+    case DataForm::kRows: return "samples";
+    case DataForm::kText: return "text";
+    case DataForm::kNone: break;
+  }
+  return "nothing";
+}
+
 std::span<const ProblemInfo> problem_types() { return kProblemTypes; }
 
 const ProblemInfo& info_of(const ProblemType& problem) { return kProblemTypes[problem.index()]; }

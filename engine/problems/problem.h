@@ -41,6 +41,8 @@ bool has_equal_clients(const ProblemType& problem);
 // ---- problem types ----
 
 enum class DataForm : std::uint8_t { kNone, kRows, kText };
+// Returns "nothing", "samples" or "text".
+std::string_view name_of(DataForm data);
 
 struct ProblemInfo : ProblemTraits {
   DataForm data = DataForm::kNone;

@@ -138,20 +138,11 @@ std::string optimizers(const Wanted& wanted) {
       table);
 }
 
-std::string what_it_reads(DataForm data) {
-  switch (data) {
-    case DataForm::kRows: return "samples";
-    case DataForm::kText: return "text";
-    case DataForm::kNone: break;
-  }
-  return "nothing";
-}
-
 std::string problems(const Wanted& wanted) {
   TextTable table;
   for (const ProblemInfo& kind : problem_types())
     if (wanted(kind.name))
-      table.row({std::string(kind.name), "reads " + what_it_reads(kind.data),
+      table.row({std::string(kind.name), "reads " + std::string(name_of(kind.data)),
                  kind.has_smoothness ? "exact theory steps" : "estimated theory steps",
                  std::string(kind.summary)});
   return titled("Problems: [problem] kind = \"...\"", table);

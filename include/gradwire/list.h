@@ -27,9 +27,16 @@ struct CompressorEntry {
   std::string name, parameters, summary, constants;
 };
 
+struct ProblemEntry {
+  std::string name, summary;
+  std::string reads;             // "samples", "text" or "nothing"
+  bool exact_constants = false;  // true if its constants are exact, not estimated, for the steps of theory
+};
+
 // Return the entries in the order of the documents.
 GRADWIRE_API std::vector<AlgorithmEntry> list_algorithms();
 GRADWIRE_API std::vector<CompressorEntry> list_compressors();
+GRADWIRE_API std::vector<ProblemEntry> list_problems();
 // The keys of all problem kinds, without parameters of algorithms.
 GRADWIRE_API std::vector<KeyEntry> list_keys();
 

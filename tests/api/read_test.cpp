@@ -105,6 +105,13 @@ TEST(List, HasTheEntriesOfGradwireList) {
   EXPECT_NE(std::ranges::find(compressors, "topk", &CompressorEntry::name), compressors.end());
   const std::vector<KeyEntry> keys = list_keys();
   EXPECT_NE(std::ranges::find(keys, "run.rounds", &KeyEntry::name), keys.end());
+  const std::vector<ProblemEntry> problems = list_problems();
+  const auto logistic = std::ranges::find(problems, "logistic", &ProblemEntry::name);
+  ASSERT_NE(logistic, problems.end());
+  EXPECT_EQ(logistic->reads, "samples");
+  EXPECT_TRUE(logistic->exact_constants);
+  EXPECT_EQ(problems.back().name, "custom");
+  EXPECT_FALSE(problems.back().exact_constants);
   EXPECT_EQ(TrainResult::columns()[1], "loss");
 }
 
