@@ -39,6 +39,7 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions fu
   request.fresh = options.fresh;
   request.quiet = true;
   if (options.log) request.log = [&](const LogLine& line) { options.log(line.text); };
+  request.on_run = options.on_run;
   std::atomic<bool> stop{false};
   const std::stop_callback on_stop(options.stop, [&] { stop = true; });
   SweepReport report = run_sweep(plan, request, stop);

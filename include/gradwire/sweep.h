@@ -35,6 +35,9 @@ struct SweepOptions {
   bool fresh = false;  // moves an earlier sweep in the folder aside, and runs everything
   std::stop_token stop = {};  // ends the sweep; a later call does the runs that are missing
   std::function<void(std::string_view line)> log = {};
+  // Called after each run of this call, with the number of those that ended and of all, by one thread at a
+  // time.
+  std::function<void(std::size_t ended, std::size_t runs)> on_run = {};
 };
 
 struct SweptRun {

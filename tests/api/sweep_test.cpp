@@ -30,8 +30,14 @@ Experiment quadratics() {
 TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
   const TemporaryFolder folder;
   const Grid grid = {{"algorithm.step_size", {0.001, 0.1, "theory"}}, {"seed", {1, 2}}};
-  const SweepOptions options{.out = folder.path() / "sweep", .jobs = 2};
+  std::vector<std::size_t> ended;
+  const SweepOptions options{
+      .out = folder.path() / "sweep", .jobs = 2, .on_run = [&](std::size_t count, std::size_t runs) {
+        ended.push_back(count);
+        EXPECT_EQ(runs, 6u);
+      }};
   const SweepResult result = sweep(quadratics(), grid, options);
+  EXPECT_EQ(ended, (std::vector<std::size_t>{1, 2, 3, 4, 5, 6}));
   ASSERT_EQ(result.runs.size(), 6u);
   EXPECT_TRUE(result.failed.empty());
   ASSERT_EQ(result.best.size(), 1u);
@@ -49,6 +55,7 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
   SweepOptions again = options;
   again.log = [&](std::string_view line) { log += line; };
   EXPECT_EQ(sweep(quadratics(), grid, again).table, result.table);
+  EXPECT_EQ(ended.size(), 6u);
 
   const auto figure = folder.path() / "figure.svg";
   const auto files = plot({result.runs[0].folder, result.runs[2].folder}, figure,

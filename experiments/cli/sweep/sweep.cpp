@@ -74,6 +74,7 @@ class SweepProgress {
   void run_done() {
     const std::lock_guard lock(mutex_);
     ++done_;
+    if (request_.on_run) request_.on_run(done_, runs_);
     const auto now = Clock::now();
     if (now < next_ && done_ < runs_) return;
     next_ = now + interval_;

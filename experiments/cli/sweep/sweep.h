@@ -37,6 +37,9 @@ struct SweepRequest {
   Brought brought;                  // parts of the program that runs the sweep; all runs share them
   std::function<void(LoadedExperiment&)> complete;  // adds the program's algorithm to a run; may be null
   Log log;
+  // Called after each run of this call, with the number of those that ended and of all, by one thread at a
+  // time.
+  std::function<void(std::size_t ended, std::size_t runs)> on_run;
 };
 
 struct SweepReport {
