@@ -13,6 +13,7 @@ void bind_result(py::module_& m);
 void bind_compressor(py::module_& m);
 void bind_user_compressor(py::module_& m);
 void bind_algorithm(py::module_& m);
+void bind_oracle(py::module_& m);
 void bind_run(py::module_& m);
 void bind_problem(py::module_& m);
 void bind_tape(py::module_& m);

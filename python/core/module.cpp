@@ -69,6 +69,11 @@ void bind_lists(py::module_& m) {
                  std::pair("summary", &CompressorEntry::summary),
                  std::pair("constants", &CompressorEntry::constants));
   });
+  m.def("problems", [] {
+    return table(list_problems(), std::pair("name", &ProblemEntry::name),
+                 std::pair("summary", &ProblemEntry::summary), std::pair("reads", &ProblemEntry::reads),
+                 std::pair("exact_constants", &ProblemEntry::exact_constants));
+  });
   // A row for each parameter of each algorithm.
   m.def("parameters", [] {
     py::list algorithms, names, meanings;
@@ -100,6 +105,7 @@ void bind(py::module_& m) {
   bind_compressor(m);
   bind_user_compressor(m);
   bind_algorithm(m);
+  bind_oracle(m);
   bind_problem(m);
   bind_run(m);
   bind_tape(m);

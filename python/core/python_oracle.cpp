@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "python/core/bind.h"
 #include "python/core/problem_oracle.h"
 
 namespace gradwire::python {
@@ -70,6 +71,17 @@ class PythonOracle final : public Oracle<Real> {
     });
   }
 
+  std::optional<Real> train(std::span<Real> y, const LocalTraining& training) override {
+    if (parts_.train_locally.ptr() == Py_None) return std::nullopt;
+    return call_python(callbacks_.trouble, [&]() -> std::optional<Real> {
+      const py::object array = arrays_.y.with(numpy(), y);
+      const py::object loss = parts_.train_locally(array, training);
+      if (loss.is_none()) return std::nullopt;
+      copy_vector<Real>(numpy(), array, y, "y");
+      return static_cast<Real>(number_of(loss, "what train_locally() returned"));
+    });
+  }
+
  private:
   const NumPy& numpy() const { return callbacks_.numpy; }
   py::object batch_of(Batch batch) { return arrays_.batch.with(numpy(), batch); }
@@ -118,7 +130,8 @@ OracleParts::OracleParts(const py::handle& oracle) {
   score = parts[5];
   is_thread_safe = parts[6].cast<bool>();
   hessian = parts[7];
-  native = parts[8];
+  train_locally = parts[8];
+  native = parts[9];
 }
 
 template <class Real>
@@ -128,6 +141,19 @@ std::unique_ptr<Oracle<Real>> python_oracle(const OracleParts& parts, Arrays& ar
 }
 template std::unique_ptr<Oracle<float>> python_oracle(const OracleParts&, Arrays&, Callbacks&);
 template std::unique_ptr<Oracle<double>> python_oracle(const OracleParts&, Arrays&, Callbacks&);
+
+void bind_oracle(py::module_& m) {
+  py::class_<LocalTraining>(m, "LocalTraining",
+                            "The local training that an experiment asks of train_locally().")
+      .def_readonly("round", &LocalTraining::round)
+      .def_readonly("steps", &LocalTraining::steps, "K; not read if epochs > 0")
+      .def_readonly("epochs", &LocalTraining::epochs, "Passes over the samples, or 0 for K steps")
+      .def_readonly("batch", &LocalTraining::batch, "Samples of a step; 0 for all")
+      .def_readonly("step_size", &LocalTraining::step_size, "gamma_l of this round")
+      .def_readonly("proximal", &LocalTraining::proximal,
+                    "mu of fedprox: each gradient gets mu (y - x), where x is the first y")
+      .def_readonly("seed", &LocalTraining::seed, "For the random choices of this client in this round");
+}
 
 PythonOracles::PythonOracles(const py::sequence& oracles, Callbacks& callbacks) : callbacks_(callbacks) {
   for (const py::handle oracle : oracles) parts_.push_back(std::make_unique<OracleParts>(oracle));

@@ -20,7 +20,7 @@ enum class Form : std::uint8_t {
 // The arrays of the calls on one thread.
 template <class Real>
 struct CallArrays {
-  ReusedArray<Real> x{false}, out{true};
+  ReusedArray<Real> x{false}, out{true}, y{true};
   ReusedArray<std::uint32_t> batch{false};
 };
 struct Arrays {
@@ -43,8 +43,9 @@ struct OracleParts {
   py::object function;
   Form form;
   std::size_t dim, samples;
-  py::object loss, score, hessian;  // None if the oracle lacks them; hessian(x) returns the upper triangle
-  py::object native;                // a ProblemOracle, which is called in place of all these; else None
+  py::object loss, score, train_locally;  // None if the oracle lacks them
+  py::object hessian;                     // returns the upper triangle; None if the oracle lacks it
+  py::object native;                      // a ProblemOracle, which is called in place of all these; else None
   bool is_thread_safe;
 };
 

@@ -23,7 +23,7 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& text
 
 // The arguments of gw.sweep() as gradwire/_sweep.py has checked them.
 struct SweepArguments {
-  py::object oracles, algorithm, compressor, log;  // or None
+  py::object oracles, algorithm, compressor, log, on_run;  // or None
   std::optional<Data> data, test;
   std::string out;
   unsigned jobs;
@@ -44,6 +44,10 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const Swe
   options.stop = trouble.stop.get_token();
   if (!given.log.is_none())
     options.log = [&](std::string_view line) { call_python(trouble, [&] { given.log(std::string(line)); }); };
+  if (!given.on_run.is_none())
+    options.on_run = [&](std::size_t ended, std::size_t runs) {
+      call_python(trouble, [&] { given.on_run(ended, runs); });
+    };
   std::optional<SweepResult> made;
   {
     Running running;
@@ -79,14 +83,15 @@ void bind_sweep(py::module_& m) {
       "sweep",
       [](const Experiment& experiment, const TextGrid& grid, py::object oracles, py::object algorithm,
          py::object compressor, std::optional<Data> data, std::optional<Data> test, std::string out,
-         unsigned jobs, bool fresh, py::object log, bool is_main_thread) {
+         unsigned jobs, bool fresh, py::object log, py::object on_run, bool is_main_thread) {
         return sweep_of(experiment, grid,
                         {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(log),
-                         std::move(data), std::move(test), std::move(out), jobs, fresh, is_main_thread});
+                         std::move(on_run), std::move(data), std::move(test), std::move(out), jobs, fresh,
+                         is_main_thread});
       },
       py::kw_only(), py::arg("experiment"), py::arg("grid"), py::arg("oracles"), py::arg("algorithm"),
       py::arg("compressor"), py::arg("data"), py::arg("test"), py::arg("out"), py::arg("jobs"),
-      py::arg("fresh"), py::arg("log"), py::arg("is_main_thread"));
+      py::arg("fresh"), py::arg("log"), py::arg("on_run"), py::arg("is_main_thread"));
   m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, bool embeds,
                    const std::string& x, const std::string& y, const std::vector<std::string>& panels,
                    const std::vector<std::pair<std::string, std::string>>& labels, const std::string& band,

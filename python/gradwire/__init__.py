@@ -13,7 +13,7 @@ from . import _core
 _core.check_interpreter()
 from ._algorithm import Algorithm
 from ._compressor import UserCompressor
-from ._core import (ClientContext, Compressor, CompressorConstants, Payload, RandomStream, ServerContext, Tape, Var,
+from ._core import (ClientContext, Compressor, CompressorConstants, LocalTraining, Payload, RandomStream, ServerContext, Tape, Var,
                     __version__)
 from ._errors import DataError, ExperimentError, RunError
 from ._experiment import Experiment
@@ -45,13 +45,18 @@ def compressors() -> Table:
     return Table(_core.compressors())
 
 
+def problems() -> Table:
+    """The kinds that problem.kind takes."""
+    return Table(_core.problems())
+
+
 def keys() -> Table:
     """The keys of experiments, without the parameters of algorithms."""
     return Table(_core.keys())
 
 
 __all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "CompressorConstants", "Constants", "DataError",
-           "DottedKeys", "Experiment", "ExperimentError", "Figure", "Keys", "Metrics", "Oracle", "Payload", "Problem",
+           "DottedKeys", "Experiment", "ExperimentError", "Figure", "Keys", "LocalTraining", "Metrics", "Oracle", "Payload", "Problem",
            "RandomStream", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape",
-           "UserCompressor", "Var", "algorithms", "check", "compressors", "f_star", "keys", "oracle", "plot", "read", "run",
-           "sweep"]
+           "UserCompressor", "Var", "algorithms", "check", "compressors", "f_star", "keys", "oracle", "plot", "problems",
+           "read", "run", "sweep"]

@@ -20,9 +20,16 @@ _NO_BATCH = np.empty(0, np.uint32)
 class Oracle:
     """The function f_i: R^dim -> R of a client. Derive from it, or use gradwire.oracle().
 
-    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Optional methods are loss(x, batch) -> loss,
-    score(x) -> (correct, tested), the numbers of right predictions and of test samples, and hessian(x), a symmetric matrix
-    or its upper triangle row by row, shape (dim * (dim + 1) / 2,). Equal arguments must give equal results.
+    A derived class sets `dim` and `samples`, and has loss_and_gradient(). Equal arguments must give equal results. Optional
+    methods:
+
+        loss(x, batch) -> loss
+        score(x) -> (correct, tested)   the numbers of right predictions and of test samples
+        hessian(x) -> matrix            symmetric, or its upper triangle row by row, shape (dim * (dim + 1) / 2,)
+        train_locally(y, training) -> loss
+                                        the local training of fedavg and its kind: changes y, shape (dim,), in place, and
+                                        returns the mean loss at the first y. `training` is a LocalTraining. If it
+                                        returns None, the algorithm takes its own steps from the first y.
     """
 
     dim: int = 0  # derived classes set it
@@ -46,7 +53,7 @@ class Oracle:
         function, form = self._function()
         return (function, form, int(self.dim), int(self.samples), getattr(self, "loss", None),
                 getattr(self, "score", None), bool(self.thread_safe),
-                self._upper_triangle if hasattr(self, "hessian") else None, None)
+                self._upper_triangle if hasattr(self, "hessian") else None, getattr(self, "train_locally", None), None)
 
     def _upper_triangle(self, x: Vector) -> Vector:
         matrix = np.asarray(getattr(self, "hessian")(x))

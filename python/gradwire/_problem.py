@@ -36,7 +36,7 @@ class _ProblemOracle(Oracle):
         self.dim, self.samples, self.start = problem.dim, self._native.samples(), problem.start
 
     def _parts(self) -> tuple[Any, ...]:
-        return None, 0, self.dim, self.samples, None, None, True, None, self._native
+        return None, 0, self.dim, self.samples, None, None, True, None, None, self._native
 
     def _call(self, function: Any, x: ArrayLike, batch: ArrayLike | None = None) -> Any:
         point = np.ascontiguousarray(x)

@@ -42,15 +42,43 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-class Progress:
-    """A line on the progress of a run. A notebook and a terminal rewrite it; elsewhere lines come at growing intervals."""
+class _Line:
+    """A line on progress. A notebook and a terminal rewrite it; elsewhere lines come at growing intervals."""
 
-    def __init__(self, name: str, rounds: int) -> None:
-        self._name, self._rounds = name, rounds
+    def __init__(self) -> None:
         self._output = _Output() if _is_notebook() else None
         self._rewrites = sys.stderr is not None and sys.stderr.isatty()
-        self._first: tuple[float, int] | None = None  # (time, rounds) of the first call
         self._next, self._interval = 0.0, 1.0
+        self._is_shown = False
+
+    def show(self, line: str) -> None:
+        self._is_shown = True
+        now = time.monotonic()
+        if self._output or self._rewrites or now >= self._next:
+            self._print(line)
+            self._next, self._interval = now + self._interval, min(2 * self._interval, _LONGEST)
+
+    def end(self, line: str) -> None:
+        """Replaces the line, if there is one."""
+        if self._is_shown and (self._output or self._rewrites):
+            self._print(line, "\n")
+
+    def _print(self, line: str, end: str = "") -> None:
+        if self._output:
+            self._output.show("text/plain", line)
+        elif self._rewrites:
+            print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
+        elif sys.stderr is not None:
+            print(line, file=sys.stderr, flush=True)
+
+
+class Progress(_Line):
+    """The progress of a run, which calls it once the run takes longer than a second."""
+
+    def __init__(self, name: str, rounds: int) -> None:
+        super().__init__()
+        self._name, self._rounds = name, rounds
+        self._first: tuple[float, int] | None = None  # (time, rounds) of the first call
 
     def __call__(self, rounds: int, row: tuple[Any, ...] | None) -> None:
         now = time.monotonic()
@@ -61,22 +89,27 @@ class Progress:
             self._first = now, rounds
         elif rounds > self._first[1]:
             line += f", {_duration((self._rounds - rounds) * (now - self._first[0]) / (rounds - self._first[1]))} left"
-        if self._output or self._rewrites or now >= self._next:
-            self._show(line)
-            self._next, self._interval = now + self._interval, min(2 * self._interval, _LONGEST)
+        self.show(line)
 
-    def end(self, line: str) -> None:
-        """Replaces the line, if there is one: the run took longer than a second."""
-        if self._first is not None and (self._output or self._rewrites):
-            self._show(line, "\n")
 
-    def _show(self, line: str, end: str = "") -> None:
-        if self._output:
-            self._output.show("text/plain", line)
-        elif self._rewrites:
-            print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
-        elif sys.stderr is not None:
-            print(line, file=sys.stderr, flush=True)
+class SweepProgress(_Line):
+    """The progress of a sweep, which calls it after each run. It is silent in the first second."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name, self._begin, self._last = name, time.monotonic(), ""
+
+    def __call__(self, ended: int, runs: int) -> None:
+        seconds = time.monotonic() - self._begin
+        self._last = f"{self._name}: {ended:,} of {runs:,} runs"
+        if seconds >= 1:
+            self.show(f"{self._last}, {_duration((runs - ended) * seconds / ended)} left" if ended < runs else self._last)
+
+    def __enter__(self) -> SweepProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end(self._last)
 
 
 class Live:

@@ -13,6 +13,7 @@ import numpy as np
 from . import _core
 from ._data import data_of
 from ._experiment import experiment_with, text_of, value_of
+from ._progress import SweepProgress
 from ._result import Result, Table, html_table, read
 from ._run import log_function, on_main_thread, parts_of
 
@@ -102,11 +103,12 @@ class Sweep(Sequence[Result]):
 def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, data: Samples | None = None,
           test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
           compressor: UserCompressor | None = None, out: Path | None = None, jobs: int | None = None,
-          fresh: bool = False) -> Sweep:
+          fresh: bool = False, progress: bool = True) -> Sweep:
     """Does the runs of all combinations of the values of `grid`, a dict of keys and lists. The last key changes fastest.
 
     `out` keeps the results, and a later call with the same folder finds them; by default they live as long as the Sweep.
-    `jobs` is the number of runs at a time (default: one per processor). A run has the bits of `gradwire run`.
+    `jobs` is the number of runs at a time (default: one per processor). A run has the bits of `gradwire run`. A sweep that
+    takes longer than a second shows how many runs have ended, unless `progress` is False.
 
     `data`, `test`, `oracles`, `algorithm` and `compressor` are those of gradwire.run(), and all runs share them. With Python
     functions the runs go one at a time. What such a function raises ends the sweep. A grid may compare an algorithm or a
@@ -123,7 +125,9 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
     if out is None:
         scratch = _Scratch()
         out = os.path.join(scratch.name, "sweep")
-    made = _core.sweep(experiment=experiment_with(experiment, set, required)._native, grid=texts, oracles=oracles,
-                       algorithm=algorithm, compressor=compressor, data=data_of(data), test=data_of(test, "test"),
-                       out=os.fspath(out), jobs=jobs or 0, fresh=fresh, log=log_function(), is_main_thread=on_main_thread())
+    asked = experiment_with(experiment, set, required)
+    with SweepProgress(asked.name) as shown:
+        made = _core.sweep(experiment=asked._native, grid=texts, oracles=oracles, algorithm=algorithm, compressor=compressor,
+                           data=data_of(data), test=data_of(test, "test"), out=os.fspath(out), jobs=jobs or 0, fresh=fresh,
+                           log=log_function(), on_run=shown if progress else None, is_main_thread=on_main_thread())
     return Sweep(made, scratch)

@@ -55,6 +55,32 @@ def test_clients_with_samples(tmp_path):
     assert result.outcome == "finished" and result.metrics.loss[-1] < result.metrics.loss[0]
 
 
+def test_local_training_of_clients_has_the_bits_of_a_run(tmp_path):
+    class Trains(gw.Oracle):
+        dim = 2
+
+        def __init__(self, a):
+            self.a = np.array(a)
+
+        def loss_and_gradient(self, x, batch, out):
+            out[:] = x - self.a
+            return out @ out / 2
+
+        def train_locally(self, y, training):
+            first = (y - self.a) @ (y - self.a) / 2
+            y += np.random.default_rng(training.seed).uniform(size=2) * training.step_size * (self.a - y)
+            return first
+    points = [[1.0, 2.0], [-3.0, 0.5]]
+    experiment = {"problem": {"kind": "custom", "dim": 2}, "clients": {"count": 2}, "run": {"rounds": 20},
+                  "algorithm": {"name": "fedavg", "local_steps": 2, "local_step_size": 0.3}}
+    with gw.Server(experiment, state=tmp_path / "state") as server:
+        clients = [gw.Client(server.address, oracle=Trains(p), name=f"c{i}", part=i, parts=2).start()
+                   for i, p in enumerate(points)]
+        result = server.wait(60)
+        [client.wait(60) for client in clients]
+    np.testing.assert_array_equal(result.model, gw.run(experiment, oracles=[Trains(p) for p in points]).model)
+
+
 def test_works_with_the_programs(tmp_path):
     (tmp_path / "x.svm").write_text("1 1:0.5 2:1\n-1 1:-1\n1 2:2\n")
     experiment = {"problem": {"kind": "logistic", "data": "libsvm:x.svm", "dim": 2}, "clients": {"count": 2},

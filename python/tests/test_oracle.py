@@ -179,6 +179,89 @@ def test_an_object_of_a_class_has_all_operations():
         gw.run(GD, oracles=[Empty()])
 
 
+class Trains(gw.Oracle):
+    """||x - a||^2 / 2, with the local steps of fedavg."""
+    dim = 3
+
+    def __init__(self, a):
+        self.a, self.orders = a, []
+
+    def loss_and_gradient(self, x, batch, out):
+        np.subtract(x, self.a, out=out)
+        return out @ out / 2
+
+    def train_locally(self, y, training):
+        self.orders.append(training)
+        losses = []
+        gradient = np.empty_like(y)
+        for _ in range(training.steps):
+            losses.append(self.loss_and_gradient(y, (), gradient))
+            y -= y.dtype.type(training.step_size) * gradient
+        return losses[0]
+
+
+FEDAVG = {"algorithm": {"name": "fedavg", "local_steps": 5, "local_step_size": 0.125}, "run": {"rounds": 6}}
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_a_function_that_trains_has_the_bits_of_the_same_steps(precision):
+    points = [p.astype({"fp64": np.float64, "fp32": np.float32}[precision]) for p in POINTS]
+    mine = [Trains(p) for p in points]
+    got = gw.run(FEDAVG, set={"precision": precision}, oracles=mine)
+    want = gw.run(FEDAVG, set={"precision": precision}, oracles=[gw.oracle(quadratic(p, "out"), 3) for p in points])
+    np.testing.assert_array_equal(got.model, want.model)
+    np.testing.assert_array_equal(got.metrics.loss, want.metrics.loss)
+    assert [len(m.orders) for m in mine] == [6, 6, 6, 6]
+    order = mine[1].orders[2]
+    assert (order.round, order.steps, order.epochs, order.batch, order.step_size, order.proximal) == (2, 5, 0, 0, 0.125, 0.0)
+    assert len({o.seed for m in mine for o in m.orders}) == 24
+
+
+def test_a_function_that_does_not_train_leaves_the_steps_to_the_algorithm():
+    class Declines(Trains):
+        def train_locally(self, y, training):
+            y[:] = 100
+            return None
+    got = gw.run(FEDAVG, oracles=[Declines(p) for p in POINTS])
+    np.testing.assert_array_equal(got.model, gw.run(FEDAVG, oracles=[Trains(p) for p in POINTS]).model)
+
+
+def test_kept_models_of_local_training_keep_their_numbers():
+    kept = []
+
+    class Keeps(Trains):
+        def train_locally(self, y, training):
+            loss = super().train_locally(y, training)
+            kept.append((y, y.copy()))
+            return loss
+    gw.run(FEDAVG, oracles=[Keeps(p) for p in POINTS])
+    assert len(kept) == 24
+    for y, then in kept:
+        np.testing.assert_array_equal(y, then)
+
+
+@pytest.mark.parametrize("train, error, words", [
+    (lambda y: "one", TypeError, r"what train_locally\(\) returned must be a number, not str"),
+    (lambda y: y.resize(2, refcheck=False) or 1.0, ValueError, r"y has shape \(2,\); it must have shape \(3,\)"),
+    (lambda y: 1 / 0, ZeroDivisionError, "division by zero"),
+])
+def test_wrong_local_training_is_refused(train, error, words):
+    class Wrong(Trains):
+        def train_locally(self, y, training):
+            return train(y)
+    with pytest.raises(error, match=words):
+        gw.run(FEDAVG, oracles=[Wrong(p) for p in POINTS])
+
+
+def test_a_model_that_is_not_finite_after_local_training_ends_the_run():
+    class Diverges(Trains):
+        def train_locally(self, y, training):
+            y[0] = np.nan if training.round == 2 else 1
+            return 1.0
+    result = gw.run(FEDAVG, oracles=[Diverges(p) for p in POINTS])
+    assert result.outcome == "diverged" and result.rounds == 2
+
+
 @pytest.mark.parametrize("f, error, words", [
     (lambda x: 1.0, TypeError, r"\(loss, gradient\)"),
     (lambda x: (1.0, np.zeros(4)), ValueError, r"the gradient has shape \(4,\); it must have shape \(3,\)"),

@@ -76,6 +76,20 @@ def test_a_notebook_replaces_the_line(capsys, monkeypatch, tmp_path):
     assert capsys.readouterr().err == ""
 
 
+def test_a_sweep_of_more_than_a_second_shows_its_runs(capsys, monkeypatch):
+    grid = {"seed": [1, 2, 3, 4]}
+
+    def sweep(rounds, **options):
+        gw.sweep(SLOW, grid, set={"run.rounds": rounds}, oracles=[gw.oracle(slow, dim=2)], **options)
+        return capsys.readouterr().err
+    shown = sweep(60)
+    assert re.fullmatch(r"\S+: 2 of 4 runs, [12] s left\n(\S+: 4 of 4 runs\n)?", shown), shown
+    assert sweep(60, progress=False) == "" and sweep(1) == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    lines = sweep(60).split("\r")
+    assert lines[0] == "" and "2 of 4 runs" in lines[1] and lines[-1].endswith("4 of 4 runs\x1b[K\n"), lines
+
+
 def test_live_draws_during_the_run(monkeypatch, tmp_path):
     with notebook(monkeypatch, tmp_path) as outputs:
         started, seen = time.monotonic(), []
