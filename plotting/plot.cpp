@@ -258,6 +258,7 @@ std::vector<fs::path> plot_command(const PlotRequest& request) {
   figure.width = width;
   figure.embeds = request.embeds;
   for (const std::string& label : request.labels) set_label(figure, label);
+  mark_diverged(figure);
   return write_figure(figure, out, request.tikz, request.csv);
 }
 

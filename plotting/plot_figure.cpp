@@ -286,6 +286,24 @@ Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes, st
   return figure;
 }
 
+double highest_shown(const PlotPanel& panel) {
+  constexpr double kDiverged = 1e4;  // times the largest start
+  double start = 0;
+  for (const Series& s : panel.series)
+    if (!s.y.empty() && std::isfinite(s.y.front())) start = std::max(start, s.y.front());
+  return panel.log_y && start > 0 ? kDiverged * start : INFINITY;
+}
+
+void mark_diverged(Figure& figure) {
+  for (std::size_t c = 0; c < figure.curves.size(); ++c) {
+    const bool diverged = std::ranges::any_of(figure.panels, [&](const PlotPanel& panel) {
+      const std::vector<double>& y = panel.series[c].y;
+      return !y.empty() && !(y.back() <= highest_shown(panel));
+    });
+    if (diverged) figure.curves[c].label += " (diverged)";
+  }
+}
+
 CurveStyle curve_style(std::size_t curve) {
   // The colours are those of Okabe and Ito (jfly.uni-koeln.de/color) without yellow, ordered so that
   // neighbours differ in brightness. The lengths of the three lists are coprime, so a style repeats only

@@ -66,6 +66,11 @@ std::vector<std::string> values_of_key(std::span<const PlotRun> runs, const std:
 Figure make_figure(std::vector<PlotRun> runs, std::span<const PlotAxes> axes,
                    std::optional<Band> band = std::nullopt, const PlotKeys& keys = {});
 
+// Returns the largest y that a logarithmic panel shows. Larger numbers come from runs that diverged.
+double highest_shown(const PlotPanel& panel);
+// Adds "(diverged)" to the labels of curves that leave their panels upwards or end without a number.
+void mark_diverged(Figure& figure);
+
 // Style of a curve: distinct in grey and for people with colour blindness.
 struct CurveStyle {
   std::string_view color;   // "#rrggbb"

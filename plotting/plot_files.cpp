@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Throws unless gradwire wrote the file. Such a file says so in its first or last bytes, or is a table of
-// draw_table().
+// draw_table(). A script of the user may import gradwire, so its head must have more than the name.
 void check_overwrite(const fs::path& file) {
   constexpr std::size_t kPart = 400;
   std::error_code ignored;
@@ -31,7 +31,8 @@ void check_overwrite(const fs::path& file) {
   in.clear();
   in.seekg(static_cast<std::streamoff>(size - std::min<std::uintmax_t>(size, kPart)));
   in.read(text.data() + kPart, kPart);
-  if (text.find("gradwire") == std::string::npos && !text.starts_with(kTableHeader))
+  const std::string_view mark = file.extension() == ".py" ? kScriptMark : "gradwire";
+  if (text.find(mark) == std::string::npos && !text.starts_with(kTableHeader))
     throw UsageError(file.string() +
                      ": exists and was not written by gradwire; name another file with --out");
 }

@@ -8,18 +8,9 @@ namespace {
 
 constexpr double kLabelWidth = 48, kLabelHeight = 27;  // points of a panel for each label of its axes
 constexpr std::size_t kFewestLabels = 2;
-// A run has diverged if it exceeds the largest start by this factor. The axis then ends there.
-constexpr double kDiverged = 1e4;
 
 std::size_t labels_in(double length, double of_each) {
   return std::max(kFewestLabels, static_cast<std::size_t>(length / of_each));
-}
-
-double highest_shown(const PlotPanel& panel) {
-  double start = 0;
-  for (const Series& s : panel.series)
-    if (!s.y.empty() && std::isfinite(s.y.front())) start = std::max(start, s.y.front());
-  return panel.log_y && start > 0 ? kDiverged * start : INFINITY;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/value.h"
+#include "plotting/plot_panel.h"
 #include "plotting/plot_width.h"
 #include "report/json.h"
 
@@ -104,6 +105,8 @@ def draw(axes):
             ax.set_xscale("log", nonpositive="mask")
         if panel["log_y"]:
             ax.set_yscale("log", nonpositive="mask")
+        ax.set_xlim(*panel["x_limits"])
+        ax.set_ylim(*panel["y_limits"])  # without the numbers of runs that diverged
         ax.set_xlabel(panel["x_label"])
         ax.set_ylabel(panel["y_label"])
         ax.set_title(panel["title"])
@@ -199,6 +202,10 @@ std::string source_of(const Figure& figure, std::size_t r, const std::filesystem
   return (error || relative.empty() ? std::filesystem::absolute(run.file()) : relative).string();
 }
 
+std::string limits_of(const Axis& axis) {
+  return "(" + number_text(axis.low()) + ", " + number_text(axis.high()) + ")";
+}
+
 // Returns the columns that the panels show, as the text of a metrics.csv.
 std::string csv_of(const Figure& figure, const PlotRun& run) {
   std::set<std::string> names;
@@ -240,11 +247,13 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
   }
   script += "]\nPANELS = [\n";
   for (const PlotPanel& p : figure.panels) {
+    const PanelLayout layout(p, {.width = 300, .height = 200});
     script += "    {\"title\": " + literal(p.title) + ", \"value\": " + literal(p.value) +
               ",\n     \"x\": " + list_of(p.x.csv) + ", \"x_unit\": " + number_text(p.x_unit) +
               ", \"x_label\": " + literal(p.x_label) + ", \"log_x\": " + truth(p.log_x) +
               ",\n     \"y\": " + list_of(p.y.csv) + ", \"y_unit\": " + number_text(p.y_unit) +
               ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) +
+              ",\n     \"x_limits\": " + limits_of(layout.x()) + ", \"y_limits\": " + limits_of(layout.y()) +
               ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + ", \"bound\": " +
               list_of(p.y.bound.empty() ? std::vector<std::string>{} : std::vector{p.y.bound}) + "},\n";
   }

@@ -151,6 +151,14 @@ TEST_F(PlotOutput, HasTheFormatOfTheEnding) {
   EXPECT_NE(error_of({.out = path("mine.pdf")}).find("was not written by gradwire"), std::string::npos);
 }
 
+TEST_F(PlotOutput, KeepsAScriptThatOnlyImportsGradwire) {
+  folder_.write("mine.py", "import gradwire as gw\n");
+  EXPECT_NE(error_of({.out = path("mine.svg")}).find("mine.py: exists and was not written by gradwire"),
+            std::string::npos);
+  EXPECT_EQ(read_file(path("mine.py")), "import gradwire as gw\n");
+  EXPECT_FALSE(fs::exists(path("mine.svg")));
+}
+
 std::uint32_t number_at(const std::string& bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t k = 0; k < 4; ++k) value = value << 8 | static_cast<unsigned char>(bytes[at + k]);

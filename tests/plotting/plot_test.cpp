@@ -10,6 +10,7 @@
 
 #include "plotting/plot_axis.h"
 #include "plotting/plot_figure.h"
+#include "plotting/plot_script.h"
 #include "plotting/plot_svg.h"
 #include "plotting/plot_thin.h"
 #include "plotting/plot_tikz.h"
@@ -284,6 +285,25 @@ TEST(Svg, ThinsManyPointsAndKeepsTheirPeaks) {
   }
   EXPECT_LT(top, bottom - 150);
   EXPECT_LT(svg.size(), 20000u);
+}
+
+TEST(Figure, SaysWhichCurvesDiverged) {
+  const auto rises = [](double k) { return std::pow(10, 3 * k); };
+  const auto ends = [](double k) { return k < 19 ? falling(k) : kInf; };
+  for (const Runs::Function f : {Runs::Function(rises), +ends}) {
+    Runs runs;
+    runs.add("a", 20, 64, f);
+    runs.add("b", 20, 64, falling);
+    Figure figure = make_figure(runs.list, std::vector<PlotAxes>{{x_columns()[0], y_columns()[0]}});
+    ASSERT_EQ(figure.curves.size(), 2u);
+    mark_diverged(figure);
+    EXPECT_TRUE(figure.curves[0].label.ends_with(" (diverged)")) << figure.curves[0].label;
+    EXPECT_EQ(figure.curves[1].label.find("diverged"), std::string::npos) << figure.curves[1].label;
+    const std::string script = draw_script(figure, "/tmp");
+    const std::size_t at = script.find("\"y_limits\": (");
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_LT(std::stod(script.substr(script.find(',', at) + 1)), 1e6) << "the axis leaves out what diverged";
+  }
 }
 
 TEST(Svg, DrawsOnePointConstantsZerosAndGaps) {
