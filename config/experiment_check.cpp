@@ -112,10 +112,38 @@ void check_parameters(ExperimentSpec& e) {
   }
 }
 
+// Throws if the run needs something of the clients that have not joined when it begins.
+void check_start_share(const ExperimentSpec& e, const AlgorithmTraits& traits) {
+  if (e.server.start_share == 1) return;
+  const std::string key = "server.start_share", share = number_text(e.server.start_share);
+  const std::string of = "the run begins with a share of " + share + " of the clients, ";
+  const ProblemInfo& problem = info_of(e.problem);
+  if (traits.needs_all_replies)
+    throw ConfigError(key,
+                      std::string(traits.name) + " needs the replies of all clients: start_share must be 1");
+  if (e.server.quorum >= e.server.start_share)
+    throw ConfigError(key, of + "so server.quorum must be below it, not " + number_text(e.server.quorum));
+  if (e.clients.weights != Weighting::kEqual)
+    throw ConfigError(key, of + "but weights = \"samples\" needs the samples of all; write clients.weights = "
+                                "\"equal\"");
+  if (const NeededConstants needed = needed_constants(algorithm_spec(e)); needed.any())
+    throw ConfigError(key, of + "but " + (needed.smoothness.empty() ? needed.convexity : needed.smoothness) +
+                               " from theory needs constants of all; give a number");
+  const RowsData* const rows = rows_of(e.problem);
+  if (rows != nullptr && needs_sums(rows->normalize))
+    throw ConfigError(key, of + "but problem.normalize needs sums over the data of all");
+  if (problem.needs_data() && (problem.is_network || rows == nullptr))
+    throw ConfigError(key, of + "but the classes or letters of kind " + quote(problem.name) +
+                               " follow from the data of all; start_share must be 1");
+  if (rows != nullptr && rows->dim == 0)
+    throw ConfigError(key, of + "but the number of features follows from the data of all; give problem.dim");
+}
+
 void check_server(const ExperimentSpec& e, const AlgorithmTraits& traits) {
   const std::string needs_all = std::string(traits.name) + " needs the replies of all clients asked: ";
   if (traits.needs_all_replies && e.server.quorum < 1)
     throw ConfigError("server.quorum", needs_all + "quorum must be 1, not " + number_text(e.server.quorum));
+  check_start_share(e, traits);
   if (e.server.overlap && e.server.zstd != "off")
     throw ConfigError("server.overlap",
                       "overlap sends values before zstd could see them all: set server.zstd to \"off\", or "

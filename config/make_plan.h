@@ -19,6 +19,7 @@ struct ClientsData {
   // Returns the constants of the clients' functions, or nullopt if they are not known. When it is called, the
   // plan already lists the constants that theory needs. May add warnings to the plan.
   std::function<std::optional<Smoothness>(RunPlan&)> smoothness;
+  bool lacks_clients = false;   // some have not joined yet; they have 0 samples
   std::vector<double> x0 = {};  // a start point of the program, shape (d); empty for run.x0
 };
 

@@ -244,6 +244,7 @@ struct ServerSection {
   std::string client_state_replicas = "auto";  // "auto", "true" or "false"
   Survives durability = Survives::kAuto;
   std::uint32_t join_deadline_ms = 86'400'000;
+  double start_share = 1;
   std::string tls_min = "TLS1.3";  // or "TLS1.2"
   double norm_limit = 0;           // 0 for no limit
   NormAction norm_action = NormAction::kReject;
@@ -281,9 +282,18 @@ struct ServerSection {
           "back, else \"process\"",
           {.may_change = true, .place = RunIn::kNetwork});
     visit("join_deadline_ms", self.join_deadline_ms,
-          "milliseconds that a server waits for its clients after its start: until all have joined, or, in a "
-          "resumed run, until as many are back as its first request needs",
+          "milliseconds that a server waits for its clients after its start: until all (or start_share of "
+          "them) have joined, or, in a resumed run, until as many are back as its first request needs",
           {.low = 1, .may_change = true, .place = RunIn::kNetwork});
+    visit("start_share", self.start_share,
+          "share of the clients whose joins begin the run; the others may join later. It must be above "
+          "quorum, and the run must need nothing of the clients that are missing",
+          {.high = 1,
+           .low_open = true,
+           .quiet = true,
+           .may_change = true,
+           .sent_if_set = true,
+           .place = RunIn::kNetwork});
     visit("tls_min", self.tls_min,
           "the oldest version of TLS that clients may use, if the server has an --identity",
           {.words = kTlsVersions, .may_change = true, .place = RunIn::kNetwork});

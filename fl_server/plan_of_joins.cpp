@@ -58,6 +58,7 @@ std::optional<Smoothness> smoothness_of(const ProblemSpec& spec, const ClientTab
 
 ClientsData data_of(const ProblemSpec& spec, const ClientTable& table) {
   ClientsData data;
+  data.lacks_clients = table.joined_count() < table.size();
   data.schema = schema_of(table);
   for (ClientId client = 0; client < table.size(); ++client)
     data.samples.push_back(table.info(client).sample_count);
@@ -99,10 +100,13 @@ std::string labels_of_both(const ClientInfo& a, const ClientInfo& b) {
 // Returns a text about two clients whose labels differ, for an error about the labels. Empty if there are
 // none.
 std::string label_owners(const ProblemSpec& spec, const ClientTable& table) {
-  if (!spec.info().has_classes || table.size() == 0) return "";
-  const ClientInfo& first = table.info(0);
-  for (ClientId client = 1; client < table.size(); ++client)
-    if (table.info(client).labels != first.labels) return ": " + labels_of_both(first, table.info(client));
+  ClientId client = 0;
+  while (client < table.size() && !table.joined(client)) ++client;
+  if (!spec.info().has_classes || client == table.size()) return "";
+  const ClientInfo& first = table.info(client);
+  for (++client; client < table.size(); ++client)
+    if (table.joined(client) && table.info(client).labels != first.labels)
+      return ": " + labels_of_both(first, table.info(client));
   return "";
 }
 
@@ -169,6 +173,7 @@ std::string mixed_signs(const ProblemSpec& spec, const ClientTable& table) {
   const ClientInfo* has_minus = nullptr;
   const ClientInfo* has_zero = nullptr;
   for (ClientId client = 0; spec.info().has_classes && client < table.size(); ++client) {
+    if (!table.joined(client)) continue;
     const ClientInfo& info = table.info(client);
     const bool minus = std::ranges::binary_search(info.labels, -1.0),
                zero = std::ranges::binary_search(info.labels, 0.0);
@@ -201,6 +206,7 @@ std::string lacking_labels(const ProblemSpec& spec, const DataSchema& schema, co
   std::string clients;
   std::size_t lacking = 0;
   for (ClientId client = 0; spec.info().has_classes && client < table.size(); ++client) {
+    if (!table.joined(client)) continue;
     std::vector<double> lacks;
     std::ranges::set_difference(schema.labels, table.info(client).labels, std::back_inserter(lacks));
     if (lacks.empty() || ++lacking > kNamed) continue;
@@ -266,6 +272,17 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, co
   return check_labels(info, spec, clients, other);
 }
 
+Status check_late_client(const ClientInfo& info, const RunPlan& plan) {
+  const std::string begun = "the run has begun without it: ", again = "; start the run again with --fresh";
+  if (info.columns > plan.schema.columns)
+    return Error{begun + "its data has " + std::to_string(info.columns) + " columns, but the model has " +
+                 std::to_string(plan.schema.columns) + again};
+  if (!std::ranges::includes(plan.schema.labels, info.labels))
+    return Error{begun + "its labels are " + list_of(info.labels) + ", those of the run are " +
+                 list_of(plan.schema.labels) + again};
+  return Unit{};
+}
+
 Status check_abilities(const Abilities& abilities, const ExperimentSpec& experiment, bool begun) {
   const std::string& zstd = experiment.server.zstd;
   if (experiment.precision == Precision::kFp32 && !abilities.fp32)
@@ -303,7 +320,7 @@ namespace {
 std::string turn_off_zstd(ExperimentSpec& experiment, const ClientTable& table) {
   if (experiment.server.zstd != "auto") return "";
   for (ClientId client = 0; client < table.size(); ++client) {
-    if (table.info(client).abilities.zstd) continue;
+    if (!table.joined(client) || table.info(client).abilities.zstd) continue;
     experiment.server.zstd = "off";
     return "server.zstd = \"auto\" is off in this run, because client " + std::to_string(client) + " '" +
            table.info(client).name + "' reads no zstd";

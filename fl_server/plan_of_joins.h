@@ -22,6 +22,9 @@ using OtherClient = std::function<const ClientInfo*(ClientId)>;
 // before. The server refuses such a client before it can end the run for all. `other` may be empty.
 Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, const OtherClient& other = {});
 
+// Returns an error if the data of a client that joins after the start does not fit the plan.
+Status check_late_client(const ClientInfo& info, const RunPlan& plan);
+
 // Returns an error if a client with these abilities cannot take part. `begun` is true if the run
 // of the experiment has begun.
 Status check_abilities(const Abilities& abilities, const ExperimentSpec& experiment, bool begun);
@@ -29,8 +32,8 @@ Status check_abilities(const Abilities& abilities, const ExperimentSpec& experim
 // Returns true if the kernels of clients change the bits of the run.
 bool bits_depend_on_kernels(const ExperimentSpec& experiment);
 
-// Makes the plan. REQUIRES: all clients of the table have joined. Throws ExperimentError or DataError (one
-// line).
+// Makes the plan. REQUIRES: as many clients of the table have joined as server.start_share demands. Throws
+// ExperimentError or DataError (one line).
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table);
 
 // Makes the plan again in a later process. `resolved` is the experiment of the earlier plan. x0 is zero,

@@ -10,6 +10,35 @@
 #include "storage/state.pb.h"
 
 namespace gradwire {
+namespace {
+
+void write_client(const ClientInfo& info, bool by_part, state::Client& saved) {
+  saved.set_name(info.name);
+  saved.set_by_part(by_part);
+  saved.set_build(info.build);
+  saved.set_kernels(info.kernels);
+  saved.set_pid(info.pid);
+  wire::Join join;
+  write_join(info, join);
+  saved.set_join(join.SerializeAsString());
+}
+
+Status read_client(const state::Client& saved, ClientId client, ClientTable& table) {
+  ClientInfo info;
+  info.name = saved.name();
+  info.build = saved.build();
+  info.kernels = saved.kernels();
+  info.pid = saved.pid();
+  wire::Join join;
+  if (!join.ParseFromString(saved.join()))
+    return Error{"its record of client " + std::to_string(client) + " cannot be read"};
+  Result<ClientInfo> read = read_join(join, std::move(info));
+  if (!read) return read.error();
+  return table.restore(client, std::move(*read), saved.by_part());
+}
+
+}  // namespace
+
 std::string save_metadata(const RunMetadata& metadata) {
   state::Run run;
   run.set_asked(pack_experiment(metadata.asked));
@@ -17,16 +46,8 @@ std::string save_metadata(const RunMetadata& metadata) {
   run.set_start(metadata.start);
   const ClientTable& table = metadata.table;
   for (ClientId client = 0; client < table.size(); ++client) {
-    const ClientInfo& info = table.info(client);
     state::Client& saved = *run.add_clients();
-    saved.set_name(info.name);
-    saved.set_by_part(table.by_part(client));
-    saved.set_build(info.build);
-    saved.set_kernels(info.kernels);
-    saved.set_pid(info.pid);
-    wire::Join join;
-    write_join(info, join);
-    saved.set_join(join.SerializeAsString());
+    if (table.joined(client)) write_client(table.info(client), table.by_part(client), saved);
   }
   if (metadata.normalization) run.set_scaling(pack_scaling(*metadata.normalization));
   return run.SerializeAsString();
@@ -52,23 +73,25 @@ Result<RunMetadata> load_metadata(std::string_view bytes) {
     metadata.normalization = std::make_shared<const Normalization>(std::move(*map));
   }
   metadata.table = ClientTable(static_cast<std::uint32_t>(run.clients_size()));
-  for (int k = 0; k < run.clients_size(); ++k) {
-    const state::Client& saved = run.clients(k);
-    ClientInfo info;
-    info.name = saved.name();
-    info.build = saved.build();
-    info.kernels = saved.kernels();
-    info.pid = saved.pid();
-    wire::Join join;
-    if (!join.ParseFromString(saved.join()))
-      return Error{"its record of client " + std::to_string(k) + " cannot be read"};
-    Result<ClientInfo> read = read_join(join, std::move(info));
-    if (!read) return read.error();
-    if (Status status = metadata.table.restore(static_cast<ClientId>(k), std::move(*read), saved.by_part());
-        !status)
-      return status.error();
+  for (ClientId client = 0; client < metadata.table.size(); ++client) {
+    const state::Client& saved = run.clients(static_cast<int>(client));
+    if (saved.name().empty()) continue;  // it has not joined
+    if (Status status = read_client(saved, client, metadata.table); !status) return status.error();
   }
   return metadata;
+}
+
+std::string write_late_join(ClientId client, const ClientInfo& info, bool by_part) {
+  state::Client saved;
+  write_client(info, by_part, saved);
+  saved.set_number(client);
+  return saved.SerializeAsString();
+}
+
+bool read_late_join(std::string_view record, ClientTable& table) {
+  state::Client saved;
+  return saved.ParseFromArray(record.data(), static_cast<int>(record.size())) && saved.has_number() &&
+         saved.number() < table.size() && !saved.name().empty() && read_client(saved, saved.number(), table);
 }
 
 Normalize normalize_of(const ExperimentSpec& experiment) {

@@ -17,13 +17,18 @@ struct RunMetadata {
   ExperimentSpec asked;     // as the operator gave it, with absolute paths
   ExperimentSpec resolved;  // step sizes are numbers
   std::string start;        // the Start frame
-  ClientTable table{0};     // clients that have joined
+  ClientTable table{0};     // all n clients, of which some may not have joined yet
   // The map of the features, from the sums of all clients. Null if the experiment needs none.
   std::shared_ptr<const Normalization> normalization = nullptr;
 };
 
 std::string save_metadata(const RunMetadata& metadata);
 Result<RunMetadata> load_metadata(std::string_view bytes);
+
+// Converts a client that joins after the start to a record and back. read_late_join() adds it to the table,
+// and returns false if the record cannot be read.
+std::string write_late_join(ClientId client, const ClientInfo& info, bool by_part);
+bool read_late_join(std::string_view record, ClientTable& table);
 
 // Returns what problem.normalize says, or kNone if the problem has no rows.
 Normalize normalize_of(const ExperimentSpec& experiment);

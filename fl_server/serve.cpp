@@ -1,5 +1,6 @@
 #include "fl_server/serve.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "algorithms/core/sampling.h"
 #include "base/log.h"
 #include "base/value.h"
 #include "config/experiment_file.h"
@@ -200,8 +202,10 @@ class Serving {
                      std::to_string(server_run_->progress().round) + ", waiting for its " +
                      std::to_string(clients) + " clients to return; --fresh starts again");
       } else {
+        const std::uint32_t needed = clients_to_start(clients);
         options_.log("listening on " + session_manager.address() + ", waiting for " +
-                     std::to_string(clients) + " clients");
+                     (needed < clients ? std::to_string(needed) + " of " : "") + std::to_string(clients) +
+                     " clients");
         if (!session_manager.gather(join_deadline(options_, told_))) {
           session_manager.abandon("the server was stopped before the run began", false, kResumeRetryMs);
           return std::nullopt;
@@ -234,6 +238,7 @@ class Serving {
   SessionManagerOptions session_manager_options(const ClientTable& table) {
     SessionManagerOptions session_manager{
         table.size(),
+        clients_to_start(table.size()),
         pack_experiment(told_),
         options_.times,
         options_.handle_signals,
@@ -241,7 +246,14 @@ class Serving {
         table,
         run_history_.get(),
         asks_constants_,
-        [this](const ClientInfo& info, const OtherClient& other) { return check_client(info, told_, other); },
+        [this](const ClientInfo& info, const OtherClient& other) {
+          if (Status status = check_client(info, told_, other); !status || server_run_ == nullptr)
+            return status;
+          return check_late_client(info, plan_);
+        },
+        [this](ClientId client, const ClientInfo& info, bool by_part) {
+          return server_run_ == nullptr ? Status(Unit{}) : server_run_->record_join(client, info, by_part);
+        },
         [this](const Abilities& abilities) {
           return server_run_ == nullptr ? check_abilities(abilities, told_, false)
                                         : check_abilities(abilities, plan_.experiment, true);
@@ -261,6 +273,10 @@ class Serving {
     session_manager.normalize = normalize_of(told_);
     session_manager.normalization = metadata_.normalization;
     return session_manager;
+  }
+
+  std::uint32_t clients_to_start(std::uint32_t clients) const {
+    return std::max(1u, static_cast<std::uint32_t>(ceil_share(told_.server.start_share, clients)));
   }
 
   void open_run_history(std::uint64_t run) {
@@ -321,6 +337,7 @@ class Serving {
   }
 
   bool replay(std::string_view record) {
+    if (const auto join = peek_note(record)) return read_late_join(*join, metadata_.table);
     if (!server_run_->replay(record)) return false;
     const auto now = std::chrono::steady_clock::now();
     if (now < say_again_) return true;
@@ -347,6 +364,9 @@ class Serving {
     if (std::string warning = map ? sparse_warning(*map) : ""; !warning.empty())
       plan_.warnings.push_back(std::move(warning));
     describe(plan_, options_.log);
+    if (const std::uint32_t missing = table.size() - table.joined_count(); missing > 0)
+      options_.log("not joined yet: " + std::to_string(missing) + " of " + std::to_string(table.size()) +
+                   " clients; they may join later (server.start_share)");
     metadata_ = {told_, plan_.experiment, start_frame(plan_, run_), table, map};
     write_config();
     if (run_history_) run_history_->began(plan_.d);

@@ -13,6 +13,7 @@
 #include "algorithms/algorithms.h"
 #include "config/experiment_file.h"
 #include "config/start_point.h"
+#include "fl_server/run_metadata.h"
 #include "fl_server/sessions/tcp_transport.h"
 #include "fl_server/stall_report.h"
 #include "parallel/processors.h"
@@ -38,14 +39,15 @@ std::vector<ProcessInfo> processes(const ClientTable& table) {
   std::vector<ProcessInfo> all = {{"server", static_cast<std::uint64_t>(::getpid()),
                                    std::filesystem::read_symlink("/proc/self/exe", error).string()}};
   for (ClientId client = 0; client < table.size(); ++client)
-    all.push_back({"client " + std::to_string(client), table.info(client).pid, ""});
+    if (table.joined(client)) all.push_back({"client " + std::to_string(client), table.info(client).pid, ""});
   return all;
 }
 
-std::vector<std::string> client_names(const ClientTable& table) {
-  std::vector<std::string> names;
-  for (ClientId client = 0; client < table.size(); ++client) names.push_back(table.info(client).name);
-  return names;
+std::vector<DescribedClient> described_clients(const ClientTable& table) {
+  std::vector<DescribedClient> all;
+  for (ClientId client = 0; client < table.size(); ++client)
+    all.push_back({table.info(client).name, table.info(client).sample_count});
+  return all;
 }
 
 // Returns the kernels of all clients, as in "avx2", or "avx2 and neon" if they differ.
@@ -228,9 +230,9 @@ class RealRun final : public ServerRun {
     };
     hooks.is_enough = options_.is_enough;
     ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
-                        plan_.client_samples);
-    clients.name(
-        [&session_manager](std::uint32_t client) { return session_manager.table().info(client).name; });
+                        [&table = session_manager.table()](std::uint32_t client) {
+                          return DescribedClient{table.info(client).name, table.info(client).sample_count};
+                        });
     hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
@@ -249,7 +251,7 @@ class RealRun final : public ServerRun {
     MeasuredTransport<Real> transport(session_manager, context_, start, sums, run_history_, server_metrics_);
     // The first snapshot of a large model takes a while. The clients already know that the run has begun.
     durable_.refresh_metadata();
-    do_in_background(session_manager, [this] { durable_.begin(std::random_device{}()); });
+    store(session_manager, [this] { durable_.begin(std::random_device{}()); });
     server_metrics_.rounds.set(plan_.experiment.run.rounds);
     measure_progress();
     round_began_ = std::chrono::steady_clock::now();
@@ -275,10 +277,10 @@ class RealRun final : public ServerRun {
                             : kernels(session_manager.table());
       summary.processes = processes(session_manager.table());
       durable_.refresh_metadata();
-      // The thread below reads a copy of the names, because clients join meanwhile.
-      clients.name(
-          [names = client_names(session_manager.table())](std::uint32_t client) { return names[client]; });
-      do_in_background(session_manager, [&] {
+      // The thread below reads a copy, because clients join meanwhile.
+      clients.describe_by(
+          [all = described_clients(session_manager.table())](std::uint32_t client) { return all[client]; });
+      store(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();
         write_whole(disk_, "summary.json", summary_json(summary));
@@ -309,7 +311,20 @@ class RealRun final : public ServerRun {
     if (session_manager.finish(kShutdownTime)) durable_.end(RunStage::kOver, outcome);
   }
 
+  Status record_join(ClientId client, const ClientInfo& info, bool by_part) override {
+    if (is_storing_) return Error{"the server is writing its state; try again"};
+    return durable_.append_note(write_late_join(client, info, by_part));
+  }
+
  private:
+  // Works in the background on what the journal holds. Clients that join for the first time wait meanwhile.
+  template <class Work>
+  void store(SessionManager& session_manager, const Work& work) {
+    is_storing_ = true;
+    do_in_background(session_manager, work);
+    is_storing_ = false;
+  }
+
   void measure_progress() {
     server_metrics_.round.set(progress_.round);
     server_metrics_.bytes_up.set(progress_.totals.bytes_up);
@@ -354,6 +369,7 @@ class RealRun final : public ServerRun {
   const std::unique_ptr<ServerAlgorithm<Real>> server_;
   RunProgress progress_;
   RunStore<Real> durable_;
+  bool is_storing_ = false;
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ class ServerRun {
   virtual RunEnd stage() const = 0;  // the stage of the recovered run
   // Makes snapshots call `metadata`, which returns a text of save_metadata(), in place of the initial text.
   virtual void ask_metadata(std::function<std::string()> metadata) = 0;
+  // Records a client that joins for the first time, after the start. Returns an error if it must try again.
+  virtual Status record_join(ClientId client, const ClientInfo& info, bool by_part) = 0;
   // Runs the remaining rounds and writes the results. `start` is the Start frame.
   virtual Outcome go(SessionManager& session_manager, const std::string& start) = 0;
   // Tells clients that the run is over, including clients that reconnect. Waits a limited time for their

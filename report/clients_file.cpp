@@ -37,8 +37,11 @@ bool is_there(Disk& disk, const std::string& name) {
 }  // namespace
 
 ClientsFile::ClientsFile(const std::filesystem::path& file, ClientMetrics metrics, std::uint32_t first_round,
-                         std::vector<std::uint64_t> samples)
-    : disk_(disk_of(file)), name_(file.filename().string()), metrics_(metrics), samples_(std::move(samples)) {
+                         Describe describe)
+    : disk_(disk_of(file)),
+      name_(file.filename().string()),
+      metrics_(metrics),
+      describe_(std::move(describe)) {
   const bool is_old = is_there(*disk_, name_);
   if (metrics_ == ClientMetrics::kAll) {
     const Result<std::string> before = is_old && first_round > 0 ? disk_->read(name_) : std::string();
@@ -72,10 +75,9 @@ std::string ClientsFile::lines(std::uint32_t round, std::span<const ClientEvalua
   for (std::uint32_t client = 0; client < answers.size(); ++client) {
     const ClientEvaluation& answer = answers[client];
     if (!answer.answered) continue;
-    text += std::to_string(round) + ',' + std::to_string(client) + ',' +
-            (name_of_ ? name_of_(client) : std::string()) + ',' +
-            std::to_string(client < samples_.size() ? samples_[client] : 0) + ',' + number_text(answer.loss) +
-            ',';
+    const DescribedClient described = describe_(client);
+    text += std::to_string(round) + ',' + std::to_string(client) + ',' + described.name + ',' +
+            std::to_string(described.samples) + ',' + number_text(answer.loss) + ',';
     if (answer.tested > 0)
       text += number_text(static_cast<double>(answer.correct) / static_cast<double>(answer.tested));
     text += '\n';

@@ -17,15 +17,20 @@ namespace gradwire {
 
 inline constexpr const char* kClientsFile = "clients.csv";
 
+struct DescribedClient {
+  std::string name = {};      // empty if the client has none
+  std::uint64_t samples = 0;  // for training
+};
+
 class ClientsFile {
  public:
   // With kAll, keeps the lines that an earlier process wrote for rounds before `first_round`; otherwise
-  // removes the file. `samples` has the number of training samples of each client, shape (n). Throws
-  // std::runtime_error. REQUIRES: `metrics` is not kAuto.
+  // removes the file. `describe` is called for the clients of each line. Throws std::runtime_error. REQUIRES:
+  // `metrics` is not kAuto.
+  using Describe = std::function<DescribedClient(std::uint32_t client)>;
   ClientsFile(const std::filesystem::path& file, ClientMetrics metrics, std::uint32_t first_round,
-              std::vector<std::uint64_t> samples);
-  // Sets the function that names clients. By default clients have no names.
-  void name(std::function<std::string(std::uint32_t client)> name_of) { name_of_ = std::move(name_of); }
+              Describe describe);
+  void describe_by(Describe describe) { describe_ = std::move(describe); }
   // Returns the function for LoopHooks::on_clients. Empty if the file needs no replies.
   std::function<void(std::uint32_t round, std::span<const ClientEvaluation>)> writer();
   // With kLast, writes the replies of the last evaluation.
@@ -37,8 +42,7 @@ class ClientsFile {
   const std::shared_ptr<Disk> disk_;
   const std::string name_;
   const ClientMetrics metrics_;
-  const std::vector<std::uint64_t> samples_;
-  std::function<std::string(std::uint32_t client)> name_of_;
+  Describe describe_;
   std::uint32_t last_round_ = 0;
   std::vector<ClientEvaluation> last_;  // with kLast
 };

@@ -14,7 +14,8 @@ namespace gradwire {
 namespace {
 
 constexpr std::uint32_t kMetadata = 1, kProgress = 2, kServer = 3, kStage = 4;
-constexpr char kEndOfRun = 3;  // first byte of a record of end(); RoundRecords has the values for rounds
+// First bytes of records that are not of rounds; RoundRecords has the values of those.
+constexpr char kEndOfRun = 3, kNote = 4;
 constexpr int kRequestIdsOfOneProcess = 24;  // bits: a restart begins above all issued request ids
 
 std::string_view section(std::span<const Section> sections, std::uint32_t tag) {
@@ -71,6 +72,11 @@ std::optional<SnapshotMetadata> snapshot_metadata(std::span<const Section> secti
 std::optional<RunEnd> peek_end(std::string_view record) {
   if (record.size() != 3 || record[0] != kEndOfRun) return std::nullopt;
   return RunEnd{static_cast<RunStage>(record[1]), static_cast<Outcome>(record[2])};
+}
+
+std::optional<std::string_view> peek_note(std::string_view record) {
+  if (record.empty() || record[0] != kNote) return std::nullopt;
+  return record.substr(1);
 }
 
 template <class Real>
@@ -211,6 +217,14 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   for (const std::string_view segment : record) bytes_since_ += segment.size();
   records_->release();
   if (is_worth_a_snapshot()) start_snapshot();
+}
+
+template <class Real>
+Status RunStore<Real>::append_note(std::string_view note) {
+  const std::string_view segments[] = {{&kNote, 1}, note};
+  const Status status = journal_.append(segments);
+  if (status) records_since_ += 1;
+  return status;
 }
 
 template <class Real>

@@ -56,6 +56,9 @@ struct RunEnd {
 // Reads a record of end(). Returns nullopt if the record is of a round.
 std::optional<RunEnd> peek_end(std::string_view record);
 
+// Reads a record of append_note(). Returns nullopt if the record is of a round or of end().
+std::optional<std::string_view> peek_note(std::string_view record);
+
 // The snapshots of a run whose clients live in its process.
 struct SimulationSnapshots {
   double seconds = 30;  // approximate interval; infinity disables them
@@ -108,6 +111,9 @@ class RunStore {
   // LoopHooks::on_commit. REQUIRES: before_apply() since the last commit. In a server, throws
   // std::runtime_error if the disk fails; then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
+  // Appends a record that replay() does not take: its reader asks peek_note() first. The next snapshot's
+  // metadata must contain what it says. REQUIRES: begin() or end() is not running.
+  Status append_note(std::string_view note);
   // Writes a snapshot of a simulation if one is due.
   void snapshot_if_due();
   // Returns whether `seconds` have passed since the last snapshot of a simulation.

@@ -57,7 +57,7 @@ class ClientTable {
   // may take over a number (names are not authenticated).
   Result<ClientId> assign(const std::string& name, std::optional<std::uint32_t> part_index,
                           std::optional<std::uint32_t> part_count, const Keeps& keeps = {});
-  // Frees a number. REQUIRES: the run has not begun.
+  // Frees a number. REQUIRES: the run has not begun, or the client has not joined.
   void release(ClientId client);
   // Forgets the data of a client, but not its name: another process may bring other data. REQUIRES: the run
   // has not begun.

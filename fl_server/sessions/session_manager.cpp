@@ -270,6 +270,14 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
                  "start it with these, or start the server again"};
   // Until the run begins, the newest process decides which data the client has.
   if (start.empty()) table.leave(client);
+  if (!start.empty() && !table.joined(client) && options.record_join) {
+    info.name = table.info(client).name;
+    if (const Status status = options.record_join(client, info, table.by_part(client)); !status) {
+      log(LogLine::warning(name(client) + " cannot join now: " + status.error().message).of_client(client));
+      session.refuse(Ending::kUnwanted, status.error().message, false, kFullRetryMs);
+      return Unit{};
+    }
+  }
   if (Status status = table.join(client, std::move(info)); !status) return status;
   serve_by(session, client);
   set_connected(client, true);
@@ -356,7 +364,7 @@ void SessionManager::Impl::on_closed(Session& session, const std::string& why) {
     server_metrics().connected.set(clients.connected_count());
     if (options.observer != nullptr)
       options.observer->client_gone(*client, session.link().ending() ? "" : why);
-    if (start.empty()) {
+    if (start.empty() || !table.joined(*client)) {
       if (asks_sums()) summed.erase(*client);
       // Once its sums are in the map, a client keeps its number.
       const bool keeps = clients.promote_candidate(*client) || summed.contains(*client);

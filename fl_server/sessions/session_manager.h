@@ -29,8 +29,9 @@ class SessionObserver {
 };
 
 struct SessionManagerOptions {
-  std::uint32_t clients = 0;  // n
-  std::string experiment;     // serialized, for the Welcome
+  std::uint32_t clients = 0;     // n
+  std::uint32_t start_with = 0;  // clients that must join before the run begins; 0 for all
+  std::string experiment;        // serialized, for the Welcome
   WireTimes times;
   bool handle_signals = false;          // SIGINT and SIGTERM stop the run; a second one stops the process
   Log log;                              // takes one line; may be empty
@@ -40,6 +41,9 @@ struct SessionManagerOptions {
   // Checks a new client against the others, those that have joined or sent their sums (null if one has not).
   // An error refuses it. May be empty.
   std::function<Status(const ClientInfo&, const std::function<const ClientInfo*(ClientId)>& other)> check;
+  // Records a client that joins after the run began, before it gets an answer. An error sends it away for a
+  // moment. Empty if all clients have joined before.
+  std::function<Status(ClientId, const ClientInfo&, bool by_part)> record_join;
   // Returns an error if a client with these abilities cannot take part. May be empty.
   std::function<Status(const Abilities&)> check_abilities;
   bool warns_of_kernels = true;             // true if different kernels give different bits
@@ -100,9 +104,9 @@ class SessionManager {
   // Returns the client and its connection, as in "1 'n1' (lost at 03:56:22: it closed the connection)".
   std::string standing(ClientId client) const;
 
-  // Waits until all clients have joined. If problem.normalize needs sums, it first waits for the sums of all
-  // clients, and sends them the map. Returns false if stopped. Throws std::runtime_error, which names the
-  // missing clients, after the deadline.
+  // Waits until all clients, or start_with of them, have joined. If problem.normalize needs sums, it first
+  // waits for the sums of all clients, and sends them the map. Returns false if stopped. Throws
+  // std::runtime_error, which names the missing clients, after the deadline.
   bool gather(std::chrono::milliseconds deadline);
 
   // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the session

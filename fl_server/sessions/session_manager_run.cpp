@@ -53,7 +53,8 @@ std::string SessionManager::standing(ClientId client) const {
 
 bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
-  const auto complete = [&] { return m.table.joined_count() == m.table.size(); };
+  const std::uint32_t needed = m.options.start_with > 0 ? m.options.start_with : m.table.size();
+  const auto complete = [&] { return m.table.joined_count() >= needed; };
   const auto has_all_sums = [&] { return m.asks_sums() && m.summed.size() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
   bool warned = false;
@@ -71,7 +72,7 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   if (complete()) return true;
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
                            std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) + " of " +
-                           std::to_string(m.table.size()) + " clients have joined; missing: " + m.missing() +
+                           std::to_string(needed) + " clients have joined; missing: " + m.missing() +
                            "; start them, or give more time with --join-deadline-ms");
 }
 
@@ -95,7 +96,7 @@ void SessionManager::end() {
 }
 
 void SessionManager::send(ClientId client, Outgoing message) {
-  if (message.last) impl_->pending_shutdowns[client] = message;
+  if (message.last && impl_->table.joined(client)) impl_->pending_shutdowns[client] = message;
   Session* session = impl_->clients.current(client);
   if (session == nullptr || session->state() != Session::SessionState::kRounds) return;
   session->link().send(std::move(message));

@@ -329,8 +329,11 @@ class Server(TypedDict, total=False):
     `auto`: "power" if the server could not give a client its state back, else "process" ["auto", "process" or "power"; default:
     "auto"]"""
     join_deadline_ms: Integer
-    """milliseconds that a server waits for its clients after its start: until all have joined, or, in a resumed run, until as many
-    are back as its first request needs [an integer, 1 to 4294967295; default: 86400000]"""
+    """milliseconds that a server waits for its clients after its start: until all (or start_share of them) have joined, or, in a
+    resumed run, until as many are back as its first request needs [an integer, 1 to 4294967295; default: 86400000]"""
+    start_share: Number
+    """share of the clients whose joins begin the run; the others may join later. It must be above quorum, and the run must need
+    nothing of the clients that are missing [a number in (0, 1]; default: 1.0]"""
     tls_min: Literal["TLS1.3", "TLS1.2"]
     """the oldest version of TLS that clients may use, if the server has an --identity ["TLS1.3" or "TLS1.2"; default: "TLS1.3"]"""
     norm_limit: Number
@@ -512,6 +515,7 @@ DottedKeys = TypedDict("DottedKeys", {
     "server.client_state_replicas": Union[Literal["auto"], bool],
     "server.durability": Literal["auto", "process", "power"],
     "server.join_deadline_ms": Integer,
+    "server.start_share": Number,
     "server.tls_min": Literal["TLS1.3", "TLS1.2"],
     "server.norm_limit": Number,
     "server.norm_action": Literal["reject", "halve", "warn"],

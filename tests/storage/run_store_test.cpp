@@ -261,6 +261,36 @@ class OnADisk {
   std::unique_ptr<RunStore<double>> durable_;
 };
 
+TEST(RunStore, KeepsNotesBetweenTheRounds) {
+  const Federation<double> federation(5, 9);
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
+  SimulatedDisk disk(1);
+  LazyBackground background;
+  std::vector<std::string> notes;
+  for (int life = 0; life < 3; ++life) {
+    auto server = make_server<double>(run_context);
+    RunProgress progress;
+    Journal journal(disk, Durability::kProcess);
+    RunStore<double> durable(journal, background, codec_context(*run_context, {}), *server, progress,
+                             "about");
+    notes.clear();
+    const auto found =
+        journal.recover({.snapshot = [&](std::span<const Section> s) { return durable.load(s); },
+                         .record =
+                             [&](std::string_view record) {
+                               const auto note = peek_note(record);
+                               if (note) notes.emplace_back(*note);
+                               return note || durable.replay(record);
+                             }});
+    ASSERT_TRUE(found && *found == (life > 0));
+    if (life == 2) break;
+    if (life == 0) durable.begin();
+    ASSERT_TRUE(durable.append_note("note " + std::to_string(life)));
+    disk.lose_process();
+  }
+  EXPECT_EQ(notes, (std::vector<std::string>{"note 0", "note 1"}));
+}
+
 TEST(RunStore, WritesASnapshotIfApplyingTheRoundsAgainWouldTakeLong) {
   constexpr std::uint32_t kRounds = 60;
   for (const double apply_seconds : {1e9, 0.01}) {

@@ -279,7 +279,9 @@ RunReport run_experiment(const LoadedExperiment& loaded, const RunRequest& reque
     std::ofstream(folder.work() / "config.toml", std::ios::binary) << to_toml(plan.experiment);
     file.emplace(metrics_file, checkpoints.saved.round);
     clients.emplace(clients_file, client_metrics(plan.experiment), checkpoints.saved.round,
-                    plan.client_samples);
+                    [&samples = plan.client_samples](std::uint32_t client) {
+                      return DescribedClient{.samples = client < samples.size() ? samples[client] : 0};
+                    });
   });
   MetricsFile& metrics = *file;
   checkpoints.saved.plateau = metrics.plateau();
