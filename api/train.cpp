@@ -13,6 +13,7 @@
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
+#include "report/summary.h"
 #include "simulation/checked_objectives.h"
 #include "simulation/prepare.h"
 
@@ -127,6 +128,12 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
     measured->warnings = loaded.warnings;
     const std::vector<std::string>& more = measured->run.plan.warnings;
     measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());
+    const FinishedRun& run = measured->run;
+    if (std::string rise =
+            run.last ? loss_rise(run.loss_at_start, run.last, run.plan.experiment, run.plan.theory())
+                     : std::string();
+        !rise.empty())
+      measured->warnings.push_back(std::move(rise));
     return TrainResult(measured);
   };
   try {

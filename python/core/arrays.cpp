@@ -74,6 +74,8 @@ void copy(const Buffer& view, std::span<T> to) {
 // Calls use(view) with the checked buffer of a vector.
 template <class T, class Use>
 void with_vector(const NumPy& numpy, py::handle object, std::size_t length, const char* what, Use&& use) {
+  if (object.is_none())
+    throw py::type_error(std::string(what) + " is None; it must be a vector of type " + NumberType<T>::kName);
   py::object array = PyObject_CheckBuffer(object.ptr()) ? py::reinterpret_borrow<py::object>(object)
                                                         : numpy.as_array(object);
   const Buffer view(array, PyBUF_FORMAT | PyBUF_STRIDES);

@@ -44,7 +44,7 @@ py::object own_method(const py::handle& object, const char* module, const char* 
   return py::getattr(method, "__func__", py::none()).is(inherited) ? py::object(py::none()) : method;
 }
 
-void Trouble::keep(py::error_already_set& error) {
+void Trouble::keep(py::error_already_set& error, const std::string& place) {
   error.restore();
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -54,10 +54,13 @@ void Trouble::keep(py::error_already_set& error) {
   Py_XDECREF(trace);
   py::object raised = py::reinterpret_steal<py::object>(value);
   stop.request_stop();
-  if (!kept_)
+  const bool has_notes = py::hasattr(raised, "add_note");  // from Python 3.11 on
+  if (!kept_) {
     kept_ = std::move(raised);
-  else if (!kept_.is(raised) && py::hasattr(kept_, "add_note"))  // from Python 3.11 on
+    if (has_notes && !place.empty()) kept_.attr("add_note")(place);
+  } else if (!kept_.is(raised) && has_notes) {
     kept_.attr("add_note")("another thread raised " + std::string(py::repr(raised)));
+  }
 }
 
 void Trouble::check_lifetime() const {

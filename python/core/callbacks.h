@@ -36,7 +36,9 @@ class PythonRaised : public std::exception {
 // needs the GIL.
 class Trouble {
  public:
-  void keep(py::error_already_set& error);
+  // Keeps an exception. Its traceback also shows `place`, as in "in the function of client 3", if that is not
+  // empty.
+  void keep(py::error_already_set& error, const std::string& place = {});
   void raise_if_any();  // raises what was kept
 
   // Sets the end of a run. Functions then are not called any more. `is_alone` says that the run uses no
@@ -67,9 +69,11 @@ class Trouble {
 // GIL.
 py::object own_method(const py::handle& object, const char* module, const char* base, const char* name);
 
-// Calls f() with the GIL. A Python exception is kept in `trouble`. Ctrl-C raises KeyboardInterrupt here.
-template <class F>
-auto call_python(Trouble& trouble, F&& f) {
+// Calls f() with the GIL. A Python exception is kept in `trouble`, with the text of place(). Ctrl-C raises
+// KeyboardInterrupt here.
+inline std::string no_place() { return {}; }
+template <class F, class Place = std::string()>
+auto call_python(Trouble& trouble, F&& f, Place&& place = no_place) {
   const Gil gil;
   const struct Leave {
     Trouble& trouble;
@@ -80,11 +84,11 @@ auto call_python(Trouble& trouble, F&& f) {
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     return f();
   } catch (py::error_already_set& error) {
-    trouble.keep(error);
+    trouble.keep(error, place());
   } catch (const py::builtin_exception& error) {
     error.set_error();
     py::error_already_set raised;
-    trouble.keep(raised);
+    trouble.keep(raised, place());
   }
   throw PythonRaised();
 }

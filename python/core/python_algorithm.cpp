@@ -31,15 +31,27 @@ bool is_vector(const NumPy& numpy, const py::object& state) {
   return is_vector;
 }
 
+// `of` says whose state it is.
 template <class Real>
-std::vector<Real> encode(const AlgorithmParts& parts, const py::object& state) {
+std::vector<Real> encode(const AlgorithmParts& parts, const py::object& state, const char* of) {
   if (state.is_none()) return {};
   if (is_vector<Real>(parts.callbacks.numpy, state)) {
     std::vector<Real> numbers = vector_of<Real>(parts.callbacks.numpy, state, kAnyLength, "a state");
     numbers.push_back(static_cast<Real>(kVector));
     return numbers;
   }
-  const std::string bytes = static_cast<std::string>(py::bytes(parts.dumps(state, 5)));
+  std::string bytes;
+  try {
+    bytes = static_cast<std::string>(py::bytes(parts.dumps(state, 5)));
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_AttributeError) &&
+        !error.matches(py::module_::import("pickle").attr("PicklingError")))
+      throw;
+    throw py::type_error(std::string(of) + " has type " +
+                         std::string(py::str(py::type::handle_of(state).attr("__name__"))) +
+                         ", which pickle cannot write (" + std::string(py::str(error.value())) +
+                         "); a state has numbers, texts, arrays, and lists and dicts of them");
+  }
   const std::size_t count = (bytes.size() + sizeof(Real) - 1) / sizeof(Real);
   std::vector<Real> numbers(count + 1);
   std::memcpy(numbers.data(), bytes.data(), bytes.size());
@@ -234,8 +246,10 @@ void begin(AlgorithmParts& parts, std::span<const Real> x0) {
   const py::object context = py::module_::import("types").attr("SimpleNamespace")(py::arg("x") = x);
   const auto [client, server] =
       pair_of(parts.start(context), "start(s) must return (state of every client, state of the server)");
-  parts.client_state = bytes_of<Real>(encode<Real>(parts, client));
-  parts.server_state = bytes_of<Real>(encode<Real>(parts, server));
+  parts.client_state =
+      bytes_of<Real>(encode<Real>(parts, client, "the state of every client that start() returned"));
+  parts.server_state =
+      bytes_of<Real>(encode<Real>(parts, server, "the state of the server that start() returned"));
 }
 
 }  // namespace
@@ -272,38 +286,48 @@ template <class Real>
 Message<Real> PythonAlgorithm<Real>::client(ClientRound<Real>& round, std::span<const Real> x,
                                             AlgorithmState<Real>& state) const {
   AlgorithmParts& parts = *parts_;
-  return call_python(parts.callbacks.trouble, [&] {
-    const NumPy& numpy = parts.callbacks.numpy;
-    py::object received = py::reinterpret_borrow<py::object>(parts.client_arrays.of<Real>().x.with(numpy, x));
-    if (!parts.broadcast.is_none()) received = vectors_of<Real>(numpy, round.received(), received);
-    const auto [reply, next] =
-        pair_of(with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
-                             [&](const py::object& context) {
-                               return parts.client(context, received, decode<Real>(parts, state[0]));
-                             }),
-                "client(c, x, state) must return (reply, state)");
-    Message<Real> message = message_of<Real>(numpy, reply, x.size(), "a reply");
-    state[0] = encode<Real>(parts, next);
-    return message;
-  });
+  return call_python(
+      parts.callbacks.trouble,
+      [&] {
+        const NumPy& numpy = parts.callbacks.numpy;
+        py::object received =
+            py::reinterpret_borrow<py::object>(parts.client_arrays.of<Real>().x.with(numpy, x));
+        if (!parts.broadcast.is_none()) received = vectors_of<Real>(numpy, round.received(), received);
+        const auto [reply, next] =
+            pair_of(with_context(ClientContext{ClientNow<Real>{&round, x}, &parts, {}},
+                                 [&](const py::object& context) {
+                                   return parts.client(context, received, decode<Real>(parts, state[0]));
+                                 }),
+                    "client(c, x, state) must return (reply, state)");
+        Message<Real> message = message_of<Real>(numpy, reply, x.size(), "the reply that client() returned");
+        state[0] = encode<Real>(parts, next, "the state that client() returned");
+        return message;
+      },
+      [&round] {
+        return "in client() of client " + std::to_string(round.client()) + " in round " +
+               std::to_string(round.round());
+      });
 }
 
 template <class Real>
 void PythonAlgorithm<Real>::server(ServerRound<Real>& round, std::vector<Real>& x,
                                    AlgorithmState<Real>& state) const {
   AlgorithmParts& parts = *parts_;
-  call_python(parts.callbacks.trouble, [&] {
-    const py::object array =
-        parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x));
-    const auto [next_x, next] =
-        pair_of(with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
-                             [&](const py::object& context) {
-                               return parts.server(context, array, decode<Real>(parts, state[0]));
-                             }),
-                "server(s, x, state) must return (x, state)");
-    copy_vector<Real>(parts.callbacks.numpy, next_x, x, "x");
-    state[0] = encode<Real>(parts, next);
-  });
+  call_python(
+      parts.callbacks.trouble,
+      [&] {
+        const py::object array =
+            parts.server_arrays.of<Real>().x.with(parts.callbacks.numpy, std::span<const Real>(x));
+        const auto [next_x, next] =
+            pair_of(with_context(ServerContext{ServerNow<Real>{&round, array}, &parts, {}},
+                                 [&](const py::object& context) {
+                                   return parts.server(context, array, decode<Real>(parts, state[0]));
+                                 }),
+                    "server(s, x, state) must return (x, state)");
+        copy_vector<Real>(parts.callbacks.numpy, next_x, x, "the x that server() returned");
+        state[0] = encode<Real>(parts, next, "the state that server() returned");
+      },
+      [&round] { return "in server() in round " + std::to_string(round.round()); });
 }
 
 template <class Real>
@@ -340,7 +364,7 @@ Message<Real> PythonAlgorithm<Real>::broadcast(const ServerRound<Real>& round, s
           return parts.broadcast(context, array, decode<Real>(parts, state[0]));
         });
     if (made.is_none()) return Message<Real>();
-    return message_of<Real>(numpy, made, x.size(), "a broadcast");
+    return message_of<Real>(numpy, made, x.size(), "what broadcast() returned");
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gradwire/oracle.h"
@@ -57,8 +58,10 @@ struct Callbacks {
 };
 
 // `parts`, `arrays` and `callbacks` must outlive the oracle, which holds no Python object of its own.
+// Exceptions say the number of the client, if it is given.
 template <class Real>
-std::unique_ptr<Oracle<Real>> python_oracle(const OracleParts& parts, Arrays& arrays, Callbacks& callbacks);
+std::unique_ptr<Oracle<Real>> python_oracle(const OracleParts& parts, Arrays& arrays, Callbacks& callbacks,
+                                            std::optional<std::size_t> client = std::nullopt);
 
 // The oracles of all clients of a run.
 class PythonOracles {

@@ -7,7 +7,7 @@ class MyEF21(gw.Algorithm):
         p = c.compress(v - g)
         return p, g + p.dense()
     def server(self, s, x, g):
-        g = s.mean(onto=g)
+        g = s.sum(onto=g)                           # the mean of all clients' estimates
         return x - s.step_size * g, g
 mine, theirs = (gw.run("experiments/configs/quadratics.toml", algorithm=a, set={"algorithm.step_size": 0.01}) for a in (MyEF21(), None))
 assert (mine.model == theirs.model).all() and (mine.metrics.bits_up == theirs.metrics.bits_up).all()

@@ -1,3 +1,5 @@
 import numpy as np, gradwire as gw
-best = gw.sweep("experiments/configs/ef21_a9a.toml", {"algorithm.step_size": ["theory", "theory*4", "theory*16"], "seed": [1, 2, 3]})
-print(best.best()); best.to_pandas().groupby("algorithm.step_size").loss.min()
+sweep = gw.sweep("experiments/configs/quadratics.toml", {"algorithm.step_size": ["theory*16", "theory*64", "theory*256"], "seed": [1, 2, 3]},
+                 set={"run.rounds": 400})
+print(sweep.best()); first = sweep[sweep.best()["runs"][0][0]]
+print(first, sweep.to_pandas().groupby("algorithm.step_size").loss.last())

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Algorithm:
     """A federated algorithm: two functions, one for clients and one for the server. Derive from it.
 
-    A state may be any object that pickle can write, None by default. Each call gets a copy of its own: a client that
-    was asked but whose reply was lost keeps the state from before. Equal arguments must give equal results, so random
+    A state may be any object that pickle can write, None by default. Each call gets a copy of its own: a client
+    whose reply a round does not use keeps the state from before. Equal arguments must give equal results, so random
     numbers come from c.rng and s.rng.
     """
 

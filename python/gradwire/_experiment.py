@@ -1,6 +1,7 @@
 """Experiments: a file, the text of one, or a dict."""
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._errors import ExperimentError
 
 if TYPE_CHECKING:
     from ._types import Changes, Source
@@ -86,11 +88,20 @@ class Experiment(Mapping[str, Any]):
         if changes:
             self._native = self._native.with_keys(changes)
 
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a key, or `default` if there is no such key."""
+        try:
+            return value_of(self._native.get(key))
+        except IndexError:
+            return default
+
     def __getitem__(self, key: str) -> Any:
         try:
             return value_of(self._native.get(key))
-        except IndexError as error:
-            raise KeyError(str(error)) from None
+        except IndexError:
+            known = list(self)
+            near = [k for k in known if k.endswith("." + key)] or difflib.get_close_matches(key, known, 3)
+            raise KeyError(f"no key {key!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")) from None
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self._native.settings())
@@ -141,10 +152,17 @@ def _parse(toml: str, file: str) -> Experiment:
 
 
 def experiment_with(source: Source, set: Changes, required: dict[str, Any]) -> Experiment:
-    """The experiment of `source` with the keys of `set`, and with the dotted keys of `required`.
+    """The experiment of `source` with the keys of `set`, and with the dotted keys of `required`: those that follow from the
+    functions and samples of a program.
 
     A dict may lack the required keys, so they are merged before it is checked.
     """
+    given = dict(flat(set))
+    if isinstance(source, Mapping) and not isinstance(source, Experiment):
+        given |= {key: text for key, text in flat(source) if key == "clients.count"}
+    for key, value in required.items():
+        if given.get(key, text_of(key, value)) != text_of(key, value):
+            raise ExperimentError(f"{key} is {given[key]}, but what the program brings makes it {value}; leave the key out")
     if isinstance(source, Mapping) and not isinstance(source, Experiment):
         return Experiment(dict(flat(source)) | required, set)
     return Experiment(source, required | dict(flat(set)))

@@ -123,6 +123,9 @@ def check(oracle: Oracle, x: ArrayLike | None = None, *, precision: str = "fp64"
     """Checks an oracle at x (default: random): shapes and types, equal bits in two calls, and the gradient against
     differences of the loss. Raises ValueError or TypeError that says what is wrong."""
     real = {"fp64": np.float64, "fp32": np.float32}[precision]
+    if not isinstance(oracle, Oracle):
+        raise TypeError(f"oracle: a {type(oracle).__name__} is not one; write gradwire.oracle(f, dim) for a function, and "
+                        "derive classes from gradwire.Oracle")
     if x is None:
         x = np.random.default_rng(1).normal(size=oracle.dim)
     x = np.ascontiguousarray(x, real)
@@ -130,7 +133,7 @@ def check(oracle: Oracle, x: ArrayLike | None = None, *, precision: str = "fp64"
     def compute(at: Vector) -> tuple[float, Vector]:
         loss, gradient = _core.call_oracle(oracle, at, _NO_BATCH, precision == "fp32")
         if not np.isfinite(loss) or not np.isfinite(gradient).all():
-            raise ValueError("the loss or the gradient is not finite")
+            raise ValueError(f"the {'gradient' if np.isfinite(loss) else 'loss'} is not finite")
         return loss, gradient
 
     loss, gradient = compute(x)
@@ -147,5 +150,27 @@ def check(oracle: Oracle, x: ArrayLike | None = None, *, precision: str = "fp64"
     difference = (compute(ahead)[0] - compute(behind)[0]) / float(np.linalg.norm(ahead.astype(float) - behind))
     size = max(float(np.linalg.norm(gradient)), abs(difference), 1e-3 * abs(loss), 1e-8)
     if abs(difference - expected) > allowed * size:
+        factor = expected / difference if difference else np.inf
+        guess = ("; is its sign wrong?" if abs(factor + 1) < 0.01 else
+                 f"; it is {factor:.6g} times the right one: a sum in place of a mean?" if _is_near_whole(factor) else "")
         raise ValueError(f"the gradient does not fit the loss: in a random direction the loss changes by {difference:.6g} "
-                         f"per unit, but the gradient says {expected:.6g}")
+                         f"per unit, but the gradient says {expected:.6g}{guess}")
+    if hasattr(oracle, "train_locally"):
+        _check_training(oracle, x, bool(gradient.any()))
+
+
+def _is_near_whole(factor: float) -> bool:
+    return bool(np.isfinite(factor)) and factor > 1.5 and abs(factor - round(factor)) < 1e-3 * factor
+
+
+def _check_training(oracle: Any, x: Vector, moves: bool) -> None:
+    y = x.copy()
+    loss = oracle.train_locally(y, _core.LocalTraining(steps=1, step_size=1e-3))
+    if loss is None and not (y == x).all():
+        raise ValueError("train_locally() changed y but returned None; return the mean loss at the first y")
+    if loss is None:
+        return
+    if not np.isfinite(float(loss)) or not np.isfinite(y).all():
+        raise ValueError("the loss that train_locally() returned, or its y, is not finite")
+    if moves and (y == x).all():
+        raise ValueError("train_locally() left y as it was; change it in place: y -= ..., or y[:] = ...")

@@ -4,12 +4,14 @@ from __future__ import annotations
 import base64
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._errors import ExperimentError
 from ._result import Result
 from ._sweep import Sweep
 
@@ -31,7 +33,13 @@ class Figure:
             self.svg = pathlib.Path(file).read_text()
 
     def _draw(self, file: str, embeds: bool) -> None:
-        _core.plot(self._folders, file, embeds, *self._options)
+        folder = os.path.dirname(file)
+        if folder and not os.path.isdir(folder):
+            raise FileNotFoundError(f"there is no folder {folder}")
+        try:
+            _core.plot(self._folders, file, embeds, *self._options)
+        except ExperimentError as error:  # with the options of the program
+            raise ExperimentError(re.sub(r"--([a-z-]+) ?", lambda m: m[1].replace("-", "_") + "=", str(error))) from None
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -41,7 +49,8 @@ class Figure:
         return f'<img alt="figure" src="data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}">'
 
     def save(self, file: Path) -> None:
-        """Writes an .svg, .pdf, .png, .tex or .csv, or a .py: a Matplotlib script. An .svg has its script next to it.
+        """Writes an .svg, .pdf, .png, .tex or .csv, or a .py: a Matplotlib script. An .svg has its script next to it. Files
+        that gradwire has not written are not replaced.
 
         A .pdf and a .png need rsvg-convert, Inkscape or Matplotlib.
         """
@@ -81,10 +90,10 @@ class Figure:
             return names
 
 
-def plot(*runs: Result | Sweep | Path, x: str | None = None, y: str | None = None, panels: Iterable[str] = (),
+def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None = None, y: str | None = None, panels: Iterable[str] = (),
          by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
          f_star: float | None = None) -> Figure:
-    """Draws results: Results, Sweeps, or folders of them.
+    """Draws results: Results, Sweeps, or folders of them, or lists of these.
 
     x, y    columns, as "bits" and "grad_norm_sq"; "gap" is f(x) - f*
     panels  texts "Y:X" in place of both
@@ -96,18 +105,25 @@ def plot(*runs: Result | Sweep | Path, x: str | None = None, y: str | None = Non
 
     Columns that are not given are chosen from the results.
     """
-    if not runs:
+    flat: list[Any] = [run for each in runs for run in (each if isinstance(each, (list, tuple)) else [each])]
+    if not flat:
         raise TypeError("plot() needs at least one result")
     scratch, folders = tempfile.TemporaryDirectory(), []
-    for k, run in enumerate(runs):
+    for k, run in enumerate(flat):
         if isinstance(run, Result):
             folders.append(os.path.join(scratch.name, f"{k}-{run.resolved.name}"))
             run.save(folders[-1])
         else:
             folders.append(run.folder if isinstance(run, Sweep) else os.fspath(run))
-    if labels is not None and len(labels) != len(runs):
-        raise ValueError(f"labels: {len(labels)} texts for {len(runs)} runs")
-    options = (x or "", y or "", list(panels), list(zip(folders, labels or ())), band or "", width or "", f_star, by or "")
+    if labels is not None and len(labels) != len(flat):
+        raise ValueError(f"labels: {len(labels)} texts for {len(flat)} runs")
+    if labels is None:  # "custom" is no name for an algorithm of the program
+        names = [run._name if isinstance(run, Result) else None for run in flat]
+        own = {folder: name for folder, name in zip(folders, names) if name and names.count(name) == 1}
+        folders_and_labels = list(own.items())
+    else:
+        folders_and_labels = list(zip(folders, labels))
+    options = (x or "", y or "", list(panels), folders_and_labels, band or "", width or "", f_star, by or "")
     # A script reads the folders of results, unless they end with this process.
-    embeds = any(isinstance(run, (Result, Sweep)) for run in runs)
-    return Figure(folders, options, embeds, (scratch, runs))
+    embeds = any(isinstance(run, (Result, Sweep)) for run in flat)
+    return Figure(folders, options, embeds, (scratch, flat))

@@ -48,8 +48,11 @@ class Columns(Dict[str, _Column]):
     def __getattr__(self, name: str) -> _Column:
         try:
             return self[name]
-        except KeyError:
-            raise AttributeError(f"no column {name!r}; there are {', '.join(self)}") from None
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
+
+    def __missing__(self, name: str) -> _Column:
+        raise KeyError(f"no column {name!r}; there are {', '.join(self)}")
 
     def to_pandas(self) -> pandas.DataFrame:
         import pandas
@@ -121,6 +124,7 @@ class Result:
         self.rounds = native.rounds()
         self.seconds = native.seconds()
         self.warnings = native.warnings()
+        self._name: str | None = None  # of an algorithm of the program, for figures
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -142,7 +146,11 @@ class Result:
         return plot(self, **options)
 
     def __repr__(self) -> str:
-        return f"Result({self._line()})"
+        return "\n  ".join([f"Result({self._line()})", *self._troubles()])
+
+    def _troubles(self) -> list[str]:
+        """Why the run diverged or stopped, and its warnings."""
+        return ([self.trouble] if self.trouble else []) + [f"warning: {line}" for line in self.warnings]
 
     def _line(self) -> str:
         loss = self.metrics["loss"]
@@ -154,7 +162,8 @@ class Result:
         last = {name: self.metrics[name][-1] for name in names if len(self.metrics[name])}
         shown = {name: value for name, value in last.items() if not math.isnan(value)}
         figure = self.plot()._repr_html_() if len(self.metrics["loss"]) > 1 else ""
-        return f"<p>{html.escape(self._line())}</p>" + html_table(shown, [shown.values()]) + figure
+        lines = "<br>".join(html.escape(line) for line in [self._line(), *self._troubles()])
+        return f"<p>{lines}</p>" + html_table(shown, [shown.values()]) + figure
 
     def __reduce__(self) -> tuple[Any, ...]:
         with tempfile.TemporaryDirectory() as scratch:

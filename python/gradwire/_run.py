@@ -13,8 +13,9 @@ import numpy as np
 from . import _core
 from ._algorithm import Algorithm
 from ._compressor import UserCompressor
-from ._data import data_of, source_of
-from ._experiment import experiment_with
+from ._data import check_columns, data_of, source_of
+from ._errors import ExperimentError
+from ._experiment import Experiment, experiment_with
 from ._oracle import Oracle
 from ._progress import Shown
 from ._result import Record, Result
@@ -38,12 +39,17 @@ def log_function(log: Log | None = None) -> Log | None:
 
 def check_oracles(oracles: Sequence[Oracle]) -> list[Oracle]:
     """The oracles as a list, all of one dimension."""
+    if isinstance(oracles, Oracle):
+        raise TypeError("oracles: give a list with an oracle for each client, not an oracle")
     oracles = list(oracles)
     if not oracles:
         raise ValueError("oracles: none is given; a run needs those of at least one client")
     for k, oracle in enumerate(oracles):
         if not isinstance(oracle, Oracle):
-            raise TypeError(f"oracles: number {k} is a {type(oracle).__name__}; write gradwire.oracle(f, dim) for a function")
+            raise TypeError(f"oracles: number {k} is a {type(oracle).__name__}; write gradwire.oracle(f, dim) for a function, "
+                            "and derive classes from gradwire.Oracle")
+        if not oracle.dim:
+            raise TypeError(f"oracles: number {k}, a {type(oracle).__name__}, lacks the attribute dim, the length of x")
         if oracle.dim != oracles[0].dim:
             raise ValueError(f"oracles: number {k} has dim {oracle.dim}, and number 0 has {oracles[0].dim}")
     return oracles
@@ -82,6 +88,9 @@ def parts_of(oracles: Sequence[Oracle] | None, algorithm: Algorithm | None, comp
     if compressor is not None and not isinstance(compressor, UserCompressor):
         raise TypeError(f"compressor: give an object of a class that derives from gradwire.UserCompressor, not "
                         f"{type(compressor).__name__}; names of compressors are the key algorithm.compressor")
+    if oracles is not None and (data is not None or test is not None):
+        raise TypeError("oracles= and data= exclude each other: oracles bring their own samples")
+    check_columns(data, test)
     required: dict[str, Any] = {}
     checked = None
     if oracles is not None:
@@ -95,6 +104,15 @@ def parts_of(oracles: Sequence[Oracle] | None, algorithm: Algorithm | None, comp
         if samples is not None:
             required[key] = source_of(samples) or "given"
     return checked, required
+
+
+def check_brought(asked: Experiment, oracles: object, algorithm: object, data: object, test: object) -> None:
+    """Checks that a program brings what the experiment says that it does."""
+    for key, word, brought, how in (("problem.kind", "custom", oracles, "oracles="),
+                                    ("algorithm.name", "custom", algorithm, "algorithm="),
+                                    ("problem.data", "given", data, "data=(X, y)"), ("problem.test", "given", test, "test=(X, y)")):
+        if brought is None and asked.get(key) == word:
+            raise ExperimentError(f"{key} is {word!r}: pass {how}")
 
 
 def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data: Samples | None = None,
@@ -132,6 +150,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
     if x0 is None and oracles is not None and asked["run.x0"] == "zeros":
         x0 = _start_of(oracles)
+    check_brought(asked, oracles, algorithm, data, test)
     failed: list[_core.TrainResult] = []
     with Shown(asked, progress, live) as shown:
         try:
@@ -146,4 +165,6 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
             if failed:
                 error.result = Result(failed[0], asked)  # type: ignore[attr-defined]
             raise
-        return shown.end(Result(native, asked))
+        result = Result(native, asked)
+        result._name = None if algorithm is None else algorithm.name()
+        return shown.end(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -12,10 +13,11 @@ import numpy as np
 
 from . import _core
 from ._data import data_of
+from ._errors import RunError
 from ._experiment import experiment_with, text_of, value_of
 from ._progress import SweepProgress
 from ._result import Result, Table, html_table, read
-from ._run import log_function, on_main_thread, parts_of
+from ._run import check_brought, log_function, on_main_thread, parts_of
 
 if TYPE_CHECKING:
     import pandas
@@ -126,8 +128,14 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
         scratch = _Scratch()
         out = os.path.join(scratch.name, "sweep")
     asked = experiment_with(experiment, set, required)
+    check_brought(asked, oracles, algorithm, data, test)
     with SweepProgress(asked.name) as shown:
         made = _core.sweep(experiment=asked._native, grid=texts, oracles=oracles, algorithm=algorithm, compressor=compressor,
                            data=data_of(data), test=data_of(test, "test"), out=os.fspath(out), jobs=jobs or 0, fresh=fresh,
                            log=log_function(), on_run=shown if progress else None, is_main_thread=on_main_thread())
+    failed = made["failed"]
+    if failed and len(failed) == len(made["runs"]):
+        raise RunError(f"all {len(failed)} runs failed, the first one so: {failed[0]}")
+    if failed:
+        warnings.warn(f"{len(failed)} of {len(made['runs'])} runs failed, the first one so: {failed[0]}", stacklevel=2)
     return Sweep(made, scratch)

@@ -17,7 +17,7 @@ class MyEF21(gw.Algorithm):
         return p, g + p.dense()
 
     def server(self, s, x, g):
-        g = s.mean(onto=g)
+        g = s.sum(onto=g)
         return x - s.x.dtype.type(s.step_size) * g, g
 
 
@@ -289,15 +289,15 @@ def test_an_exception_of_a_function_passes_through_the_algorithm():
 
 @pytest.mark.parametrize("parts, error, words", [
     ({"client": lambda c, x, state: x}, TypeError, r"must return \(reply, state\)"),
-    ({"client": lambda c, x, state: (x[1:], None)}, ValueError, r"a reply has shape \(11,\)"),
+    ({"client": lambda c, x, state: (x[1:], None)}, ValueError, r"the reply that client\(\) returned has shape \(11,\)"),
     ({"client": lambda c, x, state: (x.astype(np.float32), None)}, TypeError, "float32"),
     ({"client": lambda c, x, state: (c.compress(x[1:]), None)}, ValueError, r"v has shape \(11,\)"),
     ({"client": lambda c, x, state: ((x,) * 5, None)}, RuntimeError, "at most 4"),
     ({"client": lambda c, x, state: (gw.Compressor("topk:k=1", 12)(x.astype(np.float32)), None)}, TypeError, "precision"),
     ({"client": lambda c, x, state: (x, lambda: 0)}, Exception, "pickle"),
-    ({"server": lambda s, x, state: (x[1:], None)}, ValueError, r"x has shape \(11,\)"),
+    ({"server": lambda s, x, state: (x[1:], None)}, ValueError, r"the x that server\(\) returned has shape \(11,\)"),
     ({"server": lambda s, x, state: (s.mean(1), None)}, RuntimeError, "part 1"),
-    ({"broadcast": lambda s, x, state: x[1:]}, ValueError, r"a broadcast has shape \(11,\)"),
+    ({"broadcast": lambda s, x, state: x[1:]}, ValueError, r"what broadcast\(\) returned has shape \(11,\)"),
     ({"broadcast": lambda s, x, state: (x,) * 5}, RuntimeError, "at most 4"),
     ({"start": lambda s: None}, TypeError, r"start\(s\) must return"),
 ])

@@ -133,11 +133,11 @@ def test_a_function_that_changes_x_itself_changes_nothing_else(change):
                          run_functions([lambda x: (float(x @ x) / 2, x.copy())], x0=np.arange(10.0)))
 
 
-def test_a_function_that_uses_another_array_object_in_place_of_out_writes_nothing():
+def test_a_function_that_uses_another_array_object_in_place_of_out_is_refused():
     def f(x, out):
         out = x * 2  # noqa: F841, a common mistake: the name, not the array
         return 0.0
-    with pytest.raises(ValueError, match="does not fit|different results|not finite"):
+    with pytest.raises(ValueError, match="out was not written"):
         gw.check(gw.oracle(lambda x, out: (f(x, out), float(x @ x))[1], 10))
 
 
@@ -190,7 +190,7 @@ def test_one_number_may_stand_for_all():
     (GRADIENT.astype(object), TypeError, "object"), (np.array(["2020"] * 4, "M8[Y]"), ValueError, "M"),
     (np.array([(1.0, 2)] * 4, "f8,i4"), TypeError, "T{"), (b"12345678" * 4, TypeError, "uint8"),
     ("text", (TypeError, ValueError), ""),
-    (None, TypeError, "has type object"), ({}, TypeError, "has type object"),
+    (None, TypeError, "is None; it must be a vector"), ({}, TypeError, "has type object"),
     (array.array("f", GRADIENT), TypeError, "float32"),
 ])
 def test_a_wrong_gradient_is_refused(form, error, words):

@@ -54,6 +54,16 @@ def test_errors_name_the_line(text, words):
 def test_other_objects_are_refused():
     with pytest.raises(TypeError, match="a text with a line break, or a source"):
         run(3.0)
+    X, y = np.ones((6, 3)), np.array([1.0, -1] * 3)
+    for data, error, words in (((X, y, y), TypeError, "not 3 things"), ((X, y[:4]), gw.DataError, "6 rows of features and 4 labels"),
+                               ((X, ["a"] * 6), gw.DataError, "labels of arrays must be numbers")):
+        with pytest.raises(error, match=words):
+            run(data)
+    with pytest.raises(gw.DataError, match="test: the features have 2 columns, those of data have 3"):
+        run((X, y), test=(X[:, :2], y))
+    given = run((X, y)).experiment
+    with pytest.raises(gw.ExperimentError, match=r"problem.data is 'given': pass data=\(X, y\)"):
+        gw.run(given)
 
 
 def test_clients_with_texts(tmp_path):

@@ -103,7 +103,7 @@ def test_the_result_of_a_run_with_a_folder_has_the_rows_of_earlier_processes(tmp
 def test_the_result_of_a_failure_can_be_saved_and_pickled(tmp_path):
     for first in (True, False):
         result = failure({"algorithm": {"name": "gd", "step_size": "theory" if first else 0.1}, "run": {"rounds": 5}},
-                         oracles=[gw.oracle(failing(lambda x, out: 0.0, Unusual(), 1 if first else 4), 3)])
+                         oracles=[gw.oracle(failing(lambda x, out: out.fill(0) or 0.0, Unusual(), 1 if first else 4), 3)])
         result.save(tmp_path / str(first))
         for copy in (pickle.loads(pickle.dumps(result)), gw.read(tmp_path / str(first))):
             assert copy.outcome == "stopped" and copy.summary["rounds"] == result.rounds

@@ -12,6 +12,7 @@ import gradwire as gw
 import numpy as np
 import pytest
 from conftest import SMALL, run_functions
+from test_algorithm import MyEF21
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,37 @@ def pyplot(monkeypatch):
     pyplot.switch_backend("Agg")
     yield pyplot
     pyplot.close("all")
+
+
+def test_a_diverged_run_is_named_and_drawn(runs, pyplot, tmp_path):
+    diverged = gw.run(SMALL, set={"algorithm.name": "gd", "algorithm.compressor": "identity", "algorithm.step_size": 1000})
+    assert diverged.outcome == "diverged" and "try a smaller step" in repr(diverged) or "step_size" in repr(diverged)
+    figure = gw.plot([diverged, runs[0]], y="loss")
+    assert "(diverged)" in figure.svg
+    axes, = figure.axes()
+    assert all(np.isfinite(axes.get_ylim())) and any("(diverged)" in line.get_label() for line in axes.get_lines())
+    axes.figure.savefig(tmp_path / "a.png")
+    assert axes.get_ylim()[1] < 1e9
+
+
+def test_an_algorithm_of_the_program_has_its_name(runs):
+    mine = gw.run(SMALL, algorithm=MyEF21())
+    svg = gw.plot(mine, runs[1]).svg
+    assert "MyEF21" in svg and "custom" not in svg and "GD" in svg
+
+
+def test_errors_have_the_names_of_arguments(runs, tmp_path):
+    with pytest.raises(gw.ExperimentError, match="^x=bit: unknown column 'bit'"):
+        gw.plot(*runs, x="bit")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        gw.plot(*runs).save(tmp_path / "nowhere" / "a.svg")
+    (tmp_path / "mine.py").write_text("import gradwire as gw\n")
+    with pytest.raises(gw.ExperimentError, match="mine.py: exists and was not written by gradwire"):
+        gw.plot(*runs).save(tmp_path / "mine.svg")
+    with pytest.raises(KeyError, match="no column 'bits'; there are round, loss"):
+        runs[0].metrics["bits"]
+    with pytest.raises(KeyError, match="did you mean run.rounds"):
+        runs[0].experiment["rounds"]
 
 
 def test_save_writes_the_format_of_the_name(runs, tmp_path):

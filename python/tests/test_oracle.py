@@ -220,7 +220,6 @@ def test_a_function_that_trains_has_the_bits_of_the_same_steps(precision):
 def test_a_function_that_does_not_train_leaves_the_steps_to_the_algorithm():
     class Declines(Trains):
         def train_locally(self, y, training):
-            y[:] = 100
             return None
     got = gw.run(FEDAVG, oracles=[Declines(p) for p in POINTS])
     np.testing.assert_array_equal(got.model, gw.run(FEDAVG, oracles=[Trains(p) for p in POINTS]).model)
@@ -244,6 +243,7 @@ def test_kept_models_of_local_training_keep_their_numbers():
     (lambda y: "one", TypeError, r"what train_locally\(\) returned must be a number, not str"),
     (lambda y: y.resize(2, refcheck=False) or 1.0, ValueError, r"y has shape \(2,\); it must have shape \(3,\)"),
     (lambda y: 1 / 0, ZeroDivisionError, "division by zero"),
+    (lambda y: y.fill(1), TypeError, "changed y but returned None"),
 ])
 def test_wrong_local_training_is_refused(train, error, words):
     class Wrong(Trains):
@@ -269,7 +269,7 @@ def test_a_model_that_is_not_finite_after_local_training_ends_the_run():
     (lambda x: (1.0, np.zeros(3, np.float32)), TypeError, "float32; it must have type float64"),
     (lambda x: (1.0, [1, 2, 3]), TypeError, "int64"),
     (lambda x: ("one", np.zeros(3)), TypeError, "the loss must be a number, not str"),
-    (lambda x, out: None, TypeError, "the loss must be a number, not NoneType"),
+    (lambda x, out: out.fill(0), TypeError, "the loss must be a number, not NoneType"),
 ])
 def test_wrong_results_are_refused(f, error, words):
     with pytest.raises(error, match=words):
@@ -317,6 +317,56 @@ def test_check_finds_what_is_wrong():
     loss, gradient = gw.oracle(quadratic(POINTS[0], "pair"), 3).loss_and_gradient(np.zeros(3))
     assert loss == 8.5
     np.testing.assert_array_equal(gradient, -POINTS[0])
+
+
+def test_check_tries_local_training():
+    class Lazy(Trains):
+        def train_locally(self, y, training):
+            y = y - 1  # noqa: F841, a common mistake: the name, not the array
+            return 1.0
+
+    class Forgets(Trains):
+        def train_locally(self, y, training):
+            y -= 1
+    gw.check(Trains(POINTS[0]))
+    with pytest.raises(ValueError, match="left y as it was"):
+        gw.check(Lazy(POINTS[0]))
+    with pytest.raises(ValueError, match="changed y but returned None"):
+        gw.check(Forgets(POINTS[0]))
+
+
+@pytest.mark.parametrize("factor, words", [(-1, "is its sign wrong"), (40, "40 times the right one"), (1.3, r"says -?[\d.]+$")])
+def test_check_guesses_the_cause_of_a_wrong_gradient(factor, words):
+    def f(x, out):
+        out[:] = factor * (x - POINTS[0])
+        return (x - POINTS[0]) @ (x - POINTS[0]) / 2
+    with pytest.raises(ValueError, match=words):
+        gw.check(gw.oracle(f, 3))
+
+
+def test_exceptions_name_the_client():
+    def f(x):
+        return 0.0, np.zeros(4)
+    with pytest.raises(ValueError) as caught:
+        gw.run(GD, oracles=[gw.oracle(quadratic(POINTS[0], "pair"), 3), gw.oracle(f, 3)])
+    assert getattr(caught.value, "__notes__", ["in the function of client 1"]) == ["in the function of client 1"]
+
+
+def test_what_contradicts_the_functions_is_refused():
+    oracles = [gw.oracle(quadratic(p, "pair"), 3) for p in POINTS]
+    for keys, words in (({"clients.count": 7}, "clients.count is 7, but what the program brings makes it 4"),
+                        ({"problem.kind": "logistic"}, "problem.kind is logistic, but .* makes it custom")):
+        with pytest.raises(gw.ExperimentError, match=words):
+            gw.run(GD, set=keys, oracles=oracles)
+    with pytest.raises(gw.ExperimentError, match="clients.count is 7"):
+        gw.run(GD | {"clients": {"count": 7}}, oracles=oracles)
+    with pytest.raises(TypeError, match="exclude each other"):
+        gw.run(GD, oracles=oracles, data=(np.ones((4, 3)), np.ones(4)))
+    again = gw.run(GD, oracles=oracles).experiment
+    with pytest.raises(gw.ExperimentError, match="problem.kind is 'custom': pass oracles="):
+        gw.run(again)
+    with pytest.raises(TypeError, match="a list with an oracle for each client"):
+        gw.run(GD, oracles=oracles[0])
 
 
 def test_a_run_within_a_function_of_another_run():

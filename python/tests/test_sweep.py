@@ -17,6 +17,14 @@ def assert_equal_runs(swept, single):
         np.testing.assert_array_equal(swept.metrics[name], single.metrics[name])
 
 
+def test_failed_runs_are_not_silent():
+    with pytest.warns(UserWarning, match="1 of 2 runs failed, the first one so: .*k = 2000"):
+        sweep = gw.sweep(SMALL, {"algorithm.compressor": ["topk:k=1", "topk:k=2000"]})
+    assert len(sweep.failed) == 1 and len(sweep) == 2
+    with pytest.raises(gw.RunError, match="all 2 runs failed, the first one so: .*no-such-file"):
+        gw.sweep({"problem": {"kind": "logistic", "data": "libsvm:no-such-file"}, "algorithm": {"name": "gd"}}, {"seed": [1, 2]})
+
+
 def test_functions_have_the_bits_of_single_runs(least_squares):
     threads = set()
 

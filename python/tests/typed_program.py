@@ -25,7 +25,7 @@ class Mine(gw.Algorithm):
         return c.compress(c.gradient() + c.loss_and_gradient(x)[0]), None
 
     def server(self, s: gw.ServerContext, x: Vector, state: Vector) -> tuple[Vector, Vector]:
-        g = s.mean(onto=state)
+        g = s.sum(onto=state)
         return x - s.step_size * g, g
 
     def asks_all(self, t: int) -> bool:
