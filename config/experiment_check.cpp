@@ -186,11 +186,12 @@ void check_faults(const ExperimentSpec& e, const AlgorithmTraits& traits) {
     if (e.faults.state_loss > 0) throw ConfigError("faults.state_loss", why + "state_loss must be 0");
     if (e.faults.crashes > 0) throw ConfigError("faults.crashes", why + "crashes must be 0");
   }
-  if (e.faults.state_loss == 0) return;
+  const std::string fault = e.faults.state_loss > 0 ? "state_loss" : "crashes";
+  if (e.faults.state_loss == 0 && e.faults.crashes == 0) return;
   if (has(traits.client_state, ClientState::kMirrored) && e.server.client_state_replicas == "false")
     throw ConfigError("server.client_state_replicas",
-                      "faults.state_loss above 0 needs replicas: only they restore the clients of " + name +
-                          "; write client_state_replicas = \"auto\"");
+                      "faults." + fault + " above 0 needs replicas: only they restore the clients of " +
+                          name + "; write client_state_replicas = \"auto\"");
 }
 
 // Checks the keys that end a run at an evaluation.

@@ -106,7 +106,8 @@ ProblemSpec problem_spec(const ExperimentSpec& e) {
 
 bool keep_client_state_replicas(const ExperimentSpec& e, bool over_network) {
   const std::string& replicas = e.server.client_state_replicas;
-  return replicas == "auto" ? over_network || e.faults.state_loss > 0 || e.run.monitor : replicas == "true";
+  const bool clients_lose_state = e.faults.state_loss > 0 || e.faults.crashes > 0;
+  return replicas == "auto" ? over_network || clients_lose_state || e.run.monitor : replicas == "true";
 }
 
 GradNorm grad_norm_rows(const ExperimentSpec& e, bool over_network) {

@@ -274,7 +274,7 @@ struct ServerSection {
           {.place = RunIn::kNetwork});
     visit("client_state_replicas", self.client_state_replicas,
           "the server keeps a replica of each client's state, to restore clients that lost it; `auto`: over "
-          "a network, and if faults.state_loss is above 0 or run.monitor is true",
+          "a network, and if faults.state_loss or crashes is above 0 or run.monitor is true",
           {.words = kAuto, .or_flag = true, .old_key = "mirrors"});
     visit("durability", self.durability,
           "what a committed round survives: a crash of the server, or also a power failure (slower: every "

@@ -323,7 +323,7 @@ class Server(TypedDict, total=False):
     allow it (docs/reference/wire.md); needs zstd = "off" [true or false; default: false]"""
     client_state_replicas: Union[Literal["auto"], bool]
     """the server keeps a replica of each client's state, to restore clients that lost it; `auto`: over a network, and if
-    faults.state_loss is above 0 or run.monitor is true ["auto", true or false; default: "auto"]"""
+    faults.state_loss or crashes is above 0 or run.monitor is true ["auto", true or false; default: "auto"]"""
     durability: Literal["auto", "process", "power"]
     """what a committed round survives: a crash of the server, or also a power failure (slower: every round waits for the disk);
     `auto`: "power" if the server could not give a client its state back, else "process" ["auto", "process" or "power"; default:

@@ -191,6 +191,7 @@ TEST(ExperimentMirrors, AreKeptByDefaultIfClientsCanLoseState) {
   EXPECT_FALSE(kept({}, false));
   EXPECT_TRUE(kept({}, true));
   EXPECT_TRUE(kept({"faults.state_loss=0.1"}, false));
+  EXPECT_TRUE(kept({"faults.crashes=0.1"}, false));
   EXPECT_TRUE(kept({"server.client_state_replicas=true"}, false));
   EXPECT_FALSE(kept({"server.client_state_replicas=false"}, true));
   EXPECT_FALSE(kept({"server.client_state_replicas=\"false\""}, true)) << "in quotes it is the same word";
