@@ -112,6 +112,8 @@ Compressor parse_simple(std::string_view spec, const Run& run) {
       fail(std::string(name) + " needs inner compressors: write " + std::string(name) +
            (composed == Scaled::name ? "(C)" : "(C1,C2)"));
   }
+  if (!found && name.find('=') != std::string_view::npos)
+    fail("unknown compressor " + quoted_spec(name) + "; write parameters as NAME:KEY=VALUE, as in topk:k=2");
   if (!found) fail("unknown compressor " + quoted_spec(name) + suggest(name, known));
   return result;
 }

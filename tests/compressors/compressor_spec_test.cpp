@@ -77,6 +77,10 @@ TEST(CompressorSpec, RoundTripsThroughText) {
 }
 
 TEST(CompressorSpec, SuggestsTheNearestName) {
+  for (const char* text : {"topk(k=2)", "topk k=2", "k=2"})
+    EXPECT_NE(refusal(text).find("k=2'; write parameters as NAME:KEY=VALUE, as in topk:k=2"),
+              std::string::npos)
+        << text;
   EXPECT_EQ(refusal("topq"), "unknown compressor 'topq'; did you mean 'topk'?");
   EXPECT_EQ(refusal("ranseqk:k=1"), "unknown compressor 'ranseqk'; did you mean 'randseqk'?");
   expect_refused("zzzzzz",
