@@ -37,7 +37,6 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions fu
   request.brought = Brought{.functions = std::move(functions), .reading = parts.reading()};
   request.complete = [&](LoadedExperiment& loaded) { parts.add_to(loaded); };
   request.fresh = options.fresh;
-  request.quiet = true;
   if (options.log) request.log = [&](const LogLine& line) { options.log(line.text); };
   request.on_run = options.on_run;
   std::atomic<bool> stop{false};

@@ -135,6 +135,11 @@ std::vector<double> start_point(const ExperimentSpec& experiment, const DataSche
   const std::string& x0 = experiment.run.x0;
   if (x0 == "zeros") return std::vector<double>(d);
   if (x0 == "normal") return standard_normal(experiment.seed, d);
+  if (x0 == "model" && spec.info().brings_functions)
+    throw ConfigError(
+        kKey,
+        "functions of a program have no initial parameters, so x0 cannot be \"model\"; write zeros "
+        "or normal, or give the start point with the functions");
   if (x0 == "model") return model_start(spec, schema);
   if (x0.starts_with(kFilePrefix))
     return read_start(base / x0.substr(kFilePrefix.size()), d, experiment.precision);

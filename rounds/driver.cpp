@@ -364,8 +364,10 @@ void Driver<Real>::ask_missing(const Downlink<Real>& body, std::uint32_t k, Retr
   }
   const double now = run_.transport.now();
   if (!retry.next_attempt(now))
-    throw std::runtime_error(state + " " + retry.so_far(now) + "; " +
-                             RetryPolicy::advice(now, "start the missing clients, or lower server.quorum"));
+    throw std::runtime_error(
+        state + " " + retry.so_far(now) + "; " +
+        RetryPolicy::advice(now, run_.hooks.is_connected ? "start the missing clients, or lower server.quorum"
+                                                         : "lower the shares in [faults], or server.quorum"));
   if (!run_.hooks.on_stall) note(state + "; asking them again");
   for (const ClientId c : missing) tracker_.repeat(c, body);
 }

@@ -144,14 +144,17 @@ std::optional<Smoothness> constants_of(const Brought& brought, const ProblemSpec
 // ConfigError.
 std::vector<std::uint64_t> samples_of(const Functions& functions, const LoadedExperiment& loaded,
                                       std::size_t d) {
+  const bool is_fp32 = loaded.experiment.precision == Precision::kFp32;
+  if (is_fp32 ? !functions.fp32 && functions.fp64 : !functions.fp64 && functions.fp32)
+    throw ConfigError("precision", is_fp32
+                                       ? "precision is \"fp32\", but the program brings functions of double"
+                                       : "precision is \"fp64\", but the program brings functions of float");
   const auto samples = [&]<class Real>(const ClientObjectives<Real>* all) {
     if (all == nullptr)
-      throw ConfigError(
-          "problem.kind",
-          "'custom' needs a program that brings the functions of its clients, in the precision of "
-          "the run (docs/api.md)");
+      throw ConfigError("problem.kind",
+                        "'custom' needs a program that brings the functions of its clients (docs/api.md)");
     if (all->clients() != loaded.experiment.clients.count)
-      throw ConfigError("clients.count", "is " + std::to_string(loaded.experiment.clients.count) +
+      throw ConfigError("clients.count", "count is " + std::to_string(loaded.experiment.clients.count) +
                                              ", but the program brings the functions of " +
                                              std::to_string(all->clients()) + " clients");
     std::vector<std::uint64_t> counts;
@@ -160,7 +163,7 @@ std::vector<std::uint64_t> samples_of(const Functions& functions, const LoadedEx
     for (std::uint32_t i = 0; i < all->clients(); ++i) {
       oracle->bind(i);
       if (oracle->dim() != d)
-        throw ConfigError("problem.dim", "is " + std::to_string(d) + ", but the function of client " +
+        throw ConfigError("problem.dim", "dim is " + std::to_string(d) + ", but the function of client " +
                                              std::to_string(i) + " has dimension " +
                                              std::to_string(oracle->dim()));
       if (counts[i] == 0)
@@ -168,8 +171,7 @@ std::vector<std::uint64_t> samples_of(const Functions& functions, const LoadedEx
     }
     return counts;
   };
-  return loaded.experiment.precision == Precision::kFp32 ? samples(functions.fp32.get())
-                                                         : samples(functions.fp64.get());
+  return is_fp32 ? samples(functions.fp32.get()) : samples(functions.fp64.get());
 }
 
 // Throws ConfigError if the algorithm needs Hessians and the functions of a program have none.

@@ -36,10 +36,14 @@ CompressorConstants PythonCompressor<Real>::constants(std::size_t d) const {
 template <class Real>
 Compressed<Real> PythonCompressor<Real>::compress(std::span<const Real> v, RandomStream& random) const {
   const NumPy& numpy = parts_->callbacks.numpy;
-  return call_python(parts_->callbacks.trouble, [&] {
-    const py::object array = numpy.array_of(v);
-    return compressed_of<Real>(numpy, parts_->compress(array, random), v.size(), "what compress() returned");
-  });
+  return call_python(
+      parts_->callbacks.trouble,
+      [&] {
+        const py::object array = numpy.array_of(v);
+        return compressed_of<Real>(numpy, parts_->compress(array, random), v.size(),
+                                   "what compress() returned");
+      },
+      [this] { return "in compress() of the compressor " + parts_->name; });
 }
 
 template <class Real>
@@ -47,12 +51,15 @@ std::optional<std::vector<std::uint32_t>> PythonCompressor<Real>::drawn_indices(
                                                                                 RandomStream& random) const {
   if (parts_->drawn_indices.ptr() == Py_None) return std::nullopt;
   const NumPy& numpy = parts_->callbacks.numpy;
-  return call_python(parts_->callbacks.trouble, [&]() -> std::optional<std::vector<std::uint32_t>> {
-    const py::object made = parts_->drawn_indices(d, random);
-    if (made.is_none()) return std::nullopt;
-    const py::object indices = numpy.as_array(made).attr("astype")("uint32");
-    return vector_of<std::uint32_t>(numpy, indices, kAnyLength, "what drawn_indices() returned");
-  });
+  return call_python(
+      parts_->callbacks.trouble,
+      [&]() -> std::optional<std::vector<std::uint32_t>> {
+        const py::object made = parts_->drawn_indices(d, random);
+        if (made.is_none()) return std::nullopt;
+        const py::object indices = numpy.as_array(made).attr("astype")("uint32");
+        return vector_of<std::uint32_t>(numpy, indices, kAnyLength, "what drawn_indices() returned");
+      },
+      [this] { return "in drawn_indices() of the compressor " + parts_->name; });
 }
 
 template class PythonCompressor<float>;

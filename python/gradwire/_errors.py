@@ -1,4 +1,5 @@
 """The exceptions of gradwire."""
+import re
 
 
 class ExperimentError(ValueError):
@@ -11,3 +12,8 @@ class DataError(ValueError):
 
 class RunError(RuntimeError):
     """A run that failed."""
+
+
+def with_arguments(error: ExperimentError) -> ExperimentError:
+    """The error with the names of arguments, as x=, in place of the options of the program, as --x."""
+    return ExperimentError(re.sub(r"--([a-z-]+) ?", lambda m: m[1].replace("-", "_") + "=", str(error)))

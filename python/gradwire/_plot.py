@@ -4,14 +4,13 @@ from __future__ import annotations
 import base64
 import os
 import pathlib
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._errors import ExperimentError
+from ._errors import ExperimentError, with_arguments
 from ._result import Result
 from ._sweep import Sweep
 
@@ -39,7 +38,7 @@ class Figure:
         try:
             _core.plot(self._folders, file, embeds, *self._options)
         except ExperimentError as error:  # with the options of the program
-            raise ExperimentError(re.sub(r"--([a-z-]+) ?", lambda m: m[1].replace("-", "_") + "=", str(error))) from None
+            raise with_arguments(error) from None
 
     def _repr_svg_(self) -> str:
         return self.svg

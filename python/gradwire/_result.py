@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, NamedTuple, TypeVar
 import numpy as np
 
 from . import _core
+from ._errors import ExperimentError, with_arguments
 from ._experiment import Experiment
 
 if TYPE_CHECKING:
@@ -138,7 +139,10 @@ class Result:
 
     def save(self, folder: Path, *, overwrite: bool = False) -> None:
         """Writes the folder that gradwire run writes."""
-        self._native.save(os.fspath(folder), overwrite)
+        try:
+            self._native.save(os.fspath(folder), overwrite)
+        except ExperimentError as error:
+            raise with_arguments(error) from None
 
     def plot(self, **options: Any) -> Figure:
         """The figure of gradwire.plot()."""

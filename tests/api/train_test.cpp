@@ -113,6 +113,28 @@ TEST(Train, EndsAtARowThatTheObserverRefuses) {
   EXPECT_NE(result.summary().find("the program that started the run asked for it"), std::string::npos);
 }
 
+// A crashed client has lost what its last reply changed, which the server's replica restores.
+TEST(Train, CrashesOfClientsChangeNoBit) {
+  auto plain = distances<double>(), crashing = distances<double>();
+  TrainKeys keys = {.algorithm = "ef21", .compressor = "topk:k=1", .step_size = 0.2, .rounds = 60};
+  const TrainResult want = train(plain, keys);
+  keys.set.push_back({"faults.crashes", "0.3"});
+  const TrainResult got = train(crashing, keys);
+  EXPECT_EQ(got.outcome(), "finished");
+  EXPECT_EQ(model_of(got), model_of(want));
+  EXPECT_EQ(got.metrics("loss"), want.metrics("loss"));
+}
+
+// A loss far above its start is a warning of the result, as in summary.json.
+TEST(Train, WarnsOfALossThatRose) {
+  auto own = distances<double>();
+  const TrainResult result = train(own, {.algorithm = "gd", .step_size = 2.1, .rounds = 300});
+  ASSERT_EQ(result.outcome(), "finished");
+  ASSERT_FALSE(result.warnings().empty());
+  EXPECT_NE(result.warnings().back().find("the run ends with a loss of"), std::string::npos)
+      << result.warnings().back();
+}
+
 TEST(Train, TellsEachRound) {
   const TemporaryFolder folder;
   for (const auto& out : {std::filesystem::path(), folder.path() / "run"}) {
@@ -191,14 +213,16 @@ TEST(Train, RejectsFunctionsThatDoNotFitTheExperiment) {
                              {"algorithm.step_size", 0.1}});
   };
   EXPECT_EQ(error_of([&] { train(clients, custom("4", "4")); }),
-            "problem.dim: is 4, but the function of client 0 has dimension 3");
+            "problem.dim: dim is 4, but the function of client 0 has dimension 3");
   EXPECT_EQ(error_of([&] { train(clients, custom("3", "5")); }),
-            "clients.count: is 5, but the program brings the functions of 4 clients");
-  EXPECT_EQ(
-      error_of([&] { train(custom("3", "4")); }),
-      "problem.kind: 'custom' needs a program that brings the functions of its clients, in the precision "
-      "of the run (docs/api.md)");
-  EXPECT_NE(error_of([&] { train(clients, custom("3", "4").with("precision", "fp32")); }).find("precision"),
+            "clients.count: count is 5, but the program brings the functions of 4 clients");
+  EXPECT_EQ(error_of([&] { train(custom("3", "4")); }),
+            "problem.kind: 'custom' needs a program that brings the functions of its clients (docs/api.md)");
+  EXPECT_EQ(error_of([&] { train(clients, custom("3", "4").with("precision", "fp32")); }),
+            "precision: precision is \"fp32\", but the program brings functions of double");
+  EXPECT_NE(error_of([&] {
+              train(clients, custom("3", "4").with("run.x0", "model"));
+            }).find("run.x0: functions of a program have no initial parameters"),
             std::string::npos);
   EXPECT_EQ(error_of([&] { train(std::vector<Oracle<double>*>{}, {.algorithm = "gd"}); }),
             "oracles: none is given; a run needs those of at least one client");
