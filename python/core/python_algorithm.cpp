@@ -89,14 +89,9 @@ struct Context {
 
   template <class F>
   auto use(F&& f) const {
-    return std::visit(
-        [&]<class R>(const R& now) -> decltype(f(std::declval<const RoundOf<double>&>())) {
-          if constexpr (std::is_same_v<R, std::monostate>)
-            throw std::runtime_error("the round of this context is over; keep what you need of it instead");
-          else
-            return f(now);
-        },
-        round);
+    if (const auto* const now = std::get_if<RoundOf<float>>(&round)) return f(*now);
+    if (const auto* const now = std::get_if<RoundOf<double>>(&round)) return f(*now);
+    throw std::runtime_error("the round of this context is over; keep what you need of it instead");
   }
   py::object generator() {
     if (!rng) rng = use([](const auto& now) { return generator_of(now.round->random()); });
