@@ -12,9 +12,11 @@ cd "$(dirname "$0")"
 export PYTHONPATH="$1/python" GRADWIRE_BIN="$1/bin" GRADWIRE_DATA="$2" PYTHONDONTWRITEBYTECODE=1
 interpreter=$3
 shift 3
-# The interpreter was built without the address sanitizer, which must come first.
-sanitizer=$(ldd "$PYTHONPATH"/gradwire/_core.*.so | awk '/libasan/ {print $3}')
+# The interpreter was built without the address sanitizer, which must come first, and with it the library whose functions for
+# exceptions it replaces.
+libraries=$(ldd "$PYTHONPATH"/gradwire/_core.*.so)
+sanitizer=$(echo "$libraries" | awk '/libasan/ {print $3}')
 if [ -n "$sanitizer" ]; then
-  export LD_PRELOAD="$sanitizer" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
+  export LD_PRELOAD="$sanitizer $(echo "$libraries" | awk '/libstdc\+\+/ {print $3}')" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0
 fi
 exec "$interpreter" -X dev -m pytest -q -p no:cacheprovider "$@"

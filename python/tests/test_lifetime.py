@@ -198,6 +198,8 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 
 @needs_fork
+@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""),
+                    reason="the child of a fork may wait for a lock of the address sanitizer that a thread of the parent held")
 def test_a_child_of_fork_may_begin_its_own_runs(tmp_path):
     run_script(FORK + """
 import multiprocessing, threading
