@@ -210,6 +210,7 @@ template <class Real>
 void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
   if (background_ == nullptr) return snapshot_if_due();
   if (copying_) throw std::logic_error("before_apply() was not called: a snapshot may contain half a round");
+  throw_if_failed(noted_);
   apply_seconds_since_ += std::chrono::duration<double>(Clock::now() - apply_begun_).count();
   const auto record = records_->encode(commit, server_, state_bytes_);
   throw_if_failed(journal_.append(record));
@@ -222,9 +223,9 @@ void RunStore<Real>::commit(const RoundCommit<Real>& commit) {
 template <class Real>
 Status RunStore<Real>::append_note(std::string_view note) {
   const std::string_view segments[] = {{&kNote, 1}, note};
-  const Status status = journal_.append(segments);
-  if (status) records_since_ += 1;
-  return status;
+  if (noted_) noted_ = journal_.append(segments);
+  if (noted_) records_since_ += 1;
+  return noted_;
 }
 
 template <class Real>
@@ -302,6 +303,7 @@ void RunStore<Real>::end(RunStage stage, Outcome outcome) {
   }
   background_->wait();
   copying_.reset();
+  throw_if_failed(noted_);
   if (stage != RunStage::kRounds) {
     const char record[] = {kEndOfRun, static_cast<char>(stage), static_cast<char>(outcome)};
     const std::string_view bytes(record, sizeof record);

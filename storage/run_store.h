@@ -112,7 +112,8 @@ class RunStore {
   // std::runtime_error if the disk fails; then only this round is lost, and no client knows of it.
   void commit(const RoundCommit<Real>& commit);
   // Appends a record that replay() does not take: its reader asks peek_note() first. The next snapshot's
-  // metadata must contain what it says. REQUIRES: begin() or end() is not running.
+  // metadata must contain what it says. If the disk fails, the next commit() throws, because a record after a
+  // torn one would be lost. REQUIRES: begin() or end() is not running.
   Status append_note(std::string_view note);
   // Writes a snapshot of a simulation if one is due.
   void snapshot_if_due();
@@ -146,6 +147,7 @@ class RunStore {
   const Log note_;
   std::function<Status()> make_durable_;       // may be empty
   std::optional<RoundRecords<Real>> records_;  // in a server
+  Status noted_ = Unit{};                      // the error of the note that was not written
   bool recovered_ = false;
   std::size_t state_bytes_ = 0;  // size of the last snapshot
   RunEnd stage_;

@@ -291,6 +291,33 @@ TEST(RunStore, KeepsNotesBetweenTheRounds) {
   EXPECT_EQ(notes, (std::vector<std::string>{"note 0", "note 1"}));
 }
 
+// A record after a torn one would never be read, so no round may follow a note that the disk did not take.
+TEST(RunStore, CommitsNothingAfterATornNote) {
+  const Federation<double> federation(5, 9);
+  const auto run_context = federation.run_context(testing::spec_of("ef21", "topk:k=2"));
+  SimulatedDisk disk(1);
+  LazyBackground background;
+  FaultSimulation<double> clients(run_context, federation.oracle_pointers(), {});
+  auto server = make_server<double>(run_context);
+  RunProgress progress;
+  Journal journal(disk, Durability::kProcess);
+  RunStore<double> durable(journal, background, codec_context(*run_context, {}), *server, progress, "about");
+  durable.begin();
+  disk.capacity = 0;
+  EXPECT_FALSE(durable.append_note(std::string(100, 'n')));
+  disk.capacity = SIZE_MAX;
+  EXPECT_FALSE(durable.append_note("short"));
+  RoundLimits limits;
+  limits.rounds = 3;
+  LoopHooks<double> hooks;
+  hooks.before_apply = [&] { durable.before_apply(); };
+  hooks.on_commit = [&](const RoundCommit<double>& commit) { durable.commit(commit); };
+  EXPECT_THROW(run_rounds<double>(*server, find_algorithm("ef21").traits, *run_context, clients, progress,
+                                  limits, hooks),
+               std::runtime_error);
+  EXPECT_THROW(durable.end(RunStage::kOver, Outcome::kFinished), std::runtime_error);
+}
+
 TEST(RunStore, WritesASnapshotIfApplyingTheRoundsAgainWouldTakeLong) {
   constexpr std::uint32_t kRounds = 60;
   for (const double apply_seconds : {1e9, 0.01}) {
