@@ -362,7 +362,8 @@ std::optional<ClientEnding> ClientSession::Impl::send_join(Link& link) {
     log("enrolled as '" + identity_.name + "'; later starts need no --token");
   if (joined)
     log("joined as client " + std::to_string(number_) + " of " + std::to_string(experiment_.clients.count) +
-        "; the run begins or continues when all clients have joined");
+        "; the run begins or continues when " + (experiment_.server.start_share < 1 ? "enough" : "all") +
+        " clients have joined");
   return ending_of(joined);
 }
 

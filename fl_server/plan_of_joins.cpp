@@ -272,17 +272,6 @@ Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, co
   return check_labels(info, spec, clients, other);
 }
 
-Status check_late_client(const ClientInfo& info, const RunPlan& plan) {
-  const std::string begun = "the run has begun without it: ", again = "; start the run again with --fresh";
-  if (info.columns > plan.schema.columns)
-    return Error{begun + "its data has " + std::to_string(info.columns) + " columns, but the model has " +
-                 std::to_string(plan.schema.columns) + again};
-  if (!std::ranges::includes(plan.schema.labels, info.labels))
-    return Error{begun + "its labels are " + list_of(info.labels) + ", those of the run are " +
-                 list_of(plan.schema.labels) + again};
-  return Unit{};
-}
-
 Status check_abilities(const Abilities& abilities, const ExperimentSpec& experiment, bool begun) {
   const std::string& zstd = experiment.server.zstd;
   if (experiment.precision == Precision::kFp32 && !abilities.fp32)

@@ -22,11 +22,7 @@ using OtherClient = std::function<const ClientInfo*(ClientId)>;
 // before. The server refuses such a client before it can end the run for all. `other` may be empty.
 Status check_client(const ClientInfo& info, const ExperimentSpec& experiment, const OtherClient& other = {});
 
-// Returns an error if the data of a client that joins after the start does not fit the plan.
-Status check_late_client(const ClientInfo& info, const RunPlan& plan);
-
-// Returns an error if a client with these abilities cannot take part. `begun` is true if the run
-// of the experiment has begun.
+// Returns an error if a client with these abilities cannot take part. `begun` says whether the run has begun.
 Status check_abilities(const Abilities& abilities, const ExperimentSpec& experiment, bool begun);
 
 // Returns true if the kernels of clients change the bits of the run.

@@ -246,11 +246,7 @@ class Serving {
         table,
         run_history_.get(),
         asks_constants_,
-        [this](const ClientInfo& info, const OtherClient& other) {
-          if (Status status = check_client(info, told_, other); !status || server_run_ == nullptr)
-            return status;
-          return check_late_client(info, plan_);
-        },
+        [this](const ClientInfo& info, const OtherClient& other) { return check_client(info, told_, other); },
         [this](ClientId client, const ClientInfo& info, bool by_part) {
           return server_run_ == nullptr ? Status(Unit{}) : server_run_->record_join(client, info, by_part);
         },

@@ -43,11 +43,8 @@ std::vector<ProcessInfo> processes(const ClientTable& table) {
   return all;
 }
 
-std::vector<DescribedClient> described_clients(const ClientTable& table) {
-  std::vector<DescribedClient> all;
-  for (ClientId client = 0; client < table.size(); ++client)
-    all.push_back({table.info(client).name, table.info(client).sample_count});
-  return all;
+DescribedClient described(const ClientTable& table, ClientId client) {
+  return {table.info(client).name, table.info(client).sample_count};
 }
 
 // Returns the kernels of all clients, as in "avx2", or "avx2 and neon" if they differ.
@@ -229,10 +226,9 @@ class RealRun final : public ServerRun {
       if (options_.on_record) options_.on_record(record);
     };
     hooks.is_enough = options_.is_enough;
-    ClientsFile clients(options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
-                        [&table = session_manager.table()](std::uint32_t client) {
-                          return DescribedClient{table.info(client).name, table.info(client).sample_count};
-                        });
+    ClientsFile clients(
+        options_.state / kClientsFile, client_metrics(plan_.experiment), progress_.round,
+        [&table = session_manager.table()](std::uint32_t client) { return described(table, client); });
     hooks.on_clients = clients.writer();
     RoundLimits limits = round_limits(plan_.experiment, /*over_network=*/true);
     limits.keep_clients = true;
@@ -279,7 +275,7 @@ class RealRun final : public ServerRun {
       durable_.refresh_metadata();
       // The thread below reads a copy, because clients join meanwhile.
       clients.describe_by(
-          [all = described_clients(session_manager.table())](std::uint32_t client) { return all[client]; });
+          [table = session_manager.table()](std::uint32_t client) { return described(table, client); });
       store(session_manager, [&] {
         write_model<Real>(disk_, "model.bin", server_->model());
         clients.finish();

@@ -282,7 +282,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   serve_by(session, client);
   set_connected(client, true);
   losses.erase(client);
-  const std::uint32_t left = table.size() - table.joined_count();
+  const std::uint32_t left = needed() - std::min(needed(), table.joined_count());
   log(LogLine(name(client) + " (" + process + ") joined with " + detail +
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));

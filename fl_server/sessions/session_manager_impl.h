@@ -33,6 +33,7 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
   std::string name(ClientId client) const {
     return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
   }
+  std::uint32_t needed() const { return options.start_with > 0 ? options.start_with : table.size(); }
   bool asks_sums() const { return asked_sums() != Normalize::kNone; }
   // Computes the map from the sums of all clients, and sends it. Throws DataError.
   void send_scaling();

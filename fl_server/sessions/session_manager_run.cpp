@@ -53,8 +53,7 @@ std::string SessionManager::standing(ClientId client) const {
 
 bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
-  const std::uint32_t needed = m.options.start_with > 0 ? m.options.start_with : m.table.size();
-  const auto complete = [&] { return m.table.joined_count() >= needed; };
+  const auto complete = [&] { return m.table.joined_count() >= m.needed(); };
   const auto has_all_sums = [&] { return m.asks_sums() && m.summed.size() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
   bool warned = false;
@@ -72,7 +71,7 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   if (complete()) return true;
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
                            std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) + " of " +
-                           std::to_string(needed) + " clients have joined; missing: " + m.missing() +
+                           std::to_string(m.needed()) + " clients have joined; missing: " + m.missing() +
                            "; start them, or give more time with --join-deadline-ms");
 }
 

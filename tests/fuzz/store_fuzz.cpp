@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "fl_server/run_metadata.h"
 #include "storage/journal.h"
 #include "storage/round_record.h"
 #include "storage/run_store.h"
@@ -86,6 +87,9 @@ bool run_snapshot(Input input) {
     (void)load_metadata(section.bytes);
   }
   (void)peek_end(text_of(record));
+  ClientTable table(kRealClients);
+  if (const auto note = peek_note(text_of(record)); note && read_late_join(*note, table))
+    check(table.joined_count() == 1, "a record of a join adds no client");
   (void)peek_record(text_of(record));
   RoundRecords<double> records(codec_context(*left().run_context, {}));
   const std::uint32_t round = progress.round;
