@@ -1,10 +1,10 @@
 #include "plotting/plot_script.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "base/value.h"
-#include "plotting/plot_panel.h"
 #include "plotting/plot_width.h"
 #include "report/json.h"
 
@@ -12,6 +12,7 @@ namespace gradwire {
 namespace {
 
 constexpr double kInch = 72, kSides = 78;  // points
+constexpr double kLargest = 1e300;         // number that Matplotlib can draw
 
 constexpr std::string_view kHead = R"py(#!/usr/bin/env python3
 # Written by gradwire; you may edit it. Needs Matplotlib (Debian and Ubuntu: python3-matplotlib).
@@ -105,8 +106,6 @@ def draw(axes):
             ax.set_xscale("log", nonpositive="mask")
         if panel["log_y"]:
             ax.set_yscale("log", nonpositive="mask")
-        ax.set_xlim(*panel["x_limits"])
-        ax.set_ylim(*panel["y_limits"])  # without the numbers of runs that diverged
         ax.set_xlabel(panel["x_label"])
         ax.set_ylabel(panel["y_label"])
         ax.set_title(panel["title"])
@@ -115,7 +114,9 @@ def draw(axes):
         for ax, panel in zip(axes, PANELS):
             series = [points(table, f_star, panel) for table, f_star, value in tables if value == panel["value"]]
             x, y, low, high = summary([s for s in series if s[0]] or [([], [])], panel)
+            y = [v if v <= panel["highest"] else math.nan for v in y]  # larger numbers come from runs that diverged
             if low and BAND != "none":
+                low, high = ([min(v, panel["highest"]) for v in band] for band in (low, high))
                 ax.fill_between(x, low, high, color=style["color"], alpha=0.2, linewidth=0)
             if panel["bound"]:
                 bounds = [points(table, f_star, panel, "bound") for table, f_star, value in tables
@@ -202,10 +203,6 @@ std::string source_of(const Figure& figure, std::size_t r, const std::filesystem
   return (error || relative.empty() ? std::filesystem::absolute(run.file()) : relative).string();
 }
 
-std::string limits_of(const Axis& axis) {
-  return "(" + number_text(axis.low()) + ", " + number_text(axis.high()) + ")";
-}
-
 // Returns the columns that the panels show, as the text of a metrics.csv.
 std::string csv_of(const Figure& figure, const PlotRun& run) {
   std::set<std::string> names;
@@ -247,13 +244,12 @@ std::string draw_script(const Figure& figure, const std::filesystem::path& folde
   }
   script += "]\nPANELS = [\n";
   for (const PlotPanel& p : figure.panels) {
-    const PanelLayout layout(p, {.width = 300, .height = 200});
     script += "    {\"title\": " + literal(p.title) + ", \"value\": " + literal(p.value) +
               ",\n     \"x\": " + list_of(p.x.csv) + ", \"x_unit\": " + number_text(p.x_unit) +
               ", \"x_label\": " + literal(p.x_label) + ", \"log_x\": " + truth(p.log_x) +
               ",\n     \"y\": " + list_of(p.y.csv) + ", \"y_unit\": " + number_text(p.y_unit) +
               ", \"y_label\": " + literal(p.y_label) + ", \"log_y\": " + truth(p.log_y) +
-              ",\n     \"x_limits\": " + limits_of(layout.x()) + ", \"y_limits\": " + limits_of(layout.y()) +
+              ", \"highest\": " + number_text(std::min(highest_shown(p), kLargest)) +
               ", \"gap\": " + truth(p.y.gap) + ", \"may_lack\": " + truth(p.y.may_lack()) + ", \"bound\": " +
               list_of(p.y.bound.empty() ? std::vector<std::string>{} : std::vector{p.y.bound}) + "},\n";
   }
