@@ -72,8 +72,8 @@ py::object own_method(const py::handle& object, const char* module, const char* 
 // Calls f() with the GIL. A Python exception is kept in `trouble`, with the text of place(). Ctrl-C raises
 // KeyboardInterrupt here.
 inline std::string no_place() { return {}; }
-template <class F, class Place = std::string()>
-auto call_python(Trouble& trouble, F&& f, Place&& place = no_place) {
+template <class F, class Place = decltype(&no_place)>
+auto call_python(Trouble& trouble, F&& f, const Place& place = no_place) {
   const Gil gil;
   const struct Leave {
     Trouble& trouble;

@@ -13,8 +13,8 @@ from . import _core
 _core.check_interpreter()
 from ._algorithm import Algorithm
 from ._compressor import UserCompressor
-from ._core import (ClientContext, Compressor, CompressorConstants, LocalTraining, Payload, RandomStream, ServerContext, Tape, Var,
-                    __version__)
+from ._core import (ClientContext, Compressor, CompressorConstants, LocalTraining, Payload, RandomStream, ServerContext,
+                    Tape, Var, __version__)
 from ._errors import DataError, ExperimentError, RunError
 from ._experiment import Experiment
 from ._network import Client, Server
@@ -56,7 +56,7 @@ def keys() -> Table:
 
 
 __all__ = ["Algorithm", "Client", "ClientContext", "Compressor", "CompressorConstants", "Constants", "DataError",
-           "DottedKeys", "Experiment", "ExperimentError", "Figure", "Keys", "LocalTraining", "Metrics", "Oracle", "Payload", "Problem",
-           "RandomStream", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape",
+           "DottedKeys", "Experiment", "ExperimentError", "Figure", "Keys", "LocalTraining", "Metrics", "Oracle", "Payload",
+           "Problem", "RandomStream", "Record", "Result", "RunError", "Server", "ServerContext", "Sweep", "Table", "Tape",
            "UserCompressor", "Var", "algorithms", "check", "compressors", "f_star", "keys", "oracle", "plot", "problems",
            "read", "run", "sweep"]

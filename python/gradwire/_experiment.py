@@ -96,12 +96,12 @@ class Experiment(Mapping[str, Any]):
             return default
 
     def __getitem__(self, key: str) -> Any:
-        try:
-            return value_of(self._native.get(key))
-        except IndexError:
+        value = self.get(key)  # never None if there is the key
+        if value is None:
             known = list(self)
             near = [k for k in known if k.endswith("." + key)] or difflib.get_close_matches(key, known, 3)
-            raise KeyError(f"no key {key!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")) from None
+            raise KeyError(f"no key {key!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        return value
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self._native.settings())

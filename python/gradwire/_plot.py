@@ -89,8 +89,8 @@ class Figure:
             return names
 
 
-def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None = None, y: str | None = None, panels: Iterable[str] = (),
-         by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
+def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None = None, y: str | None = None,
+         panels: Iterable[str] = (), by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
          f_star: float | None = None) -> Figure:
     """Draws results: Results, Sweeps, or folders of them, or lists of these.
 
