@@ -129,11 +129,10 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
     const std::vector<std::string>& more = measured->run.plan.warnings;
     measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());
     const FinishedRun& run = measured->run;
-    if (std::string rise =
-            run.last ? loss_rise(run.loss_at_start, run.last, run.plan.experiment, run.plan.theory())
-                     : std::string();
-        !rise.empty())
-      measured->warnings.push_back(std::move(rise));
+    if (run.last && run.result.outcome != Outcome::kDiverged) {  // of which `trouble` speaks
+      std::string rise = loss_rise(run.loss_at_start, run.last, run.plan.experiment, run.plan.theory());
+      if (!rise.empty()) measured->warnings.push_back(std::move(rise));
+    }
     return TrainResult(measured);
   };
   try {
