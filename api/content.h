@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,12 +24,7 @@ auto with_errors_of_keys(F&& f, const std::string& file = "") {
   try {
     return f();
   } catch (const ExperimentError& error) {
-    std::string_view text = error.what();
-    if (text.starts_with("--set ")) text.remove_prefix(6);
-    const std::size_t end = text.find_first_not_of("0123456789", file.size() + 1);
-    if (text.starts_with(file + ":") && end != text.npos && text.substr(end).starts_with(": "))
-      text.remove_prefix(end + 2);
-    throw ExperimentError(std::string(text));
+    throw ExperimentError(without_place(error.what(), file));
   }
 }
 

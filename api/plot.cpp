@@ -15,7 +15,7 @@ std::vector<std::filesystem::path> plot(const std::vector<std::filesystem::path>
                       .band = options.band,
                       .f_star = options.f_star,
                       .embeds = options.embeds,
-                      .all = true,
+                      .all = options.all,
                       .keys = {.by = options.by}};
   for (const auto& [folder, text] : options.labels) request.labels.push_back(folder.string() + "=" + text);
   return plot_command(request);

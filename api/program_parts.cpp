@@ -1,15 +1,20 @@
 #include "api/program_parts.h"
 
+#include <exception>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "algorithms/algorithms.h"
 #include "api/reading.h"
 #include "api/user_algorithm.h"
 #include "api/user_compressor.h"
 #include "engine/data/readers/source.h"
+#include "engine/data/sample_hash.h"
 #include "report/results_dir.h"
+#include "simulation/input_hash.h"
 
 namespace gradwire {
 
@@ -46,6 +51,42 @@ void ProgramParts::add_to(LoadedExperiment& loaded) const {
 }
 
 Reading ProgramParts::reading() const { return reading_of(data, test); }
+
+std::string ProgramParts::hash(const Functions& functions, const std::vector<double>& x0) const {
+  const bool has_functions = functions.fp32 != nullptr || functions.fp64 != nullptr;
+  if (!has_functions && !data && !test && x0.empty()) return {};
+  SampleHash hash;
+  hash.add(std::span<const double>(x0));
+  for (const std::optional<Data>& samples : {data, test}) {
+    if (!samples) continue;
+    hash.add_rows(samples->content().samples);
+    hash.add(std::span<const char>(samples->content().text));
+  }
+  if (has_functions) {
+    const std::size_t d =
+        functions.fp64 != nullptr ? functions.fp64->oracle()->dim() : functions.fp32->oracle()->dim();
+    try {
+      add_functions(hash, functions, x0.size() == d ? x0 : std::vector<double>(d));
+    } catch (const std::exception&) {  // which the runs will tell
+    }
+  }
+  return std::to_string(hash.value());
+}
+
+void check_smoothness(const std::vector<double>& L_i, const Functions& functions,
+                      const Experiment& experiment) {
+  if (L_i.empty()) return;
+  if (functions.fp32 == nullptr && functions.fp64 == nullptr)
+    throw UsageError("smoothness: the kind '" + experiment.get("problem.kind") +
+                     "' has constants of its own; leave it out");
+  if (L_i.size() != experiment.clients())
+    throw UsageError("smoothness: has " + std::to_string(L_i.size()) + " numbers; a run of " +
+                     std::to_string(experiment.clients()) + " clients needs one for each");
+  for (std::size_t i = 0; i < L_i.size(); ++i)
+    if (!(L_i[i] > 0 && std::isfinite(L_i[i])))
+      throw UsageError("smoothness: that of client " + std::to_string(i) + " is " + number_text(L_i[i]) +
+                       "; it must be a number above 0");
+}
 
 Functions functions_of(const Oracles& oracles) {
   Functions functions;

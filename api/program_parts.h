@@ -18,6 +18,8 @@ struct ProgramParts {
   void add_to(LoadedExperiment& loaded) const;
   // Returns readers that also know the samples.
   Reading reading() const;
+  // Returns a text that is different for other functions, samples or start points. Empty without any of them.
+  std::string hash(const Functions& functions, const std::vector<double>& x0) const;
 
   ByValue<UserAlgorithm> algorithm;
   ByValue<UserCompressor> compressor;
@@ -26,5 +28,9 @@ struct ProgramParts {
 
 // Returns the functions of the program. Throws UsageError for a list that cannot be run.
 Functions functions_of(const Oracles& oracles);
+
+// Throws UsageError unless L_i has a number for each of the program's functions, or none.
+void check_smoothness(const std::vector<double>& L_i, const Functions& functions,
+                      const Experiment& experiment);
 
 }  // namespace gradwire

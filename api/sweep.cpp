@@ -13,8 +13,14 @@ namespace gradwire {
 namespace {
 
 // Returns the experiment with a [sweep] of the grid.
-std::string text_of(const Experiment& experiment, const Grid& grid) {
+std::string text_of(const Experiment& experiment, const Grid& grid, const SweepOptions& options) {
   std::string text = experiment.toml() + "\n[sweep]\n";
+  if (!options.criterion.empty()) text += "criterion = " + toml_literal(options.criterion) + "\n";
+  if (!options.budget.empty()) text += "budget = " + toml_literal(options.budget) + "\n";
+  if (options.target) text += "target = " + number_text(*options.target) + "\n";
+  if (!options.tune.empty()) text += "tune = [";
+  for (const std::string& key : options.tune) text += toml_literal(key) + ", ";
+  if (!options.tune.empty()) text += "]\n";
   for (const auto& [key, values] : grid) {
     text += key + " = [";
     for (const KeyValue& value : values) {
@@ -26,7 +32,8 @@ std::string text_of(const Experiment& experiment, const Grid& grid) {
   return text;
 }
 
-SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions functions = {}) {
+SweepResult run(const SweepPlan& plan, const SweepOptions& options, bool is_of_program,
+                Functions functions = {}) {
   const ProgramParts parts(options);
   SweepRequest request;
   request.out = options.out;
@@ -34,7 +41,12 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions fu
   const bool has_functions = functions.fp32 != nullptr || functions.fp64 != nullptr;
   request.jobs = has_functions ? 1 : options.jobs;
   request.threads = has_functions ? options.jobs : 1;
-  request.brought = Brought{.functions = std::move(functions), .reading = parts.reading()};
+  request.is_of_program = is_of_program;
+  request.program = parts.hash(functions, options.x0);
+  request.brought = Brought{.functions = std::move(functions),
+                            .reading = parts.reading(),
+                            .x0 = options.x0,
+                            .smoothness = options.smoothness};
   request.complete = [&](LoadedExperiment& loaded) { parts.add_to(loaded); };
   request.fresh = options.fresh;
   if (options.log) request.log = [&](const LogLine& line) { options.log(line.text); };
@@ -64,9 +76,13 @@ SweepResult run(const SweepPlan& plan, const SweepOptions& options, Functions fu
 SweepResult run_grid(const Experiment& asked, const Grid& grid, const SweepOptions& options,
                      Functions functions) {
   const Experiment experiment = asked.with(ProgramParts(options).keys());
+  check_smoothness(options.smoothness, functions, experiment);
   const std::filesystem::path& file = experiment.content().loaded.file;
   return with_errors_of_keys(
-      [&] { return run(plan_sweep(text_of(experiment, grid), file, {}), options, std::move(functions)); },
+      [&] {
+        return run(plan_sweep(text_of(experiment, grid, options), file, {}), options, true,
+                   std::move(functions));
+      },
       file.string());
 }
 
@@ -82,7 +98,7 @@ SweepResult sweep(const Oracles& oracles, const Experiment& experiment, const Gr
 }
 
 SweepResult sweep(const std::filesystem::path& file, const SweepOptions& options) {
-  return run(read_sweep(file, {}), options);
+  return run(read_sweep(file, {}), options, false);
 }
 
 }  // namespace gradwire

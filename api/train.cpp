@@ -84,21 +84,6 @@ std::function<void()> before_gradient(const TrainOptions& options, const StopReq
   };
 }
 
-void check_smoothness(const std::vector<double>& L_i, const Functions& functions,
-                      const Experiment& experiment) {
-  if (L_i.empty()) return;
-  if (functions.fp32 == nullptr && functions.fp64 == nullptr)
-    throw UsageError("smoothness: the kind '" + experiment.get("problem.kind") +
-                     "' has constants of its own; leave it out");
-  if (L_i.size() != experiment.clients())
-    throw UsageError("smoothness: has " + std::to_string(L_i.size()) + " numbers; a run of " +
-                     std::to_string(experiment.clients()) + " clients needs one for each");
-  for (std::size_t i = 0; i < L_i.size(); ++i)
-    if (!(L_i[i] > 0 && std::isfinite(L_i[i])))
-      throw UsageError("smoothness: that of client " + std::to_string(i) + " is " + number_text(L_i[i]) +
-                       "; it must be a number above 0");
-}
-
 // REQUIRES: the experiment has the keys of ProgramParts::keys().
 TrainResult run(const Experiment& asked, const TrainOptions& options, Functions functions) {
   const ProgramParts parts(options);
@@ -158,6 +143,9 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
 }
 
 KeyValues keys_of(const Oracles& oracles, const TrainKeys& given, const TrainOptions& options) {
+  if (options.compressor && given.compressor && given.compressor->find("(custom:") != std::string::npos)
+    throw UsageError("algorithm.compressor: '" + *given.compressor +
+                     "' has the program's compressor within another one; let its compress() do both");
   KeyValues keys = {{"problem.kind", "custom"}};
   if (!given.algorithm.empty() || !options.algorithm) keys.emplace_back("algorithm.name", given.algorithm);
   std::visit(

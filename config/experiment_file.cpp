@@ -360,6 +360,14 @@ ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error)
   return ExperimentError(one_line(file + ":" + std::to_string(line) + ": " + key + ": " + error.what()));
 }
 
+std::string without_place(std::string_view text, const std::string& file) {
+  if (text.starts_with("--set ")) text.remove_prefix(6);
+  const std::size_t end = text.find_first_not_of("0123456789", file.size() + 1);
+  if (text.starts_with(file + ":") && end != text.npos && text.substr(end).starts_with(": "))
+    text.remove_prefix(end + 2);
+  return std::string(text);
+}
+
 void map_paths(ExperimentSpec& e,
                const std::function<std::filesystem::path(const std::filesystem::path&)>& f) {
   const auto map = [&](std::string& text) {

@@ -77,6 +77,8 @@ std::string key_of_override(std::string_view override_text);
 
 // Adds the file and line of the key to an error that was found later, for example by resolve().
 ExperimentError locate(const LoadedExperiment& loaded, const ConfigError& error);
+// Removes the place from such an error, "--set " or FILE:LINE.
+std::string without_place(std::string_view text, const std::string& file);
 
 // Replaces each path (in problem.data, problem.test, run.x0 and clients.latency) with f(path).
 void map_paths(ExperimentSpec& experiment,

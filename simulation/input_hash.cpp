@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "engine/data/sample_hash.h"
 #include "simulation/rank_scan.h"
 
 namespace gradwire {
@@ -73,9 +72,9 @@ std::uint64_t hash_of_traces(const ClientLatency& seconds) {
 namespace {
 
 template <class Real>
-void add_functions(SampleHash& hash, const ClientObjectives<Real>& all, const std::vector<double>& x0) {
+void add_losses(SampleHash& hash, const ClientObjectives<Real>& all, const std::vector<double>& at) {
   constexpr std::uint32_t kClients = 8;
-  const std::vector<Real> x(x0.begin(), x0.end());
+  const std::vector<Real> x(at.begin(), at.end());
   const auto oracle = all.oracle();
   const std::uint32_t step = std::max(1u, all.clients() / kClients);
   for (std::uint32_t i = 0; i < all.clients(); i += step) {
@@ -88,12 +87,16 @@ void add_functions(SampleHash& hash, const ClientObjectives<Real>& all, const st
 
 }  // namespace
 
+void add_functions(SampleHash& hash, const Functions& functions, const std::vector<double>& x) {
+  if (functions.fp32 != nullptr) add_losses(hash, *functions.fp32, x);
+  if (functions.fp64 != nullptr) add_losses(hash, *functions.fp64, x);
+}
+
 std::uint64_t hash_of_program(const Prepared& prepared) {
   if (!prepared.has_parts_of_program) return 0;
   SampleHash hash;
   hash.add(std::span<const double>(prepared.x0));
-  if (prepared.functions.fp32 != nullptr) add_functions(hash, *prepared.functions.fp32, prepared.x0);
-  if (prepared.functions.fp64 != nullptr) add_functions(hash, *prepared.functions.fp64, prepared.x0);
+  add_functions(hash, prepared.functions, prepared.x0);
   const AlgorithmSection& algorithm = prepared.experiment.algorithm;
   const std::string name = algorithm.custom_fp64 != nullptr   ? algorithm.custom_fp64->name
                            : algorithm.custom_fp32 != nullptr ? algorithm.custom_fp32->name

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "config/client_latency.h"
+#include "engine/data/sample_hash.h"
 #include "engine/data/shared_samples.h"
 #include "mpi/ranks.h"
 #include "simulation/prepare.h"
@@ -17,6 +19,9 @@ std::uint64_t hash_of_samples(const SharedSamples& samples, Ranks* ranks);
 
 // Returns the hash of the traces of clients.latency, or 0 without traces.
 std::uint64_t hash_of_traces(const ClientLatency& seconds);
+
+// Adds the losses of a few clients at x, shape (d), and the numbers of their samples.
+void add_functions(SampleHash& hash, const Functions& functions, const std::vector<double>& x);
 
 // Returns the hash of what the program brings: the start point, the functions of a few clients there, and the
 // name of the algorithm. Returns 0 if it brings none of them.

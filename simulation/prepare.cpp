@@ -120,7 +120,7 @@ Smoothness smoothness_of(const std::vector<double>& L_i, Smoothness rest, const 
   rest.L_i = L_i;
   rest.weights = plan.weights;
   rest.L = rest.L_avg();
-  rest.exact = false;
+  rest.exact = rest.estimated = false;
   rest.L_s = std::max(rest.L_s, rest.L_tilde());
   rest.L_sample_max = std::max(rest.L_sample_max, rest.L_max());
   return rest;
@@ -191,8 +191,9 @@ void check_hessians(const Functions& functions, const RunPlan& plan) {
 }  // namespace
 
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& samples,
-                std::optional<Smoothness>& known) {
+                std::optional<Smoothness>& known, const std::vector<double>& x0) {
   ClientsData data = clients_data(problem, samples);
+  data.x0 = x0;
   data.smoothness = [&](RunPlan& plan) -> std::optional<Smoothness> {
     if (known) return known;
     std::optional<Smoothness> found =

@@ -67,9 +67,9 @@ Prepared prepare(const LoadedExperiment& loaded, Ranks* ranks = nullptr, const D
                  const Preprocessing& given = {}, const Brought& brought = {});
 
 // Makes the plan for data that were read before. Uses the constants in `known`, or stores them there if they
-// were computed from the data alone.
+// were computed from the data alone. `x0` is as in Brought.
 RunPlan plan_on(const LoadedExperiment& loaded, const ProblemSpec& problem, const SharedSamples& data,
-                std::optional<Smoothness>& known);
+                std::optional<Smoothness>& known, const std::vector<double>& x0 = {});
 
 // Throws DataError if data have another feature than a model's training data had in that place. Empty names
 // are unknown.

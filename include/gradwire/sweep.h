@@ -25,10 +25,17 @@ using Grid = std::vector<std::pair<std::string, std::vector<KeyValue>>>;
 
 struct SweepOptions {
   // Parts of the program, as in TrainOptions. All runs share them, and a grid may compare them with others:
-  // {"algorithm.name", {"custom", "ef21"}}. Results in `out` count as those of these parts.
+  // {"algorithm.name", {"custom", "ef21"}}. A folder whose runs have other functions or samples is refused.
   ByValue<UserAlgorithm> algorithm = {};
   ByValue<UserCompressor> compressor = {};
   std::optional<Data> data = {}, test = {};
+  std::vector<double> x0 = {}, smoothness = {};
+
+  // How the best runs are found (docs/reference/sweeps.md, for a Grid alone).
+  std::string criterion = {};          // a column of metrics.csv; empty for grad_norm_sq
+  std::string budget = {};             // as in "bits_up = 1e7": only rows up to it count
+  std::optional<double> target = {};   // of the criterion; the cheapest run to reach it is the best
+  std::vector<std::string> tune = {};  // keys whose best values are found; empty for algorithm.step_size
 
   std::filesystem::path out = {};  // folder of the results; empty for results/NAME
   unsigned jobs = 0;   // runs at a time, or the threads of a run over oracles; 0 means one per processor

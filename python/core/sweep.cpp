@@ -25,6 +25,11 @@ std::vector<std::filesystem::path> paths_of(const std::vector<std::string>& text
 struct SweepArguments {
   py::object oracles, algorithm, compressor, log, on_run;  // or None
   std::optional<Data> data, test;
+  py::object x0;  // or None
+  std::vector<double> smoothness;
+  std::string criterion, budget;
+  std::optional<double> target;
+  std::vector<std::string> tune;
   std::string out;
   unsigned jobs;
   bool fresh, is_main_thread;
@@ -38,7 +43,16 @@ py::dict sweep_of(const Experiment& experiment, const TextGrid& texts, const Swe
   }
   PythonParts parts(given.oracles, given.algorithm, given.compressor);
   Trouble& trouble = parts.callbacks.trouble;
-  SweepOptions options{.data = given.data, .test = given.test, .out = given.out, .fresh = given.fresh};
+  SweepOptions options{.data = given.data,
+                       .test = given.test,
+                       .smoothness = given.smoothness,
+                       .criterion = given.criterion,
+                       .budget = given.budget,
+                       .target = given.target,
+                       .tune = given.tune,
+                       .out = given.out,
+                       .fresh = given.fresh};
+  if (!given.x0.is_none()) options.x0 = vector_of<double>(NumPy(), given.x0, kAnyLength, "x0");
   parts.add_to(options);
   options.jobs = parts.need_one_thread() ? 1 : given.jobs;
   options.stop = trouble.stop.get_token();
@@ -82,20 +96,24 @@ void bind_sweep(py::module_& m) {
   m.def(
       "sweep",
       [](const Experiment& experiment, const TextGrid& grid, py::object oracles, py::object algorithm,
-         py::object compressor, std::optional<Data> data, std::optional<Data> test, std::string out,
-         unsigned jobs, bool fresh, py::object log, py::object on_run, bool is_main_thread) {
+         py::object compressor, std::optional<Data> data, std::optional<Data> test, py::object x0,
+         std::vector<double> smoothness, std::string criterion, std::string budget,
+         std::optional<double> target, std::vector<std::string> tune, std::string out, unsigned jobs,
+         bool fresh, py::object log, py::object on_run, bool is_main_thread) {
         return sweep_of(experiment, grid,
                         {std::move(oracles), std::move(algorithm), std::move(compressor), std::move(log),
-                         std::move(on_run), std::move(data), std::move(test), std::move(out), jobs, fresh,
-                         is_main_thread});
+                         std::move(on_run), std::move(data), std::move(test), std::move(x0),
+                         std::move(smoothness), std::move(criterion), std::move(budget), target,
+                         std::move(tune), std::move(out), jobs, fresh, is_main_thread});
       },
       py::kw_only(), py::arg("experiment"), py::arg("grid"), py::arg("oracles"), py::arg("algorithm"),
-      py::arg("compressor"), py::arg("data"), py::arg("test"), py::arg("out"), py::arg("jobs"),
-      py::arg("fresh"), py::arg("log"), py::arg("on_run"), py::arg("is_main_thread"));
+      py::arg("compressor"), py::arg("data"), py::arg("test"), py::arg("x0"), py::arg("smoothness"),
+      py::arg("criterion"), py::arg("budget"), py::arg("target"), py::arg("tune"), py::arg("out"),
+      py::arg("jobs"), py::arg("fresh"), py::arg("log"), py::arg("on_run"), py::arg("is_main_thread"));
   m.def("plot", [](const std::vector<std::string>& folders, const std::string& out, bool embeds,
                    const std::string& x, const std::string& y, const std::vector<std::string>& panels,
                    const std::vector<std::pair<std::string, std::string>>& labels, const std::string& band,
-                   const std::string& width, std::optional<double> f_star, const std::string& by) {
+                   const std::string& width, std::optional<double> f_star, const std::string& by, bool all) {
     PlotOptions options{.x = x,
                         .y = y,
                         .panels = panels,
@@ -103,6 +121,7 @@ void bind_sweep(py::module_& m) {
                         .band = band,
                         .width = width,
                         .f_star = f_star,
+                        .all = all,
                         .embeds = embeds};
     for (const auto& [folder, label] : labels) options.labels.emplace_back(folder, label);
     const py::gil_scoped_release unlocked;

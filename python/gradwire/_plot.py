@@ -91,8 +91,8 @@ class Figure:
 
 def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None = None, y: str | None = None,
          panels: Iterable[str] = (), by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
-         f_star: float | None = None) -> Figure:
-    """Draws results: Results, Sweeps, or folders of them, or lists of these.
+         f_star: float | None = None, all: bool = False) -> Figure:
+    """Draws results: Results, Sweeps (their best runs), or folders of them, or lists of these.
 
     x, y    columns, as "bits" and "grad_norm_sq"; "gap" is f(x) - f*
     panels  texts "Y:X" in place of both
@@ -101,6 +101,7 @@ def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None =
     band    of several seeds: "quartiles", "range" or "none"
     width   of the page, as "234pt" or "85mm"
     f_star  f* of all runs; by default it is computed if a panel has the gap
+    all     draws all runs of a sweep
 
     Columns that are not given are chosen from the results.
     """
@@ -122,7 +123,7 @@ def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None =
         folders_and_labels = list(own.items())
     else:
         folders_and_labels = list(zip(folders, labels))
-    options = (x or "", y or "", list(panels), folders_and_labels, band or "", width or "", f_star, by or "")
+    options = (x or "", y or "", list(panels), folders_and_labels, band or "", width or "", f_star, by or "", all)
     # A script reads the folders of results, unless they end with this process.
     embeds = any(isinstance(run, (Result, Sweep)) for run in flat)
     return Figure(folders, options, embeds, (scratch, flat))

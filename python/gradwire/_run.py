@@ -55,9 +55,9 @@ def check_oracles(oracles: Sequence[Oracle]) -> list[Oracle]:
     return oracles
 
 
-def _start_of(oracles: Sequence[Oracle]) -> Vector | None:
+def start_of(oracles: Sequence[Oracle] | None) -> Vector | None:
     """The start point that oracles state, or None."""
-    starts = [(k, np.ascontiguousarray(oracle.start, np.float64)) for k, oracle in enumerate(oracles)
+    starts = [(k, np.ascontiguousarray(oracle.start, np.float64)) for k, oracle in enumerate(oracles or ())
               if oracle.start is not None]
     for k, start in starts:
         if not np.array_equal(start, starts[0][1]):
@@ -65,10 +65,10 @@ def _start_of(oracles: Sequence[Oracle]) -> Vector | None:
     return starts[0][1] if starts else None
 
 
-def _smoothness_of(oracles: Sequence[Oracle]) -> list[float]:
+def smoothness_of(oracles: Sequence[Oracle] | None) -> list[float]:
     """The L_i of all oracles, for the steps of theory; empty if one does not state it."""
-    stated = [oracle.smoothness for oracle in oracles if oracle.smoothness is not None]
-    return stated if len(stated) == len(oracles) else []
+    stated = [oracle.smoothness for oracle in oracles or () if oracle.smoothness is not None]
+    return stated if len(stated) == len(oracles or ()) else []
 
 
 def on_row(function: OnRecord | None) -> Callable[[tuple[Any, ...]], object] | None:
@@ -148,8 +148,8 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
                          "and gradwire.Client")
     oracles, required = parts_of(oracles, algorithm, compressor, data, test)
     asked = experiment_with(experiment, dict(set) | ({} if seed is None else {"seed": seed}), required)
-    if x0 is None and oracles is not None and asked["run.x0"] == "zeros":
-        x0 = _start_of(oracles)
+    if x0 is None and asked["run.x0"] == "zeros":
+        x0 = start_of(oracles)
     check_brought(asked, oracles, algorithm, data, test)
     failed: list[_core.TrainResult] = []
     with Shown(asked, progress, live) as shown:
@@ -157,7 +157,7 @@ def run(experiment: Source, *, set: Changes = {}, seed: int | None = None, data:
             native = _core.run(
                 experiment=asked._native, oracles=oracles, algorithm=algorithm, compressor=compressor, data=data_of(data),
                 test=data_of(test, "test"), x0=None if x0 is None else np.ascontiguousarray(x0, np.float64),
-                smoothness=_smoothness_of(oracles or ()), out="" if out is None else os.fspath(out), transport=transport,
+                smoothness=smoothness_of(oracles), out="" if out is None else os.fspath(out), transport=transport,
                 threads=threads or 0, checkpoint_seconds=checkpoint_seconds, fresh=fresh, overwrite=overwrite,
                 on_record=on_row(shown.on_record(on_record)), progress=shown.progress, log=log_function(),
                 on_failure=failed.append, is_main_thread=on_main_thread())

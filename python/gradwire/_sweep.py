@@ -17,10 +17,11 @@ from ._errors import RunError
 from ._experiment import experiment_with, text_of, value_of
 from ._progress import SweepProgress
 from ._result import Result, Table, html_table, read
-from ._run import check_brought, log_function, on_main_thread, parts_of
+from ._run import check_brought, log_function, on_main_thread, parts_of, smoothness_of, start_of
 
 if TYPE_CHECKING:
     import pandas
+    from numpy.typing import ArrayLike
 
     from ._algorithm import Algorithm
     from ._compressor import UserCompressor
@@ -104,7 +105,8 @@ class Sweep(Sequence[Result]):
 
 def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set: Changes = {}, data: Samples | None = None,
           test: Samples | None = None, oracles: Sequence[Oracle] | None = None, algorithm: Algorithm | None = None,
-          compressor: UserCompressor | None = None, out: Path | None = None, jobs: int | None = None,
+          compressor: UserCompressor | None = None, x0: ArrayLike | None = None, criterion: str = "", budget: str = "",
+          target: float | None = None, tune: Sequence[str] = (), out: Path | None = None, jobs: int | None = None,
           fresh: bool = False, progress: bool = True) -> Sweep:
     """Does the runs of all combinations of the values of `grid`, a dict of keys and lists. The last key changes fastest.
 
@@ -112,10 +114,14 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
     `jobs` is the number of runs at a time (default: one per processor). A run has the bits of `gradwire run`. A sweep that
     takes longer than a second shows how many runs have ended, unless `progress` is False.
 
-    `data`, `test`, `oracles`, `algorithm` and `compressor` are those of gradwire.run(), and all runs share them. With Python
-    functions the runs go one at a time. What such a function raises ends the sweep. A grid may compare an algorithm or a
-    compressor of yours with others, as {"algorithm.name": ["custom", "ef21"]}. Keys cannot tell functions and samples apart:
-    for others, use another `out`, or `fresh`.
+    `criterion`, `budget`, `target` and `tune` say how the best runs are found, as in the section [sweep] of a file: a column
+    that should be small (default: grad_norm_sq), the rows that count ("bits_up = 1e7"), a value to reach at the lowest cost,
+    and the keys whose best values are found (default: algorithm.step_size).
+
+    `data`, `test`, `oracles`, `algorithm`, `compressor` and `x0` are those of gradwire.run(), and all runs share them. With
+    Python functions the runs go one at a time. What such a function raises ends the sweep. A grid may compare an algorithm or
+    a compressor of yours with others, as {"algorithm.name": ["custom", "ef21"]}. A folder whose runs have other functions or
+    samples is refused: use another `out`, or `fresh`.
     """
     oracles, required = parts_of(oracles, algorithm, compressor, data, test)
     texts = []
@@ -129,9 +135,14 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
         out = os.path.join(scratch.name, "sweep")
     asked = experiment_with(experiment, set, required)
     check_brought(asked, oracles, algorithm, data, test)
+    if x0 is None and asked["run.x0"] == "zeros" and "run.x0" not in grid:
+        x0 = start_of(oracles)
     with SweepProgress(asked.name) as shown:
         made = _core.sweep(experiment=asked._native, grid=texts, oracles=oracles, algorithm=algorithm, compressor=compressor,
-                           data=data_of(data), test=data_of(test, "test"), out=os.fspath(out), jobs=jobs or 0, fresh=fresh,
+                           data=data_of(data), test=data_of(test, "test"),
+                           x0=None if x0 is None else np.ascontiguousarray(x0, np.float64), smoothness=smoothness_of(oracles),
+                           criterion=criterion, budget=budget, target=target, tune=list(tune), out=os.fspath(out),
+                           jobs=jobs or 0, fresh=fresh,
                            log=log_function(), on_run=shown if progress else None, is_main_thread=on_main_thread())
     failed = made["failed"]
     if failed and len(failed) == len(made["runs"]):

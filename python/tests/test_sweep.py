@@ -102,6 +102,37 @@ class Unusual(Exception):
     pass
 
 
+def test_the_start_and_the_constants_of_the_oracles_are_used(least_squares):
+    L_i = [float(np.linalg.norm(a, 2)) ** 2 / 50 for a in least_squares[0]]
+    oracles = [gw.oracle(f, 10, smoothness=L, start=np.full(10, 0.5)) for L, f in zip(L_i, least_squares[2])]
+    sweep = gw.sweep(GD, {"algorithm.step_size": ["theory", 0.05]}, oracles=oracles)
+    for result, values in zip(sweep, sweep.values):
+        assert_equal_runs(result, gw.run(GD, set=values, oracles=oracles))
+    moved = gw.sweep(GD, {"algorithm.step_size": [0.05]}, oracles=oracles, x0=np.ones(10))
+    assert_equal_runs(moved[0], gw.run(GD, set={"algorithm.step_size": 0.05}, oracles=oracles, x0=np.ones(10)))
+    with pytest.raises(gw.RunError, match="the run: the start point has 2 numbers, but the model has 10"):
+        gw.sweep(GD, {"seed": [1]}, oracles=oracles, x0=[1, 2])
+
+
+def test_a_folder_of_other_functions_is_refused(least_squares, tmp_path):
+    oracles = [gw.oracle(f, 10) for f in least_squares[2]]
+    out = tmp_path / "sweep"
+    first = gw.sweep(GD, {"seed": [1]}, oracles=oracles, out=out)
+    assert_equal_runs(gw.sweep(GD, {"seed": [1]}, oracles=oracles, out=out)[0], first[0])
+    with pytest.raises(gw.ExperimentError, match="other functions or samples"):
+        gw.sweep(GD, {"seed": [1]}, oracles=oracles[::-1], out=out)
+    gw.sweep(GD, {"seed": [1]}, oracles=oracles[::-1], out=out, fresh=True)
+
+
+def test_the_rule_for_the_best_runs_can_be_given(least_squares):
+    oracles = [gw.oracle(f, 10) for f in least_squares[2]]
+    sweep = gw.sweep(GD, STEPS, oracles=oracles, criterion="loss", budget="round = 3", tune=["seed"])
+    assert len(sweep.best().algorithm) == 2 and set(sweep.best().tuned) == {"seed = 1"}
+    assert sweep.best().median == [sweep[run[0]].metrics.loss[3] for run in sweep.best().runs]
+    with pytest.raises(gw.ExperimentError, match="did you mean 'loss'"):
+        gw.sweep(GD, STEPS, oracles=oracles, criterion="lose")
+
+
 def test_an_exception_ends_the_sweep(least_squares, tmp_path):
     calls = []
 

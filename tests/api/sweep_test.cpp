@@ -7,6 +7,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,21 @@ TEST(SweepApi, RunsAllCombinationsAndFindsTheBestStep) {
   std::ifstream in(figure);
   const std::string svg{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(svg.find("small steps"), std::string::npos);
+
+  const auto curves = [&](bool all) {
+    const auto file = folder.path() / "curves.csv";
+    plot({result.folder}, file, {.x = "rounds", .y = "loss", .all = all});
+    std::ifstream csv(file);
+    std::string line;
+    std::set<std::string> labels;
+    while (std::getline(csv, line)) {
+      for (int field = 0; field < 4; ++field) line.resize(line.rfind(','));  // x, y, low, high
+      labels.insert(line);
+    }
+    return labels.size() - 1;  // without the head
+  };
+  EXPECT_EQ(curves(false), 1u) << "that of the best step";
+  EXPECT_EQ(curves(true), 3u);
 
   const auto script_of = [&](bool embeds) {
     const auto file = folder.path() / "figure.py";
@@ -147,6 +163,87 @@ TEST(SweepApi, HasTheBitsOfSingleRunsOverFunctionsOfTheProgram) {
   }
   ASSERT_EQ(result.best.size(), 2u);
   EXPECT_EQ(result.best[0].median, result.best[1].median);
+}
+
+TEST(SweepApi, RefusesTheFolderOfOtherFunctionsOrSamples) {
+  const TemporaryFolder folder;
+  const auto run_with = [&](double shift, const std::vector<double>& x0, bool fresh) {
+    std::vector<std::unique_ptr<CountedDistance>> oracles;
+    for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i + shift));
+    const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
+                                                    {"problem.dim", 10},
+                                                    {"clients.count", 3},
+                                                    {"algorithm.name", "gd"},
+                                                    {"run.rounds", 2}});
+    return sweep(oracles, experiment, {{"algorithm.step_size", {0.1, 0.5}}},
+                 {.x0 = x0, .out = folder.path() / "sweep", .fresh = fresh});
+  };
+  const std::string table = run_with(0, {}, false).table;
+  EXPECT_EQ(run_with(0, {}, false).table, table);
+  const std::string error =
+      (folder.path() / "sweep").string() +
+      ": its runs have other functions or samples of the program; choose another folder "
+      "(out), or move these runs aside (fresh)";
+  EXPECT_EQ(error_of([&] { run_with(1, {}, false); }), error);
+  EXPECT_EQ(error_of([&] { run_with(0, std::vector<double>(10, 1), false); }), error);
+  EXPECT_NE(run_with(1, {}, true).table, table);
+  EXPECT_EQ(error_of([&] { run_with(0, {}, false); }), error);
+
+  const Experiment logistic = Experiment::from({{"problem.kind", "logistic"},
+                                                {"problem.data", "given"},
+                                                {"clients.count", 2},
+                                                {"algorithm.name", "gd"},
+                                                {"run.rounds", 2}});
+  const auto run_on = [&](double label) {
+    return sweep(logistic, {{"algorithm.step_size", {0.5}}},
+                 {.data = Data::dense(1, {1, 2, -1, 3}, {1, -1, 1, label}), .out = folder.path() / "data"});
+  };
+  EXPECT_TRUE(run_on(1).failed.empty());
+  EXPECT_TRUE(run_on(1).failed.empty());
+  EXPECT_NE(error_of([&] { run_on(-1); }).find("other functions or samples"), std::string::npos);
+}
+
+TEST(SweepApi, TakesAStartPointConstantsAndARule) {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<CountedDistance>> oracles;
+  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i));
+  const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
+                                                  {"problem.dim", 10},
+                                                  {"clients.count", 3},
+                                                  {"algorithm.name", "gd"},
+                                                  {"run.rounds", 30}});
+  const std::vector<double> x0(10, 4), L_i = {1, 1, 4};
+  const SweepResult result =
+      sweep(oracles, experiment, {{"algorithm.step_size", {"theory", 0.1}}, {"seed", {1, 2}}},
+            {.x0 = x0,
+             .smoothness = L_i,
+             .criterion = "loss",
+             .budget = "round = 20",
+             .target = 3.5,
+             .out = folder.path() / "sweep"});
+  EXPECT_TRUE(result.failed.empty());
+  for (const SweptRun& run : result.runs) {
+    const TrainResult single = train(oracles, experiment.with("algorithm.step_size", run.values[1].second),
+                                     {.x0 = x0, .smoothness = L_i});
+    EXPECT_EQ(model_of(TrainResult::read(run.folder)), model_of(single)) << run.values[1].second;
+  }
+  ASSERT_EQ(result.best.size(), 1u);
+  EXPECT_EQ(result.best[0].tuned, "algorithm.step_size = theory") << "0.5 reaches the loss in fewer rounds";
+  EXPECT_NE(result.table.find("round"), std::string::npos) << result.table;
+
+  const SweepResult by_seed = sweep(oracles, experiment.with("algorithm.step_size", 0.1), {{"seed", {1, 2}}},
+                                    {.x0 = x0, .tune = {"seed"}, .out = folder.path() / "seeds"});
+  ASSERT_EQ(by_seed.best.size(), 1u);
+  EXPECT_EQ(by_seed.best[0].tuned, "seed = 1");
+  EXPECT_EQ(error_of([&] {
+              sweep(oracles, experiment, {{"seed", {1}}}, {.smoothness = {1}, .out = folder.path() / "few"});
+            }),
+            "smoothness: has 1 numbers; a run of 3 clients needs one for each");
+  EXPECT_NE(
+      error_of([&] {
+        sweep(oracles, experiment, {{"seed", {1}}}, {.criterion = "lose", .out = folder.path() / "few"});
+      }).find("did you mean 'loss'?"),
+      std::string::npos);
 }
 
 TEST(SweepApi, SharesGivenSamples) {

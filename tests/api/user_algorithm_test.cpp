@@ -9,6 +9,7 @@
 
 #include "gradwire/train.h"
 #include "tests/api/api_support.h"
+#include "tests/api/distances.h"
 #include "tests/support/data_files.h"
 
 namespace gradwire {
@@ -371,6 +372,14 @@ TEST(UserCompressor, IsCheckedAsThoseOfTheLibrary) {
               train(quadratics("fp64", "identity").with("algorithm.compressor", "custom:mine"));
             }).find("'custom:mine' needs a program that brings the compressor"),
             std::string::npos);
+  std::vector<Distance<double>> clients = distances<double>();
+  EXPECT_EQ(
+      error_of([&] {
+        train(clients, {.algorithm = "dcgd", .compressor = "natural(custom:random_block)"},
+              {.compressor = RandomBlock<double>()});
+      }),
+      "algorithm.compressor: 'natural(custom:random_block)' has the program's compressor within another "
+      "one; let its compress() do both");
 }
 
 struct Lies : RandomBlock<double> {

@@ -100,7 +100,8 @@ Prepared SharedProblems::prepare(const LoadedExperiment& loaded) {
     problem->is_made = true;
   }
   Prepared p;
-  static_cast<RunPlan&>(p) = plan_on(loaded, problem->spec, problem->samples, problem->smoothness);
+  static_cast<RunPlan&>(p) =
+      plan_on(loaded, problem->spec, problem->samples, problem->smoothness, brought_.x0);
   p.problem = problem->spec;
   p.preprocessing = problem->samples.preprocessing();
   p.seconds = client_latency(loaded);

@@ -26,7 +26,7 @@ namespace gradwire {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char *kRuns = "runs", *kSweepFile = "sweep.toml";
+constexpr const char *kRuns = "runs", *kSweepFile = "sweep.toml", *kProgramFile = "program.txt";
 
 std::string read_text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -41,6 +41,21 @@ fs::path failure_file(const fs::path& folder, const RunOfSweep& run) {
 
 fs::path folder_of(const SweepPlan& plan, const SweepRequest& request) {
   return request.out.empty() ? fs::path("results") / plan.name : request.out;
+}
+
+// Records what the program brings. Keys cannot tell its functions and samples apart, so this refuses a folder
+// with results of others.
+void record_program(const fs::path& folder, const std::string& program) {
+  if (program.empty()) return;
+  const fs::path file = folder / kProgramFile;
+  const fs::directory_iterator runs(folder / kRuns);
+  if (fs::exists(file) && read_text_of(file) != program + "\n" &&
+      std::any_of(begin(runs), end(runs), [](const auto& run) { return !outcome_in(run).empty(); }))
+    throw UsageError(
+        folder.string() +
+        ": its runs have other functions or samples of the program; choose another folder (out), "
+        "or move these runs aside (fresh)");
+  write_whole(file, program + "\n");
 }
 
 // Makes the folder. Rejects a folder with other contents.
@@ -62,6 +77,7 @@ fs::path open_folder(const SweepPlan& plan, const SweepRequest& request) {
   if (error)
     throw UsageError(folder.string() + ": cannot be used for results (" + error.message() +
                      "); choose another with --out");
+  record_program(folder, request.program);
   write_whole(folder / kSweepFile, plan.text);
   return fs::absolute(folder).lexically_normal();
 }
@@ -233,7 +249,7 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
     const std::string label = label_of(run, plan.varied);
     std::ofstream(failure_file(folder, run)) << reason << '\n';
     const std::lock_guard lock(mutex);
-    report.failed.push_back(label + ": " + reason);
+    report.failed.push_back((label.empty() ? "the run" : label) + ": " + reason);
     progress.note(LogLine::warning(reasons.insert(reason).second
                                        ? "failed: " + report.failed.back()
                                        : "failed for a reason given above: " + label));
@@ -250,7 +266,8 @@ SweepReport run_sweep(const SweepPlan& plan, const SweepRequest& request, const 
       ended = run_one(plan, run, request, folder, problems, stop);
     } catch (const std::exception& error) {
       failed = true;
-      note_failure(run, error.what());
+      note_failure(run,
+                   request.is_of_program ? without_place(error.what(), plan.file.string()) : error.what());
     }
     problems.leave(run.settings);
     if (ended || failed) progress.run_done();

@@ -36,6 +36,8 @@ struct SweepRequest {
   unsigned threads = 1;             // threads of each run
   Brought brought;                  // parts of the program that runs the sweep; all runs share them
   std::function<void(LoadedExperiment&)> complete;  // adds the program's algorithm to a run; may be null
+  bool is_of_program = false;  // true if a program made the text of the plan, whose lines mean nothing to it
+  std::string program;  // tells what the program brings from what others bring; empty if it brings nothing
   Log log;
   // Called after each run of this call, with the number of those that ended and of all, by one thread at a
   // time.
