@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "api/user_compressor.h"
 #include "engine/data/readers/source.h"
 #include "engine/data/sample_hash.h"
+#include "engine/first_gradient.h"
 #include "report/results_dir.h"
 #include "simulation/input_hash.h"
 
@@ -102,7 +104,12 @@ Functions functions_of(const Oracles& oracles) {
             throw UsageError("oracles: " + client + " is also that of client " +
                              std::to_string(other->second) + ", but threads call them at once; make a copy");
         }
-        functions.of<Real>() = std::make_shared<const OracleList<Real>>(all);
+        std::vector<std::unique_ptr<Oracle<Real>>> checked;
+        for (std::size_t i = 0; i < all.size(); ++i)
+          checked.push_back(std::make_unique<FirstGradient<Real>>(
+              std::shared_ptr<Oracle<Real>>(std::shared_ptr<void>(), all[i]),  // which the program owns
+              "the function of client " + std::to_string(i)));
+        functions.of<Real>() = std::make_shared<const OracleList<Real>>(std::move(checked));
       },
       oracles.all());
   return functions;

@@ -1,8 +1,10 @@
 #include "fl_client/own_oracle.h"
 
 #include <string>
+#include <utility>
 
 #include "config/settings.h"
+#include "engine/first_gradient.h"
 #include "engine/forwarding_oracle.h"
 #include "engine/problems/problem.h"
 
@@ -41,7 +43,7 @@ std::unique_ptr<Oracle<Real>> make(const Make& factory, const ClientRun& run, co
                       "; give both the same dimension");
   if (oracle->sample_count() == 0)
     throw UnfitClient("the oracle of this client has no samples; its sample_count() must be at least 1");
-  return oracle;
+  return std::make_unique<FirstGradient<Real>>(std::move(oracle), "the oracle of this client");
 }
 
 }  // namespace

@@ -196,6 +196,39 @@ TEST(Train, PassesOnTheExceptionOfAnOracle) {
   }
 }
 
+// Leaves its last number as it is.
+struct Forgetful : Distance<double> {
+  using Distance<double>::Distance;
+  double loss_and_gradient(std::span<const double> x, Batch batch, std::span<double> gradient) override {
+    const double last = gradient.back(), loss = Distance<double>::loss_and_gradient(x, batch, gradient);
+    gradient.back() = last;
+    return loss;
+  }
+};
+// Adds to what is there.
+struct Adding : Distance<float> {
+  using Distance<float>::Distance;
+  float loss_and_gradient(std::span<const float> x, Batch, std::span<float> gradient) override {
+    for (std::size_t j = 0; j < x.size(); ++j) gradient[j] += x[j];
+    return 0;
+  }
+};
+
+TEST(Train, FindsAFunctionThatDoesNotWriteItsGradient) {
+  for (const char* algorithm : {"gd", "ef21"}) {
+    std::vector<Forgetful> clients = {Forgetful({1, 2, 3})};
+    EXPECT_EQ(error_of([&] { train(clients, {.algorithm = algorithm, .step_size = 0.1}); }),
+              "the function of client 0 did not write gradient[2], or read it before; write all 3 numbers, "
+              "which are arbitrary at first")
+        << algorithm;
+  }
+  std::vector<Adding> adding = {Adding({1, 2})};
+  EXPECT_NE(error_of([&] {
+              train(adding, {.algorithm = "gd", .step_size = 0.1});
+            }).find("did not write gradient[0], or read it before"),
+            std::string::npos);
+}
+
 TEST(Train, ReturnsARunThatDiverges) {
   auto clients = distances<double>();
   const TrainResult result = train(clients, {.algorithm = "gd", .step_size = 1e9, .rounds = 400});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/api/api_support.h"
 #include "tests/api/network/network_fixture.h"
 
 namespace gradwire {
@@ -49,6 +50,30 @@ TEST(OracleException, ReachesTheCallerAndTheServerLearnsItsType) {
   EXPECT_FALSE(lines.have("patient")) << lines.text();
   run_client(oracles[0], options);  // takes its place again
   expect_same_run(train(oracles, experiment), server.wait());
+  for (ClientThread& other : others) other.join();
+}
+
+// Writes no gradient.
+class Forgetful final : public Rows<double> {
+ public:
+  Forgetful() : Rows(0, kDim, 5) {}
+  double loss_and_gradient(std::span<const double>, Batch, std::span<double>) override { return 1; }
+};
+
+TEST(OracleException, SaysThatTheFirstGradientWasNotWritten) {
+  const TemporaryFolder folder;
+  Server server(custom(kGd), {.state = folder.path()});
+  std::vector<Rows<double>> oracles = rows_of_all<double>();
+  std::deque<ClientThread> others;
+  for (std::uint32_t i = 1; i < kParts; ++i)
+    others.emplace_back(oracles[i], ClientOptions{.server = server.address(), .part = i, .parts = kParts});
+  Forgetful forgetful;
+  const ClientOptions options = {.server = server.address(), .part = 0, .parts = kParts};
+  EXPECT_EQ(error_of([&] { run_client(forgetful, options); }),
+            "the oracle of this client did not write gradient[0], or read it before; write all " +
+                std::to_string(kDim) + " numbers, which are arbitrary at first");
+  run_client(oracles[0], options);  // takes its place
+  server.wait();
   for (ClientThread& other : others) other.join();
 }
 
