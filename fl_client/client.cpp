@@ -48,17 +48,47 @@ std::string draw_name() {
   return std::string(host.data()) + "-" + std::to_string(::getpid()) + "-" + random.data();
 }
 
+// Sends what the session wants to send.
+Status send_outgoing(ClientSession& session, ServerConnection& connection) {
+  for (auto segments = session.outgoing(); !segments.empty(); segments = session.outgoing()) {
+    std::size_t bytes = 0;
+    for (const auto segment : segments) bytes += segment.size();
+    if (Status status = connection.write(segments); !status) return status;
+    session.left(bytes);
+  }
+  return Unit{};
+}
+
+// Takes the next frame of the server, and sends what follows from it.
+std::optional<ClientEnding> take_one(ClientSession& session, ServerConnection& connection) {
+  const auto frame = connection.read_head(session.max_payload());
+  if (!frame) return ClientEnding{false, frame.error().message};
+  std::optional<ClientEnding> ending;
+  try {
+    ending = session.take_head(frame->prefix, frame->header);
+    for (auto place = session.wanted(); !ending && !place.empty(); place = session.wanted()) {
+      if (const Status status = connection.read_payload(place); !status)
+        return ClientEnding{false, status.error().message};
+      ending = session.arrived(place.size());
+    }
+  } catch (...) {
+    (void)send_outgoing(session, connection);  // best effort: this client ends
+    throw;
+  }
+  const Status sent = send_outgoing(session, connection);
+  if (!ending && !sent) ending = ClientEnding{false, sent.error().message};
+  return ending;
+}
+
 // Computes and sends the answer, and meanwhile receives what the server sends.
 std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& connection,
                                    const std::stop_token& stop) {
   if (const auto ending = session.begin_answer()) return ending;
   std::optional<ClientEnding> meanwhile;
   std::exception_ptr trouble;
-  const auto take_one = [&] {
+  const auto take = [&] {
     try {
-      const auto frame = connection.read_head(session.max_payload());
-      meanwhile = frame ? session.take(connection, frame->prefix, frame->header)
-                        : std::optional(ClientEnding{false, frame.error().message});
+      meanwhile = take_one(session, connection);
       if (meanwhile && meanwhile->shutdown) session.stop();
       session.stop_if_superseded();
     } catch (...) {
@@ -68,17 +98,21 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
     return !meanwhile && !trouble;
   };
   try {
-    const ChunkSender sender(connection, session.chunks());
-    connection.read_while_computing([&] { session.compute(); }, take_one);
+    const ChunkSender sender([&](const Encoded& message) { return connection.write(message); },
+                             session.chunks());
+    connection.read_while_computing([&] { session.compute(); }, take);
   } catch (const OracleStopped&) {
     if (stop.stop_requested()) return ClientEnding{};
   } catch (...) {
-    ClientSession::tell_exception(connection);
+    session.tell_exception();
+    (void)send_outgoing(session, connection);
     throw;
   }
   if (trouble) std::rethrow_exception(trouble);
-  const auto ending = session.finish_answer(meanwhile ? nullptr : &connection);
-  return meanwhile ? meanwhile : ending;
+  const auto ending = session.finish_answer(/*is_connected=*/!meanwhile);
+  if (meanwhile) return meanwhile;
+  const Status sent = send_outgoing(session, connection);
+  return ending || sent ? ending : ClientEnding{false, sent.error().message};
 }
 
 // The client's end of TLS. A new or replaced certificate in the client's folder is used from the next
@@ -148,12 +182,11 @@ void wait_for(milliseconds delay, const std::stop_token& stop) {
 
 // Serves one connection, from the Hello to the end.
 ClientEnding serve(ClientSession& session, ServerConnection& connection, const std::stop_token& stop) {
-  if (Status status = connection.write(session.hello()); !status) return {false, status.error().message};
+  session.begin_connection([&](const Pace& pace) { connection.keep_pace(pace); });
+  if (Status status = send_outgoing(session, connection); !status) return {false, status.error().message};
   for (;;) {
-    const auto frame = connection.read_head(session.max_payload());
-    if (!frame) return {false, frame.error().message};
     try {
-      if (const auto ending = session.take(connection, frame->prefix, frame->header)) return *ending;
+      if (const auto ending = take_one(session, connection)) return *ending;
     } catch (const OracleStopped&) {
       return {};
     }
@@ -211,6 +244,7 @@ void join_and_answer(const ClientSettings& settings) {
     if (ending.shutdown && settings.log) settings.log(LogLine("the run is over"));
     if (ending.shutdown || settings.stop.stop_requested()) return;
     if (connection) connection->reset();  // so that the client does not seem alive while it waits
+    session.end_connection();
     if (connection && session.welcome()) {
       last_contact = Clock::now();
       was_welcome = true;

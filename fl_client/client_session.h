@@ -1,5 +1,13 @@
-// The client's side of the protocol, over any connection: a state machine that takes frames and has no
-// sockets, clocks or threads. A session outlives its connections.
+// The client's side of the protocol, over any connection: a state machine without sockets, clocks and
+// threads. It takes the head of a frame, names the places where it wants the payload, and is told when bytes
+// have arrived. It names the bytes to send, and is told when they have left. A session outlives its
+// connections.
+//
+//   session.begin_connection(on_pace);
+//   send outgoing(), and call left(), until it is empty
+//   for each frame:
+//     take_head(prefix, header); read wanted(), and call arrived(), until it is empty; send as above
+//     if asked() and no frame waits: begin_answer(), compute(), finish_answer(); send as above
 #pragma once
 
 #include <chrono>
@@ -13,7 +21,6 @@
 #include <string>
 
 #include "base/log.h"
-#include "fl_client/link.h"
 #include "gradwire/client.h"
 #include "gradwire/oracle.h"
 #include "proto/security/login.h"
@@ -43,6 +50,12 @@ struct ClientEnding {
   std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 
+// What the server's experiment says about the pace of the connection.
+struct Pace {
+  std::chrono::milliseconds heartbeat{0};  // each end sends something at least once in this time
+  std::uint64_t bytes_per_second = 0;  // messages of the server may take the time that they need at this rate
+};
+
 class UploadChunks;
 
 class ClientSession {
@@ -51,25 +64,40 @@ class ClientSession {
   ClientSession(ClientIdentity identity, ClientJournal* journal);
   ~ClientSession();
 
-  // Starts a connection. Returns the first frame to write.
-  std::string hello();
+  // Begins a connection. Calls on_pace() once the server has accepted the client, before the session reads
+  // the client's data, which may take long.
+  void begin_connection(std::function<void(const Pace&)> on_pace);
+  // Forgets what was not sent. Call it when a connection ends.
+  void end_connection();
+
   // Returns the maximal payload size of the next frame in bytes.
   std::uint64_t max_payload() const;
-  // Processes a frame whose head was read. Throws ClientError or ClientRefused if the server refuses the
-  // client for good, DataError if this client's data cannot be used, and exceptions of the program's oracle.
-  // Tells the server of its own errors: the reason, or only the type of the exception.
-  std::optional<ClientEnding> take(Link& link, const Prefix& prefix, std::span<const std::byte> header);
-  // Returns whether the last request is not answered yet. If more frames have arrived, take() them first,
-  // because one of them may supersede the request.
+  // Takes the head of the next frame, and then its payload: wanted() is the place of the next bytes, and
+  // empty once the frame is whole. These functions return an ending, or throw ClientError or ClientRefused if
+  // the server refuses the client for good, DataError if this client's data cannot be used, and exceptions of
+  // the program's oracle. Send what is outgoing even then: it tells the server of this client's own errors,
+  // by the reason or only by the type of the exception. REQUIRES of take_head(): wanted() is empty.
+  std::optional<ClientEnding> take_head(const Prefix& prefix, std::span<const std::byte> header);
+  std::span<std::byte> wanted() const;
+  std::optional<ClientEnding> arrived(std::size_t bytes);
+  // Returns the next bytes to send; empty if there are none. The view is valid until the next call of another
+  // function, except of those that another thread may call during compute().
+  std::span<const std::span<const std::byte>> outgoing();
+  void left(std::size_t bytes);
+
+  // Returns whether the last request can be answered now: it was not answered yet, no other frame is
+  // arriving, and the last answer has left. If more frames have arrived, take them first, because one of them
+  // may supersede the request.
   bool asked() const;
-  // Compute the answer in three steps. While one thread is in compute(), another may call take().
-  // finish_answer() sends the answer, unless a newer request has arrived or the link is lost (null).
+  // Compute the answer in three steps. While one thread is in compute(), another may take frames and send
+  // what is outgoing. finish_answer() makes the answer outgoing, unless a newer request has arrived or the
+  // connection is lost.
   std::optional<ClientEnding> begin_answer();
   void compute();
-  std::optional<ClientEnding> finish_answer(Link* link);
+  std::optional<ClientEnding> finish_answer(bool is_connected);
   // Tells the server that compute() threw the exception that is being handled. The message has only its type,
   // because its text may quote data.
-  static void tell_exception(Link& link);
+  void tell_exception();
   // Returns the chunks of the answer that may be sent between begin_answer() and finish_answer(), or null if
   // none may.
   UploadChunks* chunks();
@@ -86,6 +114,10 @@ class ClientSession {
   bool answered() const;
 
  private:
+  // Calls f(), and tells the server about what it throws.
+  template <class F>
+  std::optional<ClientEnding> telling_errors(F&& f);
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -178,17 +178,15 @@ Result<ServerConnection::ReceivedFrame> ServerConnection::read_head(std::uint64_
   return ReceivedFrame{*prefix, header};
 }
 
-Status ServerConnection::read_payload(std::span<const std::span<std::byte>> targets) {
-  for (std::span<std::byte> target : targets) {
-    const std::size_t here = std::min(target.size(), end_ - begin_);
-    std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, target.begin());
-    begin_ += here;
-    target = target.subspan(here);
-    while (!target.empty()) {
-      const auto got = receive(target);
-      if (!got) return got.error();
-      target = target.subspan(*got);
-    }
+Status ServerConnection::read_payload(std::span<std::byte> place) {
+  const std::size_t here = std::min(place.size(), end_ - begin_);
+  std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, place.begin());
+  begin_ += here;
+  place = place.subspan(here);
+  while (!place.empty()) {
+    const auto got = receive(place);
+    if (!got) return got.error();
+    place = place.subspan(*got);
   }
   return Unit{};
 }
@@ -285,10 +283,9 @@ Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> s
   return Unit{};
 }
 
-Status ServerConnection::write(const std::string& frame) {
+Status ServerConnection::write(std::span<const std::span<const std::byte>> segments) {
   const std::lock_guard lock(writing_);
-  const std::span<const std::byte> segment = std::as_bytes(std::span(frame));
-  return write_segments(std::span(&segment, 1));
+  return write_segments(segments);
 }
 
 Status ServerConnection::write(const Encoded& message) {
@@ -298,10 +295,11 @@ Status ServerConnection::write(const Encoded& message) {
   return write_segments(segments_);
 }
 
-void ServerConnection::start_heartbeats(milliseconds interval) {
-  silence_ = interval * kMissedHeartbeats;
+void ServerConnection::keep_pace(const Pace& pace) {
+  bytes_per_second_ = pace.bytes_per_second;
+  silence_ = pace.heartbeat * kMissedHeartbeats;
   set_timeout(fd_, SO_RCVTIMEO, silence_);
-  heartbeat_ = std::thread([this, interval] { beat(interval); });
+  heartbeat_ = std::thread([this, interval = pace.heartbeat] { beat(interval); });
 }
 
 void ServerConnection::send_heartbeat(milliseconds interval) {

@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fl_client/link.h"
+#include "fl_client/client_session.h"
 #include "proto/security/stream_filter.h"
 #include "proto/wire/codec.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {
 
-class ServerConnection final : public Link {
+class ServerConnection {
  public:
   // Makes the client's end of a filter for a connection to `host`.
   using MakeFilter = std::function<std::unique_ptr<StreamFilter>(const std::string& host)>;
@@ -37,7 +37,7 @@ class ServerConnection final : public Link {
                                                            std::chrono::milliseconds io_timeout,
                                                            const MakeFilter& filter = {},
                                                            const std::stop_token& stop = {});
-  ~ServerConnection() override;
+  ~ServerConnection();
   ServerConnection(const ServerConnection&) = delete;
   ServerConnection& operator=(const ServerConnection&) = delete;
 
@@ -47,22 +47,24 @@ class ServerConnection final : public Link {
   };
   // Reads the next frame up to its payload, and verifies its checksum.
   Result<ReceivedFrame> read_head(std::uint64_t max_payload);
-  Status read_payload(std::span<const std::span<std::byte>> targets) override;
+  // Fills the place with the next bytes of the payload.
+  Status read_payload(std::span<std::byte> place);
   // Returns whether part of the next frame has arrived.
   bool more_waiting();
 
-  Status write(const std::string& frame) override;
-  Status write(const Encoded& message) override;
+  // Writes a message, which consists of these segments.
+  Status write(std::span<const std::span<const std::byte>> segments);
+  Status write(const Encoded& message);
 
   // Calls work(). If work() still runs at the next tick, another thread begins to call take_one() whenever
   // there is something to read. Ticks are 1/4 of the heartbeat interval apart, but at most 250 ms. The thread
   // stops once take_one() returns false or work() returns. REQUIRES: no other thread reads.
   void read_while_computing(const std::function<void()>& work, const std::function<bool()>& take_one);
 
-  // Sends a heartbeat whenever nothing else was sent for `interval`, even while the reader is busy. Gives up
-  // a server that sends nothing for several intervals.
-  void start_heartbeats(std::chrono::milliseconds interval) override;
-  void expect_rate(std::uint64_t bytes_per_second) override { bytes_per_second_ = bytes_per_second; }
+  // Sends a heartbeat whenever nothing else was sent for the interval, even while the reader is busy. Gives
+  // up a server that sends nothing for several intervals, but allows its messages the time that they take at
+  // the rate of `pace`. Call it once.
+  void keep_pace(const Pace& pace);
 
  private:
   struct HangUp {

@@ -69,10 +69,10 @@ std::optional<ChunkRange> UploadChunks::wait() {
   }
 }
 
-bool UploadChunks::send(Link& link, const ChunkRange& chunk) {
+bool UploadChunks::send(const Write& write, const ChunkRange& chunk) {
   const auto bytes = payload_.subspan(chunk.at, chunk.bytes);
   const std::uint32_t crc = crc32c(bytes);
-  trouble_ = link.write(encode_chunk({request_id_, chunk.at, payload_.size()}, bytes, crc));
+  trouble_ = write(encode_chunk({request_id_, chunk.at, payload_.size()}, bytes, crc));
   if (trouble_) sent_[chunk.at] = {chunk.bytes, crc};
   return trouble_.has_value();
 }
@@ -93,11 +93,11 @@ std::span<const ChunkRange> UploadChunks::sent_of(const Encoded& answer) {
   return ranges_;
 }
 
-ChunkSender::ChunkSender(Link& link, UploadChunks* chunks) : chunks_(chunks) {
+ChunkSender::ChunkSender(UploadChunks::Write write, UploadChunks* chunks) : chunks_(chunks) {
   if (chunks_ == nullptr) return;
-  const auto send = [chunks, &link] {
+  const auto send = [chunks, write = std::move(write)] {
     while (const auto chunk = chunks->wait())
-      if (!chunks->send(link, *chunk)) return;
+      if (!chunks->send(write, *chunk)) return;
   };
   try {
     thread_ = std::thread(send);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fl_client/link.h"
 #include "proto/wire/chunk.h"
 
 namespace gradwire {
@@ -35,8 +35,9 @@ class UploadChunks {
   std::optional<ChunkRange> take();
   // Waits for the next chunk and returns it, or nullopt after close().
   std::optional<ChunkRange> wait();
-  // Sends a chunk. A failure is final (see trouble()), because part of a frame may have been sent.
-  bool send(Link& link, const ChunkRange& chunk);
+  // Writes a chunk. A failure is final (see trouble()), because part of a frame may have been sent.
+  using Write = std::function<Status(const Encoded& message)>;
+  bool send(const Write& write, const ChunkRange& chunk);
   // Ends the sending of chunks. Bytes that are final but not taken go with the answer.
   void close();
 
@@ -69,7 +70,7 @@ class UploadChunks {
 class ChunkSender {
  public:
   // `chunks` is null if none are sent.
-  ChunkSender(Link& link, UploadChunks* chunks);
+  ChunkSender(UploadChunks::Write write, UploadChunks* chunks);
   ~ChunkSender();
   ChunkSender(const ChunkSender&) = delete;
   ChunkSender& operator=(const ChunkSender&) = delete;

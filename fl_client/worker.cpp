@@ -64,22 +64,25 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   bool shares_work() const override { return shares_work_; }
   std::uint64_t answered() const override { return answered_; }
 
-  Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) override {
+  Result<std::span<const std::span<std::byte>>> receive_head(const Prefix& prefix,
+                                                             std::span<const std::byte> header) override {
     last_ = computes_ ? 1 - current_ : current_;
     QueuedRequest& to = queue_[last_];
     const auto targets = to.slot.prepare(prefix, header);
     if (!targets) return targets.error();
     // Copied now, because reading more may overwrite the header, and unpacking frees the packed bytes.
-    std::string& frame = to.bytes;
-    frame.clear();
-    const bool keeps = journal_ != nullptr && !keeps_replies_;
-    if (keeps) {
+    to.bytes.clear();
+    if (keeps_requests()) {
       const auto raw = write_prefix(prefix.type, header, prefix.payload_len, prefix.payload_crc);
-      frame.append(text_of(raw)).append(text_of(header));
+      to.bytes.append(text_of(raw)).append(text_of(header));
     }
-    if (Status status = from.read_payload(*targets); !status) return status.error();
-    if (keeps)
-      for (const auto target : *targets) frame.append(text_of(target));
+    arriving_ = *targets;
+    return arriving_;
+  }
+  Result<Received> receive_payload() override {
+    QueuedRequest& to = queue_[last_];
+    if (keeps_requests())
+      for (const auto target : arriving_) to.bytes.append(text_of(target));
     const Result<Request<Real>> request = to.slot.finish();
     if (!request) return request.error();
     to.request = *request;
@@ -118,21 +121,18 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 
   UploadChunks* chunks() override { return sends_chunks_ ? &chunks_ : nullptr; }
 
-  Status send(Link& to) override {
-    if (answer_ == nullptr) return Unit{};
+  const Encoded* answer() override {
+    came_ = {};
+    if (answer_ == nullptr) return nullptr;
     const std::uint64_t there = queue_[current_].slot.have_bytes();
-    const std::uint64_t payload = answer_->bytes - kPrefixBytes - answer_->header.size();
-    std::span<const ChunkRange> came;
-    if (sends_chunks_) came = chunks_.sent_of(*answer_);
-    const bool resumes = there > 0 && there < payload;
-    const Status written = resumes        ? to.write(reply_tail(*answer_, there))
-                           : came.empty() ? to.write(*answer_)
-                                          : to.write(reply_without(*answer_, came));
-    if (!written) return written;
+    if (sends_chunks_) came_ = chunks_.sent_of(*answer_);
+    if (there > 0 && there < payload_bytes()) return &(rest_ = reply_tail(*answer_, there));
+    return came_.empty() ? answer_ : &(rest_ = reply_without(*answer_, came_));
+  }
+  void answer_sent() override {
     answered_ += 1;
-    sent_.bytes += payload;
-    for (const ChunkRange& range : came) sent_.in_chunks += range.bytes;
-    return written;
+    sent_.bytes += payload_bytes();
+    for (const ChunkRange& range : came_) sent_.in_chunks += range.bytes;
   }
   Sent sent() const override { return sent_; }
 
@@ -156,6 +156,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
     chunks_.ready({first * sizeof(Real), count * sizeof(Real)});
   }
 
+  bool keeps_requests() const { return journal_ != nullptr && !keeps_replies_; }
+  std::uint64_t payload_bytes() const { return answer_->bytes - kPrefixBytes - answer_->header.size(); }
   static std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
@@ -215,8 +217,11 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   std::array<QueuedRequest, 2> queue_;
   std::size_t current_ = 0, last_ = 0;  // places in queue_: of the request taken up, and of the last one
   bool computes_ = false;               // if true, the next request gets the other place of queue_
+  std::span<const std::span<std::byte>> arriving_;  // places of the payload of the last head
   Scratch<Real> scratch_;
-  const Encoded* answer_ = nullptr;  // the computed answer; null if there is no answer
+  const Encoded* answer_ = nullptr;   // the computed answer; null if there is no answer
+  Encoded rest_;                      // what answer() returns of it, if the server has some of its bytes
+  std::span<const ChunkRange> came_;  // sent in chunks
   std::uint64_t answered_ = 0;
   Sent sent_;
   std::uint64_t newest_ = 0;          // request id of the last stored request

@@ -11,9 +11,9 @@
 #include "base/result.h"
 #include "config/run_plan.h"
 #include "engine/problems/problem.h"
-#include "fl_client/link.h"
 #include "fl_client/own_oracle.h"
 #include "gradwire/oracle.h"
+#include "proto/wire/codec.h"
 #include "proto/wire/frame.h"
 
 namespace gradwire {
@@ -29,19 +29,24 @@ class Worker {
   // Forgets the order of requests, because a new connection begins.
   virtual void begin_connection() = 0;
   enum class Received : std::uint8_t { kRequest, kShutdown };
-  // Receives the Round frame with this head. It supersedes a request that was not taken up yet. An error ends
-  // the connection. Another thread may compute meanwhile.
-  virtual Result<Received> receive(Link& from, const Prefix& prefix, std::span<const std::byte> header) = 0;
+  // Receive a Round frame in two steps, which supersedes a request that was not taken up yet: the head names
+  // the places of the payload, and the payload is then there. An error ends the connection. Another thread
+  // may compute meanwhile.
+  virtual Result<std::span<const std::span<std::byte>>> receive_head(const Prefix& prefix,
+                                                                     std::span<const std::byte> header) = 0;
+  virtual Result<Received> receive_payload() = 0;
   // Returns the request id of the last received request.
   virtual std::uint64_t request_id() const = 0;
   // Returns whether the last received request shows that the server has lost rounds of this client. True once
   // for each loss. REQUIRES: no computation is in progress.
   virtual bool finds_older_server() = 0;
   // Take up the last received request, compute its answer, send it (or not), and put it away, in this order.
+  // answer() returns what to send, which stays until put_away(); null if there is nothing.
   // `may_send_chunks` says whether the server accepts chunks of the answer (chunks()).
   virtual Status take_up(bool may_send_chunks) = 0;
   virtual void compute() = 0;
-  virtual Status send(Link& to) = 0;
+  virtual const Encoded* answer() = 0;
+  virtual void answer_sent() = 0;
   virtual void put_away() = 0;
   // Returns the chunks of the answer that may be sent while it is computed, or null.
   virtual UploadChunks* chunks() = 0;

@@ -12,25 +12,12 @@
 #include "proto/wire/wire.pb.h"
 #include "samples/local_problem.h"
 #include "tests/support/data_files.h"
+#include "tests/support/session_frames.h"
 
 namespace gradwire {
 namespace {
 
 constexpr const char* kSecret = "Mueller";
-
-// A link that stores the frames that a client writes.
-class OutLink final : public Link {
- public:
-  Status read_payload(std::span<const std::span<std::byte>>) override { return Unit{}; }
-  Status write(const Encoded&) override { return Unit{}; }
-  Status write(const std::string& frame) override {
-    frames.push_back(frame);
-    return Unit{};
-  }
-  void start_heartbeats(std::chrono::milliseconds) override {}
-
-  std::vector<std::string> frames;
-};
 
 class ClientPrivacy : public ::testing::Test {
  protected:
@@ -45,8 +32,9 @@ class ClientPrivacy : public ::testing::Test {
                              if (line.level == LogLevel::kWarning) warnings += line.text + "\n";
                            }},
                           nullptr);
-    OutLink link;
-    link.frames.push_back(session.hello());
+    std::vector<std::string> frames;
+    session.begin_connection({});
+    send_outgoing(session, frames);
     wire::Welcome welcome;
     welcome.set_client(0);
     welcome.set_heartbeat_ms(1000);
@@ -59,11 +47,12 @@ class ClientPrivacy : public ::testing::Test {
     const auto bytes = std::as_bytes(std::span(frame));
     const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), 0);
     try {
-      session.take(link, *prefix, bytes.subspan(kPrefixBytes));
+      session.take_head(*prefix, bytes.subspan(kPrefixBytes));
     } catch (const DataError& error) {
       trouble = error.what();
     }
-    return link.frames;
+    send_outgoing(session, frames);
+    return frames;
   }
   static FrameType type_of(const std::string& frame) {
     return read_prefix(std::as_bytes(std::span(frame)).first<kPrefixBytes>(), UINT64_MAX)->type;

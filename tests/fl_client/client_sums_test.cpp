@@ -11,22 +11,10 @@
 #include "proto/wire/control_frame.h"
 #include "proto/wire/feature_messages.h"
 #include "proto/wire/wire.pb.h"
+#include "tests/support/session_frames.h"
 
 namespace gradwire {
 namespace {
-
-class FrameLog final : public Link {
- public:
-  Status read_payload(std::span<const std::span<std::byte>>) override { return Unit{}; }
-  Status write(const Encoded&) override { return Unit{}; }
-  Status write(const std::string& frame) override {
-    frames += frame;
-    return Unit{};
-  }
-  void start_heartbeats(std::chrono::milliseconds) override {}
-
-  std::string frames;
-};
 
 class ClientSumsTest : public ::testing::Test {
  protected:
@@ -61,16 +49,19 @@ class ClientSumsTest : public ::testing::Test {
   }
   // Lets the session take frames. Returns the Joins that it answers.
   std::vector<wire::Join> take(const std::string& frames) {
-    link.frames.clear();
     for (std::size_t at = 0; at < frames.size();) {
       const auto bytes = std::as_bytes(std::span(frames)).subspan(at);
       const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), 0);
-      ending = session->take(link, *prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
+      ending = session->take_head(*prefix, bytes.subspan(kPrefixBytes, prefix->header_len));
       at += kPrefixBytes + prefix->header_len;
     }
+    std::vector<std::string> sent;
+    send_outgoing(*session, sent);
+    std::string all;
+    for (const std::string& messages : sent) all += messages;
     std::vector<wire::Join> joins;
-    for (std::size_t at = 0; at < link.frames.size();) {
-      const auto bytes = std::as_bytes(std::span(link.frames)).subspan(at);
+    for (std::size_t at = 0; at < all.size();) {
+      const auto bytes = std::as_bytes(std::span(all)).subspan(at);
       const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), 0);
       EXPECT_EQ(prefix->type, FrameType::kJoin);
       EXPECT_TRUE(parse_control(bytes.subspan(kPrefixBytes, prefix->header_len), joins.emplace_back()));
@@ -79,13 +70,14 @@ class ClientSumsTest : public ::testing::Test {
     return joins;
   }
   std::vector<wire::Join> take(const wire::Welcome& message) {
-    session->hello();
+    session->begin_connection({});
+    std::vector<std::string> hello;
+    send_outgoing(*session, hello);
     return take(control_frame(FrameType::kWelcome, message));
   }
 
   double value = 1;  // of the first sample
   int loads = 0;
-  FrameLog link;
   std::optional<ClientSession> session;
   std::optional<ClientEnding> ending;
   const Normalization map{Normalize::kStandard, {1, 0, 0}, {2, 3, 1}, 0};

@@ -61,11 +61,10 @@ class SlowServer {
 Status read_message(const std::string& address, std::uint64_t bytes_per_second) {
   auto connection = ServerConnection::connect(address, milliseconds(5000), milliseconds(5000));
   if (!connection) return connection.error();
-  if (bytes_per_second > 0) (*connection)->expect_rate(bytes_per_second);
+  if (bytes_per_second > 0) (*connection)->keep_pace({std::chrono::minutes(1), bytes_per_second});
   if (const auto head = (*connection)->read_head(kPayload); !head) return head.error();
   std::vector<std::byte> payload(kPayload);
-  const std::span<std::byte> target = payload;
-  return (*connection)->read_payload(std::span(&target, 1));
+  return (*connection)->read_payload(payload);
 }
 
 // 30 s and 20 KB at 4 KB/s are 35 s, which is too short for this message; 20 KB at 1 KB/s leave 50 s.

@@ -13,12 +13,9 @@ namespace {
 
 constexpr std::size_t kAnswerBytes = 400'000;
 
-// A link that stores the written chunks at their places in the answer.
-class KeepingLink final : public Link {
- public:
-  Status read_payload(std::span<const std::span<std::byte>>) override { return Unit{}; }
-  Status write(const std::string&) override { return Unit{}; }
-  Status write(const Encoded& message) override {
+// Stores the written chunks at their places in the answer.
+struct ArrivedChunks {
+  Status write(const Encoded& message) {
     if (fails_after-- == 0) return Error{"the line is cut"};
     const auto head = read_chunk(std::as_bytes(std::span(message.header)));
     EXPECT_TRUE(head);
@@ -29,7 +26,6 @@ class KeepingLink final : public Link {
     chunks.push_back({head->at, content.size()});
     return Unit{};
   }
-  void start_heartbeats(std::chrono::milliseconds) override {}
 
   std::vector<std::byte> bytes = std::vector<std::byte>(kAnswerBytes);
   std::vector<ChunkRange> chunks;
@@ -45,7 +41,7 @@ class UploadChunksTest : public ::testing::Test {
     chunks.place(payload);
   }
   void send_all() {
-    while (const auto chunk = chunks.take()) ASSERT_TRUE(chunks.send(link, *chunk));
+    while (const auto chunk = chunks.take()) ASSERT_TRUE(chunks.send(write, *chunk));
   }
   std::uint64_t sent() {
     std::uint64_t bytes = 0, end = 0;
@@ -61,7 +57,8 @@ class UploadChunksTest : public ::testing::Test {
   std::vector<std::byte> payload;
   Encoded answer;
   UploadChunks chunks;
-  KeepingLink link;
+  ArrivedChunks link;
+  const UploadChunks::Write write = [this](const Encoded& message) { return link.write(message); };
 };
 
 TEST_F(UploadChunksTest, WaitForALongRunAndAreNeverTooLong) {
@@ -111,8 +108,8 @@ TEST_F(UploadChunksTest, AreNotTakenAfterCloseAndStartEmptyForANewAnswer) {
 TEST_F(UploadChunksTest, RememberALinkThatFails) {
   link.fails_after = 1;
   chunks.ready({0, 200'000});
-  ASSERT_TRUE(chunks.send(link, *chunks.take()));
-  EXPECT_FALSE(chunks.send(link, *chunks.take()));
+  ASSERT_TRUE(chunks.send(write, *chunks.take()));
+  EXPECT_FALSE(chunks.send(write, *chunks.take()));
   EXPECT_EQ(chunks.trouble().error().message, "the line is cut");
   chunks.begin(9);
   EXPECT_TRUE(chunks.trouble());
@@ -125,7 +122,7 @@ TEST_F(UploadChunksTest, AreSentOnAThreadWhileTheAnswerIsComputed) {
     chunks.place(payload);
     link.chunks.clear();
     {
-      const ChunkSender sender(link, &chunks);
+      const ChunkSender sender(write, &chunks);
       for (std::size_t end = kAnswerBytes; end > 0; end -= 20'000) {
         chunks.ready({end - 20'000, 20'000});
         if (end % 100'000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -138,7 +135,7 @@ TEST_F(UploadChunksTest, AreSentOnAThreadWhileTheAnswerIsComputed) {
     all += bytes;
   }
   EXPECT_GT(all, 0u);
-  const ChunkSender none(link, nullptr);
+  const ChunkSender none(write, nullptr);
 }
 
 }  // namespace

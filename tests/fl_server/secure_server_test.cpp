@@ -32,7 +32,10 @@ class Peer {
     connecting.join();
   }
   const std::string& trouble() const { return trouble_; }
-  ServerConnection& connection() { return *connection_; }
+  Status write(const std::string& frame) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(frame));
+    return connection_->write(std::span(&bytes, 1));
+  }
 
   struct Message {
     FrameType type;
@@ -99,12 +102,12 @@ class SecureServer : public TcpTransportTest {
   // Sends a Hello as `claimed` and answers the challenge as `who`. Returns the server's answer.
   std::optional<Peer::Message> log_in(Peer& peer, const Credentials& claimed, const Credentials& identity,
                                       std::optional<std::uint32_t> part = {}) {
-    EXPECT_TRUE(peer.connection().write(hello(claimed, part)));
+    EXPECT_TRUE(peer.write(hello(claimed, part)));
     auto challenge = peer.read(work_);
     if (!challenge || challenge->type != FrameType::kChallenge) return challenge;
     const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
     EXPECT_TRUE(proof);
-    EXPECT_TRUE(peer.connection().write(*proof));
+    EXPECT_TRUE(peer.write(*proof));
     return peer.read(work_);
   }
   static std::string error_in(const std::optional<Peer::Message>& message) {
@@ -194,7 +197,7 @@ TEST_F(SecureBanList, BansAuthenticatedNamesButNotClaimedOnes) {
     const auto welcome = log_in(peer, a, a);
     ASSERT_TRUE(welcome);
     ASSERT_EQ(welcome->type, FrameType::kWelcome) << "turn " << k;
-    EXPECT_TRUE(peer.connection().write(hello(a)));  // not expected in this state
+    EXPECT_TRUE(peer.write(hello(a)));  // not expected in this state
     EXPECT_TRUE(peer.read(work_));
   }
   EXPECT_TRUE(logged("'a' misbehaved 3 times and is banned for 1000 ms"));
@@ -229,7 +232,7 @@ TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsOpenOnes) {
     EXPECT_NE(late.trouble(), "");
   }
   EXPECT_TRUE(logged("too many new handshakes, the last one from 127.0.0.1"));
-  EXPECT_TRUE(client.connection().write(FakeClient::join_frame()));
+  EXPECT_TRUE(client.write(FakeClient::join_frame()));
   turn_for(milliseconds(50));
   EXPECT_TRUE(session_manager->table().joined(0));
 }
@@ -237,23 +240,23 @@ TEST_F(SecureLimit, ClosesConnectionsThatComeTooFastAndKeepsOpenOnes) {
 TEST_F(SecureServer, AcceptsAProofForOneConnectionOnly) {
   const Credentials identity = enrolled("a");
   Peer first(session_manager->address(), *tls_, work_);
-  ASSERT_TRUE(first.connection().write(hello(identity)));
+  ASSERT_TRUE(first.write(hello(identity)));
   const auto challenge = first.read(work_);
   ASSERT_TRUE(challenge);
   const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
   ASSERT_TRUE(proof);
   for (int k = 0; k < 20; ++k) {
     Peer replay(session_manager->address(), *tls_, work_);
-    ASSERT_TRUE(replay.connection().write(hello(identity)));
+    ASSERT_TRUE(replay.write(hello(identity)));
     ASSERT_TRUE(replay.read(work_));
-    ASSERT_TRUE(replay.connection().write(*proof));
+    ASSERT_TRUE(replay.write(*proof));
     EXPECT_NE(error_in(replay.read(work_)).find("signature"), std::string::npos);
   }
 }
 
 TEST_F(SecureServer, TellsAClientWithoutAKeyWhatItNeeds) {
   Peer peer(session_manager->address(), *tls_, work_);
-  ASSERT_TRUE(peer.connection().write(FakeClient::hello_frame("a")));
+  ASSERT_TRUE(peer.write(FakeClient::hello_frame("a")));
   EXPECT_NE(error_in(peer.read(work_)).find("--token"), std::string::npos);
 }
 
@@ -269,7 +272,7 @@ TEST_F(SecureServer, AnswersAPlainTextPeerInPlainText) {
 TEST_F(SecureServer, SurvivesSilenceAndGarbage) {
   const Credentials identity = enrolled("a");
   Peer silent(session_manager->address(), *tls_, work_);
-  ASSERT_TRUE(silent.connection().write(hello(identity)));
+  ASSERT_TRUE(silent.write(hello(identity)));
   ASSERT_TRUE(silent.read(work_)) << "the challenge, which it does not answer";
   FakeClient garbage = connect();
   garbage.send(std::string(5000, '\x16'));
@@ -310,11 +313,11 @@ TEST_F(SecureServer, AcceptsAKeyOnlyInItsRole) {
     message.set_name(identity.name);
     const PublicKey key = identity.key.public_key();
     message.set_public_key(key.bytes.data(), key.bytes.size());
-    EXPECT_TRUE(peer.connection().write(control_frame(FrameType::kRelay, message)));
+    EXPECT_TRUE(peer.write(control_frame(FrameType::kRelay, message)));
     const auto challenge = peer.read(work_);
     EXPECT_TRUE(challenge && challenge->type == FrameType::kChallenge);
     const auto proof = answer_challenge(std::as_bytes(std::span(challenge->header)), identity);
-    EXPECT_TRUE(peer.connection().write(*proof));
+    EXPECT_TRUE(peer.write(*proof));
     return peer.read(work_);
   };
   EXPECT_NE(error_in(as_relay(client)).find("may connect as a client, not as a relay"), std::string::npos);

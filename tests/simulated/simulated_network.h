@@ -17,6 +17,7 @@
 #include "fl_client/client_journal.h"
 #include "fl_client/worker.h"
 #include "proto/wire/codec_context.h"
+#include "proto/wire/scatter.h"
 #include "rounds/transport.h"
 #include "simulation/encoded_link.h"
 #include "tests/storage/simulated_disk.h"
@@ -48,33 +49,11 @@ inline Packet packet_of(const Encoded& message) {
   return packet;
 }
 
-// A link that reads from a packet's payload, and keeps the last written message.
-class PacketLink final : public Link {
- public:
-  explicit PacketLink(const Packet* arriving) : arriving_(arriving) {}
-  Status read_payload(std::span<const std::span<std::byte>> targets) override {
-    std::size_t at = 0;
-    for (const auto target : targets) {
-      if (target.size() > arriving_->payload.size() - at) return Error{"the payload is too short"};
-      std::memcpy(target.data(), arriving_->payload.data() + at, target.size());
-      at += target.size();
-    }
-    return Unit{};
-  }
-  Status write(const Encoded& message) override {
-    written = packet_of(message);
-    wrote = true;
-    return Unit{};
-  }
-  Status write(const std::string&) override { return Unit{}; }
-  void start_heartbeats(std::chrono::milliseconds) override {}
-
-  Packet written;
-  bool wrote = false;
-
- private:
-  const Packet* arriving_;
-};
+// Copies a packet's payload to its places.
+inline Status copy_payload(const Packet& packet, std::span<const std::span<std::byte>> places) {
+  return scatter(std::as_bytes(std::span(packet.payload)), places) ? Status(Unit{})
+                                                                   : Error{"the payload is too short"};
+}
 
 // One client, whose disk outlives its processes.
 class SimulatedClient {
@@ -92,17 +71,22 @@ class SimulatedClient {
     const auto bytes = std::as_bytes(std::span(request.head));
     const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), worker_->max_payload());
     if (!prefix) throw std::logic_error("client: " + prefix.error().message);
-    PacketLink link(&request);
-    const auto received = worker_->receive(link, *prefix, bytes.subspan(kPrefixBytes));
+    const auto places = worker_->receive_head(*prefix, bytes.subspan(kPrefixBytes));
+    if (!places) throw std::logic_error("client: " + places.error().message);
+    throw_if_failed(copy_payload(request, *places));
+    const auto received = worker_->receive_payload();
     if (!received) throw std::logic_error("client: " + received.error().message);
     if (*received == Worker::Received::kShutdown) return false;
     if (const Status status = worker_->take_up(false); !status)
       throw std::logic_error("client: " + status.error().message);
     worker_->compute();
-    (void)worker_->send(link);
+    const Encoded* const answer = worker_->answer();
+    if (answer != nullptr) {
+      reply = packet_of(*answer);
+      worker_->answer_sent();
+    }
     worker_->put_away();
-    reply = std::move(link.written);
-    return link.wrote;
+    return answer != nullptr;
   }
   // Makes the client die after this many calls of its disk.
   void die_in(std::uint64_t calls) { disk_->crash_at = disk_->calls() + calls; }
@@ -324,8 +308,7 @@ class SimulatedNetwork final : public Transport<Real> {
     if (!prefix) throw std::logic_error("server: " + prefix.error().message);
     const auto targets = slot.prepare(*prefix, bytes.subspan(kPrefixBytes));
     if (!targets) throw std::logic_error("server: " + targets.error().message);
-    PacketLink link(&arrival.packet);
-    if (const Status status = link.read_payload(*targets); !status)
+    if (const Status status = copy_payload(arrival.packet, *targets); !status)
       throw std::logic_error("server: " + status.error().message);
     const auto uplink = slot.finish(arrival.client, &draws_);
     if (!uplink) throw std::logic_error("server: " + uplink.error().message);

@@ -2,6 +2,7 @@
 // dies, restarts, and retries like the real client.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -27,6 +28,9 @@ struct PeerHabits {
   double disk_lost = 0;   // if it dies
   double compute_seconds = 0.1;
   double reading_seconds = 0;  // before it reads what has arrived: a slow reader
+  // Gives the session at most so many bytes at a time, and takes at most so many from it; 0 for whole
+  // messages.
+  std::size_t bytes_at_once = 0;
 };
 
 class SimulatedPeer {
@@ -59,36 +63,6 @@ class SimulatedPeer {
   using Seconds = std::chrono::duration<double>;
   // The time in which the server must answer in the handshake, or read bytes.
   static constexpr double kAnswerSeconds = 60;
-
-  // A link that puts what the session writes into the outbox, from which the wire takes it.
-  class OutLink final : public Link {
-   public:
-    OutLink(SimulatedPeer& peer, std::string_view payload) : peer_(peer), payload_(payload) {}
-    Status read_payload(std::span<const std::span<std::byte>> targets) override {
-      for (const auto target : targets) {
-        std::memcpy(target.data(), payload_.data(), target.size());
-        payload_.remove_prefix(target.size());
-      }
-      return Unit{};
-    }
-    Status write(const Encoded& message) override {
-      std::string text(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
-      text += message.header;
-      for (const auto s : message.sections) text.append(reinterpret_cast<const char*>(s.data()), s.size());
-      return write(text);
-    }
-    Status write(const std::string& frame) override {
-      peer_.outbox_ += frame;
-      return Unit{};
-    }
-    void start_heartbeats(std::chrono::milliseconds interval) override {
-      peer_.beat(Seconds(interval).count());
-    }
-
-   private:
-    SimulatedPeer& peer_;
-    std::string_view payload_;
-  };
 
   // Begins a process.
   void begin() {
@@ -131,7 +105,7 @@ class SimulatedPeer {
     heard_ = time_.now();
     current_server_.server->connect(wire_);
     if (secure_ != nullptr) filter_ = secure_->connect();
-    outbox_ = session_->hello();
+    session_->begin_connection([this](const Pace& pace) { beat(Seconds(pace.heartbeat).count()); });
     flush();
     wait_for_answer();
   }
@@ -147,8 +121,13 @@ class SimulatedPeer {
   }
   void lost(const ClientEnding& ending) {
     std::optional<ClientEnding> none;
-    if (!ending.shutdown && !end_work(nullptr, none)) return die();
+    if (!ending.shutdown && !end_work(false, none)) return die();
     hang_up(false);
+    try {
+      session_->end_connection();
+    } catch (const SimulatedCrash&) {
+      return die();
+    }
     if (ending.shutdown) {
       announced_shutdown_ = true;
       return;
@@ -167,15 +146,47 @@ class SimulatedPeer {
   void beat(double interval) {
     silence_seconds_ = 3 * interval;
     guarded(interval, [this, interval] {
-      if (outbox_.empty()) outbox_ = heartbeat_frame();
-      flush();
-      beat(interval);
+      if (outbox_.empty() && session_->outgoing().empty()) outbox_ = heartbeat_frame();
+      if (flush()) beat(interval);
     });
   }
 
   // Returns whether bytes wait for the wire to take them.
   bool is_writing() const { return filter_ ? !filter_->outgoing().empty() : !outbox_.empty(); }
-  void flush() {
+  // Moves bytes of the session to the outbox. Returns false if there are none.
+  bool take_from_session() {
+    const auto segments = session_->outgoing();
+    if (segments.empty()) return false;
+    std::size_t bytes = 0;
+    for (const auto segment : segments) {
+      const std::size_t count = habits_.bytes_at_once == 0
+                                    ? segment.size()
+                                    : std::min(segment.size(), habits_.bytes_at_once - bytes);
+      outbox_.append(reinterpret_cast<const char*>(segment.data()), count);
+      bytes += count;
+      if (count < segment.size()) break;
+    }
+    session_->left(bytes);
+    return true;
+  }
+  // Writes what the wire takes. Returns false if the process dies.
+  bool flush() {
+    constexpr std::size_t kOutboxBytes = 64 * 1024;  // each write may be the last one of a connection
+    try {
+      write_outbox();
+      while (wire_ && (!filter_ || filter_->ready()) && !session_->outgoing().empty()) {
+        if (habits_.bytes_at_once > 0 && is_writing()) break;
+        while ((habits_.bytes_at_once == 0 || outbox_.size() < kOutboxBytes) && take_from_session()) {
+        }
+        write_outbox();
+      }
+    } catch (const SimulatedCrash&) {
+      die();
+      return false;
+    }
+    return true;
+  }
+  void write_outbox() {
     if (filter_ && filter_->ready() && !outbox_.empty()) {
       throw_if_failed(filter_->write(std::as_bytes(std::span(outbox_))));
       outbox_.clear();
@@ -212,10 +223,11 @@ class SimulatedPeer {
     }
     const std::string bytes = wire_->read(Wire::kClient, SIZE_MAX);
     if (!bytes.empty()) heard_ = time_.now();
-    if (!take_in(bytes)) return lost({false, "the filter failed"});
     const std::uint64_t epoch = epoch_;
+    if (!take_in(bytes)) return lost({false, "the filter failed"});
+    if (epoch != epoch_) return;
     try {
-      while (take_frame()) {
+      while (take_some()) {
         if (epoch != epoch_) return;
       }
     } catch (const SimulatedCrash&) {
@@ -234,28 +246,37 @@ class SimulatedPeer {
       return true;
     }
     if (!bytes.empty() && !filter_->feed(std::as_bytes(std::span(bytes)))) return false;
-    flush();
+    if (!flush()) return true;
     std::array<std::byte, 4096> some;
     for (auto got = filter_->read(some); got && *got > 0; got = filter_->read(some))
       inbox_.append(reinterpret_cast<const char*>(some.data()), *got);
     return true;
   }
-  // Takes one message from the inbox. Returns false if none is complete.
-  bool take_frame() {
-    if (inbox_.size() < kPrefixBytes) return false;
-    const auto bytes = std::as_bytes(std::span(inbox_));
-    const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), session_->max_payload());
-    if (!prefix) throw std::logic_error("client: " + prefix.error().message);
-    const std::size_t head = kPrefixBytes + prefix->header_len;
-    if (inbox_.size() < head + prefix->payload_len) return false;
-    const std::string frame = inbox_.substr(0, head + prefix->payload_len);
-    inbox_.erase(0, frame.size());
-    if (prefix->type == FrameType::kRound && random_.uniform() < habits_.dies)
-      disk_->crash_at = disk_->calls() + random_.below(3);
-    OutLink link(*this, std::string_view(frame).substr(head));
-    const auto header = std::as_bytes(std::span(frame)).subspan(kPrefixBytes, prefix->header_len);
-    const auto ending = session_->take(link, *prefix, header);
-    flush();
+  // Takes the head of a message, or bytes of its payload, from the inbox. Returns false if it needs more.
+  bool take_some() {
+    const std::uint64_t epoch = epoch_;
+    std::optional<ClientEnding> ending;
+    if (const auto place = session_->wanted(); !place.empty()) {
+      if (inbox_.empty()) return false;
+      const std::size_t count = std::min(
+          {place.size(), inbox_.size(), habits_.bytes_at_once == 0 ? SIZE_MAX : habits_.bytes_at_once});
+      std::memcpy(place.data(), inbox_.data(), count);
+      inbox_.erase(0, count);
+      ending = session_->arrived(count);
+    } else {
+      const auto bytes = std::as_bytes(std::span(inbox_));
+      if (bytes.size() < kPrefixBytes) return false;
+      const auto prefix = read_prefix(bytes.first<kPrefixBytes>(), session_->max_payload());
+      if (!prefix) throw std::logic_error("client: " + prefix.error().message);
+      const std::size_t head = kPrefixBytes + prefix->header_len;
+      if (inbox_.size() < head + (habits_.bytes_at_once == 0 ? prefix->payload_len : 0)) return false;
+      if (prefix->type == FrameType::kRound && random_.uniform() < habits_.dies)
+        disk_->crash_at = disk_->calls() + random_.below(3);
+      const std::string taken = inbox_.substr(0, head);
+      inbox_.erase(0, head);
+      ending = session_->take_head(*prefix, std::as_bytes(std::span(taken)).subspan(kPrefixBytes));
+    }
+    if (!flush() || epoch != epoch_) return false;
     if (ending) lost(*ending);
     return true;
   }
@@ -267,27 +288,30 @@ class SimulatedPeer {
     if (random_.below(2) == 0 && !work()) return die();
     send_chunks();
     guarded(habits_.compute_seconds * random_.uniform(), [this] {
-      OutLink link(*this, "");
       std::optional<ClientEnding> ending;
-      send_chunks();
-      if (!end_work(&link, ending)) return die();
+      if (!send_chunks()) return;
+      if (!end_work(true, ending)) return die();
       if (ending) return lost(*ending);
-      flush();
-      look();
+      if (flush()) look();
     });
   }
-  // Sends some of the chunks that are ready before the answer.
-  void send_chunks() {
+  // Sends some of the chunks that are ready before the answer. Returns false if the process dies.
+  bool send_chunks() {
     UploadChunks* const chunks = session_->chunks();
-    if (chunks == nullptr) return;
-    OutLink link(*this, "");
+    if (chunks == nullptr || !session_->outgoing().empty()) return true;
+    const auto write = [this](const Encoded& message) -> Status {
+      outbox_.append(reinterpret_cast<const char*>(message.prefix.data()), message.prefix.size());
+      outbox_ += message.header;
+      for (const auto s : message.sections) outbox_.append(reinterpret_cast<const char*>(s.data()), s.size());
+      return Unit{};
+    };
     while (random_.below(4) != 0) {
       const auto chunk = chunks->take();
       if (!chunk) break;
-      chunks->send(link, *chunk);
+      chunks->send(write, *chunk);
       chunks_sent_ += 1;
     }
-    flush();
+    return flush();
   }
   // Returns false if the process dies during the work.
   bool work() {
@@ -300,11 +324,11 @@ class SimulatedPeer {
     }
     return true;
   }
-  bool end_work(Link* link, std::optional<ClientEnding>& ending) {
+  bool end_work(bool is_connected, std::optional<ClientEnding>& ending) {
     if (!std::exchange(computing_, false)) return true;
     try {
       if (!work()) return false;
-      ending = session_->finish_answer(link);
+      ending = session_->finish_answer(is_connected);
     } catch (const SimulatedCrash&) {
       return false;
     }

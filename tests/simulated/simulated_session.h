@@ -393,6 +393,8 @@ inline Setting setting_of(std::uint64_t seed, bool is_private) {
   if (s.through_relay > 0) s.link_faults.cut /= 3;  // a break hits all clients of the relay
   if (random.below(2) == 0) s.relay_dies_seconds = 200 + 1000 * random.uniform();
   s.relay_adds = random.below(2) == 0;
+  constexpr std::size_t kAtOnce[] = {0, 1, 100};
+  s.habits.bytes_at_once = kAtOnce[seed % 3];
   return s;
 }
 

@@ -45,6 +45,15 @@ std::size_t algorithm_of(std::uint64_t seed) {
   return seed % 64 == 0 ? kBig : seed % 64 == 32 ? kChunked : seed % kBig;
 }
 
+// Returns the setting of a seed. Long payloads pass in longer segments.
+Setting setting_for(std::uint64_t seed, std::size_t k) {
+  Setting setting = setting_of(seed, kAlgorithms[k].is_private);
+  if (k < kBig) return setting;
+  setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
+  if (setting.habits.bytes_at_once > 0) setting.habits.bytes_at_once = 4096;
+  return setting;
+}
+
 // Quiet runs, each made once.
 class Quiet {
  public:
@@ -70,10 +79,7 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunUnderAnyFaults) 
   std::uint64_t server_deaths = 0, client_deaths = 0, with_sums = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = algorithm_of(seed);
-    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig)
-      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
-    const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
+    const End end = SimulatedSession(quiet.loaded(k), setting_for(seed, k), seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
     server_deaths += end.server_deaths;
@@ -152,10 +158,8 @@ TEST(SessionSimulation, FinishesWithMemoryForOneReplyAtATime) {
   const auto [first, last, one] = seeds_asked(kSeeds / 8);
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = seed % 8 == 0 ? kBig : algorithm_of(seed);
-    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
+    Setting setting = setting_for(seed, k);
     setting.receive_budget_bytes = 1;
-    if (k >= kBig)
-      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -169,10 +173,8 @@ TEST(SessionSimulation, EveryCommittedRoundHasTheBitsOfAQuietRunOverTls) {
   std::uint64_t server_deaths = 0, client_deaths = 0;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = algorithm_of(seed);
-    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
+    Setting setting = setting_for(seed, k);
     setting.secure = &world;
-    if (k >= kBig)
-      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
     const End end = SimulatedSession(quiet.loaded(k), setting, seed, &quiet.end(k)).run();
     ASSERT_EQ(end.trouble, "") << kAlgorithms[k].algorithm << "again: GRADWIRE_SEED=" << seed
                                << " build/release/tests/simulated_session_tests";
@@ -196,9 +198,7 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   std::size_t fewest = SIZE_MAX;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::size_t k = algorithm_of(seed);
-    Setting setting = setting_of(seed, kAlgorithms[k].is_private);
-    if (k >= kBig)
-      setting.link_faults.window_bytes = std::max<std::size_t>(setting.link_faults.window_bytes, 8192);
+    Setting setting = setting_for(seed, k);
     Random random(seed, "quorum");
     setting.quorum = 0.2 + 0.2 * static_cast<double>(random.below(4));
     setting.over_selection = 0.5 * static_cast<double>(random.below(3));
