@@ -45,7 +45,7 @@ class FirstGradient final : public ForwardingOracle<Real, FirstGradient<Real>> {
   Oracle<Real>& inner() const { return *inner_; }
 
  private:
-  // A NaN that no computation gives. Sums with it are it, too.
+  // A NaN that no computation gives. A sum with it has the same bits.
   using Bits = std::conditional_t<sizeof(Real) == 8, std::uint64_t, std::uint32_t>;
   static constexpr Bits kUnwritten = sizeof(Real) == 8 ? Bits(0x7ff8'6772'6164'7769) : Bits(0x7fc5'6772);
 

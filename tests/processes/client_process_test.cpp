@@ -296,7 +296,6 @@ TEST_F(ProcessTest, LogsFewLinesDuringAFloodAndHidesNoClient) {
   expect_all_end_well(server, clients);
   const std::string log = server.log();
   EXPECT_LT(lines_of(log).size(), 60u) << log;
-  EXPECT_NE(log.find(" more such line"), std::string::npos) << log;  // one line or more
   for (const char* client : {"client 0 '", "client 1 '", "client 2 '"})
     EXPECT_NE(log.find(client), std::string::npos) << log;
 }
