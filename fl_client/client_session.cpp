@@ -114,6 +114,7 @@ std::optional<ClientEnding> ClientSession::Impl::take_head(const Prefix& prefix,
                                                            std::span<const std::byte> header) {
   const FrameType type = prefix.type;
   if (type == FrameType::kError) return told_error(header);
+  if (prefix.payload_len == 0 && type == FrameType::kHeartbeat) return std::nullopt;
   if (stage_ == Stage::kHello) {
     if (type == FrameType::kChallenge) return prove(header), std::nullopt;
     if (type != FrameType::kWelcome) return ClientEnding{false, "the server did not answer with a Welcome"};
@@ -126,7 +127,6 @@ std::optional<ClientEnding> ClientSession::Impl::take_head(const Prefix& prefix,
     return ending_of(status);
   }
   if (type == FrameType::kRound && stage_ == Stage::kRounds) return round(prefix, header);
-  if (prefix.payload_len == 0 && type == FrameType::kHeartbeat) return std::nullopt;
   if (prefix.payload_len == 0 && type == FrameType::kReceived) return ending_of(received(header));
   return ClientEnding{false, "the server sent a message that is out of place"};
 }
