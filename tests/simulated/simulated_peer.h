@@ -35,10 +35,10 @@ struct PeerHabits {
 
 class SimulatedPeer {
  public:
-  // With `secure`, it uses TLS and authenticates; null disables both.
+  // With `secure`, it uses TLS and authenticates; null disables both. It starts after so many seconds.
   SimulatedPeer(SimulatedTime& time, Random& random, const StreamFaults& link_faults,
                 const PeerHabits& habits, CurrentServer& current_server, std::string name, std::uint64_t seed,
-                SecureWorld* secure = nullptr, ClientData data = {})
+                SecureWorld* secure = nullptr, ClientData data = {}, double starts_after = 0)
       : time_(time),
         random_(random),
         link_faults_(link_faults),
@@ -49,10 +49,14 @@ class SimulatedPeer {
         secure_(secure),
         data_(std::move(data)),
         disk_(std::make_unique<SimulatedDisk>(seed)) {
-    begin();
+    if (starts_after > 0)
+      guarded(starts_after, [this] { begin(); });
+    else
+      begin();
   }
   ~SimulatedPeer() { hang_up(false); }
 
+  const std::string& name() const { return name_; }
   bool announced_shutdown() const { return announced_shutdown_; }
   std::uint64_t deaths() const { return deaths_; }
   std::uint64_t bytes_written() const { return bytes_written_; }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -43,8 +44,10 @@ struct Setting {
   double relay_dies_seconds = 0;            // average time between two deaths; 0 if it does not die
   bool relay_adds = false;                  // the relay adds up replies
   double quorum = 1, over_selection = 0;
-  SecureWorld* secure = nullptr;                           // TLS and logins; null for plain text
-  std::uint64_t receive_budget_bytes = UINT64_MAX;         // for replies that arrive at the same time
+  std::uint32_t start_with = 0;                     // clients that must join before the run begins; 0 for all
+  double late_seconds = 0;                          // the others start at any time until then
+  SecureWorld* secure = nullptr;                    // TLS and logins; null for plain text
+  std::uint64_t receive_budget_bytes = UINT64_MAX;  // for replies that arrive at the same time
   std::function<ClientData(std::uint32_t client)> data{};  // empty for a problem without data
 };
 
@@ -57,6 +60,7 @@ struct End {
   std::uint64_t chunks = 0, bytes_in_chunks = 0;
   std::size_t fewest_replies = SIZE_MAX;  // in a round with a quorum
   bool took_sums = false;
+  std::uint64_t late_joins = 0;
   std::shared_ptr<const Normalization> normalization;  // the map of the last server that served rounds
   double seconds = 0;
   std::string trouble;
@@ -85,7 +89,8 @@ class SimulatedSession {
       peers_.push_back(std::make_unique<SimulatedPeer>(
           time_, random_, setting_.link_faults, setting_.habits,
           c < setting.through_relay ? site_.clients : current_server_, "c" + std::to_string(c), seed * 64 + c,
-          setting.secure, setting_.data ? setting_.data(c) : ClientData{}));
+          setting.secure, setting_.data ? setting_.data(c) : ClientData{},
+          setting.start_with > 0 && c >= setting.start_with ? setting.late_seconds * servers_.uniform() : 0));
     if (setting.through_relay > 0) start_relay();
   }
 
@@ -106,7 +111,9 @@ class SimulatedSession {
       end_.client_deaths += peer->deaths();
       end_.uplink_bytes += peer->bytes_written();
       end_.chunks += peer->chunks_sent();
-      if (end_.trouble.empty()) end_.trouble = peer->trouble();
+      // A client that comes after the run is told so.
+      if (end_.trouble.empty() && (setting_.start_with == 0 || numbers_.contains(peer->name())))
+        end_.trouble = peer->trouble();
     }
     end_.seconds = time_.now();
     return end_;
@@ -114,8 +121,10 @@ class SimulatedSession {
 
  private:
   bool all_shut_down() const {
-    return std::all_of(peers_.begin(), peers_.end(),
-                       [](const auto& p) { return p->announced_shutdown() || !p->trouble().empty(); });
+    return std::all_of(peers_.begin(), peers_.end(), [this](const auto& p) {
+      const bool never_came = all_heard_ && setting_.start_with > 0 && !numbers_.contains(p->name());
+      return p->announced_shutdown() || !p->trouble().empty() || never_came;
+    });
   }
   void start_relay() {
     auto sockets = std::make_unique<SimulatedSockets>(time_, random_, setting_.link_faults, site_.clients);
@@ -152,6 +161,7 @@ class SimulatedSession {
           {.snapshot = [&](std::span<const Section> s) { return load(s, journal); },
            .record =
                [&](std::string_view record) {
+                 if (const auto join = peek_note(record)) return read_late_join(*join, metadata_.table);
                  const std::vector<std::uint64_t> before = progress_.committed;
                  if (!durable_->replay(record)) return false;
                  if (twin_ && progress_.round > twin_->rounds())  // the server died before the check
@@ -163,6 +173,7 @@ class SimulatedSession {
       if (!found) throw std::runtime_error(found.error().message);
       if (*found && progress_.round < committed_)
         throw std::runtime_error("round " + std::to_string(committed_) + " was announced, but it is lost");
+      check_numbers(metadata_.table);
       if (talks_)
         std::printf("%9.3f a server begins%s, round %u, stage %d\n", time_.now(), *found ? " again" : "",
                     progress_.round, static_cast<int>(stage_));
@@ -185,6 +196,12 @@ class SimulatedSession {
   void serve(bool resumed, Journal& journal, std::unique_ptr<SimulatedSockets> sockets) {
     SessionManagerOptions options;
     options.clients = kClients;
+    options.start_with = setting_.start_with;
+    options.record_join = [this](ClientId client, const ClientInfo& info, bool by_part) {
+      const Status noted = durable_->append_note(write_late_join(client, info, by_part));
+      if (noted) give_number(info.name, client);
+      return noted;
+    };
     options.experiment = pack_experiment(loaded_.experiment);
     options.table = resumed ? metadata_.table : ClientTable(kClients);
     options.log = [this](const std::string& line) {
@@ -204,7 +221,14 @@ class SimulatedSession {
         make(journal);
       }
       end_.normalization = metadata_.normalization;
+      durable_->ask_metadata([&] {
+        metadata_.table = session_manager.table();
+        return save_metadata(metadata_);
+      });
+      durable_->refresh_metadata();
       if (stage_ == RunStage::kRounds) durable_->begin();
+      for (ClientId c = 0; c < kClients; ++c)
+        if (metadata_.table.joined(c)) give_number(metadata_.table.info(c).name, c);
       rounds(session_manager, options.log);
       all_heard_ = session_manager.finish(std::chrono::seconds(20));
       if (all_heard_) durable_->end(RunStage::kOver, Outcome::kFinished);
@@ -228,6 +252,10 @@ class SimulatedSession {
     hooks.on_note = log;
     hooks.before_apply = [this] { durable_->before_apply(); };
     hooks.on_commit = [&](const RoundCommit<double>& commit) {
+      for (const auto& up : commit.replies)
+        if (std::none_of(numbers_.begin(), numbers_.end(),
+                         [&](const auto& n) { return n.second == up.client; }))
+          throw std::runtime_error("client " + std::to_string(up.client) + " counts before it has joined");
       durable_->commit(commit);
       if (asynchronous_twin_) {
         committed_ = commit.progress.round;
@@ -240,6 +268,7 @@ class SimulatedSession {
       }
     };
     hooks.on_over = [&](Outcome) {
+      durable_->refresh_metadata();
       if (stage_ == RunStage::kRounds) durable_->end(RunStage::kNotifyingClients, Outcome::kFinished);
     };
     if (asynchronous_twin_) {
@@ -252,6 +281,20 @@ class SimulatedSession {
     run_rounds<double>(*server_, traits_of(*run_context_), *run_context_, transport, progress_, limits,
                        hooks);
     end_.bytes_in_chunks += transport.bytes_in_chunks();
+  }
+
+  // Remembers the number that a client was told.
+  void give_number(const std::string& name, ClientId number) {
+    const auto [known, is_new] = numbers_.emplace(name, number);
+    end_.late_joins += is_new && progress_.round > 0 ? 1 : 0;
+    if (known->second != number) throw std::runtime_error(name + " got another number");
+  }
+  // Checks that a server knows the clients that earlier ones have told their numbers.
+  void check_numbers(const ClientTable& table) const {
+    for (const auto& [name, number] : numbers_)
+      if (!table.joined(number) || table.info(number).name != name)
+        throw std::runtime_error("a server has forgotten that " + name + " is client " +
+                                 std::to_string(number));
   }
 
   bool has_quorum() const { return setting_.quorum < 1 || setting_.over_selection > 0; }
@@ -358,6 +401,7 @@ class SimulatedSession {
   std::unique_ptr<TwinFederation> twin_;                 // in a run with a quorum
   std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // for an asynchronous algorithm
   std::uint32_t committed_ = 0;
+  std::map<std::string, ClientId> numbers_;  // of the clients that were told one, by name
   bool all_heard_ = false;
   SimulatedSite site_;
   End end_;

@@ -212,6 +212,31 @@ TEST(SessionSimulation, ReachesTheStateOfTheAnsweringClientsWithAQuorum) {
   }
 }
 
+TEST(SessionSimulation, GivesAClientThatJoinsLateOneNumberForGood) {
+  const std::string start = "[server]\nstart_share = 0.6\nquorum = 0.4\n";
+  const LoadedExperiment loaded[] = {
+      experiment_of("name = \"gd\"\nstep_size = 0.05\n" + start, "12"),
+      experiment_of("name = \"ef21\"\ncompressor = \"topk:k=2\"\nstep_size = 0.02\n" + start, "12"),
+      experiment_of("name = \"fedavg\"\nlocal_steps = 2\nlocal_step_size = 0.02\n" + start, "12")};
+  const auto [first, last, one] = seeds_asked(kSeeds);
+  std::uint64_t server_deaths = 0, late_joins = 0;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    Setting setting = setting_of(seed, false);
+    setting.start_with = 3;
+    setting.quorum = 0.4;
+    setting.late_seconds = seed % 2 == 0 ? 60 : 2;
+    if (seed % 4 < 2) setting.calls_between_deaths = 4;  // many servers die near a join
+    const End end = SimulatedSession(loaded[seed % 3], setting, seed, nullptr).run();
+    ASSERT_EQ(end.trouble, "") << "again: GRADWIRE_SEED=" << seed
+                               << " build/release/tests/simulated_session_tests";
+    server_deaths += end.server_deaths;
+    late_joins += end.late_joins;
+  }
+  if (one) return;
+  EXPECT_GT(server_deaths, last) << "the simulation has too few faults";
+  EXPECT_GT(late_joins, last / 2);
+}
+
 TEST(SessionSimulation, RepeatsTheRunOfASeed) {
   const LoadedExperiment loaded = experiment_of(kAlgorithms[0].algorithm, "12");
   const End quiet = SimulatedSession(loaded, {}, 1, nullptr).run();
