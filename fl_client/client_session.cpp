@@ -1,6 +1,7 @@
 #include "fl_client/client_session.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "fl_client/client.h"
@@ -99,12 +100,15 @@ std::optional<ClientEnding> ClientSession::Impl::took_round() {
   return ClientEnding{true, ""};
 }
 
-Status ClientSession::Impl::received(std::span<const std::byte> header) const {
+Status ClientSession::Impl::received(std::span<const std::byte> header) {
   wire::Received message;
   if (Status status = parse_control(header, message); !status) return status;
   if (!message.has_request_id() || !message.has_receipt())
     return Error{"Received: request id or receipt is missing"};
-  if (message.receipt() == wire::RECEIPT_LATE) log("the last answer came too late and was not used");
+  // With a quorum, many answers are late: the log has the 1st, 2nd, 4th, 8th and so on.
+  if (message.receipt() == wire::RECEIPT_LATE && std::has_single_bit(++late_))
+    log(std::to_string(late_) + (late_ == 1 ? " answer" : " answers") + " came too late and " +
+        (late_ == 1 ? "was" : "were") + " not used");
   if (message.receipt() == wire::RECEIPT_REFUSED)
     log(LogLine::warning("the server cannot use an answer of this shape; install the same release on both"));
   return Unit{};

@@ -74,7 +74,7 @@ class ClientSession::Impl {
   std::optional<ClientEnding> round(const Prefix& prefix, std::span<const std::byte> header);
   std::optional<ClientEnding> took_round();
   void put_answer_away();
-  Status received(std::span<const std::byte> header) const;
+  Status received(std::span<const std::byte> header);
   ClientEnding told_error(std::span<const std::byte> header) const;
   const ClientDataset& part();
   OwnOracle& own_oracle();
@@ -94,6 +94,7 @@ class ClientSession::Impl {
   bool takes_chunks_ = false;      // the server and all relays on the way take chunks
   bool has_answer_ = false;        // finished, and not put away yet
   std::uint32_t connections_ = 0;  // so far
+  std::uint64_t late_ = 0;         // answers that came too late
   std::function<void(const Pace&)> on_pace_;
   // The payload of the frame that is arriving: its places, and the first one that is not full yet with the
   // number of bytes in it.

@@ -103,7 +103,9 @@ class SessionSteps : public ::testing::Test {
   Vec<double> x_;
   Downlink<double> body_;
   std::chrono::milliseconds heartbeat_{0};
-  ClientSession session_{{"name", 1, {}, {}}, nullptr};
+  std::vector<std::string> lines_;
+  ClientSession session_{{"name", 1, {}, [this](const LogLine& line) { lines_.push_back(line.text); }},
+                         nullptr};
 };
 
 TEST_F(SessionSteps, AnswersARequestOnceItsLastByteIsThere) {
@@ -159,6 +161,18 @@ TEST_F(SessionSteps, ForgetsWhatTheConnectionDidNotTake) {
   arrive(take_request(2));
   compute();
   EXPECT_EQ(answered(), 2u);
+}
+
+TEST_F(SessionSteps, LogsEverMoreLateAnswersRarely) {
+  lines_.clear();
+  wire::Received late;
+  late.set_request_id(1);
+  late.set_receipt(wire::RECEIPT_LATE);
+  for (int k = 0; k < 10; ++k) take(control_frame(FrameType::kReceived, late));
+  EXPECT_EQ(lines_,
+            (std::vector<std::string>{
+                "1 answer came too late and was not used", "2 answers came too late and were not used",
+                "4 answers came too late and were not used", "8 answers came too late and were not used"}));
 }
 
 // A relay keeps its connections alive while its own server is slow.
