@@ -54,13 +54,13 @@ class PythonOracle final : public Oracle<Real> {
   std::size_t sample_count() const override { return parts_.samples; }
 
   Real loss_and_gradient(std::span<const Real> x, Batch batch, std::span<Real> gradient) override {
-    return call([&] { return compute(x, batch, gradient); });
+    return call([&] { return evaluate(x, batch, gradient); });
   }
   Real loss(std::span<const Real> x, Batch batch) override {
     return call([&]() -> Real {
       if (parts_.loss.is_none()) {
         std::vector<Real> gradient(parts_.dim);
-        return compute(x, batch, gradient);
+        return evaluate(x, batch, gradient);
       }
       return static_cast<Real>(
           number_of(parts_.loss(arrays_.x.with(numpy(), x), batch_of(batch)), "the loss"));
@@ -116,7 +116,7 @@ class PythonOracle final : public Oracle<Real> {
   py::object batch_of(Batch batch) { return arrays_.batch.with(numpy(), batch); }
 
   // Calls the function. REQUIRES: the GIL is held.
-  Real compute(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
+  Real evaluate(std::span<const Real> x, Batch batch, std::span<Real> gradient) {
     const py::object x_array = arrays_.x.with(numpy(), x);
     PyObject* const function = parts_.function.ptr();
     if (parts_.form == Form::kPair) {
