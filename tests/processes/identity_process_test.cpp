@@ -238,7 +238,7 @@ TEST_F(IdentityProcess, TellsARejectedClientTheReason) {
   EXPECT_TRUE(eventually([&] {
     const std::string counts = read_file(state() / "metrics.prom");
     const std::size_t at = counts.find(no_tls);
-    return at != counts.npos && counts[at + no_tls.size()] >= '2';
+    return at != counts.npos && std::stoi(counts.substr(at + no_tls.size())) >= 2;
   })) << "a client that does not trust the server, and a client in plain text";
   for (const char* why : {"another key", "was revoked", "does not speak TLS; it was started without"})
     EXPECT_NE(server.log().find(why), std::string::npos) << server.log();
