@@ -1,5 +1,6 @@
 #include "api/program_parts.h"
 
+#include <cmath>
 #include <exception>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "api/reading.h"
 #include "api/user_algorithm.h"
 #include "api/user_compressor.h"
+#include "base/value.h"
 #include "engine/data/readers/source.h"
 #include "engine/data/sample_hash.h"
 #include "engine/first_gradient.h"
@@ -56,8 +58,12 @@ Reading ProgramParts::reading() const { return reading_of(data, test); }
 
 std::string ProgramParts::hash(const Functions& functions, const std::vector<double>& x0) const {
   const bool has_functions = functions.fp32 != nullptr || functions.fp64 != nullptr;
-  if (!has_functions && !data && !test && x0.empty()) return {};
+  if (!has_functions && !algorithm && !data && !test && x0.empty()) return {};
   SampleHash hash;
+  if (algorithm) {  // the name of a compressor is in a key
+    const std::string name = algorithm.fp64() ? algorithm.fp64()->name() : algorithm.fp32()->name();
+    hash.add(std::span<const char>(name));
+  }
   hash.add(std::span<const double>(x0));
   for (const std::optional<Data>& samples : {data, test}) {
     if (!samples) continue;

@@ -18,7 +18,8 @@ struct ProgramParts {
   void add_to(LoadedExperiment& loaded) const;
   // Returns readers that also know the samples.
   Reading reading() const;
-  // Returns a text that is different for other functions, samples or start points. Empty without any of them.
+  // Returns a text that is different for other functions, samples, start points or names of the algorithm.
+  // Empty without any of them.
   std::string hash(const Functions& functions, const std::vector<double>& x0) const;
 
   ByValue<UserAlgorithm> algorithm;

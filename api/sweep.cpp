@@ -18,9 +18,11 @@ std::string text_of(const Experiment& experiment, const Grid& grid, const SweepO
   if (!options.criterion.empty()) text += "criterion = " + toml_literal(options.criterion) + "\n";
   if (!options.budget.empty()) text += "budget = " + toml_literal(options.budget) + "\n";
   if (options.target) text += "target = " + number_text(*options.target) + "\n";
-  if (!options.tune.empty()) text += "tune = [";
-  for (const std::string& key : options.tune) text += toml_literal(key) + ", ";
-  if (!options.tune.empty()) text += "]\n";
+  if (!options.tune.empty()) {
+    text += "tune = [";
+    for (const std::string& key : options.tune) text += toml_literal(key) + ", ";
+    text += "]\n";
+  }
   for (const auto& [key, values] : grid) {
     text += key + " = [";
     for (const KeyValue& value : values) {

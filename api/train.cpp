@@ -2,14 +2,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "api/content.h"
 #include "api/measured_run.h"
 #include "api/program_parts.h"
-#include "base/value.h"
 #include "experiments/cli/run/run.h"
 #include "report/metrics_reader.h"
 #include "report/results_dir.h"
@@ -114,7 +112,7 @@ TrainResult run(const Experiment& asked, const TrainOptions& options, Functions 
     const std::vector<std::string>& more = measured->run.plan.warnings;
     measured->warnings.insert(measured->warnings.end(), more.begin(), more.end());
     const FinishedRun& run = measured->run;
-    if (run.last && run.result.outcome != Outcome::kDiverged) {  // of which `trouble` speaks
+    if (run.last && run.result.outcome != Outcome::kDiverged) {  // `trouble` reports a run that diverged
       std::string rise = loss_rise(run.loss_at_start, run.last, run.plan.experiment, run.plan.theory());
       if (!rise.empty()) measured->warnings.push_back(std::move(rise));
     }

@@ -25,16 +25,17 @@ using Grid = std::vector<std::pair<std::string, std::vector<KeyValue>>>;
 
 struct SweepOptions {
   // Parts of the program, as in TrainOptions. All runs share them, and a grid may compare them with others:
-  // {"algorithm.name", {"custom", "ef21"}}. A folder whose runs have other functions or samples is refused.
+  // {"algorithm.name", {"custom", "ef21"}}. A folder whose runs have other functions, samples,
+  // start points or names of the algorithm is refused.
   ByValue<UserAlgorithm> algorithm = {};
   ByValue<UserCompressor> compressor = {};
   std::optional<Data> data = {}, test = {};
   std::vector<double> x0 = {}, smoothness = {};
 
-  // How the best runs are found (docs/reference/sweeps.md, for a Grid alone).
+  // The rule for the best runs of a Grid (docs/reference/sweeps.md). The [sweep] of a file has its own.
   std::string criterion = {};          // a column of metrics.csv; empty for grad_norm_sq
   std::string budget = {};             // as in "bits_up = 1e7": only rows up to it count
-  std::optional<double> target = {};   // of the criterion; the cheapest run to reach it is the best
+  std::optional<double> target = {};   // a value of the criterion; the best run reaches it at the lowest cost
   std::vector<std::string> tune = {};  // keys whose best values are found; empty for algorithm.step_size
 
   std::filesystem::path out = {};  // folder of the results; empty for results/NAME

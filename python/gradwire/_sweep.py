@@ -120,8 +120,8 @@ def sweep(experiment: Source, grid: Mapping[str, Iterable[object]] = {}, *, set:
 
     `data`, `test`, `oracles`, `algorithm`, `compressor` and `x0` are those of gradwire.run(), and all runs share them. With
     Python functions the runs go one at a time. What such a function raises ends the sweep. A grid may compare an algorithm or
-    a compressor of yours with others, as {"algorithm.name": ["custom", "ef21"]}. A folder whose runs have other functions or
-    samples is refused: use another `out`, or `fresh`.
+    a compressor of yours with others, as {"algorithm.name": ["custom", "ef21"]}. A folder whose runs have other functions,
+    samples, start points or names of your algorithm is refused: use another `out`, or `fresh`.
     """
     oracles, required = parts_of(oracles, algorithm, compressor, data, test)
     texts = []

@@ -119,7 +119,7 @@ def test_a_folder_of_other_functions_is_refused(least_squares, tmp_path):
     out = tmp_path / "sweep"
     first = gw.sweep(GD, {"seed": [1]}, oracles=oracles, out=out)
     assert_equal_runs(gw.sweep(GD, {"seed": [1]}, oracles=oracles, out=out)[0], first[0])
-    with pytest.raises(gw.ExperimentError, match="other functions or samples"):
+    with pytest.raises(gw.ExperimentError, match="other functions, samples"):
         gw.sweep(GD, {"seed": [1]}, oracles=oracles[::-1], out=out)
     gw.sweep(GD, {"seed": [1]}, oracles=oracles[::-1], out=out, fresh=True)
 

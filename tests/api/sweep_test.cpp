@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradwire/plot.h"
@@ -116,8 +117,24 @@ class CountedDistance final : public Oracle<double> {
   std::atomic<int> callers_ = 0;
 };
 
+std::vector<std::unique_ptr<CountedDistance>> distances_of_three(double shift = 0) {
+  std::vector<std::unique_ptr<CountedDistance>> oracles;
+  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i + shift));
+  return oracles;
+}
+// Returns an experiment on them.
+Experiment of_three(const std::string& algorithm, int rounds) {
+  return Experiment::from({{"problem.kind", "custom"},
+                           {"problem.dim", 10},
+                           {"clients.count", 3},
+                           {"algorithm.name", algorithm},
+                           {"run.rounds", rounds}});
+}
+
 // Gradient descent, and the identity as a compressor of the program.
 struct MyGd final : UserAlgorithm<double> {
+  explicit MyGd(std::string own_name = "my_gd") : own_name_(std::move(own_name)) {}
+  std::string name() const override { return own_name_; }
   Message<double> client(ClientRound<double>& round, std::span<const double> x,
                          AlgorithmState<double>&) const override {
     return {round.compress(round.gradient(x))};
@@ -127,6 +144,9 @@ struct MyGd final : UserAlgorithm<double> {
     round.add_mean(mean);
     for (std::size_t j = 0; j < x.size(); ++j) x[j] -= round.step_size() * mean[j];
   }
+
+ private:
+  std::string own_name_;
 };
 struct Whole final : UserCompressor<double> {
   std::string name() const override { return "whole"; }
@@ -140,14 +160,8 @@ struct Whole final : UserCompressor<double> {
 
 TEST(SweepApi, HasTheBitsOfSingleRunsOverFunctionsOfTheProgram) {
   const TemporaryFolder folder;
-  std::vector<std::unique_ptr<CountedDistance>> oracles;
-  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i));
-  const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
-                                                  {"problem.dim", 10},
-                                                  {"clients.count", 3},
-                                                  {"algorithm.name", "dcgd"},
-                                                  {"algorithm.step_size", 0.1},
-                                                  {"run.rounds", 20}});
+  const auto oracles = distances_of_three();
+  const Experiment experiment = of_three("dcgd", 20).with("algorithm.step_size", 0.1);
   const SweepResult result = sweep(
       oracles, experiment, {{"algorithm.name", {"custom", "dcgd"}}, {"algorithm.step_size", {0.1, 0.5}}},
       {.algorithm = MyGd(), .compressor = Whole(), .out = folder.path() / "sweep", .jobs = 4});
@@ -168,21 +182,14 @@ TEST(SweepApi, HasTheBitsOfSingleRunsOverFunctionsOfTheProgram) {
 TEST(SweepApi, RefusesTheFolderOfOtherFunctionsOrSamples) {
   const TemporaryFolder folder;
   const auto run_with = [&](double shift, const std::vector<double>& x0, bool fresh) {
-    std::vector<std::unique_ptr<CountedDistance>> oracles;
-    for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i + shift));
-    const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
-                                                    {"problem.dim", 10},
-                                                    {"clients.count", 3},
-                                                    {"algorithm.name", "gd"},
-                                                    {"run.rounds", 2}});
-    return sweep(oracles, experiment, {{"algorithm.step_size", {0.1, 0.5}}},
+    return sweep(distances_of_three(shift), of_three("gd", 2), {{"algorithm.step_size", {0.1, 0.5}}},
                  {.x0 = x0, .out = folder.path() / "sweep", .fresh = fresh});
   };
   const std::string table = run_with(0, {}, false).table;
   EXPECT_EQ(run_with(0, {}, false).table, table);
   const std::string error =
       (folder.path() / "sweep").string() +
-      ": its runs have other functions or samples of the program; choose another folder "
+      ": its runs have other functions, samples or algorithms of the program; choose another folder "
       "(out), or move these runs aside (fresh)";
   EXPECT_EQ(error_of([&] { run_with(1, {}, false); }), error);
   EXPECT_EQ(error_of([&] { run_with(0, std::vector<double>(10, 1), false); }), error);
@@ -200,18 +207,20 @@ TEST(SweepApi, RefusesTheFolderOfOtherFunctionsOrSamples) {
   };
   EXPECT_TRUE(run_on(1).failed.empty());
   EXPECT_TRUE(run_on(1).failed.empty());
-  EXPECT_NE(error_of([&] { run_on(-1); }).find("other functions or samples"), std::string::npos);
+  EXPECT_NE(error_of([&] { run_on(-1); }).find("other functions, samples"), std::string::npos);
+
+  const auto run_named = [&](const MyGd& algorithm) {
+    return sweep(quadratics(), {{"seed", {1}}}, {.algorithm = algorithm, .out = folder.path() / "algorithm"});
+  };
+  EXPECT_TRUE(run_named(MyGd()).failed.empty());
+  EXPECT_TRUE(run_named(MyGd()).failed.empty());
+  EXPECT_NE(error_of([&] { run_named(MyGd("other")); }).find("algorithms of the program"), std::string::npos);
 }
 
 TEST(SweepApi, TakesAStartPointConstantsAndARule) {
   const TemporaryFolder folder;
-  std::vector<std::unique_ptr<CountedDistance>> oracles;
-  for (int i = 0; i < 3; ++i) oracles.push_back(std::make_unique<CountedDistance>(i));
-  const Experiment experiment = Experiment::from({{"problem.kind", "custom"},
-                                                  {"problem.dim", 10},
-                                                  {"clients.count", 3},
-                                                  {"algorithm.name", "gd"},
-                                                  {"run.rounds", 30}});
+  const auto oracles = distances_of_three();
+  const Experiment experiment = of_three("gd", 30);
   const std::vector<double> x0(10, 4), L_i = {1, 1, 4};
   const SweepResult result =
       sweep(oracles, experiment, {{"algorithm.step_size", {"theory", 0.1}}, {"seed", {1, 2}}},

@@ -53,7 +53,7 @@ void record_program(const fs::path& folder, const std::string& program) {
       std::any_of(begin(runs), end(runs), [](const auto& run) { return !outcome_in(run).empty(); }))
     throw UsageError(
         folder.string() +
-        ": its runs have other functions or samples of the program; choose another folder (out), "
+        ": its runs have other functions, samples or algorithms of the program; choose another folder (out), "
         "or move these runs aside (fresh)");
   write_whole(file, program + "\n");
 }
