@@ -25,6 +25,7 @@ void ClientSession::Impl::end_connection() {
   outbox.clear();
   places_ = {};
   place_ = there_ = 0;
+  on_pace_ = nullptr;
   put_answer_away();
 }
 

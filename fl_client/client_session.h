@@ -50,7 +50,7 @@ struct ClientEnding {
   std::chrono::milliseconds retry_after{0};  // the client must not reconnect earlier
 };
 
-// What the server's experiment says about the pace of the connection.
+// The pace of a connection, as the server's experiment sets it.
 struct Pace {
   std::chrono::milliseconds heartbeat{0};  // each end sends something at least once in this time
   std::uint64_t bytes_per_second = 0;  // messages of the server may take the time that they need at this rate
@@ -67,7 +67,7 @@ class ClientSession {
   // Begins a connection. Calls on_pace() once the server has accepted the client, before the session reads
   // the client's data, which may take long.
   void begin_connection(std::function<void(const Pace&)> on_pace);
-  // Forgets what was not sent. Call it when a connection ends.
+  // Drops the bytes that were not sent. Call it when a connection ends.
   void end_connection();
 
   // Returns the maximal payload size of the next frame in bytes.
@@ -75,8 +75,8 @@ class ClientSession {
   // Takes the head of the next frame, and then its payload: wanted() is the place of the next bytes, and
   // empty once the frame is whole. These functions return an ending, or throw ClientError or ClientRefused if
   // the server refuses the client for good, DataError if this client's data cannot be used, and exceptions of
-  // the program's oracle. Send what is outgoing even then: it tells the server of this client's own errors,
-  // by the reason or only by the type of the exception. REQUIRES of take_head(): wanted() is empty.
+  // the program's oracle. Send the outgoing bytes even then: they tell the server of this client's own
+  // errors, by the reason or only by the type of the exception. REQUIRES of take_head(): wanted() is empty.
   std::optional<ClientEnding> take_head(const Prefix& prefix, std::span<const std::byte> header);
   std::span<std::byte> wanted() const;
   std::optional<ClientEnding> arrived(std::size_t bytes);
@@ -89,8 +89,8 @@ class ClientSession {
   // arriving, and the last answer has left. If more frames have arrived, take them first, because one of them
   // may supersede the request.
   bool asked() const;
-  // Compute the answer in three steps. While one thread is in compute(), another may take frames and send
-  // what is outgoing. finish_answer() makes the answer outgoing, unless a newer request has arrived or the
+  // Compute the answer in three steps. While one thread is in compute(), another may take frames and send the
+  // outgoing bytes. finish_answer() adds the answer to them, unless a newer request has arrived or the
   // connection is lost.
   std::optional<ClientEnding> begin_answer();
   void compute();

@@ -96,8 +96,8 @@ class ClientSession::Impl {
   std::uint32_t connections_ = 0;  // so far
   std::uint64_t late_ = 0;         // answers that came too late
   std::function<void(const Pace&)> on_pace_;
-  // The payload of the frame that is arriving: its places, and the first one that is not full yet with the
-  // number of bytes in it.
+  // The payload of the arriving frame: its places, the number of the first place that is not full, and the
+  // number of bytes that are in this place.
   std::span<const std::span<std::byte>> places_;
   std::size_t place_ = 0, there_ = 0;
 

@@ -17,7 +17,7 @@ namespace gradwire {
 
 class Outbox {
  public:
-  // What the session does once a message has left.
+  // The next step of the session after a message has left.
   enum class Then : std::uint8_t { kNothing, kSaySums, kSayJoined, kPutAnswerAway };
 
   void put(std::string frame, Then then = Then::kNothing) {
@@ -70,8 +70,8 @@ class Outbox {
   }
 
   std::deque<Message> messages_;
-  std::vector<std::span<const std::byte>>
-      segments_;  // what is left of the first message; empty before it begins
+  // The rest of the first message. Empty until its first byte is asked for.
+  std::vector<std::span<const std::byte>> segments_;
 };
 
 }  // namespace gradwire

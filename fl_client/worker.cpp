@@ -220,7 +220,7 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
   std::span<const std::span<std::byte>> arriving_;  // places of the payload of the last head
   Scratch<Real> scratch_;
   const Encoded* answer_ = nullptr;   // the computed answer; null if there is no answer
-  Encoded rest_;                      // what answer() returns of it, if the server has some of its bytes
+  Encoded rest_;                      // the answer without the bytes that the server has, if it has some
   std::span<const ChunkRange> came_;  // sent in chunks
   std::uint64_t answered_ = 0;
   Sent sent_;

@@ -290,7 +290,7 @@ class SimulatedPeer {
     computing_ = true;
     computed_ = false;
     if (random_.below(2) == 0 && !work()) return die();
-    send_chunks();
+    if (!send_chunks()) return;
     guarded(habits_.compute_seconds * random_.uniform(), [this] {
       std::optional<ClientEnding> ending;
       if (!send_chunks()) return;

@@ -401,7 +401,7 @@ class SimulatedSession {
   std::unique_ptr<TwinFederation> twin_;                 // in a run with a quorum
   std::unique_ptr<AsynchronousTwin> asynchronous_twin_;  // for an asynchronous algorithm
   std::uint32_t committed_ = 0;
-  std::map<std::string, ClientId> numbers_;  // of the clients that were told one, by name
+  std::map<std::string, ClientId> numbers_;  // the numbers that servers have told clients, by name
   bool all_heard_ = false;
   SimulatedSite site_;
   End end_;

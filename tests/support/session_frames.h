@@ -1,4 +1,4 @@
-// What a client's session sends, for tests.
+// The messages that a client's session sends, for tests.
 #pragma once
 
 #include <cstddef>
