@@ -90,8 +90,8 @@ class Figure:
 
 
 def plot(*runs: Result | Sweep | Path | Sequence[Result | Path], x: str | None = None, y: str | None = None,
-         panels: Iterable[str] = (), by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None, width: str | None = None,
-         f_star: float | None = None, all: bool = False) -> Figure:
+         panels: Iterable[str] = (), by: str | None = None, labels: Sequence[str] | None = None, band: str | None = None,
+         width: str | None = None, f_star: float | None = None, all: bool = False) -> Figure:
     """Draws results: Results, Sweeps (their best runs), or folders of them, or lists of these.
 
     x, y    columns, as "bits" and "grad_norm_sq"; "gap" is f(x) - f*
