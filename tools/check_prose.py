@@ -9,6 +9,7 @@ Exit code 1 if a fault is above its goal. CONTRIBUTING.md, "English", has the ru
 """
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -108,6 +109,8 @@ def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith("-")]
     if "--self-test" in sys.argv:
         sys.exit(0 if self_test() else "check_prose.py: the planted faults are not found")
+    if shutil.which("git") is None:  # it lists the files
+        sys.exit(77)
     root = pathlib.Path(arguments[0] if arguments else pathlib.Path(__file__).parent.parent).resolve()
     sys.exit(check(root, tracked(root), "--all" in sys.argv))
 
