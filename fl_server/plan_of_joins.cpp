@@ -319,6 +319,11 @@ std::string turn_off_zstd(ExperimentSpec& experiment, const ClientTable& table) 
 
 }  // namespace
 
+std::string lacking_of_joins(const ExperimentSpec& experiment, const ClientTable& table) {
+  const ProblemSpec spec = problem_spec(experiment);
+  return schema_trouble(spec, schema_of(table));
+}
+
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table) {
   const ProblemSpec spec = problem_spec(loaded.experiment);
   const ClientsData data = data_of(spec, table);

@@ -28,6 +28,9 @@ Status check_abilities(const Abilities& abilities, const ExperimentSpec& experim
 // Returns true if the kernels of clients change the bits of the run.
 bool bits_depend_on_kernels(const ExperimentSpec& experiment);
 
+// Returns what the clients that joined must have between them before a run can begin, and have not, or "".
+std::string lacking_of_joins(const ExperimentSpec& experiment, const ClientTable& table);
+
 // Makes the plan. REQUIRES: as many clients of the table have joined as server.start_share demands. Throws
 // ExperimentError or DataError (one line).
 RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table);

@@ -257,6 +257,7 @@ class Serving {
         bits_depend_on_kernels(told_),
         identity_ ? &identity_->authenticator() : nullptr,
         &server_metrics_};
+    session_manager.lacks = [this](const ClientTable& joined) { return lacking_of_joins(told_, joined); };
     session_manager.stop = options_.stop;
     session_manager.abandon = options_.abandon;
     const ServerSection& limits = told_.server;

@@ -56,9 +56,12 @@ struct SessionManagerOptions {
   std::uint32_t most_from_address = 0;              // connections; 0 means no limit per address
   HandshakeRates handshakes{};                      // handshakes over TLS; no limit by default
   std::uint64_t receive_budget_bytes = UINT64_MAX;  // limit of simultaneously arriving payloads
-  std::stop_token stop{};                           // stops the run, like a signal; any thread may request it
-  std::stop_token abandon{};                        // also calls on_stop(), a second time
-  Normalize normalize = Normalize::kNone;           // problem.normalize
+  // Returns what the run needs of its first clients and these have not, for people, or "". The run then waits
+  // for more than start_with clients. May be empty.
+  std::function<std::string(const ClientTable&)> lacks{};
+  std::stop_token stop{};                  // stops the run, like a signal; any thread may request it
+  std::stop_token abandon{};               // also calls on_stop(), a second time
+  Normalize normalize = Normalize::kNone;  // problem.normalize
   // The map of an earlier process; null if clients must send the sums for it.
   std::shared_ptr<const Normalization> normalization = nullptr;
 };
@@ -104,9 +107,9 @@ class SessionManager {
   // Returns the client and its connection, as in "1 'n1' (lost at 03:56:22: it closed the connection)".
   std::string standing(ClientId client) const;
 
-  // Waits until all clients, or start_with of them, have joined. If problem.normalize needs sums, it first
-  // waits for the sums of all clients, and sends them the map. Returns false if stopped. Throws
-  // std::runtime_error, which names the missing clients, after the deadline.
+  // Waits until all clients have joined, or start_with of them that lack nothing. If problem.normalize needs
+  // sums, it first waits for the sums of all clients, and sends them the map. Returns false if stopped.
+  // Throws std::runtime_error, which names the missing clients, after the deadline.
   bool gather(std::chrono::milliseconds deadline);
 
   // Sends `start` (a whole frame) to all clients, now and whenever one joins again. From now on the session

@@ -53,7 +53,7 @@ std::string SessionManager::standing(ClientId client) const {
 
 bool SessionManager::gather(std::chrono::milliseconds deadline) {
   Impl& m = *impl_;
-  const auto complete = [&] { return m.table.joined_count() >= m.needed(); };
+  const auto complete = [&] { return m.table.joined_count() >= m.needed() && m.lacking().empty(); };
   const auto has_all_sums = [&] { return m.asks_sums() && m.summed.size() == m.table.size(); };
   const SteadyTime end = after(m.now(), deadline);
   bool warned = false;
@@ -62,13 +62,20 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
     m.sockets->wait(soon, [&] { return m.stopped || complete() || has_all_sums(); });
     if (has_all_sums()) m.send_scaling();
     if (m.stopped || complete() || m.now() >= end || m.now() < soon) continue;
-    LogLine line("still waiting for clients " + m.missing() + " to join; start them with --server " +
+    const std::string lacking = m.table.joined_count() >= m.needed() ? m.lacking() : "";
+    LogLine line("still waiting for clients " + m.missing() + " to join" +
+                 (lacking.empty() ? "" : ", because " + lacking) + "; start them with --server " +
                  m.sockets->address());
     if (!std::exchange(warned, true)) line.level = LogLevel::kWarning;
     m.log(line);
   }
   if (m.stopped) return false;
   if (complete()) return true;
+  const std::string lacking = m.table.joined_count() >= m.needed() ? m.lacking() : "";
+  if (!lacking.empty())
+    throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms " + lacking +
+                             "; clients that have not joined: " + m.missing() +
+                             "; start them, or give more time with --join-deadline-ms");
   throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
                            std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) + " of " +
                            std::to_string(m.needed()) + " clients have joined; missing: " + m.missing() +

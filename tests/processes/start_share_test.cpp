@@ -16,6 +16,7 @@ class StartShareTest : public ProcessTest {
  protected:
   void write_experiment(int rounds) {
     std::ofstream(folder.path() / "x.svm") << "1 1:0.5 2:1\n-1 1:-1\n1 3:2\n-1 2:-1\n";
+    std::ofstream(folder.path() / "one_label.svm") << "1 1:0.5\n1 3:2\n";
     std::ofstream(folder.path() / "others.svm") << "7 2:1\n8 1:-1\n";
     write_config(R"(
 name = "share"
@@ -38,8 +39,8 @@ rounds = )" + std::to_string(rounds) +
   std::vector<std::string> arguments_of(const std::string& name, const std::string& file = "x.svm") const {
     return {"--server", address, "--id", name, "--data", "libsvm:" + file};
   }
-  Process client(const std::string& name) {
-    return Process("gradwire-client", arguments_of(name), folder.path() / (name + ".log"));
+  Process client(const std::string& name, const std::string& file = "x.svm") {
+    return Process("gradwire-client", arguments_of(name, file), folder.path() / (name + ".log"));
   }
   static bool said(const Process& server, const std::string& text) {
     return eventually([&] { return server.log().find(text) != std::string::npos; });
@@ -83,6 +84,38 @@ TEST_F(StartShareTest, BeginsWithAShareAndALateClientKeepsItsNumber) {
   expect_progress(server);
   server.kill(SIGTERM);
   EXPECT_EQ(server.wait(), 0) << server.log();
+}
+
+TEST_F(StartShareTest, WaitsForASecondLabelIfTheFirstClientsHaveOne) {
+  write_experiment(100);
+  Process server = start_server();
+  std::vector<Process> clients;
+  for (const char* name : {"a", "b"}) clients.push_back(client(name, "one_label.svm"));
+  EXPECT_TRUE(said(server,
+                   "waiting for one more client, because logistic regression needs exactly two "
+                   "labels but the data has 1"))
+      << server.log();
+  clients.push_back(client("c"));
+  expect_all_end_well(server, clients);
+  EXPECT_EQ(last_record(), 100);
+}
+
+TEST_F(StartShareTest, SaysWhichLabelsAreMissingAtTheDeadlineOfTheJoins) {
+  write_experiment(100);
+  Process server = start_server({"--join-deadline-ms", "2000"});
+  std::vector<Process> clients;
+  for (const char* name : {"a", "b"}) clients.push_back(client(name, "one_label.svm"));
+  EXPECT_NE(server.wait(), 0);
+  EXPECT_NE(
+      server.log().find("after 2000 ms logistic regression needs exactly two labels but the data has 1"),
+      std::string::npos)
+      << server.log();
+  EXPECT_NE(server.log().find("clients that have not joined: 2; start them"), std::string::npos)
+      << server.log();
+  for (Process& joined : clients) {
+    joined.kill(SIGKILL);
+    joined.wait();
+  }
 }
 
 TEST_F(StartShareTest, EndsWithoutAClientThatNeverJoined) {
