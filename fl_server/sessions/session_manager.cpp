@@ -286,7 +286,7 @@ Status SessionManager::Impl::on_join(Session& session, ClientInfo info) {
   log(LogLine(name(client) + " (" + process + ") joined with " + detail +
               (start.empty() && left > 0 ? "; waiting for " + std::to_string(left) + " more" : ""))
           .of_client(client));
-  if (const std::string trouble = start.empty() && left == 0 ? lacking() : ""; !trouble.empty())
+  if (const std::string trouble = start.empty() ? lacking() : ""; !trouble.empty())
     log("waiting for one more client, because " + trouble);
   compare_kernels(client);
   limits.move(client, identity(session, "").origin);

@@ -34,9 +34,10 @@ struct SessionManager::Impl final : SessionOwner, SocketLayerHandler {
     return "client " + std::to_string(client) + " '" + table.info(client).name + "'";
   }
   std::uint32_t needed() const { return options.start_with > 0 ? options.start_with : table.size(); }
-  // Returns what keeps needed() clients from beginning the run, or "".
+  // Returns why the run cannot begin although needed() clients have joined, or "".
   std::string lacking() const {
-    return options.lacks && table.joined_count() < table.size() ? options.lacks(table) : "";
+    const std::uint32_t joined = table.joined_count();
+    return options.lacks && joined >= needed() && joined < table.size() ? options.lacks(table) : "";
   }
   bool asks_sums() const { return asked_sums() != Normalize::kNone; }
   // Computes the map from the sums of all clients, and sends it. Throws DataError.

@@ -62,7 +62,7 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
     m.sockets->wait(soon, [&] { return m.stopped || complete() || has_all_sums(); });
     if (has_all_sums()) m.send_scaling();
     if (m.stopped || complete() || m.now() >= end || m.now() < soon) continue;
-    const std::string lacking = m.table.joined_count() >= m.needed() ? m.lacking() : "";
+    const std::string lacking = m.lacking();
     LogLine line("still waiting for clients " + m.missing() + " to join" +
                  (lacking.empty() ? "" : ", because " + lacking) + "; start them with --server " +
                  m.sockets->address());
@@ -71,15 +71,13 @@ bool SessionManager::gather(std::chrono::milliseconds deadline) {
   }
   if (m.stopped) return false;
   if (complete()) return true;
-  const std::string lacking = m.table.joined_count() >= m.needed() ? m.lacking() : "";
-  if (!lacking.empty())
-    throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms " + lacking +
-                             "; clients that have not joined: " + m.missing() +
-                             "; start them, or give more time with --join-deadline-ms");
-  throw std::runtime_error("after " + std::to_string(deadline.count()) + " ms only " +
-                           std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) + " of " +
-                           std::to_string(m.needed()) + " clients have joined; missing: " + m.missing() +
-                           "; start them, or give more time with --join-deadline-ms");
+  const std::string lacking = m.lacking();
+  const std::string joined = std::to_string(m.asks_sums() ? m.summed.size() : m.table.joined_count()) +
+                             " of " + std::to_string(m.needed()) + " clients have joined";
+  throw std::runtime_error(
+      "after " + std::to_string(deadline.count()) + " ms " +
+      (lacking.empty() ? "only " + joined + "; missing: " : lacking + "; clients that have not joined: ") +
+      m.missing() + "; start them, or give more time with --join-deadline-ms");
 }
 
 void SessionManager::begin(std::string start, std::uint64_t max_payload, SessionEvents& events,
