@@ -64,6 +64,21 @@ std::string printable(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string json_string(std::string_view text) {
+  constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+  std::string out = "\"";
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
+    if (const std::size_t found = kEscaped.find(text[0]); found != kEscaped.npos)
+      (out += '\\') += kLetters[found];
+    else
+      out += length == 0 ? "\xEF\xBF\xBD" : printable(sequence);
+    text.remove_prefix(sequence.size());
+  }
+  return out + '"';
+}
+
 bool has_control_characters(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

@@ -11,6 +11,10 @@ namespace gradwire {
 // in \xff. Cuts the result after `most` bytes and appends "...".
 std::string printable(std::string_view text, std::size_t most = std::string_view::npos);
 
+// Returns `text` as a string of JSON, with quotes, in a form that is as safe. Each byte that is not UTF-8
+// becomes U+FFFD.
+std::string json_string(std::string_view text);
+
 // Returns true if `text` holds a character that printable() writes as \u.
 bool has_control_characters(std::string_view text);
 

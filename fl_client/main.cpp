@@ -1,21 +1,22 @@
 // gradwire-client owns the data of one client and computes on it. Everything else comes from the server.
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
+#include <cstdlib>
+#include <pthread.h>
 #include <string>
 #include <utility>
 
 #include "config/duration_option.h"
 #include "fl_client/client.h"
 #include "report/build_info.h"
-#include "report/command_line.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
+#include "report/option_table.h"
 #include "samples/local_problem.h"
 
 namespace {
 
-using gradwire::kBadUsage;
+using gradwire::set_flag, gradwire::store_in;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -28,58 +29,77 @@ Relative paths are looked up in the working directory, then in the folders of $G
 Exit codes: 0 the run is over; 2 invalid command line or data, or the server refuses this client; 1 any other
 error)";
 
+// Stores a number of threads, and returns what is wrong with it, or "".
+std::string take_threads(const std::string& text, unsigned& threads) {
+  constexpr unsigned long kMost = 4096;
+  char* end = nullptr;
+  const unsigned long count = std::strtoul(text.c_str(), &end, 0);
+  if (text.empty() || *end != '\0' || count < 1 || count > kMost)
+    return "Value " + text + " not in range 1 to " + std::to_string(kMost);
+  threads = static_cast<unsigned>(count);
+  return "";
+}
+
+// Gives each thread a stack of 256 KB. The default of 8 MB reserves more addresses than a small board allows.
+void use_small_stacks() {
+#ifdef __GLIBC__
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
+  ::pthread_setattr_default_np(&attributes);
+  ::pthread_attr_destroy(&attributes);
+#endif
+}
+
 int main_of(int argc, char** argv) {
+  use_small_stacks();
   gradwire::Logger logger("gradwire-client", gradwire::log_format(argc, argv));
   gradwire::ClientOptions options;
   bool json = false, quiet = false;
-  std::int64_t give_up_after_ms = options.give_up_after.count();
-  CLI::App app{"Joins a gradwire-server and computes on this client's data.", "gradwire-client"};
-  app.footer(kExamples);
-  app.set_version_flag("--version", gradwire::build_info());
-  app.add_option("--server", options.server, "Address of the server, or of its relay")
-      ->type_name("HOST:PORT")
-      ->required();
-  app.add_option("--data", options.data,
-                 "digits, synthetic, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH, or a PATH "
-                 "of the experiment's kind; #i/n after it selects part i of n")
-      ->type_name("SOURCE");
-  app.add_option(
-         "--test", options.test,
-         "Data for the accuracy, written like --data without #i/n. Files named neither here nor in --data "
-         "are not opened")
-      ->type_name("SOURCE");
-  app.add_option("--identity", options.identity,
-                 "Folder with this client's identity; the server must have enrolled it. Uses TLS")
-      ->type_name("DIR");
-  app.add_option(
-         "--token", options.token,
-         "Token from the server's operator, for the first start: creates missing files of --identity. "
-         "@FILE reads it from a file, so that other users of this machine do not see it")
-      ->type_name("TOKEN")
-      ->needs("--identity");
-  app.add_option("--ca", options.ca_file,
-                 "PEM file of certificate authorities: uses TLS, with a server that one of them certified")
-      ->type_name("FILE");
-  app.add_flag("--insecure", options.insecure,
-               "Allows plain text to another machine; only for trusted networks");
-  app.add_option("--id", options.name,
-                 "Name of this client: it keeps its number when it reconnects under the same name")
-      ->type_name("NAME");
-  app.add_option("--state", options.state,
-                 "Folder for this client's journal of the run, so that it can be killed and started "
-                 "again without the help of the server")
-      ->type_name("DIR");
-  app.add_option("--threads", options.threads,
-                 "Threads for the gradient of a network over a large batch (default: one per processor)")
-      ->check(CLI::Range(1u, 4096u));
-  app.add_option("--give-up-after-ms", give_up_after_ms, "Exit after this time without a server")
-      ->type_name("MS")
-      ->check(CLI::Validator(gradwire::trouble_of_ms, "", "time"))
-      ->capture_default_str();
-  app.add_flag("--json", json, "Log lines as JSON");
-  app.add_flag("--quiet", quiet, "Only errors");
-  if (const auto code = gradwire::parse_command_line(app, argc, argv, logger)) return *code;
-  options.give_up_after = std::chrono::milliseconds(give_up_after_ms);
+  const gradwire::OptionTable table{
+      "gradwire-client",
+      "Joins a gradwire-server and computes on this client's data.",
+      gradwire::build_info(),
+      kExamples,
+      {{"--server", "HOST:PORT", "Address of the server, or of its relay", store_in(options.server), true},
+       {"--data", "SOURCE",
+        "digits, synthetic, libsvm:PATH, csv:PATH, npy:X,Y, npz:PATH, idx:DIR, text:PATH, or a PATH "
+        "of the experiment's kind; #i/n after it selects part i of n",
+        store_in(options.data)},
+       {"--test", "SOURCE",
+        "Data for the accuracy, written like --data without #i/n. Files named neither here nor in --data "
+        "are not opened",
+        store_in(options.test)},
+       {"--identity", "DIR", "Folder with this client's identity; the server must have enrolled it. Uses TLS",
+        store_in(options.identity)},
+       {"--token", "TOKEN",
+        "Token from the server's operator, for the first start: creates missing files of --identity. "
+        "@FILE reads it from a file, so that other users of this machine do not see it",
+        store_in(options.token), false, "--identity"},
+       {"--ca", "FILE",
+        "PEM file of certificate authorities: uses TLS, with a server that one of them certified",
+        store_in(options.ca_file)},
+       {"--insecure", "", "Allows plain text to another machine; only for trusted networks",
+        set_flag(options.insecure)},
+       {"--id", "NAME", "Name of this client: it keeps its number when it reconnects under the same name",
+        store_in(options.name)},
+       {"--state", "DIR",
+        "Folder for this client's journal of the run, so that it can be killed and started "
+        "again without the help of the server",
+        store_in(options.state)},
+       {"--threads", "UINT:UINT in [1 - 4096]",
+        "Threads for the gradient of a network over a large batch (default: one per processor)",
+        [&](const std::string& text) { return take_threads(text, options.threads); }},
+       {"--give-up-after-ms", "MS=" + std::to_string(options.give_up_after.count()),
+        "Exit after this time without a server",
+        [&](const std::string& text) {
+          std::string trouble = gradwire::trouble_of_ms(text);
+          if (trouble.empty()) options.give_up_after = std::chrono::milliseconds(std::stoll(text));
+          return trouble;
+        }},
+       {"--json", "", "Log lines as JSON", set_flag(json)},
+       {"--quiet", "", "Only errors", set_flag(quiet)}}};
+  if (const auto code = gradwire::parse_options(table, argc, argv, logger)) return *code;
   logger.set_quiet(quiet);
   return gradwire::exit_code_of(
       [&] {

@@ -8,31 +8,17 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <mutex>
-#include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "report/json.h"
+#include "report/log_sink.h"
 
 namespace gradwire {
 namespace {
 
-constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l: %v";
-constexpr const char* kJsonPattern = R"({"time": "%Y-%m-%dT%H:%M:%S.%eZ", "level": "%l", %v})";
 constexpr std::string_view kTimeShape = "0000-00-00T00:00:00.000Z ";
-
-spdlog::level::level_enum level_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
 
 std::uint64_t now_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -43,23 +29,18 @@ std::string members(const LogLine& line) {
   std::string json;
   if (line.client) json += "\"client\": " + std::to_string(*line.client) + ", ";
   if (line.round) json += "\"round\": " + std::to_string(*line.round) + ", ";
-  return json + "\"message\": " + json_line(line.text);
+  return json + "\"message\": " + json_string(line.text);
 }
 
 }  // namespace
 
 struct Logger::Impl {
   Impl(std::string p, LogFormat f, LogRate rate)
-      : program(std::move(p)),
-        format(f),
-        out(program, std::make_shared<spdlog::sinks::stderr_sink_mt>()),
-        limit(rate) {
-    const char* pattern = format == LogFormat::kJson ? kJsonPattern : kTextPattern;
-    out.set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
-  }
+      : program(std::move(p)), format(f), sink(make_log_sink(format)), limit(rate) {}
 
   void print(const LogLine& line) {
-    out.log(level_of(line.level), format == LogFormat::kJson ? members(line) : printable(line.text));
+    if (least <= line.level)
+      sink->print(line.level, format == LogFormat::kJson ? members(line) : printable(line.text));
   }
   void print_sums(std::uint64_t now, bool all = false) {
     for (const LogLine& sum : limit.sums(now, all)) print(sum);
@@ -91,7 +72,8 @@ struct Logger::Impl {
 
   const std::string program;
   const LogFormat format;
-  spdlog::logger out;
+  const std::unique_ptr<LogSink> sink;
+  std::atomic<LogLevel> least = LogLevel::kInfo;
   std::mutex mutex;
   LogLimit limit;
   bool over = false, idle = false;
@@ -114,12 +96,12 @@ Logger::~Logger() {
   if (m.summing.joinable()) m.summing.join();
 }
 
-void Logger::set_quiet(bool quiet) { impl_->out.set_level(quiet ? spdlog::level::err : spdlog::level::info); }
+void Logger::set_quiet(bool quiet) { impl_->least = quiet ? LogLevel::kError : LogLevel::kInfo; }
 
 void Logger::log(const LogLine& line) {
   Impl& m = *impl_;
   m.begun = true;
-  if (!m.out.should_log(level_of(line.level))) return;
+  if (line.level < m.least) return;
   const std::lock_guard lock(m.mutex);
   const std::uint64_t now = now_ms();
   m.print_sums(now);

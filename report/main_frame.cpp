@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
-#include <iostream>
 #include <new>
 #include <poll.h>
 #include <stdexcept>
@@ -87,9 +86,8 @@ int exit_code_of(const std::function<int()>& work,
 }
 
 std::string flush_standard_output() {
-  std::cout.flush();
   const int error = std::fflush(stdout) != 0 ? errno : 0;
-  if (error == 0 && std::ferror(stdout) == 0 && std::cout.good()) return "";
+  if (error == 0 && std::ferror(stdout) == 0) return "";
   if (reader_has_gone()) return "";
   const int cause = error != 0 ? error : trouble_of_standard_output();
   const std::string what = "standard output cannot be written";

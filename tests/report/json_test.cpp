@@ -3,6 +3,9 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
+#include <string>
+
+#include "base/printable.h"
 
 namespace gradwire {
 namespace {
@@ -20,6 +23,16 @@ TEST(Json, RoundTripsNumbersAndWritesNonFiniteOnesAsNull) {
     EXPECT_EQ(std::strtod(json_line(x).c_str(), nullptr), x);
   EXPECT_EQ(json_line(std::numeric_limits<double>::quiet_NaN()), "null");
   EXPECT_EQ(json_line(-std::numeric_limits<double>::infinity()), "null");
+}
+
+TEST(Json, IsWrittenTheSameForTextWithoutTheLibrary) {
+  // A NUL, every control character, quotes, backslashes, marks that turn the text around, and four lengths of
+  // UTF-8.
+  std::string text = "\"\\/\x7f\xC2\x85 \xC3\xA9 \xE2\x80\xA8\xE2\x80\xAE \xF0\x9F\x98\x80";
+  for (char c = 0; c < 0x20; ++c) text += c;
+  EXPECT_EQ(json_string(text), json_line(text));
+  EXPECT_EQ(json_string(""), "\"\"");
+  EXPECT_EQ(json_string("\xFFx\xE2\x88"), json_string("\xEF\xBF\xBDx\xEF\xBF\xBD\xEF\xBF\xBD"));
 }
 
 TEST(Json, EscapesForbiddenCharactersAndRepairsInvalidUtf8) {
