@@ -4,13 +4,14 @@
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
-#include <fstream>
-#include <iterator>
+#include <cstdlib>
 #include <memory>
 #include <sched.h>
-#include <sstream>
 #include <string>
 #include <thread>
+
+#include "base/text_lines.h"
+#include "base/whole_file.h"
 
 namespace gradwire {
 namespace {
@@ -19,17 +20,14 @@ namespace fs = std::filesystem;
 
 constexpr int kMostProcessors = 1 << 20;
 
-std::string content_of(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+std::string content_of(const fs::path& file) { return whole_file(file).value_or(""); }
 
 // Reads "QUOTA PERIOD", both in microseconds. Returns nullopt if there is no limit: "max", -1 or a missing
 // file.
 std::optional<double> quota_in(const std::string& text) {
-  std::istringstream in(text);
-  double quota = 0, period = 0;
-  if (!(in >> quota >> period) || quota <= 0 || period <= 0) return std::nullopt;
+  char* end = nullptr;
+  const double quota = std::strtod(text.c_str(), &end), period = std::strtod(end, nullptr);
+  if (!(quota > 0 && period > 0)) return std::nullopt;
   return quota / period;
 }
 
@@ -70,8 +68,8 @@ unsigned processors_of_affinity() {
 
 std::optional<double> cgroup_quota(std::string_view membership, const fs::path& root) {
   std::optional<double> found;
-  std::istringstream lines{std::string(membership)};
-  for (std::string line; std::getline(lines, line);) {
+  while (!membership.empty()) {
+    const std::string line(take_line(membership));
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == line.npos || second == line.npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);

@@ -98,7 +98,6 @@ STANDARD_ONLY_ROOMS = ("base", "engine", "compressors", "algorithms", "rounds")
 
 # Exceptions to the rules of PURE. (file prefix, include prefix): reason
 EXCEPTIONS = {
-    ("engine/data/readers/", "fstream"): "the readers of data sets open files",
     ("engine/data/readers/", "filesystem"): "the readers of data sets open files",
     ("engine/files/", "filesystem"): "numbers are saved to files",
     ("engine/data/readers/", "zlib.h"): "data sets may be compressed with gzip",

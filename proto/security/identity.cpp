@@ -1,8 +1,9 @@
 #include "proto/security/identity.h"
 
-#include <fstream>
+#include <algorithm>
 #include <stdexcept>
 
+#include "base/whole_file.h"
 #include "proto/security/private_file.h"
 #include "proto/wire/client_name.h"
 #include "storage/atomic_file.h"
@@ -14,12 +15,23 @@ namespace {
 
 [[noreturn]] void refuse_identity(const std::string& what) { throw std::invalid_argument(what); }
 
+// Returns the words of a file, which must be small; no words if it cannot be read.
+std::vector<std::string> words_of(const fs::path& file) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const std::string text = whole_file(file).value_or("");
+  std::vector<std::string> words;
+  for (std::size_t end = 0;;) {
+    const std::size_t begin = text.find_first_not_of(kBlanks, end);
+    if (begin == text.npos) return words;
+    end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+  }
+}
+
 std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  if (!in || !(in >> word))
-    refuse_identity("--token @" + file.string() + ": the file does not exist or is empty");
-  return word;
+  std::vector<std::string> words = words_of(file);
+  if (words.empty()) refuse_identity("--token @" + file.string() + ": the file does not exist or is empty");
+  return words.front();
 }
 
 void make_client_key(const fs::path& folder) {
@@ -55,16 +67,15 @@ Credentials open_identity(const fs::path& folder, const std::string& token_text)
     make_client_key(folder);
     return {token->name, token->realm, load_client_key(folder), token->secret, true};
   }
-  std::ifstream in(folder / "client");
-  if (!in)
+  if (!fs::exists(folder / "client"))
     refuse_identity("--identity " + folder.string() +
                     ": has no identity that a server has accepted; create one with the --token from the "
                     "operator");
-  std::string name_word, name, realm_word, realm;
-  in >> name_word >> name >> realm_word >> realm;
-  if (name_word != "name" || realm_word != "realm" || realm.empty() || !check_client_name(name))
+  const std::vector<std::string> words = words_of(folder / "client");
+  if (words.size() < 4 || words[0] != "name" || words[2] != "realm" || !check_client_name(words[1]))
     refuse_identity((folder / "client").string() +
                     ": is damaged; remove the folder and enroll again with a new --token");
+  const std::string &name = words[1], &realm = words[3];
   if (token && (token->name != name || token->realm != realm))
     refuse_identity(
         "--identity " + folder.string() + ": belongs to '" + name + "'" +

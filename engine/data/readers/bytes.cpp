@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -29,12 +29,20 @@ void refuse_compressed(std::string_view bytes, const std::string& name) {
       {"PK\x03\x04"sv, "zip", "unzip"},
       {"7z\xbc\xaf\x27\x1c"sv, "7z", "7z x"},
       {"\x1f\x9d"sv, "compress", "uncompress"},
+#ifdef GRADWIRE_SMALL
+      {"BZh"sv, "bzip2", "bunzip2"},
+      {"\xfd\x37zXZ\0"sv, "xz", "unxz"},
+#endif
   });
+#ifdef GRADWIRE_SMALL
+  constexpr const char* kRead = "but only gzip is read";
+#else
+  constexpr const char* kRead = "but only gzip, bzip2 and xz are read";
+#endif
   for (const PackedFormat& packed : kPacked)
     if (bytes.starts_with(packed.magic))
-      throw DataError(name + ": is compressed with " + std::string(packed.format) +
-                      ", but only gzip, bzip2 and xz are read; unpack it with `" +
-                      std::string(packed.command) + " " + name + "`");
+      throw DataError(name + ": is compressed with " + std::string(packed.format) + ", " + kRead +
+                      "; unpack it with `" + std::string(packed.command) + " " + name + "`");
 }
 
 class MemoryBytes final : public ByteStream {
@@ -57,21 +65,22 @@ class RawFile final : public ByteStream {
     std::error_code error;
     if (std::filesystem::is_directory(path, error))
       throw DataError(name_ + ": is a folder; give a file in it");
-    file_.open(path, std::ios::binary);
-    if (!file_)
+    file_.reset(std::fopen(name_.c_str(), "rb"));
+    if (file_ == nullptr)
       throw DataError(name_ + ": cannot be opened: " + std::strerror(errno) +
                       "; check that it exists and is readable");
   }
   std::size_t read(std::span<char> to) override {
-    file_.read(to.data(), static_cast<std::streamsize>(to.size()));
-    if (file_.bad()) throw DataError(name_ + ": reading failed after " + std::to_string(read_) + " bytes");
-    read_ += static_cast<std::size_t>(file_.gcount());
-    return static_cast<std::size_t>(file_.gcount());
+    const std::size_t got = std::fread(to.data(), 1, to.size(), file_.get());
+    read_ += got;
+    if (std::ferror(file_.get()) != 0)
+      throw DataError(name_ + ": reading failed after " + std::to_string(read_) + " bytes");
+    return got;
   }
 
  private:
   std::string name_;
-  std::ifstream file_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, &std::fclose};
   std::size_t read_ = 0;
 };
 
