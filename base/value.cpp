@@ -1,8 +1,11 @@
 #include "base/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -52,8 +55,26 @@ std::string float_literal(double value) {
 
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
+#ifdef GRADWIRE_SMALL
+  return number_text_by_trial(value);
+#else
   char text[64];
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
+#endif
+}
+
+std::string number_text_by_trial(double value) {
+  if (!std::isfinite(value) || value == 0) return rounded_text(value, 1);
+  // The fewest digits that read back, in the shorter of both forms.
+  char text[64];
+  int digits = 1;
+  do {
+    std::snprintf(text, sizeof text, "%.*e", digits - 1, value);
+  } while (std::strtod(text, nullptr) != value && ++digits <= 17);
+  const int exponent = std::atoi(std::strchr(text, 'e') + 1);
+  char fixed[400];
+  std::snprintf(fixed, sizeof fixed, "%.*f", std::max(0, digits - 1 - exponent), value);
+  return std::strlen(fixed) <= std::strlen(text) ? fixed : text;
 }
 
 std::string rounded_text(double value, int digits) {

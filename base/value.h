@@ -26,6 +26,9 @@ std::string describe(const Value& value);
 
 // Returns the shortest decimal that reads back to the same double (at most 17 significant digits).
 std::string number_text(double value);
+// Returns the same with less code, but more slowly: number_text() of programs that must be small. Some powers
+// of two get another last digit.
+std::string number_text_by_trial(double value);
 // Returns the value rounded to `digits` significant digits, for people.
 std::string rounded_text(double value, int digits);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace gradwire {
 namespace {
@@ -48,13 +49,10 @@ std::string TextCodec<Count>::write(const Count& c) {
   if (c.share == 0) return std::to_string(c.count);
   // 15 digits reproduce the number that a user typed, although 0.29 * 100 is not exactly 29. Print all digits
   // if 15 do not read back exactly.
-  char text[32];
   const double percent = c.share * 100;
-  const char* end = std::to_chars(text, text + sizeof text, percent, std::chars_format::general, 15).ptr;
-  double back = 0;
-  std::from_chars(text, end, back);
-  if (back / 100 != c.share) end = std::to_chars(text, text + sizeof text, percent).ptr;
-  return std::string(static_cast<const char*>(text), end) + "%";
+  std::string text = rounded_text(percent, 15);
+  if (std::strtod(text.c_str(), nullptr) / 100 != c.share) text = number_text(percent);
+  return text + "%";
 }
 
 bool TextCodec<Clients>::read(std::string_view text, Clients& out) { return positive(text, out.count); }
