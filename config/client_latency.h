@@ -31,6 +31,10 @@ struct ClientLatency {
 // "1*file:PATH+fail:0.1"; "" is "1". Opens no file. Throws ConfigError(clients.latency).
 ClientLatency parse_client_latency(std::string_view text);
 
+// Reads a number of seconds above 0 and below 1e12, so that the sum of many is exact enough. Returns false if
+// the text is not such a number.
+bool read_seconds(std::string_view text, double& value);
+
 // Reads the file `trace`, if there is one. Each of the n clients has a line of numbers above 0, with inf for
 // a request that it never answers. Further lines are ignored. A relative path is relative to `base`. Throws
 // ConfigError(clients.latency) with FILE:LINE.
