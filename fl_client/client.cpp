@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -100,7 +101,7 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   try {
     const ChunkSender sender([&](const Encoded& message) { return connection.write(message); },
                              session.chunks());
-    connection.read_while_computing([&] { session.compute(); }, take);
+    connection.read_while_computing([&] { session.compute(); }, std::cref(take));
   } catch (const OracleStopped&) {
     if (stop.stop_requested()) return ClientEnding{};
   } catch (...) {

@@ -303,7 +303,7 @@ void ServerConnection::keep_pace(const Pace& pace) {
 }
 
 void ServerConnection::send_heartbeat(milliseconds interval) {
-  const std::string frame = heartbeat_frame();
+  static const std::string frame = heartbeat_frame();
   const auto segment = std::as_bytes(std::span(frame));
   // While a frame is being written, its bytes replace the heartbeat.
   if (const std::unique_lock lock(writing_, std::try_to_lock);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,7 +41,7 @@ class Outbox {
       return std::nullopt;
     }
     const Then then = messages_.front().then;
-    messages_.pop_front();
+    messages_.erase(messages_.begin());
     return then;
   }
   void clear() {
@@ -69,7 +68,7 @@ class Outbox {
       if (!section.empty()) segments_.push_back(section);
   }
 
-  std::deque<Message> messages_;
+  std::vector<Message> messages_;  // few, so that a vector, which keeps its memory, is better than a deque
   // The rest of the first message. Empty until its first byte is asked for.
   std::vector<std::span<const std::byte>> segments_;
 };

@@ -309,18 +309,18 @@ Status Journal::read_records(const Names& names, const Reader& reader) {
 // ---- writing ----
 
 Status Journal::append(std::span<const std::string_view> segments) {
-  std::string numbers;
   std::uint64_t length = 0;
   for (const std::string_view segment : segments) length += segment.size();
-  put(numbers, next_);
-  put(numbers, length);
-  std::string head;
-  put(head, kRecordMagic);
-  put(head, record_checksum(numbers, segments));
-  head += numbers;
-  std::vector<std::string_view> all = {head};
-  all.insert(all.end(), segments.begin(), segments.end());
-  if (Status status = disk_.append(log_, all); !status) return status;
+  numbers_.clear();
+  put(numbers_, next_);
+  put(numbers_, length);
+  head_.clear();
+  put(head_, kRecordMagic);
+  put(head_, record_checksum(numbers_, segments));
+  head_ += numbers_;
+  record_.assign(1, head_);
+  record_.insert(record_.end(), segments.begin(), segments.end());
+  if (Status status = disk_.append(log_, record_); !status) return status;
   if (durability_ == Durability::kPower) {
     if (Status status = disk_.sync(log_); !status) return status;
     if (!log_is_named_)

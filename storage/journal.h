@@ -118,6 +118,9 @@ class Journal {
   std::uint64_t next_ = 0;
   std::string log_;            // the file that records go to
   bool log_is_named_ = false;  // its name is durable
+  // Work space of append().
+  std::string numbers_, head_;
+  std::vector<std::string_view> record_;
 };
 
 }  // namespace gradwire

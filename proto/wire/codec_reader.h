@@ -70,8 +70,8 @@ class PartReader {
     values_.resize(layout_.value_zstd != 0 && !layout_.is_packed() ? 0 : layout_.count);
     keeps_frame_ = true;
     finite_ = false;
-    push_target(raw_indices(), layout_.index_zstd, index_frame_, targets);
-    push_target(raw_values(), layout_.value_zstd, value_frame_, targets);
+    push_target(raw_indices(), layout_.index_zstd, layout_.index_bytes, index_frame_, targets);
+    push_target(raw_values(), layout_.value_zstd, layout_.value_bytes, value_frame_, targets);
   }
 
   // Returns whether `target` is the vector of values itself, which is read straight from the socket.
@@ -163,9 +163,10 @@ class PartReader {
            twice <= layout_.value_bytes;
   }
 
-  static void push_target(std::span<std::byte> raw, std::uint64_t zstd_bytes, ByteBuffer& frame,
-                          Targets& targets) {
-    const std::span<std::byte> target = zstd_bytes != 0 ? frame.take(zstd_bytes) : raw;
+  // `raw_bytes` bounds the compressed size in later messages of the same shape.
+  static void push_target(std::span<std::byte> raw, std::uint64_t zstd_bytes, std::uint64_t raw_bytes,
+                          ByteBuffer& frame, Targets& targets) {
+    const std::span<std::byte> target = zstd_bytes != 0 ? frame.take(zstd_bytes, raw_bytes) : raw;
     if (!target.empty()) targets.push_back(target);
   }
 

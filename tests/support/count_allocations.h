@@ -43,3 +43,19 @@ inline void reset() {
   std::free(p);
 }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
+
+// std::vector with an aligned allocator, as in base/aligned.h, uses these functions.
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  ++gradwire::allocations::count;
+  gradwire::allocations::largest = std::max(gradwire::allocations::largest, size);
+  const std::size_t unit = static_cast<std::size_t>(alignment);
+  void* const p = std::aligned_alloc(unit, (size / unit + 1) * unit);
+  if (p == nullptr) throw std::bad_alloc();
+  gradwire::allocations::live += malloc_usable_size(p);
+  gradwire::allocations::peak = std::max(gradwire::allocations::peak, gradwire::allocations::live);
+  return p;
+}
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  operator delete(p);
+}

@@ -1,10 +1,8 @@
 // An executor allocates when it is made, and never again for gradients, losses and outputs.
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -14,17 +12,6 @@
 #include "tests/engine/nn/network_checks.h"
 #include "tests/engine/nn/network_zoo.h"
 #include "tests/support/count_allocations.h"
-
-// Also counts aligned allocations.
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-  ++gradwire::allocations::count;
-  const std::size_t unit = static_cast<std::size_t>(alignment);
-  void* const p = std::aligned_alloc(unit, (size / unit + 1) * unit);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace gradwire {
 namespace {
