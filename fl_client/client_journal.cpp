@@ -39,6 +39,7 @@ std::string ClientJournal::name(const std::string& fresh) {
 Status ClientJournal::begin(const std::string& run, Durability durability, const Recovery& reader) {
   journal_ = std::make_unique<Journal>(disk_, durability, log_);
   run_ = run;
+  most_records_ = reader.recalls_fast ? UINT32_MAX : kRecordsPerSnapshot;
   last_.clear();
   bool same_run = false;
   std::uint32_t recalled = 0;

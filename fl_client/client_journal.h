@@ -30,6 +30,7 @@ class ClientJournal {
   // `recall` (the records, in order); they return false if it cannot be used. Drops the data of another run.
   struct Recovery {
     std::function<bool(std::string_view)> load, recall;
+    bool recalls_fast = false;  // recall() computes no gradients, so any number of records may be read again
   };
   Status begin(const std::string& run, Durability durability, const Recovery& reader);
 
@@ -37,7 +38,7 @@ class ClientJournal {
   Status remember(std::string_view record);
   // Returns whether it is time to call shorten().
   bool is_long() const {
-    return records_ >= kRecordsPerSnapshot ||
+    return records_ >= most_records_ ||
            bytes_ >= std::max(kLeastBytesPerSnapshot, kBytesPerSnapshotByte * snapshot_bytes_);
   }
   // Writes a snapshot. `state` is the state before the last record; Recovery::load will get it.
@@ -45,14 +46,15 @@ class ClientJournal {
 
  private:
   // A snapshot writes the state and the last record. The folder holds three snapshots and the records between
-  // them.
+  // them. The number of records bounds the gradients that a restarted client computes again.
   static constexpr std::uint32_t kRecordsPerSnapshot = 64;
   static constexpr std::uint64_t kLeastBytesPerSnapshot = 1 << 20, kBytesPerSnapshotByte = 2;
 
   Disk& disk_;
   const Log log_;
   std::unique_ptr<Journal> journal_;
-  std::string run_, last_;  // last_: the last record
+  std::string run_, last_;                            // last_: the last record
+  std::uint32_t most_records_ = kRecordsPerSnapshot;  // before the next snapshot
   // The number and bytes of the records since the last snapshot, and the size of that snapshot.
   std::uint32_t records_ = 0;
   std::uint64_t bytes_ = 0, snapshot_bytes_ = 0;

@@ -47,7 +47,8 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
                          .recall =
                              [this](std::string_view record) {
                                return keeps_replies_ ? recall(record) : answer_again(record);
-                             }});
+                             },
+                         .recalls_fast = keeps_replies_});
     throw_if_failed(status);
   }
 
