@@ -48,18 +48,32 @@ function(gradwire_library name)
   set_property(GLOBAL APPEND PROPERTY GRADWIRE_ROOMS ${name})
 endfunction()
 
+# gradwire_lean_messages(FROM.proto TO_STEM NAMESPACE OUT): makes TO_STEM.pb.h on the runtime of proto/lean, for the library
+# gradwire_lean. Sets OUT to the list of sources.
+function(gradwire_lean_messages from to namespace out)
+  find_program(GRADWIRE_SCRIPTS_PYTHON python3 REQUIRED)
+  set(script "${PROJECT_SOURCE_DIR}/proto/lean/generate_messages.py")
+  add_custom_command(OUTPUT "${to}.pb.cc" "${to}.pb.h" DEPENDS "${from}" "${script}" VERBATIM
+                     COMMAND "${GRADWIRE_SCRIPTS_PYTHON}" "${script}" "${from}" "${to}" --namespace "${namespace}")
+  set(${out} "${to}.pb.cc" "${to}.pb.h" PARENT_SCOPE)
+endfunction()
+
 # gradwire_messages(STEM OUT): makes STEM.pb.h from STEM.proto in the build tree, with the lite runtime, which the client also
-# links. Sets OUT to the list of sources.
+# links, or with GRADWIRE_LEAN_MESSAGES on that of proto/lean. Sets OUT to the list of sources.
 function(gradwire_messages stem out)
   set(from "${CMAKE_CURRENT_SOURCE_DIR}/${stem}.proto")
-  set(to "${CMAKE_CURRENT_BINARY_DIR}/${stem}.pb")
+  set(to "${CMAKE_CURRENT_BINARY_DIR}/${stem}")
   get_filename_component(from_folder "${from}" DIRECTORY)
   get_filename_component(to_folder "${to}" DIRECTORY)
   file(MAKE_DIRECTORY "${to_folder}")
-  add_custom_command(OUTPUT "${to}.cc" "${to}.h" DEPENDS "${from}" VERBATIM
-                     COMMAND protobuf::protoc "--cpp_out=${to_folder}" "-I${from_folder}" "${from}")
-  set_source_files_properties("${to}.cc" PROPERTIES COMPILE_OPTIONS -w)
-  set(${out} "${to}.cc" "${to}.h" PARENT_SCOPE)
+  if(GRADWIRE_LEAN_MESSAGES)
+    gradwire_lean_messages("${from}" "${to}" "" messages)
+  else()
+    add_custom_command(OUTPUT "${to}.pb.cc" "${to}.pb.h" DEPENDS "${from}" VERBATIM
+                       COMMAND protobuf::protoc "--cpp_out=${to_folder}" "-I${from_folder}" "${from}")
+  endif()
+  set_source_files_properties("${to}.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
+  set(${out} "${to}.pb.cc" "${to}.pb.h" PARENT_SCOPE)
 endfunction()
 
 # gradwire_program(NAME SOURCES ... LINK libraries)

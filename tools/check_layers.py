@@ -47,6 +47,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "rounds": _ALGORITHMS,
     "mpi": _ALGORITHMS,
     "parallel": _ALGORITHMS,
+    "proto/lean": "",
     "proto/wire": _ALGORITHMS,
     "storage": f"{_ROUNDS} engine/files proto/wire",
     "proto/security": f"{_ROUNDS} engine/files proto/wire storage",
@@ -76,7 +77,7 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "api/server": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",
     "python/core": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",  # see also PUBLIC_ONLY_ROOMS
     "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
-    "tests": f"{_RUNS} experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
+    "tests": f"{_RUNS} proto/lean experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
 }.items()}
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 
@@ -90,7 +91,7 @@ PUBLIC_ONLY_ROOMS = ("python",)
 
 # Folders, and folders in them, where equal input must give equal output. They use no clock, thread, file or console, and no
 # generator with its own state.
-PURE = ("base", "engine", "compressors", "algorithms", "rounds", "proto/wire")
+PURE = ("base", "engine", "compressors", "algorithms", "rounds", "proto/lean", "proto/wire")
 IMPURE = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "chrono", "ctime", "time.h", "fstream",
           "iostream", "filesystem", "random"}
 # Rooms for any device. They use only the C++ standard library.
@@ -239,7 +240,8 @@ class Tree:
                 visit(file, [file])
 
     def generated(self, name):
-        return name.endswith(".pb.h") and (self.root / (name[:-5] + ".proto")).exists()
+        """Whether a file is made from a .proto file; NAME_lean.pb.h is made by proto/lean, for tests."""
+        return name.endswith(".pb.h") and (self.root / (name[:-5].removesuffix("_lean") + ".proto")).exists()
 
 
 def in_tree(name):

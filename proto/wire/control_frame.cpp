@@ -26,7 +26,7 @@ std::string frame(FrameType type, const std::string& header) {
 
 }  // namespace
 
-std::string control_frame(FrameType type, const google::protobuf::MessageLite& header) {
+std::string control_frame(FrameType type, const WireMessage& header) {
   return frame(type, header.SerializeAsString());
 }
 
@@ -57,7 +57,7 @@ std::string on_channel(std::string frames, std::uint32_t channel) {
   return frames;
 }
 
-Status parse_control(std::span<const std::byte> header, google::protobuf::MessageLite& message) {
+Status parse_control(std::span<const std::byte> header, WireMessage& message) {
   const bool fits = fields_fit(header, [](int, std::span<const std::byte>) { return true; });
   if (!fits || !message.ParseFromArray(header.data(), static_cast<int>(header.size())))
     return Error{"the header is damaged"};

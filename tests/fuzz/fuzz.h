@@ -88,6 +88,10 @@ std::vector<Bytes> chunks_seeds();
 bool run_handshake(Input);
 std::vector<Bytes> handshake_seeds();
 
+// messages_fuzz.cpp
+bool run_messages(Input);
+std::vector<Bytes> messages_seeds();
+
 // files_fuzz.cpp
 bool run_experiment(Input);
 std::vector<Bytes> experiment_seeds();

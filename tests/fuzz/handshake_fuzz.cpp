@@ -153,7 +153,7 @@ bool run_handshake(Input input) {
     check(left + *from == whole.size(), "another rest is missing");
     taken = true;
   }
-  std::deque<std::unique_ptr<google::protobuf::MessageLite>> messages;
+  std::deque<std::unique_ptr<WireMessage>> messages;
   messages.push_back(std::make_unique<wire::Hello>());
   messages.push_back(std::make_unique<wire::Welcome>());
   messages.push_back(std::make_unique<wire::Join>());
@@ -191,7 +191,7 @@ bool run_handshake(Input input) {
 }
 std::vector<Bytes> handshake_seeds() {
   std::vector<Bytes> seeds;
-  const auto add = [&](unsigned choice, const google::protobuf::MessageLite& message) {
+  const auto add = [&](unsigned choice, const WireMessage& message) {
     Bytes seed;
     put_u8(seed, choice);
     const Bytes bytes = bytes_of(message.SerializeAsString());

@@ -9,6 +9,7 @@ std::span<const Target> targets() {
       {"request", run_request, request_seeds},
       {"chunks", run_chunks, chunks_seeds},
       {"handshake", run_handshake, handshake_seeds},
+      {"messages", run_messages, messages_seeds},
       {"experiment", run_experiment, experiment_seeds},
       {"libsvm", run_libsvm, libsvm_seeds},
       {"csv", run_csv, csv_seeds},
