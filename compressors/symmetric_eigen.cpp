@@ -55,13 +55,22 @@ void tridiagonalise(Matrix a, Matrix q, double* d, double* e, double* u, double*
   d[m - 1] = a.row(m - 1)[m - 1];
 }
 
+// Returns sqrt(x^2 + y^2) by basic operations only. The last bit of std::hypot() depends on whether the
+// processor has fused operations.
+double length_of(double x, double y) {
+  const double large = std::max(std::abs(x), std::abs(y)), small = std::min(std::abs(x), std::abs(y));
+  if (small == 0) return large;
+  const double ratio = small / large;
+  return large * std::sqrt(1 + ratio * ratio);
+}
+
 // Takes one implicit QL step on the block lo .. hi, towards the eigenvalue near d[lo].
 void ql_step(std::size_t lo, std::size_t hi, Matrix q, double* d, double* e) {
-  const double delta = (d[lo + 1] - d[lo]) / (2 * e[lo]), r = std::hypot(delta, 1.0);
+  const double delta = (d[lo + 1] - d[lo]) / (2 * e[lo]), r = length_of(delta, 1);
   double g = d[hi] - d[lo] + e[lo] / (delta + std::copysign(r, delta));
   double s = 1, c = 1, shift = 0;
   for (std::size_t i = hi; i-- > lo;) {
-    const double f = s * e[i], b = c * e[i], length = std::hypot(f, g);
+    const double f = s * e[i], b = c * e[i], length = length_of(f, g);
     if (i + 1 < hi) e[i + 1] = length;
     if (length == 0) {  // the block splits here
       d[i + 1] -= shift;
