@@ -123,7 +123,7 @@ KeptUnits keep_units(const RandomPaths& paths, std::size_t step, std::size_t mic
   // The kept units are consecutive, because kernels work on adjacent rows. The order of units has no meaning,
   // so it does not matter that neighbours are kept together.
   Random random(paths.key, "random paths", (static_cast<std::uint64_t>(micro_batch) << 20) + step);
-  return {random.below(units), std::max<std::size_t>(count, 1), units};
+  return {static_cast<std::size_t>(random.below(units)), std::max<std::size_t>(count, 1), units};
 }
 
 }  // namespace gradwire

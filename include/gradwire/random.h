@@ -26,7 +26,12 @@ class RandomStream {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // in [0, 1)
   // Returns a uniform number in [0, k), k > 0. Its bias is below k / 2^64.
   std::uint32_t below(std::uint32_t k) {
-    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(next()) * k) >> 64);
+    const std::uint64_t x = next();
+#ifdef __SIZEOF_INT128__  // one multiplication
+    return static_cast<std::uint32_t>((static_cast<unsigned __int128>(x) * k) >> 64);
+#else
+    return static_cast<std::uint32_t>(((((x & 0xFFFFFFFFu) * k) >> 32) + (x >> 32) * k) >> 32);
+#endif
   }
 
  protected:

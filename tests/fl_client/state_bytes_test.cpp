@@ -92,7 +92,7 @@ class AnsweringClient {
   std::uint32_t round_ = 0;
 };
 
-TEST(StateBytes, OfAnAnswerWithFewValuesAreFew) {
+TEST(StateBytes, AreFewForAnAnswerWithFewValues) {
   constexpr std::uint32_t kManyRounds = 6000;  // with snapshots
   AnsweringClient client("name = \"ef21\"\ncompressor = \"topk:k=1%\"\nstep_size = 0.1\n");
   client.answer(2);

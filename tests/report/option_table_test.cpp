@@ -12,25 +12,25 @@
 namespace gradwire {
 namespace {
 
-struct Options {
+struct ParsedOptions {
   std::string server, data, token, identity;
   bool json = false;
-  bool operator==(const Options&) const = default;
+  bool operator==(const ParsedOptions&) const = default;
 };
 
 // What a program does with its arguments.
-struct Outcome {
+struct ParseOutcome {
   std::optional<int> code;
   std::string out, err;
-  Options options;
+  ParsedOptions options;
 };
 
 template <class Parse>
-Outcome outcome_of(std::vector<std::string> words, const Parse& parse) {
+ParseOutcome outcome_of(std::vector<std::string> words, const Parse& parse) {
   words.insert(words.begin(), "program");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  Outcome outcome;
+  ParseOutcome outcome;
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   {
@@ -42,8 +42,8 @@ Outcome outcome_of(std::vector<std::string> words, const Parse& parse) {
   return outcome;
 }
 
-Outcome by_table(const std::vector<std::string>& words) {
-  return outcome_of(words, [](int argc, char** argv, Logger& logger, Options& options) {
+ParseOutcome by_table(const std::vector<std::string>& words) {
+  return outcome_of(words, [](int argc, char** argv, Logger& logger, ParsedOptions& options) {
     const OptionTable table{"program",
                             "Does things.",
                             "1.2.3",
@@ -57,8 +57,8 @@ Outcome by_table(const std::vector<std::string>& words) {
   });
 }
 
-Outcome by_cli11(const std::vector<std::string>& words) {
-  return outcome_of(words, [](int argc, char** argv, Logger& logger, Options& options) {
+ParseOutcome by_cli11(const std::vector<std::string>& words) {
+  return outcome_of(words, [](int argc, char** argv, Logger& logger, ParsedOptions& options) {
     CLI::App app{"Does things.", "program"};
     app.footer("\nThe end");
     app.set_version_flag("--version", "1.2.3");
@@ -72,7 +72,9 @@ Outcome by_cli11(const std::vector<std::string>& words) {
 }
 
 // Both list unexpected words, CLI11 from the last to the first.
-bool lists_words(const Outcome& outcome) { return outcome.err.find("not expected: ") != outcome.err.npos; }
+bool lists_words(const ParseOutcome& outcome) {
+  return outcome.err.find("not expected: ") != outcome.err.npos;
+}
 
 TEST(OptionTable, ReadsRandomCommandLinesLikeCli11) {
   const std::vector<std::string> words = {"--server",     "a:1",          "--server=b", "--data",
@@ -89,7 +91,7 @@ TEST(OptionTable, ReadsRandomCommandLinesLikeCli11) {
     std::string text;
     for (unsigned left = random() % 7; left > 0; --left) line.push_back(words[random() % words.size()]);
     for (const std::string& word : line) text += " '" + word + "'";
-    const Outcome ours = by_table(line), theirs = by_cli11(line);
+    const ParseOutcome ours = by_table(line), theirs = by_cli11(line);
     ASSERT_EQ(ours.code, theirs.code) << text << "\n" << ours.err << theirs.err;
     ASSERT_EQ(ours.out, theirs.out) << text;
     ASSERT_EQ(lists_words(ours), lists_words(theirs)) << text << "\n" << ours.err << theirs.err;
