@@ -22,6 +22,10 @@ std::string instruction_set() {
   std::string name = "x86-64";
 #elif defined(__aarch64__)
   std::string name = "aarch64";
+#elif defined(__arm__)
+  std::string name = "armv7";
+#elif defined(__riscv) && __riscv_xlen == 64
+  std::string name = "riscv64";
 #else
   std::string name = "other";
 #endif

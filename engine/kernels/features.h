@@ -20,7 +20,11 @@ constexpr int vector_for(int count) {
 
 // ---- a few outputs: 2 to kFewOutputs ----
 
+#ifdef GRADWIRE_SMALL
+inline constexpr int kFewOutputs = 8;
+#else
 inline constexpr int kFewOutputs = 16;
+#endif
 
 // kOut numbers in as few registers as hold them. The rest of the last register is never used.
 template <int kOut, class T>

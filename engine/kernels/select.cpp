@@ -22,10 +22,13 @@ namespace gradwire {
   }
 
 GRADWIRE_DECLARE_TABLES(portable)
-#if defined(__x86_64__)
+#ifdef GRADWIRE_HAS_avx2
 GRADWIRE_DECLARE_TABLES(avx2)
+#endif
+#ifdef GRADWIRE_HAS_avx512
 GRADWIRE_DECLARE_TABLES(avx512)
-#elif defined(__aarch64__)
+#endif
+#ifdef GRADWIRE_HAS_neon
 GRADWIRE_DECLARE_TABLES(neon)
 #endif
 
@@ -36,7 +39,7 @@ namespace {
 template <class Real>
 std::vector<const Kernels<Real>*> find_kernels() {
   std::vector<const Kernels<Real>*> found = {portable::table<Real>()};
-#if defined(__x86_64__)
+#ifdef __x86_64__
   // Check the instruction sets for which kernels are compiled (x86-64-v3 and v4), and whether the system
   // saves their registers.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -44,9 +47,14 @@ std::vector<const Kernels<Real>*> find_kernels() {
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
+#endif
+#ifdef GRADWIRE_HAS_avx2
   if (v3) found.push_back(avx2::table<Real>());
+#endif
+#ifdef GRADWIRE_HAS_avx512
   if (v4) found.push_back(avx512::table<Real>());
-#elif defined(__aarch64__)
+#endif
+#ifdef GRADWIRE_HAS_neon
   found.push_back(neon::table<Real>());
 #endif
   return found;

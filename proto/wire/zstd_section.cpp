@@ -8,11 +8,6 @@
 namespace gradwire {
 namespace {
 
-constexpr int kAutoLevel = 1;
-
-// Returns the size below which compression pays: it must save 5 %.
-std::size_t worthwhile_bytes(std::size_t raw_bytes) { return raw_bytes / 20 * 19 + raw_bytes % 20 * 19 / 20; }
-
 struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
@@ -23,6 +18,25 @@ ZSTD_DCtx* decompressor() {
   thread_local std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
   return context.get();
 }
+
+}  // namespace
+
+#ifdef GRADWIRE_SMALL  // sends all sections as they are, without the code of the compressor
+
+void SectionCompressor::ContextDeleter::operator()(ZSTD_CCtx_s*) const {}
+std::span<const std::byte> SectionCompressor::compress(const ZstdMode&, std::span<const std::byte>,
+                                                       ByteBuffer&) {
+  return {};
+}
+
+#else
+
+namespace {
+
+constexpr int kAutoLevel = 1;
+
+// Returns the size below which compression pays: it must save 5 %.
+std::size_t worthwhile_bytes(std::size_t raw_bytes) { return raw_bytes / 20 * 19 + raw_bytes % 20 * 19 / 20; }
 
 }  // namespace
 
@@ -52,6 +66,8 @@ std::span<const std::byte> SectionCompressor::compress(const ZstdMode& mode, std
   }
   return frame(kAutoLevel, raw, worthwhile_bytes(raw.size()), to);
 }
+
+#endif
 
 Status decompress_section(std::span<const std::byte> sent, std::span<std::byte> raw) {
   std::uint32_t magic = 0;

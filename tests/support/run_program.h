@@ -22,7 +22,11 @@ struct ProgramResult {
   std::string out, err;  // output on stdout and stderr
 };
 
+// Returns the path of a built program. $GRADWIRE_CLIENT names another gradwire-client, such as that of a
+// board.
 inline std::filesystem::path program(const std::string& name) {
+  if (const char* client = std::getenv("GRADWIRE_CLIENT"); client != nullptr && name == "gradwire-client")
+    return client;
   return std::filesystem::path(GRADWIRE_BIN_DIR) / name;
 }
 

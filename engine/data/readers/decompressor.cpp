@@ -1,10 +1,12 @@
 #include "engine/data/readers/decompressor.h"
 
 #include <algorithm>
-#include <bzlib.h>
-#include <lzma.h>
 #include <new>
 #include <zlib.h>
+#ifndef GRADWIRE_SMALL
+#include <bzlib.h>
+#include <lzma.h>
+#endif
 
 namespace gradwire {
 namespace {
@@ -45,6 +47,7 @@ class Gzip final : public Decompressor {
   z_stream stream_{};
 };
 
+#ifndef GRADWIRE_SMALL
 class Bzip2 final : public Decompressor {
  public:
   Bzip2() {
@@ -102,17 +105,21 @@ class Xz final : public Decompressor {
   lzma_stream stream_ = LZMA_STREAM_INIT;
 };
 
+#endif
+
 }  // namespace
 
 std::unique_ptr<Decompressor> make_decompressor(std::string_view start) {
+  if (start.starts_with("\x1f\x8b")) return std::make_unique<Gzip>();
+#ifndef GRADWIRE_SMALL
   // A block of bzip2, or the end of an empty file, follows "BZh" and the level.
   const std::string_view block = start.substr(std::min<std::size_t>(4, start.size())).substr(0, 6);
-  if (start.starts_with("\x1f\x8b")) return std::make_unique<Gzip>();
   if (start.starts_with("BZh") && (block == "1AY&SY" || block == "\x17\x72\x45\x38\x50\x90"sv))
     return std::make_unique<Bzip2>();
   if (start.starts_with("\xfd"
                         "7zXZ\0"sv))
     return std::make_unique<Xz>();
+#endif
   return nullptr;
 }
 

@@ -1,0 +1,17 @@
+# The build of a board's gradwire-client: one static file, small code, and no library that a board can do without. The other
+# rooms are as on hosts.
+find_package(Threads REQUIRED)
+set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+find_package(ZLIB REQUIRED)
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_library(ZSTD_LIBRARY zstd REQUIRED)
+add_library(PkgConfig::ZSTD STATIC IMPORTED)
+set_target_properties(PkgConfig::ZSTD PROPERTIES IMPORTED_LOCATION "${ZSTD_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${ZSTD_INCLUDE_DIR}")
+if(GRADWIRE_TLS STREQUAL "openssl")
+  set(OPENSSL_USE_STATIC_LIBS TRUE)
+  find_package(OpenSSL REQUIRED)
+endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+add_compile_definitions(GRADWIRE_SMALL)
+add_compile_options(-ffunction-sections -fdata-sections -Wno-psabi)  # notes about the ABI of compilers before GCC 7
+add_link_options(-static -no-pie -Wl,--gc-sections -s)
