@@ -283,7 +283,7 @@ def self_test():
     clean = {
         "base/rng_stream.h": "#pragma once\n#include <cstdint>\n",
         "include/gradwire/oracle.h": "#pragma once\n#include <vector>\n",
-        "engine/data/readers/csv.cpp": "#include <zlib.h>\n#include <fstream>\n",
+        "engine/data/readers/csv.cpp": "#include <zlib.h>\n#include <filesystem>\n",
         "compressors/topk.h": '#pragma once\n#include <span>\n#include "base/rng_stream.h"\n',
         "algorithms/gd.h": '#pragma once\n#include "compressors/topk.h"\n#include "gradwire/oracle.h"\n',
         "proto/wire/wire.proto": "",
