@@ -82,6 +82,9 @@ std::size_t allocations_of_client(const LoadedExperiment& loaded, std::uint32_t 
 }
 
 void expect_no_allocations(const std::string& algorithm) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "the builds with checks do not optimise away all temporary objects";
+#endif
   for (const char* precision : {"fp64", "fp32"})
     for (const bool with_state : {false, true}) {
       const LoadedExperiment loaded =
