@@ -41,8 +41,9 @@ std::string take_threads(const std::string& text, unsigned& threads) {
 }
 
 // Gives each thread a stack of 256 KB. The default of 8 MB reserves more addresses than a small board allows.
+// Sanitizers need larger stacks.
 void use_small_stacks() {
-#ifdef __GLIBC__
+#ifdef GRADWIRE_SMALL
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstacksize(&attributes, std::size_t{256} << 10);
