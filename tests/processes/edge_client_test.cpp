@@ -97,6 +97,7 @@ class EdgeClient : public ProcessTest {
 };
 
 TEST_F(EdgeClient, IsASmallStaticFile) {
+  // aarch64 and riscv64 miss their goals, 2.9 and 2.6. These limits keep them from growing.
   const std::map<std::string, double> most_mb = {
       {"x86_64", 3.6}, {"aarch64", 3.3}, {"armv7", 2.3}, {"riscv64", 2.9}};
   std::string file = program("gradwire-client").string();
