@@ -26,8 +26,8 @@ std::string describe(const Value& value);
 
 // Returns the shortest decimal that reads back to the same double (at most 17 significant digits).
 std::string number_text(double value);
-// Returns the same with less code, but more slowly: number_text() of programs that must be small. Some powers
-// of two get another last digit.
+// Does the same with less code, but more slowly. Programs that must be small use it as their number_text().
+// The last digit of some powers of two differs.
 std::string number_text_by_trial(double value);
 // Returns the value rounded to `digits` significant digits, for people.
 std::string rounded_text(double value, int digits);

@@ -34,7 +34,7 @@ enum class Kind : std::uint8_t {
 // A row of the table of a message.
 struct Field {
   std::uint16_t number;
-  std::uint16_t offset;  // of the value, from the start of the message
+  std::uint16_t offset;  // bytes from the start of the message to the value
   Kind kind;
   std::uint8_t bit;     // number of its presence bit; 0 if the field is repeated
   std::uint8_t values;  // number of values of an enum, else 0

@@ -18,7 +18,7 @@ struct ParsedOptions {
   bool operator==(const ParsedOptions&) const = default;
 };
 
-// What a program does with its arguments.
+// The result of a command line.
 struct ParseOutcome {
   std::optional<int> code;
   std::string out, err;
