@@ -23,6 +23,23 @@ namespace {
 
 constexpr std::size_t kMaxLabels = 8'000;  // as many as fit into the header of a Join
 
+// Returns the schema without copying rows.
+DataSchema schema_of_part(const ClientDataset& part, const ProblemSpec& spec) {
+  const auto without_features = [&spec](const Dataset& rows) {
+    Dataset labels;
+    labels.columns = rows.columns;
+    if (spec.info().has_classes) labels.label = distinct_labels(rows);
+    labels.encoding = rows.encoding;
+    return labels;
+  };
+  SharedSamples samples;
+  samples.train = without_features(part.train);
+  samples.test = without_features(part.test);
+  samples.train_text = part.train_text;
+  samples.test_text = part.test_text;
+  return schema_of(samples, spec);
+}
+
 }  // namespace
 
 void ClientSession::Impl::begin_connection(std::function<void(const Pace&)> on_pace) {
@@ -99,6 +116,13 @@ const ClientDataset& ClientSession::Impl::part() {
   return *part_;
 }
 
+ClientDataset ClientSession::Impl::take_part() {
+  (void)part();
+  ClientDataset taken = std::move(*part_);
+  part_.reset();
+  return taken;
+}
+
 OwnOracle& ClientSession::Impl::own_oracle() {
   if (!own_oracle_)
     own_oracle_ = make_own_oracle(identity_.oracle ? &*identity_.oracle : nullptr, experiment_, number_);
@@ -125,7 +149,7 @@ wire::Join ClientSession::Impl::description() {
   const std::uint64_t own_samples = own_oracle().sample_count();
   const ProblemSpec spec = problem_spec(experiment_);
   const ClientDataset& data = part();
-  const DataSchema own = schema_of(std::span(&data, 1), spec);
+  const DataSchema own = schema_of_part(data, spec);
   if (own.labels.size() > kMaxLabels) {
     throw DataError("the data has " + std::to_string(own.labels.size()) + " distinct labels, more than the " +
                     std::to_string(kMaxLabels) + " that can be agreed on; are they classes?");
@@ -155,8 +179,7 @@ std::string ClientSession::Impl::join() {
   const ClientDataset& data = part();
   wire::Join join = description();
   if (needed_constants(algorithm_spec(experiment_)).any() && spec.info().has_smoothness) {
-    const ClientSmoothness constants =
-        client_smoothness(spec, schema_of(std::span(&data, 1), spec), data, number_);
+    const ClientSmoothness constants = client_smoothness(spec, schema_of_part(data, spec), data, number_);
     join.set_smoothness(constants.L_i);
     join.set_convexity(constants.mu_i);
     join.set_sample_smoothness(constants.L_s);
@@ -187,7 +210,7 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
     if (start.clients() != plan.n() || number_ >= plan.n() || start.dim() != plan.d)
       return Error{"Start: the dimensions do not fit the experiment"};
     worker_.reset();  // frees the memory of the old worker before the new one is made
-    worker_ = make_worker(plan, part(), number_,
+    worker_ = make_worker(plan, take_part(), number_,
                           {.journal = journal_,
                            .run = told + "#" + std::to_string(number_),
                            .sharing = identity_.sharing,
@@ -198,7 +221,6 @@ Status ClientSession::Impl::start(std::span<const std::byte> header) {
   } catch (const ConfigError& error) {
     return Error{"Start: " + error.key() + ": " + error.what()};
   }
-  part_.reset();
   started_ = told;
   log("client " + std::to_string(number_) + " of " + std::to_string(start.clients()) +
       " starts: " + plan.experiment.algorithm.name + ", d = " + std::to_string(start.dim()) +

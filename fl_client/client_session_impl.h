@@ -77,6 +77,7 @@ class ClientSession::Impl {
   Status received(std::span<const std::byte> header);
   ClientEnding told_error(std::span<const std::byte> header) const;
   const ClientDataset& part();
+  ClientDataset take_part();
   OwnOracle& own_oracle();
   void log(LogLine line) const {
     if (identity_.log) identity_.log(std::move(line).of_client(number_));
@@ -105,7 +106,7 @@ class ClientSession::Impl {
   std::uint32_t number_ = 0;
   std::string told_;  // the experiment as the server sent it
   ExperimentSpec experiment_;
-  std::optional<ClientDataset> part_;    // read when needed, freed once the worker has its own form of it
+  std::optional<ClientDataset> part_;    // read when needed; the worker takes it
   std::optional<OwnOracle> own_oracle_;  // made when needed; the worker takes it
   // The hash in the Join. Empty if the problem has no samples, or if they were not read yet.
   std::optional<std::uint64_t> hash_;

@@ -242,11 +242,12 @@ class RealWorker final : public Worker, private EarlyValues<Real> {
 };
 
 template <class Real>
-std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, ClientId client,
+std::unique_ptr<Worker> make(const RunPlan& plan, ClientDataset part, ClientId client,
                              std::unique_ptr<Oracle<Real>> oracle, const WorkerOptions& options) {
   const Result<ZstdMode> zstd = parse_zstd_mode(plan.experiment.server.zstd);
   if (!zstd) throw std::runtime_error("server.zstd: " + zstd.error().message);
-  if (oracle == nullptr) oracle = make_oracle<Real>(problem_spec(plan.experiment), plan.schema, part, client);
+  if (oracle == nullptr)
+    oracle = make_oracle<Real>(problem_spec(plan.experiment), plan.schema, std::move(part), client);
   const bool shares = options.sharing.threads > 1 && oracle->share_work(options.sharing);
   auto worker = std::make_unique<RealWorker<Real>>(make_run_context<Real>(plan, Role::kClient), *zstd,
                                                    std::move(oracle), client, options,
@@ -258,11 +259,11 @@ std::unique_ptr<Worker> make(const RunPlan& plan, const ClientDataset& part, Cli
 
 }  // namespace
 
-std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, ClientDataset part, std::uint32_t client,
                                     WorkerOptions options) {
   if (plan.experiment.precision == Precision::kFp32)
-    return make<float>(plan, part, client, std::move(options.oracle.fp32), options);
-  return make<double>(plan, part, client, std::move(options.oracle.fp64), options);
+    return make<float>(plan, std::move(part), client, std::move(options.oracle.fp32), options);
+  return make<double>(plan, std::move(part), client, std::move(options.oracle.fp64), options);
 }
 
 }  // namespace gradwire

@@ -78,7 +78,7 @@ struct WorkerOptions {
 
 // Makes a worker for the plan of plan_of_start(). Throws ConfigError, DataError or std::runtime_error, or
 // OracleStopped while it repeats the answers of a journal.
-std::unique_ptr<Worker> make_worker(const RunPlan& plan, const ClientDataset& part, std::uint32_t client,
+std::unique_ptr<Worker> make_worker(const RunPlan& plan, ClientDataset part, std::uint32_t client,
                                     WorkerOptions options = {});
 
 }  // namespace gradwire

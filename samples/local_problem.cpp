@@ -243,7 +243,7 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
     if (test.empty() && opens_no_file(own->test)) test = own->test;
     SharedSamples samples = split(e, source, test, spec, base);
     normalize_own(samples, e.problem);
-    return samples.part(choice.part->index);
+    return std::move(samples).take_part(choice.part->index);
   }
   if (choice.source.empty())
     throw DataError(
@@ -265,9 +265,7 @@ ClientDataset load_part(const ExperimentSpec& e, const DataChoice& choice,
   if (encoding != nullptr && encoding->has_own_texts())
     throw DataError("--data '" + choice.source + "': " + texts_of_one(*encoding) + ", or " + part_of_one);
   normalize_own(samples, e.problem);
-  ClientDataset part = samples.part(0);
-  part.train.encoding = samples.train.encoding;
-  return part;
+  return std::move(samples).take_part(0);
 }
 
 ClientData client_data(DataChoice choice) {

@@ -37,24 +37,29 @@ void check_columns(const Dataset& data, std::size_t columns) {
                   " but the model has " + std::to_string(columns) + " features; set problem.dim");
 }
 
-Dataset with_bias(const Dataset& data, std::size_t columns) {
-  check_columns(data, columns);
-  Dataset biased;
-  biased.columns = columns + 1;
-  biased.label = data.label;
-  biased.row_start.reserve(data.row_start.size());
-  biased.column.reserve(data.column.size() + data.rows());
-  biased.value.reserve(data.value.size() + data.rows());
+namespace {
+
+// Returns the entries of all rows, with `last` after those of each row.
+template <class T>
+std::vector<T> with_last(const Dataset& data, const std::vector<T>& entries, T last) {
+  std::vector<T> longer;
+  longer.reserve(entries.size() + data.rows());
   for (std::size_t r = 0; r < data.rows(); ++r) {
-    const auto column = data.row_columns(r);
-    const auto value = data.row_values(r);
-    biased.column.insert(biased.column.end(), column.begin(), column.end());
-    biased.value.insert(biased.value.end(), value.begin(), value.end());
-    biased.column.push_back(static_cast<std::uint32_t>(columns));
-    biased.value.push_back(1);
-    biased.row_start.push_back(biased.column.size());
+    longer.insert(longer.end(), entries.begin() + static_cast<std::ptrdiff_t>(data.row_start[r]),
+                  entries.begin() + static_cast<std::ptrdiff_t>(data.row_start[r + 1]));
+    longer.push_back(last);
   }
-  return biased;
+  return longer;
+}
+
+}  // namespace
+
+void add_bias(Dataset& data, std::size_t columns) {
+  check_columns(data, columns);
+  data.columns = columns + 1;
+  data.column = with_last(data, data.column, static_cast<std::uint32_t>(columns));
+  data.value = with_last(data, data.value, 1.0);
+  for (std::size_t r = 0; r < data.row_start.size(); ++r) data.row_start[r] += r;
 }
 
 namespace {

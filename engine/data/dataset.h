@@ -47,9 +47,9 @@ Dataset select_rows(const Dataset& data, std::span<const std::uint32_t> rows);
 // Throws DataError if a feature is not below `columns`: the model does not have it.
 void check_columns(const Dataset& data, std::size_t columns);
 
-// Returns `data` with one more feature, 1 in every row, after the others. It has `columns` + 1 columns.
-// Throws like check_columns().
-Dataset with_bias(const Dataset& data, std::size_t columns);
+// Adds a feature, 1 in every row, after the others. `data` then has `columns` + 1 columns. Throws like
+// check_columns().
+void add_bias(Dataset& data, std::size_t columns);
 
 // Returns the distinct labels, ascending.
 std::vector<double> distinct_labels(std::span<const double> labels);

@@ -49,6 +49,16 @@ void append(Windows& to, const Windows& from) {
     to.start.push_back(static_cast<std::uint32_t>(offset + from.begin(s)));
 }
 
+// Returns the rows of a client, and frees the others. A copy has no spare memory.
+Dataset take_rows(Dataset& data, const ClientRows& rows) {
+  const bool is_all = rows.list == nullptr && rows.first == 0 && rows.count == data.rows();
+  const bool is_tight = data.value.size() >= data.value.capacity() / 8 * 7;
+  Dataset taken = is_all && is_tight ? std::move(data) : select_rows(data, listed(rows));
+  data = {};
+  taken.warnings.clear();  // SharedSamples has them
+  return taken;
+}
+
 ClientDataset part_of(const SharedSamples& samples, const ClientRows& train, const ClientRows& test) {
   ClientDataset part;
   part.warnings = samples.warnings;
@@ -91,6 +101,16 @@ SharedSamples::SharedSamples(std::span<const ClientDataset> parts) {
   test_shares = Shares::ranges(std::move(test_start));
 }
 
+SharedSamples::SharedSamples(ClientDataset part)
+    : train(std::move(part.train)),
+      test(std::move(part.test)),
+      train_text(std::move(part.train_text)),
+      test_text(std::move(part.test_text)) {
+  const auto whole = [](std::size_t count) { return Shares::ranges({0, static_cast<std::uint32_t>(count)}); };
+  train_shares = whole(train.rows() + train_text.size());
+  test_shares = whole(test.rows() + test_text.size());
+}
+
 void SharedSamples::keep_clients(std::uint32_t first, std::uint32_t end) {
   if (train.rows() > 0) keep_rows(train, train_shares, first, end);
   if (test.rows() > 0) keep_rows(test, test_shares, first, end);
@@ -100,6 +120,16 @@ ClientDataset SharedSamples::part(std::uint32_t client) const {
   if (made.part) return made.part(client);
   std::vector<std::uint32_t> train_work, test_work;
   return part_of(*this, train_shares.rows(client, train_work), test_shares.rows(client, test_work));
+}
+
+ClientDataset SharedSamples::take_part(std::uint32_t client) && {
+  if (made.part || train_text.letters != nullptr) return part(client);
+  std::vector<std::uint32_t> work;
+  ClientDataset part;
+  part.warnings = std::move(warnings);
+  part.test = take_rows(test, test_shares.rows(client, work));
+  part.train = take_rows(train, train_shares.rows(client, work));
+  return part;
 }
 
 std::vector<ClientDataset> SharedSamples::parts(std::uint32_t first, std::uint32_t end) const {

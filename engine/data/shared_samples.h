@@ -43,7 +43,8 @@ struct SharedSamples {
   // Takes one part per client, in order.
   SharedSamples(std::span<const ClientDataset> parts);
   SharedSamples(const std::vector<ClientDataset>& parts) : SharedSamples(std::span(parts)) {}
-  SharedSamples(const ClientDataset& part) : SharedSamples(std::span(&part, 1)) {}
+  // Takes the samples of the only client.
+  SharedSamples(ClientDataset part);
 
   std::uint32_t clients() const { return train_shares.clients(); }  // 0 if there are no data
   Preprocessing preprocessing() const { return {train.encoding, normalization}; }
@@ -53,6 +54,8 @@ struct SharedSamples {
   void keep_clients(std::uint32_t first, std::uint32_t end);
   // Returns a copy; text shares its letters.
   ClientDataset part(std::uint32_t client) const;
+  // Returns the same, and frees the rows of all other clients. Rows are not copied if the client has all.
+  ClientDataset take_part(std::uint32_t client) &&;
   std::vector<ClientDataset> parts(std::uint32_t first,
                                    std::uint32_t end) const;  // for the clients [first, end)
   std::vector<ClientDataset> all_parts() const { return parts(0, clients()); }

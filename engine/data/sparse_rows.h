@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,56 +22,55 @@ template <class Real>
 class SparseRows {
  public:
   // Copies the features of `data`, not the labels. Throws DataError if a feature is not below `columns`.
-  SparseRows(const Dataset& data, std::size_t columns)
-      : columns_(columns),
-        row_start_(data.row_start.begin(), data.row_start.end()),
-        column_(data.column),
-        value_(data.value.begin(), data.value.end()) {
-    check_columns(data, columns);
-  }
+  SparseRows(const Dataset& data, std::size_t columns) : SparseRows(Dataset(data), columns) {}
 
-  // Does the same, but takes the memory of `data`.
+  // Does the same, but takes the memory of the features.
   SparseRows(Dataset&& data, std::size_t columns) : columns_(columns) {
     check_columns(data, columns);
-    row_start_.assign(data.row_start.begin(), data.row_start.end());
+    if constexpr (std::is_same_v<std::vector<std::size_t>, decltype(data.row_start)>)
+      row_start_ = std::move(data.row_start);
+    else
+      row_start_.assign(data.row_start.begin(), data.row_start.end());
+    memory_ = std::move(data.value);
     column_ = std::move(data.column);
-    if constexpr (std::is_same_v<Real, double>) {
-      value_ = std::move(data.value);
-    } else {
-      value_.assign(data.value.begin(), data.value.end());
-      data.value = {};
-    }
+    if constexpr (kIsShared) share_memory();
   }
 
   std::size_t rows() const { return row_start_.size() - 1; }
   std::size_t columns() const { return columns_; }
-  std::size_t nonzeros() const { return column_.size(); }
+  std::size_t nonzeros() const { return memory_.size(); }
 
   std::span<const std::uint32_t> row_columns(std::size_t r) const {
-    return {column_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+    return {all_columns() + row_start_[r], row_start_[r + 1] - row_start_[r]};
   }
   std::span<const Real> row_values(std::size_t r) const {
-    return {value_.data() + row_start_[r], row_start_[r + 1] - row_start_[r]};
+    return {all_values() + row_start_[r], row_start_[r + 1] - row_start_[r]};
   }
 
   // Returns a_r^T x, summed in column order.
   Real dot(std::size_t r, const Real* x) const {
+    const std::uint32_t* const column = all_columns();
+    const Real* const value = all_values();
     Real sum = 0;
-    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) sum += value_[k] * x[column_[k]];
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) sum += value[k] * x[column[k]];
     return sum;
   }
 
   // Computes y += scale a_r.
   void add_scaled(std::size_t r, Real scale, Real* y) const {
-    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column_[k]] += scale * value_[k];
+    const std::uint32_t* const column = all_columns();
+    const Real* const value = all_values();
+    for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) y[column[k]] += scale * value[k];
   }
 
   // Computes a_r^T x and a_r^T y, with the bits of dot().
   void two_dots(std::size_t r, const Real* x, const Real* y, Real& with_x, Real& with_y) const {
+    const std::uint32_t* const column = all_columns();
+    const Real* const value = all_values();
     Real sum_x = 0, sum_y = 0;
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
-      sum_x += value_[k] * x[column_[k]];
-      sum_y += value_[k] * y[column_[k]];
+      sum_x += value[k] * x[column[k]];
+      sum_y += value[k] * y[column[k]];
     }
     with_x = sum_x;
     with_y = sum_y;
@@ -78,21 +78,23 @@ class SparseRows {
 
   // Computes y += scale_y a_r and z += scale_z a_r.
   void add_two_scaled(std::size_t r, Real scale_y, Real* y, Real scale_z, Real* z) const {
+    const std::uint32_t* const column = all_columns();
+    const Real* const value = all_values();
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
-      y[column_[k]] += scale_y * value_[k];
-      z[column_[k]] += scale_z * value_[k];
+      y[column[k]] += scale_y * value[k];
+      z[column[k]] += scale_z * value[k];
     }
   }
 
   // Computes y_j += scale a_rj for j in [first, end).
   void add_scaled(std::size_t r, Real scale, std::size_t first, std::size_t end, Real* y) const {
-    const std::uint32_t* columns = column_.data() + row_start_[r];
+    const std::uint32_t* columns = all_columns() + row_start_[r];
     const std::size_t count = row_start_[r + 1] - row_start_[r];
     std::size_t k =
         count == columns_
             ? first  // all of them, in order
             : static_cast<std::size_t>(std::lower_bound(columns, columns + count, first) - columns);
-    const Real* values = value_.data() + row_start_[r];
+    const Real* values = all_values() + row_start_[r];
     for (; k < count && columns[k] < end; ++k) y[columns[k]] += scale * values[k];
   }
 
@@ -102,20 +104,43 @@ class SparseRows {
     Real with_x = 0, with_y = 0, square = 0;
   };
   RowProducts sums(std::size_t r, const Real* x, const Real* y) const {
+    const std::uint32_t* const column = all_columns();
+    const Real* const value = all_values();
     RowProducts s;
     for (std::size_t k = row_start_[r]; k < row_start_[r + 1]; ++k) {
-      s.with_x += value_[k] * x[column_[k]];
-      s.with_y += value_[k] * y[column_[k]];
-      s.square += value_[k] * value_[k];
+      s.with_x += value[k] * x[column[k]];
+      s.with_y += value[k] * y[column[k]];
+      s.square += value[k] * value[k];
     }
     return s;
   }
 
  private:
+  // Floats take half of the memory of the doubles that they come from. The columns then get the other half,
+  // so that the conversion needs no memory. memcpy() creates the new numbers there.
+  static constexpr bool kIsShared = sizeof(Real) + sizeof(std::uint32_t) == sizeof(double);
+
+  void share_memory() {
+    const std::size_t count = memory_.size();
+    const double* const from = memory_.data();
+    char* const bytes = reinterpret_cast<char*>(memory_.data());
+    for (std::size_t k = 0; k < count; ++k) {
+      const Real value = static_cast<Real>(from[k]);
+      std::memcpy(bytes + k * sizeof value, &value, sizeof value);  // ends before the next double to read
+    }
+    if (count > 0) std::memcpy(bytes + count * sizeof(Real), column_.data(), count * sizeof column_[0]);
+    std::vector<std::uint32_t>().swap(column_);
+  }
+  const Real* all_values() const { return reinterpret_cast<const Real*>(memory_.data()); }
+  const std::uint32_t* all_columns() const {
+    if constexpr (kIsShared) return reinterpret_cast<const std::uint32_t*>(all_values() + memory_.size());
+    return column_.data();
+  }
+
   std::size_t columns_;
   std::vector<std::size_t> row_start_;
-  std::vector<std::uint32_t> column_;
-  std::vector<Real> value_;
+  std::vector<double> memory_;         // the values, and the columns if kIsShared
+  std::vector<std::uint32_t> column_;  // empty if kIsShared
 };
 
 // The rows that one call of an oracle uses: those of `batch`, or all of a client. The constructor throws

@@ -53,8 +53,8 @@ struct LinearModel {
   SharedSamples with_features(const DataSchema& schema, SharedSamples samples) const {
     if (!bias) return samples;
     const std::size_t columns = rows.features(schema);
-    samples.train = with_bias(samples.train, columns);
-    samples.test = with_bias(samples.test, columns);
+    add_bias(samples.train, columns);
+    add_bias(samples.test, columns);
     return samples;
   }
 };

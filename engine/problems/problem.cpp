@@ -301,13 +301,13 @@ std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schem
 
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
-                                          const ClientDataset& part, std::uint32_t client) {
+                                          ClientDataset part, std::uint32_t client) {
   return std::visit(
       [&]<class Type>(const Type& type) -> std::unique_ptr<Oracle<Real>> {
         if constexpr (HasClientObjectives<Type>) {
           const bool has_data = ReadsRows<Type> || ReadsText<Type>;  // then the part is that of one client
           const auto clients = type.template client_objectives<Real>(
-              schema, has_data ? SharedSamples(part) : SharedSamples(), spec);
+              schema, has_data ? SharedSamples(std::move(part)) : SharedSamples(), spec);
           auto oracle = clients->oracle();
           oracle->bind(has_data ? 0 : client);
           return oracle;
@@ -318,10 +318,10 @@ std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSch
       spec.problem);
 }
 
-template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const DataSchema&,
-                                                    const ClientDataset&, std::uint32_t);
-template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const DataSchema&,
-                                                     const ClientDataset&, std::uint32_t);
+template std::unique_ptr<Oracle<float>> make_oracle(const ProblemSpec&, const DataSchema&, ClientDataset,
+                                                    std::uint32_t);
+template std::unique_ptr<Oracle<double>> make_oracle(const ProblemSpec&, const DataSchema&, ClientDataset,
+                                                     std::uint32_t);
 
 namespace {
 

@@ -114,11 +114,11 @@ std::optional<double> regularizer_of(const ProblemType& problem, std::span<const
 // (networks: scaled random weights; quadratic: sqrt(d) e_1; otherwise zeros).
 std::vector<double> model_start(const ProblemSpec& spec, const DataSchema& schema);
 
-// Returns the oracle of `client` in [0, spec.clients). It copies what it needs from the part. REQUIRES:
-// check_schema passed.
+// Returns the oracle of `client` in [0, spec.clients). It takes the memory of the part where it can.
+// REQUIRES: check_schema passed.
 template <class Real>
 std::unique_ptr<Oracle<Real>> make_oracle(const ProblemSpec& spec, const DataSchema& schema,
-                                          const ClientDataset& part, std::uint32_t client);
+                                          ClientDataset part, std::uint32_t client);
 
 // Returns the functions of all clients, each equal to that of make_oracle(), bit for bit. REQUIRES:
 // check_schema passed; samples.clients() == spec.clients (problem types without data ignore the samples).

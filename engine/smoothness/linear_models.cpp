@@ -67,7 +67,8 @@ const Dataset& client_rows(const LinearProblem& p, const ClientDataset& part, st
   }
   check_sizes(p, part.train, client);
   if (!p.bias) return part.train;
-  biased = with_bias(part.train, columns);
+  biased = part.train;
+  add_bias(biased, columns);
   return biased;
 }
 

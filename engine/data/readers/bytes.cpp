@@ -16,7 +16,7 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kInputBytes = std::size_t{1} << 16;
+constexpr std::size_t kInputBytes = std::size_t{1} << 13;
 
 // Throws DataError if `bytes` begins a file in an unsupported compressed format.
 void refuse_compressed(std::string_view bytes, const std::string& name) {

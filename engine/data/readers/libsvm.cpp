@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "base/text_lines.h"
 #include "engine/data/readers/lines.h"
@@ -13,19 +14,34 @@ namespace {
 
 constexpr std::uint64_t kMaxIndex = 0xfffffffe;  // 2^32-2
 
+// Upper bounds of the entries and rows of a text: each pair has a colon. They are proportional to its size.
+struct TextSize {
+  std::size_t pairs = 0, lines = 1;
+
+  void add(std::string_view text) {
+    pairs += static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
+    lines += static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+};
+
 // Parses lines into a Dataset.
 class LibsvmParser {
  public:
   LibsvmParser(std::string_view text, const std::string& file, std::size_t dim)
       : lines_(text), file_(file), dim_(dim) {
-    // An upper bound of the entries, because each pair has a colon. It is proportional to the size of the
-    // text.
-    const auto pairs = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
-    data_.column.reserve(pairs);
-    data_.value.reserve(pairs);
+    TextSize size;
+    size.add(text);
+    reserve(size);
   }
   LibsvmParser(ByteStream& text, const std::string& file, std::size_t dim, KeepRow keep)
       : lines_(text), file_(file), dim_(dim), keep_(std::move(keep)) {}
+
+  void reserve(const TextSize& size) {
+    data_.column.reserve(size.pairs);
+    data_.value.reserve(size.pairs);
+    data_.label.reserve(size.lines);
+    data_.row_start.reserve(size.lines + 1);
+  }
 
   Dataset parse() {
     while (const auto line = lines_.next()) {
@@ -169,6 +185,21 @@ Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t
 
 Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep) {
   return LibsvmParser(text, file, dim, keep).parse();
+}
+
+Dataset parse_libsvm(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                     std::size_t dim) {
+  TextSize size;
+  {
+    constexpr std::size_t kAtOnce = std::size_t{1} << 13;
+    std::vector<char> block(kAtOnce);
+    const std::unique_ptr<ByteStream> text = open();
+    while (const std::size_t got = text->read(block)) size.add({block.data(), got});
+  }
+  const std::unique_ptr<ByteStream> text = open();
+  LibsvmParser parser(*text, file, dim, {});
+  parser.reserve(size);
+  return parser.parse();
 }
 
 bool looks_like_libsvm(std::string_view text) {

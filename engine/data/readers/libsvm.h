@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,10 @@ inline constexpr std::uint64_t kUnquestionedColumns = 1u << 20, kColumnsPerValue
 Dataset parse_libsvm(std::string_view text, const std::string& file, std::size_t dim = 0);
 // Parses a stream without keeping its text in memory. `keep` says which rows to keep.
 Dataset parse_libsvm(ByteStream& text, const std::string& file, std::size_t dim, const KeepRow& keep);
+// Does the same for all rows, in two passes: the first one measures the text, so that the dataset gets the
+// memory that it needs at once.
+Dataset parse_libsvm(const std::function<std::unique_ptr<ByteStream>()>& open, const std::string& file,
+                     std::size_t dim);
 
 // Returns true if the first sample of a text is LABEL INDEX:VALUE ..., or a label alone.
 bool looks_like_libsvm(std::string_view text);

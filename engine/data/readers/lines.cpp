@@ -11,7 +11,7 @@ namespace gradwire {
 namespace {
 
 constexpr std::size_t kMaxQuotedBytes = 32;
-constexpr std::size_t kStreamBytes = std::size_t{1} << 16;  // read from a stream at once
+constexpr std::size_t kStreamBytes = std::size_t{1} << 13;  // read from a stream at once
 
 // Returns true if the decimal number |text|, which does not fit a double, is too small rather than too large.
 // The power of ten of its first nonzero digit is then negative.

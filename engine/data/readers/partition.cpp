@@ -300,6 +300,12 @@ bool counts_up(const RowNumbers& rows) {
   return true;
 }
 
+// Returns true if the only client has all rows, in their order. Then no lists of rows are needed.
+bool has_all_rows(const SplitSpec& spec) {
+  return spec.clients == 1 && spec.test_share == 0 && spec.samples_per_client == 0 &&
+         spec.partition == PartitionKind::kContiguous && spec.replication.count == 1;
+}
+
 void keep_first_rows(Dataset& data, std::size_t rows) {
   if (rows == data.rows()) return;
   data.label.resize(rows);
@@ -348,9 +354,17 @@ SharedSamples share_samples(Dataset data, const Dataset* test, const SplitSpec& 
     throw DataError("the test data has " + std::to_string(test->columns) + " features, the training data " +
                     std::to_string(data.columns) + "; set problem.dim = " + std::to_string(test->columns));
   }
-  Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
   SharedSamples shared;
   shared.warnings = data.warnings;
+  if (test == nullptr && data.rows() > 0 && has_all_rows(spec)) {
+    check(samples_of(data), spec);
+    shared.train_shares = Shares::ranges({0, static_cast<std::uint32_t>(data.rows())});
+    shared.test_shares = Shares::ranges({0, 0});
+    shared.test = select_rows(data, {});
+    shared.train = std::move(data);
+    return shared;
+  }
+  Split rows = split_for(samples_of(data), test != nullptr ? test->rows() : 0, test != nullptr, spec);
   if (test != nullptr)
     shared.warnings.insert(shared.warnings.end(), test->warnings.begin(), test->warnings.end());
   shared.test = select_rows(test != nullptr ? *test : data, rows.test.row);

@@ -33,6 +33,12 @@ std::optional<std::filesystem::path> path_of(std::string_view source, std::strin
   return std::filesystem::path(source);
 }
 
+// Returns whether a file is read again and again, so that its text is never in memory. A pipe can be read
+// only once, and bzip2 and xz take long to unpack.
+bool is_read_again(const std::filesystem::path& path) {
+  return std::filesystem::is_regular_file(path) && path.extension() != ".bz2" && path.extension() != ".xz";
+}
+
 // Sets the number of columns to `dim` > 0. This may add columns of zeros but not remove any.
 Dataset widen(Dataset data, std::string_view source, std::size_t dim) {
   if (dim > 0 && data.columns > dim) {
@@ -109,15 +115,18 @@ Dataset read_source(std::string_view source, const std::filesystem::path& base,
   if (source == "synthetic") return widen(make_synthetic(synthetic, keep), source, dim);
   if (const auto path = path_of(source, "libsvm:")) {
     const std::filesystem::path found = find_data(*path, base);
-    if (keep) return parse_libsvm(*stream_text_file(found), found.string(), dim, keep);
-    return parse_libsvm(read_text_file(found), found.string(), dim);
+    const std::string name = found.string();
+    if (keep) return parse_libsvm(*stream_text_file(found), name, dim, keep);
+    return is_read_again(found) ? parse_libsvm([&] { return stream_text_file(found); }, name, dim)
+                                : parse_libsvm(read_text_file(found), name, dim);
   }
   if (const auto path = path_of(source, "csv:")) {
     const std::filesystem::path found = find_data(*path, base);
     const std::string name = found.string();
     const auto open = [&] { return stream_text_file(found); };
-    return widen(keep ? parse_csv(open, name, keep, table.options, table.encoding)
-                      : parse_csv(read_text_file(found), name, table.options, table.encoding),
+    return widen(keep || is_read_again(found)
+                     ? parse_csv(open, name, keep, table.options, table.encoding)
+                     : parse_csv(read_text_file(found), name, table.options, table.encoding),
                  name, dim);
   }
   if (const auto path = path_of(source, "idx:")) {
