@@ -241,16 +241,21 @@ GRADWIRE_KERNEL void feature_tile(const FeatureRows<T>& x, Index k, const T* dy,
                                   Index last, T* dw) {
   using V = Vec<T, N>;
   V a[R][C];
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < C; ++c) a[r][c] = load<V>(dw + r * out + c * N);
+  GRADWIRE_UNROLL
+  for (int r = 0; r < R; ++r) GRADWIRE_UNROLL
+  for (int c = 0; c < C; ++c) a[r][c] = load<V>(dw + r * out + c * N);
   const T* q = x.x + k;
   for (Index l = 0; l < x.lanes; ++l, q += x.stride, dy += dy_stride) {
     V v[C];
+    GRADWIRE_UNROLL
     for (int c = 0; c < C; ++c) v[c] = load<V>(dy + c * N);
-    for (int r = 0; r < R; ++r)
-      for (int c = 0; c < C; ++c) a[r][c] = fma(q[r], v[c], a[r][c]);
+    GRADWIRE_UNROLL
+    for (int r = 0; r < R; ++r) GRADWIRE_UNROLL
+    for (int c = 0; c < C; ++c) a[r][c] = fma(q[r], v[c], a[r][c]);
   }
+  GRADWIRE_UNROLL
   for (int r = 0; r < R; ++r) {
+    GRADWIRE_UNROLL
     for (int c = 0; c + 1 < C; ++c) store(dw + r * out + c * N, a[r][c]);
     store_first<N>(dw + r * out + (C - 1) * N, a[r][C - 1], last);
   }
