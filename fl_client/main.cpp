@@ -2,8 +2,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <pthread.h>
 #include <string>
+#include <string_view>
+#include <unistd.h>
 #include <utility>
 
 #include "config/duration_option.h"
@@ -116,5 +119,14 @@ int main_of(int argc, char** argv) {
 }
 
 }  // namespace
+
+#ifdef GRADWIRE_SMALL
+// Replaces the one of the C++ library, which needs 50 KB for the readable name of a type.
+void __gnu_cxx::__verbose_terminate_handler() {
+  constexpr std::string_view kText = "gradwire-client: ended by an exception that nothing handles\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  std::abort();
+}
+#endif
 
 int main(int argc, char** argv) { return gradwire::run_main("gradwire-client", argc, argv, main_of); }
