@@ -85,12 +85,12 @@ function(gradwire_program name)
   add_dependencies(programs ${name})
 endfunction()
 
-# gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels]): one GoogleTest program. The thread sanitizer runs
-# tests with the label `threads`; tests with the label `processes` start our programs; tests named Slow... also get the label
+# gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels] [PREFIX of the names of the tests]): one GoogleTest
+# program. The thread sanitizer runs tests with the label `threads`; tests with the label `processes` start our programs; tests named Slow... also get the label
 # `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists on; `ctest -L threads` matches
 # a part of the word.
 function(gradwire_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;LINK;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} gradwire_flags GTest::gtest_main Threads::Threads)
@@ -104,7 +104,7 @@ function(gradwire_test name)
     add_dependencies(${name} programs)
   endif()
   list(JOIN ARG_LABELS "," labels)
-  gtest_discover_tests(${name} TEST_FILTER "-*.Slow*" NO_PRETTY_VALUES PROPERTIES TIMEOUT 600 LABELS "${labels}")
-  gtest_discover_tests(${name} TEST_FILTER "*.Slow*" TEST_LIST ${name}_slow NO_PRETTY_VALUES
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" TEST_FILTER "-*.Slow*" NO_PRETTY_VALUES PROPERTIES TIMEOUT 600 LABELS "${labels}")
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" TEST_FILTER "*.Slow*" TEST_LIST ${name}_slow NO_PRETTY_VALUES
                        PROPERTIES TIMEOUT 3600 LABELS "${labels},slow")
 endfunction()

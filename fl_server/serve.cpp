@@ -25,7 +25,7 @@
 #include "fl_server/run_metadata.h"
 #include "fl_server/server_run.h"
 #include "fl_server/sessions/session_manager.h"
-#include "proto/security/keys.h"
+#include "proto/security/private_file.h"
 #include "report/metrics_file.h"
 #include "report/preprocessing_file.h"
 #include "report/summary.h"

@@ -8,19 +8,14 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/result.h"
+#include "proto/security/base64.h"
 
 namespace gradwire {
 
 using Bytes32 = std::array<std::byte, 32>;
 using Signature = std::array<std::byte, 64>;
-
-// Convert to and from base64url without padding (RFC 4648, section 5).
-std::string to_base64(std::span<const std::byte> bytes);
-Result<std::vector<std::byte>> from_base64(std::string_view text);
 
 // Returns random bytes for a secret. Throws std::runtime_error if the system provides none.
 Bytes32 random_secret();
@@ -53,8 +48,5 @@ class SigningKey {
   explicit SigningKey(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
-
-// Returns an error unless `file` is a regular file that only its owner may read.
-Status check_private(const std::filesystem::path& file);
 
 }  // namespace gradwire

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "proto/security/openssl.h"
 #include "storage/folder_disk.h"
 
 namespace gradwire {
@@ -85,13 +84,13 @@ Result<std::optional<std::string>> read_plain(const std::filesystem::path& file,
   return std::optional(std::move(text));
 }
 
-std::string pem_of(EVP_PKEY* key) {
-  const BioPtr out(BIO_new(BIO_s_mem()));
-  char* text = nullptr;
-  if (!out || PEM_write_bio_PKCS8PrivateKey(out.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
-    throw std::runtime_error("the key cannot be written: " + openssl_reason());
-  const long size = BIO_get_mem_data(out.get(), &text);
-  return {text, static_cast<std::size_t>(size)};
+Status check_private(const std::filesystem::path& file) {
+  struct stat about {};
+  if (::stat(file.c_str(), &about) != 0) return Error{file.string() + ": " + std::strerror(errno)};
+  if (!S_ISREG(about.st_mode)) return Error{file.string() + ": is not a file"};
+  if ((about.st_mode & 077) != 0)
+    return Error{file.string() + ": other users may read this key; fix this with chmod 600 " + file.string()};
+  return Unit{};
 }
 
 }  // namespace gradwire

@@ -21,4 +21,7 @@ void replace_private(const std::filesystem::path& file, std::string_view text);
 // exist.
 Result<std::optional<std::string>> read_plain(const std::filesystem::path& file, std::size_t most);
 
+// Returns an error unless `file` is a regular file that only its owner may read.
+Status check_private(const std::filesystem::path& file);
+
 }  // namespace gradwire

@@ -1,5 +1,5 @@
 // The layer between the bytes of a connection and its frames: bytes in, bytes out, without socket and clock.
-// TLS is one implementation; a small device may bring another library.
+// TLS is the implementation, with one of two libraries.
 #pragma once
 
 #include <cstddef>

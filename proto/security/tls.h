@@ -1,4 +1,4 @@
-// TLS 1.3 (or 1.2 if allowed) over OpenSSL, as a filter of bytes.
+// TLS 1.3 (or 1.2 if allowed) as a filter of bytes: over OpenSSL, or in clients of boards over mbedTLS.
 #pragma once
 
 #include <chrono>
@@ -66,7 +66,7 @@ ClientCertificate certificate_in(const std::filesystem::path& folder);
 // then no certificates cross the network. For one thread.
 class TlsClient {
  public:
-  // Throws std::invalid_argument, one line.
+  // Throws std::invalid_argument, one line. mbedTLS before 3.6 has only TLS 1.2, whatever `least` is.
   explicit TlsClient(const TrustedServer& trusted, TlsVersion least = TlsVersion::k13,
                      const ClientCertificate& own = {}, WallClock now = time_now);
   ~TlsClient();

@@ -9,7 +9,7 @@ namespace gradwire {
 namespace {
 
 constexpr const char* kWithoutTls =
-    "this gradwire-client is built without TLS; use one that is built with -DGRADWIRE_TLS=openssl";
+    "this gradwire-client is built without TLS; use one that is built with -DGRADWIRE_TLS=mbedtls";
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 #include "proto/wire/control_frame.h"
 #include "proto/wire/wire.pb.h"
 #include "samples/local_problem.h"
-#include "tests/support/count_allocations.h"
+#include "tests/support/allocations.h"
 #include "tests/support/data_files.h"
 #include "tests/support/session_frames.h"
 

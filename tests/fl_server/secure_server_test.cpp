@@ -10,6 +10,7 @@
 #include "proto/wire/control_frame.h"
 #include "tests/fl_server/tcp_fixture.h"
 #include "tests/support/data_files.h"
+#include "tests/support/test_tls.h"
 
 namespace gradwire {
 namespace {
@@ -63,7 +64,7 @@ class SecureServer : public TcpTransportTest {
  protected:
   void SetUp() override {
     make_identity(place_, {"127.0.0.1"}, std::chrono::hours(1));
-    identity_ = std::make_unique<ServerIdentity>(place_, TlsVersion::k13,
+    identity_ = std::make_unique<ServerIdentity>(place_, kTestTls,
                                                  [this](const LogLine& line) { lines.push_back(line.text); });
     WireTimes times = patient();
     times.handshake = milliseconds(400);
@@ -337,7 +338,7 @@ TEST_F(SecureServer, RefusesToStartWithACertificateOfAnotherAuthority) {
   for (const char* file : {"server.key", "server.pem"})
     std::filesystem::copy(other / file, place_ / file, overwrite);
   try {
-    const ServerIdentity mixed(place_, TlsVersion::k13, {});
+    const ServerIdentity mixed(place_, kTestTls, {});
     FAIL() << "it started";
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("is not signed by the authority"), std::string::npos)

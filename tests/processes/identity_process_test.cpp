@@ -48,10 +48,10 @@ TEST_F(IdentityProcess, ContinuesThroughARelayAfterTheServerIsKilled) {
   ASSERT_EQ(site.code, 0) << site.said;
 
   Process server = start_server({"--identity", "identity"});
-  Process relay(
-      "gradwire-server",
-      {"relay", "--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay", "--identity", "site"},
-      folder.path() / "relay.log");
+  Process relay("gradwire-server",
+                {"relay", "--upstream", address, "--listen", "127.0.0.1:0", "--state", "relay", "--identity",
+                 "site", "--tls-min", needs_old_tls() ? "TLS1.2" : "TLS1.3"},
+                folder.path() / "relay.log");
   const fs::path relay_address = folder.path() / "relay" / "address";
   ASSERT_TRUE(eventually([&] { return fs::exists(relay_address); })) << relay.log();
   std::string relay_at;

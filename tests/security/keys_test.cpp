@@ -90,6 +90,23 @@ TEST(Keys, RejectsAFileThatOthersMayRead) {
   EXPECT_EQ(refused.error().message.find("PRIVATE"), std::string::npos);
 }
 
+TEST(Keys, ReadsAndWritesTheFormOfTheStandard) {
+  // RFC 8410, 10.3 and 10.1
+  const std::string text =
+      "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n"
+      "-----END PRIVATE KEY-----\n";
+  const TemporaryFolder folder;
+  namespace fs = std::filesystem;
+  const auto file = folder.write("standard.key", text), copy = folder.path() / "copy.key";
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  const auto key = SigningKey::load(file);
+  ASSERT_TRUE(key) << key.error().message;
+  EXPECT_EQ(key->public_key().text(), "Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE");
+  key->save(copy);
+  std::ifstream in(copy);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), text);
+}
+
 TEST(Keys, NamesTheFileIfItIsNotAKey) {
   const TemporaryFolder folder;
   namespace fs = std::filesystem;

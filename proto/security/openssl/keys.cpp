@@ -1,23 +1,15 @@
 #include "proto/security/keys.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
-#include <stdexcept>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "proto/security/openssl.h"
+#include "proto/security/openssl/openssl.h"
 #include "proto/security/private_file.h"
 
 namespace gradwire {
 namespace {
-
-constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 const unsigned char* raw(std::span<const std::byte> bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
@@ -25,33 +17,6 @@ const unsigned char* raw(std::span<const std::byte> bytes) {
 unsigned char* raw_out(std::span<std::byte> bytes) { return reinterpret_cast<unsigned char*>(bytes.data()); }
 
 }  // namespace
-
-std::string to_base64(std::span<const std::byte> bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const std::byte byte : bytes) {
-    held = held << 8 | static_cast<std::uint32_t>(byte);
-    for (bits += 8; bits >= 6; bits -= 6) text += kDigits[held >> (bits - 6) & 63];
-  }
-  if (bits > 0) text += kDigits[held << (6 - bits) & 63];
-  return text;
-}
-
-Result<std::vector<std::byte>> from_base64(std::string_view text) {
-  std::vector<std::byte> bytes;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const char* const digit = c == '\0' ? nullptr : std::strchr(kDigits, c);
-    if (digit == nullptr) return Error{std::string("'") + c + "' is not a digit of base64url"};
-    held = held << 6 | static_cast<std::uint32_t>(digit - kDigits);
-    if ((bits += 6) >= 8) bytes.push_back(static_cast<std::byte>(held >> (bits -= 8) & 255));
-  }
-  // Each value has exactly one text: no half bytes, and no bits after the last byte.
-  if (bits >= 6 || (held & ((1U << bits) - 1)) != 0) return Error{"it is cut off"};
-  return bytes;
-}
 
 Bytes32 random_secret() {
   Bytes32 secret;
@@ -131,15 +96,6 @@ Signature SigningKey::sign(std::span<const std::byte> message) const {
       EVP_DigestSign(digest.get(), raw_out(signature), &size, raw(message), message.size()) != 1)
     fail_openssl("signing with the key failed");
   return signature;
-}
-
-Status check_private(const std::filesystem::path& file) {
-  struct stat about {};
-  if (::stat(file.c_str(), &about) != 0) return Error{file.string() + ": " + std::strerror(errno)};
-  if (!S_ISREG(about.st_mode)) return Error{file.string() + ": is not a file"};
-  if ((about.st_mode & 077) != 0)
-    return Error{file.string() + ": other users may read this key; fix this with chmod 600 " + file.string()};
-  return Unit{};
 }
 
 }  // namespace gradwire

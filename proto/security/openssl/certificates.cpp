@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "proto/security/keys.h"
-#include "proto/security/openssl.h"
+#include "proto/security/openssl/openssl.h"
 #include "proto/security/private_file.h"
 #include "proto/wire/address.h"
 #include "storage/atomic_file.h"
@@ -157,14 +157,6 @@ void make_server_certificate(const fs::path& folder, const fs::path& to,
 void make_client_certificate(const fs::path& folder, const fs::path& to, const std::string& name,
                              std::chrono::seconds validity) {
   make_leaf(folder, to / "certificate", name, "clientAuth", "", validity);
-}
-
-std::string fingerprint_of(X509* certificate) {
-  Bytes32 digest{};
-  unsigned int size = 0;
-  need(X509_digest(certificate, EVP_sha256(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1,
-       "the certificate cannot be hashed");
-  return to_base64(digest);
 }
 
 SignedBy signer_of(const fs::path& pem, const std::string& fingerprint) {

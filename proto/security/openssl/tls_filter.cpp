@@ -1,4 +1,4 @@
-#include "proto/security/tls_filter.h"
+#include "proto/security/openssl/tls_filter.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,46 +10,33 @@
 namespace gradwire {
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // largest capacity of an empty buffer, in bytes
 // A peer may update its keys kMostKeyUpdates times, and once more for every kBytesOfAKey bytes that it sends.
 constexpr std::uint64_t kMostKeyUpdates = 32, kBytesOfAKey = std::uint64_t{16} << 20;
 
-using Buffer = std::vector<std::byte>;
-
-void empty(Buffer& buffer, std::size_t& at) {
-  buffer.clear();
-  at = 0;
-  if (buffer.capacity() > kMostKept) buffer = Buffer();
-}
-
 // The streams that OpenSSL reads from and writes to.
 struct Streams {
-  Buffer& in;
-  std::size_t& in_at;
-  Buffer& out;
+  ByteQueue &in, &out;
 };
 
 int read_some(BIO* bio, char* to, int most) {
   BIO_clear_retry_flags(bio);
   auto& streams = *static_cast<Streams*>(BIO_get_data(bio));
-  const std::size_t count =
-      std::min(static_cast<std::size_t>(std::max(most, 0)), streams.in.size() - streams.in_at);
+  const auto waiting = streams.in.bytes();
+  const std::size_t count = std::min(static_cast<std::size_t>(std::max(most, 0)), waiting.size());
   if (count == 0) {
     BIO_set_retry_read(bio);
     return -1;
   }
-  std::copy_n(streams.in.data() + streams.in_at, count, reinterpret_cast<std::byte*>(to));
-  streams.in_at += count;
-  if (streams.in_at == streams.in.size()) empty(streams.in, streams.in_at);
+  std::copy_n(waiting.data(), count, reinterpret_cast<std::byte*>(to));
+  streams.in.drop(count);
   return static_cast<int>(count);
 }
 
 int write_some(BIO* bio, const char* from, int size) {
   BIO_clear_retry_flags(bio);
-  Buffer& out = static_cast<Streams*>(BIO_get_data(bio))->out;
-  const auto* const bytes = reinterpret_cast<const std::byte*>(from);
+  ByteQueue& out = static_cast<Streams*>(BIO_get_data(bio))->out;
   try {
-    out.insert(out.end(), bytes, bytes + size);
+    out.add(std::as_bytes(std::span(from, static_cast<std::size_t>(size))));
   } catch (const std::bad_alloc&) {  // must not pass through OpenSSL, which is C
     return -1;
   }
@@ -63,20 +50,16 @@ int destroy(BIO* bio) {
   return 1;
 }
 
-std::string date_of(const ASN1_TIME* time) {
+std::time_t seconds_of(const ASN1_TIME* time) {
   std::tm date{};
-  if (ASN1_TIME_to_tm(time, &date) != 1) return "an unknown date";
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
-  return text;
+  return ASN1_TIME_to_tm(time, &date) == 1 ? ::timegm(&date) : 0;
 }
 
 // Returns the names in a certificate, as OpenSSL prints them.
 std::string names_in(const X509* certificate) {
   const int at = X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1);
   const BioPtr out(BIO_new(BIO_s_mem()));
-  if (at < 0 || !out || X509V3_EXT_print(out.get(), X509_get_ext(certificate, at), 0, 0) != 1)
-    return "no name";
+  if (at < 0 || !out || X509V3_EXT_print(out.get(), X509_get_ext(certificate, at), 0, 0) != 1) return "";
   char* text = nullptr;
   const long size = BIO_get_mem_data(out.get(), &text);
   return {text, static_cast<std::size_t>(size)};
@@ -104,25 +87,6 @@ std::string trouble_with_client(const SSL* ssl, int reason) {
   }
 }
 
-// Returns the reason why a handshake failed at the client.
-std::string trouble_with_server(int reason) {
-  switch (reason) {
-    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      return "the server requires a certificate: ask its operator for certificate.pem and certificate.key, "
-             "and put them into the folder of --identity";
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
-      return "the server rejects certificate.pem of this client: ask its operator for one that it "
-             "signs";
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-      return "the server says that certificate.pem of this client has expired: ask its operator for a new "
-             "one";
-    case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
-      return "the server requires a newer TLS version than this client supports";
-    default: return "";
-  }
-}
-
 }  // namespace
 
 BIO_METHOD* TlsFilter::method() {
@@ -140,7 +104,7 @@ BIO_METHOD* TlsFilter::method() {
 TlsFilter::TlsFilter(SslPtr ssl, End end) : end_(end), ssl_(std::move(ssl)) {
   BIO* const bio = BIO_new(method());
   if (bio == nullptr) throw std::bad_alloc();
-  BIO_set_data(bio, new Streams{in_, in_at_, out_});
+  BIO_set_data(bio, new Streams{in_, out_});
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
   SSL_set_app_data(ssl_.get(), this);
@@ -160,7 +124,7 @@ void TlsFilter::note_message(int is_written, int, int type, const void* bytes, s
   auto& self = *static_cast<TlsFilter*>(filter);
   ++self.key_updates_;
   // Otherwise OpenSSL would process all received key updates, perhaps thousands, in one call.
-  if (!self.check_key_updates()) empty(self.in_, self.in_at_);
+  if (!self.check_key_updates()) self.in_.clear();
 }
 
 // Limits key updates. New keys are due only after hundreds of GB; a peer that updates them all the time
@@ -172,7 +136,7 @@ Status TlsFilter::check_key_updates() const {
 }
 
 Status TlsFilter::feed(std::span<const std::byte> arrived) {
-  in_.insert(in_.end(), arrived.begin(), arrived.end());
+  in_.add(arrived);
   arrived_ += arrived.size();
   if (!ready_)
     if (Status status = shake_hands(); !status) return status;
@@ -241,54 +205,36 @@ void TlsFilter::end() {
   ERR_clear_error();
 }
 
-void TlsFilter::sent(std::size_t bytes) {
-  out_at_ += bytes;
-  if (out_at_ == out_.size()) empty(out_, out_at_);
+void TlsFilter::note_distrust(const X509* certificate, std::time_t now) {
+  seen_ = {names_in(certificate), seconds_of(X509_get0_notBefore(certificate)),
+           seconds_of(X509_get0_notAfter(certificate))};
+  seen_at_ = now;
 }
 
-void TlsFilter::note_distrust(const X509* certificate) {
-  names_ = names_in(certificate);
-  expires_ = date_of(X509_get0_notAfter(certificate));
-}
-
-// Returns whether the server's certificate is from another authority. Certificates that expired or have other
-// names do not count, because their operator renews them.
-bool TlsFilter::is_foreign() const {
+std::optional<Error> TlsFilter::why_not_trusted() const {
   const long result = SSL_get_verify_result(ssl_.get());
-  return result == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || result == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
-         result == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY ||
-         result == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
-}
-
-std::string TlsFilter::why_not_trusted() const {
-  const long result = SSL_get_verify_result(ssl_.get());
-  if (end_ != End::kClient || result == X509_V_OK) return "";
+  if (end_ != End::kClient || result == X509_V_OK) return std::nullopt;
+  const auto because = [this](Distrust why) { return untrusted_server(why, seen_, seen_at_); };
   switch (result) {
-    case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the server's certificate has expired" + (expires_.empty() ? "" : " (" + expires_ + ")") +
-             ": its operator must renew it, or the clock of this machine is wrong";
-    case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "the server's certificate is not valid yet: is the clock of this machine right?";
+    case X509_V_ERR_CERT_HAS_EXPIRED: return because(Distrust::kExpired);
+    case X509_V_ERR_CERT_NOT_YET_VALID: return because(Distrust::kNotYetValid);
     case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return "the server's certificate is for other names" + (names_.empty() ? "" : " (" + names_ + ")") +
-             "; connect by one of them, or ask its operator to add this one";
+    case X509_V_ERR_IP_ADDRESS_MISMATCH: return because(Distrust::kOtherNames);
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-      return "the server's certificate is not from the authority that this client trusts: it is a "
-             "different server, or someone intercepts the connection";
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE: return because(Distrust::kOtherAuthority);
     default:
-      return std::string("the server's certificate is not trusted: ") + X509_verify_cert_error_string(result);
+      return Error{std::string("the server's certificate is not trusted: ") +
+                   X509_verify_cert_error_string(result)};
   }
 }
 
 Error TlsFilter::trouble(int result) {
   const int error = SSL_get_error(ssl_.get(), result);
-  if (const std::string why = why_not_trusted(); !why.empty()) {
+  if (std::optional<Error> why = why_not_trusted()) {
     ERR_clear_error();
-    return Error{why, is_foreign() ? ErrorKind::kForeign : ErrorKind::kInvalid};
+    return *std::move(why);
   }
   if (error == SSL_ERROR_SSL) {
     const int reason = ERR_GET_REASON(ERR_peek_last_error());
@@ -298,8 +244,8 @@ Error TlsFilter::trouble(int result) {
       ERR_clear_error();
       return Error{std::string("the ") + peer + " does not speak TLS"};
     }
-    if (const std::string why =
-            end_ == End::kServer ? trouble_with_client(ssl_.get(), reason) : trouble_with_server(reason);
+    if (const std::string why = end_ == End::kServer ? trouble_with_client(ssl_.get(), reason)
+                                                     : refusal_by_server(reason - SSL_AD_REASON_OFFSET);
         !why.empty()) {
       ERR_clear_error();
       return Error{why};

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <ctime>
+#include <optional>
 
-#include "proto/security/openssl.h"
+#include "proto/security/byte_queue.h"
+#include "proto/security/openssl/openssl.h"
 #include "proto/security/stream_filter.h"
+#include "proto/security/tls_trouble.h"
 
 namespace gradwire {
 
@@ -21,11 +24,11 @@ class TlsFilter final : public StreamFilter {
   bool has_plain() const override { return ready_ && has_byte_; }
   Status write(std::span<const std::byte> plain) override;
   void end() override;
-  std::span<const std::byte> outgoing() const override { return std::span(out_).subspan(out_at_); }
-  void sent(std::size_t bytes) override;
+  std::span<const std::byte> outgoing() const override { return out_.bytes(); }
+  void sent(std::size_t bytes) override { out_.drop(bytes); }
   bool ready() const override { return ready_; }
-  // Records the peer's certificate that this end does not trust, for the error.
-  void note_distrust(const X509* certificate);
+  // Records the peer's certificate that this end does not trust at the time `now`, for the error.
+  void note_distrust(const X509* certificate, std::time_t now);
 
  private:
   static BIO_METHOD* method();
@@ -35,14 +38,14 @@ class TlsFilter final : public StreamFilter {
   Status shake_hands();
   Status look_ahead();
   Error trouble(int result);
-  bool is_foreign() const;
-  std::string why_not_trusted() const;
+  std::optional<Error> why_not_trusted() const;
 
-  std::string names_, expires_;  // fields of an untrusted certificate
+  SeenCertificate seen_;  // the untrusted certificate
+  std::time_t seen_at_ = 0;
 
   const End end_;
-  std::vector<std::byte> in_, out_;
-  std::size_t in_at_ = 0, out_at_ = 0;           // bytes of in_ that were read, bytes of out_ that were sent
+  static constexpr std::size_t kMostKept = 4096;  // a server has many idle connections
+  ByteQueue in_{kMostKept}, out_{kMostKept};
   std::uint64_t arrived_ = 0, key_updates_ = 0;  // from the peer: bytes and key updates
   std::byte next_{};                             // the next byte for read(), if has_byte_
   bool has_byte_ = false, ready_ = false;
