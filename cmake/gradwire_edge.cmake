@@ -21,6 +21,8 @@ add_compile_definitions(GRADWIRE_SMALL)
 add_compile_options(-ffunction-sections -fdata-sections -Wno-psabi)  # notes about the ABI of compilers before GCC 7
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")     # the size does not depend on the folder of the sources
 add_link_options(-static -no-pie -Wl,--gc-sections -s)
-if(GRADWIRE_EDGE STREQUAL "aarch64")
+if(GRADWIRE_EDGE STREQUAL "riscv64")
+  add_compile_options(-msave-restore)  # functions share the code that saves registers
+elseif(GRADWIRE_EDGE STREQUAL "aarch64")
   add_link_options(-Wl,-z,max-page-size=16384)  # pages of 64 KB would leave a gap in the file; boards use 4 or 16 KB
 endif()

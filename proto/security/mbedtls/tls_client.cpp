@@ -307,6 +307,7 @@ class MbedFilter final : public StreamFilter {
   // Returns 0 if more must be fed first, or if the server ended the connection.
   Result<std::size_t> read_some(std::span<std::byte> to) {
     for (;;) {
+      const std::size_t waiting = in_.bytes().size();
       const int result = mbedtls_ssl_read(ssl_.get(), reinterpret_cast<unsigned char*>(to.data()), to.size());
       if (result > 0) return static_cast<std::size_t>(result);
 #ifdef MBEDTLS_SSL_PROTO_TLS1_3
@@ -315,6 +316,9 @@ class MbedFilter final : public StreamFilter {
         continue;
       }
 #endif
+      // mbedTLS also returns this after a message of its own, with more messages behind it.
+      if (result == MBEDTLS_ERR_SSL_WANT_READ && !in_.bytes().empty() && in_.bytes().size() < waiting)
+        continue;
       if (result == 0 || result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         return std::size_t{0};
       return fail(result);
