@@ -20,7 +20,9 @@ constexpr int vector_for(int count) {
 
 // ---- a few outputs: 2 to kFewOutputs ----
 
-#ifdef GRADWIRE_SMALL
+#ifdef GRADWIRE_FEW_VARIANTS
+inline constexpr int kFewOutputs = 2;
+#elif defined(GRADWIRE_SMALL)
 inline constexpr int kFewOutputs = 8;
 #else
 inline constexpr int kFewOutputs = 16;

@@ -132,12 +132,17 @@ GRADWIRE_KERNEL void tap_sums(const ImageShape& s, const T* dy, const T* x, Inde
 
 template <class T>
 void convolution_weights(const ImageShape& s, const T* dy, const T* x, bool add, T* dw) {
+#ifdef GRADWIRE_FEW_VARIANTS
+  constexpr int kChannels = 1, kTaps = 1;
+#else
+  constexpr int kChannels = 2, kTaps = 5;
+#endif
   const Index area = s.window * s.window, filter = s.in_channels * area;
   const Index in_plane = s.in_height * s.in_width * s.lanes, out_plane = s.out_height * s.out_width * s.lanes;
-  in_runs<2>(s.out_channels, [&]<int R>(Index o) {
+  in_runs<kChannels>(s.out_channels, [&]<int R>(Index o) {
     for (Index c = 0; c < s.in_channels; ++c)
       for (Index p = 0; p < s.window; ++p)
-        in_runs<5>(s.window, [&]<int Q>(Index q) {
+        in_runs<kTaps>(s.window, [&]<int Q>(Index q) {
           tap_sums<R, Q>(s, dy + o * out_plane, x + c * in_plane, p, q, add, dw + o * filter + c * area);
         });
   });
