@@ -59,7 +59,12 @@ template <class T>
 void single_backward(const RowAffine<T>& p, const T* dy, bool add_x, T* dx, bool add_w, T* dw) {
   // At most 4 rows are read at once. Rows are often a multiple of 4 KB long, so they share one set of the
   // first-level cache, which has 8 or 12 lines. More rows would evict each other.
-  in_runs<4>(p.out, [&]<int R>(Index o) {
+#ifdef GRADWIRE_FEW_VARIANTS
+  constexpr int kRows = 1;
+#else
+  constexpr int kRows = 4;
+#endif
+  in_runs<kRows>(p.out, [&]<int R>(Index o) {
     const Index at = o * p.in;
     const auto run = [&]<To kTo>() {
       T* to = kTo == To::kNone ? nullptr : dw + at;
