@@ -34,9 +34,14 @@ std::optional<std::filesystem::path> path_of(std::string_view source, std::strin
 }
 
 // Returns whether a file is read again and again, so that its text is never in memory. A pipe can be read
-// only once, and bzip2 and xz take long to unpack.
+// only once. Unpacking twice takes time, which only boards spend to save memory.
 bool is_read_again(const std::filesystem::path& path) {
-  return std::filesystem::is_regular_file(path) && path.extension() != ".bz2" && path.extension() != ".xz";
+#ifdef GRADWIRE_SMALL
+  return std::filesystem::is_regular_file(path);
+#else
+  const std::filesystem::path kind = path.extension();
+  return std::filesystem::is_regular_file(path) && kind != ".gz" && kind != ".bz2" && kind != ".xz";
+#endif
 }
 
 // Sets the number of columns to `dim` > 0. This may add columns of zeros but not remove any.
