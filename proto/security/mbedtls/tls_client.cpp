@@ -316,7 +316,7 @@ class MbedFilter final : public StreamFilter {
         continue;
       }
 #endif
-      // mbedTLS also returns this after a message of its own, with more messages behind it.
+      // mbedTLS 3.6 also stops after a session ticket. The next bytes have arrived already.
       if (result == MBEDTLS_ERR_SSL_WANT_READ && !in_.bytes().empty() && in_.bytes().size() < waiting)
         continue;
       if (result == 0 || result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)

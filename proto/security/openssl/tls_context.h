@@ -1,4 +1,4 @@
-// What both ends of TLS set up alike with OpenSSL. Only for .cpp files of this folder.
+// The settings of OpenSSL that a server and a client share. Only for .cpp files of this folder.
 #pragma once
 
 #include <ctime>
