@@ -86,9 +86,9 @@ function(gradwire_program name)
 endfunction()
 
 # gradwire_test(NAME SOURCES patterns ... LINK libraries [LABELS labels] [PREFIX of the names of the tests]): one GoogleTest
-# program. The thread sanitizer runs tests with the label `threads`; tests with the label `processes` start our programs; tests named Slow... also get the label
-# `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists on; `ctest -L threads` matches
-# a part of the word.
+# program. The thread sanitizer runs tests with the label `threads`; tests with the label `processes` start our programs; tests
+# named Slow... also get the label `slow`. The labels of a test are one word, because gtest_discover_tests() does not pass lists
+# on; `ctest -L threads` matches a part of the word.
 function(gradwire_test name)
   cmake_parse_arguments(ARG "" "PREFIX" "SOURCES;LINK;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
