@@ -37,6 +37,10 @@ using Clock = std::chrono::steady_clock;
 // Attempts after which a client that was never welcomed believes that the server is another one.
 constexpr int kMostForeignServers = 5;
 
+// The time that a wait may take beyond its limit before the watchdog ends the client, and that for
+// connecting, whose parts have their own limits: names, each address, TLS.
+constexpr milliseconds kWaitGrace{60'000}, kLongestConnect{10 * 60'000};
+
 // Returns a new name, HOST-PID-RANDOM. The client keeps it when it reconnects, so the server recognizes the
 // client.
 std::string draw_name() {
@@ -61,8 +65,10 @@ Status send_outgoing(ClientSession& session, ServerConnection& connection) {
 }
 
 // Takes the next frame of the server, and sends what follows from it.
-std::optional<ClientEnding> take_one(ClientSession& session, ServerConnection& connection) {
+std::optional<ClientEnding> take_one(ClientSession& session, ServerConnection& connection, Pulse& pulse) {
+  pulse.wait(connection.longest_head() + kWaitGrace);
   const auto frame = connection.read_head(session.max_payload());
+  pulse.work();
   if (!frame) return ClientEnding{false, frame.error().message};
   std::optional<ClientEnding> ending;
   try {
@@ -87,9 +93,10 @@ std::optional<ClientEnding> answer(ClientSession& session, ServerConnection& con
   if (const auto ending = session.begin_answer()) return ending;
   std::optional<ClientEnding> meanwhile;
   std::exception_ptr trouble;
+  Pulse unwatched;  // another thread waits, while this one computes
   const auto take = [&] {
     try {
-      meanwhile = take_one(session, connection);
+      meanwhile = take_one(session, connection, unwatched);
       if (meanwhile && meanwhile->shutdown) session.stop();
       session.stop_if_superseded();
     } catch (...) {
@@ -182,12 +189,13 @@ void wait_for(milliseconds delay, const std::stop_token& stop) {
 }
 
 // Serves one connection, from the Hello to the end.
-ClientEnding serve(ClientSession& session, ServerConnection& connection, const std::stop_token& stop) {
+ClientEnding serve(ClientSession& session, ServerConnection& connection, const std::stop_token& stop,
+                   Pulse& pulse) {
   session.begin_connection([&](const Pace& pace) { connection.keep_pace(pace); });
   if (Status status = send_outgoing(session, connection); !status) return {false, status.error().message};
   for (;;) {
     try {
-      if (const auto ending = take_one(session, connection)) return *ending;
+      if (const auto ending = take_one(session, connection, pulse)) return *ending;
     } catch (const OracleStopped&) {
       return {};
     }
@@ -235,12 +243,15 @@ void join_and_answer(const ClientSettings& settings) {
   Clock::time_point last_contact = Clock::now(), warned_since;  // a contact that was lost warns once
   int foreign = 0;                                              // servers in a row
   bool was_welcome = false;
+  Pulse unwatched;
+  Pulse& pulse = settings.pulse != nullptr ? *settings.pulse : unwatched;
   for (;;) {
     if (tls) tls->look_for_certificate();
+    pulse.wait(kLongestConnect);
     auto connection = ServerConnection::connect(settings.server, settings.connect_timeout,
                                                 settings.io_timeout, filter, settings.stop);
     const ClientEnding ending = connection
-                                    ? serve(session, **connection, settings.stop)
+                                    ? serve(session, **connection, settings.stop, pulse)
                                     : ClientEnding{false, "cannot connect to " + connection.error().message};
     if (ending.shutdown && settings.log) settings.log(LogLine("the run is over"));
     if (ending.shutdown || settings.stop.stop_requested()) return;
@@ -264,6 +275,7 @@ void join_and_answer(const ClientSettings& settings) {
     LogLine line(ending.why + "; trying again in " + std::to_string(delay.count()) + " ms");
     if (std::exchange(warned_since, last_contact) != last_contact) line.level = LogLevel::kWarning;
     if (settings.log) settings.log(line);
+    pulse.wait(delay + kWaitGrace);
     wait_for(delay, settings.stop);
     if (settings.stop.stop_requested()) return;
   }

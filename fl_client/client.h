@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "fl_client/pulse.h"
 #include "gradwire/bad_input.h"
 #include "gradwire/client.h"
 #include "proto/security/login.h"
@@ -38,9 +39,10 @@ struct ClientSettings {
   std::chrono::milliseconds back_off_base{100};        // doubles with each failure, with full jitter
   std::chrono::milliseconds back_off_cap{60'000};      // largest back-off
   std::chrono::milliseconds give_up_after{3'600'000};  // time without a connection to a server
-  unsigned threads = 0;  // divide the gradient of a large batch; 0 means one per processor
-  std::stop_token stop;  // ends the client
-  Log log;               // receives one line at a time; may be empty
+  unsigned threads = 0;    // divide the gradient of a large batch; 0 means one per processor
+  std::stop_token stop;    // ends the client
+  Pulse* pulse = nullptr;  // tells a watchdog about each wait; may be null
+  Log log;                 // receives one line at a time; may be empty
 };
 
 // Thrown if the server refused this client for good, or was not found in time. what() is one line.

@@ -178,6 +178,11 @@ Result<ServerConnection::ReceivedFrame> ServerConnection::read_head(std::uint64_
   return ReceivedFrame{*prefix, header};
 }
 
+milliseconds ServerConnection::longest_head() const {
+  const std::uint64_t seconds = (kPrefixBytes + kMaxHeaderBytes) / bytes_per_second_;
+  return silence_ + kFrameGrace + std::chrono::seconds(std::min(seconds, kLongestSeconds));
+}
+
 Status ServerConnection::read_payload(std::span<std::byte> place) {
   const std::size_t here = std::min(place.size(), end_ - begin_);
   std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), here, place.begin());

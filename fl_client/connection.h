@@ -47,6 +47,8 @@ class ServerConnection {
   };
   // Reads the next frame up to its payload, and verifies its checksum.
   Result<ReceivedFrame> read_head(std::uint64_t max_payload);
+  // Returns the longest time that read_head() may take.
+  std::chrono::milliseconds longest_head() const;
   // Fills the place with the next bytes of the payload.
   Status read_payload(std::span<std::byte> place);
   // Returns whether part of the next frame has arrived.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <pthread.h>
 #include <string>
 #include <string_view>
@@ -12,9 +13,11 @@
 #include "config/duration_option.h"
 #include "fl_client/client.h"
 #include "report/build_info.h"
+#include "report/energy.h"
 #include "report/logger.h"
 #include "report/main_frame.h"
 #include "report/option_table.h"
+#include "report/service_notices.h"
 #include "samples/local_problem.h"
 
 namespace {
@@ -55,11 +58,26 @@ void use_small_stacks() {
 #endif
 }
 
+// Measures the energy of the machine, and logs it at the end.
+class EnergyReport {
+ public:
+  explicit EnergyReport(const gradwire::Log& log) : log_(log) {}
+  ~EnergyReport() {
+    const std::string text = energy_text(meter_.read()), &trouble = meter_.trouble();
+    log_(gradwire::LogLine("energy of the machine during the run: " + (text.empty() ? "null" : text) +
+                           (trouble.empty() ? "" : "; " + trouble)));
+  }
+
+ private:
+  const gradwire::Log& log_;
+  gradwire::EnergyMeter meter_;
+};
+
 int main_of(int argc, char** argv) {
   use_small_stacks();
   gradwire::Logger logger("gradwire-client", gradwire::log_format(argc, argv));
   gradwire::ClientOptions options;
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, energy = false;
   const gradwire::OptionTable table{
       "gradwire-client",
       "Joins a gradwire-server and computes on this client's data.",
@@ -101,6 +119,9 @@ int main_of(int argc, char** argv) {
           if (trouble.empty()) options.give_up_after = std::chrono::milliseconds(std::stoll(text));
           return trouble;
         }},
+       {"--energy", "",
+        "Log the energy of the machine during the run, if it has counters (RAPL) or sensors (hwmon)",
+        set_flag(energy)},
        {"--json", "", "Log lines as JSON", set_flag(json)},
        {"--quiet", "", "Only errors", set_flag(quiet)}}};
   if (const auto code = gradwire::parse_options(table, argc, argv, logger)) return *code;
@@ -109,9 +130,19 @@ int main_of(int argc, char** argv) {
       [&] {
         gradwire::DataChoice choice = gradwire::parse_data_choice(options.data);
         choice.test = options.test;
-        gradwire::ClientSettings settings =
-            gradwire::settings_of(options, [&](const gradwire::LogLine& line) { logger.log(line); });
+        gradwire::Pulse pulse;
+        gradwire::ServiceNotices manager;
+        const gradwire::Log log = [&](const gradwire::LogLine& line) {
+          logger.log(line);
+          manager.status(line.text);
+        };
+        gradwire::ClientSettings settings = gradwire::settings_of(options, log);
         settings.data = gradwire::client_data(std::move(choice));
+        settings.pulse = &pulse;
+        std::optional<EnergyReport> report;
+        if (energy) report.emplace(log);
+        manager.ready();
+        manager.begin_watch([&] { return pulse.is_alive(); });
         gradwire::join_and_answer(settings);
         return 0;
       },

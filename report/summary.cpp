@@ -95,10 +95,14 @@ Json processes_json(const Summary& s) {
 
 Json energy_json(const EnergyUse& use, std::uint32_t rounds) {
   const auto or_null = [](const std::optional<double>& joules) { return joules ? Json(*joules) : Json(); };
-  Json json = {{"package_joules", or_null(use.package)},
-               {"core_joules", or_null(use.core)},
-               {"memory_joules", or_null(use.memory)}};
-  if (use.package && rounds > 0) json["package_joules_per_round"] = *use.package / rounds;
+  const Energy& used = use.energy;
+  Json json = {{"package_joules", or_null(used.package)},
+               {"core_joules", or_null(used.core)},
+               {"memory_joules", or_null(used.memory)},
+               {"board_joules", or_null(used.board)}};
+  if (used.board) json["board_sensor"] = used.board_sensor;
+  if (used.package && rounds > 0) json["package_joules_per_round"] = *used.package / rounds;
+  if (used.board && rounds > 0) json["board_joules_per_round"] = *used.board / rounds;
   if (!use.trouble.empty()) json["trouble"] = use.trouble;
   return json;
 }

@@ -12,6 +12,7 @@
 
 #include "algorithms/core/spec.h"
 #include "engine/problems/problem_type.h"
+#include "report/energy.h"
 #include "rounds/round_loop.h"
 
 namespace gradwire {
@@ -25,9 +26,9 @@ struct ProcessInfo {
   std::string executable;  // its path from the operating system; empty if not known
 };
 
-// The energy of the machine during a run, in joules. A member is empty if it is not measured.
+// The energy of the machine during a run.
 struct EnergyUse {
-  std::optional<double> package, core, memory;
+  Energy energy;
   std::string trouble;  // one line on what is not measured
 };
 

@@ -22,7 +22,6 @@
 #include "experiments/cli/experiment_commands.h"
 #include "experiments/cli/list.h"
 #include "experiments/cli/model_commands.h"
-#include "experiments/cli/run/energy.h"
 #include "experiments/cli/run/run.h"
 #include "experiments/cli/support/program.h"
 #include "experiments/cli/sweep/sweep.h"
@@ -95,7 +94,7 @@ int run(const Arguments& a, const Launch& launch, Logger& logger) {
                                                : Resume::kYes;
   if (a.overwrite) request.earlier = EarlierResults::kOverwrite;
   request.checkpoint_seconds = a.checkpoint_seconds;
-  if (a.energy) request.energy = kPowercap;
+  if (a.energy) request.energy = EnergyFolders{};
   request.verbosity = talks ? verbosity(a) : Verbosity::kQuiet;
   request.log = [&](const LogLine& line) { logger.log(line); };
   RunReport report;
@@ -280,7 +279,8 @@ void add_run(CLI::App& app, Arguments& a) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  run->add_flag("--energy", a.energy, "Measure the energy of the machine, if it has counters (RAPL)");
+  run->add_flag("--energy", a.energy,
+                "Measure the energy of the machine, if it has counters (RAPL) or sensors (hwmon)");
   CLI::Option* quiet = run->add_flag("--quiet", a.quiet, "Print only errors");
   run->add_flag("--json", a.json, "Print one JSON object per evaluated round, and log lines as JSON")
       ->excludes(quiet);

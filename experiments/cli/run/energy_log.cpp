@@ -17,11 +17,10 @@ std::string cell(const std::optional<double>& joules) {
 
 }  // namespace
 
-EnergyLog::EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file) : meter_(root) {
-  const Energy now = meter_.read();
-  if (!now.package && !now.core && !now.memory) return;
+EnergyLog::EnergyLog(const EnergyFolders& folders, const std::filesystem::path& file) : meter_(folders) {
+  if (!meter_.read().is_measured()) return;
   file_.open(file, std::ios::binary);
-  file_ << "round,seconds,package_joules,core_joules,memory_joules\n";
+  file_ << "round,seconds,package_joules,core_joules,memory_joules,board_joules\n";
 }
 
 void EnergyLog::round(std::uint32_t done) {
@@ -29,14 +28,13 @@ void EnergyLog::round(std::uint32_t done) {
   const Energy now = meter_.read();
   const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   file_ << done << ',' << cell(seconds) << ',' << cell(now.package) << ',' << cell(now.core) << ','
-        << cell(now.memory) << '\n';
+        << cell(now.memory) << ',' << cell(now.board) << '\n';
 }
 
 EnergyUse EnergyLog::use() {
   std::string trouble = meter_.trouble();
   if (file_.is_open() && !file_.flush()) trouble = "energy.csv could not be written completely";
-  const Energy now = meter_.read();
-  return {now.package, now.core, now.memory, trouble};
+  return {meter_.read(), trouble};
 }
 
 }  // namespace gradwire

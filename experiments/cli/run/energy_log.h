@@ -6,16 +6,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "experiments/cli/run/energy.h"
+#include "report/energy.h"
 #include "report/summary.h"
 
 namespace gradwire {
 
 class EnergyLog {
  public:
-  // Measures from now on. `root` is the folder of the counters, as for EnergyMeter. Writes nothing if nothing
-  // is measured.
-  EnergyLog(const std::filesystem::path& root, const std::filesystem::path& file);
+  // Measures from now on. Writes nothing if nothing is measured.
+  EnergyLog(const EnergyFolders& folders, const std::filesystem::path& file);
 
   void round(std::uint32_t done);  // writes a line after that round
   EnergyUse use();                 // returns the energy used until now

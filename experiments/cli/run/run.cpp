@@ -66,7 +66,7 @@ void check_request(const LoadedExperiment& loaded, const RunRequest& request) {
 
 EnergyUse tell_energy(EnergyLog& energy, const RunResult& result, Progress& progress) {
   const EnergyUse use = energy.use();
-  const std::string text = energy_text({use.package, use.core, use.memory});
+  const std::string text = energy_text(use.energy);
   if (!text.empty())
     progress.note(LogLine("energy of the machine during the run: " + text + ", of " +
                           std::to_string(result.rounds) + " rounds"));

@@ -12,6 +12,7 @@
 #include "experiments/cli/run/finished_run.h"
 #include "experiments/cli/run/progress.h"
 #include "mpi/ranks.h"
+#include "report/energy.h"
 #include "simulation/over_ranks.h"
 #include "simulation/simulate.h"
 
@@ -43,8 +44,8 @@ struct RunRequest {
   // Gets what was measured if an exception ends the rounds. `folder` has its metrics.csv, or is empty.
   std::function<void(const FinishedRun&, const std::filesystem::path& folder)> on_failure = {};
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
-  std::optional<std::filesystem::path> energy;  // folder of the energy counters; empty to skip them
-  std::shared_ptr<Ranks> ranks;                 // the ranks of this run; null if there is one process
+  std::optional<EnergyFolders> energy;  // where the machine shows its energy; empty to skip it
+  std::shared_ptr<Ranks> ranks;         // the ranks of this run; null if there is one process
 };
 
 struct RunReport {
