@@ -26,6 +26,7 @@ install(FILES ${configs} DESTINATION share/gradwire/configs COMPONENT server EXC
 install(FILES experiments/configs/deploy_silos.toml RENAME experiment.toml DESTINATION /etc/gradwire COMPONENT server
         EXCLUDE_FROM_ALL)
 install(FILES packaging/client/client.env DESTINATION /etc/gradwire COMPONENT client EXCLUDE_FROM_ALL)
+install(FILES packaging/client/board.conf DESTINATION share/doc/gradwire-client COMPONENT client EXCLUDE_FROM_ALL)
 
 # The Python package, if it is built for the system's interpreter.
 set(CPACK_COMPONENTS_ALL server client)

@@ -46,8 +46,17 @@ sed -i -e 's/^count = .*/count = 1/' -e 's/^rounds = .*/rounds = 100000000/' -e 
 as_server gradwire-server init /var/lib/gradwire/identity --clients 1 > /srv/token
 install -m 600 /srv/token /etc/gradwire/token
 printf 'SERVER=localhost:7000\nDATA=digits\n' > /etc/gradwire/client.env
+mkdir -p /etc/systemd/system/gradwire-client.service.d
+printf '[Service]\nWatchdogSec=5\nRestartSec=1\n' > /etc/systemd/system/gradwire-client.service.d/soon.conf
 systemctl enable --now gradwire-server gradwire-client
 wait_for_a_round
+systemctl show -P StatusText gradwire-client | grep -q 'starts: ' || fail "the status of the client: $(systemctl show -P StatusText gradwire-client)"
+# The watchdog replaces a client that does not run.
+before=$(round) stopped=$(systemctl show -P MainPID gradwire-client)
+kill -STOP "$stopped"
+wait_for_a_round "$before"
+[ "$(systemctl show -P MainPID gradwire-client)" != "$stopped" ] || fail "the watchdog did not replace the client"
+echo "round $before, the client stopped, round $(round)"
 for unit in gradwire-server gradwire-client; do
   before=$(round)
   systemctl kill -s KILL $unit
