@@ -63,9 +63,10 @@ class EnergyReport {
  public:
   explicit EnergyReport(const gradwire::Log& log) : log_(log) {}
   ~EnergyReport() {
-    const std::string text = energy_text(meter_.read()), &trouble = meter_.trouble();
-    log_(gradwire::LogLine("energy of the machine during the run: " + (text.empty() ? "null" : text) +
-                           (trouble.empty() ? "" : "; " + trouble)));
+    std::string text = energy_text(meter_.read());
+    if (text.empty()) text = "null";
+    if (!meter_.trouble().empty()) text += "; " + meter_.trouble();
+    log_("energy of the machine during the run: " + text);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -31,6 +32,16 @@ std::optional<std::uint64_t> number_in(int file) {
   return error == std::errc() && is_whole ? std::optional(value) : std::nullopt;
 }
 
+// Returns the path that the format describes.
+[[gnu::format(printf, 1, 2)]] std::string path(const char* format, ...) {
+  std::array<char, 300> text;
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(text.data(), text.size(), format, values);
+  va_end(values);
+  return text.data();
+}
+
 // Returns the first line of a file, or "" if it cannot be read.
 std::string first_line(const std::string& file) {
   const std::string text = whole_file(file).value_or("");
@@ -48,10 +59,9 @@ EnergyMeter::EnergyMeter(const EnergyFolders& folders, double seconds, Clock clo
   find_zones(folders.powercap);
   if (sources_.empty() && trouble_.empty()) find_sensors(folders.hwmon);
   if (sources_.empty() && trouble_.empty())
-    trouble_ = "cannot measure energy: " + folders.powercap + " has no energy counters (RAPL), and " +
-               folders.hwmon +
-               " no sensors of energy or power; virtual machines and many processors "
-               "lack them";
+    trouble_ =
+        "cannot measure energy: /sys/class/powercap has no energy counters (RAPL), and /sys/class/hwmon no "
+        "sensors of energy or power; virtual machines and many processors lack them";
   if (sources_.empty() || seconds <= 0) return;
   for (const Source& source : sources_)
     if (source.is_power) seconds = std::min(seconds, kPowerSeconds);
@@ -76,8 +86,8 @@ EnergyMeter::~EnergyMeter() {
 Result<EnergyMeter::Source> EnergyMeter::open_source(Kind kind, const std::string& file) {
   const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (opened < 0)
-    return Error{file + ": " + std::strerror(errno) +
-                 (errno == EACCES ? " (as root: chmod a+r " + file + ")" : "")};
+    return Error{path("%s: %s%s%s", file.c_str(), std::strerror(errno),
+                      errno == EACCES ? "; as root: chmod a+r " : "", errno == EACCES ? file.c_str() : "")};
   const std::optional<std::uint64_t> value = number_in(opened);
   if (value) return Source{.kind = kind, .file = opened, .last = *value};
   ::close(opened);
@@ -100,9 +110,9 @@ void EnergyMeter::find_zones(const std::string& powercap) {
     return !name.empty();
   };
   for (int n = 0; n < kMostDevices; ++n) {
-    const std::string zone = powercap + "/intel-rapl:" + std::to_string(n);
+    const std::string zone = path("%s/intel-rapl:%d", powercap.c_str(), n);
     if (!see(zone)) continue;
-    for (int m = 0; m < kMostChannels; ++m) see(zone + ":" + std::to_string(m));
+    for (int m = 0; m < kMostChannels; ++m) see(path("%s:%d", zone.c_str(), m));
   }
   for (const Kind kind : {kPackage, kCore, kMemory}) open_zones(kind, zones[kind]);
 }
@@ -128,21 +138,22 @@ void EnergyMeter::open_zones(Kind kind, const std::vector<std::string>& zones) {
 // Finds the sensors of boards: the energy counters of a device, or if it has none, its sensors of power.
 void EnergyMeter::find_sensors(const std::string& hwmon) {
   for (int n = 0; n < kMostDevices; ++n) {
-    const std::string device = hwmon + "/hwmon" + std::to_string(n) + "/";
+    const std::string device = path("%s/hwmon%d", hwmon.c_str(), n);
     bool has_energy = false;
     for (const char* const quantity : {"energy", "power"}) {
       for (int k = 1; k <= kMostChannels && !(has_energy && *quantity == 'p'); ++k) {
-        const std::string channel = quantity + std::to_string(k);
-        if (::access((device + channel + "_input").c_str(), F_OK) != 0) continue;
-        Result<Source> source = open_source(kBoard, device + channel + "_input");
+        const std::string file = path("%s/%s%d_input", device.c_str(), quantity, k);
+        if (::access(file.c_str(), F_OK) != 0) continue;
+        Result<Source> source = open_source(kBoard, file);
         if (!source) {
           add_trouble("a sensor is not read: ", source.error().message);
           continue;
         }
         source->is_power = *quantity == 'p';
         has_energy = has_energy || !source->is_power;
-        const std::string label = first_line(device + channel + "_label");
-        source->name = first_line(device + "name") + " " + (label.empty() ? channel : label);
+        const std::string label = first_line(path("%s/%s%d_label", device.c_str(), quantity, k));
+        const std::string name = first_line(device + "/name");
+        source->name = label.empty() ? path("%s %s%d", name.c_str(), quantity, k) : name + " " + label;
         sources_.push_back(std::move(*source));
       }
     }

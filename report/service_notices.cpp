@@ -18,6 +18,9 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Returns 0 if the variable has no number.
+long number(const char* name) { return std::strtol(variable(name).data(), nullptr, 10); }
+
 // Returns a socket that is connected to the address, or -1. '@' begins the name of an abstract socket.
 int socket_to(std::string_view address) {
   sockaddr_un to{};
@@ -38,9 +41,8 @@ int socket_to(std::string_view address) {
 }  // namespace
 
 ServiceNotices::ServiceNotices() : socket_(socket_to(variable("NOTIFY_SOCKET"))) {
-  const std::string_view process = variable("WATCHDOG_PID");
-  if (process.empty() || process == std::to_string(::getpid()))
-    watchdog_ = std::chrono::microseconds(std::strtoul(variable("WATCHDOG_USEC").data(), nullptr, 10));
+  const long process = number("WATCHDOG_PID");
+  if (process == 0 || process == ::getpid()) watchdog_ = std::chrono::microseconds(number("WATCHDOG_USEC"));
 }
 
 ServiceNotices::~ServiceNotices() {
