@@ -70,7 +70,7 @@ void ClientSession::Impl::begin_connection(std::function<void(const Pace&)> on_p
 Status ClientSession::Impl::welcomed(const wire::Welcome& welcome, milliseconds& heartbeat) {
   if (!welcome.has_client() || !welcome.has_experiment() || !welcome.has_heartbeat_ms())
     return Error{"Welcome: client, experiment or heartbeat_ms is missing"};
-  takes_chunks_ = welcome.pieces();
+  takes_chunks_ = welcome.pieces() && identity_.sends_chunks;
   heartbeat = milliseconds(limited_heartbeat_ms(welcome.heartbeat_ms()));
   if (welcome.client() == number_ && welcome.experiment() == told_) return Unit{};
   Result<ExperimentSpec> experiment = unpack_experiment(welcome.experiment());

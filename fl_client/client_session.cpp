@@ -214,5 +214,7 @@ void ClientSession::stop() { impl_->stop(); }
 void ClientSession::stop_if_superseded() { impl_->stop_if_superseded(); }
 bool ClientSession::welcome() const { return impl_->welcome(); }
 bool ClientSession::answered() const { return impl_->answered(); }
+std::uint64_t ClientSession::late() const { return impl_->late(); }
+std::uint64_t ClientSession::sent() const { return impl_->sent(); }
 
 }  // namespace gradwire

@@ -41,6 +41,7 @@ struct ClientIdentity {
   std::optional<OracleFactory> oracle{};     // the program's own, in place of `data`
   std::stop_token stop{};                    // stops the oracle for good
   std::function<void()> on_accepted{};       // called once the server has accepted the client; may be empty
+  bool sends_chunks = true;                  // parts of an answer can be sent while it is computed
 };
 
 // The end of one connection.
@@ -112,6 +113,9 @@ class ClientSession {
   // answer on it.
   bool welcome() const;
   bool answered() const;
+  // Return how many answers of this client came too late, and how many it has sent, in the run so far.
+  std::uint64_t late() const;
+  std::uint64_t sent() const;
 
  private:
   // Calls f(), and tells the server about what it throws.

@@ -55,6 +55,8 @@ class ClientSession::Impl {
   bool asked() const { return asked_ && !has_answer_ && wanted().empty(); }
   bool welcome() const { return stage_ != Stage::kHello; }
   bool answered() const { return answered_; }
+  std::uint64_t late() const { return late_; }
+  std::uint64_t sent() const { return worker_ ? worker_->answered() : 0; }
 
   Outbox outbox;
 

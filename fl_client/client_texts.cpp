@@ -28,4 +28,8 @@ std::string with_place_of_keys(const std::string& error) {
   return error;
 }
 
+Error connection_lost(const std::string& why) {
+  return Error{"the connection to the server is lost: " + why};
+}
+
 }  // namespace gradwire

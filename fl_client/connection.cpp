@@ -13,6 +13,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "fl_client/client_texts.h"
 #include "fl_client/open_socket.h"
 #include "proto/wire/address.h"
 #include "proto/wire/control_frame.h"
@@ -31,8 +32,6 @@ constexpr milliseconds kLongestTick{250};  // until another thread starts to rea
 // The time allowed for a frame to arrive, besides that of its bytes at the expected rate.
 constexpr std::chrono::seconds kFrameGrace{30};
 constexpr std::uint64_t kLongestSeconds = 366 * 86'400;  // for the bytes of a frame
-
-Error lost(const std::string& why) { return Error{"the connection to the server is lost: " + why}; }
 
 void set_timeout(int fd, int which, milliseconds timeout) {
   timeval value{};
@@ -103,9 +102,7 @@ Status ServerConnection::agree() {
     if (failed) return Error{trouble_, trouble_kind_};
     if (filter_->ready()) return Unit{};
     const auto got = receive_raw(arrived_);
-    if (!got)
-      return Error{got.error().message +
-                   " before TLS began: the server does not use TLS, or refuses connections from here now"};
+    if (!got) return Error{got.error().message + kBeforeTls};
     if (Status status = filter_->feed(std::span(arrived_).first(*got)); !status) {
       trouble_ = status.error().message;
       trouble_kind_ = status.error().kind;
@@ -119,9 +116,9 @@ Result<std::size_t> ServerConnection::receive(std::span<std::byte> to) {
   for (;;) {
     {
       const std::lock_guard lock(filtering_);
-      if (!trouble_.empty()) return lost(trouble_);
+      if (!trouble_.empty()) return connection_lost(trouble_);
       const Result<std::size_t> got = filter_->read(to);
-      if (!got) return lost(got.error().message);
+      if (!got) return connection_lost(got.error().message);
       if (*got > 0) return *got;
     }
     const auto got = receive_raw(arrived_);
@@ -136,12 +133,12 @@ Result<std::size_t> ServerConnection::receive_raw(std::span<std::byte> to) {
   for (;;) {
     const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
     if (got > 0 && std::chrono::steady_clock::now() > frame_due_)
-      return lost("a message took too long to arrive");
+      return connection_lost("a message took too long to arrive");
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) return lost("it hung up");
+    if (got == 0) return connection_lost("it hung up");
     if (errno == EAGAIN || errno == EWOULDBLOCK)
-      return lost("it was silent for " + std::to_string(silence_.count()) + " ms");
-    if (errno != EINTR) return lost(std::strerror(errno));
+      return connection_lost("it was silent for " + std::to_string(silence_.count()) + " ms");
+    if (errno != EINTR) return connection_lost(std::strerror(errno));
   }
 }
 
@@ -242,7 +239,7 @@ Status ServerConnection::write_filtered(std::span<const std::span<const std::byt
       {
         const std::lock_guard lock(filtering_);
         if (Status status = filter_->write(segment.first(count)); !status)
-          return lost(status.error().message);
+          return connection_lost(status.error().message);
       }
       segment = segment.subspan(count);
       if ((waiting += count) < kFilteredAtOnce) continue;
@@ -280,8 +277,9 @@ Status ServerConnection::write_raw(std::span<const std::span<const std::byte>> s
     const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0)
-      return lost(errno == EAGAIN || errno == EWOULDBLOCK ? "it reads nothing; it may be overloaded"
-                                                          : std::strerror(errno));
+      return connection_lost(errno == EAGAIN || errno == EWOULDBLOCK
+                                 ? "it reads nothing; it may be overloaded"
+                                 : std::strerror(errno));
     skip += static_cast<std::size_t>(sent);
     while (first < segments.size() && skip >= segments[first].size()) skip -= segments[first++].size();
   }
